@@ -1,0 +1,61 @@
+/* alloc.c: malloc with a countdown to failure.
+ *
+ * The countdown is per thread: a test that makes the n-th allocation of a call fail must not be
+ * disturbed by, nor disturb, the threads beside it. Off is a countdown that never ends. */
+#include "base/alloc.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+static _Thread_local long countdown = LONG_MAX;
+static _Thread_local bool failed;
+
+static bool must_fail(void)
+{
+    if (countdown == LONG_MAX)
+        return false;
+    if (countdown > 0) {
+        countdown--;
+        return false;
+    }
+    failed = true;
+    return true;
+}
+
+void *rv__alloc(size_t size)
+{
+    if (must_fail())
+        return NULL;
+    return malloc(size ? size : 1);
+}
+
+void *rv__zalloc(size_t count, size_t size)
+{
+    if (must_fail())
+        return NULL;
+    return calloc(count ? count : 1, size ? size : 1);
+}
+
+void *rv__realloc(void *old, size_t size)
+{
+    if (must_fail())
+        return NULL;
+    return realloc(old, size ? size : 1);
+}
+
+void rv__free(void *mem)
+{
+    free(mem);
+}
+
+void rv__test_fail_alloc_after(long n)
+{
+    countdown = n < 0 ? LONG_MAX : n;
+    failed = false;
+}
+
+int rv__test_alloc_failed(void)
+{
+    return failed;
+}

@@ -1,0 +1,97 @@
+/* str.h: text as a slice (rv__str, borrowed) and as something growing (rv__buf, owned). */
+#ifndef RV_BASE_STR_H
+#define RV_BASE_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rival/base.h>
+
+struct rv__arena;
+
+/* Bytes that somebody else owns; not NUL-terminated. { NULL, 0 } is "none"; see rv__str_none. */
+struct rv__str {
+    const char *at;
+    size_t len;
+};
+
+/* A slice of a string literal, usable in static initialisers; for printf: "%.*s", RV__ARG(s). */
+#define RV__STR(literal) { (literal), sizeof(literal) - 1 }
+#define RV__ARG(s)       (int)(s).len, (s).at
+
+static inline struct rv__str rv__str(const char *text) /* NULL gives "none" */
+{
+    return (struct rv__str){ text, text ? strlen(text) : 0 };
+}
+
+static inline bool rv__str_eq(struct rv__str a, struct rv__str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static inline bool rv__str_is(struct rv__str a, const char *text)
+{
+    return rv__str_eq(a, rv__str(text));
+}
+
+static inline bool rv__str_none(struct rv__str s)
+{
+    return s.at == NULL;
+}
+
+/* By bytes, the shorter first where one begins the other: the order of canonical JSON keys. */
+int rv__str_cmp(struct rv__str a, struct rv__str b);
+
+/* A copy in the arena, NUL-terminated behind its length. RV_ENOMEM leaves *ret alone. */
+int rv__str_copy(struct rv__arena *arena, struct rv__str s, struct rv__str *ret);
+
+/* Is it well-formed UTF-8 (no surrogates, nothing overlong, nothing past U+10FFFF)? */
+bool rv__str_utf8(struct rv__str s);
+
+/* Mix into a 64-bit hash for tables in memory. Start with RV__HASH_START. Not for untrusted
+ * counts of colliding keys without a bound, and not for anything on disk. */
+#define RV__HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t rv__str_hash(uint64_t hash, struct rv__str s);
+
+/* A growing text. A failure (no memory, past max_bytes) is remembered, later additions do
+ * nothing, and rv__buf_err() tells at the end: one check for a whole composition.
+ *
+ * text[0..len) is the content, with a NUL behind it as soon as anything was added. */
+struct rv__buf {
+    char *text;
+    size_t len;
+    size_t cap;
+    size_t max_bytes;
+    int rc; /* RV_OK, RV_ENOMEM or RV_ETOOBIG */
+};
+
+void rv__buf_init(struct rv__buf *buf, size_t max_bytes);
+void rv__buf_done(struct rv__buf *buf);  /* frees the text; as after init */
+void rv__buf_reset(struct rv__buf *buf); /* empties it and forgets a failure; keeps the memory */
+
+void rv__buf_add(struct rv__buf *buf, const char *bytes, size_t len);
+void rv__buf_str(struct rv__buf *buf, struct rv__str s);
+void rv__buf_text(struct rv__buf *buf, const char *text);
+void rv__buf_char(struct rv__buf *buf, char c);
+void rv__buf_int(struct rv__buf *buf, int64_t n); /* decimal, without printf's cost */
+void rv__buf_fmt(struct rv__buf *buf, const char *fmt, ...) RV_PRINTF(2, 3);
+
+/* Give back what was added after `len`, e.g. to take back a trailing comma. */
+void rv__buf_cut(struct rv__buf *buf, size_t len);
+
+static inline struct rv__str rv__buf_view(const struct rv__buf *buf)
+{
+    return (struct rv__str){ buf->text ? buf->text : "", buf->len };
+}
+
+/* RV_OK, or the first failure, with a message. */
+int rv__buf_err(const struct rv__buf *buf, rv_error *err);
+
+/* The text as the caller's own (give it to rv__free), leaving the buffer empty. NULL after a
+ * failure, which stays. An empty buffer gives "". */
+char *rv__buf_take(struct rv__buf *buf);
+
+#endif
