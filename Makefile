@@ -1,12 +1,17 @@
 # The front door. `make run` and `make test` are all a fresh machine needs; `make help` lists the rest.
-BUILD  ?= build
-PREFIX ?= /usr/local
+BUILD   ?= build
+PREFIX  ?= /usr/local
 MINUTES ?= 30
-MESON  := meson
-NINJA  := ninja
-# Quiet when there is nothing to do, loud when something fails.
-setup = test -f $(1)/build.ninja || $(2) $(MESON) setup $(1) $(3) >/dev/null || { cat $(1)/meson-logs/meson-log.txt; exit 1; }
-build = $(NINJA) -C $(1) --quiet
+
+# $(call setup,FOLDER,ENV,OPTIONS): quiet when there is nothing to do, loud when something fails.
+setup = test -f $(1)/build.ninja \
+	|| { echo "building in $(1)/ for the first time"; $(2) meson setup $(1) $(3) >/dev/null; } \
+	|| { cat $(1)/meson-logs/meson-log.txt; exit 1; }
+build = ninja -C $(1) --quiet >$(1)/ninja.log 2>&1 || { cat $(1)/ninja.log; exit 1; }
+# $(call sanitized,FOLDER,SANITIZERS): a build by clang, with whole-state assertions.
+sanitized = $(call setup,$(1),CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=$(2) \
+	-Db_lundef=false -Ddebug_checks=true); $(call build,$(1))
+comma := ,
 
 .PHONY: all help run test test-long bench lint format asan ubsan tsan coverage install deps clean
 
@@ -21,19 +26,17 @@ run: all ## build and show Rival at work
 	@$(BUILD)/rival demo group
 
 test: deps-test all ## every test that fits into minutes; ends with "N passed, M failed"
-	@$(call setup,build-asan,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=address$(comma)undefined -Db_lundef=false -Ddebug_checks=true)
-	@$(call setup,build-tsan,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Ddebug_checks=true)
-	@$(call build,build-asan)
-	@$(call build,build-tsan)
+	@$(call sanitized,build-asan,address$(comma)undefined)
+	@$(call sanitized,build-tsan,thread)
 	@scripts/run-tests --release $(BUILD) --asan build-asan --tsan build-tsan
 
 test-long: deps-test all ## longer campaigns: make test-long MINUTES=30
-	@$(call setup,build-tsan,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Ddebug_checks=true)
-	@$(call build,build-tsan)
+	@$(call sanitized,build-tsan,thread)
 	@scripts/run-tests --release $(BUILD) --tsan build-tsan --minutes $(MINUTES)
 
 bench: all ## numbers, as ratios in one run
-	@$(BUILD)/bench/bench_group
+	@for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \
+		$$bench || exit; done
 
 lint: deps-lint all ## format, static checks, layering
 	@scripts/check-layering
@@ -43,28 +46,27 @@ lint: deps-lint all ## format, static checks, layering
 format: deps-lint ## rewrite the sources as .clang-format says
 	@scripts/check-format --fix
 
-comma := ,
 asan: deps-test ## unit tests under AddressSanitizer
-	@$(call setup,build-asan-only,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=address -Db_lundef=false -Ddebug_checks=true)
-	@$(call build,build-asan-only) && scripts/run-tests --asan build-asan-only
+	@$(call sanitized,build-asan-only,address)
+	@scripts/run-tests --asan build-asan-only
 ubsan: deps-test ## unit tests under UndefinedBehaviorSanitizer
-	@$(call setup,build-ubsan-only,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=undefined -Db_lundef=false -Ddebug_checks=true)
-	@$(call build,build-ubsan-only) && scripts/run-tests --ubsan build-ubsan-only
-tsan: deps-test ## unit tests under ThreadSanitizer
-	@$(call setup,build-tsan,CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false -Ddebug_checks=true)
-	@$(call build,build-tsan) && scripts/run-tests --tsan build-tsan
+	@$(call sanitized,build-ubsan-only,undefined)
+	@scripts/run-tests --ubsan build-ubsan-only
+tsan: deps-test ## tests with threads under ThreadSanitizer
+	@$(call sanitized,build-tsan,thread)
+	@scripts/run-tests --tsan build-tsan
 
-coverage: deps-test deps-coverage ## branch and line coverage of src/, by file
+coverage: deps-test deps-coverage ## branch coverage of src/: by file, and in sum
 	@$(call setup,build-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true)
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
-	@scripts/run-tests --release build-coverage --unit-only
-	@gcovr --root . --filter 'src/' --branches --exclude-throw-branches build-coverage
-	@gcovr --root . --filter 'src/' --print-summary -o /dev/null build-coverage
+	@scripts/run-tests --release build-coverage --suites unit,threads,cli
+	@gcovr --root . --filter 'src/' --branches --print-summary \
+		--exclude-branches-by-pattern '.*\bassert\(.*' build-coverage
 
 install: all ## make install PREFIX=/usr/local
-	@$(MESON) configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null
-	@$(MESON) install -C $(BUILD) --quiet
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null
+	@meson install -C $(BUILD) --quiet
 	@echo "installed under $(abspath $(PREFIX))"
 
 deps: ## install missing Debian packages, by name

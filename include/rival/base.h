@@ -32,22 +32,22 @@ RV_API const char *rv_version(void); /* static text; never NULL. Thread: any. */
  *
  * A call that can fail returns RV_OK (or a count) when it went well and one of these codes,
  * always negative, when it did not. A number is never reused; new ones go at the end. */
-#define RV_ERR_MAP(X)                                              \
-    X(EINVAL, -1, "invalid argument")                              \
-    X(ENOMEM, -2, "out of memory")                                 \
-    X(ESTATE, -3, "not possible in the present state")             \
-    X(ESTORE, -4, "the store failed")                              \
-    X(ECANCELED, -5, "cancelled")                                  \
-    X(ETIMEDOUT, -6, "timed out")                                  \
-    X(ECLOSED, -7, "closed")                                       \
-    X(EBUSY, -8, "busy: a limit is reached, try again later")      \
-    X(EPANIC, -9, "panic")                                         \
-    X(EFAILED, -10, "failed")                                      \
-    X(ETOOBIG, -11, "too big")                                     \
-    X(EPARSE, -12, "not well-formed")                              \
-    X(EDEADLK, -13, "would wait for itself for ever")              \
-    X(ESYS, -14, "the operating system refused")                   \
-    X(ENOTFOUND, -15, "not found")                                 \
+#define RV_ERR_MAP(X)                                         \
+    X(EINVAL, -1, "invalid argument")                         \
+    X(ENOMEM, -2, "out of memory")                            \
+    X(ESTATE, -3, "not possible in the present state")        \
+    X(ESTORE, -4, "the store failed")                         \
+    X(ECANCELED, -5, "cancelled")                             \
+    X(ETIMEDOUT, -6, "timed out")                             \
+    X(ECLOSED, -7, "closed")                                  \
+    X(EBUSY, -8, "busy: a limit is reached, try again later") \
+    X(EPANIC, -9, "panic")                                    \
+    X(EFAILED, -10, "failed")                                 \
+    X(ETOOBIG, -11, "too big")                                \
+    X(EPARSE, -12, "not well-formed")                         \
+    X(EDEADLK, -13, "would wait for itself for ever")         \
+    X(ESYS, -14, "the operating system refused")              \
+    X(ENOTFOUND, -15, "not found")                            \
     X(EEXIST, -16, "exists already")
 
 enum rv_err {

@@ -86,7 +86,7 @@ RV_API void rv_group_close(rv_group *g);
  *
  * Returns 1 and writes *out; 0: drained (closed, none in flight, none queued), and again 0 on each
  * call after that; RV_ETIMEDOUT or RV_ECANCELED: the caller gave up, and *out is untouched;
- * RV_EINVAL: no group or no `out`. Thread: any. */
+ * RV_EINVAL: no group or no `out`; RV_ENOMEM. Thread: any. */
 RV_API int rv_group_next(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_result *out);
 
 /* Wait until nothing is in flight. Takes no result: they stay for next. Does not close.

@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 
 enum {
-    FIRST_CHUNK = 4 * 1024,       /* most turns fit into one */
-    LARGEST_CHUNK = 1024 * 1024,  /* beyond that, doubling only wastes */
+    FIRST_CHUNK = 4 * 1024,      /* most turns fit into one */
+    LARGEST_CHUNK = 1024 * 1024, /* beyond that, doubling only wastes */
     ALIGNMENT = alignof(max_align_t),
 };
 

@@ -9,7 +9,7 @@
  * function ends in `return rv__fail(err, RV_EINVAL, "…")`. A message too long for the struct is
  * cut at a UTF-8 boundary. */
 int rv__fail(rv_error *err, int code, const char *fmt, ...) RV_PRINTF(3, 4);
-int rv__vfail(rv_error *err, int code, const char *fmt, va_list args);
+int rv__vfail(rv_error *err, int code, const char *fmt, va_list args) RV_PRINTF(3, 0);
 
 /* RV_ENOMEM with its general text: there may be no memory to say more. */
 int rv__nomem(rv_error *err);

@@ -19,8 +19,10 @@ struct rv__str {
 };
 
 /* A slice of a string literal, usable in static initialisers; for printf: "%.*s", RV__ARG(s). */
+/* clang-format off */
 #define RV__STR(literal) { (literal), sizeof(literal) - 1 }
-#define RV__ARG(s)       (int)(s).len, (s).at
+/* clang-format on */
+#define RV__ARG(s) (int)(s).len, (s).at
 
 static inline struct rv__str rv__str(const char *text) /* NULL gives "none" */
 {

@@ -4,9 +4,9 @@
 static void every_code_has_a_name_and_a_text(void **state)
 {
     (void)state;
-#define X(name, code, text)                               \
-    assert_true(RV_##name < 0);                           \
-    assert_string_equal(rv_errname(code), "RV_" #name);   \
+#define X(name, code, text)                             \
+    assert_true(RV_##name < 0);                         \
+    assert_string_equal(rv_errname(code), "RV_" #name); \
     assert_string_equal(rv_strerror(RV_##name), text);
     RV_ERR_MAP(X)
 #undef X

@@ -20,6 +20,7 @@ static void slices_compare_by_bytes(void **state)
 static void utf8_is_told_from_what_only_looks_like_it(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const struct { const char *bytes; bool good; } rows[] = {
         { "", true }, { "plain", true }, { "\xC3\xA9", true }, { "\xE2\x82\xAC", true },
         { "\xF0\x9F\x98\x80", true }, { "\xF4\x8F\xBF\xBF", true }, { "\xED\x9F\xBF", true },
@@ -28,6 +29,7 @@ static void utf8_is_told_from_what_only_looks_like_it(void **state)
         { "\xF5\x80\x80\x80", false }, { "\x80", false }, { "\xC3", false }, { "\xE2\x82", false },
         { "\xC3(", false }, { "a\xFF", false },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rv__str_utf8(rv__str(rows[i].bytes)) != rows[i].good)
             fail_msg("row %zu", i);

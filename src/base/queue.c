@@ -1,0 +1,147 @@
+/* queue.c: a stack that producers push on and the consumer takes whole and turns round.
+ *
+ * A push is one compare-and-swap of `head`; the usual trouble with those (ABA) cannot happen, since
+ * nobody pops single nodes: if head is the same pointer again, it is again the right `next`. Taking
+ * clears all of `head` but the closed bit in one atomic step, and closing sets it in one: a push
+ * comes either before the close, and is taken, or after it, and is refused.
+ *
+ * A wake-up is paid for only if the consumer sleeps. Why none is lost:
+ *
+ *     consumer (may_sleep)            producer (push or close)
+ *     C1  sleeping = true             P1  head = node
+ *     C2  read head; empty: sleep     P2  read sleeping; true: set it false and wake
+ *
+ * All four are sequentially consistent, so there is one order of them that every thread agrees on.
+ * If P1 comes before C2, the consumer sees the node and does not sleep. If not, the order is
+ * C1 C2 P1 P2, and P2 reads true, unless another producer has set it false after C1; that one then
+ * wakes. So each sleep that should not be has somebody who wakes, and exactly one: the producer
+ * whose exchange found true. With anything weaker, C1 and C2 (or P1 and P2) may swap: both sides
+ * look before either has written, and the consumer sleeps on a node.
+ *
+ * The wake itself must not come too early either. A `wake` leaves something behind, as its contract
+ * says. With the condition, C1 and C2 happen under the mutex, which the consumer lets go by falling
+ * asleep; the producer takes the mutex after P2, hence after C1, and so signals a sleeper or a
+ * consumer that has been awake since. */
+#include "base/queue.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+static const uintptr_t CLOSED = 1; /* nodes are aligned: the bit is free */
+
+static struct rv__queue_node *nodes_of(uintptr_t head)
+{
+    return (struct rv__queue_node *)(head & ~CLOSED);
+}
+
+int rv__queue_init(struct rv__queue *queue, void (*wake)(void *arg), void *arg, rv_error *err)
+{
+    atomic_init(&queue->head, 0);
+    atomic_init(&queue->sleeping, false);
+    queue->wake = wake;
+    queue->wake_arg = arg;
+    if (wake != NULL)
+        return RV_OK;
+
+    int rc = rv__cond_init(&queue->cond);
+    if (rc < 0)
+        return rv__fail(err, rc, "cannot make a queue: %s", rv_strerror(rc));
+    if (pthread_mutex_init(&queue->mutex, NULL) != 0) {
+        pthread_cond_destroy(&queue->cond);
+        return rv__fail(err, RV_ESYS, "cannot make a queue: no mutex");
+    }
+    return RV_OK;
+}
+
+void rv__queue_done(struct rv__queue *queue)
+{
+    if (queue->wake != NULL)
+        return;
+    pthread_mutex_destroy(&queue->mutex);
+    pthread_cond_destroy(&queue->cond);
+}
+
+/* P2. The plain read first: while the consumer is awake, producers only share the cache line. */
+static void wake_sleeper(struct rv__queue *queue)
+{
+    if (!atomic_load(&queue->sleeping) || !atomic_exchange(&queue->sleeping, false))
+        return;
+    if (queue->wake != NULL) {
+        queue->wake(queue->wake_arg);
+        return;
+    }
+    pthread_mutex_lock(&queue->mutex); /* waits until the consumer is asleep, see above */
+    pthread_mutex_unlock(&queue->mutex);
+    pthread_cond_signal(&queue->cond);
+}
+
+int rv__queue_push(struct rv__queue *queue, struct rv__queue_node *node)
+{
+    assert(((uintptr_t)node & CLOSED) == 0);
+    uintptr_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    do {
+        if (head & CLOSED)
+            return RV_ECLOSED;
+        node->next = nodes_of(head);
+    } while (!atomic_compare_exchange_weak(&queue->head, &head, (uintptr_t)node)); /* P1 */
+
+    wake_sleeper(queue); /* the node may be gone by now */
+    return RV_OK;
+}
+
+void rv__queue_close(struct rv__queue *queue)
+{
+    atomic_fetch_or(&queue->head, CLOSED); /* P1 */
+    wake_sleeper(queue);
+}
+
+bool rv__queue_closed(struct rv__queue *queue)
+{
+    return atomic_load(&queue->head) & CLOSED;
+}
+
+struct rv__queue_node *rv__queue_take(struct rv__queue *queue)
+{
+    if (nodes_of(atomic_load_explicit(&queue->head, memory_order_relaxed)) == NULL)
+        return NULL; /* without writing to the line that producers write */
+
+    struct rv__queue_node *newest = nodes_of(atomic_fetch_and(&queue->head, CLOSED));
+    struct rv__queue_node *oldest = NULL;
+    while (newest != NULL) {
+        struct rv__queue_node *older = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = older;
+    }
+    return oldest;
+}
+
+bool rv__queue_may_sleep(struct rv__queue *queue)
+{
+    atomic_store(&queue->sleeping, true); /* C1 */
+    if (atomic_load(&queue->head) == 0)   /* C2 */
+        return true;
+    atomic_store(&queue->sleeping, false);
+    return false;
+}
+
+void rv__queue_awake(struct rv__queue *queue)
+{
+    atomic_store(&queue->sleeping, false);
+}
+
+bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns)
+{
+    assert(queue->wake == NULL);
+    if (atomic_load(&queue->head) == 0) {
+        bool in_time = true;
+        pthread_mutex_lock(&queue->mutex);
+        while (in_time && rv__queue_may_sleep(queue))
+            in_time = rv__cond_wait_until(&queue->cond, &queue->mutex, deadline_ns);
+        rv__queue_awake(queue);
+        pthread_mutex_unlock(&queue->mutex);
+    }
+    return nodes_of(atomic_load(&queue->head)) != NULL;
+}

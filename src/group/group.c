@@ -1,0 +1,540 @@
+/* group.c: the task group of rival/group.h: threads around a manager.
+ *
+ * The manager (manager.c) owns all state. Instead of a thread with a mailbox, whoever holds `lock`
+ * is the manager for the few dozen nanoseconds of one step: same single owner, same order of steps,
+ * without two thread hand-overs for each task. ADR 0001 has the reasons and the measurements.
+ *
+ * A worker reports a finished task and takes the next in one go, so a task costs two visits to the
+ * lock: one by who brings it, one by who runs it.
+ *
+ * Lock order: a token's lock, then `lock` (tokens tell us under theirs). So no token function is
+ * called while `lock` is held. User code (tasks, drop) runs without any lock. */
+#include <rival/group.h>
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "group/manager.h"
+#include "group/panic.h"
+
+/* A thread of a group. */
+struct worker {
+    rv_group *group;
+    pthread_t thread;
+    pthread_cond_t wake;          /* used while it is on the idle stack */
+    bool called;                  /* taken off the idle stack, to work or to end */
+    struct worker *below, *above; /* among the idle: the last to fall idle is the first to go */
+    struct worker *next;          /* among those that have ended and wait to be joined */
+};
+
+/* A caller that waits in next; on its stack. Each has a condition of its own: a result then wakes one
+ * caller, the one that waits longest, and a token the caller it belongs to. (One condition for all,
+ * signalled, can also lose a wake-up in glibc before 2.41: its bug 25847.) */
+struct waiter {
+    struct rv__cancel_watch watch; /* first: next_given_up() gets from here to the rest */
+    rv_group *group;
+    pthread_cond_t wake;
+    struct waiter *next, **link; /* link NULL: not in the queue */
+};
+
+struct rv_group {
+    pthread_mutex_t lock;
+    struct rv__manager manager;
+    struct waiter *first_waiter, **last_waiter; /* in next, longest first */
+    pthread_cond_t settled; /* nothing is in flight, or nobody is inside: for wait and free */
+    struct worker *idle;    /* top of the stack */
+    struct worker *ended;
+    size_t callers; /* inside next or wait */
+    bool ending;    /* free has begun: idle threads go */
+
+    rv_cancel *token;
+    bool keep_going;
+    bool panic_aborts;
+    void (*drop)(void *value);
+};
+
+static void enter(rv_group *g)
+{
+    pthread_mutex_lock(&g->lock);
+    rv__manager_enter(&g->manager);
+}
+
+static void leave(rv_group *g)
+{
+    rv__manager_leave(&g->manager);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* Sleep as the manager: others are it meanwhile. False: the time has passed. */
+static bool leave_until(rv_group *g, pthread_cond_t *cond, int64_t deadline_ns)
+{
+    rv__manager_leave(&g->manager);
+    bool in_time = rv__cond_wait_until(cond, &g->lock, deadline_ns);
+    rv__manager_enter(&g->manager);
+    return in_time;
+}
+
+/* ------------------------------------------------------------------------------- waiters --- */
+
+static void waiter_push(rv_group *g, struct waiter *w)
+{
+    if (g->first_waiter == NULL)
+        g->last_waiter = &g->first_waiter;
+    w->next = NULL;
+    w->link = g->last_waiter;
+    *g->last_waiter = w;
+    g->last_waiter = &w->next;
+}
+
+static void waiter_remove(rv_group *g, struct waiter *w)
+{
+    *w->link = w->next;
+    if (w->next != NULL)
+        w->next->link = w->link;
+    else
+        g->last_waiter = w->link;
+    w->link = NULL;
+}
+
+/* A result came: it is for whoever has waited longest. */
+static void wake_one(rv_group *g)
+{
+    struct waiter *w = g->first_waiter;
+    if (w == NULL)
+        return;
+    waiter_remove(g, w);
+    pthread_cond_signal(&w->wake);
+}
+
+/* No more will come. */
+static void wake_all(rv_group *g)
+{
+    while (g->first_waiter != NULL)
+        wake_one(g);
+}
+
+/* ------------------------------------------------------------------------------- threads --- */
+
+static void *worker_main(void *arg);
+
+static void idle_push(rv_group *g, struct worker *w)
+{
+    w->called = false;
+    w->above = NULL;
+    w->below = g->idle;
+    if (w->below != NULL)
+        w->below->above = w;
+    g->idle = w;
+}
+
+static void idle_remove(rv_group *g, struct worker *w)
+{
+    if (w->above != NULL)
+        w->above->below = w->below;
+    else
+        g->idle = w->below;
+    if (w->below != NULL)
+        w->below->above = w->above;
+}
+
+static void idle_call(rv_group *g)
+{
+    struct worker *w = g->idle;
+    idle_remove(g, w);
+    w->called = true;
+    pthread_cond_signal(&w->wake);
+}
+
+/* Signals are the host program's business: its handlers must not run on our threads. Faults are
+ * not blocked: they belong to the thread that makes them. */
+static int attr_init(pthread_attr_t *attr)
+{
+    static const int faults[] = {
+        SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF
+    };
+    sigset_t blocked;
+    if (pthread_attr_init(attr) != 0)
+        return RV_ESYS;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_attr_setsigmask_np(attr, &blocked);
+    return RV_OK;
+}
+
+/* Make a thread that the manager has counted in already. With or without the lock. */
+static int worker_new(rv_group *g)
+{
+    pthread_attr_t attr;
+    int rc = RV_ENOMEM;
+
+    struct worker *w = rv__zalloc(1, sizeof *w);
+    if (w == NULL)
+        goto out;
+    w->group = g;
+
+    rc = rv__cond_init(&w->wake);
+    if (rc < 0)
+        goto out;
+
+    rc = attr_init(&attr);
+    if (rc < 0)
+        goto out;
+
+    rc = pthread_create(&w->thread, &attr, worker_main, w) == 0 ? RV_OK : RV_ESYS;
+    pthread_attr_destroy(&attr);
+out:
+    if (rc < 0)
+        rv__free(w); /* on Linux a condition variable holds nothing that outlives its memory */
+    return rc;
+}
+
+/* Join the threads in the list; they have ended, or are about to. Without the lock. */
+static void join_all(struct worker *w)
+{
+    while (w != NULL) {
+        struct worker *next = w->next;
+        pthread_join(w->thread, NULL);
+        pthread_cond_destroy(&w->wake);
+        rv__free(w);
+        w = next;
+    }
+}
+
+/* Make a thread besides those that are there, and bury those that have ended. */
+static void hire(rv_group *g)
+{
+    struct worker *ended = g->ended;
+    g->ended = NULL;
+    leave(g);
+    int rc = worker_new(g);
+    join_all(ended);
+    enter(g);
+    if (rc != RV_OK) /* those that are there will do it */
+        rv__manager_not_made(&g->manager);
+}
+
+/* Make the first thread, as the manager. Without it the task that waits for it cannot be kept. */
+static int hire_first(rv_group *g)
+{
+    enum rv__group_need need = rv__manager_need(&g->manager);
+    assert(need == NEED_NEW);
+    (void)need;
+    if (worker_new(g) == RV_OK)
+        return RV_OK;
+    rv__manager_not_made(&g->manager);
+    rv__manager_unaccept(&g->manager);
+    return RV_EBUSY;
+}
+
+/* Fetch a thread for the tasks that wait, if one is needed and to be had. Called by the manager;
+ * leaves the lock while a thread is made, which takes longer than all the rest. */
+static void fetch_thread(rv_group *g)
+{
+    switch (rv__manager_need(&g->manager)) {
+    case NEED_NOBODY: break;
+    case NEED_IDLE: idle_call(g); break;
+    case NEED_NEW: hire(g); break;
+    }
+}
+
+/* Wait for work. False: there was none for long, or the group ends; the thread is counted out. */
+static bool stay_idle(rv_group *g, struct worker *w)
+{
+    int64_t deadline_ns = rv__deadline_ns(RV_GROUP_IDLE_MS);
+    bool in_time = true;
+
+    rv__manager_idle(&g->manager);
+    idle_push(g, w);
+    while (!w->called && !g->ending && in_time)
+        in_time = leave_until(g, &w->wake, deadline_ns);
+    if (w->called) {
+        rv__manager_arrived(&g->manager);
+        return true;
+    }
+    idle_remove(g, w);
+    rv__manager_leaves(&g->manager);
+    return false;
+}
+
+static void run(rv_group *g, struct rv__group_task *task, rv_task *ret)
+{
+    ret->group = g;
+    ret->token = g->token;
+    ret->value = NULL;
+    ret->has_message = false;
+    ret->panic_aborts = g->panic_aborts;
+    int code = rv__task_run(ret, task->fn, task->arg);
+    if (code == 0)
+        ret->err.code = 0;
+    else if (!ret->has_message && rv_errname(code) != NULL)
+        rv__fail(&ret->err, code, "%s", rv_strerror(code));
+    else if (!ret->has_message)
+        rv__fail(&ret->err, code, "the task failed with code %d", code);
+    else
+        ret->err.code = code; /* what was returned stands, should they differ */
+
+    /* Fired before the result can be seen: who has seen the error finds the group cancelled. Noted
+     * before it is fired: a task that stops because of it does not pass for the first error. */
+    if (code != 0 && !g->keep_going && !rv_cancel_fired(g->token)) {
+        enter(g);
+        rv__manager_failed(&g->manager, &ret->err);
+        leave(g);
+        rv_cancel_fire(g->token, code, ret->err.message);
+    }
+}
+
+/* The task is over: wake whom that concerns. */
+static void report(rv_group *g, struct rv__group_task *task, const rv_task *done)
+{
+    rv__manager_finish(&g->manager, task, done->value, done->err.code ? &done->err : NULL);
+    wake_one(g);
+    if (rv__manager_inflight(&g->manager) == 0)
+        pthread_cond_broadcast(&g->settled);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    rv_group *g = w->group;
+    rv_task done;
+
+    enter(g);
+    rv__manager_arrived(&g->manager);
+    for (;;) {
+        struct rv__group_task *task = rv__manager_start(&g->manager);
+        if (task == NULL && !stay_idle(g, w))
+            break;
+        if (task == NULL)
+            continue;
+        fetch_thread(g); /* for those behind this one */
+        leave(g);
+        run(g, task, &done);
+        enter(g);
+        report(g, task, &done);
+    }
+    w->next = g->ended;
+    g->ended = w;
+    pthread_cond_broadcast(&g->settled);
+    leave(g);
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------------- public --- */
+
+rv_group *rv_group_new(const rv_group_opts *opts)
+{
+    static const rv_group_opts defaults;
+    if (opts == NULL)
+        opts = &defaults;
+    if (opts->max_concurrency < 0)
+        return NULL;
+
+    rv_group *g = rv__zalloc(1, sizeof *g);
+    if (g == NULL)
+        return NULL;
+    g->keep_going = opts->keep_going;
+    g->panic_aborts = opts->panic_aborts;
+    g->drop = opts->drop;
+    rv__manager_init(&g->manager,
+                     opts->max_concurrency ? (size_t)opts->max_concurrency : RV_GROUP_POOL_CAP,
+                     opts->max_queued ? opts->max_queued : SIZE_MAX);
+
+    g->token = rv_cancel_new(opts->parent);
+    if (g->token == NULL || rv__cond_init(&g->settled) < 0 ||
+        pthread_mutex_init(&g->lock, NULL) != 0) {
+        rv_cancel_free(g->token);
+        rv__free(g); /* on Linux, conditions and locks hold nothing that outlives their memory */
+        return NULL;
+    }
+    return g;
+}
+
+int rv_group_go(rv_group *g, rv_task_fn fn, void *arg)
+{
+    if (g == NULL || fn == NULL)
+        return RV_EINVAL;
+
+    enter(g);
+    int rc = rv__manager_accept(&g->manager, fn, arg);
+    if (rc == RV_OK && g->manager.threads == 0)
+        rc = hire_first(g);
+    else if (rc == RV_OK)
+        fetch_thread(g);
+    leave(g);
+    return rc;
+}
+
+void rv_group_close(rv_group *g)
+{
+    if (g == NULL)
+        return;
+    enter(g);
+    rv__manager_close(&g->manager);
+    if (rv__manager_drained(&g->manager))
+        wake_all(g);
+    leave(g);
+}
+
+void rv_group_cancel(rv_group *g, int cause, const char *why)
+{
+    if (g != NULL)
+        rv_cancel_fire(g->token, cause, why);
+}
+
+/* The token of a caller has fired. */
+static void next_given_up(struct rv__cancel_watch *watch)
+{
+    struct waiter *w = (struct waiter *)watch;
+    rv_group *g = w->group;
+    pthread_mutex_lock(&g->lock);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* What next answers now; RV_EBUSY: nothing yet, wait. */
+static int next_now(rv_group *g, rv_cancel *by, bool in_time, rv_group_result *out)
+{
+    if (rv__manager_take(&g->manager, out)) {
+        if (rv__manager_drained(&g->manager)) /* that was the last: tell the others who wait */
+            wake_all(g);
+        return 1;
+    }
+    if (rv__manager_drained(&g->manager))
+        return 0;
+    if (rv_cancel_fired(by))
+        return RV_ECANCELED;
+    return in_time ? RV_EBUSY : RV_ETIMEDOUT;
+}
+
+/* Wait for an answer, as the manager. */
+static int next_wait(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_result *out)
+{
+    struct waiter w = { .watch.fired = next_given_up, .group = g };
+    bool watching = false, in_time = true;
+    int rc = rv__cond_init(&w.wake);
+    if (rc < 0)
+        return rc;
+
+    g->callers++;
+    if (by != NULL) { /* not under our lock; what happens in between is seen below */
+        leave(g);
+        watching = rv__cancel_watch(by, &w.watch);
+        enter(g);
+    }
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    while ((rc = next_now(g, by, in_time, out)) == RV_EBUSY) {
+        if (w.link == NULL) /* again, if another caller was quicker */
+            waiter_push(g, &w);
+        in_time = leave_until(g, &w.wake, deadline_ns);
+    }
+    if (w.link != NULL)
+        waiter_remove(g, &w);
+    if (watching) { /* still counted as a caller, so the group is there */
+        leave(g);
+        rv__cancel_unwatch(by, &w.watch);
+        enter(g);
+    }
+    pthread_cond_destroy(&w.wake);
+    if (--g->callers == 0)
+        pthread_cond_broadcast(&g->settled);
+    return rc;
+}
+
+int rv_group_next(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_result *out)
+{
+    if (g == NULL || out == NULL)
+        return RV_EINVAL;
+
+    enter(g);
+    int rc = next_now(g, by, timeout_ms != 0, out);
+    if (rc == RV_EBUSY) /* as often as not there is no need to wait */
+        rc = next_wait(g, timeout_ms, by, out);
+    leave(g);
+    return rc;
+}
+
+static bool inside_own_task(const rv_group *g)
+{
+    const rv_task *task = rv__task_current();
+    return task != NULL && task->group == g;
+}
+
+int rv_group_wait(rv_group *g, rv_error *err)
+{
+    if (g == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_group_wait: no group given");
+    if (inside_own_task(g))
+        return rv__fail(err, RV_EDEADLK,
+                        "rv_group_wait: called from a task of the same group, which would wait "
+                        "for itself; wait from outside, or use a group of its own");
+
+    rv_error cause = { .code = 0 };
+    enter(g);
+    g->callers++;
+    while (rv__manager_inflight(&g->manager) > 0)
+        leave_until(g, &g->settled, INT64_MAX);
+    rv_error first = g->manager.first_error;
+    if (first.code == 0) { /* still counted as a caller, so the group is there */
+        leave(g);
+        (void)rv_cancel_cause(g->token, &cause); /* not fired: stays 0 */
+        first = cause;
+        enter(g);
+    }
+    if (--g->callers == 0)
+        pthread_cond_broadcast(&g->settled);
+    leave(g);
+
+    if (err != NULL && first.code != 0)
+        *err = first;
+    return first.code;
+}
+
+static void drop_results(rv_group *g)
+{
+    rv_group_result left;
+    for (;;) {
+        enter(g);
+        bool taken = rv__manager_take(&g->manager, &left);
+        leave(g);
+        if (!taken)
+            return;
+        if (left.value != NULL && g->drop != NULL)
+            g->drop(left.value);
+    }
+}
+
+void rv_group_free(rv_group *g)
+{
+    if (g == NULL)
+        return;
+    if (inside_own_task(g))
+        rv_panic("rv_group_free: called from a task of the same group, which would wait for "
+                 "itself");
+
+    rv_group_close(g);
+    enter(g);
+    while (rv__manager_inflight(&g->manager) > 0 || g->callers > 0)
+        leave_until(g, &g->settled, INT64_MAX);
+    g->ending = true;
+    for (struct worker *w = g->idle; w != NULL; w = w->below)
+        pthread_cond_signal(&w->wake);
+    while (g->manager.threads > 0)
+        leave_until(g, &g->settled, INT64_MAX);
+    struct worker *ended = g->ended;
+    leave(g);
+
+    join_all(ended);
+    drop_results(g);
+    rv__manager_done(&g->manager);
+    rv_cancel_free(g->token);
+    pthread_cond_destroy(&g->settled);
+    pthread_mutex_destroy(&g->lock);
+    rv__free(g);
+}

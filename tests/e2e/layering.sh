@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# layering.sh: scripts/check-layering lets our tree pass and finds what it is there to find.
+. "$(dirname "$0")/tap.sh"
+check=$RIVAL_SOURCE/scripts/check-layering
+
+run "$check" "$RIVAL_SOURCE/src"
+is "our sources pass" "$rc" 0
+
+# refused SAYS FILE CONTENT LINE MESSAGE: a tree with that one file fails, there, for that reason.
+refused() {
+    rm -rf "$tmp/src"
+    mkdir -p "$tmp/src/$(dirname "$2")"
+    printf "$3" >"$tmp/src/$2"
+    run "$check" "$tmp/src"
+    is "$1: refused" "$rc" 1
+    like "$1: says where and why" "$err" "^$tmp/src/$2:$4: $5"
+    is "$1: and nothing else" "$(printf '%s\n' "$err" | wc -l)" 1
+}
+allowed() { # SAYS FILE CONTENT
+    rm -rf "$tmp/src"
+    mkdir -p "$tmp/src/$(dirname "$2")"
+    printf "$3" >"$tmp/src/$2"
+    run "$check" "$tmp/src"
+    is "$1: allowed" "$rc$err" 0
+}
+refused "an include that points up" base/a.c '#include "base/b.h"\n\n#include "group/group.h"\n' 3 'base/ may not use group/'
+refused "an include between neighbours" plan/a.c '#include "group/group.h"\n' 1 'plan/ may not use group/ \(it may use: base\)'
+refused "another folder's inner header" engine/a.c 'int x;\n#include "store/inner.h"\n' 2 '"store/inner.h" is an inner header of store/'
+refused "an include without its folder" group/a.c '#include "b.h"\n' 1 '"b.h" is in no layer'
+refused "a folder nobody has heard of" misc/a.c 'int x;\n' 1 "folder 'misc' is not in the table"
+refused "the time outside of base/" group/a.c '#include <time.h>\nint f(void) { return (int)time(0); }\n' 2 'time\(\) asks the system'
+refused "chance outside of base/" flow/a.c 'int f(void) { return rand(); }\n' 1 'rand\(\) asks the system'
+refused "an event loop in flow/" flow/a.c '#include <uv.h>\n' 1 'flow/ may not include <uv.h>'
+refused "a clock in flow/" flow/a.c '#include <time.h>\n' 1 'flow/ may not include <time.h>'
+refused "a spaced include" base/a.h '  #  include   "cli/cli.h"\n' 1 'base/ may not use cli/'
+refused "one behind a comment" base/a.c '#include <stdio.h> /* printf */\n#include "cli/cli.h"\n' 2 'base/ may not use cli/'
+refused "a call behind a quote" group/a.c "int f(int c) { return c == '\"' ? 0 : rand(); } /* \" */\n" 1 'rand\(\) asks'
+allowed "a folder's face" engine/a.c '#include "store/store.h"\n#include "base/any.h"\n#include "engine/inner.h"\n'
+allowed "the time in base/clock.c" base/clock.c 'int f(void) { return (int)time(0); }\n'
+allowed "the word in a comment or a text" group/a.c '/* time( */ int time_ms(void);\n/*\n sleep(1)\n*/ const char *s = "rand()";\n'
+
+done_testing

@@ -1,0 +1,75 @@
+# tap.sh: sourced by the tests of this folder: where things are, and TAP from shell.
+#
+#   run CMD...            runs it; then $out, $err and $rc are what it printed and returned
+#   is SAYS GOT EXPECTED  equal?
+#   like SAYS GOT REGEX   does it match? (grep -E, line by line)
+#   unlike SAYS GOT REGEX does it not?
+#   ok SAYS CMD...        does it succeed?
+#   done_testing          the plan; a script that dies before it has none, and counts as failed
+#
+# $tmp is a folder of this run's own. A script with more to clean up defines cleanup().
+set -u
+export LC_ALL=C
+RIVAL_SOURCE=${RIVAL_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
+RIVAL_BUILD=${RIVAL_BUILD:-$RIVAL_SOURCE/build}
+rival=$RIVAL_BUILD/rival
+tmp=$(mktemp -d)
+cleanup() { :; }
+trap 'cleanup; rm -rf "$tmp"' EXIT
+trap 'exit 1' INT TERM
+tap_count=0 tap_failed=0
+
+run() {
+    "$@" >"$tmp/.out" 2>"$tmp/.err" </dev/null
+    rc=$? out=$(cat "$tmp/.out") err=$(cat "$tmp/.err")
+}
+
+tap_result() { # good? says details...
+    local good=$1 says=$2
+    shift 2
+    tap_count=$((tap_count + 1))
+    if [ "$good" = 0 ]; then
+        echo "ok $tap_count - $says"
+        return
+    fi
+    tap_failed=$((tap_failed + 1))
+    echo "not ok $tap_count - $says"
+    printf '%s\n' "$@" | sed 's/^/#   /'
+}
+
+is() {
+    [ "$2" = "$3" ]
+    tap_result $? "$1" "got:" "$2" "expected:" "$3"
+}
+
+like() {
+    printf '%s\n' "$2" | grep -qE -- "$3"
+    tap_result $? "$1" "got:" "$2" "expected to match: $3"
+}
+
+unlike() {
+    ! printf '%s\n' "$2" | grep -qE -- "$3"
+    tap_result $? "$1" "got:" "$2" "expected not to match: $3"
+}
+
+ok() {
+    local says=$1
+    shift
+    "$@" >"$tmp/.ok" 2>&1
+    tap_result $? "$says" "failed: $*" "$(tail -n 30 "$tmp/.ok")"
+}
+
+# Try until it succeeds, for ten seconds: for what happens soon, but not at once.
+eventually() {
+    local i
+    for i in $(seq 200); do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+done_testing() {
+    echo "1..$tap_count"
+    exit $((tap_failed > 0))
+}

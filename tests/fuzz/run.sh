@@ -1,0 +1,30 @@
+#!/bin/sh
+# run.sh: a short run of one fuzzer, as a test that speaks TAP.
+#
+#   run.sh FUZZER SEED...       each SEED is a text to start from
+#
+# FUZZ_SECONDS (5) sets the length. After a crash the input is printed in base64 and the test fails.
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
+fuzzer=$1
+shift
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/corpus"
+n=0
+for seed in "$@"; do
+    n=$((n + 1))
+    printf '%s' "$seed" >"$folder/corpus/$n"
+done
+
+echo 1..1
+if "$fuzzer" -max_total_time="${FUZZ_SECONDS:-5}" -timeout=10 -max_len=4096 -print_final_stats=1 \
+    -artifact_prefix="$folder/" "$folder/corpus" >"$folder/log" 2>&1; then
+    echo "ok 1 - $(basename "$fuzzer") finds nothing in $(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log") inputs"
+else
+    tail -n 40 "$folder/log" | sed 's/^/# /'
+    for input in "$folder"/crash-* "$folder"/timeout-* "$folder"/leak-* "$folder"/oom-*; do
+        [ -f "$input" ] && echo "# input: $(base64 -w0 "$input")"
+    done
+    echo "not ok 1 - $(basename "$fuzzer")"
+    exit 1
+fi
