@@ -1,0 +1,389 @@
+/* check.c: what a step may say, and taking its values over.
+ *
+ * Each rule is here once, for drafts from JSON and from the builder alike. After a violation we go
+ * on with something harmless in its place, to find the next one. */
+#include "plan/compile.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/suggest.h"
+#include "plan/kinds.h"
+
+void rv__compiler_refuse(struct rv__compiler *c, struct rv__place place, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    assert(n >= 0);
+
+    c->found++;
+    rv__buf_reset(&c->text);
+    if (place.node != NULL)
+        rv__node_path(place.node, NULL, &c->text);
+    else if (place.body->owner != NULL)
+        rv__body_path(place.body, NULL, &c->text);
+    else
+        rv__buf_text(&c->text, place.key);
+    if (c->text.rc != RV_OK) /* as if the list had run out of memory: it tells at the end */
+        c->bad->rc = RV_ENOMEM;
+    rv__violations_add(c->bad, rv__buf_view(&c->text), "%s", text);
+}
+
+/* Count text before it is looked at: then no draft makes us read more than the bound. */
+static int count_bytes(struct rv__compiler *c, size_t bytes)
+{
+    if (bytes > RV__PLAN_MAX_BYTES - c->bytes)
+        return rv__fail(c->err, RV_ETOOBIG,
+                        "the plan has more than %d bytes of text, nested workflows included",
+                        RV__PLAN_MAX_BYTES);
+    c->bytes += bytes;
+    return RV_OK;
+}
+
+int rv__compiler_text(struct rv__compiler *c, struct rv__str text, struct rv__str *ret)
+{
+    if (rv__str_none(text))
+        return RV_OK;
+    int rc = count_bytes(c, text.len);
+    if (rc < 0)
+        return rc;
+    if (rv__str_copy(&c->plan->arena, text, ret) < 0)
+        return rv__nomem(c->err);
+    return RV_OK;
+}
+
+/* Without the white space between its tokens; `json` has been checked. */
+static struct rv__str squeeze(struct rv__str json, char *to)
+{
+    struct rv__str out = { to, 0 };
+    bool quoted = false;
+    for (size_t i = 0; i < json.len; i++) {
+        char ch = json.at[i];
+        if (!quoted && (ch == ' ' || ch == '\n' || ch == '\t' || ch == '\r'))
+            continue;
+        to[out.len++] = ch;
+        if (quoted && ch == '\\')
+            to[out.len++] = json.at[++i];
+        else if (ch == '"')
+            quoted = !quoted;
+    }
+    to[out.len] = '\0';
+    return out;
+}
+
+int rv__compiler_json(struct rv__compiler *c, struct rv__place place, const char *what,
+                      struct rv__str json, struct rv__str *ret)
+{
+    rv_error why;
+    if (rv__str_none(json))
+        return RV_OK;
+    int rc = count_bytes(c, json.len);
+    if (rc < 0)
+        return rc;
+    if (rv__json_check(json, RV__PLAN_VALUE_DEPTH, NULL, &why) < 0) {
+        rv__compiler_refuse(c, place, "invalid %s: %s", what, why.message);
+        return RV_OK;
+    }
+    char *copy = rv__arena_alloc(&c->plan->arena, json.len + 1);
+    if (copy == NULL)
+        return rv__nomem(c->err);
+    *ret = squeeze(json, copy);
+    return RV_OK;
+}
+
+int rv__compiler_expr(struct rv__compiler *c, struct rv__place place, const char *what,
+                      const struct rv__expr *expr, struct rv__expr *ret)
+{
+    struct rv__str json = { NULL, 0 }, key, value;
+    struct rv__json_iter it;
+    const char *fault;
+    int rc;
+
+    if (expr->kind == EXPR_NONE)
+        return RV_OK;
+    if (expr->kind == EXPR_FUNCTION) {
+        rc = rv__compiler_text(c, expr->text, &ret->text);
+        if (rc < 0)
+            return rc;
+        ret->kind = EXPR_FUNCTION;
+    } else {
+        rc = rv__compiler_json(c, place, what, expr->text, &json);
+        if (rc < 0 || rv__str_none(json))
+            return rc;
+        *ret = (struct rv__expr){ EXPR_JSON, json };
+        rv__json_iter_init(&it, json);
+        if (it.object && rv__json_next(&it, &key, &value) &&
+            rv__json_string_is(key, (struct rv__str)RV__STR("fn")) &&
+            rv__json_type(value) == RV__JSON_STRING && !rv__json_next(&it, NULL, NULL)) {
+            if (rv__json_string(value, &c->plan->arena, &ret->text) < 0)
+                return rv__nomem(c->err);
+            ret->kind = EXPR_FUNCTION;
+        }
+    }
+    fault = ret->kind == EXPR_FUNCTION ? rv__function_fault(ret->text) : NULL;
+    if (fault != NULL)
+        rv__compiler_refuse(c, place, "invalid function '%s' in %s: %s", rv__show(ret->text).text,
+                            what, fault);
+    return RV_OK;
+}
+
+/* ------------------------------------------------------------------------------- config --- */
+
+static const struct {
+    enum rv__given bit;
+    const char *key;
+} step_only[] = {
+    { GIVEN_TIMEOUT, "timeout" },
+    { GIVEN_ON_TIMEOUT, "onTimeout" },
+    { GIVEN_MAX_ATTEMPTS, "maxAttempts" },
+    { GIVEN_BACKOFF, "backoff" },
+    { GIVEN_BACKOFF_BASE_MS, "backoffBaseMs" },
+    { GIVEN_MAX_BACKOFF_MS, "maxBackoffMs" },
+    { GIVEN_JITTER, "jitter" },
+    { GIVEN_NEEDS, "needs" },
+};
+
+void rv__check_no_step_config(struct rv__compiler *c, struct rv__place place,
+                              const struct rv__draft_node *draft, const char *what)
+{
+    for (size_t i = 0; i < sizeof step_only / sizeof *step_only; i++)
+        if (draft->given & step_only[i].bit)
+            rv__compiler_refuse(c, place, "step-only config: '%s' is for steps, not for %s",
+                                step_only[i].key, what);
+    if (draft->on_error != NULL)
+        rv__compiler_refuse(c, place, "step-only config: 'onError' is for steps, not for %s", what);
+}
+
+static void check_ms(struct rv__compiler *c, const struct rv__node *node, const char *key,
+                     int64_t ms, int64_t least)
+{
+    if (ms < least || ms > RV__PLAN_MAX_MS)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "invalid %s %" PRId64
+                            ": must be milliseconds, %s 0 and at most a hundred years",
+                            key, ms, least > 0 ? "above" : "not below");
+}
+
+static void check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
+                         struct rv__node *node)
+{
+    struct rv__step_config *config = &node->step.config;
+    *config = draft->config;
+    if (!(draft->given & GIVEN_BACKOFF_BASE_MS))
+        config->backoff_base_ms = RV__DEFAULT_BACKOFF_BASE_MS;
+    if (!(draft->given & GIVEN_MAX_BACKOFF_MS))
+        config->max_backoff_ms = RV__DEFAULT_MAX_BACKOFF_MS;
+
+    if (draft->given & GIVEN_TIMEOUT)
+        check_ms(c, node, "timeout", config->timeout_ms, 1);
+    check_ms(c, node, "backoffBaseMs", config->backoff_base_ms, 0);
+    check_ms(c, node, "maxBackoffMs", config->max_backoff_ms, 0);
+    if (draft->given & GIVEN_MAX_ATTEMPTS && config->max_attempts < 1)
+        rv__compiler_refuse(c, RV__AT(node), "invalid maxAttempts %d: must be at least 1",
+                            config->max_attempts);
+    if (!(config->jitter >= 0 && config->jitter <= 1)) /* not-a-number is neither */
+        rv__compiler_refuse(c, RV__AT(node), "invalid jitter %g: must be from 0 to 1",
+                            config->jitter);
+    if ((unsigned)config->on_timeout > ON_TIMEOUT_RETRY)
+        rv__compiler_refuse(c, RV__AT(node), "unknown onTimeout %d: must be stop or retry",
+                            (int)config->on_timeout);
+    if ((unsigned)config->backoff > BACKOFF_EXPONENTIAL)
+        rv__compiler_refuse(c, RV__AT(node), "unknown backoff %d: must be linear or exponential",
+                            (int)config->backoff);
+}
+
+/* --------------------------------------------------------------------- delay and signal --- */
+
+static bool has_template(struct rv__str json)
+{
+    return memmem(json.at, json.len, "${", 2) != NULL; /* "$${" too: the evaluator undoes it */
+}
+
+/* A number of units of `scale` ms, as whole ms. False: it is none, or not a possible time. */
+static bool read_ms(struct rv__str json, int64_t scale, int64_t *ret)
+{
+    double n;
+    if (rv__json_double(json, &n) < 0 || !(n >= 0 && n * (double)scale <= (double)RV__PLAN_MAX_MS))
+        return false;
+    *ret = (int64_t)(n * (double)scale + 0.5);
+    return true;
+}
+
+static void check_delay(struct rv__compiler *c, struct rv__node *node)
+{
+    struct rv__str with = node->step.with, key, value;
+    struct rv__json_iter it;
+
+    node->step.delay_ms = -1;
+    if (rv__str_none(with)) {
+        rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': how long it is");
+        return;
+    }
+    if (has_template(with)) {
+        node->step.lane = LANE_EVAL;
+        return;
+    }
+    rv__json_iter_init(&it, with);
+    if (!it.object) {
+        key = (struct rv__str)RV__STR("\"ms\"");
+        value = with;
+    } else if (!rv__json_next(&it, &key, &value) || rv__json_next(&it, NULL, NULL)) {
+        rv__compiler_refuse(c, RV__AT(node),
+                            "invalid delay: it has one of 'milliseconds', 'seconds', 'ms'");
+        return;
+    }
+
+    bool seconds = rv__json_string_is(key, (struct rv__str)RV__STR("seconds"));
+    if (!seconds && !rv__json_string_is(key, (struct rv__str)RV__STR("ms")) &&
+        !rv__json_string_is(key, (struct rv__str)RV__STR("milliseconds")))
+        rv__compiler_refuse(c, RV__AT(node),
+                            "invalid delay: unknown key %s; it has 'milliseconds', "
+                            "'seconds' or 'ms'",
+                            rv__show(key).text);
+    else if (!read_ms(value, seconds ? 1000 : 1, &node->step.delay_ms))
+        rv__compiler_refuse(
+            c, RV__AT(node),
+            "invalid delay %s: must be a number, not below 0 and at most a hundred years",
+            rv__show(value).text);
+}
+
+/* Errors: RV_ENOMEM. */
+static int check_signal(struct rv__compiler *c, struct rv__node *node)
+{
+    static const char *const keys[] = { "name", "timeout", "default" };
+    struct rv__str with = node->step.with, key, value, word, name = { NULL, 0 };
+    struct rv__json_iter it;
+    bool template = false;
+
+    rv__json_iter_init(&it, rv__str_none(with) ? (struct rv__str)RV__STR("null") : with);
+    if (!it.object) {
+        rv__compiler_refuse(c, RV__AT(node), "a signal needs 'with': an object with its 'name'");
+        return RV_OK;
+    }
+    while (rv__json_next(&it, &key, &value)) {
+        template = template || has_template(value);
+        if (rv__json_string(key, &c->plan->arena, &word) < 0)
+            return rv__nomem(c->err);
+        if (rv__str_is(word, "name")) {
+            int rc = rv__json_string(value, &c->plan->arena, &name);
+            if (rc == RV_ENOMEM)
+                return rv__nomem(c->err);
+            if (rc < 0 || name.len == 0 || name.len > RV__PLAN_MAX_NAME)
+                rv__compiler_refuse(c, RV__AT(node),
+                                    "invalid name of a signal %s: must be a text of 1 to %d bytes",
+                                    rv__show(value).text, RV__PLAN_MAX_NAME);
+        } else if (rv__str_is(word, "timeout")) {
+            if (!has_template(value) && (!read_ms(value, 1, &node->step.signal_timeout_ms) ||
+                                         node->step.signal_timeout_ms == 0))
+                rv__compiler_refuse(
+                    c, RV__AT(node),
+                    "invalid timeout %s of a signal: must be milliseconds, above 0 and at "
+                    "most a hundred years",
+                    rv__show(value).text);
+        } else if (rv__str_is(word, "default")) {
+            node->step.signal_default = value;
+        } else {
+            const char *meant = rv__suggest(word, keys, sizeof keys / sizeof *keys);
+            rv__compiler_refuse(c, RV__AT(node), "unknown key '%s' of a signal%s%s%s",
+                                rv__show(word).text, meant ? "; did you mean '" : "",
+                                meant ? meant : "", meant ? "'?" : "");
+        }
+    }
+    if (rv__str_none(name))
+        rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
+    if (template)
+        node->step.lane = LANE_EVAL;
+    else
+        node->step.signal = name;
+    return RV_OK;
+}
+
+/* -------------------------------------------------------------------------------- steps --- */
+
+static void check_name(struct rv__compiler *c, struct rv__node *node)
+{
+    bool named = node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL;
+    const char *kind = rv__step_kind_name(node->step.kind);
+    if (named && rv__str_none(node->step.name)) {
+        rv__compiler_refuse(c, RV__AT(node), "a step of kind %s needs the 'name' of a function",
+                            kind);
+    } else if (named) {
+        const char *fault = rv__function_fault(node->step.name);
+        if (fault != NULL)
+            rv__compiler_refuse(c, RV__AT(node), "invalid function '%s': %s",
+                                rv__show(node->step.name).text, fault);
+        if (!rv__str_none(node->step.with))
+            rv__compiler_refuse(c, RV__AT(node), "a step of kind %s takes no 'with'", kind);
+    } else if (!rv__str_none(node->step.name)) {
+        rv__compiler_refuse(c, RV__AT(node), "a step of kind %s takes no 'name'", kind);
+    }
+}
+
+static int take_needs(struct rv__compiler *c, const struct rv__draft_node *draft,
+                      struct rv__node *node)
+{
+    if (draft->needs_count == 0)
+        return RV_OK;
+    if (draft->needs_count > RV__PLAN_MAX_NODES - c->needs)
+        return rv__fail(c->err, RV_ETOOBIG, "the plan's steps have more than %d 'needs'",
+                        RV__PLAN_MAX_NODES);
+    c->needs += draft->needs_count;
+    node->step.needs = rv__arena_zalloc(&c->plan->arena, draft->needs_count, sizeof *draft->needs);
+    if (node->step.needs == NULL)
+        return rv__nomem(c->err);
+    node->step.needs_count = draft->needs_count;
+    for (uint32_t i = 0; i < draft->needs_count; i++) {
+        int rc = rv__compiler_text(c, draft->needs[i], &node->step.needs[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return RV_OK;
+}
+
+int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
+                   struct rv__node *node)
+{
+    int rc;
+    if ((unsigned)draft->step.kind >= STEP_KINDS) {
+        rv__compiler_refuse(c, RV__AT(node), "unknown kind %d of a step", (int)draft->step.kind);
+        return RV_OK;
+    }
+    node->step.kind = draft->step.kind;
+    node->step.lane = rv__step_kind_lane(draft->step.kind);
+
+    rc = rv__compiler_text(c, draft->name, &node->step.name);
+    if (rc < 0)
+        return rc;
+
+    rc = rv__compiler_json(c, RV__AT(node), "with", draft->step.with, &node->step.with);
+    if (rc < 0)
+        return rc;
+
+    check_name(c, node);
+    check_config(c, draft, node);
+    if (node->is_handler) {
+        node->step.config.timeout_ms = RV__HANDLER_TIMEOUT_MS;
+        if (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL)
+            rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
+                                rv__step_kind_name(node->step.kind));
+    }
+    rc = take_needs(c, draft, node);
+    if (rc < 0)
+        return rc;
+
+    bool lost = rv__str_none(node->step.with) && !rv__str_none(draft->step.with); /* not JSON */
+    if (node->step.kind == STEP_VALUE && rv__str_none(draft->step.with))
+        rv__compiler_refuse(c, RV__AT(node), "a value needs 'with': what it is");
+    if (node->step.kind == STEP_DELAY && !lost)
+        check_delay(c, node);
+    if (node->step.kind == STEP_SIGNAL && !lost)
+        return check_signal(c, node);
+    return RV_OK;
+}

@@ -1,0 +1,129 @@
+/* compile.c: from a draft to a plan.
+ *
+ * One walk down the draft (build.c) makes the nodes, in pre-order, and reports what is wrong on the
+ * way. A nested workflow (nested.c) is entered where it is used, so its nodes are made anew at each
+ * place. A second walk, over the nodes made, checks what they need, since in a loop that may come
+ * later. Only if nothing was wrong is there a plan. */
+#include "plan/compile.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Is there something of that alias for the node to read? Before it in its own sequence, before its
+ * supervisor in the enclosing one, and so on; all of a loop's body, from the iteration before. */
+static bool is_visible(const struct rv__node *node, struct rv__str alias)
+{
+    while (node != NULL) {
+        const struct rv__body *body = node->body;
+        const struct rv__node *found = rv__body_find(body, alias);
+        bool looped = body->owner != NULL && body->owner->kind == NODE_LOOP;
+        if (found != NULL && (found->index < node->index || looped))
+            return true;
+        node = body->owner;
+    }
+    return false;
+}
+
+static void check_needs(struct rv__compiler *c)
+{
+    for (uint32_t id = 0; id < c->count; id++) {
+        const struct rv__node *node = c->nodes[id];
+        if (node->kind != NODE_STEP)
+            continue;
+        for (uint32_t i = 0; i < node->step.needs_count; i++) /* a handler has none */
+            if (!is_visible(node, node->step.needs[i]))
+                rv__compiler_refuse(c, RV__AT(node),
+                                    "needs '%s', which is not the alias of a node before it",
+                                    rv__show(node->step.needs[i]).text);
+    }
+}
+
+static int compile(struct rv__compiler *c, const struct rv__draft *draft)
+{
+    struct rv__plan *plan = c->plan;
+    struct rv__expr no_input = { EXPR_NONE, { NULL, 0 } };
+    const char *fault = rv__alias_fault(draft->workflow.name);
+    if (draft->failure.code != RV_OK)
+        return rv__fail(c->err, draft->failure.code, "%s", draft->failure.message);
+    if (rv__str_none(draft->workflow.name))
+        rv__compiler_refuse(c, RV__IN(&plan->body, "name"), "a workflow needs a 'name'");
+    else if (fault != NULL)
+        rv__compiler_refuse(c, RV__IN(&plan->body, "name"), "invalid name '%s' of a workflow: %s",
+                            rv__show(draft->workflow.name).text, fault);
+
+    int rc = rv__build_workflow(c, &draft->workflow, &no_input, &plan->body, 1, NULL);
+    if (rc < 0)
+        return rc;
+    check_needs(c);
+    if (c->found > 0)
+        return rv__violations_err(c->bad, c->err);
+
+    rc = rv__compiler_write(c, &plan->body, false); /* as it will be on disk: does it fit? */
+    if (rc < 0)
+        return rc;
+    plan->nodes = rv__arena_zalloc(&plan->arena, c->count, sizeof(struct rv__node *));
+    if (plan->nodes == NULL)
+        return rv__nomem(c->err);
+    memcpy(plan->nodes, c->nodes, c->count * sizeof(struct rv__node *));
+    plan->node_count = c->count;
+    plan->description = plan->body.wrap->description;
+    memcpy(plan->version, plan->body.wrap->version.at, sizeof plan->version);
+    return RV_OK;
+}
+
+int rv__plan_compile(const struct rv__draft *draft, struct rv__resolver *resolver,
+                     struct rv__violations *bad, struct rv__plan **ret, rv_error *err)
+{
+    struct rv__compiler c = { .resolver = resolver, .bad = bad, .err = err };
+    struct rv__arena own_arena;
+    struct rv__violations own;
+    int rc;
+
+    rv__arena_init(&own_arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&own, &own_arena);
+    if (bad == NULL)
+        c.bad = &own;
+    rv__aliases_init(&c.aliases);
+    rv__buf_init(&c.text, RV__PLAN_MAX_BYTES);
+
+    c.plan = rv__zalloc(1, sizeof *c.plan);
+    if (c.plan == NULL) {
+        rc = rv__nomem(err);
+        goto out;
+    }
+    rv__arena_init(&c.plan->arena, SIZE_MAX); /* `reserved` and `bytes` bound it */
+    c.plan->body.alias = (struct rv__str)RV__STR("");
+
+    rc = compile(&c, draft);
+    if (rc < 0)
+        goto out;
+
+    *ret = c.plan;
+    c.plan = NULL;
+out:
+    rv__plan_free(c.plan);
+    rv__free(c.nodes);
+    rv__aliases_done(&c.aliases);
+    rv__buf_done(&c.text);
+    rv__arena_done(&own_arena);
+    return rc;
+}
+
+int rv__plan_read(struct rv__str json, struct rv__plan **ret, rv_error *err)
+{
+    struct rv__draft *draft = NULL;
+    int rc = rv__draft_read(json, &draft, err);
+    if (rc < 0)
+        return rc;
+    rc = rv__plan_compile(draft, NULL, NULL, ret, err);
+    rv__draft_free(draft);
+    return rc;
+}
+
+void rv__plan_free(struct rv__plan *plan)
+{
+    if (plan == NULL)
+        return;
+    rv__arena_done(&plan->arena);
+    rv__free(plan);
+}

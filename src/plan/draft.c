@@ -1,0 +1,440 @@
+/* draft.c: building a draft, call by call.
+ *
+ * Everything lives in the draft's arena, so that freeing it does not walk the tree, however deep it
+ * is. The bounds of a plan hold here already: what would go beyond them is remembered as the draft's
+ * failure, and from then on every call works on a dummy that is in no tree. */
+#include "plan/draft.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+void rv__draft_fail(struct rv__draft *draft, int code, const char *fmt, ...)
+{
+    va_list args;
+    if (draft->failure.code != RV_OK) /* the first is the cause of all others */
+        return;
+    va_start(args, fmt);
+    (void)rv__vfail(&draft->failure, code, fmt, args);
+    va_end(args);
+}
+
+void *rv__draft_alloc(struct rv__draft *draft, size_t count, size_t size)
+{
+    if (draft->failure.code != RV_OK)
+        return NULL;
+    void *mem = rv__arena_zalloc(&draft->arena, count, size);
+    if (mem == NULL)
+        (void)rv__nomem(&draft->failure);
+    return mem;
+}
+
+struct rv__str rv__draft_text(struct rv__draft *draft, struct rv__str text)
+{
+    struct rv__str copy = { NULL, 0 };
+    if (rv__str_none(text) || draft->failure.code != RV_OK)
+        return copy;
+    if (text.len > RV__PLAN_MAX_BYTES - draft->bytes) { /* bytes never exceeds it */
+        rv__draft_fail(draft, RV_ETOOBIG, "the workflow has more than %d bytes of text",
+                       RV__PLAN_MAX_BYTES);
+        return copy;
+    }
+    if (rv__str_copy(&draft->arena, text, &copy) < 0)
+        (void)rv__nomem(&draft->failure);
+    else
+        draft->bytes += text.len;
+    return copy;
+}
+
+/* Memory for one more node, body or handler. */
+static void *new_piece(struct rv__draft *draft, size_t size)
+{
+    if (draft->pieces == RV__PLAN_MAX_NODES)
+        rv__draft_fail(draft, RV_ETOOBIG, "the workflow has more than %d nodes",
+                       RV__PLAN_MAX_NODES);
+    void *mem = rv__draft_alloc(draft, 1, size);
+    if (mem != NULL)
+        draft->pieces++;
+    return mem;
+}
+
+static bool is_dummy(const struct rv__draft_body *body)
+{
+    return body == &body->draft->dummy_body;
+}
+
+void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
+                         struct rv__draft_node *owner, unsigned depth)
+{
+    *body = (struct rv__draft_body){ .draft = draft, .owner = owner, .depth = depth };
+}
+
+struct rv__draft *rv__draft_make(void)
+{
+    struct rv__draft *draft = rv__zalloc(1, sizeof *draft);
+    if (draft == NULL)
+        return NULL;
+    rv__arena_init(&draft->arena, SIZE_MAX); /* `pieces` and `bytes` bound it */
+    rv__draft_body_init(&draft->workflow.body, draft, NULL, 1);
+    rv__draft_body_init(&draft->dummy_body, draft, NULL, 1);
+    draft->dummy_node.draft = draft;
+    return draft;
+}
+
+void rv__draft_free(struct rv__draft *draft)
+{
+    if (draft == NULL)
+        return;
+    rv__arena_done(&draft->arena);
+    rv__free(draft);
+}
+
+/* What calls get instead of a node after a failure: clean for each, so that nothing piles up. */
+static struct rv__draft_node *dummy_node(struct rv__draft *draft)
+{
+    draft->dummy_node = (struct rv__draft_node){ .draft = draft };
+    return &draft->dummy_node;
+}
+
+struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__node_kind kind)
+{
+    struct rv__draft_node *node = is_dummy(in) ? NULL : new_piece(in->draft, sizeof *node);
+    if (node == NULL) {
+        node = dummy_node(in->draft);
+    } else if (in->last != NULL) {
+        in->last->next = node;
+        in->last = node;
+    } else {
+        in->first = in->last = node;
+    }
+    in->count++;
+    node->draft = in->draft;
+    node->kind = kind;
+    node->depth = in->depth;
+    return node;
+}
+
+struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, enum rv__step_kind kind)
+{
+    struct rv__draft_node *node = new_piece(draft, sizeof *node);
+    if (node == NULL)
+        node = dummy_node(draft);
+    node->draft = draft;
+    node->kind = NODE_STEP;
+    node->step.kind = kind;
+    return node;
+}
+
+/* So that the draft itself is bounded; compile has the exact rule. A workflow given as a body is one level
+ * there and two here. */
+static void check_depth(struct rv__draft_node *node)
+{
+    if (node->depth == 2 * RV__PLAN_MAX_DEPTH)
+        rv__draft_fail(node->draft, RV_ETOOBIG,
+                       "the plan is nested deeper than %d levels, nested workflows included",
+                       RV__PLAN_MAX_DEPTH);
+}
+
+struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at)
+{
+    check_depth(at);
+    struct rv__draft_workflow *workflow = new_piece(at->draft, sizeof *workflow);
+    if (workflow != NULL)
+        rv__draft_body_init(&workflow->body, at->draft, NULL, at->depth + 1);
+    return workflow;
+}
+
+void rv__draft_complain(struct rv__draft *draft, struct rv__complaints *to, const char *key,
+                        const char *fmt, va_list args)
+{
+    char text[512]; /* as long as a violation gets */
+    if (draft->complaint_count == RV__VIOLATIONS_MAX)
+        return;
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    assert(n >= 0); /* fails for a bad format only, and the compiler checks those */
+
+    struct rv__complaint *complaint = rv__draft_alloc(draft, 1, sizeof *complaint);
+    if (complaint == NULL)
+        return;
+    complaint->key = key;
+    complaint->text = rv__draft_text(draft, rv__str(text));
+    *(to->end != NULL ? to->end : &to->first) = complaint;
+    to->end = &complaint->next;
+    draft->complaint_count++;
+}
+
+struct rv__shown rv__show(struct rv__str text)
+{
+    enum { LONGEST = 60 };
+    struct rv__shown shown = { "" };
+    size_t len = text.len;
+    if (len > LONGEST) {
+        len = LONGEST;
+        while (len > LONGEST - 4 && (text.at[len] & 0xC0) == 0x80) /* within a character */
+            len--;
+    }
+    bool whole = rv__str_utf8((struct rv__str){ text.at, len });
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        bool plain = c >= ' ' && c != 0x7F && (c < 0x80 || whole);
+        shown.text[i] = '?';
+        if (plain)
+            shown.text[i] = text.at[i];
+    }
+    if (len < text.len)
+        memcpy(shown.text + len, "…", sizeof "…");
+    return shown;
+}
+
+/* --------------------------------------------------------------------------- the builder --- */
+
+int rv__draft_new(const char *name, struct rv__draft **ret, rv_error *err)
+{
+    struct rv__draft *draft = rv__draft_make();
+    if (draft == NULL)
+        return rv__nomem(err);
+    draft->workflow.name = rv__draft_text(draft, rv__str(name));
+    *ret = draft;
+    return RV_OK;
+}
+
+void rv__draft_description(struct rv__draft *draft, const char *text)
+{
+    draft->workflow.description = rv__draft_text(draft, rv__str(text));
+}
+
+void rv__draft_schema(struct rv__draft *draft, const char *json)
+{
+    draft->workflow.schema = rv__draft_text(draft, rv__str(json));
+}
+
+struct rv__draft_body *rv__draft_root(struct rv__draft *draft)
+{
+    return &draft->workflow.body;
+}
+
+static struct rv__expr copy_expr(struct rv__draft *draft, struct rv__expr expr)
+{
+    struct rv__str text = rv__draft_text(draft, expr.text);
+    if (rv__str_none(text))
+        expr.kind = EXPR_NONE;
+    return (struct rv__expr){ expr.kind, text };
+}
+
+/* A description is given as text, and is an expression like others: the JSON of that text. */
+static struct rv__expr description_expr(struct rv__draft *draft, const char *text)
+{
+    struct rv__expr expr = { EXPR_NONE, { NULL, 0 } };
+    struct rv__buf json;
+    if (text == NULL)
+        return expr;
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    rv__buf_json_str(&json, rv__str(text));
+    if (json.rc == RV_OK)
+        expr = (struct rv__expr){ EXPR_JSON, rv__draft_text(draft, rv__buf_view(&json)) };
+    else
+        rv__draft_fail(draft, json.rc, "%s: a node's description", rv_strerror(json.rc));
+    rv__buf_done(&json);
+    return expr;
+}
+
+static void copy_needs(struct rv__draft_node *node, const char *const *needs)
+{
+    uint32_t count = 0;
+    while (needs[count] != NULL)
+        count++;
+    node->given |= GIVEN_NEEDS;
+    node->needs = rv__draft_alloc(node->draft, count, sizeof *node->needs);
+    if (node->needs == NULL)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        node->needs[i] = rv__draft_text(node->draft, rv__str(needs[i]));
+    node->needs_count = count;
+}
+
+/* Zero means "not said": that is what options are. */
+static unsigned given_of(const struct rv__step_config *config)
+{
+    unsigned given = 0;
+    given |= config->timeout_ms != 0 ? GIVEN_TIMEOUT : 0;
+    given |= config->on_timeout != ON_TIMEOUT_STOP ? GIVEN_ON_TIMEOUT : 0;
+    given |= config->max_attempts != 0 ? GIVEN_MAX_ATTEMPTS : 0;
+    given |= config->backoff != BACKOFF_LINEAR ? GIVEN_BACKOFF : 0;
+    given |= config->backoff_base_ms != 0 ? GIVEN_BACKOFF_BASE_MS : 0;
+    given |= config->max_backoff_ms != 0 ? GIVEN_MAX_BACKOFF_MS : 0;
+    given |= config->jitter != 0 ? GIVEN_JITTER : 0;
+    return given;
+}
+
+static struct rv__draft_node *new_node(struct rv__draft_body *in, enum rv__node_kind kind,
+                                       const struct rv__draft_opts *opts)
+{
+    struct rv__draft *draft = in->draft;
+    struct rv__draft_node *node = rv__draft_node_new(in, kind);
+    if (opts == NULL)
+        return node;
+    node->alias = rv__draft_text(draft, rv__str(opts->alias));
+    node->when = copy_expr(draft, opts->when);
+    node->description = description_expr(draft, opts->description);
+    node->config = opts->config;
+    node->given = given_of(&opts->config);
+    if (opts->needs != NULL)
+        copy_needs(node, opts->needs);
+    return node;
+}
+
+struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_kind kind,
+                                      const char *name, const char *with_json,
+                                      const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_STEP, opts);
+    node->step.kind = kind;
+    node->name = rv__draft_text(in->draft, rv__str(name));
+    node->step.with = rv__draft_text(in->draft, rv__str(with_json));
+    return node;
+}
+
+struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char *name,
+                                          struct rv__expr input, const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_WORKFLOW, opts);
+    node->name = rv__draft_text(in->draft, rv__str(name));
+    node->workflow.input = copy_expr(in->draft, input);
+    return node;
+}
+
+struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
+                                        struct rv__expr input, const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_WORKFLOW, opts);
+    node->name = rv__draft_text(in->draft, nested->workflow.name);
+    node->workflow.here = &nested->workflow;
+    node->workflow.draft = nested;
+    node->workflow.input = copy_expr(in->draft, input);
+    return node;
+}
+
+struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
+                                        const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_BRANCH, opts);
+    node->branch.condition = copy_expr(in->draft, condition);
+    return node;
+}
+
+struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr while_,
+                                      struct rv__expr until, int64_t max_iterations,
+                                      enum rv__keep keep, const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_LOOP, opts);
+    node->loop.while_ = copy_expr(in->draft, while_);
+    node->loop.until = copy_expr(in->draft, until);
+    node->loop.max_iterations = max_iterations;
+    node->given |= max_iterations != 0 ? GIVEN_MAX_ITERATIONS : 0;
+    node->loop.keep = keep;
+    return node;
+}
+
+struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
+                                         bool parallel, int64_t concurrency,
+                                         const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_FOREACH, opts);
+    node->foreach.items = copy_expr(in->draft, items);
+    node->foreach.parallel = parallel;
+    node->foreach.concurrency = concurrency;
+    node->given |= concurrency != 0 ? GIVEN_CONCURRENCY : 0;
+    return node;
+}
+
+struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
+                                            int64_t join, const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = new_node(in, NODE_CONCURRENT, opts);
+    node->concurrent.detached = detached;
+    node->concurrent.collect = collect;
+    node->concurrent.join = join;
+    node->given |= join != RV__JOIN_ALL ? GIVEN_JOIN : 0;
+    return node;
+}
+
+static struct rv__draft_body *add_body(struct rv__draft_node *node)
+{
+    struct rv__draft *draft = node->draft;
+    check_depth(node);
+    struct rv__draft_body *body = node == &draft->dummy_node ? NULL
+                                                             : new_piece(draft, sizeof *body);
+    if (body == NULL)
+        return &draft->dummy_body;
+    rv__draft_body_init(body, draft, node, node->depth + 1);
+    *(node->last_body != NULL ? &node->last_body->next : &node->bodies) = body;
+    node->last_body = body;
+    node->body_count++;
+    return body;
+}
+
+/* How many bodies a node of the kind has; a concurrent: any number. */
+static uint32_t most_bodies(enum rv__node_kind kind)
+{
+    switch (kind) {
+    case NODE_CONCURRENT: return UINT32_MAX;
+    case NODE_BRANCH: return 2;
+    case NODE_LOOP:
+    case NODE_FOREACH: return 1;
+    case NODE_STEP:
+    case NODE_WORKFLOW: /* its body is that of the workflow it names */
+    case NODE_KINDS: break;
+    }
+    return 0;
+}
+
+static void complain(struct rv__draft_node *node, const char *fmt, ...) RV_PRINTF(2, 3);
+
+static void complain(struct rv__draft_node *node, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    rv__draft_complain(node->draft, &node->complaints, NULL, fmt, args);
+    va_end(args);
+}
+
+struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t index,
+                                      const char *alias, bool bare)
+{
+    struct rv__draft *draft = node->draft;
+    struct rv__draft_body *body;
+    if (index >= most_bodies(node->kind) ||
+        (node->kind == NODE_CONCURRENT && index > node->body_count)) {
+        complain(node, "a %s has no body %" PRIu32, rv__node_kind_name(node->kind), index);
+        return &draft->dummy_body;
+    }
+    while (node->kind == NODE_BRANCH && node->body_count < 2) /* then and else come together */
+        if (add_body(node) == &draft->dummy_body)
+            return &draft->dummy_body;
+    if (index == node->body_count)
+        body = add_body(node);
+    else
+        for (body = node->bodies; index > 0; index--)
+            body = body->next;
+    assert(body != NULL); /* there are body_count of them */
+    if (alias != NULL)
+        body->alias = rv__draft_text(draft, rv__str(alias));
+    body->bare = body->bare || bare;
+    return body;
+}
+
+void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
+                        enum rv__step_kind kind, const char *name, const char *with_json)
+{
+    struct rv__draft_node *handler = rv__draft_handler_new(draft, kind);
+    handler->name = rv__draft_text(draft, rv__str(name));
+    handler->step.with = rv__draft_text(draft, rv__str(with_json));
+    if (handler == &draft->dummy_node)
+        return;
+    *(node != NULL ? &node->on_error : &draft->workflow.on_error) = handler;
+}

@@ -1,0 +1,143 @@
+/* draft.h: what a draft is made of. Inside plan/ only: others see the calls in plan.h.
+ *
+ * A draft holds what was said, not what is right. A value that cannot even be held (a time-out that
+ * is an object, a key that nobody knows) becomes a complaint at the node it belongs to, so that
+ * compile tells it with that node's path, together with all the rest. */
+#ifndef RV_PLAN_DRAFT_H
+#define RV_PLAN_DRAFT_H
+
+#include "plan/plan.h"
+
+struct rv__complaint {
+    struct rv__complaint *next;
+    const char *key; /* of a workflow: the key it is about; of a node: NULL */
+    struct rv__str text;
+};
+
+struct rv__complaints {
+    struct rv__complaint *first, **end; /* end: NULL while there is none */
+};
+
+/* What was said expressly, where the value alone does not tell: 0 is "not said" in the builder's
+ * options and a bad value in JSON. */
+enum rv__given {
+    GIVEN_TIMEOUT = 1 << 0,
+    GIVEN_ON_TIMEOUT = 1 << 1,
+    GIVEN_MAX_ATTEMPTS = 1 << 2,
+    GIVEN_BACKOFF = 1 << 3,
+    GIVEN_BACKOFF_BASE_MS = 1 << 4,
+    GIVEN_MAX_BACKOFF_MS = 1 << 5,
+    GIVEN_JITTER = 1 << 6,
+    GIVEN_NEEDS = 1 << 7,
+    GIVEN_MAX_ITERATIONS = 1 << 8,
+    GIVEN_CONCURRENCY = 1 << 9,
+    GIVEN_JOIN = 1 << 10, /* a number */
+    GIVEN_JOIN_ALL = 1 << 11,
+};
+
+struct rv__draft_body {
+    struct rv__draft *draft;
+    struct rv__draft_node *owner; /* NULL: a workflow's own sequence */
+    struct rv__draft_body *next;  /* of the same owner */
+    struct rv__draft_node *first, *last;
+    uint32_t count;
+    unsigned depth; /* the outermost is 1 */
+    bool bare;
+    struct rv__str alias; /* none: not said */
+};
+
+/* A workflow as it was written: a draft is one, and a node of JSON may hold one. */
+struct rv__draft_workflow {
+    struct rv__str name, description, schema; /* none: not said */
+    struct rv__draft_body body;
+    struct rv__draft_node *on_error;
+    struct rv__complaints complaints;
+};
+
+struct rv__draft_node {
+    struct rv__draft *draft;
+    struct rv__draft_node *next; /* in its body */
+    enum rv__node_kind kind;
+    unsigned depth; /* of the body it is in */
+    bool broken;    /* its complaints say why: nothing else in it can be judged */
+    unsigned given;
+    struct rv__str alias; /* none: implied */
+    struct rv__expr when, description;
+    struct rv__draft_node *on_error;
+    struct rv__complaints complaints;
+    struct rv__draft_body *bodies, *last_body; /* in order; a branch has none or two */
+    uint32_t body_count;
+    struct rv__str name; /* of a function or a workflow */
+    struct rv__step_config config;
+    struct rv__str *needs;
+    uint32_t needs_count;
+    union {
+        struct {
+            enum rv__step_kind kind;
+            struct rv__str with;
+        } step;
+        struct {
+            const struct rv__draft_workflow *here; /* written in place; NULL: found by name */
+            const struct rv__draft *draft;         /* whose `here` is, if it is another draft's */
+            struct rv__expr input;
+        } workflow;
+        struct {
+            struct rv__expr condition;
+        } branch;
+        struct {
+            struct rv__expr while_, until;
+            int64_t max_iterations;
+            enum rv__keep keep;
+        } loop;
+        struct {
+            struct rv__expr items;
+            bool parallel;
+            int64_t concurrency;
+        } foreach;
+        struct {
+            bool detached, collect;
+            int64_t join;
+        } concurrent;
+    };
+};
+
+struct rv__draft {
+    struct rv__arena arena;
+    rv_error failure; /* code 0: none. After one, everything goes to the dummies */
+    uint32_t pieces;  /* nodes, bodies and handlers: each counts against RV__PLAN_MAX_NODES */
+    size_t bytes;     /* of text, against RV__PLAN_MAX_BYTES */
+    size_t complaint_count;
+    struct rv__draft_workflow workflow;
+    struct rv__draft_node dummy_node;
+    struct rv__draft_body dummy_body;
+};
+
+/* An empty draft, without a name. NULL: no memory. */
+struct rv__draft *rv__draft_make(void);
+
+/* New pieces; the dummies after a failure. */
+struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__node_kind kind);
+struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, enum rv__step_kind kind);
+struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at); /* NULL: failed */
+void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
+                         struct rv__draft_node *owner, unsigned depth);
+
+/* Text into the draft; "none" stays "none". After a failure the result is "none". */
+struct rv__str rv__draft_text(struct rv__draft *draft, struct rv__str text);
+
+/* Memory for `count` things, cleared; NULL with the failure remembered. */
+void *rv__draft_alloc(struct rv__draft *draft, size_t count, size_t size);
+void rv__draft_fail(struct rv__draft *draft, int code, const char *fmt, ...) RV_PRINTF(3, 4);
+
+/* Something is wrong with it. Cut at a sentence's length; beyond RV__VIOLATIONS_MAX dropped. */
+void rv__draft_complain(struct rv__draft *draft, struct rv__complaints *to, const char *key,
+                        const char *fmt, va_list args) RV_PRINTF(4, 0);
+
+/* Text from outside inside of a message: at most 60 bytes of it, whole characters, no control
+ * characters, and "…" where it was cut. */
+struct rv__shown {
+    char text[72];
+};
+struct rv__shown rv__show(struct rv__str text);
+
+#endif

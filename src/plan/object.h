@@ -1,0 +1,108 @@
+/* object.h: the JSON of a plan as objects with members, before anybody judges it. Inside plan/ only.
+ *
+ * The text is gone over once, key by key, and becomes *objects*: lists of the members that matter,
+ * with the objects in them where a key holds nodes. Only when an object is complete can it be told
+ * what its keys mean, since "type" may come last. A value that a draft only carries (parameters,
+ * expressions, a schema) is a slice of the text and is not looked into. */
+#ifndef RV_PLAN_OBJECT_H
+#define RV_PLAN_OBJECT_H
+
+#include "plan/plan.h"
+
+/* What an object can be, one bit each: the node kinds, and what is no node. */
+enum rv__sort {
+    SORT_STEP = 1 << NODE_STEP,
+    SORT_WORKFLOW = 1 << NODE_WORKFLOW,
+    SORT_BRANCH = 1 << NODE_BRANCH,
+    SORT_LOOP = 1 << NODE_LOOP,
+    SORT_FOREACH = 1 << NODE_FOREACH,
+    SORT_CONCURRENT = 1 << NODE_CONCURRENT,
+    SORT_NODE = (1 << NODE_KINDS) - 1,
+    SORT_CHILD = 1 << NODE_KINDS,         /* of a concurrent, with "nodes" */
+    SORT_HANDLER = 1 << (NODE_KINDS + 1), /* onError */
+    SORT_DOCUMENT = 1 << (NODE_KINDS + 2),
+};
+
+/* Every key, and which objects may have it. HOLDS_NODES: its value is read as objects. The config
+ * of steps is taken from any node: compile refuses it with its own sentence. */
+#define HOLDS_NODES (1u << 31)
+/* clang-format off */
+#define KEY_MAP(X) \
+    X(TYPE, "type", SORT_NODE | SORT_HANDLER) \
+    X(ALIAS, "alias", SORT_NODE | SORT_CHILD) \
+    X(WHEN, "when", SORT_NODE) \
+    X(DESCRIPTION, "description", SORT_NODE | SORT_DOCUMENT) \
+    X(KIND, "kind", SORT_STEP | SORT_HANDLER) \
+    X(NAME, "name", SORT_STEP | SORT_WORKFLOW | SORT_HANDLER | SORT_DOCUMENT) \
+    X(WITH, "with", SORT_STEP | SORT_HANDLER) \
+    X(TIMEOUT, "timeout", SORT_NODE) \
+    X(ON_TIMEOUT, "onTimeout", SORT_NODE) \
+    X(MAX_ATTEMPTS, "maxAttempts", SORT_NODE) \
+    X(BACKOFF, "backoff", SORT_NODE) \
+    X(BACKOFF_BASE_MS, "backoffBaseMs", SORT_NODE) \
+    X(MAX_BACKOFF_MS, "maxBackoffMs", SORT_NODE) \
+    X(JITTER, "jitter", SORT_NODE) \
+    X(NEEDS, "needs", SORT_NODE) \
+    X(ON_ERROR, "onError", SORT_NODE | SORT_DOCUMENT | HOLDS_NODES) \
+    X(INPUT, "input", SORT_WORKFLOW | SORT_DOCUMENT) \
+    X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* made anew */ \
+    X(INPUT_SCHEMA, "inputSchema", SORT_WORKFLOW) \
+    X(WORKFLOW_DESCRIPTION, "workflowDescription", SORT_WORKFLOW) \
+    X(STEPS, "steps", SORT_WORKFLOW | SORT_CONCURRENT | SORT_DOCUMENT | HOLDS_NODES) \
+    X(IF, "if", SORT_BRANCH) \
+    X(THEN, "then", SORT_BRANCH | HOLDS_NODES) \
+    X(ELSE, "else", SORT_BRANCH | HOLDS_NODES) \
+    X(BODY, "body", SORT_LOOP | HOLDS_NODES) \
+    X(WHILE, "while", SORT_LOOP) \
+    X(UNTIL, "until", SORT_LOOP) \
+    X(MAX_ITERATIONS, "maxIterations", SORT_LOOP) \
+    X(KEEP, "keep", SORT_LOOP) \
+    X(ITEMS, "items", SORT_FOREACH) \
+    X(RUN, "run", SORT_FOREACH | HOLDS_NODES) \
+    X(PARALLEL, "parallel", SORT_FOREACH) \
+    X(CONCURRENCY, "concurrency", SORT_FOREACH) \
+    X(CONTINUE_ON, "continueOn", SORT_CONCURRENT) \
+    X(ON_FAILURE, "onFailure", SORT_CONCURRENT) \
+    X(JOIN, "join", SORT_CONCURRENT) \
+    X(NODES, "nodes", SORT_CHILD | HOLDS_NODES)
+/* clang-format on */
+
+enum rv__key {
+#define X(id, name, where) KEY_##id,
+    KEY_MAP(X)
+#undef X
+        KEYS, /* unknown */
+};
+
+struct rv__object;
+
+struct rv__member {
+    struct rv__member *next;
+    enum rv__key key;
+    struct rv__str name;      /* unescaped; of an unknown key */
+    struct rv__str value;     /* the raw text */
+    struct rv__object *first; /* if it holds nodes: those of an array, or the one that it is */
+};
+
+struct rv__object {
+    struct rv__object *next; /* in the same array */
+    struct rv__str text;     /* where it is not an object: the value */
+    struct rv__member *members, *last;
+    uint64_t has;     /* bit KEY_…: there is such a member */
+    unsigned unknown; /* members of other names; the first few are among the members */
+};
+_Static_assert(KEYS <= 64, "rv__object.has");
+
+const char *rv__key_name(enum rv__key key);
+bool rv__key_fits(enum rv__key key, unsigned sort); /* may an object of that sort have it? */
+
+/* The member of that key, the last one if there are several; NULL if there is none. */
+const struct rv__member *rv__object_get(const struct rv__object *object, enum rv__key key);
+
+/* Make objects of the text, which has passed rv__json_check() and is an object. They live in the
+ * arena and point into the text. Linear; recurses with the text's depth.
+ *
+ * Errors: RV_ENOMEM; RV_ETOOBIG: more objects than a plan can have. */
+int rv__object_read(struct rv__str text, struct rv__arena *arena, struct rv__object **ret);
+
+#endif

@@ -1,0 +1,330 @@
+/* plan.h: the plan of a workflow: a tree of nodes, pure data.
+ *
+ * A plan is made in two steps. A *draft* is what somebody wrote, right or wrong: built call by call
+ * (rv__draft_…) or read from JSON (rv__draft_read). rv__plan_compile() checks it, reports everything
+ * that is wrong at once, puts nested workflows in their place, and gives an immutable *plan*.
+ *
+ * Structure: a node has bodies, a body is a sequence of nodes.
+ *
+ *   step        no body                       concurrent  a body per child
+ *   workflow    one body, with its own scope  branch      two bodies: then, else (maybe empty)
+ *   loop        one body                      forEach     one body
+ *
+ * A body may be a workflow's ("wrapped"): its nodes see the input of that workflow and not the
+ * parent's. A node of kind workflow has such a body; the `run` of a forEach, the `body` of a loop and
+ * a child of a concurrent may be one directly, and then its nodes are the body's nodes.
+ *
+ * Handlers (onError) are steps too: nodes with an id of their own, in no body. */
+#ifndef RV_PLAN_PLAN_H
+#define RV_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/violations.h"
+
+/* Bounds on what we accept. A plan beyond them is a mistake or an attack: RV_ETOOBIG.
+ *
+ * A level takes up to four JSON containers (the array of a concurrent, a child, its nodes, a node),
+ * so these keep every plan's JSON within what rv__json_check() accepts: 4 * 100 + 100 < 512. */
+enum {
+    RV__PLAN_MAX_DEPTH = 100,      /* bodies within bodies, nested workflows included */
+    RV__PLAN_MAX_NODES = 100000,   /* nested workflows included, handlers too */
+    RV__PLAN_MAX_NAME = 200,       /* bytes of an alias, of a workflow's or function's name */
+    RV__PLAN_MAX_BYTES = 16 << 20, /* of its JSON text */
+    RV__PLAN_VALUE_DEPTH = 100,    /* containers within each other in one raw JSON value */
+    RV__PLAN_JSON_DEPTH = 512,     /* of the whole text */
+};
+#define RV__PLAN_MAX_MS INT64_C(3155760000000) /* a hundred years: no sum of times overflows */
+
+enum rv__node_kind {
+    NODE_STEP,
+    NODE_WORKFLOW,
+    NODE_BRANCH,
+    NODE_LOOP,
+    NODE_FOREACH,
+    NODE_CONCURRENT,
+    NODE_KINDS, /* a stage (manifests) will be one more, with a row in every table by kind */
+};
+const char *rv__node_kind_name(enum rv__node_kind kind); /* "step", "forEach", … as in JSON */
+
+/* What kind of work a step is. */
+enum rv__step_kind {
+    STEP_FUNCTION, /* `name` is the function */
+    STEP_CALL,     /* the same, written in a file: a function of any language, by name */
+    STEP_HTTP,
+    STEP_COMMAND,
+    STEP_VALUE,
+    STEP_DELAY,
+    STEP_SIGNAL,
+    STEP_CHAT,
+    STEP_TOOL,
+    STEP_KINDS,
+};
+const char *rv__step_kind_name(enum rv__step_kind kind); /* "function", "http", … */
+
+/* Where work is done, and who gives the places for it. The shell may split a lane further. */
+enum rv__lane {
+    LANE_NONE,     /* needs nobody: a delay, a signal, an empty body */
+    LANE_FUNCTION, /* functions: threads or hosts */
+    LANE_IO,       /* http, command, chat, tool */
+    LANE_EVAL,     /* expressions */
+    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, alone */
+    LANES,
+};
+
+/* Something to evaluate: a function by name, or JSON with templates ("${ … }") in it. */
+struct rv__expr {
+    enum { EXPR_NONE, EXPR_FUNCTION, EXPR_JSON } kind;
+    struct rv__str text; /* the function's name; or the raw JSON text */
+};
+
+static inline struct rv__expr rv__expr_function(const char *name) /* NULL: none */
+{
+    return (struct rv__expr){ name ? EXPR_FUNCTION : EXPR_NONE, rv__str(name) };
+}
+
+static inline struct rv__expr rv__expr_json(const char *json) /* NULL: none */
+{
+    return (struct rv__expr){ json ? EXPR_JSON : EXPR_NONE, rv__str(json) };
+}
+
+enum rv__on_timeout { ON_TIMEOUT_STOP, ON_TIMEOUT_RETRY };
+enum rv__backoff { BACKOFF_LINEAR, BACKOFF_EXPONENTIAL };
+enum rv__keep { KEEP_ALL, KEEP_LAST, KEEP_NONE };
+
+#define RV__DEFAULT_BACKOFF_BASE_MS 100
+#define RV__DEFAULT_MAX_BACKOFF_MS  60000
+#define RV__DEFAULT_MAX_ITERATIONS  1000
+#define RV__HANDLER_TIMEOUT_MS      30000
+#define RV__JOIN_ALL                0
+
+struct rv__step_config {
+    int64_t timeout_ms; /* of each attempt; 0 = none */
+    enum rv__on_timeout on_timeout;
+    int max_attempts; /* 0 = not set (then it is 1, or what the step error says) */
+    enum rv__backoff backoff;
+    int64_t backoff_base_ms; /* in a plan the default is filled in; in options 0 = default */
+    int64_t max_backoff_ms;  /* the same */
+    double jitter;           /* 0..1 */
+};
+
+struct rv__node;
+
+/* A workflow as it stands inside a plan. The outermost has one too. */
+struct rv__wrap {
+    struct rv__str name;
+    struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
+    struct rv__str description; /* for people; none = not said */
+    struct rv__str schema;      /* raw JSON of its input schema; none = any input */
+    struct rv__expr input;      /* EXPR_NONE: the parent's input */
+    struct rv__node *on_error;  /* its handler, or NULL */
+};
+
+struct rv__body {
+    struct rv__str alias; /* "then", "else", a concurrent child's alias; else "" */
+    struct rv__node **nodes;
+    uint32_t count;
+    struct rv__node *owner; /* the supervisor; NULL for the outermost body */
+    uint32_t index;         /* among its owner's bodies */
+    bool bare;              /* a concurrent child that is a single step: its own path and result */
+    const struct rv__wrap *wrap; /* not NULL: a workflow's body */
+    struct rv__node **by_alias;  /* the nodes sorted by alias, for rv__body_find() */
+};
+
+struct rv__node {
+    uint32_t id; /* its place in plan->nodes; in pre-order, so parents come first */
+    enum rv__node_kind kind;
+    struct rv__str alias;              /* of a handler: "onError" */
+    struct rv__body *body;             /* the body it is in; NULL for a handler */
+    uint32_t index;                    /* in that body */
+    struct rv__node *handler_of;       /* for a step's handler: that step; NULL else */
+    const struct rv__body *handler_in; /* for a workflow's handler: its body; NULL else */
+    bool is_handler;                   /* of a step or of a workflow */
+    struct rv__expr when;              /* false: skipped */
+    struct rv__expr description;       /* evaluated by the executor when it ends */
+    struct rv__node *on_error;         /* its handler, or NULL */
+    struct rv__body *bodies;
+    uint32_t body_count;
+    uint32_t loops_around; /* forEach and loop nodes that enclose it: the length of its vector */
+    union {
+        struct {
+            enum rv__step_kind kind;
+            enum rv__lane lane;
+            struct rv__str name; /* the function's name (function, call); else none */
+            struct rv__str with; /* raw JSON parameters of the kind, squeezed; none = {} */
+            struct rv__step_config config;
+            int64_t delay_ms;              /* delay: how long, if it is a constant; else -1 */
+            struct rv__str signal;         /* signal: its name, if it is a constant; else none */
+            int64_t signal_timeout_ms;     /* 0 = none */
+            struct rv__str signal_default; /* raw JSON; none = a time-out fails the step */
+            struct rv__str *needs;         /* aliases it declares to read */
+            uint32_t needs_count;
+        } step;
+        struct {
+            struct rv__expr condition; /* bodies: [0] then, [1] else */
+        } branch;
+        struct {
+            struct rv__expr while_, until; /* exactly one of them */
+            int64_t max_iterations;
+            enum rv__keep keep;
+        } loop;
+        struct {
+            struct rv__expr items;
+            bool parallel;
+            int64_t concurrency; /* 0 = all at once; only with parallel */
+        } foreach;
+        struct {
+            bool detached; /* continueOn: detached */
+            bool collect;  /* onFailure: collect */
+            int64_t join;  /* RV__JOIN_ALL, or how many must complete */
+        } concurrent;
+    };
+};
+
+/* Immutable; shared by all runs that were started with it.
+ *
+ * Its version is the SHA-256 of its definition as rv__plan_write() writes it, but each workflow nested
+ * in it as name and version only. So it changes with anything in them, and making it stays linear
+ * however deep they are nested. */
+struct rv__plan {
+    struct rv__arena arena;     /* everything lives here */
+    struct rv__str description; /* = body.wrap->description */
+    struct rv__body body;       /* the outermost; its wrap has name, version, schema, handler */
+    struct rv__node **nodes;    /* by id */
+    uint32_t node_count;
+    char version[65]; /* = body.wrap->version */
+};
+
+/* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
+ * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its
+ * workflow's input, if it needs one, else that of its first node; LANE_NONE if it is empty. */
+enum rv__lane rv__node_start_lane(const struct rv__node *node);
+enum rv__lane rv__node_lane(const struct rv__node *node);
+enum rv__lane rv__body_start_lane(const struct rv__body *body);
+
+/* Is it a nested workflow's body whose input is an expression, or has a schema to be held to? If not,
+ * its input is the one around it. (The outermost body's input was checked before the run.) */
+bool rv__body_needs_input(const struct rv__body *body);
+
+/* The node that is called `alias` in the body, or NULL. Logarithmic in the body's length. */
+const struct rv__node *rv__body_find(const struct rv__body *body, struct rv__str alias);
+
+/* Append the path of a node instance: "processEach:iter3:node0:chargeItem". `vector` holds the
+ * iteration of each forEach and loop around it, outermost first; node->loops_around of them. NULL:
+ * the path of the plan's node, with the name of the body for its iteration:
+ * "processEach:run:node0:chargeItem", "poll:body:node0:look". A handler's path is that of its step,
+ * or of the body of its workflow, with ":onError" (the outermost's: "onError"). */
+void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv__buf *buf);
+
+/* The same for a body: of a nested workflow the node's own path, "decide:then", "notify:email",
+ * "processEach:iter3". The outermost has none and adds nothing. `vector`: as of its nodes. */
+void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf);
+
+void rv__plan_free(struct rv__plan *plan); /* NULL is allowed */
+
+/* Append the plan as JSON text, complete: reading and compiling it again gives the same plan with
+ * the same version, without asking for nested workflows, and writing that the same text.
+ *
+ * Keys are in a fixed order, defaults are left out, raw JSON is as it was written but for white
+ * space. After a failure `out` holds what it held before.
+ *
+ * Errors: RV_ENOMEM, RV_ETOOBIG (the bound of `out`; the text has at most RV__PLAN_MAX_BYTES). */
+int rv__plan_write(const struct rv__plan *plan, struct rv__buf *out, rv_error *err);
+
+/* ------------------------------------------------------------------------------- drafts --- */
+
+struct rv__draft;      /* a workflow being written */
+struct rv__draft_body; /* where new nodes go; owned by the draft */
+struct rv__draft_node; /* a node in it; owned by the draft */
+
+/* What a draft node says beyond its kind. Zero is the default, NULL options are all defaults. */
+struct rv__draft_opts {
+    const char *alias;             /* NULL: implied by the kind, made unique by _2, _3 … */
+    struct rv__expr when;          /* EXPR_NONE: always */
+    const char *description;       /* text with templates in it */
+    struct rv__step_config config; /* of steps only; bad values are reported at compile */
+    const char *const *needs;      /* of steps only; NULL-terminated */
+};
+
+/* Make a draft, and give it back. A nested draft must outlive those it is inlined in.
+ *
+ * Errors: RV_ENOMEM. What is wrong with the name is told at compile.   Thread: one at a time. */
+int rv__draft_new(const char *name, struct rv__draft **ret, rv_error *err);
+void rv__draft_free(struct rv__draft *draft); /* NULL is allowed */
+
+/* None of the following fails: what cannot be (no memory, more than the bounds above) is remembered,
+ * and rv__plan_compile() tells it. A returned node or body is never NULL: after a failure it is a
+ * dummy that takes everything. All texts are copied. */
+void rv__draft_description(struct rv__draft *draft, const char *text);
+void rv__draft_schema(struct rv__draft *draft, const char *json);
+struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
+
+/* `name`: of the function, for the kinds function and call; else NULL. with_json: NULL = none. */
+struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_kind kind,
+                                      const char *name, const char *with_json,
+                                      const struct rv__draft_opts *opts);
+
+/* Another workflow, by its name, found by the resolver at compile; or given as a draft, which is
+ * borrowed until the outer draft is freed. `input` EXPR_NONE: the parent's input. */
+struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char *name,
+                                          struct rv__expr input, const struct rv__draft_opts *opts);
+struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
+                                        struct rv__expr input, const struct rv__draft_opts *opts);
+
+/* The supervisors. max_iterations, concurrency: 0 = not said; join: RV__JOIN_ALL = not said. */
+struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
+                                        const struct rv__draft_opts *opts);
+struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr while_,
+                                      struct rv__expr until, int64_t max_iterations,
+                                      enum rv__keep keep, const struct rv__draft_opts *opts);
+struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
+                                         bool parallel, int64_t concurrency,
+                                         const struct rv__draft_opts *opts);
+struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
+                                            int64_t join, const struct rv__draft_opts *opts);
+
+/* A body of a supervisor: of a branch 0 then, 1 else; of a loop, a forEach 0; of a concurrent any
+ * number in order, each with its alias (NULL if it is bare: that of its node). Asked for again it is
+ * the same. `bare`: the one step or workflow added to it *is* the child, the run, the body. */
+struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t index,
+                                      const char *alias, bool bare);
+
+/* A handler: of a step, or (node NULL) of the workflow. The last one said counts. */
+void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
+                        enum rv__step_kind kind, const char *name, const char *with_json);
+
+/* A draft from its JSON text (a plan document; README.md has its keys). What is unknown, misspelt or
+ * of the wrong type stays in the draft, and rv__plan_compile() reports it with all the rest.
+ *
+ * Errors: RV_EPARSE: not JSON; RV_EINVAL: not an object; RV_ETOOBIG; RV_ENOMEM.   Thread: any. */
+int rv__draft_read(struct rv__str json, struct rv__draft **ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------ compile --- */
+
+/* Finds the draft of a workflow that is nested by name. Returns RV_OK and a draft that stays valid
+ * until compile returns; RV_ENOTFOUND, which becomes a violation; or another error, which ends the
+ * compilation. */
+struct rv__resolver {
+    int (*find)(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret);
+};
+
+/* Check everything and make the plan.
+ *
+ * Every violation goes to `bad` (NULL: only the first is told, in *err). Its path is that of the
+ * node, as rv__node_path() writes it without a vector; of a workflow as such it is the path of the
+ * node that nests it, and for the outermost the key that is concerned ("name", "steps", "input").
+ * `resolver` may be NULL if nothing is nested by name. The draft stays the caller's, unchanged. On
+ * success *ret is a plan to give to rv__plan_free().
+ *
+ * Errors: RV_EINVAL: there are violations; RV_ETOOBIG: beyond the bounds above; RV_ENOMEM; what
+ * the resolver said.   Thread: any. */
+int rv__plan_compile(const struct rv__draft *draft, struct rv__resolver *resolver,
+                     struct rv__violations *bad, struct rv__plan **ret, rv_error *err);
+
+/* Read and compile the JSON of a plan, nested workflows in it. Errors: as the two together. */
+int rv__plan_read(struct rv__str json, struct rv__plan **ret, rv_error *err);
+
+#endif
