@@ -1,0 +1,33 @@
+/* branch.c: the supervisor of a branch: a condition, then one of two bodies.
+ *
+ *   to_eval ──▶ eval ──▶ evaluated ──▶ running (then | else) ──▶ ended with its body */
+#include "flow/cell.h"
+
+static enum rv__phase first(const struct rv__node *node, int *eval)
+{
+    (void)node;
+    *eval = EVAL_IF;
+    return PHASE_TO_EVAL;
+}
+
+static int place(const struct rv__actor *sup, uint8_t *lane)
+{
+    (void)sup;
+    (void)lane;
+    return PLACE_NOWHERE; /* it has its body, or is ended with it in the same step */
+}
+
+static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
+{
+    return rv__body_start(turn, sup, rv__truth(rv__blob_str(sup->value)) ? 0 : 1, err);
+}
+
+static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+{
+    (void)cell;
+    if (sup->child == NULL) /* its condition failed */
+        return NULL;
+    return rv__inner_of_body(sup->child, sup->child->frame.body->index);
+}
+
+const struct rv__kind rv__branch_kind = { first, place, advance, NULL, inner };

@@ -1,0 +1,730 @@
+/* cell.c: the memory of a run: actors, their tree, the lists they wait in, signals.
+ *
+ * Nothing here decides. Actors are found by id through an open-addressing table; ended ones are kept
+ * until the effect of their end is released, then used again. */
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+enum { FIRST_TABLE = 16 };
+
+/* -------------------------------------------------------------------------------- lists --- */
+
+static void list_add(struct rv__list *list, struct rv__actor *actor)
+{
+    actor->place_next = NULL;
+    actor->place_prev = list->last;
+    if (list->last != NULL)
+        list->last->place_next = actor;
+    else
+        list->first = actor;
+    list->last = actor;
+    list->count++;
+}
+
+static void list_remove(struct rv__list *list, struct rv__actor *actor)
+{
+    if (actor->place_prev != NULL)
+        actor->place_prev->place_next = actor->place_next;
+    else
+        list->first = actor->place_next;
+    if (actor->place_next != NULL)
+        actor->place_next->place_prev = actor->place_prev;
+    else
+        list->last = actor->place_prev;
+    actor->place_prev = actor->place_next = NULL;
+    list->count--;
+}
+
+static struct rv__list *list_of(struct rv__cell *cell, int place, uint8_t lane)
+{
+    switch (place) {
+    case PLACE_TODO: return &cell->todo;
+    case PLACE_READY: return &cell->ready[lane];
+    case PLACE_RANGE: return &cell->range[lane];
+    default: return NULL;
+    }
+}
+
+void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, uint8_t lane)
+{
+    struct rv__list *from = list_of(cell, actor->place, actor->lane);
+    struct rv__list *to = list_of(cell, place, lane);
+    if (from != NULL)
+        list_remove(from, actor);
+    actor->place = (uint8_t)place;
+    actor->lane = lane;
+    if (to != NULL)
+        list_add(to, actor);
+}
+
+/* -------------------------------------------------------------------------------- places --- */
+
+/* Waits for a place in `lane`, or, where no place is needed, for the pump. */
+static int place_in(enum rv__lane lane, uint8_t *ret)
+{
+    *ret = lane == LANE_NONE ? 0 : (uint8_t)lane;
+    return lane == LANE_NONE ? PLACE_TODO : PLACE_READY;
+}
+
+static int eval_place(const struct rv__actor *actor, uint8_t *lane)
+{
+    const struct rv__expr *expr = rv__actor_expr(actor);
+    if (expr == NULL || expr->kind != EXPR_FUNCTION)
+        return place_in(LANE_EVAL, lane);
+    return place_in(actor->suspect ? LANE_SUSPECT : LANE_FUNCTION, lane);
+}
+
+static int frame_place(const struct rv__actor *f, uint8_t *lane)
+{
+    if (f->frame.prefix != NULL) /* a shade: done when its block is gone */
+        return f->child != NULL ? PLACE_NOWHERE : PLACE_TODO;
+    switch ((enum rv__phase)f->phase) {
+    case PHASE_TO_EVAL: return eval_place(f, lane);
+    case PHASE_FAILED:
+        return f->child != NULL ? PLACE_NOWHERE
+                                : place_in(f->frame.body->wrap->on_error->step.lane, lane);
+    case PHASE_RUNNING:
+        if (f->child != NULL)
+            return PLACE_NOWHERE;
+        if (f->frame.failed || f->frame.at == f->frame.body->count)
+            return PLACE_TODO;
+        return place_in(rv__node_start_lane(f->frame.body->nodes[f->frame.at]), lane);
+    case PHASE_BEGIN:
+    case PHASE_EVAL:
+    case PHASE_EVALUATED:
+    case PHASE_READY:
+    case PHASE_RETRY:
+    case PHASE_PARKED:
+    case PHASES: break;
+    }
+    return PLACE_NOWHERE;
+}
+
+static int step_place(const struct rv__actor *step, uint8_t *lane)
+{
+    switch ((enum rv__phase)step->phase) {
+    case PHASE_READY: return place_in(step->suspect ? LANE_SUSPECT : step->node->step.lane, lane);
+    case PHASE_BEGIN: return place_in(step->node->step.lane, lane);
+    case PHASE_TO_EVAL: return eval_place(step, lane);
+    case PHASE_EVALUATED: return PLACE_TODO;
+    case PHASE_PARKED: {
+        const struct rv__channel *channel = step->step.channel;
+        bool ready = channel != NULL && channel->first_signal != NULL &&
+                     channel->first_waiter == step;
+        return ready ? PLACE_TODO : PLACE_NOWHERE;
+    }
+    case PHASE_FAILED:
+        return step->child != NULL ? PLACE_NOWHERE
+                                   : place_in(step->node->on_error->step.lane, lane);
+    case PHASE_EVAL:
+    case PHASE_RUNNING:
+    case PHASE_RETRY:
+    case PHASES: break;
+    }
+    return PLACE_NOWHERE;
+}
+
+static int supervisor_place(const struct rv__actor *sup, uint8_t *lane)
+{
+    switch ((enum rv__phase)sup->phase) {
+    case PHASE_BEGIN: return place_in(rv__node_lane(sup->node), lane);
+    case PHASE_TO_EVAL: return eval_place(sup, lane);
+    case PHASE_EVALUATED: return PLACE_TODO;
+    case PHASE_RUNNING: return rv__kinds[sup->node->kind]->place(sup, lane);
+    case PHASE_EVAL:
+    case PHASE_READY:
+    case PHASE_RETRY:
+    case PHASE_PARKED:
+    case PHASE_FAILED:
+    case PHASES: break;
+    }
+    return PLACE_NOWHERE;
+}
+
+static int place_of(const struct rv__cell *cell, const struct rv__actor *actor, uint8_t *lane)
+{
+    if (actor->crashes > cell->max_crashes &&
+        !RV__BUG(15) && /* to be suspended for, unless that is done */
+        (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
+        return cell->suspended_by == actor->id ? PLACE_NOWHERE : PLACE_TODO;
+    if (actor->is_frame)
+        return frame_place(actor, lane);
+    if (actor->node->kind == NODE_STEP)
+        return step_place(actor, lane);
+    return supervisor_place(actor, lane);
+}
+
+bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor)
+{
+    uint8_t lane = 0;
+    int place = place_of(cell, actor, &lane);
+    return place == actor->place && lane == actor->lane;
+}
+
+void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor)
+{
+    uint8_t lane = 0;
+    int place = place_of(cell, actor, &lane);
+    bool same = place == actor->place && lane == actor->lane;
+    if (!same || place == PLACE_RANGE) /* a range goes behind the others each time */
+        rv__actor_put(cell, actor, place, lane);
+}
+
+/* --------------------------------------------------------------------------------- table --- */
+
+static size_t slot_of(const struct rv__cell *cell, uint64_t id)
+{
+    return (size_t)(id * UINT64_C(0x9E3779B97F4A7C15)) >> 8 & (cell->table_size - 1);
+}
+
+struct rv__actor *rv__cell_find(const struct rv__cell *cell, uint64_t id)
+{
+    if (id == 0 || cell->table_size == 0)
+        return NULL;
+    for (size_t at = slot_of(cell, id);; at = (at + 1) & (cell->table_size - 1)) {
+        if (cell->table[at] == NULL || cell->table[at]->id == id)
+            return cell->table[at];
+    }
+}
+
+static void table_put(struct rv__cell *cell, struct rv__actor *actor)
+{
+    size_t at = slot_of(cell, actor->id);
+    while (cell->table[at] != NULL)
+        at = (at + 1) & (cell->table_size - 1);
+    cell->table[at] = actor;
+}
+
+static bool table_grow(struct rv__cell *cell)
+{
+    size_t old_size = cell->table_size;
+    struct rv__actor **old = cell->table;
+    size_t size = old_size ? old_size * 2 : FIRST_TABLE;
+    struct rv__actor **table = rv__zalloc(size, sizeof *table);
+    if (table == NULL)
+        return false;
+    cell->table = table;
+    cell->table_size = size;
+    cell->bytes += (size - old_size) * sizeof *table;
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i] != NULL)
+            table_put(cell, old[i]);
+    rv__free(old);
+    return true;
+}
+
+/* Without tombstones: what stood behind it moves up. */
+static void table_remove(struct rv__cell *cell, struct rv__actor *actor)
+{
+    size_t mask = cell->table_size - 1;
+    size_t hole = slot_of(cell, actor->id);
+    while (cell->table[hole] != actor)
+        hole = (hole + 1) & mask;
+    for (size_t at = (hole + 1) & mask; cell->table[at] != NULL; at = (at + 1) & mask) {
+        size_t home = slot_of(cell, cell->table[at]->id);
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            cell->table[hole] = cell->table[at];
+            hole = at;
+        }
+    }
+    cell->table[hole] = NULL;
+}
+
+/* -------------------------------------------------------------------------------- actors --- */
+
+struct rv__actor *rv__actor_new(struct rv__cell *cell)
+{
+    if ((cell->actors + 1) * 4 > cell->table_size * 3 && !table_grow(cell))
+        return NULL;
+
+    struct rv__actor *actor = cell->spare;
+    if (actor != NULL) {
+        cell->spare = actor->next;
+        memset(actor, 0, sizeof *actor);
+    } else {
+        actor = rv__zalloc(1, sizeof *actor);
+        if (actor == NULL)
+            return NULL;
+        cell->bytes += sizeof *actor;
+    }
+    actor->id = cell->next_id++;
+    table_put(cell, actor);
+    cell->actors++;
+    return actor;
+}
+
+static void recycle(struct rv__cell *cell, struct rv__actor *actor)
+{
+    actor->next = cell->spare;
+    cell->spare = actor;
+}
+
+void rv__actor_unnew(struct rv__cell *cell, struct rv__actor *actor)
+{
+    assert(actor->id + 1 == cell->next_id);
+    table_remove(cell, actor);
+    cell->actors--;
+    cell->next_id--;
+    recycle(cell, actor);
+}
+
+void rv__actor_link(struct rv__cell *cell, struct rv__actor *actor, struct rv__actor *owner)
+{
+    struct rv__actor **first = owner != NULL ? &owner->child : &cell->shades;
+    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_shade;
+    actor->owner = owner;
+    actor->next = NULL;
+    actor->prev = *last;
+    if (*last != NULL)
+        (*last)->next = actor;
+    else
+        *first = actor;
+    *last = actor;
+}
+
+void rv__actor_unlink(struct rv__cell *cell, struct rv__actor *actor)
+{
+    if (actor == cell->root) {
+        cell->root = NULL;
+        return;
+    }
+    struct rv__actor *owner = actor->owner;
+    struct rv__actor **first = owner != NULL ? &owner->child : &cell->shades;
+    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_shade;
+    if (actor->prev != NULL)
+        actor->prev->next = actor->next;
+    else
+        *first = actor->next;
+    if (actor->next != NULL)
+        actor->next->prev = actor->prev;
+    else
+        *last = actor->prev;
+    actor->owner = actor->prev = actor->next = NULL;
+}
+
+bool rv__actor_working(const struct rv__actor *actor)
+{
+    if (actor->phase == PHASE_EVAL)
+        return true;
+    return actor->phase == PHASE_RUNNING && !actor->is_frame && actor->node->kind == NODE_STEP;
+}
+
+bool rv__actor_waiting(const struct rv__actor *actor)
+{
+    return (actor->phase == PHASE_RETRY || actor->phase == PHASE_PARKED) && actor->due_ms != 0;
+}
+
+static void note_effect(struct rv__cell *cell, struct rv__actor *actor)
+{
+    if (actor->fresh)
+        return;
+    actor->fresh = true;
+    actor->effect_next = NULL;
+    if (cell->last_fresh != NULL)
+        cell->last_fresh->effect_next = actor;
+    else
+        cell->fresh = actor;
+    cell->last_fresh = actor;
+}
+
+void rv__actor_count(struct rv__cell *cell, struct rv__actor *actor)
+{
+    bool now = rv__actor_working(actor);
+    cell->working += now;
+    cell->working -= actor->at_work;
+    actor->at_work = now;
+}
+
+void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor)
+{
+    rv__actor_count(cell, actor);
+    actor->token++;
+    actor->owed = true;
+    cell->executions += rv__actor_working(actor);
+    if (!cell->quiet)
+        note_effect(cell, actor);
+}
+
+/* Release what an actor holds; not its memory. */
+static void release(struct rv__cell *cell, struct rv__actor *actor)
+{
+    rv__blob_unref(actor->value);
+    actor->value = NULL;
+    if (actor->is_frame) {
+        rv__entry_unref(actor->frame.base);
+        rv__entry_unref(actor->frame.scope);
+        rv__entry_unref(actor->frame.last);
+        rv__blob_unref(actor->frame.input);
+        rv__blob_unref(actor->frame.prefix);
+    } else if (actor->node->kind == NODE_STEP) {
+        if (actor->step.channel != NULL)
+            rv__channel_leave(cell, actor);
+        rv__blob_unref(actor->step.state);
+    } else {
+        rv__blob_unref(actor->sup.error);
+        rv__blob_unref(actor->sup.key);
+        rv__inner_unref(actor->sup.inner);
+    }
+}
+
+static void end_one(struct rv__cell *cell, struct rv__actor *actor)
+{
+    rv__actor_put(cell, actor, PLACE_NOWHERE, 0);
+    cell->actors--;
+    cell->working -= actor->at_work;
+    release(cell, actor);
+    actor->ended = true;
+    if (actor->owed && !cell->quiet && !RV__BUG(13))
+        note_effect(cell, actor);
+    else if (!actor->fresh)
+        recycle(cell, actor);
+}
+
+/* The first of all below `actor` in an order that has children before their owners. */
+static struct rv__actor *deepest(struct rv__actor *actor)
+{
+    while (actor->child != NULL)
+        actor = actor->child;
+    return actor;
+}
+
+void rv__actor_end(struct rv__cell *cell, struct rv__actor *actor)
+{
+    /* When nothing survives, the table is emptied as a whole: taking a hundred thousand out of it one
+     * by one is what a cancel would wait for. */
+    bool all = actor == cell->root && cell->shades == NULL;
+    rv__actor_unlink(cell, actor);
+    for (struct rv__actor *at = deepest(actor), *next; at != NULL; at = next) {
+        next = at == actor ? NULL : at->next != NULL ? deepest(at->next) : at->owner;
+        if (!all)
+            table_remove(cell, at);
+        end_one(cell, at);
+    }
+    if (all)
+        memset(cell->table, 0, cell->table_size * sizeof *cell->table);
+}
+
+struct rv__actor *rv__actor_frame(const struct rv__actor *actor)
+{
+    while (!actor->is_frame)
+        actor = actor->owner;
+    return (struct rv__actor *)actor;
+}
+
+const struct rv__actor *rv__actor_loop(const struct rv__actor *actor)
+{
+    while (actor != NULL && !(actor->is_frame && actor->frame.iteration >= 0))
+        actor = actor->owner;
+    return actor;
+}
+
+size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_MAX_DEPTH])
+{
+    size_t count = 0, from = 0;
+    for (const struct rv__actor *a = actor; a != NULL; a = a->owner) {
+        if (!a->is_frame)
+            continue;
+        if (a->frame.prefix != NULL) { /* a shade: the rest is written there, outermost first */
+            struct rv__json_iter it;
+            struct rv__str item;
+            size_t own = count;
+            rv__json_iter_init(&it, rv__blob_str(a->frame.prefix));
+            while (count < RV__PLAN_MAX_DEPTH && rv__json_next(&it, NULL, &item))
+                (void)rv__json_int(item, &vector[count++]);   /* checked when it was made */
+            for (size_t l = own, r = count; l + 1 < r; l++) { /* reversed, as the walk up is */
+                int64_t swap = vector[l];
+                vector[l] = vector[--r];
+                vector[r] = swap;
+            }
+            break;
+        }
+        if (a->frame.iteration >= 0 && count < RV__PLAN_MAX_DEPTH)
+            vector[count++] = a->frame.iteration;
+    }
+    for (size_t to = count; from + 1 < to; from++) {
+        int64_t swap = vector[from];
+        vector[from] = vector[--to];
+        vector[to] = swap;
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------------------------ channels --- */
+
+static struct rv__channel **channel_bucket(struct rv__cell *cell, struct rv__str name)
+{
+    return &cell->channels[rv__str_hash(RV__HASH_START, name) % CHANNEL_BUCKETS];
+}
+
+struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
+                                    bool make)
+{
+    struct rv__channel **bucket = channel_bucket(cell, name);
+    for (struct rv__channel *c = *bucket; c != NULL; c = c->next)
+        if (c->handle == handle && rv__str_eq(c->name, name))
+            return c;
+    if (!make)
+        return NULL;
+
+    struct rv__channel *c = rv__zalloc(1, sizeof *c + name.len + 1);
+    if (c == NULL)
+        return NULL;
+    memcpy(c->text, name.at, name.len);
+    c->name = (struct rv__str){ c->text, name.len };
+    c->handle = handle;
+    c->order = cell->channel_order++;
+    c->next = *bucket;
+    *bucket = c;
+    cell->bytes += sizeof *c + name.len + 1;
+    return c;
+}
+
+void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channel)
+{
+    if (channel->first_waiter != NULL || channel->first_signal != NULL)
+        return;
+    struct rv__channel **at = channel_bucket(cell, channel->name);
+    while (*at != channel)
+        at = &(*at)->next;
+    *at = channel->next;
+    cell->bytes -= sizeof *channel + channel->name.len + 1;
+    rv__free(channel);
+}
+
+void rv__channel_join(struct rv__channel *channel, struct rv__actor *actor)
+{
+    actor->step.channel = channel;
+    actor->step.wait_next = NULL;
+    actor->step.wait_prev = channel->last_waiter;
+    if (channel->last_waiter != NULL)
+        channel->last_waiter->step.wait_next = actor;
+    else
+        channel->first_waiter = actor;
+    channel->last_waiter = actor;
+}
+
+void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor)
+{
+    struct rv__channel *channel = actor->step.channel;
+    if (actor->step.wait_prev != NULL)
+        actor->step.wait_prev->step.wait_next = actor->step.wait_next;
+    else
+        channel->first_waiter = actor->step.wait_next;
+    if (actor->step.wait_next != NULL)
+        actor->step.wait_next->step.wait_prev = actor->step.wait_prev;
+    else
+        channel->last_waiter = actor->step.wait_prev;
+    actor->step.channel = NULL;
+    if (channel->first_waiter != NULL)
+        rv__actor_place(cell, channel->first_waiter); /* the first may take what is there */
+    rv__channel_drop_if_empty(cell, channel);
+}
+
+/* ---------------------------------------------------------------------------------- cell --- */
+
+struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
+{
+    struct rv__cell *cell = rv__zalloc(1, sizeof *cell);
+    if (cell == NULL)
+        return NULL;
+    cell->plan = opts->plan;
+    cell->max_crashes = opts->max_crashes > 0 ? opts->max_crashes : RV__MAX_CRASHES;
+    cell->next_id = 1;
+    cell->failed_node = RV__NO_NODE;
+    cell->bytes = sizeof *cell;
+    return cell;
+}
+
+int rv__cell_empty(const struct rv__cell_opts *opts, struct rv__cell **ret, rv_error *err)
+{
+    struct rv__cell *cell = rv__cell_alloc(opts);
+    if (cell == NULL)
+        return rv__nomem(err);
+    *ret = cell;
+    return RV_OK;
+}
+
+static void forget_effects(struct rv__cell *cell)
+{
+    struct rv__effect effect;
+    while (rv__cell_effect(cell, &effect))
+        ;
+}
+
+void rv__cell_free(struct rv__cell *cell)
+{
+    if (cell == NULL)
+        return;
+    cell->quiet = true;
+    forget_effects(cell);
+    if (cell->root != NULL)
+        rv__actor_end(cell, cell->root);
+    while (cell->shades != NULL)
+        rv__actor_end(cell, cell->shades);
+    while (cell->spare != NULL) {
+        struct rv__actor *next = cell->spare->next;
+        rv__free(cell->spare);
+        cell->spare = next;
+    }
+    for (size_t i = 0; i < CHANNEL_BUCKETS; i++) {
+        while (cell->channels[i] != NULL) { /* those with signals nobody took */
+            struct rv__channel *channel = cell->channels[i];
+            while (channel->first_signal != NULL) {
+                struct rv__signal *next = channel->first_signal->next;
+                rv__blob_unref(channel->first_signal->payload);
+                rv__free(channel->first_signal);
+                channel->first_signal = next;
+            }
+            rv__channel_drop_if_empty(cell, channel);
+        }
+    }
+    rv__entry_unref(cell->results);
+    rv__blob_unref(cell->input);
+    rv__blob_unref(cell->error);
+    rv__blob_unref(cell->suspension);
+    rv__free(cell->table);
+    rv__free(cell);
+}
+
+/* ------------------------------------------------------------------------------- effects --- */
+
+static void effect_of(const struct rv__actor *actor, struct rv__effect *ret)
+{
+    *ret = (struct rv__effect){ .kind = EFFECT_STOP,
+                                .actor = actor->id,
+                                .token = actor->token,
+                                .node = actor->node,
+                                .eval = -1 };
+    if (actor->ended)
+        return;
+    if (rv__actor_working(actor)) {
+        ret->kind = EFFECT_START;
+        if (actor->phase == PHASE_EVAL)
+            ret->eval = actor->eval;
+        else
+            ret->timeout_ms = actor->node->step.config.timeout_ms;
+    } else if (rv__actor_waiting(actor)) {
+        ret->kind = EFFECT_WAIT;
+        ret->due_ms = actor->due_ms;
+    }
+}
+
+bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret)
+{
+    struct rv__actor *actor = cell->fresh;
+    if (actor == NULL)
+        return false;
+    cell->fresh = actor->effect_next;
+    if (cell->fresh == NULL)
+        cell->last_fresh = NULL;
+    actor->fresh = false;
+    actor->effect_next = NULL;
+    effect_of(actor, ret);
+    if (actor->ended)
+        recycle(cell, actor);
+    return true;
+}
+
+const struct rv__actor *rv__cell_walk(const struct rv__cell *cell, const struct rv__actor *at)
+{
+    if (at == NULL)
+        return cell->root != NULL ? cell->root : cell->shades;
+    if (at->child != NULL)
+        return at->child;
+    for (; at != NULL; at = at->owner) {
+        if (at == cell->root)
+            return cell->shades;
+        if (at->next != NULL)
+            return at->next;
+    }
+    return NULL;
+}
+
+void rv__cell_outstanding(const struct rv__cell *cell,
+                          void (*owed)(void *arg, const struct rv__effect *effect), void *arg)
+{
+    for (const struct rv__actor *at = rv__cell_walk(cell, NULL); at != NULL;
+         at = rv__cell_walk(cell, at)) {
+        struct rv__effect effect;
+        effect_of(at, &effect);
+        if (effect.kind != EFFECT_STOP)
+            owed(arg, &effect);
+    }
+}
+
+bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane)
+{
+    if (cell->status == RUN_SUSPENDED)
+        return false;
+    return cell->ready[lane].first != NULL || cell->range[lane].first != NULL;
+}
+
+bool rv__cell_more(const struct rv__cell *cell)
+{
+    return cell->todo.first != NULL && cell->status != RUN_SUSPENDED;
+}
+
+size_t rv__cell_working(const struct rv__cell *cell)
+{
+    return cell->working;
+}
+
+bool rv__cell_active(const struct rv__cell *cell)
+{
+    return cell->root != NULL || cell->shades != NULL;
+}
+
+enum rv__run_status rv__cell_status(const struct rv__cell *cell)
+{
+    return cell->status;
+}
+
+const struct rv__plan *rv__cell_plan(const struct rv__cell *cell)
+{
+    return cell->plan;
+}
+
+struct rv__str rv__cell_error(const struct rv__cell *cell)
+{
+    return rv__blob_str(cell->error);
+}
+
+struct rv__str rv__cell_suspension(const struct rv__cell *cell)
+{
+    return rv__blob_str(cell->suspension);
+}
+
+bool rv__cell_misses_function(const struct rv__cell *cell)
+{
+    struct rv__str name;
+    return cell->suspension != NULL &&
+           rv__json_get(rv__blob_str(cell->suspension), "missing", &name);
+}
+
+struct rv__str rv__cell_failed_step(const struct rv__cell *cell)
+{
+    if (cell->failed_node == RV__NO_NODE)
+        return (struct rv__str){ NULL, 0 };
+    return cell->plan->nodes[cell->failed_node]->alias;
+}
+
+size_t rv__cell_actors(const struct rv__cell *cell)
+{
+    return cell->actors;
+}
+
+uint64_t rv__cell_stale(const struct rv__cell *cell)
+{
+    return cell->stale;
+}
+
+size_t rv__cell_bytes(const struct rv__cell *cell)
+{
+    return cell->bytes;
+}

@@ -1,0 +1,322 @@
+/* cell.h: the inside of a run's state; for the files of flow/ only.
+ *
+ * Two kinds of actor: a *frame* is a body being run (a sequence: the outermost, an iteration, a
+ * concurrent child, a branch's path, a nested workflow); a *node* is a step or a supervisor being
+ * run. Frames own at most one node, supervisors own frames; a failed step or frame owns its handler.
+ *
+ * Each actor is in exactly one of these places, a function of its own state (rv__actor_place):
+ *   todo         something follows from what is known, and needs nobody: rv__flow_pump
+ *   ready[lane]  it could start work if it had a place: rv__flow_grant
+ *   range[lane]  the same, but it would begin a new body for it (the next iteration or child). Served
+ *                after ready, in turn: what was begun is finished before more is begun
+ *   nowhere      it waits for a child, for its work, or for a timer
+ * Lists are first in, first out, and survive a save and load: they are part of the state. */
+#ifndef RV_FLOW_CELL_H
+#define RV_FLOW_CELL_H
+
+#include "flow/flow.h"
+
+struct rv__actor;
+
+/* ------------------------------------------------------------------------------ entries --- */
+
+/* The outcome of a finished node, as later nodes see it. Immutable once made, counted, and linked to
+ * what was visible before it: a scope is a pointer to the newest entry. */
+struct rv__entry {
+    atomic_uint refs;
+    uint8_t status; /* enum rv__status */
+    uint32_t mark;  /* its number while a cell is saved */
+    struct rv__entry *outer;
+    const struct rv__node *node;
+    struct rv__blob *result; /* a step's; NULL = null. A supervisor's follows from `inner` */
+    struct rv__blob *state;  /* NULL = {} */
+    struct rv__inner *inner; /* supervisors that ran; NULL else */
+};
+
+/* What is inside a finished supervisor. Counted: the copies that a loop makes of entries share it. */
+struct rv__inner {
+    atomic_uint refs;
+    int64_t index;          /* branch: the path taken; loop, keep last: the iteration kept, or -1 */
+    int64_t iterations;     /* forEach, loop: how many are in the store */
+    struct rv__blob *key;   /* of their rows; NULL: none are */
+    struct rv__entry *base; /* where the scopes below begin */
+    uint32_t child_count;   /* concurrent: all children; branch, workflow, loop: one */
+    struct rv__child {
+        uint8_t status;          /* of the body */
+        struct rv__entry *scope; /* newest entry of the body; NULL or == base: nothing in it */
+    } children[];
+};
+
+struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status);
+struct rv__entry *rv__entry_ref(struct rv__entry *entry);
+void rv__entry_unref(struct rv__entry *entry);
+struct rv__inner *rv__inner_new(uint32_t children);
+struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, int64_t index); /* one child */
+struct rv__inner *rv__inner_ref(struct rv__inner *inner);
+void rv__inner_unref(struct rv__inner *inner);
+
+/* {"result":…,"state":…,"status":…} of an entry, and {alias: that, …} of those from `newest` down to,
+ * not including, `base`. Without `rows`, iterations are left out: `[]` stands for them. */
+struct rv__writer {
+    struct rv__row_source *rows;
+    bool skip_rows; /* leave iterations out instead of failing without `rows` */
+    struct rv__buf *out;
+    rv_error *err;
+    int rc;
+};
+void rv__entry_write(struct rv__writer *w, const struct rv__entry *entry);
+void rv__entries_write(struct rv__writer *w, const struct rv__entry *newest,
+                       const struct rv__entry *base);
+void rv__result_write(struct rv__writer *w, const struct rv__entry *entry); /* its result alone */
+
+/* ------------------------------------------------------------------------------- actors --- */
+
+enum rv__phase {
+    /* nodes */
+    PHASE_BEGIN,     /* its `when` was true: begins when there is a place */
+    PHASE_TO_EVAL,   /* an evaluation is wanted */
+    PHASE_EVAL,      /* it runs */
+    PHASE_EVALUATED, /* its value is there, to be decided on */
+    PHASE_READY,     /* step: the next attempt waits for a place */
+    PHASE_RUNNING,   /* step: an attempt runs. Supervisor: its bodies do. Frame: its nodes do */
+    PHASE_RETRY,     /* step: waits for its timer */
+    PHASE_PARKED,    /* step: waits for what `park` says */
+    PHASE_FAILED,    /* step: failed, its handler comes. Frame of a workflow: the same */
+    PHASES,
+};
+
+enum rv__park { PARK_DELAY, PARK_SIGNAL, PARK_HANDLE };
+
+struct rv__actor {
+    uint64_t id;                   /* unique in the run, never reused */
+    uint64_t token;                /* counts executions; a message with another one is stale */
+    struct rv__actor *owner;       /* NULL: the outermost frame, or a detached block */
+    struct rv__actor *child;       /* its first; */
+    struct rv__actor *prev, *next; /* siblings, in order of birth */
+    struct rv__actor *last_child;
+    struct rv__actor *place_prev, *place_next;
+    struct rv__actor *effect_next;        /* among those with an effect to release */
+    const struct rv__node *node;          /* a frame: of its owner; NULL for the outermost */
+    uint8_t is_frame, phase, place, lane; /* place: PLACE_… ; lane where it is READY */
+    uint8_t eval, park;
+    bool fresh;             /* in cell->fresh */
+    bool ended;             /* gone from the tree; kept until its STOP is released */
+    bool owed;              /* it had an effect: its end is one too */
+    bool at_work;           /* counted in cell->working */
+    bool suspect;           /* in flight when the engine died, perhaps the cause */
+    int crashes;            /* deaths it is blamed for */
+    bool detached;          /* concurrent: its sequence went on without it */
+    bool hard;              /* step, FAILED: it fails its sequence */
+    int64_t due_ms;         /* RETRY, PARKED: 0 = never */
+    struct rv__blob *value; /* EVALUATED: the value. Node: kept for items. FAILED: the error */
+    union {
+        struct {
+            const struct rv__body *body;
+            int64_t iteration; /* in a forEach or loop; -1 elsewhere */
+            uint32_t at;       /* the node to run next, or running */
+            bool failed;       /* a hard failure ended it: `value` is the error */
+            bool handled;      /* its workflow's handler has run */
+            uint32_t failed_node;
+            struct rv__entry *base, *scope, *last;
+            struct rv__blob *input;
+            size_t item_at, item_len; /* forEach: its item in the owner's items */
+            struct rv__blob *prefix;  /* a shade only: the iterations around it, "[3,0]" */
+        } frame;
+        struct {
+            int attempt;      /* of the one that runs, or ran last; from 1 */
+            int next_attempt; /* the same again after a crash: only failures use them up */
+            int64_t started_ms;
+            struct rv__channel *channel;             /* PARKED on a signal or a handle */
+            struct rv__actor *wait_prev, *wait_next; /* among those who wait there */
+            struct rv__blob *state;                  /* FAILED: what it left */
+        } step;
+        struct {
+            int64_t
+                next; /* forEach: the iteration to start next; concurrent: the child; loop: done */
+            int64_t count; /* forEach: items */
+            int64_t active;
+            int64_t ended;
+            int64_t good;            /* concurrent: completed */
+            int64_t bad;             /* hard failures */
+            size_t cursor;           /* forEach: where the next item is in `value` */
+            struct rv__blob *error;  /* the first hard failure's */
+            struct rv__blob *key;    /* of its rows, made with the first */
+            struct rv__inner *inner; /* concurrent: the outcomes. loop: the last iteration */
+        } sup;
+    };
+};
+
+/* A detached block outlives the sequence it came from. It then belongs to a *shade*: a frame without
+ * an owner that runs nothing and keeps what the block's steps see. */
+
+enum { PLACE_NOWHERE, PLACE_TODO, PLACE_READY, PLACE_RANGE };
+
+struct rv__list {
+    struct rv__actor *first, *last;
+    size_t count;
+};
+
+/* Signals of one name that wait for a taker, or takers that wait for a signal; or one handle. */
+struct rv__channel {
+    struct rv__channel *next; /* in its bucket */
+    struct rv__str name;
+    bool handle;
+    struct rv__actor *first_waiter, *last_waiter;
+    struct rv__signal *first_signal, *last_signal;
+    uint64_t order; /* of birth: so that saves are in order */
+    char text[];
+};
+
+struct rv__signal {
+    struct rv__signal *next;
+    struct rv__blob *payload;
+};
+
+enum { CHANNEL_BUCKETS = 64 };
+
+/* The largest id, index or time that is taken from disk: adding to it cannot overflow. */
+#define RV__MAX_NUMBER (INT64_C(1) << 61)
+
+struct rv__cell {
+    const struct rv__plan *plan;
+    int max_crashes;
+    enum rv__run_status status;
+    bool started;
+    bool quiet; /* replaying: effects are not noted */
+    uint64_t next_id;
+    uint64_t stale;
+    struct rv__blob *input;
+    struct rv__blob *error;                /* of a failed run */
+    struct rv__blob *suspension;           /* why it is suspended */
+    uint32_t failed_node;                  /* RV__NO_NODE: none */
+    struct rv__actor *root;                /* the outermost frame; NULL before and after */
+    struct rv__actor *shades, *last_shade; /* of detached blocks, in order of birth */
+    uint64_t suspended_by;     /* the step to blame, or whose function is missing; 0: none */
+    struct rv__entry *results; /* the outermost scope after the end */
+
+    struct rv__list todo, ready[LANES], range[LANES];
+    struct rv__actor *fresh, *last_fresh; /* with an effect to release */
+    uint64_t executions;                  /* work started, ever; not part of the state */
+
+    struct rv__actor **table; /* by id; open addressing */
+    size_t table_size, actors;
+    size_t working;          /* actors with work in flight */
+    struct rv__actor *spare; /* actors to use again */
+    struct rv__channel *channels[CHANNEL_BUCKETS];
+    uint64_t channel_order;
+    size_t signals; /* received and not taken */
+    size_t bytes;
+};
+
+/* cell.c */
+struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts);
+struct rv__actor *rv__cell_find(const struct rv__cell *cell, uint64_t id);
+/* A new actor with the id of the cell's counter. Not linked yet. NULL: no memory, nothing changed. */
+struct rv__actor *rv__actor_new(struct rv__cell *cell);
+void rv__actor_unnew(struct rv__cell *cell, struct rv__actor *actor); /* take that back */
+void rv__actor_link(struct rv__cell *cell, struct rv__actor *actor, struct rv__actor *owner);
+/* End an actor and all below it. Work in flight becomes a STOP. */
+void rv__actor_end(struct rv__cell *cell, struct rv__actor *actor);
+void rv__actor_unlink(struct rv__cell *cell,
+                      struct rv__actor *actor); /* from its owner or the cell */
+/* Put it where its state says it belongs; is it there?; put it there by hand (a load). */
+void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor);
+bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor);
+void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, uint8_t lane);
+/* The actor after `at` in a walk over all of them, owners first; NULL begins and ends it. */
+const struct rv__actor *rv__cell_walk(const struct rv__cell *cell, const struct rv__actor *at);
+/* What is owed to it has changed: work to start, a timer to set, or neither. Moves its token on. */
+void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor);
+void rv__actor_count(struct rv__cell *cell,
+                     struct rv__actor *actor);         /* keeps cell->working right */
+bool rv__actor_working(const struct rv__actor *actor); /* it has work in flight */
+bool rv__actor_waiting(const struct rv__actor *actor); /* it has a timer */
+struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
+                                    bool make);
+void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channel);
+void rv__channel_join(struct rv__channel *channel, struct rv__actor *actor);
+void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor);
+
+/* The frame around it that is an iteration, or NULL. */
+const struct rv__actor *rv__actor_loop(const struct rv__actor *actor);
+/* The iterations around it, outermost first; returns how many. */
+size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_MAX_DEPTH]);
+/* The frame it is in: itself, if it is one. A handler: of the node or frame it is for. */
+struct rv__actor *rv__actor_frame(const struct rv__actor *actor);
+
+/* What a snapshot begins with; another one is refused. */
+enum { RV__SNAPSHOT_VERSION = 1 };
+
+/* sound.c: could this actor, read from a snapshot, be? Does the chain of entries from `scope` lead down
+ * to `base`? */
+bool rv__actor_sound(const struct rv__cell *cell, const struct rv__actor *actor);
+bool rv__scope_below(const struct rv__entry *scope, const struct rv__entry *base);
+
+/* ------------------------------------------------------------------ decide and evolve --- */
+
+/* A turn in the making: how decide says what happened. rv__say() encodes the fact and evolves the
+ * cell; it borrows the fact's blobs. RV_ENOMEM: nothing changed. */
+struct rv__turn {
+    struct rv__cell *cell;
+    struct rv__facts *facts;
+    int64_t now_ms;
+};
+int rv__say(struct rv__turn *turn, const struct rv__fact *fact, rv_error *err);
+
+/* evolve.c: apply a fact that was checked. RV_ENOMEM: nothing changed. The only writer of actors. */
+int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact);
+/* Does it fit the cell? RV_ESTORE and why, if not. */
+int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
+void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out);
+
+/* frame.c: the sequence. */
+int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
+int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
+void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
+                            bool hard, struct rv__blob *error);
+void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
+                            const struct rv__body *body, int64_t iteration);
+
+/* step.c */
+int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *step,
+                   const struct rv__node *node, rv_error *err);
+int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *err);
+int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                  rv_error *err);
+int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact);
+
+/* A kind of supervisor: one file, one row in kinds.c. All of them decide; evolve.c applies. */
+struct rv__kind {
+    /* What it wants first, once it has begun: PHASE_TO_EVAL for *eval, or PHASE_RUNNING. */
+    enum rv__phase (*first)(const struct rv__node *node, int *eval);
+    /* Where it is while PHASE_RUNNING; *lane for PLACE_READY. */
+    int (*place)(const struct rv__actor *sup, uint8_t *lane);
+    /* Something follows from its state: say the next fact. Also: start the next body, on a grant. */
+    int (*advance)(struct rv__turn *turn, struct rv__actor *sup, rv_error *err);
+    /* One of its frames has ended, in evolve: take over what is to be kept. RV_ENOMEM: unchanged. */
+    int (*body_ended)(struct rv__cell *cell, struct rv__actor *sup, struct rv__actor *frame,
+                      const struct rv__fact *fact);
+    /* What will be in its entry, at its end: takes what it needs from the state. NULL: no memory. */
+    struct rv__inner *(*inner)(struct rv__cell *cell, struct rv__actor *sup);
+};
+extern const struct rv__kind *const rv__kinds[NODE_KINDS]; /* NULL for a step: step.c */
+
+int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *actor,
+                   const struct rv__node *node, rv_error *err);
+int rv__eval_start(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
+int rv__body_start(struct rv__turn *turn, struct rv__actor *sup, int64_t index, rv_error *err);
+int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
+int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *message, rv_error *err);
+struct rv__blob *rv__row_key(const struct rv__actor *owner, const struct rv__node *node);
+/* Its run is to stop and wait for a decision, because of this actor; after the run's end it fails. */
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
+                rv_error *err);
+int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kind kind,
+                 struct rv__blob *error, rv_error *err);
+/* {"message":"…"} with what printf makes; NULL: no memory. */
+struct rv__blob *rv__error_blob(const char *fmt, ...) RV_PRINTF(1, 2);
+/* What it is evaluated for; NULL: an input that only needs to be held against its schema. */
+const struct rv__expr *rv__actor_expr(const struct rv__actor *actor);
+bool rv__truth(struct rv__str json); /* jq's: neither false nor null */
+
+#endif

@@ -1,0 +1,229 @@
+/* check.c: does a fact fit the cell? Facts come from disk, and disks lie: whatever evolve relies on is
+ * asked here first. A table says which phases of which actor a fact may meet. */
+#include "base/error.h"
+#include "base/json.h"
+#include "flow/cell.h"
+
+#define PHASE(x) (1u << PHASE_##x)
+enum who { NOBODY, FRAME, NODE, STEP, SUP, WORKER /* a step, a supervisor or a frame at work */ };
+
+static const struct {
+    uint8_t who;
+    uint16_t phases;
+} fits[FACT_KINDS] = {
+    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) | PHASE(READY) | PHASE(TO_EVAL) },
+    [FACT_EVAL_STARTED] = { WORKER, PHASE(TO_EVAL) },
+    [FACT_EVAL_COMPLETED] = { WORKER, PHASE(EVAL) },
+    [FACT_EVAL_FAILED] = { FRAME, PHASE(EVAL) | PHASE(TO_EVAL) },
+    [FACT_NODE_STARTED] = { SUP, PHASE(BEGIN) },
+    [FACT_NODE_COMPLETED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) },
+    [FACT_NODE_FAILED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) | PHASE(EVAL) | PHASE(TO_EVAL) },
+    [FACT_NODE_SKIPPED] = { NODE, PHASE(EVALUATED) },
+    [FACT_BODY_STARTED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) }, /* of its owner */
+    [FACT_BODY_ENDED] = { FRAME, PHASE(RUNNING) },
+    [FACT_STEP_STARTED] = { STEP, PHASE(READY) | PHASE(BEGIN) },
+    [FACT_STEP_COMPLETED] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
+    [FACT_STEP_SKIPPED] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
+    [FACT_STEP_FAILED] = { STEP, PHASE(RUNNING) | PHASE(PARKED) | PHASE(EVAL) | PHASE(READY) |
+                                     PHASE(TO_EVAL) },
+    [FACT_STEP_RETRYING] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
+    [FACT_STEP_PARKED] = { STEP, PHASE(RUNNING) },
+    [FACT_STEP_LOST] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
+    [FACT_TIMER_FIRED] = { STEP, PHASE(RETRY) },
+    [FACT_DETACHED_ENDED] = { FRAME, PHASE(RUNNING) },
+};
+
+static int misfit(const struct rv__fact *fact, const char *why, rv_error *err)
+{
+    return rv__fail(err, RV_ESTORE, "fact %s (actor %llu, node %lld) does not fit the run: %s",
+                    rv__fact_kind_name(fact->kind), (unsigned long long)fact->actor,
+                    fact->node == RV__NO_NODE ? -1LL : (long long)fact->node, why);
+}
+
+static bool is(const struct rv__actor *actor, enum who who)
+{
+    bool step = !actor->is_frame && actor->node->kind == NODE_STEP;
+    switch (who) {
+    case NOBODY: return false;
+    case FRAME: return actor->is_frame;
+    case NODE: return !actor->is_frame;
+    case STEP: return step;
+    case SUP: return !actor->is_frame && !step;
+    case WORKER: return true;
+    }
+    return false;
+}
+
+/* May this node begin below this owner now? */
+static bool may_begin(const struct rv__actor *owner, const struct rv__node *node)
+{
+    if (owner->child != NULL)
+        return false;
+    if (node->is_handler)
+        return owner->phase == PHASE_FAILED &&
+               (owner->is_frame ? owner->frame.body->wrap->on_error == node
+                                : owner->node->on_error == node);
+    if (!owner->is_frame || owner->phase != PHASE_RUNNING || owner->frame.failed ||
+        owner->frame.prefix != NULL || owner->frame.at >= owner->frame.body->count)
+        return false;
+    return owner->frame.body->nodes[owner->frame.at] == node;
+}
+
+static const char *check_new(const struct rv__cell *cell, const struct rv__fact *fact)
+{
+    const struct rv__actor *owner = rv__cell_find(cell, fact->owner);
+    const struct rv__node *node = cell->plan->nodes[fact->node];
+    if (owner == NULL)
+        return "its owner is not there";
+    if (fact->actor != cell->next_id)
+        return "its number is not the next";
+    if (fact->kind != FACT_BODY_STARTED)
+        return may_begin(owner, node) ? NULL : "its node cannot begin now";
+
+    if (owner->is_frame || owner->node != node || node->kind == NODE_STEP)
+        return "it is no body of its owner";
+    if (!(fits[fact->kind].phases & (1u << owner->phase)))
+        return "its owner is not in a state to begin one";
+    bool by_condition = owner->phase == PHASE_EVALUATED && owner->eval != EVAL_WHEN;
+    bool fitting = node->kind == NODE_BRANCH ? by_condition
+                   : node->kind == NODE_LOOP ? by_condition || owner->phase == PHASE_RUNNING
+                                             : owner->phase == PHASE_RUNNING;
+    if (!fitting)
+        return "its owner is not in a state to begin one";
+    switch (node->kind) {
+    case NODE_WORKFLOW:
+        return fact->index == 0 && owner->child == NULL ? NULL : "there is one body";
+    case NODE_BRANCH:
+        return fact->index <= 1 && owner->child == NULL ? NULL : "there are two paths";
+    case NODE_LOOP:
+        return fact->index == owner->sup.ended && owner->child == NULL ? NULL
+                                                                       : "not the next iteration";
+    case NODE_FOREACH:
+        return fact->index == owner->sup.next && fact->index < owner->sup.count
+                   ? NULL
+                   : "not the next iteration";
+    case NODE_CONCURRENT:
+        return fact->index == owner->sup.next && fact->index < node->body_count
+                   ? NULL
+                   : "not the next child";
+    case NODE_STEP:
+    case NODE_KINDS: break;
+    }
+    return "no such kind";
+}
+
+static const char *check_step(const struct rv__actor *step, const struct rv__fact *fact)
+{
+    bool parks = step->node->step.lane == LANE_NONE;
+    if (fact->taken && fact->kind == FACT_STEP_COMPLETED &&
+        (step->step.channel == NULL || step->step.channel->first_signal == NULL ||
+         step->phase != PHASE_PARKED))
+        return "there is no signal to take";
+    if (fact->kind == FACT_STEP_PARKED && parks)
+        return "it is parked as it begins";
+    if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
+        return "attempts count from 1";
+    return NULL;
+}
+
+static const char *check_known(const struct rv__fact *fact, const struct rv__actor *actor)
+{
+    if (fact->kind == FACT_BODY_STARTED)
+        return "it has no owner";
+    if (actor->node ==
+        NULL) /* the outermost frame: nothing is said of it but by the run's own facts */
+        return "the actor is not in a state for it";
+    if (!is(actor, (enum who)fits[fact->kind].who) ||
+        !(fits[fact->kind].phases & (1u << actor->phase)))
+        return "the actor is not in a state for it";
+    if (actor->node->id != fact->node)
+        return "the actor is of another node";
+    bool working = rv__actor_working(actor);
+    if (fact->kind == FACT_EVAL_COMPLETED && fact->result == NULL)
+        return "it has no value";
+    bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST;
+    if (needs_work && !working)
+        return "no work is in flight";
+    if ((fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_EVAL_COMPLETED) &&
+        fact->eval != actor->eval)
+        return "another evaluation was wanted";
+    if (fact->kind == FACT_BODY_ENDED &&
+        (actor->owner == NULL || actor->child != NULL || actor->frame.prefix != NULL ||
+         rv__kinds[actor->node->kind]->body_ended == NULL ||
+         (fact->status != STATUS_COMPLETED && fact->status != STATUS_FAILED)))
+        return "it has not ended";
+    if (fact->kind == FACT_DETACHED_ENDED && (actor->frame.prefix == NULL || actor->child != NULL))
+        return "it has not ended";
+    bool ends = fact->kind == FACT_NODE_COMPLETED || fact->kind == FACT_NODE_FAILED;
+    if (ends && actor->phase == PHASE_RUNNING && actor->child == NULL &&
+        (actor->node->kind == NODE_WORKFLOW || actor->node->kind == NODE_BRANCH))
+        return "it has not run";
+    if (actor->phase == PHASE_EVALUATED &&
+        (fact->kind == FACT_NODE_SKIPPED) != (actor->eval == EVAL_WHEN))
+        return "another evaluation was wanted";
+    if (fact->kind == FACT_NODE_COMPLETED && actor->phase == PHASE_EVALUATED &&
+        actor->node->kind != NODE_LOOP)
+        return "it has not run";
+    if (!actor->is_frame && actor->node->kind == NODE_STEP)
+        return check_step(actor, fact);
+    return NULL;
+}
+
+static const char *check_run(const struct rv__cell *cell, const struct rv__fact *fact)
+{
+    bool over = rv__run_terminal(cell->status);
+    switch ((int)fact->kind) {
+    case FACT_RUN_STARTED:
+        return !cell->started && fact->actor == cell->next_id ? NULL : "it has started already";
+    case FACT_RUN_COMPLETED:
+    case FACT_RUN_FAILED:
+    case FACT_RUN_CANCELLED: return cell->root != NULL && !over ? NULL : "it has ended already";
+    case FACT_RUN_RESUMED: return cell->status == RUN_SUSPENDED ? NULL : "it is not suspended";
+    case FACT_RUN_ABORTED:
+        return cell->status == RUN_SUSPENDED && cell->root != NULL ? NULL : "it is not suspended";
+    case FACT_SIGNAL_RECEIVED:
+        if (fact->name == NULL || fact->result == NULL)
+            return "it has no name or no payload";
+        return !over ? NULL : "it has ended already";
+    case FACT_DETACHED_CANCELLED: return NULL;
+    default: break;
+    }
+    return "no such fact";
+}
+
+int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_error *err)
+{
+    if (fact->kind != FACT_RUN_STARTED && !cell->started)
+        return misfit(fact, "it has not started", err);
+    if (fact->node != RV__NO_NODE && fact->node >= cell->plan->node_count)
+        return misfit(fact, "its plan has no such node", err);
+
+    const char *why = NULL;
+    if (fits[fact->kind].who == NOBODY) {
+        why = check_run(cell, fact);
+    } else if (fact->node == RV__NO_NODE) {
+        why = "it names no node";
+    } else if (fact->owner != 0) {
+        bool makes = fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_NODE_STARTED ||
+                     fact->kind == FACT_STEP_STARTED || fact->kind == FACT_BODY_STARTED;
+        bool is_step = cell->plan->nodes[fact->node]->kind == NODE_STEP;
+        if (!makes || (fact->kind == FACT_STEP_STARTED && !is_step) ||
+            (fact->kind == FACT_NODE_STARTED && is_step) ||
+            (fact->kind == FACT_EVAL_STARTED && fact->eval != EVAL_WHEN))
+            why = "it begins nothing";
+        else if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
+            why = "attempts count from 1";
+        else if (fact->kind != FACT_BODY_STARTED &&
+                 (fact->kind == FACT_EVAL_STARTED) !=
+                     (cell->plan->nodes[fact->node]->when.kind != EXPR_NONE))
+            why = "it does not begin with its condition";
+        else
+            why = check_new(cell, fact);
+    } else {
+        const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
+        why = actor == NULL ? "the actor is not there" : check_known(fact, actor);
+        if (why == NULL && fact->kind == FACT_RUN_SUSPENDED && cell->status != RUN_RUNNING)
+            why = "it is not running";
+    }
+    return why == NULL ? RV_OK : misfit(fact, why, err);
+}

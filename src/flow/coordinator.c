@@ -1,0 +1,387 @@
+/* coordinator.c: the run as a whole: takes messages, gives places, pumps, and says facts.
+ *
+ *   running ──▶ completed | failed | cancelled
+ *     ▲  │ a step is to blame for too many crashes, or its function is missing
+ *     │  ▼
+ *   suspended ──abort──▶ running, its sequence failed ──▶ failed   (cancel: from both)
+ *
+ * While it is suspended nothing new begins, what is in flight ends and is recorded. Detached blocks
+ * outlive its end. */
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+enum {
+    MAX_SIGNALS = 10000
+}; /* received and not taken, in one run: more is a mistake or an attack */
+
+int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
+{
+    struct rv__facts *facts = turn->facts;
+    struct rv__fact fact = *said;
+    size_t before = facts->json.len;
+    int rc;
+    fact.at_ms = turn->now_ms;
+#ifdef RV_DEBUG_CHECKS
+    rv_error why = { .message = "" };
+    if (rv__fact_check(turn->cell, &fact, &why) < 0)
+        rv_panic("flow said a fact that does not fit: %s", why.message);
+#endif
+
+    if (facts->count > 0)
+        rv__buf_char(&facts->json, ',');
+    rv__fact_write(turn->cell, &fact, &facts->json);
+    rc = rv__buf_err(&facts->json, err);
+    if (rc == RV_OK) { /* what the fact borrows may be held by an actor that it ends */
+        rv__blob_ref(fact.result);
+        rv__blob_ref(fact.state);
+        rv__blob_ref(fact.error);
+        rc = rv__evolve(turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
+        fact.name = NULL; /* never an actor's */
+        rv__fact_done(&fact);
+    }
+    if (rc == RV_OK) {
+        facts->count++;
+        return RV_OK;
+    }
+    facts->json.rc = RV_OK; /* as if it had not been said */
+    rv__buf_cut(&facts->json, before);
+    return rc;
+}
+
+/* --------------------------------------------------------------------------- beginnings --- */
+
+int rv__cell_start(const struct rv__cell_opts *opts, struct rv__blob *input, int64_t now_ms,
+                   struct rv__facts *facts, struct rv__cell **ret, rv_error *err)
+{
+    struct rv__cell *cell = rv__cell_alloc(opts);
+    if (cell == NULL)
+        return rv__nomem(err);
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    struct rv__fact fact = {
+        .kind = FACT_RUN_STARTED, .actor = cell->next_id, .node = RV__NO_NODE, .result = input
+    };
+    int rc = rv__say(&turn, &fact, err);
+    if (rc < 0) {
+        rv__cell_free(cell);
+        return rc;
+    }
+    *ret = cell;
+    return RV_OK;
+}
+
+int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err)
+{
+    int rc = rv__fact_check(cell, fact, err);
+    if (rc < 0)
+        return rc;
+    cell->quiet = true;
+    rc = rv__evolve(cell, fact);
+    cell->quiet = false;
+    return rc < 0 ? rv__nomem(err) : RV_OK;
+}
+
+int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json, rv_error *err)
+{
+    struct rv__json_iter it = { .at = facts_json.at, .end = facts_json.at + facts_json.len };
+    struct rv__str json;
+    while (rv__json_next(&it, NULL, &json)) { /* an array without its brackets */
+        struct rv__fact fact;
+        int rc = rv__fact_read(json, &fact, err);
+        if (rc < 0)
+            return rc;
+        rc = rv__cell_replay(cell, &fact, err);
+        rv__fact_done(&fact);
+        if (rc < 0)
+            return rc;
+    }
+    return RV_OK;
+}
+
+/* ----------------------------------------------------------------------------- messages --- */
+
+static int stale(struct rv__cell *cell)
+{
+    cell->stale++;
+    return RV_OK;
+}
+
+static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum rv__fact_kind kind,
+                     const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__fact fact = { .kind = kind,
+                             .actor = actor->id,
+                             .node = actor->node->id,
+                             .eval = actor->eval,
+                             .result = msg->result,
+                             .error = msg->error,
+                             .suspect = msg->suspect,
+                             .blame = msg->blame };
+    if (kind == FACT_STEP_FAILED)
+        fact.hard = true;
+    return rv__say(turn, &fact, err);
+}
+
+/* JSON null, where an evaluation gave nothing. */
+static int say_evaluated(struct rv__turn *turn, const struct rv__actor *actor,
+                         const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__msg with = *msg;
+    if (msg->result != NULL)
+        return say_about(turn, actor, FACT_EVAL_COMPLETED, msg, err);
+    with.result = rv__blob_new(rv__str("null"));
+    if (with.result == NULL)
+        return rv__nomem(err);
+    int rc = say_about(turn, actor, FACT_EVAL_COMPLETED, &with, err);
+    rv__blob_unref(with.result);
+    return rc;
+}
+
+static int eval_send(struct rv__turn *turn, struct rv__actor *actor, const struct rv__msg *msg,
+                     rv_error *err)
+{
+    if (msg->kind == MSG_DONE)
+        return say_evaluated(turn, actor, msg, err);
+    if (msg->kind != MSG_FAILED)
+        return stale(turn->cell);
+    if (actor->is_frame)
+        return say_about(turn, actor, FACT_EVAL_FAILED, msg, err);
+    if (actor->node->kind == NODE_STEP)
+        return say_about(turn, actor, FACT_STEP_FAILED, msg, err);
+    return say_about(turn, actor, FACT_NODE_FAILED, msg, err);
+}
+
+/* The run can no longer be suspended: what cannot go on fails. */
+static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv__blob *error,
+                      rv_error *err)
+{
+    struct rv__msg msg = { .error = error };
+    enum rv__fact_kind kind = actor->is_frame                  ? FACT_EVAL_FAILED
+                              : actor->node->kind == NODE_STEP ? FACT_STEP_FAILED
+                                                               : FACT_NODE_FAILED;
+    return say_about(turn, actor, kind, &msg, err);
+}
+
+/* {"message":…}, and "missing" with the function's name if that is the reason. */
+static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
+{
+    if (missing.len == 0)
+        return rv__error_blob(
+            "step '%.*s' was running alone when its process died, %d times: it is "
+            "not tried again without a decision",
+            RV__ARG(actor->node->alias), actor->crashes);
+    struct rv__blob *message = rv__error_blob(
+        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(actor->node->alias),
+        RV__ARG(missing));
+    struct rv__blob *why = NULL;
+    struct rv__buf buf;
+    rv__buf_init(&buf, 65536); /* a name and a sentence */
+    if (message != NULL)
+        rv__buf_add(&buf, message->text, message->len - 1); /* without its brace */
+    rv__buf_text(&buf, ",\"missing\":");
+    rv__buf_json_str(&buf, missing);
+    rv__buf_char(&buf, '}');
+    if (message != NULL && rv__buf_err(&buf, NULL) == RV_OK)
+        why = rv__blob_new(rv__buf_view(&buf));
+    rv__buf_done(&buf);
+    rv__blob_unref(message);
+    return why;
+}
+
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
+                rv_error *err)
+{
+    struct rv__blob *why = suspension(actor, missing);
+    if (why == NULL)
+        return rv__nomem(err);
+    int rc;
+    if (rv__run_terminal(turn->cell->status)) {
+        rc = fail_stuck(turn, actor, why, err);
+    } else {
+        struct rv__msg msg = { .error = why };
+        rc = say_about(turn, actor, FACT_RUN_SUSPENDED, &msg, err);
+    }
+    rv__blob_unref(why);
+    return rc;
+}
+
+/* Work that is in flight: an attempt or an evaluation. */
+static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
+    if (actor == NULL || (actor->token != msg->token && !RV__BUG(4)))
+        return stale(turn->cell);
+    if (msg->kind == MSG_LOST)
+        return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
+                                        : stale(turn->cell);
+    if (msg->kind == MSG_MISSING) {
+        if (!rv__actor_working(actor) || turn->cell->status == RUN_SUSPENDED) {
+            /* Suspended already: it only goes back to waiting for its place. */
+            return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
+                                            : stale(turn->cell);
+        }
+        return rv__suspend(turn, actor, msg->name, err);
+    }
+    if (actor->phase == PHASE_EVAL)
+        return eval_send(turn, actor, msg, err);
+    if (actor->is_frame || actor->node->kind != NODE_STEP)
+        return stale(turn->cell);
+    return rv__step_send(turn, actor, msg, err);
+}
+
+static int answer(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__channel *channel = rv__channel_get(turn->cell, msg->name, true, false);
+    if (channel == NULL || channel->first_waiter == NULL)
+        return rv__fail(err, RV_ENOTFOUND, "no step waits for the handle '%.*s'",
+                        RV__ARG(msg->name));
+    struct rv__msg to = *msg;
+    to.kind = msg->error != NULL ? MSG_FAILED : MSG_DONE;
+    return rv__step_send(turn, channel->first_waiter, &to, err);
+}
+
+static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__cell *cell = turn->cell;
+    if (rv__run_terminal(cell->status))
+        return rv__fail(err, RV_ESTATE, "the run is %s: it takes no signals",
+                        rv__run_status_name(cell->status));
+    if (cell->signals >= MAX_SIGNALS)
+        return rv__fail(err, RV_EBUSY, "%d signals wait to be taken already", MAX_SIGNALS);
+    struct rv__blob *payload = msg->result != NULL ? rv__blob_ref(msg->result)
+                                                   : rv__blob_new(rv__str("null"));
+    struct rv__fact fact = { .kind = FACT_SIGNAL_RECEIVED, .node = RV__NO_NODE, .result = payload };
+    fact.name = rv__blob_new(msg->name);
+    int rc = fact.name != NULL && payload != NULL ? rv__say(turn, &fact, err) : rv__nomem(err);
+    rv__blob_unref(fact.name);
+    rv__blob_unref(payload);
+    return rc;
+}
+
+static int cancel(struct rv__turn *turn, rv_error *err)
+{
+    struct rv__cell *cell = turn->cell;
+    struct rv__fact fact = { .kind = FACT_RUN_CANCELLED, .node = RV__NO_NODE };
+    if (rv__run_terminal(cell->status)) { /* left as it is; what was detached ends */
+        if (cell->shades == NULL)
+            return RV_OK;
+        fact.kind = FACT_DETACHED_CANCELLED;
+    }
+    return rv__say(turn, &fact, err);
+}
+
+static int decided(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__cell *cell = turn->cell;
+    if (cell->status != RUN_SUSPENDED)
+        return rv__fail(err, RV_ESTATE, "the run is %s: there is nothing to decide",
+                        rv__run_status_name(cell->status));
+    struct rv__fact fact = { .kind = FACT_RUN_RESUMED, .node = RV__NO_NODE };
+    if (msg->kind == MSG_RESUME)
+        return rv__say(turn, &fact, err);
+
+    fact.kind = FACT_RUN_ABORTED;
+    fact.error = msg->error != NULL ? msg->error : cell->suspension;
+    return rv__say(turn, &fact, err);
+}
+
+int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
+                  rv_error *err)
+{
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = msg->now_ms };
+    switch (msg->kind) {
+    case MSG_DONE:
+    case MSG_FAILED:
+    case MSG_PARK:
+    case MSG_TIMER:
+    case MSG_LOST:
+    case MSG_MISSING: return work_send(&turn, msg, err);
+    case MSG_ANSWER: return answer(&turn, msg, err);
+    case MSG_SIGNAL: return signal_run(&turn, msg, err);
+    case MSG_CANCEL: return cancel(&turn, err);
+    case MSG_RESUME:
+    case MSG_ABORT: return decided(&turn, msg, err);
+    case MSG_KINDS: break;
+    }
+    return rv__fail(err, RV_EINVAL, "no such message");
+}
+
+/* ------------------------------------------------------------------------ pump and grant --- */
+
+/* What follows for this actor: one fact. */
+static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
+{
+    if (actor->crashes > turn->cell->max_crashes && !RV__BUG(15) &&
+        (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
+        return rv__suspend(turn, actor, (struct rv__str){ NULL, 0 }, err);
+    if (actor->is_frame)
+        return rv__frame_advance(turn, actor, err);
+    if (actor->node->kind == NODE_STEP)
+        return rv__step_advance(turn, actor, err);
+    switch ((enum rv__phase)actor->phase) {
+    case PHASE_BEGIN: return rv__node_begin(turn, actor->owner, actor, actor->node, err);
+    case PHASE_TO_EVAL: return rv__eval_start(turn, actor, err);
+    case PHASE_EVALUATED: return rv__node_evaluated(turn, actor, err);
+    case PHASE_RUNNING: return rv__kinds[actor->node->kind]->advance(turn, actor, err);
+    case PHASE_EVAL:
+    case PHASE_READY:
+    case PHASE_RETRY:
+    case PHASE_PARKED:
+    case PHASE_FAILED:
+    case PHASES: break;
+    }
+    assert(!"nothing follows for this actor");
+    return RV_ESTATE;
+}
+
+int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts, rv_error *err)
+{
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    for (int said = 0; rv__cell_more(cell); said++) {
+        if (said == RV__TURN_FACTS)
+            return 1;
+        int rc = advance(&turn, cell->todo.first, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* What was begun goes on before more is begun. */
+static struct rv__actor *pick(const struct rv__cell *cell, enum rv__lane lane)
+{
+    struct rv__actor *actor = cell->ready[lane].first;
+    return actor != NULL ? actor : cell->range[lane].first;
+}
+
+int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
+                   struct rv__facts *facts, rv_error *err)
+{
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    if (cell->status == RUN_SUSPENDED)
+        return 0;
+    uint64_t before = cell->executions;
+    struct rv__actor *actor = pick(cell, lane);
+    while (actor != NULL) {
+        uint64_t id = actor->id;
+        bool node = !actor->is_frame;
+        int rc = advance(&turn, actor, err);
+        if (rc < 0)
+            return rc;
+        if (cell->executions != before)
+            return 1;
+        /* It got as far as a body or a node that wants the same place: go on with that one. */
+        actor = rv__cell_find(cell, id);
+        if (actor != NULL && actor->last_child != NULL)
+            actor = actor->last_child;
+        else if (actor == NULL || !node)
+            actor = NULL;
+        if (actor == NULL || actor->lane != lane ||
+            (actor->place != PLACE_READY && actor->place != PLACE_RANGE))
+            actor = pick(cell, lane);
+    }
+    return 0;
+}

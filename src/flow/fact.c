@@ -1,0 +1,364 @@
+/* fact.c: facts as text. One table says which fields a kind has; writing, reading and checking for
+ * form all follow it.
+ *
+ * A fact is a JSON object: "k" its kind, "a" the actor, "n" the plan node and "i" the iterations
+ * around it (for readers of the feed; evolve goes by "a"), "at" when, and the fields of its kind.
+ * A kind that changes its meaning gets a new version: "v", absent for 1. */
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+enum field { /* bits: which fields a kind has besides k, at */
+             F_ACTOR = 1 << 0,
+             F_OWNER = 1 << 1, /* 0 is left out */
+             F_NODE = 1 << 2,
+             F_INDEX = 1 << 3,
+             F_DUE = 1 << 4, /* 0 is left out */
+             F_ATTEMPT = 1 << 5,
+             F_EVAL = 1 << 6,
+             F_STATUS = 1 << 7,
+             F_HARD = 1 << 8, /* booleans: false is left out */
+             F_SUSPECT = 1 << 9,
+             F_BLAME = 1 << 10,
+             F_TAKEN = 1 << 11,
+             F_RESULT = 1 << 12, /* blobs: NULL is left out */
+             F_STATE = 1 << 13,
+             F_ERROR = 1 << 14,
+             F_NAME = 1 << 15,
+};
+#define F_WHO (F_ACTOR | F_NODE)
+
+static const struct {
+    const char *name;
+    unsigned fields;
+} kinds[FACT_KINDS] = {
+    [FACT_RUN_STARTED] = { "run.started", F_ACTOR | F_RESULT },
+    [FACT_RUN_COMPLETED] = { "run.completed", 0 },
+    [FACT_RUN_FAILED] = { "run.failed", F_ERROR | F_NODE },
+    [FACT_RUN_CANCELLED] = { "run.cancelled", 0 },
+    [FACT_RUN_SUSPENDED] = { "run.suspended", F_WHO | F_ERROR },
+    [FACT_RUN_RESUMED] = { "run.resumed", 0 },
+    [FACT_RUN_ABORTED] = { "run.aborted", F_ERROR },
+    [FACT_EVAL_STARTED] = { "eval.started", F_WHO | F_OWNER | F_EVAL },
+    [FACT_EVAL_COMPLETED] = { "eval.completed", F_WHO | F_EVAL | F_RESULT },
+    [FACT_EVAL_FAILED] = { "eval.failed", F_WHO | F_EVAL | F_ERROR },
+    [FACT_NODE_STARTED] = { "node.started", F_WHO | F_OWNER },
+    [FACT_NODE_COMPLETED] = { "node.completed", F_WHO },
+    [FACT_NODE_FAILED] = { "node.failed", F_WHO | F_ERROR },
+    [FACT_NODE_SKIPPED] = { "node.skipped", F_WHO },
+    [FACT_BODY_STARTED] = { "body.started", F_WHO | F_OWNER | F_INDEX },
+    [FACT_BODY_ENDED] = { "body.ended", F_WHO | F_INDEX | F_STATUS | F_ERROR },
+    [FACT_STEP_STARTED] = { "step.started", F_WHO | F_OWNER | F_ATTEMPT | F_DUE },
+    [FACT_STEP_COMPLETED] = { "step.completed", F_WHO | F_RESULT | F_STATE | F_TAKEN },
+    [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_STATE },
+    [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ERROR | F_STATE | F_HARD },
+    [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ERROR | F_DUE },
+    [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN },
+    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME },
+    [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
+    [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
+    [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },
+    [FACT_DETACHED_CANCELLED] = { "detached.cancelled", 0 },
+};
+
+const char *rv__fact_kind_name(enum rv__fact_kind kind)
+{
+    return kinds[kind].name;
+}
+
+/* ------------------------------------------------------------------------------- writing --- */
+
+static void put_int(struct rv__buf *out, const char *key, int64_t value)
+{
+    rv__buf_text(out, key);
+    rv__buf_int(out, value);
+}
+
+static void put_blob(struct rv__buf *out, const char *key, const struct rv__blob *blob)
+{
+    if (blob == NULL)
+        return;
+    rv__buf_text(out, key);
+    rv__buf_add(out, blob->text, blob->len);
+}
+
+static void put_vector(const struct rv__cell *cell, const struct rv__fact *fact,
+                       struct rv__buf *out)
+{
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    const struct rv__actor *actor = rv__cell_find(cell, fact->owner ? fact->owner : fact->actor);
+    size_t count = actor != NULL ? rv__actor_vector(actor, vector) : 0;
+    for (size_t i = 0; i < count; i++)
+        put_int(out, i ? "," : ",\"i\":[", vector[i]);
+    if (count > 0)
+        rv__buf_char(out, ']');
+}
+
+void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out)
+{
+    unsigned has = kinds[fact->kind].fields;
+    rv__buf_text(out, "{\"k\":\"");
+    rv__buf_text(out, kinds[fact->kind].name);
+    rv__buf_char(out, '"');
+    if (has & F_ACTOR)
+        put_int(out, ",\"a\":", (int64_t)fact->actor);
+    if ((has & F_OWNER) && fact->owner != 0)
+        put_int(out, ",\"o\":", (int64_t)fact->owner);
+    if ((has & F_NODE) && fact->node != RV__NO_NODE)
+        put_int(out, ",\"n\":", fact->node);
+    if ((has & F_WHO) == F_WHO)
+        put_vector(cell, fact, out);
+    put_int(out, ",\"at\":", fact->at_ms);
+    if (has & F_INDEX)
+        put_int(out, ",\"x\":", fact->index);
+    if ((has & F_DUE) && fact->due_ms != 0)
+        put_int(out, ",\"due\":", fact->due_ms);
+    if (has & F_ATTEMPT)
+        put_int(out, ",\"attempt\":", fact->attempt);
+    if (has & F_EVAL) {
+        rv__buf_text(out, ",\"eval\":\"");
+        rv__buf_text(out, rv__eval_name((enum rv__eval)fact->eval));
+        rv__buf_char(out, '"');
+    }
+    if (has & F_STATUS) {
+        rv__buf_text(out, ",\"status\":\"");
+        rv__buf_text(out, rv__status_name((enum rv__status)fact->status));
+        rv__buf_char(out, '"');
+    }
+    if ((has & F_HARD) && fact->hard && !RV__BUG(14))
+        rv__buf_text(out, ",\"hard\":true");
+    if ((has & F_SUSPECT) && fact->suspect)
+        rv__buf_text(out, ",\"suspect\":true");
+    if ((has & F_BLAME) && fact->blame)
+        rv__buf_text(out, ",\"blame\":true");
+    if ((has & F_TAKEN) && fact->taken)
+        rv__buf_text(out, ",\"signal\":true");
+    if ((has & F_NAME) && fact->name != NULL) {
+        rv__buf_text(out, ",\"name\":");
+        rv__buf_json_str(out, rv__blob_str(fact->name));
+    }
+    if (has & F_RESULT)
+        put_blob(out, ",\"result\":", fact->result);
+    if (has & F_STATE)
+        put_blob(out, ",\"state\":", fact->state);
+    if (has & F_ERROR)
+        put_blob(out, ",\"error\":", fact->error);
+    rv__buf_char(out, '}');
+}
+
+/* ------------------------------------------------------------------------------- reading --- */
+
+void rv__fact_done(struct rv__fact *fact)
+{
+    rv__blob_unref(fact->result);
+    rv__blob_unref(fact->state);
+    rv__blob_unref(fact->error);
+    rv__blob_unref(fact->name);
+    fact->result = fact->state = fact->error = fact->name = NULL;
+}
+
+static int find_name(struct rv__str text, const char *(*name_of)(int), int count)
+{
+    for (int i = 0; i < count; i++)
+        if (rv__json_string_is(text, rv__str(name_of(i))))
+            return i;
+    return -1;
+}
+
+static const char *kind_name(int i)
+{
+    return kinds[i].name;
+}
+
+static const char *eval_name(int i)
+{
+    return rv__eval_name((enum rv__eval)i);
+}
+
+static const char *status_name(int i)
+{
+    return rv__status_name((enum rv__status)i);
+}
+
+static int read_blob(struct rv__str value, struct rv__blob **ret)
+{
+    *ret = rv__blob_new(value);
+    return *ret != NULL ? RV_OK : RV_ENOMEM;
+}
+
+static int read_name(struct rv__str value, struct rv__blob **ret)
+{
+    struct rv__arena arena;
+    struct rv__str text;
+    rv__arena_init(&arena, SIZE_MAX);
+    int rc = rv__json_string(value, &arena, &text);
+    if (rc == RV_OK)
+        rc = read_blob(text, ret);
+    rv__arena_done(&arena);
+    return rc;
+}
+
+/* A time: far enough from the ends that sums of two never overflow. */
+static int read_time(struct rv__str value, int64_t *ret)
+{
+    int64_t n;
+    if (rv__json_int(value, &n) < 0 || n < -RV__MAX_NUMBER || n > RV__MAX_NUMBER)
+        return RV_EINVAL;
+    *ret = n;
+    return RV_OK;
+}
+
+/* Non-negative, and at most `max`. */
+static int read_count(struct rv__str value, int64_t max, int64_t *ret)
+{
+    int64_t n;
+    if (rv__json_int(value, &n) < 0 || n < 0 || n > max)
+        return RV_EINVAL;
+    *ret = n;
+    return RV_OK;
+}
+
+/* One member. *seen: which fields were there. RV_EINVAL: not as it should be. */
+static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str value,
+                       unsigned *seen)
+{
+    int64_t n = 0;
+    int rc = RV_OK;
+    if (rv__str_is(key, "\"a\"")) {
+        *seen |= F_ACTOR;
+        rc = read_count(value, RV__MAX_NUMBER, &n);
+        fact->actor = (uint64_t)n;
+    } else if (rv__str_is(key, "\"o\"")) {
+        *seen |= F_OWNER;
+        rc = read_count(value, RV__MAX_NUMBER, &n);
+        fact->owner = (uint64_t)n;
+    } else if (rv__str_is(key, "\"n\"")) {
+        *seen |= F_NODE;
+        rc = read_count(value, UINT32_MAX - 1, &n);
+        fact->node = (uint32_t)n;
+    } else if (rv__str_is(key, "\"at\"")) {
+        rc = read_time(value, &fact->at_ms);
+    } else if (rv__str_is(key, "\"x\"")) {
+        *seen |= F_INDEX;
+        rc = read_count(value, RV__MAX_NUMBER, &fact->index);
+    } else if (rv__str_is(key, "\"due\"")) {
+        *seen |= F_DUE;
+        rc = read_time(value, &fact->due_ms);
+    } else if (rv__str_is(key, "\"attempt\"")) {
+        *seen |= F_ATTEMPT;
+        rc = read_count(value, INT32_MAX - 1, &n);
+        fact->attempt = (int)n;
+    } else if (rv__str_is(key, "\"eval\"")) {
+        *seen |= F_EVAL;
+        fact->eval = find_name(value, eval_name, EVALS);
+        rc = fact->eval < 0 ? RV_EINVAL : RV_OK;
+    } else if (rv__str_is(key, "\"status\"")) {
+        *seen |= F_STATUS;
+        fact->status = find_name(value, status_name, STATUSES);
+        rc = fact->status < 0 ? RV_EINVAL : RV_OK;
+    } else if (rv__str_is(key, "\"hard\"")) {
+        *seen |= F_HARD;
+        rc = rv__json_bool(value, &fact->hard);
+    } else if (rv__str_is(key, "\"suspect\"")) {
+        *seen |= F_SUSPECT;
+        rc = rv__json_bool(value, &fact->suspect);
+    } else if (rv__str_is(key, "\"blame\"")) {
+        *seen |= F_BLAME;
+        rc = rv__json_bool(value, &fact->blame);
+    } else if (rv__str_is(key, "\"signal\"")) {
+        *seen |= F_TAKEN;
+        rc = rv__json_bool(value, &fact->taken);
+    } else if (rv__str_is(key, "\"name\"") && fact->name == NULL) {
+        *seen |= F_NAME;
+        rc = read_name(value, &fact->name);
+    } else if (rv__str_is(key, "\"result\"") && fact->result == NULL) {
+        *seen |= F_RESULT;
+        rc = read_blob(value, &fact->result);
+    } else if (rv__str_is(key, "\"state\"") && fact->state == NULL) {
+        *seen |= F_STATE;
+        rc = read_blob(value, &fact->state);
+    } else if (rv__str_is(key, "\"error\"") && fact->error == NULL) {
+        *seen |= F_ERROR;
+        rc = read_blob(value, &fact->error);
+    } else if (!rv__str_is(key, "\"k\"") && !rv__str_is(key, "\"i\"")) {
+        rc = RV_EINVAL;
+    }
+    return rc;
+}
+
+/* `json` passed rv__json_check(). */
+int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
+{
+    /* What may be absent, for its default; the rest of a kind's fields must be there. */
+    const unsigned optional = F_OWNER | F_DUE | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN | F_RESULT |
+                              F_STATE | F_ERROR | F_NAME | F_NODE;
+    struct rv__json_iter it;
+    struct rv__str key, value, kind;
+    struct rv__fact fact = { .node = RV__NO_NODE };
+    unsigned seen = 0;
+
+    if (rv__json_type(json) != RV__JSON_OBJECT || !rv__json_get(json, "k", &kind))
+        return rv__fail(err, RV_ESTORE, "a journal entry is not a fact: it has no kind");
+    int which = find_name(kind, kind_name, FACT_KINDS);
+    if (which < 0)
+        return rv__fail(err, RV_ESTORE, "a fact of unknown kind %.*s: written by a newer version?",
+                        RV__ARG(kind));
+    fact.kind = (enum rv__fact_kind)which;
+
+    rv__json_iter_init(&it, json);
+    while (rv__json_next(&it, &key, &value)) {
+        int rc = read_member(&fact, key, value, &seen);
+        if (rc == RV_OK)
+            continue;
+        rv__fact_done(&fact);
+        if (rc == RV_ENOMEM)
+            return rv__nomem(err);
+        return rv__fail(err, RV_ESTORE, "fact %s: the field %.*s is not as it should be",
+                        kinds[which].name, RV__ARG(key));
+    }
+    unsigned has = kinds[which].fields;
+    if ((seen & ~has) != 0 || (has & ~seen & ~optional) != 0) {
+        rv__fact_done(&fact);
+        return rv__fail(err, RV_ESTORE, "fact %s: its fields do not fit its kind",
+                        kinds[which].name);
+    }
+    *ret = fact;
+    return RV_OK;
+}
+
+/* -------------------------------------------------------------------------- facts, a turn --- */
+
+/* Bounded by RV__TURN_FACTS facts, each bounded by the size of a result. */
+void rv__facts_init(struct rv__facts *facts)
+{
+    *facts = (struct rv__facts){ 0 };
+    rv__buf_init(&facts->json, SIZE_MAX / 8);
+}
+
+static void free_rows(struct rv__facts *facts)
+{
+    for (size_t i = 0; i < facts->row_count; i++) {
+        rv__free((char *)facts->rows[i].key.at);
+        rv__free((char *)facts->rows[i].json.at);
+    }
+    facts->row_count = 0;
+}
+
+void rv__facts_reset(struct rv__facts *facts)
+{
+    free_rows(facts);
+    rv__buf_reset(&facts->json);
+    facts->count = 0;
+}
+
+void rv__facts_done(struct rv__facts *facts)
+{
+    free_rows(facts);
+    rv__free(facts->rows);
+    rv__buf_done(&facts->json);
+    *facts = (struct rv__facts){ 0 };
+}

@@ -1,0 +1,322 @@
+/* flow.h: the state machine of a run: what happens next, given what is known.
+ *
+ * A run's state is a *cell*: a tree of actors, one for each node and each body that is alive. The
+ * outside sends messages; flow answers with *facts*, outcomes in the past tense, and applies them to
+ * the cell. Facts are what goes to disk: evolving an empty cell over them gives the cell again.
+ *
+ * No I/O, no clock, no thread: time and chance come with the message. Same messages, same facts.
+ *
+ * A turn is: rv__flow_send() for each message that came, rv__flow_grant() for each free place, then
+ * rv__flow_pump() until it says there is no more (or the facts are enough for this turn). Then the
+ * facts are made durable, and after that the effects (rv__cell_effect) are released.
+ *
+ *   message ──▶ decide ──▶ fact ──▶ evolve ──▶ cell ──▶ effects, wants
+ *                                     ▲
+ *                     journal ────────┘  (recovery: the same evolve)
+ *
+ * Every fact leaves the cell consistent, and what is to follow can be told from the cell alone. So a
+ * turn may be cut after any fact (out of memory, enough facts, a crash): the next pump goes on. */
+#ifndef RV_FLOW_FLOW_H
+#define RV_FLOW_FLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/str.h"
+#include "plan/plan.h"
+
+struct rv__cell;
+
+enum {
+    RV__TURN_FACTS = 256, /* a pump stops after so many, so that no run holds the loop */
+    RV__MAX_CRASHES = 3,  /* default: a step to blame for more suspends its run */
+};
+
+/* ------------------------------------------------------------------------------ statuses --- */
+
+enum rv__status { /* of a step or any other node */
+                  STATUS_PENDING,
+                  STATUS_RUNNING,
+                  STATUS_WAITING_RETRY,
+                  STATUS_COMPLETED,
+                  STATUS_FAILED,
+                  STATUS_SKIPPED,
+                  STATUS_CANCELLED,
+                  STATUSES,
+};
+const char *rv__status_name(enum rv__status status);
+
+enum rv__run_status {
+    RUN_RUNNING,
+    RUN_SUSPENDED,
+    RUN_COMPLETED,
+    RUN_FAILED,
+    RUN_CANCELLED,
+    RUN_STATUSES,
+};
+const char *rv__run_status_name(enum rv__run_status status);
+
+static inline bool rv__run_terminal(enum rv__run_status status)
+{
+    return status >= RUN_COMPLETED;
+}
+
+/* What an evaluation is for. */
+enum rv__eval { EVAL_WHEN, EVAL_IF, EVAL_WHILE, EVAL_UNTIL, EVAL_ITEMS, EVAL_INPUT, EVALS };
+const char *rv__eval_name(enum rv__eval eval);
+
+/* ------------------------------------------------------------------------------ messages --- */
+
+enum rv__msg_kind {
+    MSG_DONE,    /* work is done: result, state, skipped; of an evaluation: its value in `result` */
+    MSG_FAILED,  /* work failed: error, state, behavior … */
+    MSG_PARK,    /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
+    MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
+    MSG_LOST,    /* the attempt's process died. blame: it was alone in it; suspect: with others */
+    MSG_MISSING, /* there is no function `name`: the attempt did not begin */
+    MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
+    MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
+    MSG_CANCEL,
+    MSG_RESUME, /* a decision about a suspended run; also: what was missing is there */
+    MSG_ABORT,  /* the other decision: `error` says why */
+    MSG_KINDS,
+};
+const char *rv__msg_kind_name(enum rv__msg_kind kind);
+
+enum rv__behavior { BEHAVIOR_PLAIN, BEHAVIOR_STOP, BEHAVIOR_CONTINUE, BEHAVIOR_RETRY };
+
+/* Blobs are borrowed; each is exactly one JSON value that passed rv__json_check(), without white space
+ * around it. The fields a kind does not use stay zero. */
+struct rv__msg {
+    enum rv__msg_kind kind;
+    int64_t now_ms;
+    uint64_t actor;          /* addressee, for what concerns one piece of work; and */
+    uint64_t token;          /* its token at the time it was sent out: a stale one is dropped */
+    struct rv__blob *result; /* JSON; NULL = null */
+    struct rv__blob *state;  /* a JSON object; NULL = {} */
+    struct rv__blob *error;  /* a JSON object with at least "message" */
+    struct rv__str name;     /* of a handle, a signal, a missing function */
+    bool skipped;
+    enum rv__behavior behavior;
+    int max_attempts;    /* of a retry step error; 0 = not said */
+    int backoff;         /* of a step error: 1 + enum rv__backoff; 0 = not said */
+    double chance;       /* [0,1), for jitter */
+    int64_t due_ms;      /* MSG_PARK: until when; 0 = its time-out, if it has one */
+    bool blame, suspect; /* MSG_LOST */
+};
+
+/* --------------------------------------------------------------------------------- facts --- */
+
+enum rv__fact_kind {
+    FACT_RUN_STARTED,
+    FACT_RUN_COMPLETED,
+    FACT_RUN_FAILED,
+    FACT_RUN_CANCELLED, /* everything alive is cancelled with it */
+    FACT_RUN_SUSPENDED,
+    FACT_RUN_RESUMED,
+    FACT_RUN_ABORTED, /* its sequence fails; run.failed follows, after the handler */
+    FACT_EVAL_STARTED,
+    FACT_EVAL_COMPLETED,
+    FACT_EVAL_FAILED,  /* of a frame's input; elsewhere the node fails with it */
+    FACT_NODE_STARTED, /* a supervisor begins */
+    FACT_NODE_COMPLETED,
+    FACT_NODE_FAILED,  /* what is alive below it is cancelled with it; so with completed (join) */
+    FACT_NODE_SKIPPED, /* its `when` was false */
+    FACT_BODY_STARTED, /* an iteration, a child, a branch's path, a workflow's sequence */
+    FACT_BODY_ENDED,
+    FACT_STEP_STARTED, /* an attempt; for a delay or a signal: the wait */
+    FACT_STEP_COMPLETED,
+    FACT_STEP_SKIPPED,
+    FACT_STEP_FAILED,
+    FACT_STEP_RETRYING,
+    FACT_STEP_PARKED,
+    FACT_STEP_LOST,
+    FACT_TIMER_FIRED, /* of a retry: it waits for a place now */
+    FACT_SIGNAL_RECEIVED,
+    FACT_DETACHED_ENDED,     /* a detached block has nothing left to do */
+    FACT_DETACHED_CANCELLED, /* all of them, after the run's end */
+    FACT_KINDS,
+};
+const char *rv__fact_kind_name(enum rv__fact_kind kind); /* "step.completed", … */
+
+/* A fact in memory. The blobs are held by it (rv__fact_done). */
+struct rv__fact {
+    enum rv__fact_kind kind;
+    uint64_t actor; /* whom it concerns; a new one: the next id of the cell */
+    uint64_t owner; /* whom the new one belongs to; 0: it exists already */
+    uint32_t node;  /* its plan node; of a body: its owner's; RV__NO_NODE: the outermost */
+    int64_t index;  /* body: which iteration or child; run.started: unused */
+    int64_t at_ms;
+    int64_t due_ms;
+    int attempt;
+    int eval;            /* enum rv__eval */
+    int status;          /* body.ended: enum rv__status */
+    bool hard;           /* step.failed: it fails its sequence */
+    bool suspect, blame; /* step.lost */
+    bool taken;          /* step.completed: it took a signal */
+    struct rv__blob *result, *state, *error, *name;
+};
+#define RV__NO_NODE UINT32_MAX
+
+void rv__fact_done(struct rv__fact *fact);
+
+/* The facts of a turn, as they go to disk: a JSON array without its brackets. */
+struct rv__facts {
+    struct rv__buf json;
+    size_t count;
+    /* What else belongs into the same transaction: finished iterations (SPEC: results). */
+    struct rv__row *rows;
+    size_t row_count, row_cap;
+};
+
+/* A finished iteration of a forEach or a loop that keeps all: it left the cell for here. */
+struct rv__row {
+    uint32_t node;
+    struct rv__str key; /* node and vector as text: "4/3.0", unique in the run; see rv__row_key */
+    int64_t index;
+    struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it */
+};
+
+void rv__facts_init(struct rv__facts *facts);
+void rv__facts_reset(struct rv__facts *facts); /* for the next turn; keeps memory */
+void rv__facts_done(struct rv__facts *facts);
+
+/* Read one fact of a journal row. Checked for form here, and against the cell in rv__cell_replay. */
+int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
+
+/* --------------------------------------------------------------------------------- cells --- */
+
+struct rv__cell_opts {
+    const struct rv__plan *plan; /* borrowed; must outlive the cell */
+    int max_crashes;             /* 0 = RV__MAX_CRASHES */
+};
+
+/* A run that begins. The first fact is run.started. `input` is borrowed (NULL = null). */
+int rv__cell_start(const struct rv__cell_opts *opts, struct rv__blob *input, int64_t now_ms,
+                   struct rv__facts *facts, struct rv__cell **ret, rv_error *err);
+
+/* A run from its journal: an empty cell, then rv__cell_replay() for each fact. Facts that do not fit
+ * are RV_ESTORE with what and where; the cell is then as before that fact. No effects are noted. */
+int rv__cell_empty(const struct rv__cell_opts *opts, struct rv__cell **ret, rv_error *err);
+int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
+int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json /* comma-separated */,
+                         rv_error *err);
+
+/* The whole state as JSON text, and back. Two cells with the same text are the same. */
+int rv__cell_save(struct rv__cell *cell, struct rv__buf *out, rv_error *err);
+int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,
+                  rv_error *err);
+
+void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
+
+/* Deliver a message. RV_OK: it was taken (or was stale: then no fact). RV_ENOMEM: not taken, nothing
+ * changed: send it again. MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
+ * RV_ESTATE if the run is over; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
+int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
+                  rv_error *err);
+
+/* A place is free in `lane`: start one piece of work that waits for it. 1: started; 0: none waits;
+ * RV_ENOMEM. */
+int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
+                   struct rv__facts *facts, rv_error *err);
+
+/* Do what follows from the facts so far, as far as it needs nobody. 0: nothing is left to do; 1: more
+ * is, but these are facts enough; RV_ENOMEM: the same, for want of memory. */
+int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts, rv_error *err);
+
+/* --------------------------------------------------------------- what the outside owes it --- */
+
+/* An actor is owed at most one thing at a time: an effect replaces the actor's one before it, which
+ * is then to be aborted if it still goes on. */
+enum rv__effect_kind {
+    EFFECT_START, /* do this work: a step's attempt, or an evaluation */
+    EFFECT_WAIT,  /* arm a timer: MSG_TIMER at due_ms */
+    EFFECT_STOP,  /* nothing any more */
+};
+
+struct rv__effect {
+    enum rv__effect_kind kind;
+    uint64_t actor, token;
+    const struct rv__node *node; /* NULL: the input of the outermost or a wrapped body */
+    int eval;                    /* START: -1 = an attempt; else enum rv__eval */
+    int64_t due_ms;              /* WAIT */
+    int64_t timeout_ms;          /* START: of the attempt, from when an executor begins; 0 = none */
+};
+
+/* The next effect of the facts since the last call; false: no more. Release them after the commit. */
+bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret);
+
+/* Everything that is owed now, from the state alone: for recovery. Calls back for each; no STOPs. */
+void rv__cell_outstanding(const struct rv__cell *cell,
+                          void (*owed)(void *arg, const struct rv__effect *effect), void *arg);
+
+/* Does work wait for a place in this lane? (No, while the run is suspended.) */
+bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
+/* How many pieces of work are in flight: what EFFECT_START asked for, and was not answered. */
+size_t rv__cell_working(const struct rv__cell *cell);
+/* Would rv__flow_pump() do something? */
+bool rv__cell_more(const struct rv__cell *cell);
+/* Is anything alive in it? Detached children outlive the run's end. */
+bool rv__cell_active(const struct rv__cell *cell);
+
+/* ------------------------------------------------------------------------------- reading --- */
+
+enum rv__run_status rv__cell_status(const struct rv__cell *cell);
+const struct rv__plan *rv__cell_plan(const struct rv__cell *cell);
+struct rv__str rv__cell_error(const struct rv__cell *cell);       /* raw JSON; none if none */
+struct rv__str rv__cell_failed_step(const struct rv__cell *cell); /* an alias; none if none */
+struct rv__str rv__cell_suspension(const struct rv__cell *cell);  /* why: raw JSON; none */
+bool rv__cell_misses_function(const struct rv__cell *cell);       /* that is why */
+size_t rv__cell_actors(const struct rv__cell *cell);              /* alive */
+uint64_t rv__cell_stale(const struct rv__cell *cell);             /* messages dropped */
+size_t rv__cell_bytes(const struct rv__cell *cell);               /* memory of the cell, about */
+
+/* Finished iterations that were moved to the store. Appends their JSON objects, comma-separated, in
+ * order of index, as they were given in rows. */
+struct rv__row_source {
+    int (*rows)(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
+                rv_error *err);
+};
+
+/* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
+ * their node's result, iterations fetched from `rows`. */
+int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
+                     rv_error *err);
+
+/* What a piece of work sees (SPEC: steps). Holds what it shows; give it to rv__view_done(). May be
+ * read on another thread than the cell's. */
+struct rv__view {
+    const struct rv__node *node;
+    struct rv__blob *input;
+    struct rv__entry *scope; /* newest first */
+    struct rv__entry *last;
+    struct rv__blob *items; /* of the innermost forEach around it */
+    struct rv__str item;    /* a slice of items */
+    int64_t loop_index;     /* of the innermost forEach or loop; -1: none */
+    int attempt;
+    uint64_t actor, token;
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    struct rv__blob *error;             /* handlers: the error, */
+    const struct rv__node *failed_node; /* the node that failed with it, */
+    struct rv__blob *failed_state;      /* and the state that node left */
+};
+int rv__cell_view(const struct rv__cell *cell, uint64_t actor, uint64_t token,
+                  struct rv__view *ret);
+void rv__view_done(struct rv__view *view);
+
+/* Its parts as JSON. `rows` may be NULL: then an iteration list in them is RV_ENOTFOUND. */
+int rv__view_steps(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                   rv_error *err);
+int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                  rv_error *err);
+
+/* One entry of it: the newest of that alias, or NULL; its parts. `state`: "none" is {}. */
+const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias);
+struct rv__str rv__entry_alias(const struct rv__entry *entry);
+enum rv__status rv__entry_status(const struct rv__entry *entry);
+struct rv__str rv__entry_state(const struct rv__entry *entry);
+int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
+                     struct rv__buf *out, rv_error *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* frame.c: the actor of a sequence: the nodes of a body, one after the other.
+ *
+ *   [to_eval ──▶ eval ──▶] running ──▶ ended
+ *   (input of a nested       │  a node fails hard, and the workflow has a handler
+ *    workflow)               ▼
+ *                          failed ──handler ends──▶ running (failed, handled) ──▶ ended
+ *
+ * It owns at most one child: the node that runs, or the handler. When it has ended, it tells its
+ * supervisor, by the fact of that; the outermost ends the run. */
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/alloc.h"
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+bool rv__truth(struct rv__str json)
+{
+    return !rv__str_is(json, "false") && !rv__str_is(json, "null");
+}
+
+/* ------------------------------------------------------------------------------- decide --- */
+
+/* The node that comes next begins. */
+int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
+{
+    const struct rv__body *body = frame->frame.body;
+    if (frame->phase == PHASE_TO_EVAL)
+        return rv__eval_start(turn, frame, err);
+    if (frame->phase == PHASE_FAILED)
+        return rv__step_begin(turn, frame, NULL, body->wrap->on_error, err);
+    return rv__node_begin(turn, frame, NULL, body->nodes[frame->frame.at], err);
+}
+
+/* A finished iteration leaves the cell for the store, with the fact of its end. */
+static int add_row(struct rv__turn *turn, const struct rv__actor *frame, rv_error *err)
+{
+    struct rv__facts *facts = turn->facts;
+    const struct rv__actor *sup = frame->owner;
+    struct rv__buf json, key;
+    if (facts->row_count == facts->row_cap) {
+        size_t cap = facts->row_cap ? facts->row_cap * 2 : 16;
+        struct rv__row *rows = rv__realloc(facts->rows, cap * sizeof *rows);
+        if (rows == NULL)
+            return rv__nomem(err);
+        facts->rows = rows;
+        facts->row_cap = cap;
+    }
+
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the results in it */
+    rv__buf_init(&key, SIZE_MAX / 8);
+    rv__buf_char(&json, '{');
+    if (sup->node->kind == NODE_FOREACH) {
+        rv__buf_text(&json, "\"item\":");
+        rv__buf_add(&json, sup->value->text + frame->frame.item_at, frame->frame.item_len);
+        rv__buf_char(&json, ',');
+    }
+    rv__buf_text(&json, "\"index\":");
+    rv__buf_int(&json, frame->frame.iteration);
+    rv__buf_text(&json, ",\"results\":");
+    struct rv__writer w = { .skip_rows = true, .out = &json };
+    rv__entries_write(&w, frame->frame.scope, frame->frame.base);
+    rv__buf_char(&json, '}');
+    rv__buf_str(&key, rv__blob_str(sup->sup.key));
+
+    struct rv__row row = { .node = sup->node->id, .index = frame->frame.iteration };
+    row.json.len = json.len;
+    row.key.len = key.len;
+    row.json.at = w.rc == RV_OK ? rv__buf_take(&json) : NULL;
+    row.key.at = rv__buf_take(&key);
+    rv__buf_done(&json);
+    rv__buf_done(&key);
+    if (row.json.at == NULL || row.key.at == NULL) {
+        rv__free((char *)row.json.at);
+        rv__free((char *)row.key.at);
+        return rv__nomem(err);
+    }
+    facts->rows[facts->row_count++] = row;
+    return RV_OK;
+}
+
+static void drop_row(struct rv__facts *facts)
+{
+    struct rv__row *row = &facts->rows[--facts->row_count];
+    rv__free((char *)row->json.at);
+    rv__free((char *)row->key.at);
+}
+
+static bool keeps_rows(const struct rv__node *node)
+{
+    return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
+}
+
+/* One body of several: its end is a fact of its own. */
+static int say_ended(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
+{
+    struct rv__actor *sup = frame->owner;
+    bool row = keeps_rows(sup->node);
+    if (row) {
+        int rc = add_row(turn, frame, err);
+        if (rc < 0)
+            return rc;
+    }
+    struct rv__fact fact = {
+        .kind = FACT_BODY_ENDED,
+        .actor = frame->id,
+        .node = sup->node->id,
+        .index = frame->frame.iteration >= 0 ? frame->frame.iteration : frame->frame.body->index,
+        .status = frame->frame.failed ? STATUS_FAILED : STATUS_COMPLETED,
+        .error = frame->frame.failed ? frame->value : NULL,
+    };
+    int rc = rv__say(turn, &fact, err);
+    if (rc < 0 && row)
+        drop_row(turn->facts);
+    return rc;
+}
+
+static int say_run_ended(struct rv__turn *turn, struct rv__actor *root, rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_RUN_COMPLETED, .node = RV__NO_NODE };
+    if (root->frame.failed) {
+        fact.kind = FACT_RUN_FAILED;
+        fact.error = root->value;
+        fact.node = root->frame.failed_node;
+    }
+    return rv__say(turn, &fact, err);
+}
+
+int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
+{
+    if (frame->frame.prefix != NULL) {
+        struct rv__fact fact = { .kind = FACT_DETACHED_ENDED,
+                                 .actor = frame->id,
+                                 .node = frame->node->id };
+        return rv__say(turn, &fact, err);
+    }
+    bool ended = frame->frame.failed || frame->frame.at == frame->frame.body->count;
+    if (!ended || frame->phase != PHASE_RUNNING)
+        return rv__frame_begin(turn, frame, err);
+    if (frame->owner == NULL)
+        return say_run_ended(turn, frame, err);
+
+    switch (frame->owner->node->kind) {
+    case NODE_WORKFLOW:
+    case NODE_BRANCH: /* one body: its end is the node's */
+        return rv__node_end(turn, frame->owner,
+                            frame->frame.failed ? FACT_NODE_FAILED : FACT_NODE_COMPLETED,
+                            frame->frame.failed ? frame->value : NULL, err);
+    case NODE_LOOP:
+    case NODE_FOREACH:
+    case NODE_CONCURRENT: return say_ended(turn, frame, err);
+    case NODE_STEP:
+    case NODE_KINDS: break;
+    }
+    assert(!"a frame belongs to a supervisor");
+    return RV_ESTATE;
+}
+
+/* ------------------------------------------------------------------------------- evolve --- */
+
+/* Set up a new frame. Takes no memory. */
+void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
+                            const struct rv__body *body, int64_t iteration)
+{
+    frame->is_frame = true;
+    frame->phase = PHASE_RUNNING;
+    frame->frame.body = body;
+    frame->frame.iteration = iteration;
+    frame->frame.failed_node = RV__NO_NODE;
+    if (owner == NULL) {
+        cell->root = frame;
+        frame->frame.input = rv__blob_ref(cell->input);
+        rv__actor_place(cell, frame);
+        return;
+    }
+
+    const struct rv__actor *around = rv__actor_frame(owner);
+    struct rv__entry *scope = around->frame.scope;
+    if (owner->node->kind == NODE_LOOP && owner->sup.inner != NULL && !RV__BUG(18))
+        scope = owner->sup.inner->children[0].scope; /* the iteration before is seen */
+    frame->node = owner->node;
+    frame->frame.base = rv__entry_ref(scope);
+    frame->frame.scope = rv__entry_ref(scope);
+    frame->frame.last = RV__BUG(12) ? NULL : rv__entry_ref(around->frame.last);
+    if (rv__body_needs_input(body)) {
+        frame->phase = PHASE_TO_EVAL;
+        frame->eval = EVAL_INPUT;
+    } else {
+        frame->frame.input = rv__blob_ref(around->frame.input);
+    }
+    rv__actor_link(cell, frame, owner);
+    rv__actor_place(cell, frame);
+}
+
+/* The node that ran has ended as `entry` says (which is taken over). Takes no memory. */
+void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
+                            bool hard, struct rv__blob *error)
+{
+    entry->outer = frame->frame.scope;
+    frame->frame.scope = entry;
+    rv__entry_unref(frame->frame.last);
+    frame->frame.last = rv__entry_ref(entry);
+    if (hard) {
+        const struct rv__wrap *wrap = frame->frame.body->wrap;
+        frame->frame.failed = true;
+        frame->frame.failed_node = entry->node->id;
+        rv__blob_unref(frame->value);
+        frame->value = rv__blob_ref(error);
+        if (wrap != NULL && wrap->on_error != NULL && !frame->frame.handled)
+            frame->phase = PHASE_FAILED;
+    } else {
+        frame->frame.at++;
+    }
+    rv__actor_place(cell, frame);
+}

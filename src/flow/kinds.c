@@ -1,0 +1,42 @@
+/* kinds.c: the table of supervisors, and names of everything that has one. A new kind of control flow
+ * is one file and one row here. */
+#include "flow/cell.h"
+
+extern const struct rv__kind rv__workflow_kind, rv__branch_kind, rv__loop_kind, rv__foreach_kind,
+    rv__concurrent_kind;
+
+const struct rv__kind *const rv__kinds[NODE_KINDS] = {
+    [NODE_WORKFLOW] = &rv__workflow_kind,
+    [NODE_BRANCH] = &rv__branch_kind,
+    [NODE_LOOP] = &rv__loop_kind,
+    [NODE_FOREACH] = &rv__foreach_kind,
+    [NODE_CONCURRENT] = &rv__concurrent_kind,
+};
+
+const char *rv__status_name(enum rv__status status)
+{
+    static const char *const names[STATUSES] = { "pending", "running", "waiting_retry", "completed",
+                                                 "failed",  "skipped", "cancelled" };
+    return names[status];
+}
+
+const char *rv__run_status_name(enum rv__run_status status)
+{
+    static const char *const names[RUN_STATUSES] = { "running", "suspended", "completed", "failed",
+                                                     "cancelled" };
+    return names[status];
+}
+
+const char *rv__eval_name(enum rv__eval eval)
+{
+    static const char *const names[EVALS] = { "when", "if", "while", "until", "items", "input" };
+    return names[eval];
+}
+
+const char *rv__msg_kind_name(enum rv__msg_kind kind)
+{
+    static const char *const names[MSG_KINDS] = { "done",   "failed",  "park",   "timer",
+                                                  "lost",   "missing", "answer", "signal",
+                                                  "cancel", "resume",  "abort" };
+    return names[kind];
+}

@@ -1,0 +1,482 @@
+/* restore.c: a cell from the text that snapshot.c wrote. The text comes from a disk: whatever is read is
+ * held against the plan and against itself (sound.c) before anything relies on it. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+/* What does not fit is told once, at the end: `bad` says what it was. */
+struct loader {
+    struct rv__cell *cell;
+    struct rv__entry **entries;
+    size_t count;
+    struct rv__blob *last_input, *last_value; /* borrowed from the frames that have them */
+    const char *bad;
+    bool no_memory;
+};
+
+static int64_t get_int(struct loader *l, struct rv__str object, const char *key, int64_t min,
+                       int64_t max)
+{
+    struct rv__str value;
+    int64_t n = 0;
+    if (!rv__json_get(object, key, &value))
+        return min > 0 ? (l->bad = key, min) : 0;
+    if (rv__json_int(value, &n) < 0 || n < min || n > max) {
+        l->bad = key;
+        return min;
+    }
+    return n;
+}
+
+static struct rv__blob *get_json(struct loader *l, struct rv__str object, const char *key)
+{
+    struct rv__str value;
+    if (!rv__json_get(object, key, &value))
+        return NULL;
+    struct rv__blob *blob = rv__blob_new(value);
+    l->no_memory |= blob == NULL;
+    return blob;
+}
+
+static struct rv__blob *get_text(struct loader *l, struct rv__str object, const char *key)
+{
+    struct rv__str value, text;
+    struct rv__arena arena;
+    struct rv__blob *blob = NULL;
+    if (!rv__json_get(object, key, &value))
+        return NULL;
+    rv__arena_init(&arena, SIZE_MAX);
+    int rc = rv__json_string(value, &arena, &text);
+    if (rc == RV_EINVAL)
+        l->bad = key;
+    else if (rc == RV_OK)
+        blob = rv__blob_new(text);
+    l->no_memory |= blob == NULL && rc != RV_EINVAL;
+    rv__arena_done(&arena);
+    return blob;
+}
+
+static bool failed(const struct loader *l)
+{
+    return l->bad != NULL || l->no_memory;
+}
+
+static bool get_list(struct loader *l, struct rv__str object, const char *key,
+                     struct rv__json_iter *it)
+{
+    struct rv__str list;
+    if (!rv__json_get(object, key, &list) || rv__json_type(list) != RV__JSON_ARRAY) {
+        l->bad = key;
+        return false;
+    }
+    rv__json_iter_init(it, list);
+    return true;
+}
+
+/* A reference to an entry by its number; 0 is none. */
+static struct rv__entry *get_entry(struct loader *l, struct rv__str object, const char *key)
+{
+    int64_t n = get_int(l, object, key, 0, (int64_t)l->count);
+    return n > 0 ? rv__entry_ref(l->entries[n - 1]) : NULL;
+}
+
+static const struct rv__node *get_node(struct loader *l, int64_t id)
+{
+    if (id < 0 || id >= (int64_t)l->cell->plan->node_count) {
+        l->bad = "n";
+        return NULL;
+    }
+    return l->cell->plan->nodes[id];
+}
+
+static struct rv__inner *load_inner(struct loader *l, struct rv__str object,
+                                    const struct rv__node *node)
+{
+    struct rv__str inner_json, item;
+    struct rv__json_iter it;
+    if (!rv__json_get(object, "in", &inner_json))
+        return NULL;
+    if (rv__json_type(inner_json) != RV__JSON_OBJECT || !get_list(l, inner_json, "ch", &it)) {
+        l->bad = "in";
+        return NULL;
+    }
+    struct rv__str list = { it.at, (size_t)(it.end - it.at) };
+    size_t numbers = 0;
+    for (struct rv__json_iter count = it; rv__json_next(&count, NULL, &item);)
+        numbers++;
+    (void)list;
+    size_t want = node->kind == NODE_CONCURRENT ? node->body_count : numbers / 2;
+    if (numbers != want * 2 || want > RV__PLAN_MAX_NODES) {
+        l->bad = "ch";
+        return NULL;
+    }
+    struct rv__inner *inner = rv__inner_new((uint32_t)want);
+    if (inner == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    inner->index = get_int(l, inner_json, "x", -1, RV__MAX_NUMBER);
+    if (node->kind == NODE_BRANCH && (inner->index < 0 || inner->index > 1))
+        l->bad = "x";
+    inner->iterations = get_int(l, inner_json, "it", 0, RV__MAX_NUMBER);
+    inner->base = get_entry(l, inner_json, "b");
+    inner->key = get_text(l, inner_json, "key");
+    if (inner->iterations > 0 &&
+        (inner->key == NULL || memchr(inner->key->text, '/', inner->key->len) == NULL))
+        l->bad = "key";
+    for (size_t i = 0; i < want; i++) {
+        int64_t status = 0, number_of = 0;
+        if (!rv__json_next(&it, NULL, &item) || rv__json_int(item, &status) < 0 || status < 0 ||
+            status >= STATUSES || !rv__json_next(&it, NULL, &item) ||
+            rv__json_int(item, &number_of) < 0 || number_of < 0 || number_of > (int64_t)l->count) {
+            l->bad = "ch";
+            break;
+        }
+        inner->children[i].status = (uint8_t)status;
+        if (number_of > 0)
+            inner->children[i].scope = rv__entry_ref(l->entries[number_of - 1]);
+        if (number_of > 0 && !rv__scope_below(inner->children[i].scope, inner->base))
+            l->bad = "ch";
+    }
+    bool one = node->kind == NODE_WORKFLOW || node->kind == NODE_BRANCH ||
+               (node->kind == NODE_LOOP && inner->index >= 0);
+    if (one && want != 1)
+        l->bad = "ch";
+    return inner;
+}
+
+static void load_entries(struct loader *l, struct rv__str json)
+{
+    struct rv__json_iter it;
+    struct rv__str item, list;
+    if (!get_list(l, json, "entries", &it) || !rv__json_get(json, "entries", &list))
+        return;
+    size_t count = rv__json_count(list);
+    l->entries = rv__zalloc(count, sizeof(struct rv__entry *));
+    if (l->entries == NULL) {
+        l->no_memory = true;
+        return;
+    }
+    while (!failed(l) && rv__json_next(&it, NULL, &item)) {
+        const struct rv__node *node = get_node(l, get_int(l, item, "n", 0, RV__PLAN_MAX_NODES));
+        if (node == NULL)
+            return;
+        int64_t status = get_int(l, item, "s", 0, STATUSES - 1);
+        struct rv__entry *entry = rv__entry_new(node, (enum rv__status)status);
+        if (entry == NULL) {
+            l->no_memory = true;
+            return;
+        }
+        entry->outer = get_entry(l, item, "o");
+        entry->result = get_json(l, item, "r");
+        entry->state = get_json(l, item, "st");
+        entry->inner = load_inner(l, item, node);
+        l->entries[l->count++] = entry;
+    }
+}
+
+static void load_frame(struct loader *l, struct rv__actor *f, struct rv__str json)
+{
+    const struct rv__plan *plan = l->cell->plan;
+    f->is_frame = true;
+    f->frame.iteration = get_int(l, json, "itn", -1, RV__MAX_NUMBER);
+    int64_t body = get_int(l, json, "bi", 0, INT32_MAX);
+    f->frame.prefix = get_json(l, json, "pre");
+    f->frame.body = &plan->body;
+    if (f->node != NULL && f->frame.prefix != NULL) {
+        if (f->node->body == NULL) { /* a handler's: it is in none */
+            l->bad = "n";
+            return;
+        }
+        f->frame.body = f->node->body;
+    } else if (f->node != NULL) {
+        if (body >= (int64_t)f->node->body_count) {
+            l->bad = "bi";
+            return;
+        }
+        f->frame.body = &f->node->bodies[body];
+    }
+    f->frame.at = (uint32_t)get_int(l, json, "at", 0, f->frame.body->count);
+    f->frame.failed = get_int(l, json, "fl", 0, 1);
+    f->frame.handled = get_int(l, json, "hd", 0, 1);
+    int64_t failed_node = get_int(l, json, "fn", 0, plan->node_count);
+    f->frame.failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
+    f->frame.base = get_entry(l, json, "b");
+    f->frame.scope = get_entry(l, json, "sc");
+    f->frame.last = get_entry(l, json, "la");
+    f->frame.item_at = (size_t)get_int(l, json, "ia", 0, RV__JSON_MAX_BYTES);
+    f->frame.item_len = (size_t)get_int(l, json, "il", 0, RV__JSON_MAX_BYTES);
+    f->frame.input = get_json(l, json, "inp");
+    if (f->frame.input != NULL)
+        l->last_input = f->frame.input;
+    else if (get_int(l, json, "inp=", 0, 1) == 1)
+        f->frame.input = rv__blob_ref(l->last_input);
+    else if (get_int(l, json, "noin", 0, 1) == 0)
+        f->frame.input = rv__blob_ref(l->cell->input);
+    if (f->value != NULL)
+        l->last_value = f->value;
+    else if (get_int(l, json, "v=", 0, 1) == 1)
+        f->value = rv__blob_ref(l->last_value);
+}
+
+static void load_node(struct loader *l, struct rv__actor *a, struct rv__str json)
+{
+    if (a->node == NULL) {
+        l->bad = "n";
+        return;
+    }
+    if (a->node->kind == NODE_STEP) {
+        int64_t park = get_int(l, json, "pk", 0, PARK_HANDLE + 1);
+        a->park = (uint8_t)(park > 0 ? park - 1 : 0);
+        a->step.attempt = (int)get_int(l, json, "no", 0, INT32_MAX - 1);
+        a->step.next_attempt = (int)get_int(l, json, "nx", 0, INT32_MAX);
+        a->step.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
+        a->step.state = get_json(l, json, "st");
+        return;
+    }
+    a->sup.next = get_int(l, json, "nx", 0, RV__MAX_NUMBER);
+    a->sup.count = get_int(l, json, "ct", 0, RV__MAX_NUMBER);
+    a->sup.active = get_int(l, json, "ac", 0, RV__MAX_NUMBER);
+    a->sup.ended = get_int(l, json, "en", 0, RV__MAX_NUMBER);
+    a->sup.good = get_int(l, json, "ok", 0, RV__MAX_NUMBER);
+    a->sup.bad = get_int(l, json, "bad", 0, RV__MAX_NUMBER);
+    a->sup.cursor = (size_t)get_int(l, json, "cu", 0, RV__JSON_MAX_BYTES);
+    a->sup.error = get_json(l, json, "er");
+    a->sup.key = get_text(l, json, "key");
+    if (a->sup.key != NULL && memchr(a->sup.key->text, '/', a->sup.key->len) == NULL)
+        l->bad = "key";
+    a->sup.inner = load_inner(l, json, a->node);
+}
+
+static void load_actor(struct loader *l, struct rv__str json)
+{
+    struct rv__cell *cell = l->cell;
+    uint64_t next_id = cell->next_id;
+    int64_t id = get_int(l, json, "a", 1, (int64_t)next_id - 1);
+    int64_t owner_id = get_int(l, json, "o", 0, (int64_t)next_id - 1);
+    int64_t node = get_int(l, json, "n", 0, cell->plan->node_count);
+    bool is_frame = get_int(l, json, "f", 0, 1);
+    struct rv__actor *owner = rv__cell_find(cell, (uint64_t)owner_id);
+    if (failed(l) || rv__cell_find(cell, (uint64_t)id) != NULL ||
+        (owner == NULL && (owner_id != 0 || !is_frame))) {
+        if (!failed(l))
+            l->bad = "a";
+        return;
+    }
+    cell->next_id = (uint64_t)id; /* the number it had */
+    struct rv__actor *actor = rv__actor_new(cell);
+    cell->next_id = next_id;
+    if (actor == NULL) {
+        l->no_memory = true;
+        return;
+    }
+    actor->node = node > 0 ? get_node(l, node - 1) : NULL;
+    actor->is_frame = is_frame;
+    if (!is_frame && actor->node == NULL) { /* not to be released as what it is not */
+        actor->is_frame = true;
+        l->bad = "n";
+    }
+    actor->token = (uint64_t)get_int(l, json, "t", 0, RV__MAX_NUMBER);
+    actor->phase = (uint8_t)get_int(l, json, "p", 0, PHASES - 1);
+    actor->eval = (uint8_t)get_int(l, json, "e", 0, EVALS - 1);
+    actor->due_ms = get_int(l, json, "due", -RV__MAX_NUMBER, RV__MAX_NUMBER);
+    actor->crashes = RV__BUG(19) ? 0 : (int)get_int(l, json, "cr", 0, INT32_MAX - 1);
+    int64_t flags = get_int(l, json, "fg", 0, 15);
+    actor->suspect = flags & 1;
+    actor->detached = flags >> 1 & 1;
+    actor->hard = flags >> 2 & 1;
+    actor->owed = flags >> 3 & 1;
+    actor->value = get_json(l, json, "v");
+    bool shade = false;
+    if (!failed(l) && is_frame) {
+        load_frame(l, actor, json);
+        shade = actor->frame.prefix != NULL;
+    } else if (!failed(l)) {
+        load_node(l, actor, json);
+    }
+    if (!failed(l))
+        rv__actor_count(cell, actor);
+    if (owner == NULL && !shade && cell->root == NULL)
+        cell->root = actor;
+    else
+        rv__actor_link(cell, actor, owner);
+}
+
+static void load_places(struct loader *l, struct rv__str list, int place, uint8_t lane)
+{
+    struct rv__json_iter it;
+    struct rv__str item;
+    if (rv__json_type(list) != RV__JSON_ARRAY) {
+        l->bad = "places";
+        return;
+    }
+    rv__json_iter_init(&it, list);
+    while (rv__json_next(&it, NULL, &item)) {
+        int64_t id = 0;
+        struct rv__actor *actor = NULL;
+        if (rv__json_int(item, &id) == RV_OK && id > 0)
+            actor = rv__cell_find(l->cell, (uint64_t)id);
+        if (actor == NULL || actor->place != PLACE_NOWHERE) {
+            l->bad = "places";
+            return;
+        }
+        rv__actor_put(l->cell, actor, place, lane);
+    }
+}
+
+static void load_lanes(struct loader *l, struct rv__str json, const char *key, int place)
+{
+    struct rv__json_iter it;
+    struct rv__str list;
+    uint8_t lane = 0;
+    if (!get_list(l, json, key, &it))
+        return;
+    while (!failed(l) && rv__json_next(&it, NULL, &list)) {
+        if (lane == LANES) {
+            l->bad = key;
+            return;
+        }
+        load_places(l, list, place, lane++);
+    }
+}
+
+static void load_signals(struct loader *l, struct rv__channel *channel, struct rv__str json)
+{
+    struct rv__json_iter it;
+    struct rv__str item;
+    if (!get_list(l, json, "s", &it))
+        return;
+    while (rv__json_next(&it, NULL, &item)) {
+        struct rv__signal *signal = rv__zalloc(1, sizeof *signal);
+        struct rv__blob *payload = rv__blob_new(item);
+        if (signal == NULL || payload == NULL) {
+            rv__free(signal);
+            rv__blob_unref(payload);
+            l->no_memory = true;
+            return;
+        }
+        signal->payload = payload;
+        if (channel->last_signal != NULL)
+            channel->last_signal->next = signal;
+        else
+            channel->first_signal = signal;
+        channel->last_signal = signal;
+        l->cell->signals++;
+        l->cell->bytes += sizeof *signal;
+    }
+}
+
+static void load_channel(struct loader *l, struct rv__str json)
+{
+    struct rv__json_iter it;
+    struct rv__str item;
+    struct rv__blob *name = get_text(l, json, "name");
+    bool handle = get_int(l, json, "h", 0, 1);
+    if (name == NULL || !get_list(l, json, "w", &it)) {
+        rv__blob_unref(name);
+        if (!failed(l))
+            l->bad = "channels";
+        return;
+    }
+    struct rv__channel *channel = rv__channel_get(l->cell, rv__blob_str(name), handle, true);
+    rv__blob_unref(name);
+    if (channel == NULL) {
+        l->no_memory = true;
+        return;
+    }
+    load_signals(l, channel, json);
+    while (!failed(l) && rv__json_next(&it, NULL, &item)) {
+        int64_t id = 0;
+        struct rv__actor *actor = NULL;
+        if (rv__json_int(item, &id) == RV_OK && id > 0)
+            actor = rv__cell_find(l->cell, (uint64_t)id);
+        if (actor == NULL || actor->is_frame || actor->node->kind != NODE_STEP ||
+            actor->phase != PHASE_PARKED || actor->step.channel != NULL) {
+            l->bad = "channels";
+            return;
+        }
+        rv__channel_join(channel, actor);
+    }
+    rv__channel_drop_if_empty(l->cell, channel);
+}
+
+/* Places and channels point at actors: only now can they be held against each other. */
+static void check_loaded(struct loader *l)
+{
+    const struct rv__cell *cell = l->cell;
+    if (rv__run_terminal(cell->status) ? cell->root != NULL || !cell->started
+                                       : cell->started != (cell->root != NULL))
+        l->bad = "status";
+    for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL && l->bad == NULL;
+         a = rv__cell_walk(cell, a)) {
+        bool step = !a->is_frame && a->node->kind == NODE_STEP;
+        bool in_channel = step && a->step.channel != NULL;
+        bool needs_channel = step && a->phase == PHASE_PARKED && a->park != PARK_DELAY;
+        if (in_channel != needs_channel || !rv__actor_sound(cell, a) || !rv__actor_placed(cell, a))
+            l->bad = "actors";
+    }
+}
+
+static void load_all(struct loader *l, struct rv__str json)
+{
+    struct rv__cell *cell = l->cell;
+    struct rv__json_iter it;
+    struct rv__str item;
+    if (get_int(l, json, "v", 1, RV__MAX_NUMBER) != RV__SNAPSHOT_VERSION)
+        l->bad = "v";
+    cell->status = (enum rv__run_status)get_int(l, json, "status", 0, RUN_STATUSES - 1);
+    cell->next_id = (uint64_t)get_int(l, json, "next", 1, RV__MAX_NUMBER);
+    cell->suspended_by = (uint64_t)get_int(l, json, "by", 0, RV__MAX_NUMBER);
+    cell->started = get_int(l, json, "started", 0, 1);
+    int64_t failed_node = get_int(l, json, "failed", 0, cell->plan->node_count);
+    cell->failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
+    cell->input = get_json(l, json, "input");
+    cell->error = get_json(l, json, "error");
+    cell->suspension = get_json(l, json, "why");
+    if (!failed(l))
+        load_entries(l, json);
+    if (!failed(l))
+        cell->results = get_entry(l, json, "results");
+    if (!failed(l) && get_list(l, json, "actors", &it))
+        while (!failed(l) && rv__json_next(&it, NULL, &item))
+            load_actor(l, item);
+    if (!failed(l) && rv__json_get(json, "todo", &item))
+        load_places(l, item, PLACE_TODO, 0);
+    if (!failed(l))
+        load_lanes(l, json, "ready", PLACE_READY);
+    if (!failed(l))
+        load_lanes(l, json, "range", PLACE_RANGE);
+    if (!failed(l) && get_list(l, json, "channels", &it))
+        while (!failed(l) && rv__json_next(&it, NULL, &item))
+            load_channel(l, item);
+    if (!failed(l))
+        check_loaded(l);
+}
+
+int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,
+                  rv_error *err)
+{
+    struct loader l = { .cell = rv__cell_alloc(opts) };
+    if (l.cell == NULL)
+        return rv__nomem(err);
+    l.cell->quiet = true;
+    if (rv__json_type(json) == RV__JSON_OBJECT)
+        load_all(&l, json);
+    else
+        l.bad = "it is not an object";
+    for (size_t i = 0; i < l.count; i++)
+        rv__entry_unref(l.entries[i]);
+    rv__free(l.entries);
+    if (!failed(&l)) {
+        l.cell->quiet = false;
+        *ret = l.cell;
+        return RV_OK;
+    }
+    rv__cell_free(l.cell);
+    if (l.no_memory)
+        return rv__nomem(err);
+    return rv__fail(err, RV_ESTORE, "a snapshot does not fit its plan: '%s' is not as it should be",
+                    l.bad);
+}

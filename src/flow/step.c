@@ -1,0 +1,404 @@
+/* step.c: the actor of one step.
+ *
+ *            ┌────────────── lost ──────────────┐
+ *            ▼                                  │
+ *   begin ▶ ready ──place──▶ running ──done──────────────▶ completed | skipped
+ *   (when)   ▲                 │ │ └──────failed, none left──▶ failed [──handler──▶] gone
+ *            │ timer    failed,│ │ pending
+ *            │    attempts left▼ ▼
+ *            └────────────  retry  parked ──answer, signal, timer──▶ completed | failed | retry
+ *
+ * A delay and a signal are parked as they begin. Nothing of a step stays once it has ended: its
+ * sequence has the outcome, the journal has the rest. A failed step with a handler stays until that
+ * has run. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "flow/bugs.h"
+#include "flow/cell.h"
+
+/* ------------------------------------------------------------------------------- decide --- */
+
+/* Something that is due at once is still due: 0 would mean never. */
+static int64_t due_at(int64_t now_ms, int64_t wait_ms)
+{
+    int64_t due;
+    if (__builtin_add_overflow(now_ms, wait_ms, &due) || due > RV__MAX_NUMBER)
+        return RV__MAX_NUMBER;
+    return due > 0 ? due : 1;
+}
+
+static struct rv__fact fact_of(const struct rv__actor *step, enum rv__fact_kind kind)
+{
+    return (struct rv__fact){ .kind = kind, .actor = step->id, .node = step->node->id };
+}
+
+int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *step,
+                   const struct rv__node *node, rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
+    fact.actor = step != NULL ? step->id : turn->cell->next_id;
+    fact.owner = step != NULL ? 0 : owner->id;
+    if (step != NULL && step->step.next_attempt > 0)
+        fact.attempt = step->step.next_attempt;
+    if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE)
+        fact.due_ms = due_at(turn->now_ms, node->step.delay_ms);
+    if (node->step.kind == STEP_SIGNAL && node->step.signal_timeout_ms > 0)
+        fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
+    return rv__say(turn, &fact, err);
+}
+
+static int effective_max(const struct rv__step_config *config, const struct rv__msg *msg)
+{
+    int configured = config->max_attempts;
+    if (msg->behavior != BEHAVIOR_RETRY || msg->max_attempts == 0)
+        return configured > 0 ? configured : 1;
+    return configured > 0 && configured < msg->max_attempts && !RV__BUG(8) ? configured
+                                                                           : msg->max_attempts;
+}
+
+/* min(base × attempt or base × 2^(attempt−1), max) × (1 − jitter × chance) */
+static int64_t backoff_ms(const struct rv__actor *step, const struct rv__msg *msg)
+{
+    const struct rv__step_config *config = &step->node->step.config;
+    bool exponential = msg->backoff != 0 ? msg->backoff - 1 == BACKOFF_EXPONENTIAL
+                                         : config->backoff == BACKOFF_EXPONENTIAL;
+    double times = exponential ? ldexp(1, step->step.attempt - 1)
+                               : step->step.attempt - RV__BUG(17);
+    double wait = (double)config->backoff_base_ms * times;
+    if (wait > (double)config->max_backoff_ms)
+        wait = (double)config->max_backoff_ms;
+    return (int64_t)(wait * (1 - config->jitter * msg->chance));
+}
+
+/* An attempt has failed: again, or for good? */
+static int say_failed(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                      rv_error *err)
+{
+    bool may_retry = msg->behavior == BEHAVIOR_PLAIN || msg->behavior == BEHAVIOR_RETRY;
+    if (may_retry && !step->node->is_handler &&
+        step->step.attempt < effective_max(&step->node->step.config, msg)) {
+        struct rv__fact fact = fact_of(step, FACT_STEP_RETRYING);
+        fact.error = msg->error;
+        fact.due_ms = due_at(turn->now_ms, backoff_ms(step, msg));
+        return rv__say(turn, &fact, err);
+    }
+    struct rv__fact fact = fact_of(step, FACT_STEP_FAILED);
+    fact.error = msg->error;
+    fact.state = msg->state;
+    fact.hard = msg->behavior != BEHAVIOR_CONTINUE && !step->node->is_handler;
+    return rv__say(turn, &fact, err);
+}
+
+/* The attempt, or what it waited for, took too long. */
+static int say_timed_out(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                         rv_error *err)
+{
+    const struct rv__step_config *config = &step->node->step.config;
+    struct rv__msg failed = { .kind = MSG_FAILED, .chance = msg->chance };
+    if (config->on_timeout == ON_TIMEOUT_STOP)
+        failed.behavior = BEHAVIOR_STOP;
+    if (step->phase == PHASE_PARKED && step->park == PARK_SIGNAL)
+        failed.error = rv__error_blob("step '%.*s' timed out waiting for the signal '%.*s'",
+                                      RV__ARG(step->node->alias),
+                                      RV__ARG(step->step.channel->name));
+    else
+        failed.error = rv__error_blob("step '%.*s' timed out after %lld ms",
+                                      RV__ARG(step->node->alias), (long long)config->timeout_ms);
+    if (failed.error == NULL)
+        return rv__nomem(err);
+    int rc = say_failed(turn, step, &failed, err);
+    rv__blob_unref(failed.error);
+    return rc;
+}
+
+static int say_done(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                    rv_error *err)
+{
+    struct rv__fact fact = fact_of(step, msg->skipped ? FACT_STEP_SKIPPED : FACT_STEP_COMPLETED);
+    fact.result = msg->skipped ? NULL : msg->result;
+    fact.state = msg->state;
+    return rv__say(turn, &fact, err);
+}
+
+static int say_waited(struct rv__turn *turn, struct rv__actor *step, struct rv__str result,
+                      rv_error *err)
+{
+    struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
+    fact.result = rv__blob_new(result);
+    if (fact.result == NULL)
+        return rv__nomem(err);
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.result);
+    return rc;
+}
+
+/* {delayedMs, startedAt, endedAt} */
+static int say_delayed(struct rv__turn *turn, struct rv__actor *step, rv_error *err)
+{
+    char text[128];
+    int n = snprintf(text, sizeof text, "{\"delayedMs\":%lld,\"startedAt\":%lld,\"endedAt\":%lld}",
+                     (long long)(turn->now_ms - step->step.started_ms),
+                     (long long)step->step.started_ms, (long long)turn->now_ms);
+    return say_waited(turn, step, (struct rv__str){ text, (size_t)n }, err);
+}
+
+static int parked_timer(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                        rv_error *err)
+{
+    switch ((enum rv__park)step->park) {
+    case PARK_DELAY: return say_delayed(turn, step, err);
+    case PARK_SIGNAL:
+        if (!rv__str_none(step->node->step.signal_default))
+            return say_waited(turn, step, step->node->step.signal_default, err);
+        return say_timed_out(turn, step, msg, err);
+    case PARK_HANDLE: return say_timed_out(turn, step, msg, err);
+    }
+    return RV_OK;
+}
+
+static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                      rv_error *err)
+{
+    struct rv__fact fact = fact_of(step, FACT_STEP_PARKED);
+    const struct rv__node *node = step->node;
+    fact.due_ms = msg->due_ms;
+    fact.taken = node->step.kind == STEP_SIGNAL; /* it waits for a signal; else for its handle */
+    if (fact.due_ms == 0 && fact.taken && node->step.signal_timeout_ms > 0)
+        fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
+    if (fact.due_ms == 0 && !fact.taken && node->step.config.timeout_ms > 0)
+        fact.due_ms = due_at(step->step.started_ms, node->step.config.timeout_ms);
+    if (msg->name.len > 0) {
+        fact.name = rv__blob_new(msg->name);
+        if (fact.name == NULL)
+            return rv__nomem(err);
+    }
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.name);
+    return rc;
+}
+
+static int stale(struct rv__turn *turn)
+{
+    turn->cell->stale++;
+    return RV_OK;
+}
+
+/* A message whose token is right. What does not fit the phase came too late: stale. */
+int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                  rv_error *err)
+{
+    bool running = step->phase == PHASE_RUNNING;
+    bool answered = step->phase == PHASE_PARKED && step->park == PARK_HANDLE;
+    switch (msg->kind) {
+    case MSG_DONE: return running || answered ? say_done(turn, step, msg, err) : stale(turn);
+    case MSG_FAILED: return running || answered ? say_failed(turn, step, msg, err) : stale(turn);
+    case MSG_PARK: return running ? say_parked(turn, step, msg, err) : stale(turn);
+    case MSG_TIMER:
+        if (running && step->node->step.config.timeout_ms > 0)
+            return say_timed_out(turn, step, msg, err);
+        if (step->phase == PHASE_RETRY) {
+            struct rv__fact fact = fact_of(step, FACT_TIMER_FIRED);
+            return rv__say(turn, &fact, err);
+        }
+        return step->phase == PHASE_PARKED ? parked_timer(turn, step, msg, err) : stale(turn);
+    case MSG_LOST:
+    case MSG_MISSING: /* flow.c: the same for evaluations */
+    case MSG_ANSWER:
+    case MSG_SIGNAL:
+    case MSG_CANCEL:
+    case MSG_RESUME:
+    case MSG_ABORT:
+    case MSG_KINDS: break;
+    }
+    return stale(turn);
+}
+
+int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *err)
+{
+    switch ((enum rv__phase)step->phase) {
+    case PHASE_EVALUATED: return rv__node_evaluated(turn, step, err);
+    case PHASE_BEGIN:
+    case PHASE_READY: return rv__step_begin(turn, step->owner, step, step->node, err);
+    case PHASE_FAILED: return rv__step_begin(turn, step, NULL, step->node->on_error, err);
+    case PHASE_PARKED: { /* its signal is there */
+        struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
+        fact.taken = true;
+        fact.result = step->step.channel->first_signal->payload;
+        return rv__say(turn, &fact, err);
+    }
+    case PHASE_TO_EVAL: return rv__eval_start(turn, step, err);
+    case PHASE_EVAL:
+    case PHASE_RUNNING:
+    case PHASE_RETRY:
+    case PHASES: break;
+    }
+    assert(!"nothing follows for this step");
+    return RV_ESTATE;
+}
+
+/* ------------------------------------------------------------------------------- evolve --- */
+
+/* A handler has ended, one way or another: what it was for goes on. */
+static int end_handler(struct rv__cell *cell, struct rv__actor *handler)
+{
+    struct rv__actor *owner = handler->owner;
+    if (owner->is_frame) {
+        rv__actor_end(cell, handler);
+        owner->frame.handled = true;
+        owner->phase = PHASE_RUNNING;
+        rv__actor_place(cell, owner);
+        return RV_OK;
+    }
+    struct rv__actor *frame = owner->owner;
+    struct rv__entry *entry = rv__entry_new(owner->node, STATUS_FAILED);
+    if (entry == NULL)
+        return RV_ENOMEM;
+    struct rv__blob *error = rv__blob_ref(owner->value);
+    bool hard = owner->hard;
+    entry->state = rv__blob_ref(owner->step.state);
+    rv__actor_end(cell, owner); /* and the handler with it */
+    rv__frame_evolve_child(cell, frame, entry, hard, error);
+    rv__blob_unref(error);
+    return RV_OK;
+}
+
+static void take_signal(struct rv__cell *cell, struct rv__channel *channel)
+{
+    struct rv__signal *signal = channel->first_signal;
+    if (RV__BUG(6))
+        return;
+    channel->first_signal = signal->next;
+    if (channel->first_signal == NULL)
+        channel->last_signal = NULL;
+    cell->signals--;
+    cell->bytes -= sizeof *signal;
+    rv__blob_unref(signal->payload);
+    rv__free(signal);
+}
+
+/* It has ended, with this status. */
+static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact,
+                    enum rv__status status)
+{
+    if (step->node->is_handler)
+        return end_handler(cell, step);
+
+    struct rv__entry *entry = rv__entry_new(step->node, status);
+    if (entry == NULL)
+        return RV_ENOMEM;
+    struct rv__actor *frame = step->owner;
+    entry->result = rv__blob_ref(fact->result);
+    entry->state = rv__blob_ref(fact->state);
+    if (fact->taken)
+        take_signal(cell, step->step.channel);
+    rv__actor_end(cell, step);
+    rv__frame_evolve_child(cell, frame, entry, fact->hard, fact->error);
+    return RV_OK;
+}
+
+static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
+                          const struct rv__fact *fact)
+{
+    const struct rv__node *node = cell->plan->nodes[fact->node];
+    bool parks = node->step.lane == LANE_NONE;
+    struct rv__channel *channel = NULL;
+    if (parks && node->step.kind == STEP_SIGNAL) {
+        channel = rv__channel_get(cell, node->step.signal, false, true);
+        if (channel == NULL)
+            return RV_ENOMEM;
+    }
+    if (step == NULL) {
+        step = rv__actor_new(cell);
+        if (step == NULL) {
+            if (channel != NULL)
+                rv__channel_drop_if_empty(cell, channel);
+            return RV_ENOMEM;
+        }
+        step->node = node;
+        struct rv__actor *owner = rv__cell_find(cell, fact->owner);
+        rv__actor_link(cell, step, owner);
+        rv__actor_place(cell, owner);
+    }
+    rv__blob_unref(step->value); /* of its `when` */
+    step->value = NULL;
+    step->phase = parks ? PHASE_PARKED : PHASE_RUNNING;
+    step->due_ms = fact->due_ms;
+    step->step.attempt = fact->attempt;
+    step->step.next_attempt = fact->attempt + 1;
+    step->step.started_ms = fact->at_ms;
+    if (parks)
+        step->park = channel != NULL ? PARK_SIGNAL : PARK_DELAY;
+    if (channel != NULL)
+        rv__channel_join(channel, step);
+    rv__actor_owe(cell, step);
+    rv__actor_place(cell, step);
+    return RV_OK;
+}
+
+static int evolve_parked(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact)
+{
+    struct rv__channel *channel = NULL;
+    if (fact->name != NULL) {
+        channel = rv__channel_get(cell, rv__blob_str(fact->name), !fact->taken, true);
+        if (channel == NULL)
+            return RV_ENOMEM;
+    }
+    step->phase = PHASE_PARKED;
+    step->due_ms = fact->due_ms;
+    step->park = channel == NULL ? PARK_DELAY : fact->taken ? PARK_SIGNAL : PARK_HANDLE;
+    if (channel != NULL)
+        rv__channel_join(channel, step);
+    rv__actor_owe(cell, step);
+    rv__actor_place(cell, step);
+    return RV_OK;
+}
+
+static int evolve_failed(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact)
+{
+    if (step->node->on_error == NULL || (RV__BUG(9) && !fact->hard))
+        return end_step(cell, step, fact, STATUS_FAILED);
+    if (step->step.channel != NULL)
+        rv__channel_leave(cell, step);
+    rv__blob_unref(step->value);
+    step->value = rv__blob_ref(fact->error);
+    step->step.state = rv__blob_ref(fact->state);
+    step->hard = fact->hard;
+    step->phase = PHASE_FAILED;
+    rv__actor_owe(cell, step);
+    rv__actor_place(cell, step);
+    return RV_OK;
+}
+
+static void evolve_waits(struct rv__cell *cell, struct rv__actor *step, enum rv__phase phase,
+                         int64_t due_ms)
+{
+    if (step->step.channel != NULL)
+        rv__channel_leave(cell, step);
+    step->phase = (uint8_t)phase;
+    step->due_ms = due_ms;
+    step->suspect = false; /* it failed like anybody else */
+    rv__actor_owe(cell, step);
+    rv__actor_place(cell, step);
+}
+
+/* `step` is NULL for a step.started that makes it. RV_ENOMEM: nothing changed. */
+int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact)
+{
+    switch ((int)fact->kind) {
+    case FACT_STEP_STARTED: return evolve_started(cell, step, fact);
+    case FACT_STEP_COMPLETED: return end_step(cell, step, fact, STATUS_COMPLETED);
+    case FACT_STEP_SKIPPED: return end_step(cell, step, fact, STATUS_SKIPPED);
+    case FACT_STEP_FAILED: return evolve_failed(cell, step, fact);
+    case FACT_STEP_PARKED: return evolve_parked(cell, step, fact);
+    case FACT_STEP_RETRYING: evolve_waits(cell, step, PHASE_RETRY, fact->due_ms); return RV_OK;
+    case FACT_TIMER_FIRED: evolve_waits(cell, step, PHASE_READY, 0); return RV_OK;
+    default: break;
+    }
+    assert(!"not a fact of a step");
+    return RV_ESTATE;
+}

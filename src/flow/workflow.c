@@ -1,0 +1,30 @@
+/* workflow.c: the supervisor of a nested workflow: one body, with an input of its own. */
+#include "flow/cell.h"
+
+static enum rv__phase first(const struct rv__node *node, int *eval)
+{
+    (void)node;
+    (void)eval;
+    return PHASE_RUNNING; /* its input is the body's to evaluate */
+}
+
+static int place(const struct rv__actor *sup, uint8_t *lane)
+{
+    if (sup->child != NULL)
+        return PLACE_NOWHERE;
+    *lane = (uint8_t)rv__body_start_lane(&sup->node->bodies[0]);
+    return *lane == LANE_NONE ? PLACE_TODO : PLACE_READY;
+}
+
+static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
+{
+    return rv__body_start(turn, sup, 0, err);
+}
+
+static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+{
+    (void)cell;
+    return rv__inner_of_body(sup->child, 0);
+}
+
+const struct rv__kind rv__workflow_kind = { first, place, advance, NULL, inner };

@@ -1,0 +1,611 @@
+/* test_step.c: the step actor: phase x message -> fact. For src/flow/step.c. */
+#include "unit/flow/script.h"
+
+/* ------------------------------------------------------------------------------- the table --- */
+
+/* How to bring the step 'a' into a phase; what it is then sent; the last fact of that, or none. */
+enum phase {
+    RUNNING,
+    RETRY,
+    PARKED_HANDLE,
+    PARKED_DELAY,
+    PARKED_SIGNAL,
+    EVALUATING,
+    NO_PLACE,
+    HANDLER
+};
+
+static const char *const plans[] = {
+    [RUNNING] = STEP("a", "'maxAttempts':2,'timeout':50,'onTimeout':'retry'"),
+    [RETRY] = STEP("a", "'maxAttempts':3"),
+    [PARKED_HANDLE] = STEP("a", "'maxAttempts':2,'timeout':50,'onTimeout':'retry'"),
+    [PARKED_DELAY] = DELAY("a", "250"),
+    [PARKED_SIGNAL] = SIGNAL("a", "go"),
+    [EVALUATING] = STEP("a", "'when':'${ .x }'"),
+    [NO_PLACE] = STEP("a", "'maxAttempts':2"),
+    [HANDLER] = STEP("a", "'maxAttempts':1,'onError':{'name':'h'}"),
+};
+
+static const struct row {
+    const char *says;
+    enum phase phase;
+    struct rv__msg msg;
+    const char
+        *fact; /* a kind that must have been said, or NULL: no fact, and the message was stale */
+} rows[] = {
+    { "an attempt completes", RUNNING, { .kind = MSG_DONE }, "step.completed" },
+    { "an attempt says it is skipped",
+      RUNNING,
+      { .kind = MSG_DONE, .skipped = true },
+      "step.skipped" },
+    { "a plain failure is tried again", RUNNING, { .kind = MSG_FAILED }, "step.retrying" },
+    { "a stop is not", RUNNING, { .kind = MSG_FAILED, .behavior = BEHAVIOR_STOP }, "step.failed" },
+    { "nor a continue",
+      RUNNING,
+      { .kind = MSG_FAILED, .behavior = BEHAVIOR_CONTINUE },
+      "step.failed" },
+    { "a retry is", RUNNING, { .kind = MSG_FAILED, .behavior = BEHAVIOR_RETRY }, "step.retrying" },
+    { "an attempt takes too long", RUNNING, { .kind = MSG_TIMER }, "step.retrying" },
+    { "an attempt is pending", RUNNING, { .kind = MSG_PARK, .name = { "h", 1 } }, "step.parked" },
+    { "an attempt is lost", RUNNING, { .kind = MSG_LOST }, "step.lost" },
+    { "a function is missing",
+      RUNNING,
+      { .kind = MSG_MISSING, .name = { "f", 1 } },
+      "run.suspended" },
+    { "a wait for a retry ends", RETRY, { .kind = MSG_TIMER }, "timer.fired" },
+    { "nothing runs that could complete", RETRY, { .kind = MSG_DONE }, NULL },
+    { "nothing runs that could fail", RETRY, { .kind = MSG_FAILED }, NULL },
+    { "nothing runs that could park", RETRY, { .kind = MSG_PARK }, NULL },
+    { "nothing runs that could be lost", RETRY, { .kind = MSG_LOST }, NULL },
+    { "nothing runs that could be missing", RETRY, { .kind = MSG_MISSING }, NULL },
+    { "a parked one completes", PARKED_HANDLE, { .kind = MSG_DONE }, "step.completed" },
+    { "a parked one fails", PARKED_HANDLE, { .kind = MSG_FAILED }, "step.retrying" },
+    { "a parked one takes too long", PARKED_HANDLE, { .kind = MSG_TIMER }, "step.retrying" },
+    { "a parked one is not in its process", PARKED_HANDLE, { .kind = MSG_LOST }, NULL },
+    { "a parked one is parked", PARKED_HANDLE, { .kind = MSG_PARK }, NULL },
+    { "a delay ends", PARKED_DELAY, { .kind = MSG_TIMER }, "step.completed" },
+    { "a delay ends by its timer only", PARKED_DELAY, { .kind = MSG_DONE }, NULL },
+    { "a delay does not fail", PARKED_DELAY, { .kind = MSG_FAILED }, NULL },
+    { "a signal is not answered", PARKED_SIGNAL, { .kind = MSG_DONE }, NULL },
+    { "an evaluation has no timer", EVALUATING, { .kind = MSG_TIMER }, NULL },
+    { "an evaluation cannot park", EVALUATING, { .kind = MSG_PARK }, NULL },
+    { "an evaluation is done", EVALUATING, { .kind = MSG_DONE }, "eval.completed" },
+    { "an evaluation fails", EVALUATING, { .kind = MSG_FAILED }, "step.failed" },
+    { "an evaluation is lost", EVALUATING, { .kind = MSG_LOST }, "step.lost" },
+    { "a function of it is missing",
+      EVALUATING,
+      { .kind = MSG_MISSING, .name = { "f", 1 } },
+      "run.suspended" },
+    { "no place: nothing runs", NO_PLACE, { .kind = MSG_DONE }, NULL },
+    { "no place: nothing fails", NO_PLACE, { .kind = MSG_FAILED }, NULL },
+    { "no place: no timer", NO_PLACE, { .kind = MSG_TIMER }, NULL },
+    { "no place: nothing is lost", NO_PLACE, { .kind = MSG_LOST }, NULL },
+    { "a handler completes", HANDLER, { .kind = MSG_DONE }, "step.completed" },
+    { "a handler is skipped", HANDLER, { .kind = MSG_DONE, .skipped = true }, "step.skipped" },
+    { "a handler is never tried again",
+      HANDLER,
+      { .kind = MSG_FAILED, .behavior = BEHAVIOR_RETRY, .max_attempts = 9 },
+      "step.failed" },
+    { "a handler takes too long", HANDLER, { .kind = MSG_TIMER }, "step.failed" },
+    { "a handler is lost", HANDLER, { .kind = MSG_LOST }, "step.lost" },
+    { "a handler may be pending",
+      HANDLER,
+      { .kind = MSG_PARK, .name = { "h", 1 } },
+      "step.parked" },
+    { "a handler is missing",
+      HANDLER,
+      { .kind = MSG_MISSING, .name = { "h", 1 } },
+      "run.suspended" },
+};
+
+static struct rv__effect into_phase(struct rig *rig, enum phase phase)
+{
+    const char *path = phase == HANDLER ? "a:onError" : phase == EVALUATING ? "a?when" : "a";
+    if (phase == RETRY || phase == HANDLER)
+        rig_fail(rig, "a", "no");
+    if (phase == PARKED_HANDLE)
+        rig_park(rig, "a", "h", 0);
+    if (phase == NO_PLACE) {
+        rig_fail(rig, "a", "no");
+        rig_give(rig, false);
+        struct rv__effect effect = rig_at(rig, "a")->effect;
+        rig_timer(rig, "a");
+        effect.token++; /* as it is now that the timer has fired */
+        return effect;
+    }
+    if (phase == PARKED_SIGNAL) /* nothing is owed: actor 2, and the token it began with */
+        return (struct rv__effect){ .actor = 2, .token = 1 };
+    return rig_at(rig, path)->effect;
+}
+
+static void a_step_follows_its_table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i];
+        struct rig *rig = rig_of(plans[row->phase], NULL);
+        struct rv__effect effect = into_phase(rig, row->phase);
+        struct rv__msg msg = row->msg;
+        size_t before = rig->journal.len;
+        char kind[64];
+        rig_give(rig, false); /* what the message says, and not what comes of it */
+        msg.actor = effect.actor;
+        msg.token = effect.token;
+        if (rig_turn(rig, &msg) != RV_OK)
+            fail_msg("%s: refused", row->says);
+        snprintf(kind, sizeof kind, "{\"k\":\"%s\"", row->fact ? row->fact : "");
+        if (row->fact == NULL && (rig->journal.len != before || rv__cell_stale(rig->cell) != 1))
+            fail_msg("%s: expected nothing, got %s", row->says, rig->journal.text + before);
+        if (row->fact != NULL && strstr(rig->journal.text + before, kind) == NULL)
+            fail_msg("%s: expected %s, got %s", row->says, row->fact, rig->journal.text + before);
+        rig_give(rig, true);
+        (void)rig_say(rig, MSG_RESUME);
+        rig_signal(rig, "go", "1");
+        for (int n = 0; rv__cell_active(rig->cell) && n < 20; n++) {
+            if (rig->work_count > 0)
+                rig_finish(rig, "true");
+            (void)rig_answer(rig, "h", "1", NULL);
+        }
+        if (!rv__run_terminal(rv__cell_status(rig->cell)))
+            fail_msg("%s: the run never ended: %s", row->says, rig->journal.text);
+        rig_free(rig);
+    }
+}
+
+/* A token of before, of later, or of nobody: dropped and counted. */
+static void a_stale_token_yields_no_fact(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a"), NULL);
+    struct rv__effect effect = rig_at(rig, "a")->effect;
+    size_t before = rig->journal.len, stale = 0;
+    for (int kind = MSG_DONE; kind <= MSG_MISSING; kind++)
+        for (int k = 0; k < 4; k++) {
+            struct rv__msg msg = { .kind = (enum rv__msg_kind)kind,
+                                   .actor = k == 3   ? 999
+                                            : k == 2 ? 0
+                                                     : effect.actor,
+                                   .token = effect.token + (k == 0) - (k == 1) };
+            assert_int_equal(rig_turn(rig, &msg), RV_OK);
+            assert_int_equal(rv__cell_stale(rig->cell), ++stale);
+        }
+    struct rv__msg to_frame = { .kind = MSG_DONE, .actor = 1, .token = 0 }; /* no work is there */
+    assert_int_equal(rig_turn(rig, &to_frame), RV_OK);
+    assert_int_equal(rv__cell_stale(rig->cell), stale + 1);
+    assert_int_equal(rig->journal.len, before);
+    struct rv__msg none = { .kind = MSG_KINDS };
+    assert_int_equal(rig_turn(rig, &none), RV_EINVAL);
+    rig_free(rig);
+}
+
+/* -------------------------------------------------------------------------------- back-off --- */
+
+static void backoff_follows_its_formula(void **state)
+{
+    static const struct {
+        const char *config;
+        int attempt; /* that fails */
+        int said;    /* the step error's back-off: 1 linear, 2 exponential, 0 none */
+        double chance;
+        int64_t wait_ms;
+    } table[] = {
+        { "", 1, 0, 0.9, 100 },
+        { "", 3, 0, 0, 300 },
+        { "'backoff':'exponential'", 1, 0, 0, 100 },
+        { "'backoff':'exponential'", 4, 0, 0, 800 },
+        { "'backoff':'exponential'", 4, 1, 0, 400 },
+        { "'backoff':'linear'", 4, 2, 0, 800 },
+        { "'backoffBaseMs':7", 2, 0, 0, 14 },
+        { "'maxBackoffMs':250", 3, 0, 0, 250 },
+        { "'jitter':0.5", 2, 0, 0.5, 150 },
+        { "'jitter':1", 2, 0, 0.999, 0 },
+        { "'jitter':0.5,'maxBackoffMs':100", 9, 0, 0.5, 75 },
+        { "'backoff':'exponential'", 90, 0, 0, 60000 },
+        { "'backoffBaseMs':0", 1, 0, 0, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char plan[300];
+        snprintf(plan, sizeof plan, "{'type':'step','alias':'a','name':'a','maxAttempts':100%s%s}",
+                 table[i].config[0] ? "," : "", table[i].config);
+        struct rig *rig = rig_of(plan, NULL);
+        rig->replay = false;
+        for (int n = 1; n < table[i].attempt; n++) {
+            rig_fail(rig, "a", "no");
+            rig_timer(rig, "a");
+        }
+        int64_t now = rig->now_ms;
+        struct rv__msg msg = { .kind = MSG_FAILED,
+                               .backoff = table[i].said,
+                               .chance = table[i].chance };
+        rig_tell(rig, "a", msg);
+        if (rig_at(rig, "a")->effect.due_ms != now + table[i].wait_ms)
+            fail_msg("row %zu: waits %lld", i, (long long)(rig_at(rig, "a")->effect.due_ms - now));
+        rig_free(rig);
+    }
+}
+
+static void a_clock_at_its_ends_does_no_harm(void **state)
+{
+    static const int64_t clocks[] = { -5000, -250, 0, INT64_C(1) << 52 };
+    (void)state;
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        struct rig *rig = rig_of(S("z") "," STEP("a", "'maxAttempts':2") "," DELAY("d", "250"),
+                                 NULL);
+        rig->now_ms = clocks[i];
+        rig_done(rig, "z", "1");
+        rig_fail(rig, "a", "no");
+        assert_int_equal(rig_at(rig, "a")->effect.kind, EFFECT_WAIT); /* due, not never */
+        rig_timer(rig, "a");
+        rig_done(rig, "a", "1");
+        assert_int_equal(rig_at(rig, "d")->effect.kind, EFFECT_WAIT);
+        rig_timer(rig, "d");
+        rig_expect(rig, RUN_COMPLETED, NULL);
+        rig_free(rig);
+    }
+}
+
+/* ----------------------------------------------------------------------- parks and signals --- */
+
+static void a_delay_that_is_an_expression_is_parked_by_its_attempt(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(DELAY("d", "'${ .n }'"), NULL);
+    assert_int_equal(rig_at(rig, "d")->effect.kind, EFFECT_START);
+    rig_park(rig, "d", NULL, 5000);
+    assert_int_equal(rig_at(rig, "d")->effect.due_ms, 5000);
+    rig_crash(rig, true);
+    rig_timer(rig, "d");
+    rig_expect(rig, RUN_COMPLETED,
+               J("{'d':" DONE("{'delayedMs':4000,'startedAt':1000,'endedAt':5000}") "}"));
+    rig_free(rig);
+}
+
+static void a_signal_whose_name_is_an_expression_is_parked_by_its_attempt(void **state)
+{
+    (void)state;
+    const char *plan =
+        "{'type':'step','alias':'s','kind':'signal','with':{'name':'${ .n }','timeout':70}}";
+    struct rig *rig = rig_of(plan, NULL);
+    rig_signal(rig, "order-7", "1"); /* before anybody waits for it */
+    rig_park(rig, "s", "order-7", 0);
+    rig_expect(rig, RUN_COMPLETED, J("{'s':" DONE("1") "}"));
+    rig_free(rig);
+    rig = rig_of(plan, NULL);
+    rig_park(rig, "s", "order-7", 0);
+    assert_int_equal(rig_at(rig, "s")->effect.due_ms, 1070); /* as the step says */
+    rig_crash(rig, false);
+    rig_timer(rig, "s");
+    rig_expect(rig, RUN_FAILED, NULL);
+    assert_true(rig_has_fact(rig, "timed out waiting for the signal 'order-7'"));
+    rig_free(rig);
+}
+
+static void a_parked_step_ends_by_an_error_or_its_time_out(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'timeout':500"), NULL);
+    rig->now_ms = 1200; /* it has begun at 1000, and the time-out counts from there */
+    rig_park(rig, "a", "job", 0);
+    assert_int_equal(rig_at(rig, "a")->effect.due_ms, 1500);
+    rig_timer(rig, "a");
+    rig_expect(rig, RUN_FAILED, NULL);
+    assert_int_equal(rig_answer(rig, "job", "1", NULL), RV_ENOTFOUND); /* a stale handle */
+    rig_free(rig);
+
+    rig = rig_of(STEP("a", "'maxAttempts':2"), NULL);
+    rig_park(rig, "a", "job", 9000);
+    assert_int_equal(rig_at(rig, "a")->effect.due_ms, 9000); /* what it said itself */
+    assert_int_equal(rig_answer(rig, "job", NULL, J("{'message':'no'}")), RV_OK);
+    assert_int_equal(rig_answer(rig, "job", "1", NULL), RV_ENOTFOUND);
+    rig_timer(rig, "a");
+    rig_done(rig, "a", "2");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+/* Names that fall into one bucket, as handles and as signals, stay apart. */
+static void a_handle_is_not_a_signal_of_that_name(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','steps':[" S("x") "," SIGNAL("y", "go") "]}", NULL);
+    rig_park(rig, "c:x", "go", 0);
+    assert_int_equal(rig_signal(rig, "go", "2"), RV_OK);
+    assert_int_equal(rig_answer(rig, "go", "1", NULL), RV_OK);
+    rig_expect(rig, RUN_COMPLETED, J("{'c':" DONE("{'x':" DONE("1") ",'y':" DONE("2") "}") "}"));
+    rig_free(rig);
+
+    bool torture = rig_torture;
+    rig_torture = false; /* a save for each try would be long */
+    rig = rig_of(S("a"), NULL);
+    rig->replay = false;
+    for (int i = 0; i < 200; i++) { /* more names than buckets */
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i);
+        assert_int_equal(rig_signal(rig, name, "1"), RV_OK);
+    }
+    rig_crash(rig, true);
+    rig_done(rig, "a", "1");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+    rig_torture = torture;
+}
+
+static void what_is_due_has_a_bound(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a") "," DELAY("d", "250"), NULL);
+    rig->now_ms = (INT64_C(1) << 61) - 10;
+    rig_done(rig, "a", "1");
+    assert_true(rig_at(rig, "d")->effect.due_ms >= rig->now_ms);
+    rig_timer(rig, "d");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void two_steps_may_wait_for_one_handle(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
+    rig_park(rig, "c:x", "job", 0);
+    rig_park(rig, "c:y", "job", 0);
+    rig_park(rig, "c:z", "other", 0);
+    rig_crash(rig, true);
+    rig_answer(rig, "job", "1", NULL);
+    rig_answer(rig, "other", "3", NULL);
+    rig_answer(rig, "job", "2", NULL);
+    rig_expect(rig, RUN_COMPLETED,
+               J("{'c':" DONE("{'x':" DONE("1") ",'y':" DONE("2") ",'z':" DONE("3") "}") "}"));
+    rig_free(rig);
+}
+
+static void who_stops_waiting_leaves_the_signal_to_the_next(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','onFailure':'collect','steps':["
+        "{'type':'step','alias':'x','kind':'signal','with':{'name':'go','timeout':10}}," SIGNAL(
+            "y", "go") "," SIGNAL("z", "go") "]}",
+        NULL);
+    rig_timer(rig, "c:x"); /* the first in the queue */
+    rig_signal(rig, "go", "1");
+    rig_signal(rig, "go", NULL);
+    rig_expect(rig, RUN_COMPLETED,
+               J("{'c':" DONE(
+                   "{'x':" OUT("null", "failed") ",'y':" DONE("1") ",'z':" DONE("null") "}") "}"));
+    rig_free(rig);
+}
+
+static void a_signal_wakes_a_suspended_run_only_after_its_resume(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','steps':[" S("x") "," SIGNAL("y", "go") "]}", NULL);
+    rig_miss(rig, "c:x", "x");
+    rig_expect(rig, RUN_SUSPENDED, NULL);
+    rig->replay = true;
+    struct rv__msg signal = { .kind = MSG_SIGNAL, .name = rv__str("go"), .now_ms = rig->now_ms };
+    rv_error err;
+    assert_int_equal(rv__flow_send(rig->cell, &signal, &rig->facts, &err), RV_OK);
+    assert_int_equal(rv__flow_pump(rig->cell, 1, &rig->facts, &err), 0); /* nothing begins */
+    assert_int_equal(rig->facts.count, 1);
+    assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+    rig_expect_in_flight(rig, "c:x");
+    rig_done(rig, "c:x", "1");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void signals_have_a_limit(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a") "," SIGNAL("s", "go"), NULL);
+    rig->replay = false;
+    bool torture = rig_torture;
+    rig_torture = false; /* a save for each try would be long */
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(rig_signal(rig, "go", "1"), RV_OK);
+    assert_int_equal(rig_signal(rig, "go", "1"), RV_EBUSY);
+    rig_done(rig, "a", "1");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+    rig_torture = torture;
+}
+
+static void a_missing_function_comes_back(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
+    rig_miss(rig, "c:x", "libx");
+    assert_true(rig_has_fact(rig, "needs the function 'libx'"));
+    assert_false(rv__str_none(rv__cell_suspension(rig->cell)));
+    rig_miss(rig, "c:y", "liby"); /* suspended already: it waits */
+    rig_done(rig, "c:z", "3");    /* what is in flight ends */
+    rig_expect_in_flight(rig, "");
+    for (int lane = 1; lane < LANES; lane++)
+        assert_false(rv__cell_wants(rig->cell, (enum rv__lane)lane));
+    assert_false(rv__cell_more(rig->cell));
+    rig_crash(rig, true);
+    rig_expect(rig, RUN_SUSPENDED, NULL);
+    assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+    assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
+    rig_expect_in_flight(rig, "c:x c:y");
+    struct rv__view view = rig_view(rig, "c:x");
+    assert_int_equal(view.attempt, 1); /* it never began */
+    rv__view_done(&view);
+    rig_finish(rig, NULL);
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a"), NULL);
+    rig_miss(rig, "a", "f");
+    assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
+    rig_expect(rig, RUN_CANCELLED, J("{'a':" OUT("null", "cancelled") "}"));
+    assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
+    rig_free(rig);
+
+    rig = rig_of(S("a") "," S("b"), NULL);
+    rig_done(rig, "a", "1");
+    assert_int_equal(rig_say(rig, MSG_ABORT), RV_ESTATE);
+    rig_miss(rig, "b", "f");
+    rig_send(rig, (struct rv__msg){ .kind = MSG_ABORT,
+                                    .error = rv__blob_new(rv__str(J("{'message':'enough'}"))) });
+    rig_expect(rig, RUN_FAILED, NULL);
+    assert_str(rv__cell_error(rig->cell), J("{'message':'enough'}"));
+    assert_str(rv__cell_failed_step(rig->cell), "b");
+    rig_free(rig);
+}
+
+/* ----------------------------------------------------------------------- crashes and blame --- */
+
+static void a_crash_uses_up_no_attempt(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'maxAttempts':2"), NULL);
+    rig_fail(rig, "a", "no");
+    rig_timer(rig, "a");
+    for (int i = 0; i < 10; i++) {
+        rig_lose(rig, "a", false, false);
+        struct rv__view view = rig_view(rig, "a");
+        assert_int_equal(view.attempt, 2);
+        rv__view_done(&view);
+    }
+    rig_fail(rig, "a", "no");
+    rig_expect(rig, RUN_FAILED, NULL);
+    rig_free(rig);
+}
+
+static void suspects_are_tried_alone(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
+    rig_give(rig, false);
+    rig_lose(rig, "c:x", false, true);
+    rig_lose(rig, "c:y", false, true);
+    rig_expect_in_flight(rig, "c:z");
+    assert_true(rv__cell_wants(rig->cell, LANE_SUSPECT));
+    assert_false(rv__cell_wants(rig->cell, LANE_FUNCTION));
+    assert_int_equal(rig_grant(rig, LANE_FUNCTION), 0);
+    assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1);
+    rig_expect_in_flight(rig, "c:x c:z");
+    rig_lose(rig, "c:x", true, false); /* alone in its lane, and again */
+    rig_crash(rig, true);
+    assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1); /* in turn */
+    rig_expect_in_flight(rig, "c:y c:z");
+    rig_give(rig, true);
+    rig_turn(rig, NULL);
+    rig_finish(rig, NULL);
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void who_fails_like_anybody_is_no_suspect(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'maxAttempts':3"), NULL);
+    rig_lose(rig, "a", false, true);
+    rig_fail(rig, "a", "no");
+    rig_give(rig, false);
+    rig_timer(rig, "a");
+    assert_true(rv__cell_wants(rig->cell, LANE_FUNCTION));
+    rig_free(rig);
+}
+
+static void a_poison_pill_may_be_an_evaluation(void **state)
+{
+    static const struct {
+        const char *plan, *path;
+    } table[] = {
+        { STEP("a", "'when':{'fn':'f'}"), "a?when" },
+        { "{'type':'branch','alias':'a','if':{'fn':'f'},'then':[]}", "a?if" },
+        { "{'type':'forEach','alias':'a','items':{'fn':'f'},'run':[" S("x") "]}", "a?items" },
+        { "{'type':'workflow','alias':'a','name':'w','input':{'fn':'f'},'steps':[" S("x") "]}",
+          "a?input" },
+        { S("a"), "a" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct rig *rig = rig_of(table[i].plan, NULL);
+        for (int n = 0; n <= RV__MAX_CRASHES; n++) {
+            rig_expect_in_flight(rig, table[i].path);
+            rig_lose(rig, table[i].path, true, false);
+        }
+        rig_expect(rig, RUN_SUSPENDED, NULL);
+        assert_true(rig_has_fact(rig, "was running alone when its process died, 4 times"));
+        rig_crash(rig, i % 2);
+        assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+        rig_expect_in_flight(rig, table[i].path); /* and its crashes are forgotten */
+        rig_lose(rig, table[i].path, true, false);
+        rig_expect_in_flight(rig, table[i].path);
+        rig_finish(rig, "[]");
+        rig_expect(rig, RUN_COMPLETED, NULL);
+        rig_free(rig);
+    }
+}
+
+static void max_crashes_is_an_option(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a"), NULL);
+    rv_error err;
+    rv__cell_free(rig->cell);
+    rv__facts_reset(&rig->facts);
+    rv__buf_reset(&rig->journal);
+    rig->replay = false;
+    rig->work_count = 0;
+    struct rv__cell_opts opts = { .plan = rig->plan, .max_crashes = 1 };
+    assert_int_equal(rv__cell_start(&opts, NULL, 1, &rig->facts, &rig->cell, &err), RV_OK);
+    assert_ptr_equal(rv__cell_plan(rig->cell), rig->plan);
+    rig_turn(rig, NULL);
+    rig_lose(rig, "a", true, false);
+    rig_expect_in_flight(rig, "a");
+    rig_lose(rig, "a", true, false);
+    rig_expect(rig, RUN_SUSPENDED, NULL);
+    rig_free(rig);
+}
+
+static void names_are_as_in_the_specification(void **state)
+{
+    (void)state;
+    assert_string_equal(rv__status_name(STATUS_WAITING_RETRY), "waiting_retry");
+    assert_string_equal(rv__run_status_name(RUN_SUSPENDED), "suspended");
+    assert_string_equal(rv__eval_name(EVAL_ITEMS), "items");
+    assert_string_equal(rv__msg_kind_name(MSG_ABORT), "abort");
+    assert_string_equal(rv__msg_kind_name(MSG_DONE), "done");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(a_step_follows_its_table),
+        RIG_TEST(a_stale_token_yields_no_fact),
+        RIG_TEST(backoff_follows_its_formula),
+        RIG_TEST(a_clock_at_its_ends_does_no_harm),
+        RIG_TEST(a_delay_that_is_an_expression_is_parked_by_its_attempt),
+        RIG_TEST(a_signal_whose_name_is_an_expression_is_parked_by_its_attempt),
+        RIG_TEST(a_parked_step_ends_by_an_error_or_its_time_out),
+        RIG_TEST(a_handle_is_not_a_signal_of_that_name),
+        RIG_TEST(what_is_due_has_a_bound),
+        RIG_TEST(two_steps_may_wait_for_one_handle),
+        RIG_TEST(who_stops_waiting_leaves_the_signal_to_the_next),
+        RIG_TEST(a_signal_wakes_a_suspended_run_only_after_its_resume),
+        RIG_TEST(signals_have_a_limit),
+        RIG_TEST(a_missing_function_comes_back),
+        RIG_TEST(a_suspended_run_can_be_cancelled_or_aborted),
+        RIG_TEST(a_crash_uses_up_no_attempt),
+        RIG_TEST(suspects_are_tried_alone),
+        RIG_TEST(who_fails_like_anybody_is_no_suspect),
+        RIG_TEST(a_poison_pill_may_be_an_evaluation),
+        RIG_TEST(max_crashes_is_an_option),
+        RIG_TEST(names_are_as_in_the_specification),
+    };
+    return cmocka_run_group_tests_name("step", tests, NULL, NULL);
+}
