@@ -1,0 +1,509 @@
+/* commit.c: writing to the simulated store.
+ *
+ * A commit first gets all the memory it will need and then changes the tables, which cannot fail:
+ * so it is atomic without an undo. Runs are few (a test's), so they are found by walking; rows and
+ * results may be many, so those are arrays. Results are sorted when they are next read. */
+#include "store/simulated/tables.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static int text_copy(struct text *ret, struct rv__str from)
+{
+    if (rv__str_none(from)) {
+        *ret = (struct text){ NULL, 0 };
+        return RV_OK;
+    }
+    char *copy = rv__alloc(from.len + 1);
+    if (copy == NULL)
+        return RV_ENOMEM;
+    if (from.len > 0)
+        memcpy(copy, from.at, from.len);
+    copy[from.len] = '\0';
+    *ret = (struct text){ copy, from.len };
+    return RV_OK;
+}
+
+static void text_done(struct text *text)
+{
+    rv__free(text->at);
+    *text = (struct text){ NULL, 0 };
+}
+
+/* Take over `from`. */
+static void text_move(struct text *to, struct text *from)
+{
+    rv__free(to->at);
+    *to = *from;
+    *from = (struct text){ NULL, 0 };
+}
+
+/* Room for `more` elements behind `count`. */
+static int reserve(void **array, size_t count, size_t *cap, size_t more, size_t size)
+{
+    size_t want = *cap > 0 ? *cap : 8;
+    if (count + more <= *cap)
+        return RV_OK;
+    while (want < count + more)
+        want *= 2;
+    void *grown = rv__realloc(*array, want * size);
+    if (grown == NULL)
+        return RV_ENOMEM;
+    *array = grown;
+    *cap = want;
+    return RV_OK;
+}
+
+static void columns_done(struct columns *c)
+{
+    text_done(&c->workflow);
+    text_done(&c->version);
+    text_done(&c->status);
+    text_done(&c->input);
+    text_done(&c->input_key);
+    text_done(&c->error);
+    text_done(&c->failed_step);
+    text_done(&c->suspension);
+}
+
+static void line_done(struct rv__sim_line *line)
+{
+    text_done(&line->path);
+    text_done(&line->step);
+    text_done(&line->message);
+    text_done(&line->metadata);
+}
+
+static void run_free(struct rv__sim_run *run)
+{
+    if (run == NULL)
+        return;
+    for (size_t i = 0; i < run->row_count; i++)
+        text_done(&run->rows[i].facts);
+    for (size_t i = 0; i < run->result_count; i++) {
+        text_done(&run->results[i].key);
+        text_done(&run->results[i].json);
+    }
+    rv__free(run->rows);
+    rv__free(run->results);
+    text_done(&run->id);
+    columns_done(&run->columns);
+    text_done(&run->snapshot);
+    rv__free(run);
+}
+
+void rv__sim_clear(struct rv__sim_store *sim)
+{
+    for (size_t i = 0; i < sim->run_count; i++)
+        run_free(sim->runs[i]);
+    rv__free(sim->runs);
+    for (size_t i = 0; i < sim->line_count; i++)
+        line_done(&sim->lines[i]);
+    rv__free(sim->lines);
+    while (sim->definitions != NULL) {
+        struct rv__sim_definition *d = sim->definitions;
+        sim->definitions = d->next;
+        text_done(&d->hash);
+        text_done(&d->json);
+        rv__free(d);
+    }
+}
+
+/* --------------------------------------------------------------------------- definitions --- */
+
+static void definition_free(struct rv__sim_definition *d)
+{
+    if (d == NULL)
+        return;
+    text_done(&d->hash);
+    text_done(&d->json);
+    rv__free(d);
+}
+
+static bool defined(const struct rv__sim_definition *list, struct rv__str hash)
+{
+    for (; list != NULL; list = list->next)
+        if (rv__str_eq(view(&list->hash), hash))
+            return true;
+    return false;
+}
+
+/* Put it before *list, unless it is in there. */
+static int prepare_definition(struct rv__sim_definition **list, struct rv__str hash,
+                              struct rv__str json)
+{
+    if (defined(*list, hash))
+        return RV_OK;
+    struct rv__sim_definition *d = rv__zalloc(1, sizeof *d);
+    if (d == NULL || text_copy(&d->hash, hash) < 0 || text_copy(&d->json, json) < 0) {
+        definition_free(d);
+        return RV_ENOMEM;
+    }
+    d->next = *list;
+    *list = d;
+    return RV_OK;
+}
+
+int rv__sim_define(struct rv__sim_store *sim, struct rv__str hash, struct rv__str json,
+                   rv_error *err)
+{
+    return prepare_definition(&sim->definitions, hash, json) < 0 ? rv__nomem(err) : RV_OK;
+}
+
+/* ------------------------------------------------------------------------------- commits --- */
+
+/* One write, with all it needs in memory: what is left to do cannot fail. */
+struct prepared {
+    struct rv__sim_run *run; /* the run, or a new one to be put into the list */
+    bool is_new;
+    struct row row; /* facts none: no row */
+    struct result *results;
+    size_t result_count;
+    struct rv__sim_line *lines;
+    size_t line_count;
+    struct rv__sim_definition *definitions;
+    bool has_snapshot;
+    struct columns columns; /* of `row` or of `touch` */
+    struct text snapshot;
+};
+
+static void prepared_done(struct prepared *p)
+{
+    if (p->is_new)
+        run_free(p->run);
+    text_done(&p->row.facts);
+    for (size_t i = 0; i < p->result_count; i++) {
+        text_done(&p->results[i].key);
+        text_done(&p->results[i].json);
+    }
+    rv__free(p->results);
+    for (size_t i = 0; i < p->line_count; i++)
+        line_done(&p->lines[i]);
+    rv__free(p->lines);
+    while (p->definitions != NULL) {
+        struct rv__sim_definition *d = p->definitions;
+        p->definitions = d->next;
+        definition_free(d);
+    }
+    columns_done(&p->columns);
+    text_done(&p->snapshot);
+}
+
+static int check_result(struct rv__sim_run *run, const struct rv__store_write *write, size_t at,
+                        rv_error *err)
+{
+    const struct rv__store_result *new = &write->results[at];
+    bool there = false;
+    if (run->result_count > 0) {
+        rv__sim_sort_results(run);
+        size_t i = rv__sim_result_place(run, new->key, new->index);
+        there = i < run->result_count &&
+                run->results[i].index ==
+                    new->index &&rv__str_eq(view(&run->results[i].key), new->key);
+    }
+    for (size_t i = 0; i < at && !there; i++)
+        there = write->results[i].index == new->index &&rv__str_eq(write->results[i].key, new->key);
+    if (there)
+        return rv__fail(err, RV_EINVAL, "run '%.*s' has a result '%.*s' %lld already",
+                        RV__ARG(write->run), RV__ARG(new->key), (long long)new->index);
+    return RV_OK;
+}
+
+static int prepare_results(struct prepared *p, const struct rv__store_write *write, rv_error *err)
+{
+    if (write->result_count == 0)
+        return RV_OK;
+    p->results = rv__zalloc(write->result_count, sizeof *p->results);
+    if (p->results == NULL)
+        return rv__nomem(err);
+    p->result_count = write->result_count;
+    for (size_t i = 0; i < write->result_count; i++) {
+        int rc = check_result(p->run, write, i, err);
+        if (rc < 0)
+            return rc;
+        p->results[i].index = write->results[i].index;
+        if (text_copy(&p->results[i].key, write->results[i].key) < 0 ||
+            text_copy(&p->results[i].json, write->results[i].json) < 0)
+            return rv__nomem(err);
+    }
+    return RV_OK;
+}
+
+static int prepare_lines(struct prepared *p, const struct rv__store_write *write)
+{
+    if (write->log_count == 0)
+        return RV_OK;
+    p->lines = rv__zalloc(write->log_count, sizeof *p->lines);
+    if (p->lines == NULL)
+        return RV_ENOMEM;
+    p->line_count = write->log_count;
+    for (size_t i = 0; i < write->log_count; i++) {
+        const struct rv__store_log *from = &write->logs[i];
+        struct rv__sim_line *line = &p->lines[i];
+        line->at_ms = from->at_ms;
+        line->attempt = from->attempt;
+        line->level = from->level;
+        if (text_copy(&line->path, from->path) < 0 || text_copy(&line->step, from->step) < 0 ||
+            text_copy(&line->message, from->message) < 0 ||
+            text_copy(&line->metadata, from->metadata) < 0)
+            return RV_ENOMEM;
+    }
+    return RV_OK;
+}
+
+static int prepare_row(struct columns *c, const struct rv__store_run *row)
+{
+    c->created_ms = row->created_ms;
+    c->started_ms = row->started_ms;
+    c->completed_ms = row->completed_ms;
+    c->wake_at_ms = row->wake_at_ms;
+    c->active = row->active;
+    return text_copy(&c->workflow, row->workflow) < 0 || text_copy(&c->version, row->version) < 0 ||
+                   text_copy(&c->status, row->status) < 0 || text_copy(&c->input, row->input) < 0 ||
+                   text_copy(&c->input_key, row->input_key) < 0 ||
+                   text_copy(&c->error, row->error) < 0 ||
+                   text_copy(&c->failed_step, row->failed_step) < 0 ||
+                   text_copy(&c->suspension, row->suspension) < 0
+               ? RV_ENOMEM
+               : RV_OK;
+}
+
+static int prepare_touch(struct columns *c, const struct rv__store_touch *touch)
+{
+    c->completed_ms = touch->completed_ms;
+    c->wake_at_ms = touch->wake_at_ms;
+    c->active = touch->active;
+    return text_copy(&c->status, touch->status) < 0 || text_copy(&c->error, touch->error) < 0 ||
+                   text_copy(&c->failed_step, touch->failed_step) < 0 ||
+                   text_copy(&c->suspension, touch->suspension) < 0
+               ? RV_ENOMEM
+               : RV_OK;
+}
+
+static int check_write(const struct rv__store_write *write, bool there, rv_error *err)
+{
+    if (write->row != NULL && write->touch != NULL)
+        return rv__fail(err, RV_EINVAL, "run '%.*s' gets a row and a touch at once",
+                        RV__ARG(write->run));
+    if (write->row != NULL && !rv__str_eq(write->row->id, write->run))
+        return rv__fail(err, RV_EINVAL, "the row of '%.*s' is written for run '%.*s'",
+                        RV__ARG(write->row->id), RV__ARG(write->run));
+    if (write->row == NULL && !there)
+        return rv__fail(err, RV_EINVAL, "there is no run '%.*s'", RV__ARG(write->run));
+    return RV_OK;
+}
+
+static int prepare(struct rv__sim_store *sim, const struct rv__store_write *write,
+                   struct prepared *p, rv_error *err)
+{
+    p->run = rv__sim_find(sim, write->run);
+    int rc = check_write(write, p->run != NULL, err);
+    if (rc < 0)
+        return rc;
+    if (p->run == NULL) {
+        p->run = rv__zalloc(1, sizeof *p->run);
+        if (p->run == NULL)
+            return rv__nomem(err);
+        p->is_new = true;
+        if (text_copy(&p->run->id, write->run) < 0)
+            return rv__nomem(err);
+    }
+    if (text_copy(&p->row.facts, write->facts) < 0 ||
+        reserve((void **)&p->run->rows, p->run->row_count, &p->run->row_cap, 1,
+                sizeof *p->run->rows) < 0 ||
+        reserve((void **)&p->run->results, p->run->result_count, &p->run->result_cap,
+                write->result_count, sizeof *p->run->results) < 0)
+        return rv__nomem(err);
+    if (write->row != NULL && prepare_row(&p->columns, write->row) < 0)
+        return rv__nomem(err);
+    if (write->touch != NULL && prepare_touch(&p->columns, write->touch) < 0)
+        return rv__nomem(err);
+    p->has_snapshot = !rv__str_none(write->snapshot);
+    if (text_copy(&p->snapshot, write->snapshot) < 0 || prepare_lines(p, write) < 0)
+        return rv__nomem(err);
+    for (size_t i = 0; i < write->definition_count; i++)
+        if (prepare_definition(&p->definitions, write->definitions[i].hash,
+                               write->definitions[i].json) < 0)
+            return rv__nomem(err);
+    return prepare_results(p, write, err);
+}
+
+static void apply_touch(struct columns *to, struct columns *from)
+{
+    text_move(&to->status, &from->status);
+    text_move(&to->error, &from->error);
+    text_move(&to->failed_step, &from->failed_step);
+    text_move(&to->suspension, &from->suspension);
+    to->completed_ms = from->completed_ms;
+    to->wake_at_ms = from->wake_at_ms;
+    to->active = from->active;
+}
+
+static void apply_row(struct columns *to, struct columns *from)
+{
+    apply_touch(to, from);
+    text_move(&to->workflow, &from->workflow);
+    text_move(&to->version, &from->version);
+    text_move(&to->input, &from->input);
+    text_move(&to->input_key, &from->input_key);
+    to->created_ms = from->created_ms;
+    to->started_ms = from->started_ms;
+}
+
+static void apply_definitions(struct rv__sim_store *sim, struct prepared *p)
+{
+    while (p->definitions != NULL) {
+        struct rv__sim_definition *d = p->definitions;
+        p->definitions = d->next;
+        if (defined(sim->definitions, view(&d->hash))) {
+            definition_free(d);
+        } else {
+            d->next = sim->definitions;
+            sim->definitions = d;
+        }
+    }
+}
+
+/* Cannot fail: the memory is there. */
+static void apply(struct rv__sim_store *sim, const struct rv__store_write *write,
+                  struct prepared *p, uint64_t *ret_seq)
+{
+    struct rv__sim_run *run = p->run;
+    apply_definitions(sim, p);
+    if (p->is_new) {
+        run->number = ++sim->run_number;
+        sim->runs[sim->run_count++] = run;
+        p->is_new = false;
+    }
+    *ret_seq = 0;
+    if (p->row.facts.at != NULL) {
+        *ret_seq = ++sim->seq;
+        run->rows[run->row_count++] = (struct row){ *ret_seq, p->row.facts };
+        p->row.facts = (struct text){ NULL, 0 };
+    }
+    for (size_t i = 0; i < p->result_count; i++) {
+        run->results[run->result_count++] = p->results[i];
+        p->results[i] = (struct result){ 0 };
+    }
+    if (write->row != NULL)
+        apply_row(&run->columns, &p->columns);
+    else if (write->touch != NULL)
+        apply_touch(&run->columns, &p->columns);
+    if (p->has_snapshot) {
+        text_move(&run->snapshot, &p->snapshot);
+        run->snapshot_seq = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+    }
+    for (size_t i = 0; i < p->line_count; i++) {
+        p->lines[i].id = ++sim->line_id;
+        p->lines[i].run = run;
+        sim->lines[sim->line_count++] = p->lines[i];
+        p->lines[i] = (struct rv__sim_line){ 0 };
+    }
+}
+
+static int prepare_all(struct rv__sim_store *sim, const struct rv__store_write *writes,
+                       size_t count, struct prepared *prepared, rv_error *err)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < count; i++)
+        lines += writes[i].log_count;
+    if (reserve((void **)&sim->runs, sim->run_count, &sim->run_cap, count, sizeof *sim->runs) < 0 ||
+        reserve((void **)&sim->lines, sim->line_count, &sim->line_cap, lines, sizeof *sim->lines) <
+            0)
+        return rv__nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        int rc = prepare(sim, &writes[i], &prepared[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    return RV_OK;
+}
+
+int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
+                   rv_error *err)
+{
+    struct prepared *prepared = NULL;
+    int rc;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i && count < 64; j++) /* a check for tests: a few runs */
+            assert(!rv__str_eq(writes[i].run, writes[j].run));
+
+    if (sim->fate == SIM_STORE_FAILS || sim->fate == SIM_STORE_DIES_BEFORE) {
+        bool dies = sim->fate == SIM_STORE_DIES_BEFORE;
+        sim->fate = SIM_STORE_WORKS;
+        sim->failures++;
+        sim->dead = dies;
+        sim->deaths += dies;
+        return rv__fail(err, RV_ESTORE,
+                        dies ? "the simulated process died in a commit"
+                             : "the simulated disk failed");
+    }
+    prepared = rv__zalloc(count, sizeof *prepared);
+    if (prepared == NULL)
+        return rv__nomem(err);
+    rc = prepare_all(sim, writes, count, prepared, err);
+    if (rc < 0) {
+        sim->failures++;
+        goto out;
+    }
+    sim->commits++;
+    if (sim->fate == SIM_STORE_DIES_AFTER) {
+        uint64_t nobody; /* learns the numbers */
+        for (size_t i = 0; i < count; i++)
+            apply(sim, &writes[i], &prepared[i], &nobody);
+        sim->fate = SIM_STORE_WORKS;
+        sim->dead = true;
+        sim->deaths++;
+        rc = rv__fail(err, RV_ESTORE, "the simulated process died in a commit");
+        goto out;
+    }
+    for (size_t i = 0; i < count; i++)
+        apply(sim, &writes[i], &prepared[i], &writes[i].seq);
+out:
+    for (size_t i = 0; i < count; i++)
+        prepared_done(&prepared[i]);
+    rv__free(prepared);
+    return rc;
+}
+
+/* ---------------------------------------------------------------------------- forgetting --- */
+
+static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->line_count; i++) {
+        if (sim->lines[i].run == run)
+            line_done(&sim->lines[i]);
+        else
+            sim->lines[kept++] = sim->lines[i];
+    }
+    sim->line_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < sim->run_count; i++)
+        if (sim->runs[i] != run)
+            sim->runs[kept++] = sim->runs[i];
+    sim->run_count = kept;
+    run_free(run);
+}
+
+int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t count,
+                   rv_error *err)
+{
+    if (count > RV__STORE_LIST_MAX)
+        return rv__fail(err, RV_EINVAL, "%zu runs are too many to forget at once: at most %d",
+                        count, (int)RV__STORE_LIST_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct rv__sim_run *run = rv__sim_find(sim, runs[i]);
+        if (run != NULL && !finished(run))
+            return rv__fail(err, RV_ESTATE, "run '%.*s' is not over: it cannot be forgotten",
+                            RV__ARG(runs[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct rv__sim_run *run = rv__sim_find(sim, runs[i]);
+        if (run != NULL)
+            forget_run(sim, run);
+    }
+    return RV_OK;
+}

@@ -1,0 +1,300 @@
+/* simulated.c: see simulated.h. The functions of the table: the lock, whether the process is alive,
+ * and then the tables themselves (commit.c, read.c).
+ *
+ * A reader is a handle that leads to the same tables. */
+#include "store/simulated/simulated.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "store/simulated/tables.h"
+
+static const struct rv__store_ops sim_ops, reader_ops;
+
+struct reader {
+    struct rv__store store; /* first */
+    struct rv__sim_store *sim;
+};
+
+static struct rv__sim_store *sim_of(struct rv__store *store)
+{
+    return store->ops == &reader_ops ? ((struct reader *)store)->sim
+                                     : (struct rv__sim_store *)store;
+}
+
+/* Take the lock; NULL, without it, if the process is dead. */
+static struct rv__sim_store *enter(struct rv__store *store, rv_error *err)
+{
+    struct rv__sim_store *sim = sim_of(store);
+    int rc = pthread_mutex_lock(&sim->lock);
+    assert(rc == 0); /* EDEADLK: a visitor calls the store that called it */
+    (void)rc;
+    if (!sim->dead)
+        return sim;
+    (void)pthread_mutex_unlock(&sim->lock);
+    (void)rv__fail(err, RV_ESTORE, "the simulated process is dead");
+    return NULL;
+}
+
+static int leave(struct rv__sim_store *sim, int rc)
+{
+    (void)pthread_mutex_unlock(&sim->lock); /* ours: it cannot fail */
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------- writing --- */
+
+static int sim_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                      rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    if (sim == NULL)
+        return RV_ESTORE;
+    if (count == 0)
+        return leave(sim, RV_OK);
+    int64_t start_ns = rv__mono_ns(rv__clock_real());
+    int rc = rv__sim_commit(sim, writes, count, err);
+    sim->last_commit_ns = rv__mono_ns(rv__clock_real()) - start_ns;
+    return leave(sim, rc);
+}
+
+static int sim_define(struct rv__store *store, struct rv__str hash, struct rv__str json,
+                      rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_define(sim, hash, json, err));
+}
+
+static int sim_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
+                      bool *ret_more, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    if (sim == NULL)
+        return RV_ESTORE;
+    int rc = rv__sim_forget(sim, runs, count, err);
+    if (rc == RV_OK)
+        *ret_more = false;
+    return leave(sim, rc);
+}
+
+static int refuse(rv_error *err)
+{
+    return rv__fail(err, RV_ESTATE, "the store was opened for reading only");
+}
+
+static int refuse_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                         rv_error *err)
+{
+    (void)store;
+    (void)writes;
+    (void)count;
+    return refuse(err);
+}
+
+static int refuse_define(struct rv__store *store, struct rv__str hash, struct rv__str json,
+                         rv_error *err)
+{
+    (void)store;
+    (void)hash;
+    (void)json;
+    return refuse(err);
+}
+
+static int refuse_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
+                         bool *ret_more, rv_error *err)
+{
+    (void)store;
+    (void)runs;
+    (void)count;
+    (void)ret_more;
+    return refuse(err);
+}
+
+/* ------------------------------------------------------------------------------- reading --- */
+
+static int sim_definition(struct rv__store *store, struct rv__str hash, rv__store_visit_text *visit,
+                          void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_definition(sim, hash, visit, arg, err));
+}
+
+static int sim_run(struct rv__store *store, struct rv__str id, rv__store_visit_run *visit,
+                   void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_run(sim, id, visit, arg, err));
+}
+
+static int sim_snapshot(struct rv__store *store, struct rv__str id, rv__store_visit_text *visit,
+                        void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_snapshot(sim, id, visit, arg, err));
+}
+
+static int sim_journal(struct rv__store *store, struct rv__str id, uint64_t after,
+                       rv__store_visit_row *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_journal(sim, id, after, visit, arg));
+}
+
+static int sim_results(struct rv__store *store, struct rv__str id, struct rv__str key,
+                       rv__store_visit_result *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_results(sim, id, key, visit, arg));
+}
+
+static int sim_active(struct rv__store *store, uint64_t after, size_t limit,
+                      rv__store_visit_run *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_active(sim, after, limit, visit, arg));
+}
+
+static int sim_due(struct rv__store *store, int64_t now_ms, const struct rv__store_place *after,
+                   size_t limit, rv__store_visit_run *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_due(sim, now_ms, after, limit, visit, arg, err));
+}
+
+static int sim_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    if (sim == NULL)
+        return RV_ESTORE;
+    *ret = rv__sim_next_wake(sim, after_ms);
+    return leave(sim, RV_OK);
+}
+
+static int sim_feed(struct rv__store *store, uint64_t after, size_t limit,
+                    rv__store_visit_feed *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_feed(sim, after, limit, visit, arg));
+}
+
+static int sim_list(struct rv__store *store, const struct rv__store_query *query,
+                    rv__store_visit_run *visit, void *arg, struct rv__buf *cursor, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_list(sim, query, visit, arg, cursor, err));
+}
+
+static int sim_logs(struct rv__store *store, const struct rv__store_log_query *query,
+                    rv__store_visit_log *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_logs(sim, query, visit, arg));
+}
+
+static int sim_counts(struct rv__store *store, rv__store_visit_count *visit, void *arg,
+                      rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_counts(sim, visit, arg, err));
+}
+
+static int sim_finished(struct rv__store *store, const struct rv__store_place *after, size_t limit,
+                        rv__store_visit_run *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_finished(sim, after, limit, visit, arg, err));
+}
+
+static int sim_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    if (sim == NULL)
+        return RV_ESTORE;
+    rv__sim_usage(sim, ret);
+    return leave(sim, RV_OK);
+}
+
+static void sim_stats(struct rv__store *store, struct rv__store_stats *ret)
+{
+    struct rv__sim_store *sim = sim_of(store);
+    (void)pthread_mutex_lock(&sim->lock);
+    *ret = (struct rv__store_stats){ sim->commits, sim->failures, sim->last_commit_ns, 0 };
+    (void)leave(sim, 0);
+}
+
+/* ------------------------------------------------------------------------------- handles --- */
+
+static int sim_reader(struct rv__store *store, struct rv__store **ret, rv_error *err)
+{
+    struct reader *reader = rv__zalloc(1, sizeof *reader);
+    if (reader == NULL)
+        return rv__nomem(err);
+    *reader = (struct reader){ { &reader_ops }, sim_of(store) };
+    *ret = &reader->store;
+    return RV_OK;
+}
+
+static void reader_close(struct rv__store *store)
+{
+    rv__free((struct reader *)store);
+}
+
+static void sim_close(struct rv__store *store)
+{
+    (void)store; /* the disk is the test's: rv__sim_store_done() */
+}
+
+#define READING                                                                             \
+    .definition = sim_definition, .run = sim_run, .snapshot = sim_snapshot,                 \
+    .journal = sim_journal, .results = sim_results, .active = sim_active, .due = sim_due,   \
+    .next_wake = sim_next_wake, .feed = sim_feed, .list = sim_list, .logs = sim_logs,       \
+    .counts = sim_counts, .finished = sim_finished, .usage = sim_usage, .stats = sim_stats, \
+    .reader = sim_reader
+
+static const struct rv__store_ops sim_ops = {
+    .name = "simulated",
+    .commit = sim_commit,
+    .define = sim_define,
+    .forget = sim_forget,
+    READING,
+    .close = sim_close,
+};
+
+static const struct rv__store_ops reader_ops = {
+    .name = "simulated",
+    .commit = refuse_commit,
+    .define = refuse_define,
+    .forget = refuse_forget,
+    READING,
+    .close = reader_close,
+};
+
+void rv__sim_store_init(struct rv__sim_store *sim)
+{
+    pthread_mutexattr_t attr;
+    *sim = (struct rv__sim_store){ .store = { &sim_ops } };
+    /* Neither can fail on Linux; the type makes a visitor's mistake an assertion, not a hang. */
+    (void)pthread_mutexattr_init(&attr);
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+    (void)pthread_mutex_init(&sim->lock, &attr);
+    (void)pthread_mutexattr_destroy(&attr);
+}
+
+void rv__sim_store_done(struct rv__sim_store *sim)
+{
+    rv__sim_clear(sim);
+    (void)pthread_mutex_destroy(&sim->lock);
+    rv__sim_store_init(sim);
+}
+
+void rv__sim_store_restart(struct rv__sim_store *sim)
+{
+    sim->dead = false;
+    sim->fate = SIM_STORE_WORKS;
+}

@@ -1,0 +1,142 @@
+/* schema.c: the tables, and how they came to be.
+ *
+ * `migrations` is the history: entry n takes a file from schema n to n + 1, in one transaction
+ * together with the number (user_version). An entry that was released is never edited. The number is
+ * looked at before anything else is done to a file, so a newer one is left exactly as it is.
+ *
+ * Why these tables: docs/adr/0006-sqlite-schema.md. In short: run ids become integer keys and the
+ * names of workflows, versions and statuses integer ids, so that rows and indexes are small; the
+ * journal is appended at its end and found by a second index; what is large and never changes
+ * (inputs) is not in the row that changes. */
+#include "store/sqlite/sqlite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* "Rval": tells our files from other people's. */
+#define APPLICATION_ID "1383489900"
+
+static const char *const migrations[] = {
+    /* 0 -> 1 */
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE definitions(hash TEXT PRIMARY KEY, plan TEXT NOT NULL);"
+    /* workflow, version, status: ids of names. Times: wall ms, 0 = not yet. */
+    "CREATE TABLE runs(key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workflow INTEGER,"
+    " version INTEGER, status INTEGER, active INTEGER NOT NULL, wake_at INTEGER NOT NULL,"
+    " created INTEGER NOT NULL, started INTEGER NOT NULL, completed INTEGER NOT NULL,"
+    " input_key TEXT, failed_step TEXT, error TEXT, suspension TEXT);"
+    "CREATE INDEX runs_created ON runs(created, id);"
+    "CREATE INDEX runs_workflow ON runs(workflow, created, id);"
+    "CREATE INDEX runs_status ON runs(status, created, id);"
+    "CREATE INDEX runs_active ON runs(active) WHERE active = 1;"
+    "CREATE INDEX runs_wake ON runs(wake_at) WHERE wake_at <> 0;"
+    "CREATE INDEX runs_finished ON runs(completed)"
+    " WHERE completed <> 0 AND active = 0 AND wake_at = 0;"
+    "CREATE TABLE inputs(run INTEGER PRIMARY KEY, input TEXT NOT NULL);"
+    /* status: the id of a name; 0: finished and at rest; -1: all. */
+    "CREATE TABLE counts(status INTEGER PRIMARY KEY, runs INTEGER NOT NULL);"
+    "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, facts TEXT NOT NULL);"
+    "CREATE INDEX journal_run ON journal(run);"
+    "CREATE TABLE results(run INTEGER NOT NULL, key TEXT NOT NULL, idx INTEGER NOT NULL, json TEXT,"
+    " PRIMARY KEY(run, key, idx)) WITHOUT ROWID;"
+    "CREATE TABLE snapshots(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);"
+    "CREATE TABLE logs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, at INTEGER NOT NULL,"
+    " level INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT, path TEXT,"
+    " message TEXT NOT NULL, metadata TEXT);"
+    "CREATE INDEX logs_run ON logs(run);"
+    /* Runs whose rows are gone, and whose journal, results and logs are being deleted. */
+    "CREATE TABLE forgotten(run INTEGER PRIMARY KEY);"
+    /* For people with a shell. */
+    "CREATE VIEW run_list AS SELECT r.id, w.name AS workflow, s.name AS status,"
+    " datetime(r.created / 1000, 'unixepoch') AS created, r.active, r.wake_at, r.failed_step,"
+    " r.error, v.name AS version, r.key FROM runs r LEFT JOIN names w ON w.id = r.workflow"
+    " LEFT JOIN names s ON s.id = r.status LEFT JOIN names v ON v.id = r.version;"
+    "PRAGMA application_id = " APPLICATION_ID ";",
+};
+
+enum { VERSION = sizeof migrations / sizeof *migrations };
+
+int rv__sqlite_schema_version(void)
+{
+    return VERSION;
+}
+
+/* One number, for a pragma or a count. */
+static int ask(struct rv__sqlite_conn *conn, const char *sql, int64_t *ret, rv_error *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(conn->db, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc != SQLITE_ROW) {
+        rc = rv__sqlite_fail(conn, rc, err);
+    } else {
+        *ret = sqlite3_column_int64(st, 0);
+        rc = RV_OK;
+    }
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int rv__sqlite_schema_check(struct rv__sqlite_conn *conn, int *ret_version, rv_error *err)
+{
+    int64_t version = 0, application = 0, tables = 0;
+    int rc = ask(conn, "PRAGMA user_version", &version, err);
+    if (rc < 0)
+        return rc;
+
+    rc = ask(conn, "PRAGMA application_id", &application, err);
+    if (rc < 0)
+        return rc;
+
+    rc = ask(conn, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (rc < 0)
+        return rc;
+
+    bool ours = application == strtoll(APPLICATION_ID, NULL, 10);
+    if (!ours && (application != 0 || version != 0 || tables != 0))
+        return rv__fail(
+            err, RV_ESTORE,
+            "'%.100s' is a database of another program, not a store of Rival's; nothing "
+            "was touched: name another file",
+            conn->path);
+    if (version > VERSION)
+        return rv__fail(
+            err, RV_ESTORE,
+            "'%.100s' was written by a newer version of Rival (schema %lld, this program "
+            "knows %d); nothing was touched",
+            conn->path, (long long)version, VERSION);
+    if (version < 0 || (ours && version == 0))
+        return rv__fail(err, RV_ESTORE, "'%.100s' is damaged: it says its schema is %lld",
+                        conn->path, (long long)version);
+    *ret_version = (int)version;
+    return RV_OK;
+}
+
+static int exec(struct rv__sqlite_conn *conn, const char *sql, rv_error *err)
+{
+    int rc = sqlite3_exec(conn->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? RV_OK : rv__sqlite_fail(conn, rc, err);
+}
+
+int rv__sqlite_schema_upgrade(struct rv__sqlite_conn *conn, int version, rv_error *err)
+{
+    int rc = RV_OK;
+    for (; version < VERSION && rc == RV_OK; version++) {
+        char number[64];
+        snprintf(number, sizeof number, "PRAGMA user_version = %d", version + 1);
+        rc = exec(conn, "BEGIN IMMEDIATE", err);
+        if (rc == RV_OK)
+            rc = exec(conn, migrations[version], err);
+        if (rc == RV_OK)
+            rc = exec(conn, number, err);
+        if (rc == RV_OK)
+            rc = exec(conn, "COMMIT", err);
+        if (rc < 0 && !sqlite3_get_autocommit(conn->db))
+            (void)exec(conn, "ROLLBACK", NULL); /* the first failure is the one to tell */
+    }
+    return rc;
+}

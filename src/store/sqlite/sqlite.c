@@ -1,0 +1,626 @@
+/* sqlite.c: the store in a SQLite file: opening, closing, statements, errors.
+ *
+ * WAL with synchronous FULL: a commit is one append and one sync, readers never wait for the writer
+ * nor it for them. The writer carries the WAL over into the file itself, when enough has gathered:
+ * see carry_over(). Nothing is checked at start-up that grows with the store: opening a store of a
+ * million runs reads a handful of pages. */
+#include "store/sqlite/sqlite.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+enum {
+    BUSY_MS = 5000,
+    CHECKPOINT_PAGES = 4000, /* carry over from 16 MB of WAL on */
+    /* From 32 MB on, and again after as much more: readers follow each other so closely that the
+     * WAL is never free to begin anew. Wait for those of the moment, but not for one that hangs. */
+    CHECKPOINT_WAIT_PAGES = 8000,
+    CHECKPOINT_WAIT_MS = 1000,
+    WAL_KEEP_BYTES = 32 << 20, /* a WAL that grew beyond is cut when it begins anew */
+    WRITER_CACHE_KB = 16384,
+    READER_CACHE_KB = 4096,
+    RUN_SLOTS = 4096, /* runs that take turns at once: a few hundreds, at most thousands */
+    NAME_SLOTS = 512,
+};
+
+#define NAME_OF(column) "(SELECT name FROM names WHERE id = " column ")"
+#define RUN_COLUMNS                                                                           \
+    "r.key, r.id, " NAME_OF("r.workflow") ", " NAME_OF("r.version") ", " NAME_OF(             \
+        "r.status") ", r.active, r.wake_at, r.created, r.started, r.completed, r.input_key, " \
+                    "r.failed_step,"                                                          \
+                    " r.error, r.suspension"
+#define WITH_INPUT    ", (SELECT input FROM inputs WHERE run = r.key)"
+#define WITHOUT_INPUT ", NULL"
+#define KEY_OF(id)    "(SELECT key FROM runs WHERE id = " id ")"
+#define NAME_ID(name) "(SELECT id FROM names WHERE name = " name ")"
+#define LOG_COLUMNS \
+    "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata FROM logs l"
+/* Runs by (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond,
+ * which may be a million, and the later ones; a comparison of the pair would walk over the former
+ * from their beginning for each page. The join keeps the order of its left side. */
+#define BY_TIME(time, index, where, at, key, limit)                                             \
+    "(SELECT " time " AS at, key AS k FROM runs INDEXED BY " index " WHERE " where " AND " time \
+    " = " at " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index    \
+    " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit                         \
+    ") CROSS JOIN runs r WHERE r.key = k"
+/* The id belongs to the order: two runs of one millisecond. */
+#define LIST_ORDER "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
+
+static const char *const texts[SQLS] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+
+    [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at FROM runs WHERE id = ?1",
+    [SQL_FIND_NAME] = "SELECT id FROM names WHERE name = ?1",
+    [SQL_ADD_NAME] = "INSERT INTO names(name) VALUES(?1)",
+    [SQL_ADD_RUN] = "INSERT INTO runs(key, id, workflow, version, status, active, wake_at, created,"
+                    " started, completed, input_key, failed_step, error, suspension)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    [SQL_SET_RUN] = "UPDATE runs SET workflow = ?3, version = ?4, status = ?5, active = ?6,"
+                    " wake_at = ?7, created = ?8, started = ?9, completed = ?10, input_key = ?11,"
+                    " failed_step = ?12, error = ?13, suspension = ?14 WHERE key = ?1",
+    [SQL_TOUCH_RUN] = "UPDATE runs SET status = ?2, active = ?3, wake_at = ?4, completed = ?5,"
+                      " failed_step = ?6, error = ?7, suspension = ?8 WHERE key = ?1",
+    [SQL_SET_INPUT] = "INSERT OR REPLACE INTO inputs(run, input) VALUES(?1, ?2)",
+    [SQL_DROP_INPUT] = "DELETE FROM inputs WHERE run = ?1",
+    [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, facts) VALUES(?1, ?2, ?3)",
+    [SQL_ADD_RESULT] = "INSERT INTO results(run, key, idx, json) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
+                        " ORDER BY seq DESC LIMIT 1",
+    [SQL_SET_SNAPSHOT] = "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?1, ?2, ?3)",
+    [SQL_ADD_LOG] = "INSERT INTO logs(id, run, at, level, attempt, step, path, message, metadata)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [SQL_ADD_DEFINITION] = "INSERT OR IGNORE INTO definitions(hash, plan) VALUES(?1, ?2)",
+    [SQL_ADD_COUNT] = "INSERT INTO counts(status, runs) VALUES(?1, ?2)"
+                      " ON CONFLICT(status) DO UPDATE SET runs = runs + ?2",
+    [SQL_DROP_RUN] = "DELETE FROM runs WHERE key = ?1",
+    [SQL_DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE run = ?1",
+    [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run) VALUES(?1)",
+    [SQL_NEXT_FORGOTTEN] = "SELECT run FROM forgotten ORDER BY run LIMIT 1",
+    [SQL_DROP_JOURNAL] = "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal"
+                         " INDEXED BY journal_run WHERE run = ?1 LIMIT ?2)",
+    [SQL_DROP_RESULTS] = "DELETE FROM results WHERE run = ?1 AND (key, idx) IN"
+                         " (SELECT key, idx FROM results WHERE run = ?1 LIMIT ?2)",
+    [SQL_DROP_LOGS] = "DELETE FROM logs WHERE id IN (SELECT id FROM logs"
+                      " INDEXED BY logs_run WHERE run = ?1 LIMIT ?2)",
+    [SQL_DROP_FORGOTTEN] = "DELETE FROM forgotten WHERE run = ?1",
+    [SQL_SET_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
+
+    [SQL_DEFINITION] = "SELECT plan FROM definitions WHERE hash = ?1",
+    [SQL_RUN] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.id = ?1",
+    [SQL_SNAPSHOT] = "SELECT seq, state FROM snapshots WHERE run = " KEY_OF("?1"),
+    [SQL_JOURNAL] = "SELECT seq, facts FROM journal INDEXED BY journal_run WHERE run = " KEY_OF(
+        "?1") " AND seq > ?2 ORDER BY seq LIMIT ?3",
+    [SQL_RESULTS] = "SELECT idx, json FROM results WHERE run = " KEY_OF(
+        "?1") " AND key = ?2 AND idx >= ?3 ORDER BY idx LIMIT ?4",
+    [SQL_ACTIVE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r INDEXED BY runs_active"
+                   " WHERE r.active = 1 AND r.key > ?1 ORDER BY r.key LIMIT ?2",
+    [SQL_DUE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM " BY_TIME(
+        "wake_at", "runs_wake", "wake_at <> 0 AND wake_at <= ?1", "?2", "?3", "?4"),
+    [SQL_NEXT_WAKE] = "SELECT wake_at FROM runs INDEXED BY runs_wake"
+                      " WHERE wake_at <> 0 AND wake_at > ?1 ORDER BY wake_at LIMIT 1",
+    [SQL_FEED] = "SELECT j.seq, r.id, j.facts FROM journal j CROSS JOIN runs r"
+                 " WHERE r.key = j.run AND j.seq > ?1 ORDER BY j.seq LIMIT ?2",
+    [SQL_LIST] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
+                 " FROM runs r INDEXED BY runs_created WHERE " LIST_ORDER,
+    [SQL_LIST_WORKFLOW] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
+                          " FROM runs r INDEXED BY runs_workflow WHERE r.workflow = " NAME_ID(
+                              "?3") " AND " LIST_ORDER,
+    [SQL_LIST_STATUS] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
+                        " FROM runs r INDEXED BY runs_status WHERE r.status = " NAME_ID(
+                            "?3") " AND " LIST_ORDER,
+    [SQL_INPUT] = "SELECT input FROM inputs WHERE run = ?1",
+    [SQL_LOGS] = "SELECT " LOG_COLUMNS " CROSS JOIN runs r WHERE r.key = l.run AND l.id > ?1"
+                 " ORDER BY l.id LIMIT ?2",
+    [SQL_LOGS_OF_RUN] = "SELECT " LOG_COLUMNS " INDEXED BY logs_run CROSS JOIN runs r"
+                        " WHERE r.key = l.run AND l.id > ?1 AND l.run = " KEY_OF(
+                            "?3") " ORDER BY l.id LIMIT ?2",
+    [SQL_COUNTS] = "SELECT n.name, c.runs FROM counts c JOIN names n ON n.id = c.status"
+                   " WHERE c.runs <> 0 ORDER BY n.name",
+    [SQL_COUNT_OF] = "SELECT runs FROM counts WHERE status = ?1",
+    [SQL_FINISHED] = "SELECT " RUN_COLUMNS WITHOUT_INPUT " FROM " BY_TIME(
+        "completed", "runs_finished", "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2",
+        "?3"),
+    [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal), 0),"
+                         " ifnull((SELECT value FROM meta WHERE key = 'seq'), 0)),"
+                         " max(ifnull((SELECT max(key) FROM runs), 0),"
+                         " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
+                         " max(ifnull((SELECT max(id) FROM logs), 0),"
+                         " ifnull((SELECT value FROM meta WHERE key = 'log'), 0))",
+    [SQL_SIZE] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
+                 " pragma_freelist_count, pragma_page_size",
+};
+
+/* -------------------------------------------------------------------------------- errors --- */
+
+int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
+{
+    const char *path = conn->path, *why = sqlite3_errstr(sqlite_rc);
+    size_t len = strlen(path);
+    if (len > 96)
+        path += len - 96; /* the end of a long path says more than its beginning */
+    int extended = conn->db != NULL ? sqlite3_extended_errcode(conn->db) : sqlite_rc;
+    int system = conn->db != NULL ? sqlite3_system_errno(conn->db) : 0;
+    if ((extended & 0xff) != (sqlite_rc & 0xff))
+        extended = sqlite_rc; /* the connection remembers another failure */
+
+    switch (sqlite_rc & 0xff) {
+    case SQLITE_NOMEM: return rv__nomem(err);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return rv__fail(
+            err, RV_ESTORE,
+            "the store '%s' is locked by another program for more than %lld ms (an open "
+            "transaction in a shell?): end that, and it goes on",
+            path, (long long)conn->busy_ms);
+    case SQLITE_FULL:
+        return rv__fail(err, RV_ESTORE,
+                        "no room left for the store '%s': nothing was written; make room on its "
+                        "disk, and it goes on",
+                        path);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return rv__fail(err, RV_ESTORE,
+                        "the store '%s' cannot be written: the file, its folder or the disk is "
+                        "read-only; change that, or open it for reading only",
+                        path);
+    case SQLITE_CORRUPT:
+        return rv__fail(err, RV_ESTORE,
+                        "the store '%s' is damaged (%s): bring back a backup, or save what can be "
+                        "read with the .recover command of sqlite3",
+                        path, why);
+    case SQLITE_NOTADB:
+        return rv__fail(err, RV_ESTORE,
+                        "'%s' is not a store: it is no database of SQLite's, or its first page is "
+                        "damaged; nothing was touched",
+                        path);
+    case SQLITE_CANTOPEN:
+        return rv__fail(err, RV_ESTORE, "cannot open the store '%s': %s", path,
+                        system != 0 ? strerrordesc_np(system) : why);
+    case SQLITE_TOOBIG:
+        return rv__fail(err, RV_ETOOBIG, "a text is too long for the store '%s'", path);
+    case SQLITE_IOERR:
+        return rv__fail(err, RV_ESTORE,
+                        "reading or writing the store '%s' failed (%s, SQLite %d): nothing was "
+                        "written; look after the disk",
+                        path, system != 0 ? strerrordesc_np(system) : why, extended);
+    default: /* what SQLite may invent in a later version */
+        return rv__fail(err, RV_ESTORE, "the store '%s' failed (SQLite %d): %s", path, extended,
+                        conn->db != NULL ? sqlite3_errmsg(conn->db) : why);
+    }
+}
+
+/* ---------------------------------------------------------------------------- statements --- */
+
+sqlite3_stmt *rv__sqlite_get(struct rv__sqlite_conn *conn, enum rv__sql sql, int *rc, rv_error *err)
+{
+    conn->bad = SQLITE_OK;
+    if (conn->statements[sql] == NULL) {
+        int prepared = sqlite3_prepare_v3(conn->db, texts[sql], -1, SQLITE_PREPARE_PERSISTENT,
+                                          &conn->statements[sql], NULL);
+        if (prepared != SQLITE_OK)
+            *rc = rv__sqlite_fail(conn, prepared, err);
+    }
+    return conn->statements[sql];
+}
+
+static void remember(struct rv__sqlite_conn *conn, int rc)
+{
+    if (conn->bad == SQLITE_OK)
+        conn->bad = rc;
+}
+
+void rv__sqlite_bind_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at, int64_t value)
+{
+    remember(conn, sqlite3_bind_int64(st, at, value));
+}
+
+void rv__sqlite_bind_str(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at,
+                         struct rv__str value)
+{
+    if (rv__str_none(value))
+        remember(conn, sqlite3_bind_null(st, at));
+    else
+        remember(conn,
+                 sqlite3_bind_text64(st, at, value.at, value.len, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+int rv__sqlite_step(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
+{
+    int rc = conn->bad;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc == SQLITE_DONE) {
+        (void)sqlite3_reset(st); /* repeats what the step said */
+        return 0;
+    }
+    rc = rv__sqlite_fail(conn, rc, err);
+    (void)sqlite3_reset(st);
+    return rc;
+}
+
+int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
+{
+    int rc = rv__sqlite_step(conn, st, err);
+    assert(rc != 1);
+    return rc;
+}
+
+struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    if (sqlite3_column_type(st, column) == SQLITE_NULL)
+        return (struct rv__str){ NULL, 0 };
+    const char *text = (const char *)sqlite3_column_text(st, column);
+    if (text == NULL) {
+        remember(conn, SQLITE_NOMEM);
+        return (struct rv__str){ NULL, 0 };
+    }
+    return (struct rv__str){ text, (size_t)sqlite3_column_bytes(st, column) };
+}
+
+int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err)
+{
+    return conn->bad == SQLITE_OK ? RV_OK : rv__sqlite_fail(conn, conn->bad, err);
+}
+
+/* --------------------------------------------------------------------------- connections --- */
+
+struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store)
+{
+    struct rv__sqlite_conn *conn = ((struct rv__sqlite *)store)->conn;
+    int rc = pthread_mutex_lock(&conn->lock);
+    assert(rc == 0); /* EDEADLK: a visitor calls the store that called it */
+    (void)rc;
+    return conn;
+}
+
+void rv__sqlite_leave(struct rv__sqlite_conn *conn)
+{
+    (void)pthread_mutex_unlock(&conn->lock); /* ours: it cannot fail */
+}
+
+static int busy_timeout(const struct rv__sqlite_conn *conn)
+{
+    return conn->busy_ms < INT32_MAX ? (int)conn->busy_ms : INT32_MAX;
+}
+
+/* After each commit: SQLite's hook. Whatever goes wrong here is tried again after a later commit;
+ * this one is on disk already, so it must not be told of it. */
+static int carry_over(void *arg, sqlite3 *db, const char *schema, int pages)
+{
+    struct rv__sqlite_conn *conn = arg;
+    struct rv__sqlite_writer *w = &conn->writer;
+    int left = pages, done = 0;
+    if (pages < CHECKPOINT_WAIT_PAGES)
+        w->wait_pages = CHECKPOINT_WAIT_PAGES;
+    if (pages >= w->wait_pages) {
+        w->wait_pages = pages + CHECKPOINT_WAIT_PAGES;
+        (void)sqlite3_busy_timeout(db, CHECKPOINT_WAIT_MS);
+        (void)sqlite3_wal_checkpoint_v2(db, schema, SQLITE_CHECKPOINT_RESTART, &left, &done);
+        (void)sqlite3_busy_timeout(db, busy_timeout(conn));
+    } else if (pages >= CHECKPOINT_PAGES) {
+        (void)sqlite3_wal_checkpoint_v2(db, schema, SQLITE_CHECKPOINT_PASSIVE, &left, &done);
+    }
+    w->stats.wal_bytes = (int64_t)(left > done ? left - done : 0) * 4096;
+    return SQLITE_OK;
+}
+
+static int pragmas(struct rv__sqlite_conn *conn, const char *sql, rv_error *err)
+{
+    int rc = sqlite3_exec(conn->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? RV_OK : rv__sqlite_fail(conn, rc, err);
+}
+
+static void conn_free(struct rv__sqlite_conn *conn)
+{
+    if (conn == NULL)
+        return;
+    for (int i = 0; i < SQLS; i++)
+        (void)sqlite3_finalize(conn->statements[i]); /* repeats an old failure */
+    (void)sqlite3_close(conn->db); /* every statement is gone: nothing keeps it open */
+    rv__sqlite_cache_done(&conn->writer.runs);
+    rv__sqlite_cache_done(&conn->writer.names);
+    (void)pthread_mutex_destroy(&conn->lock);
+    rv__free(conn->path);
+    rv__free(conn);
+}
+
+/* The lock tells a thread that already has it, so that a visitor's mistake does not hang. */
+static int lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+    if (pthread_mutexattr_init(&attr) != 0)
+        return RV_ENOMEM;
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK); /* a type that exists */
+    int rc = pthread_mutex_init(lock, &attr);
+    (void)pthread_mutexattr_destroy(&attr);
+    return rc == 0 ? RV_OK : RV_ENOMEM;
+}
+
+/* A connection that has not looked at its file yet. */
+static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
+                    struct rv__sqlite_conn **ret, rv_error *err)
+{
+    struct rv__sqlite_conn *conn = rv__zalloc(1, sizeof *conn);
+    if (conn == NULL)
+        return rv__nomem(err);
+    if (lock_init(&conn->lock) < 0) {
+        rv__free(conn);
+        return rv__nomem(err);
+    }
+    conn->path = rv__alloc(strlen(path) + 1);
+    if (conn->path == NULL) {
+        conn_free(conn);
+        return rv__nomem(err);
+    }
+    memcpy(conn->path, path, strlen(path) + 1);
+    const sqlite3_vfs *found = vfs != NULL ? sqlite3_vfs_find(vfs) : NULL;
+    conn->vfs = found != NULL ? found->zName : vfs; /* one that is not there fails when opening */
+    conn->busy_ms = busy_ms > 0 ? busy_ms : BUSY_MS;
+    conn->memory = strcmp(path, ":memory:") == 0;
+    *ret = conn;
+    return RV_OK;
+}
+
+static int conn_connect(struct rv__sqlite_conn *conn, const char *name, int flags, rv_error *err)
+{
+    /* Our own lock is enough for the connection: SQLite need not take its own as well. */
+    int rc = sqlite3_open_v2(name, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                             conn->vfs);
+    if (rc != SQLITE_OK)
+        return rv__sqlite_fail(conn, rc, err);
+    (void)sqlite3_busy_timeout(conn->db, busy_timeout(conn));
+    /* What is in the file is data: it may not bring code along, nor be changed behind SQLite. */
+    (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return RV_OK;
+}
+
+/* A path as SQLite's URI. */
+static int to_uri(const char *path, const char *query, struct rv__buf *ret, rv_error *err)
+{
+    rv__buf_text(ret, "file:");
+    for (; *path != '\0'; path++) {
+        if (strchr("?#%", *path) != NULL)
+            rv__buf_fmt(ret, "%%%02x", (unsigned)(unsigned char)*path);
+        else
+            rv__buf_char(ret, *path);
+    }
+    rv__buf_text(ret, query);
+    return rv__buf_err(ret, err);
+}
+
+static bool has_wal(const char *path)
+{
+    struct stat st;
+    struct rv__buf name;
+    rv__buf_init(&name, SIZE_MAX);
+    rv__buf_fmt(&name, "%s-wal", path);
+    /* Without the memory to ask: as if there was one, which refuses. */
+    bool has = name.rc < 0 || (stat(name.text, &st) == 0 && st.st_size > 0);
+    rv__buf_done(&name);
+    return has;
+}
+
+/* Is it a folder, or is it not there? SQLite says "unable to open" to both. */
+static int look_at(const char *path, bool read_only, rv_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return errno == ENOENT && read_only
+                   ? rv__fail(err, RV_ESTORE, "there is no store '%.150s'", path)
+                   : RV_OK; /* what else is wrong comes to light when it is opened */
+    if (S_ISDIR(st.st_mode))
+        return rv__fail(err, RV_ESTORE,
+                        "cannot open the store '%.100s': it is a folder; name a file in it", path);
+    return RV_OK;
+}
+
+/* For reading only: the writer keeps the file in order, so here is nothing to set up. */
+static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
+{
+    char cache[64];
+    int version = 0;
+    int rc = look_at(conn->path, true, err);
+    if (rc < 0)
+        return rc;
+
+    rc = conn_connect(conn, conn->path, SQLITE_OPEN_READONLY, err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_schema_check(conn, &version, err);
+    int why = conn->db != NULL ? sqlite3_errcode(conn->db) & 0xff : SQLITE_OK;
+    if (rc < 0 && (why == SQLITE_CANTOPEN || why == SQLITE_READONLY) && !has_wal(conn->path)) {
+        /* Its folder cannot be written, not even for the index of the WAL; but there is no WAL. So
+         * nobody writes, and the file alone is the whole truth. */
+        struct rv__buf uri;
+        (void)sqlite3_close(conn->db); /* no statement is open */
+        conn->db = NULL;
+        rv__buf_init(&uri, SIZE_MAX);
+        rc = to_uri(conn->path, "?immutable=1", &uri, err);
+        if (rc == RV_OK)
+            rc = conn_connect(conn, uri.text, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+        rv__buf_done(&uri);
+        if (rc == RV_OK)
+            rc = rv__sqlite_schema_check(conn, &version, err);
+    }
+    if (rc < 0)
+        return rc;
+    if (version < rv__sqlite_schema_version())
+        return rv__fail(err, RV_ESTORE,
+                        version == 0
+                            ? "there is nothing in the store '%.100s' yet (schema %d, this program "
+                              "reads %d)"
+                            : "the store '%.100s' has an older schema (%d, this program reads %d): "
+                              "open it once for writing, which upgrades it",
+                        conn->path, version, rv__sqlite_schema_version());
+    snprintf(cache, sizeof cache, "PRAGMA cache_size = -%d; PRAGMA query_only = 1",
+             READER_CACHE_KB);
+    return pragmas(conn, cache, err);
+}
+
+static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
+{
+    struct rv__sqlite_writer *w = &conn->writer;
+    char sizes[160];
+    int version = 0;
+    int rc = rv__sqlite_cache_init(&w->runs, RUN_SLOTS);
+    if (rc == RV_OK)
+        rc = rv__sqlite_cache_init(&w->names, NAME_SLOTS);
+    if (rc < 0)
+        return rv__nomem(err);
+
+    rc = conn_connect(conn, conn->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    if (rc < 0)
+        return rc;
+
+    rc = rv__sqlite_schema_check(conn, &version, err);
+    if (rc < 0)
+        return rc;
+
+    snprintf(sizes, sizeof sizes,
+             "PRAGMA cache_size = -%d; PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY;"
+             "PRAGMA cell_size_check = 1",
+             WRITER_CACHE_KB, WAL_KEEP_BYTES);
+    rc = pragmas(conn, sizes, err);
+    if (rc == RV_OK)
+        rc = pragmas(conn, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL", err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_schema_upgrade(conn, version, err);
+    if (rc < 0)
+        return rc;
+
+    (void)sqlite3_wal_hook(conn->db, carry_over, conn); /* instead of its own, which never waits */
+    return rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->log, err);
+}
+
+/* --------------------------------------------------------------------------------- stores --- */
+
+static int sqlite_reader(struct rv__store *store, struct rv__store **ret, rv_error *err);
+static void sqlite_stats(struct rv__store *store, struct rv__store_stats *ret);
+static void sqlite_close(struct rv__store *store);
+
+static const struct rv__store_ops sqlite_ops = {
+    .name = "sqlite",
+    .commit = rv__sqlite_commit,
+    .define = rv__sqlite_define,
+    .forget = rv__sqlite_forget,
+    .definition = rv__sqlite_definition,
+    .run = rv__sqlite_run,
+    .snapshot = rv__sqlite_snapshot,
+    .journal = rv__sqlite_journal,
+    .results = rv__sqlite_results,
+    .active = rv__sqlite_active,
+    .due = rv__sqlite_due,
+    .next_wake = rv__sqlite_next_wake,
+    .feed = rv__sqlite_feed,
+    .list = rv__sqlite_list,
+    .logs = rv__sqlite_logs,
+    .counts = rv__sqlite_counts,
+    .finished = rv__sqlite_finished,
+    .usage = rv__sqlite_usage,
+    .stats = sqlite_stats,
+    .reader = sqlite_reader,
+    .close = sqlite_close,
+};
+
+static struct rv__sqlite *handle_new(struct rv__sqlite_conn *conn, bool read_only)
+{
+    struct rv__sqlite *sqlite = rv__zalloc(1, sizeof *sqlite);
+    if (sqlite != NULL)
+        *sqlite = (struct rv__sqlite){ { &sqlite_ops }, conn, false, read_only, -1 };
+    return sqlite;
+}
+
+int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, rv_error *err)
+{
+    struct rv__sqlite_conn *conn = NULL;
+    struct rv__sqlite *sqlite = NULL;
+    int holder = -1, rc;
+
+    rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, &conn, err);
+    if (rc < 0)
+        goto out;
+
+    assert(conn != NULL);
+    if (conn->memory && opts->read_only) {
+        rc = rv__fail(err, RV_EINVAL, "a store in memory begins empty: it cannot be read only");
+        goto out;
+    }
+    sqlite = handle_new(conn, opts->read_only);
+    if (sqlite == NULL) {
+        rc = rv__nomem(err);
+        goto out;
+    }
+    if (!opts->read_only && !conn->memory) {
+        rc = look_at(opts->path, false, err);
+        if (rc == RV_OK)
+            rc = rv__holder_take(opts->path, &holder, err);
+        if (rc < 0)
+            goto out;
+    }
+    rc = opts->read_only ? conn_open_reader(conn, err) : conn_open_writer(conn, err);
+    if (rc < 0)
+        goto out;
+
+    sqlite->holder = holder;
+    *ret = &sqlite->store;
+    return RV_OK;
+out:
+    conn_free(conn); /* before the lock: nobody else writes until the file is closed */
+    rv__holder_release(holder);
+    rv__free(sqlite);
+    return rc;
+}
+
+static int sqlite_reader(struct rv__store *store, struct rv__store **ret, rv_error *err)
+{
+    struct rv__sqlite *from = (struct rv__sqlite *)store;
+    struct rv__sqlite_conn *conn = NULL;
+    struct rv__sqlite *sqlite = handle_new(from->conn, true);
+    int rc;
+
+    if (sqlite == NULL)
+        return rv__nomem(err);
+    if (from->conn->memory) {
+        sqlite->shares = true;
+        *ret = &sqlite->store;
+        return RV_OK;
+    }
+    rc = conn_new(from->conn->path, from->conn->vfs, from->conn->busy_ms, &conn, err);
+    if (rc == RV_OK && conn != NULL)
+        rc = conn_open_reader(conn, err);
+    if (rc < 0) {
+        conn_free(conn);
+        rv__free(sqlite);
+        return rc;
+    }
+    sqlite->conn = conn;
+    *ret = &sqlite->store;
+    return RV_OK;
+}
+
+static void sqlite_stats(struct rv__store *store, struct rv__store_stats *ret)
+{
+    struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
+    *ret = conn->writer.stats;
+    rv__sqlite_leave(conn);
+}
+
+static void sqlite_close(struct rv__store *store)
+{
+    struct rv__sqlite *sqlite = (struct rv__sqlite *)store;
+    if (!sqlite->shares)
+        conn_free(sqlite->conn);
+    rv__holder_release(sqlite->holder);
+    rv__free(sqlite);
+}

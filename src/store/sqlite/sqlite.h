@@ -1,0 +1,230 @@
+/* sqlite.h: the SQLite store from the inside: what its files share. Outsiders use store/store.h.
+ *
+ *   sqlite.c   open, close, statements, errors          read.c     every reading function
+ *   schema.c   the tables, and how they came to be      commit.c   every writing function
+ *   holder.c   who writes: one process                  cache.c    names the writer has met lately
+ *
+ * A handle (struct rv__sqlite) is what callers have; a connection (struct rv__sqlite_conn) is what
+ * it works on. A reader of a file has a connection of its own; a reader of ":memory:" shares the
+ * writer's, which is why every call takes the connection's lock. */
+#ifndef RV_STORE_SQLITE_SQLITE_H
+#define RV_STORE_SQLITE_SQLITE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+/* Every statement, prepared when it is first needed and kept: sqlite.c has their texts. */
+enum rv__sql {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    /* writing */
+    SQL_FIND_RUN,
+    SQL_FIND_NAME,
+    SQL_ADD_NAME,
+    SQL_ADD_RUN,
+    SQL_SET_RUN,
+    SQL_TOUCH_RUN,
+    SQL_SET_INPUT,
+    SQL_DROP_INPUT,
+    SQL_ADD_JOURNAL,
+    SQL_ADD_RESULT,
+    SQL_LAST_OF_RUN,
+    SQL_SET_SNAPSHOT,
+    SQL_ADD_LOG,
+    SQL_ADD_DEFINITION,
+    SQL_ADD_COUNT,
+    SQL_DROP_RUN,
+    SQL_DROP_SNAPSHOT,
+    SQL_ADD_FORGOTTEN,
+    SQL_NEXT_FORGOTTEN,
+    SQL_DROP_JOURNAL,
+    SQL_DROP_RESULTS,
+    SQL_DROP_LOGS,
+    SQL_DROP_FORGOTTEN,
+    SQL_SET_META,
+    /* reading */
+    SQL_DEFINITION,
+    SQL_RUN,
+    SQL_SNAPSHOT,
+    SQL_JOURNAL,
+    SQL_RESULTS,
+    SQL_ACTIVE,
+    SQL_DUE,
+    SQL_NEXT_WAKE,
+    SQL_FEED,
+    SQL_LIST,
+    SQL_LIST_WORKFLOW,
+    SQL_LIST_STATUS,
+    SQL_INPUT,
+    SQL_LOGS,
+    SQL_LOGS_OF_RUN,
+    SQL_COUNTS,
+    SQL_COUNT_OF,
+    SQL_FINISHED,
+    SQL_LAST_NUMBERS,
+    SQL_SIZE,
+    SQLS
+};
+
+/* Rows of `counts` that do not belong to a status. */
+enum { COUNT_RUNS = -1, COUNT_FINISHED = 0 };
+
+/* Every list looks at no more rows than this in a call, and every page has as many rows. */
+enum { SQLITE_SCAN_MAX = 20000, SQLITE_PAGE_ROWS = 1000 };
+
+/* What the writer remembers of a text it has met: a name's id, or a run's key and state. Direct
+ * mapped, of fixed size, with the text inside: it costs no allocation, so a commit has none, and a
+ * longer text is looked up each time. Emptied when a transaction fails. */
+struct rv__sqlite_slot {
+    uint16_t len; /* 0: empty */
+    bool finished;
+    char text[69];
+    int64_t key;
+    int64_t status; /* the id of its name; 0 = none */
+};
+
+struct rv__sqlite_cache {
+    struct rv__sqlite_slot *slots;
+    size_t count; /* a power of two */
+};
+
+int rv__sqlite_cache_init(struct rv__sqlite_cache *cache, size_t count); /* RV_OK or RV_ENOMEM */
+void rv__sqlite_cache_done(struct rv__sqlite_cache *cache);
+void rv__sqlite_cache_clear(struct rv__sqlite_cache *cache);
+/* The text's slot, or NULL. */
+struct rv__sqlite_slot *rv__sqlite_cache_find(struct rv__sqlite_cache *cache, struct rv__str text);
+/* A slot for the text, in the place of another one; NULL: it is too long to be kept. */
+struct rv__sqlite_slot *rv__sqlite_cache_put(struct rv__sqlite_cache *cache, struct rv__str text);
+void rv__sqlite_cache_drop(struct rv__sqlite_cache *cache, struct rv__str text);
+
+/* How many runs more or fewer have a status, in the transaction so far. */
+enum { SQLITE_DELTAS = 16 };
+
+struct rv__sqlite_writer {
+    uint64_t seq, run, log; /* the last numbers given */
+    struct rv__sqlite_cache runs, names;
+    struct {
+        int64_t status;
+        int64_t runs;
+    } deltas[SQLITE_DELTAS];
+    size_t delta_count;
+    int wait_pages; /* the length of the WAL at which readers are waited for */
+    struct rv__store_stats stats;
+};
+
+struct rv__sqlite_conn {
+    sqlite3 *db;
+    pthread_mutex_t lock;
+    char *path;      /* as it was given */
+    const char *vfs; /* the name that the VFS itself has; NULL = the default one */
+    int64_t busy_ms;
+    bool memory;
+    int bad; /* SQLite's first bad answer to a bind or about a column since the last step */
+    sqlite3_stmt *statements[SQLS];
+    struct rv__sqlite_writer writer; /* unused by connections that only read */
+};
+
+struct rv__sqlite {
+    struct rv__store store; /* first */
+    struct rv__sqlite_conn *conn;
+    bool shares;    /* the connection is another handle's */
+    bool read_only; /* writing is refused */
+    int holder;     /* the file whose lock makes us the writer; -1: none */
+};
+
+/* ---- sqlite.c */
+
+int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, rv_error *err);
+
+/* The connection of a store, with its lock taken; give it to rv__sqlite_leave(). */
+struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store);
+void rv__sqlite_leave(struct rv__sqlite_conn *conn);
+
+/* The statement, ready to be bound; NULL, with *rc and *err, if it could not be prepared. */
+sqlite3_stmt *rv__sqlite_get(struct rv__sqlite_conn *conn, enum rv__sql sql, int *rc,
+                             rv_error *err);
+
+/* Bind. A failure is remembered and answered by the next step. Texts are not copied. */
+void rv__sqlite_bind_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at, int64_t value);
+void rv__sqlite_bind_str(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at,
+                         struct rv__str value);
+
+/* 1: there is a row. 0: there is none, and the statement is reset. Negative: an error, and it is
+ * reset. Who stops before the 0 calls sqlite3_reset(). */
+int rv__sqlite_step(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err);
+
+/* A statement without rows: step, reset. RV_OK or an error. */
+int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err);
+
+/* A column of the present row; NULL in the table is "none". A failure (no memory) is remembered:
+ * before the texts of a row are used, ask rv__sqlite_whole(). */
+struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);
+int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err); /* RV_OK or the failure */
+
+/* Turn an answer of SQLite's into ours, in words: what, where, why, what to do. */
+int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err);
+
+/* ---- schema.c */
+
+/* Look at the schema of an open file, and change nothing. *ret_version 0: there is none yet.
+ * Errors: RV_ESTORE: it is newer than this program, or not ours. */
+int rv__sqlite_schema_check(struct rv__sqlite_conn *conn, int *ret_version, rv_error *err);
+
+/* Bring the schema from `version` to the present one, each step in a transaction of its own. */
+int rv__sqlite_schema_upgrade(struct rv__sqlite_conn *conn, int version, rv_error *err);
+
+int rv__sqlite_schema_version(void); /* the one that this program writes */
+
+/* ---- holder.c */
+
+/* Become the one process that writes to the store at `path`. On success *ret is a file to give to
+ * rv__holder_release(). RV_EBUSY: another is it, and the message names it. */
+int rv__holder_take(const char *path, int *ret, rv_error *err);
+void rv__holder_release(int file); /* -1 is allowed */
+
+/* ---- commit.c */
+
+int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                      rv_error *err);
+int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__str json,
+                      rv_error *err);
+int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
+                      bool *ret_more, rv_error *err);
+
+/* ---- read.c */
+
+int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__store_visit_text *visit,
+                          void *arg, rv_error *err);
+int rv__sqlite_run(struct rv__store *store, struct rv__str id, rv__store_visit_run *visit,
+                   void *arg, rv_error *err);
+int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_visit_text *visit,
+                        void *arg, rv_error *err);
+int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
+                       rv__store_visit_row *visit, void *arg, rv_error *err);
+int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,
+                       rv__store_visit_result *visit, void *arg, rv_error *err);
+int rv__sqlite_active(struct rv__store *store, uint64_t after, size_t limit,
+                      rv__store_visit_run *visit, void *arg, rv_error *err);
+int rv__sqlite_due(struct rv__store *store, int64_t now_ms, const struct rv__store_place *after,
+                   size_t limit, rv__store_visit_run *visit, void *arg, rv_error *err);
+int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err);
+int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
+                    rv__store_visit_feed *visit, void *arg, rv_error *err);
+int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query,
+                    rv__store_visit_run *visit, void *arg, struct rv__buf *cursor, rv_error *err);
+int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *query,
+                    rv__store_visit_log *visit, void *arg, rv_error *err);
+int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, void *arg,
+                      rv_error *err);
+int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *after, size_t limit,
+                        rv__store_visit_run *visit, void *arg, rv_error *err);
+int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error *err);
+
+/* The last numbers given, from the tables. */
+int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_t *run,
+                            uint64_t *log, rv_error *err);
+
+#endif

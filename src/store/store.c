@@ -1,0 +1,63 @@
+/* store.c: what all stores share, and which one a path means. */
+#include "store/store.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "store/sqlite/sqlite.h"
+
+int rv__store_open(const struct rv__store_opts *opts, struct rv__store **ret, rv_error *err)
+{
+    if (opts == NULL || opts->path == NULL || opts->path[0] == '\0')
+        return rv__fail(err, RV_EINVAL, "the store has no path: name a file, or \":memory:\"");
+    return rv__sqlite_open(opts, ret, err);
+}
+
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+bool rv__store_contains(struct rv__str text, struct rv__str part)
+{
+    if (rv__str_none(text))
+        return false;
+    for (size_t at = 0; part.len <= text.len && at <= text.len - part.len; at++) {
+        size_t i = 0;
+        while (i < part.len && lower(text.at[at + i]) == lower(part.at[i]))
+            i++;
+        if (i == part.len)
+            return true;
+    }
+    return false;
+}
+
+/* A cursor is "created_ms:id" of the last row. */
+int rv__store_cursor_read(struct rv__str cursor, int64_t *created_ms, struct rv__str *id,
+                          rv_error *err)
+{
+    char digits[24];
+    const char *colon = cursor.len > 0 ? memchr(cursor.at, ':', cursor.len) : NULL;
+    size_t len = colon != NULL ? (size_t)(colon - cursor.at) : 0;
+    bool good = len > 0 && len < sizeof digits;
+    if (good) {
+        char *end = digits;
+        memcpy(digits, cursor.at, len);
+        digits[len] = '\0';
+        *created_ms = strtoll(digits, &end, 10);
+        good = end == digits + len;
+    }
+    if (!good)
+        return rv__fail(err, RV_EINVAL, "'%.*s' is no cursor: give back what the last list gave",
+                        cursor.len < 60 ? (int)cursor.len : 60, cursor.at);
+    *id = (struct rv__str){ colon + 1, cursor.len - len - 1 };
+    return RV_OK;
+}
+
+void rv__store_cursor_write(struct rv__buf *cursor, const struct rv__store_run *row)
+{
+    rv__buf_reset(cursor);
+    rv__buf_int(cursor, row->created_ms);
+    rv__buf_char(cursor, ':');
+    rv__buf_str(cursor, row->id);
+}

@@ -1,0 +1,23 @@
+/* store_suite.h: what every store must do. A store's own test file hands itself in, and adds what is
+ * special about it. */
+#ifndef RV_TESTS_UNIT_STORE_SUITE_H
+#define RV_TESTS_UNIT_STORE_SUITE_H
+
+#include "store/store.h"
+
+/* How the suite gets a store. Fails by cmocka's assertions. */
+struct store_maker {
+    /* A new, empty store. */
+    struct rv__store *(*open)(struct store_maker *maker);
+    /* The process ends without a word (the store is not closed) and a new one opens the same data. */
+    struct rv__store *(*reopen)(struct store_maker *maker, struct rv__store *store);
+    /* Make the next commit fail. NULL: it cannot be made to. */
+    void (*fail_next)(struct store_maker *maker, struct rv__store *store);
+    /* Gone, with its data. */
+    void (*remove)(struct store_maker *maker, struct rv__store *store);
+};
+
+/* Runs all of it as a cmocka group; the number of failed tests. */
+int store_suite(struct store_maker *maker);
+
+#endif

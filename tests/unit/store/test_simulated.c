@@ -1,0 +1,99 @@
+/* test_simulated.c: for src/store/simulated/: the suite of every store, and how this one dies. */
+#include "unit/test.h"
+
+#include "store/simulated/simulated.h"
+#include "unit/store/store_suite.h"
+
+static struct rv__store *sim_open(struct store_maker *maker)
+{
+    (void)maker;
+    struct rv__sim_store *sim = malloc(sizeof *sim);
+    assert_non_null(sim);
+    rv__sim_store_init(sim);
+    return &sim->store;
+}
+
+static struct rv__store *sim_reopen(struct store_maker *maker, struct rv__store *store)
+{
+    (void)maker;
+    rv__sim_store_restart((struct rv__sim_store *)store);
+    return store;
+}
+
+static void sim_fail_next(struct store_maker *maker, struct rv__store *store)
+{
+    (void)maker;
+    ((struct rv__sim_store *)store)->fate = SIM_STORE_FAILS;
+}
+
+static void sim_remove(struct store_maker *maker, struct rv__store *store)
+{
+    (void)maker;
+    rv__store_close(store);
+    rv__sim_store_done((struct rv__sim_store *)store);
+    free(store);
+}
+
+static int count_row(void *arg, uint64_t seq, struct rv__str facts)
+{
+    (void)seq;
+    (void)facts;
+    ++*(int *)arg;
+    return RV_OK;
+}
+
+/* Dies in the second commit; then every call fails; after the restart there are so many rows. */
+static void dies(enum rv__sim_store_fate fate, int rows_then)
+{
+    struct rv__sim_store sim;
+    struct rv__store *store = &sim.store;
+    struct rv__store_run row = { .id = rv__str("a"), .active = true };
+    struct rv__store_write write = { .run = rv__str("a"), .facts = rv__str("1"), .row = &row };
+    int rows = 0;
+    rv__sim_store_init(&sim);
+    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    sim.fate = fate;
+    write.seq = 77;
+    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_ESTORE);
+    assert_int_equal(write.seq, 77);
+    assert_true(sim.dead);
+    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_define(store, rv__str("h"), rv__str("{}"), NULL), RV_ESTORE);
+    assert_int_equal(rv__store_definition(store, rv__str("h"), count_row, &rows, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_run(store, rv__str("a"), NULL, NULL, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_snapshot(store, rv__str("a"), count_row, &rows, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_results(store, rv__str("a"), rv__str("k"), NULL, NULL, NULL),
+                     RV_ESTORE);
+    assert_int_equal(rv__store_active(store, NULL, NULL, NULL), RV_ESTORE);
+    assert_int_equal(rows, 0);
+    rv__sim_store_restart(&sim);
+    assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_OK);
+    assert_int_equal(rows, rows_then);
+    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    assert_int_equal(sim.deaths, 1);
+    rv__sim_store_done(&sim);
+}
+
+static void a_death_before_the_commit_leaves_nothing_of_it(void **state)
+{
+    (void)state;
+    dies(SIM_STORE_DIES_BEFORE, 1);
+}
+
+static void a_death_after_the_commit_leaves_all_of_it(void **state)
+{
+    (void)state;
+    dies(SIM_STORE_DIES_AFTER, 2);
+}
+
+int main(void)
+{
+    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_remove };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_death_before_the_commit_leaves_nothing_of_it),
+        cmocka_unit_test(a_death_after_the_commit_leaves_all_of_it),
+    };
+    int failed = store_suite(&maker);
+    return failed + cmocka_run_group_tests_name("simulated", tests, NULL, NULL);
+}
