@@ -1,0 +1,404 @@
+/* gen.c: random plans: every kind of node in every other, mostly small, now and then thousands of
+ * nodes or very deep. Everything in it has a number, so that shrink.c can leave it out. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+enum { SIGNAL_NAMES = 3, ALIASES_SHARED = 4, DEEPEST = RV__PLAN_MAX_DEPTH - 2 };
+
+struct maker {
+    struct gen *gen;
+    struct chance chance;
+    int64_t left;   /* nodes that may still be made */
+    int64_t loops;  /* iterations around us, multiplied: bounds the work */
+    uint32_t names; /* given so far */
+    bool supervisors_common;
+    bool deep;     /* one in the other, and little beside it */
+    bool detaches; /* many blocks are detached */
+};
+
+static void *take(struct maker *m, size_t size)
+{
+    void *mem = rv__arena_zalloc(&m->gen->arena, 1, size);
+    if (mem == NULL)
+        abort();
+    return mem;
+}
+
+static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t share);
+
+static void make_config(struct maker *m, struct rv__step_config *config)
+{
+    struct chance *c = &m->chance;
+    if (one_in(c, 2)) {
+        config->max_attempts = (int)between(c, 1, 5);
+        config->backoff = (enum rv__backoff)between(c, 0, 1);
+        if (one_in(c, 2))
+            config->backoff_base_ms = skewed(c, 1, 100000);
+        if (one_in(c, 3))
+            config->max_backoff_ms = skewed(c, 1, 1000000);
+        if (one_in(c, 3))
+            config->jitter = (double)between(c, 0, 100) / 100;
+    }
+    if (one_in(c, 4)) {
+        config->timeout_ms = skewed(c, 4, 100000);
+        config->on_timeout = (enum rv__on_timeout)between(c, 0, 1);
+    }
+}
+
+static enum rv__step_kind work_kind(struct chance *c)
+{
+    static const enum rv__step_kind kinds[] = { STEP_FUNCTION, STEP_FUNCTION, STEP_FUNCTION,
+                                                STEP_CALL,     STEP_HTTP,     STEP_COMMAND,
+                                                STEP_VALUE };
+    return kinds[between(c, 0, 6)];
+}
+
+static void make_step(struct maker *m, struct gen_node *node)
+{
+    struct chance *c = &m->chance;
+    node->kind = NODE_STEP;
+    node->step = work_kind(c);
+    if (one_in(c, 10))
+        node->step = one_in(c, 2) ? STEP_DELAY : STEP_SIGNAL;
+    if (node->step == STEP_DELAY) {
+        node->delay_ms = skewed(c, 0, 100000000);
+    } else if (node->step == STEP_SIGNAL) {
+        node->signal = (int)between(c, 0, SIGNAL_NAMES - 1);
+        node->signal_timeout_ms = one_in(c, 2) ? skewed(c, 1, 10000000) : 0;
+        node->signal_default = one_in(c, 2);
+    } else {
+        make_config(m, &node->config);
+    }
+    if (one_in(c, 8)) {
+        node->has_handler = true;
+        node->handler = work_kind(c);
+    }
+}
+
+static struct gen_body *add_body(struct maker *m, struct gen_node *node)
+{
+    struct gen_body *body = take(m, sizeof *body), **at = &node->bodies;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = body;
+    body->ordinal = m->gen->ordinals++;
+    return body;
+}
+
+static void maybe_wrap(struct maker *m, struct gen_body *body, uint64_t n)
+{
+    if (!one_in(&m->chance, n))
+        return;
+    body->wrap = true;
+    body->wrap_input = one_in(&m->chance, 2);
+    body->wrap_handler = one_in(&m->chance, 4);
+    snprintf(body->wrap_name, sizeof body->wrap_name, "w%u", m->names++);
+}
+
+static void make_concurrent(struct maker *m, struct gen_node *node, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    int64_t children = skewed(c, 1, one_in(c, 20) ? 40 : 6);
+    if (children > share)
+        children = share > 0 ? share : 1;
+    node->collect = one_in(c, 3);
+    node->detached = one_in(c, m->detaches ? 2 : 6);
+    if (!node->detached && one_in(c, 3))
+        node->join = between(c, 1, children);
+    for (int64_t i = 0; i < children; i++) {
+        struct gen_body *body = add_body(m, node);
+        snprintf(body->alias, sizeof body->alias, "c%d", (int)i);
+        if (one_in(c, 2)) {
+            body->bare = true;
+            body->first = take(m, sizeof *body->first);
+            body->first->ordinal = m->gen->ordinals;
+            m->gen->ordinals += 2;
+            snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
+            make_step(m, body->first);
+            m->left--;
+            m->gen->nodes++;
+            continue;
+        }
+        maybe_wrap(m, body, 3);
+        make_body(m, body, depth + 1, share / children);
+    }
+}
+
+static void make_supervisor(struct maker *m, struct gen_node *node, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
+    int64_t loops = m->loops;
+    if ((node->kind == NODE_LOOP || node->kind == NODE_FOREACH) && loops > 400)
+        node->kind = NODE_BRANCH;
+    node->by_function = one_in(c, 5);
+    switch (node->kind) {
+    case NODE_WORKFLOW: {
+        struct gen_body *body = add_body(m, node);
+        maybe_wrap(m, body, 1);
+        make_body(m, body, depth + 1, share);
+        break;
+    }
+    case NODE_BRANCH: {
+        struct gen_body *then = add_body(m, node), *otherwise = add_body(m, node);
+        make_body(m, then, depth + 1, share / 2);
+        if (one_in(c, 3))
+            otherwise->first = NULL;
+        else
+            make_body(m, otherwise, depth + 1, share / 2);
+        break;
+    }
+    case NODE_LOOP:
+        node->is_while = one_in(c, 2);
+        node->max_iterations = one_in(c, 8) ? 0 : skewed(c, 1, 40);
+        node->keep = (enum rv__keep)between(c, KEEP_ALL, KEEP_NONE);
+        m->loops = loops * 8;
+        struct gen_body *round = add_body(m, node);
+        maybe_wrap(m, round, 6);
+        make_body(m, round, depth + 1, share);
+        break;
+    case NODE_FOREACH:
+        node->parallel = one_in(c, 2);
+        node->concurrency = node->parallel && one_in(c, 2) ? skewed(c, 1, 10) : 0;
+        m->loops = loops * 10;
+        struct gen_body *each = add_body(m, node);
+        maybe_wrap(m, each, 4);
+        make_body(m, each, depth + 1, share);
+        break;
+    case NODE_CONCURRENT: make_concurrent(m, node, depth, share); break;
+    case NODE_STEP:
+    case NODE_KINDS: abort();
+    }
+    m->loops = loops;
+}
+
+static bool alias_taken(const struct gen_body *body, const struct gen_node *except)
+{
+    for (const struct gen_node *n = body->first; n != NULL; n = n->next)
+        if (n != except && strcmp(n->alias, except->alias) == 0)
+            return true;
+    return false;
+}
+
+/* Some nodes, of a share of what may be made. At least one. */
+static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    struct gen_node **end = &body->first;
+    int64_t count = skewed(c, 1, share < 12 ? (share > 0 ? share : 1) : depth == 0 ? share : 12);
+    if (depth > 60 || m->deep)
+        count = m->deep && one_in(c, 8) ? 2 : 1;
+    for (int64_t i = 0; i < count && (i == 0 || m->left > 0); i++) {
+        struct gen_node *node = take(m, sizeof *node);
+        *end = node;
+        end = &node->next;
+        node->ordinal = m->gen->ordinals;
+        m->gen->ordinals += 2; /* the node; its `when` and handler */
+        m->left--;
+        m->gen->nodes++;
+        /* A name of its own, or one that others have too, where that is allowed. */
+        snprintf(node->alias, sizeof node->alias, "n%u", m->names++);
+        if (one_in(c, 4)) {
+            snprintf(node->alias, sizeof node->alias, "s%d",
+                     (int)between(c, 0, ALIASES_SHARED - 1));
+            if (alias_taken(body, node))
+                snprintf(node->alias, sizeof node->alias, "n%u", m->names++);
+        }
+        node->has_when = one_in(c, 6);
+        int64_t each = m->left / (count - i);
+        bool supervise = m->deep ? i == 0 : one_in(c, m->supervisors_common ? 2 : 4);
+        if (m->left > 0 && depth < DEEPEST && each > 0 && supervise)
+            make_supervisor(m, node, depth, each);
+        else
+            make_step(m, node);
+    }
+}
+
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget)
+{
+    struct maker m = { .gen = gen, .left = budget, .loops = 1 };
+    *gen = (struct gen){ 0 };
+    rv__arena_init(&gen->arena, SIZE_MAX);
+    chance_init(&m.chance, seed);
+    m.supervisors_common = one_in(&m.chance, 2);
+    m.deep = one_in(&m.chance, 40);
+    m.detaches = one_in(&m.chance, 6);
+    gen->root.ordinal = gen->ordinals++;
+    gen->has_handler = one_in(&m.chance, 4);
+    make_body(&m, &gen->root, 0, budget);
+}
+
+void gen_done(struct gen *gen)
+{
+    rv__arena_done(&gen->arena);
+}
+
+/* ------------------------------------------------------------------------------- compile --- */
+
+struct emitter {
+    const struct cut *cut;
+    struct rv__draft **drafts;
+    size_t count;
+};
+
+static bool dropped(const struct emitter *e, uint32_t ordinal)
+{
+    return e->cut != NULL && e->cut->dropped != NULL && ordinal < e->cut->count &&
+           e->cut->dropped[ordinal];
+}
+
+static struct rv__draft *draft(struct emitter *e, const char *name)
+{
+    e->drafts = sim_grow(e->drafts, (e->count + 1) * sizeof *e->drafts);
+    if (rv__draft_new(name, &e->drafts[e->count], NULL) < 0)
+        abort();
+    return e->drafts[e->count++];
+}
+
+static struct rv__expr expr(bool by_function, const char *what)
+{
+    if (by_function)
+        return (struct rv__expr){ EXPR_FUNCTION, rv__str(what) };
+    return (struct rv__expr){ EXPR_JSON, rv__str("\"${ .input }\"") };
+}
+
+static const struct rv__expr no_expr = { EXPR_NONE, { NULL, 0 } };
+
+static void emit_body(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                      const struct gen_body *body);
+
+static void emit_handler(struct rv__draft *d, struct rv__draft_node *node, enum rv__step_kind kind)
+{
+    bool named = kind == STEP_FUNCTION || kind == STEP_CALL;
+    rv__draft_on_error(d, node, kind, named ? "tell" : NULL, kind == STEP_VALUE ? "1" : NULL);
+}
+
+static void emit_step(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                      const struct gen_node *node, const struct rv__draft_opts *opts)
+{
+    char with[128];
+    struct rv__draft_node *made = NULL;
+    switch (node->step) {
+    case STEP_FUNCTION:
+    case STEP_CALL: made = rv__draft_step(to, node->step, node->alias, NULL, opts); break;
+    case STEP_DELAY:
+        snprintf(with, sizeof with, "{\"milliseconds\":%lld}", (long long)node->delay_ms);
+        made = rv__draft_step(to, STEP_DELAY, NULL, with, opts);
+        break;
+    case STEP_SIGNAL: {
+        int n = snprintf(with, sizeof with, "{\"name\":\"sig%d\"", node->signal);
+        if (node->signal_timeout_ms > 0) {
+            n += snprintf(with + n, sizeof with - (size_t)n, ",\"timeout\":%lld",
+                          (long long)node->signal_timeout_ms);
+            if (node->signal_default)
+                n += snprintf(with + n, sizeof with - (size_t)n, ",\"default\":{\"none\":[1]}");
+        }
+        snprintf(with + n, sizeof with - (size_t)n, "}");
+        made = rv__draft_step(to, STEP_SIGNAL, NULL, with, opts);
+        break;
+    }
+    case STEP_HTTP:
+    case STEP_COMMAND:
+    case STEP_VALUE:
+    case STEP_CHAT:
+    case STEP_TOOL:
+    case STEP_KINDS: made = rv__draft_step(to, node->step, NULL, "\"x\"", opts); break;
+    }
+    if (node->has_handler && !dropped(e, node->ordinal + 1))
+        emit_handler(d, made, node->handler);
+}
+
+/* The nodes of `body` as a workflow of their own. */
+static void emit_wrapped(struct emitter *e, struct rv__draft_body *to, const struct gen_body *body,
+                         const struct rv__draft_opts *opts)
+{
+    struct rv__draft *nested = draft(e, body->wrap_name);
+    emit_body(e, nested, rv__draft_root(nested), body);
+    if (body->wrap_handler)
+        emit_handler(nested, NULL, STEP_FUNCTION);
+    rv__draft_inline(to, nested, body->wrap_input ? expr(false, NULL) : no_expr, opts);
+}
+
+static void emit_child(struct emitter *e, struct rv__draft *d, struct rv__draft_node *node,
+                       uint32_t index, const struct gen_body *body)
+{
+    if (body->wrap) {
+        struct rv__draft_opts opts = { .alias = body->alias[0] ? body->alias : NULL };
+        struct rv__draft_body *in = rv__draft_body(node, index, NULL, true);
+        emit_wrapped(e, in, body, &opts);
+        return;
+    }
+    const char *alias = body->alias[0] && !body->bare ? body->alias : NULL;
+    emit_body(e, d, rv__draft_body(node, index, alias, body->bare), body);
+}
+
+static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                      const struct gen_node *node)
+{
+    struct rv__draft_opts opts = { .alias = node->alias };
+    struct rv__draft_node *made = NULL;
+    if (node->has_when && !dropped(e, node->ordinal + 1))
+        opts.when = expr(node->by_function, "whenFn");
+    switch (node->kind) {
+    case NODE_STEP:
+        opts.config = node->config;
+        emit_step(e, d, to, node, &opts);
+        return;
+    case NODE_WORKFLOW: emit_wrapped(e, to, node->bodies, &opts); return;
+    case NODE_BRANCH: made = rv__draft_branch(to, expr(node->by_function, "ifFn"), &opts); break;
+    case NODE_LOOP:
+        made = rv__draft_loop(to, node->is_while ? expr(node->by_function, "whileFn") : no_expr,
+                              node->is_while ? no_expr : expr(node->by_function, "untilFn"),
+                              node->max_iterations, node->keep, &opts);
+        break;
+    case NODE_FOREACH:
+        made = rv__draft_foreach(to, expr(node->by_function, "itemsFn"), node->parallel,
+                                 node->concurrency, &opts);
+        break;
+    case NODE_CONCURRENT: {
+        int64_t left = 0;
+        for (const struct gen_body *b = node->bodies; b != NULL; b = b->next)
+            left += !dropped(e, b->ordinal);
+        made = rv__draft_concurrent(to, node->detached, node->collect,
+                                    node->join > left ? left : node->join, &opts);
+        break;
+    }
+    case NODE_KINDS: abort();
+    }
+    uint32_t index = 0;
+    for (const struct gen_body *b = node->bodies; b != NULL; b = b->next)
+        if (node->kind != NODE_CONCURRENT || !dropped(e, b->ordinal))
+            emit_child(e, d, made, index++, b);
+}
+
+static void emit_body(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                      const struct gen_body *body)
+{
+    for (const struct gen_node *n = body->first; n != NULL; n = n->next)
+        if (!dropped(e, n->ordinal))
+            emit_node(e, d, to, n);
+}
+
+int gen_compile(const struct gen *gen, const struct cut *cut, struct rv__plan **ret, rv_error *err)
+{
+    struct emitter e = { .cut = cut };
+    struct rv__draft *root = draft(&e, "main");
+    emit_body(&e, root, rv__draft_root(root), &gen->root);
+    if (gen->has_handler && !dropped(&e, gen->root.ordinal))
+        emit_handler(root, NULL, STEP_FUNCTION);
+    int rc = rv__plan_compile(root, NULL, NULL, ret, err);
+    while (e.count > 0) /* the outer ones were made first, and use the inner ones */
+        rv__draft_free(e.drafts[--e.count]);
+    free(e.drafts);
+    return rc;
+}
+
+uint64_t plan_body_key(const struct sim_plan *p, const struct rv__body *body)
+{
+    if (body->owner == NULL)
+        return 1;
+    return mix(p->keys[body->owner->id], rv__str_hash(RV__HASH_START, body->alias) + 3);
+}

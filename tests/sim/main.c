@@ -1,0 +1,295 @@
+/* main.c: sim --seeds A..B [-j N] | --minutes M [-j N] | --seed N [--trace] [--shrink]
+ *
+ * The program sim_bugs is the same with deliberate bugs in it (flow/bugs.h): `--bugs` lets each of
+ * them loose and expects it to be caught, `--bug N` with any of the above has that one. */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_JOBS = 64, BATCH = 50 };
+
+struct shared { /* by all processes */
+    struct tally tallies[MAX_JOBS];
+    _Atomic uint64_t at[MAX_JOBS]; /* the seed that each works on */
+    uint64_t slowest[MAX_JOBS];
+    double slowest_s[MAX_JOBS];
+    _Atomic uint64_t next;
+    _Atomic uint64_t failures;
+    char check[64];
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool run_seed(uint64_t seed, bool with_trace, const char *program)
+{
+    struct world *world = sim_alloc(sizeof *world);
+    world_init(world, seed, NULL, with_trace);
+    world_run(world);
+    bool failed = world->failed;
+    if (failed) {
+        fprintf(stderr, "seed %llu fails the check '%s': %s\n  replay: %s --seed %llu --trace\n",
+                (unsigned long long)seed, world->check, world->why, program,
+                (unsigned long long)seed);
+        fflush(stderr);
+    }
+    world_done(world);
+    free(world);
+    tally.seeds++;
+    tally.failed += failed;
+    return !failed;
+}
+
+static void add(struct tally *sum, const struct tally *one)
+{
+    uint64_t *to = (uint64_t *)sum;
+    const uint64_t *from = (const uint64_t *)one;
+    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+static void report(const struct tally *t, double seconds, int jobs)
+{
+    printf("# => %llu seeds in %.1f s with %d processes: %.0f seeds/s; virtual time %.0f x real\n",
+           (unsigned long long)t->seeds, seconds, jobs, (double)t->seeds / seconds,
+           (double)t->virtual_ms / 1000 / (seconds * jobs));
+    printf("# => %llu runs (%llu completed, %llu failed, %llu cancelled), %llu plan nodes, %llu "
+           "pieces of work, %llu commits; outcomes: %llu exact, %llu foreseen; %llu scopes seen\n",
+           (unsigned long long)t->runs, (unsigned long long)t->ended[RUN_COMPLETED],
+           (unsigned long long)t->ended[RUN_FAILED], (unsigned long long)t->ended[RUN_CANCELLED],
+           (unsigned long long)t->nodes, (unsigned long long)t->works,
+           (unsigned long long)t->commits, (unsigned long long)t->exact,
+           (unsigned long long)t->foreseen, (unsigned long long)t->views);
+    printf("# =>");
+    for (int i = 0; i < FAULT_KINDS; i++)
+        printf("%s %llu %s", i > 0 ? "," : "", (unsigned long long)t->faults[i],
+               fault_name((enum fault)i));
+    printf("\n# facts:");
+    for (int i = 0; i < FACT_KINDS; i++)
+        printf("%s %s %llu", i > 0 ? "," : "", rv__fact_kind_name((enum rv__fact_kind)i),
+               (unsigned long long)t->facts[i]);
+    printf("; %llu stale messages\n", (unsigned long long)t->stale);
+}
+
+/* Seeds from `from` to `to`, or until the time is up. */
+static int campaign(uint64_t from, uint64_t to, double seconds, int jobs, int stop_after,
+                    const char *program)
+{
+    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 2;
+    double began = now_s();
+    shared->next = from;
+    for (int j = 0; j < jobs; j++) {
+        pid_t pid = fork();
+        if (pid < 0)
+            return 2;
+        if (pid > 0)
+            continue;
+        for (;;) {
+            uint64_t first = atomic_fetch_add(&shared->next, BATCH);
+            if (first > to || (seconds > 0 && now_s() - began > seconds) ||
+                shared->failures >= (uint64_t)stop_after)
+                break;
+            for (uint64_t seed = first; seed < first + BATCH && seed <= to; seed++) {
+                double from_s = now_s();
+                shared->at[j] = seed;
+                if (!run_seed(seed, false, program))
+                    atomic_fetch_add(&shared->failures, 1);
+                shared->tallies[j] = tally;
+                if (now_s() - from_s > shared->slowest_s[j]) {
+                    shared->slowest_s[j] = now_s() - from_s;
+                    shared->slowest[j] = seed;
+                }
+                if (shared->failures >= (uint64_t)stop_after)
+                    break;
+            }
+        }
+        shared->at[j] = 0;
+        fflush(NULL);
+        exit(0); /* not _exit: a sanitizer looks for leaks */
+    }
+    int died = 0, status;
+    while (wait(&status) > 0)
+        died += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    double took = now_s() - began;
+    struct tally sum = { 0 };
+    for (int j = 0; j < jobs; j++) {
+        add(&sum, &shared->tallies[j]);
+        if (shared->at[j] != 0)
+            fprintf(stderr, "a process died of seed %llu\n  replay: %s --seed %llu --trace\n",
+                    (unsigned long long)shared->at[j], program, (unsigned long long)shared->at[j]);
+    }
+    report(&sum, took, jobs);
+    for (int j = 0; j < jobs; j++)
+        printf("# slowest seed: %llu, %.1f s\n", (unsigned long long)shared->slowest[j],
+               shared->slowest_s[j]);
+    uint64_t wanted = seconds > 0 ? sum.seeds : to - from + 1;
+    bool good = died == 0 && sum.failed == 0 && sum.seeds == wanted;
+    printf("1..1\n%s 1 - every seed is judged right", good ? "ok" : "not ok");
+    if (died > 0)
+        printf(" (%d processes died)", died);
+    printf("\n");
+    return good ? 0 : 1;
+}
+
+#ifdef RV__BUG_CHOSEN
+int rv__bug_number;
+
+enum { BUG_SEEDS = 6000, BUG_SECONDS = 120 };
+static const char *const bugs[] = {
+    [1] = "an effect is released before the commit",
+    [2] = "what came after a snapshot is forgotten: completed steps run again",
+    [3] = "timers are forgotten on recovery",
+    [4] = "the token of a message is not looked at",
+    [5] = "a lost attempt counts as one",
+    [6] = "a signal wakes two waiters",
+    [7] = "the last detached child is lost",
+    [8] = "a step error raises the number of attempts past the configured one",
+    [9] = "a step that fails softly does not get its handler",
+    [10] = "a forEach runs one more at once than it may",
+    [11] = "a failure in a concurrent does not end it at once",
+    [12] = "the first node inside a supervisor does not see the lastStep before it",
+    [13] = "the end of work is not told to its executor",
+    [14] = "a hard failure is recorded as a soft one",
+    [15] = "a poison pill is tried for ever",
+    [16] = "a cancel leaves detached blocks alive",
+    [17] = "linear backoff begins with 0",
+    [18] = "an iteration of a loop does not see the one before",
+    [19] = "a snapshot forgets the crashes of a step",
+};
+
+/* The first seed that the present bug fails; 0: none. A process of its own, for it may die of it. */
+static uint64_t hunt(struct shared *shared, char *check, size_t size)
+{
+    shared->at[0] = 0;
+    shared->failures = 0;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(BUG_SECONDS);
+        for (uint64_t seed = 1; seed <= BUG_SEEDS; seed++) {
+            struct world *world = sim_alloc(sizeof *world);
+            shared->at[0] = seed;
+            world_init(world, seed, NULL, false);
+            world_run(world);
+            if (world->failed) {
+                snprintf(shared->check, sizeof shared->check, "%s", world->check);
+                _exit(0);
+            }
+            world_done(world);
+            free(world);
+        }
+        shared->at[0] = 0;
+        _exit(0);
+    }
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return 0;
+    bool judged = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    snprintf(check, size, "%s", judged ? shared->check : "the program dies");
+    return shared->at[0];
+}
+
+static int all_bugs(void)
+{
+    int count = (int)(sizeof bugs / sizeof *bugs) - 1, missed = 0;
+    struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return 2;
+    printf("1..%d\n", count);
+    for (int n = 1; n <= count; n++) {
+        char check[64];
+        rv__bug_number = n;
+        uint64_t seed = hunt(shared, check, sizeof check);
+        missed += seed == 0;
+        if (seed != 0)
+            printf("ok %d - caught: %s (seed %llu, check '%s')\n", n, bugs[n],
+                   (unsigned long long)seed, check);
+        else
+            printf("not ok %d - not caught in %d seeds: %s\n", n, BUG_SEEDS, bugs[n]);
+    }
+    printf("# => %d of %d deliberate bugs caught\n", count - missed, count);
+    return missed > 0;
+}
+#endif
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: sim --seeds A..B [-j N] [--stop-after F] | --minutes M [-j N] | "
+                    "--seed N [--trace] [--shrink]\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t from = 1, to = 0, seed = 0;
+    bool with_trace = false, with_shrink = false, one = false;
+    double minutes = 0;
+    int jobs = 1, stop_after = 10;
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+        char *end = NULL;
+        if (strcmp(arg, "--trace") == 0) {
+            with_trace = true;
+            continue;
+        }
+#ifdef RV__BUG_CHOSEN
+        if (strcmp(arg, "--bugs") == 0)
+            return all_bugs();
+        if (strcmp(arg, "--bug") == 0) {
+            rv__bug_number = (int)strtol(value, NULL, 10);
+            i++;
+            continue;
+        }
+#endif
+        if (strcmp(arg, "--shrink") == 0) {
+            with_shrink = true;
+            continue;
+        }
+        i++;
+        if (strcmp(arg, "--seed") == 0) {
+            seed = strtoull(value, &end, 10);
+            one = true;
+        } else if (strcmp(arg, "--seeds") == 0) {
+            from = strtoull(value, &end, 10);
+            if (strncmp(end, "..", 2) != 0)
+                return usage();
+            to = strtoull(end + 2, &end, 10);
+        } else if (strcmp(arg, "--minutes") == 0) {
+            minutes = strtod(value, &end);
+        } else if (strcmp(arg, "-j") == 0) {
+            jobs = (int)strtol(value, &end, 10);
+        } else if (strcmp(arg, "--stop-after") == 0) {
+            stop_after = (int)strtol(value, &end, 10);
+        } else {
+            return usage();
+        }
+        if (end == value || end == NULL || *end != '\0')
+            return usage();
+    }
+    const char *env = getenv("MINUTES");
+    if (!one && to == 0 && minutes == 0)
+        minutes = env != NULL ? strtod(env, NULL) : 0;
+    if (jobs < 1 || jobs > MAX_JOBS || (!one && to < from && minutes <= 0))
+        return usage();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (one && with_shrink)
+        return shrink(seed);
+    if (one)
+        return run_seed(seed, with_trace, argv[0]) ? 0 : 1;
+    if (minutes > 0) /* other seeds each time: the clock chooses where to begin */
+        return campaign((uint64_t)time(NULL) * 1000, UINT64_MAX - BATCH, minutes * 60, jobs,
+                        stop_after, argv[0]);
+    return campaign(from, to, 0, jobs, stop_after, argv[0]);
+}

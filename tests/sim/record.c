@@ -1,0 +1,646 @@
+/* record.c: what a run's facts say, by node and iterations. Read from the facts alone: it knows
+ * nothing of cells, and is what the judge and the reference look into. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+static void value_done(struct rec_value *value)
+{
+    rv__blob_unref(value->value);
+}
+
+void record_init(struct record *rec, const struct rv__plan *plan, int max_crashes)
+{
+    *rec = (struct record){
+        .plan = plan, .run_ended = -1, .failed_node = RV__NO_NODE, .detached_cancelled = -1
+    };
+    rec->root_input.t = -1;
+    rec->max_crashes = max_crashes > 0 ? max_crashes : RV__MAX_CRASHES;
+    rv__arena_init(&rec->arena, SIZE_MAX);
+    rec->bucket_count = 64;
+    rec->buckets = sim_alloc(rec->bucket_count * sizeof *rec->buckets);
+}
+
+void record_done(struct record *rec)
+{
+    for (size_t b = 0; b < rec->bucket_count; b++) {
+        for (struct rec_inst *i = rec->buckets[b]; i != NULL; i = i->chain) {
+            rv__blob_unref(i->result);
+            rv__blob_unref(i->state);
+            rv__blob_unref(i->error);
+            rv__blob_unref(i->name);
+            for (int e = 0; e < EVALS; e++)
+                value_done(&i->evals[e]);
+            for (size_t k = 0; k < i->body_count; k++) {
+                rv__blob_unref(i->bodies[k].error);
+                value_done(&i->bodies[k].input);
+            }
+            free(i->bodies);
+        }
+    }
+    rv__blob_unref(rec->error);
+    rv__blob_unref(rec->aborted);
+    value_done(&rec->root_input);
+    for (size_t i = 0; i < rec->signal_count; i++) {
+        rv__blob_unref(rec->signals[i].name);
+        rv__blob_unref(rec->signals[i].payload);
+    }
+    free(rec->signals);
+    free(rec->actors);
+    free(rec->buckets);
+    rv__arena_done(&rec->arena);
+}
+
+static size_t bucket_of(const struct record *rec, uint32_t node, const int64_t *vector,
+                        size_t depth)
+{
+    uint64_t h = mix(node, 11);
+    for (size_t i = 0; i < depth; i++)
+        h = mix(h, (uint64_t)vector[i]);
+    return h & (rec->bucket_count - 1);
+}
+
+struct rec_inst *record_find(const struct record *rec, uint32_t node, const int64_t *vector,
+                             size_t depth)
+{
+    struct rec_inst *i = rec->buckets[bucket_of(rec, node, vector, depth)];
+    while (i != NULL && !(i->node == node && i->depth == depth &&
+                          (depth == 0 || memcmp(i->vector, vector, depth * sizeof *vector) == 0)))
+        i = i->chain;
+    return i;
+}
+
+struct rec_actor *record_actor(const struct record *rec, uint64_t id)
+{
+    if (id >= rec->actor_cap || rec->actors[id].body == -2)
+        return NULL;
+    return &rec->actors[id];
+}
+
+/* Bodies are recorded as they start, mostly in the order of their index. */
+struct rec_body *record_body(const struct rec_inst *inst, int64_t index)
+{
+    if (index >= 0 && (size_t)index < inst->body_count && inst->bodies[index].index == index)
+        return &inst->bodies[index];
+    for (size_t i = 0; i < inst->body_count; i++)
+        if (inst->bodies[i].index == index)
+            return &inst->bodies[i];
+    return NULL;
+}
+
+bool record_alive(const struct record *rec, const struct rec_inst *inst)
+{
+    const struct rv__node *node = rec->plan->nodes[inst->node];
+    const struct rv__body *body = node->body;
+    uint32_t depth = inst->depth;
+    if (inst->ended >= 0)
+        return false;
+    if (node->is_handler) { /* it is alive with what it is for */
+        if (node->handler_of != NULL) {
+            body = node->handler_of->body;
+            if (record_find(rec, node->handler_of->id, inst->vector, depth)->aborted)
+                return false;
+        } else {
+            body = rec->actors[rec->actors[inst->actor].owner].plan_body;
+        }
+    }
+    while (body->owner != NULL) {
+        const struct rv__node *owner = body->owner;
+        bool iterates = owner->kind == NODE_LOOP || owner->kind == NODE_FOREACH;
+        int64_t index = iterates ? inst->vector[depth - 1] : (int64_t)body->index;
+        depth -= iterates;
+        const struct rec_inst *above = record_find(rec, owner->id, inst->vector, depth);
+        const struct rec_body *b = record_body(above, index);
+        if (b->ended >= 0)
+            return false;
+        if (owner->kind == NODE_CONCURRENT && owner->concurrent.detached && above->ended >= 0)
+            return !above->detached_over && rec->detached_cancelled < above->ended &&
+                   rec->status != RUN_CANCELLED;
+        if (above->ended >= 0)
+            return false;
+        body = owner->body;
+    }
+    return rec->run_ended < 0;
+}
+
+struct rec_inst *record_waiter(const struct record *rec, struct rv__str name, bool handle)
+{
+    for (struct rec_inst *i = rec->first_wait; i != NULL; i = i->wait_next) {
+        const struct rv__node *node = rec->plan->nodes[i->node];
+        bool fits = handle ? i->parked && rv__str_eq(rv__blob_str(i->name), name)
+                           : !i->parked && rv__str_eq(node->step.signal, name);
+        if (fits && record_alive(rec, i))
+            return i;
+    }
+    return NULL;
+}
+
+static struct rec_actor *new_actor(struct record *rec, uint64_t id)
+{
+    if (id >= rec->actor_cap) {
+        size_t cap = rec->actor_cap > 0 ? rec->actor_cap : 64;
+        while (cap <= id)
+            cap *= 2;
+        rec->actors = sim_grow(rec->actors, cap * sizeof *rec->actors);
+        for (size_t i = rec->actor_cap; i < cap; i++)
+            rec->actors[i] = (struct rec_actor){ .body = -2 };
+        rec->actor_cap = cap;
+    }
+    return &rec->actors[id];
+}
+
+/* It waits for somebody outside, from now on; or no longer. */
+static void set_waits(struct record *rec, struct rec_inst *inst, bool waits)
+{
+    if (inst->waits) {
+        *(inst->wait_prev != NULL ? &inst->wait_prev->wait_next
+                                  : &rec->first_wait) = inst->wait_next;
+        *(inst->wait_next != NULL ? &inst->wait_next->wait_prev
+                                  : &rec->last_wait) = inst->wait_prev;
+    }
+    inst->waits = waits;
+    if (!waits)
+        return;
+    inst->wait_next = NULL;
+    inst->wait_prev = rec->last_wait;
+    *(rec->last_wait != NULL ? &rec->last_wait->wait_next : &rec->first_wait) = inst;
+    rec->last_wait = inst;
+}
+
+static void more_buckets(struct record *rec)
+{
+    struct rec_inst **old = rec->buckets;
+    size_t count = rec->bucket_count;
+    rec->bucket_count = count * 4;
+    rec->buckets = sim_alloc(rec->bucket_count * sizeof *rec->buckets);
+    for (size_t b = 0; b < count; b++) {
+        for (struct rec_inst *i = old[b], *next; i != NULL; i = next) {
+            size_t to = bucket_of(rec, i->node, i->vector, i->depth);
+            next = i->chain;
+            i->chain = rec->buckets[to];
+            rec->buckets[to] = i;
+        }
+    }
+    free(old);
+}
+
+static struct rec_inst *new_inst(struct record *rec, uint32_t node, int64_t *vector, size_t depth,
+                                 uint64_t actor)
+{
+    struct rec_inst *inst = rv__arena_zalloc(&rec->arena, 1, sizeof *inst);
+    if (inst == NULL)
+        abort();
+    if (rec->insts >= rec->bucket_count)
+        more_buckets(rec);
+    size_t b = bucket_of(rec, node, vector, depth);
+    *inst = (struct rec_inst){ .chain = rec->buckets[b],
+                               .node = node,
+                               .vector = vector,
+                               .depth = (uint32_t)depth,
+                               .actor = actor,
+                               .started = -1,
+                               .ended = -1,
+                               .last_started = -1,
+                               .eval_running = -1 };
+    for (int e = 0; e < EVALS; e++)
+        inst->evals[e].t = -1;
+    rec->buckets[b] = inst;
+    rec->insts++;
+    return inst;
+}
+
+/* Where a node of the plan may be begun from: the actor that owns it. */
+static const char *new_node(struct record *rec, const struct rv__fact *fact)
+{
+    const struct rec_actor *owner = record_actor(rec, fact->owner);
+    if (owner == NULL)
+        return "it begins below an actor that nobody has heard of";
+    if (fact->node >= rec->plan->node_count)
+        return "it is of a node that the plan does not have";
+    const struct rv__node *node = rec->plan->nodes[fact->node];
+    const struct rv__node *above = owner->inst != NULL ? rec->plan->nodes[owner->inst->node] : NULL;
+    if (node->is_handler) {
+        if (owner->body == -1 ? above->on_error != node : above != NULL && node->handler_of != NULL)
+            return "a handler begins where it is none";
+    } else if (owner->body == -1) {
+        return "a node begins below a node";
+    } else if (node->body->owner != above) {
+        return "a node begins in a body that it is not in";
+    }
+    if (node->loops_around != owner->depth)
+        return "a node has iterations around it that it cannot have";
+    if (record_find(rec, fact->node, owner->vector, owner->depth) != NULL)
+        return "a node begins a second time in the same iteration";
+    uint32_t depth = owner->depth;
+    int64_t *vector = owner->vector;
+    struct rec_actor *actor = new_actor(rec, fact->actor);
+    if (actor->body != -2)
+        return "two actors have one id";
+    *actor = (struct rec_actor){
+        .body = -1, .depth = depth, .vector = vector, .owner = fact->owner
+    };
+    actor->inst = new_inst(rec, fact->node, vector, depth, fact->actor);
+    return NULL;
+}
+
+static const char *body_started(struct record *rec, const struct rv__fact *fact)
+{
+    const struct rec_actor *owner = record_actor(rec, fact->owner);
+    if (owner == NULL || owner->body != -1)
+        return "a body begins below no node";
+    struct rec_inst *inst = owner->inst;
+    const struct rv__node *node = rec->plan->nodes[inst->node];
+    if (record_body(inst, fact->index) != NULL)
+        return "a body begins a second time";
+    bool iterates = node->kind == NODE_LOOP || node->kind == NODE_FOREACH;
+    if (!iterates && fact->index >= node->body_count)
+        return "a body begins that the plan does not have";
+    if (inst->body_count == inst->body_cap) {
+        inst->body_cap = inst->body_cap > 0 ? inst->body_cap * 2 : 4;
+        inst->bodies = sim_grow(inst->bodies, inst->body_cap * sizeof *inst->bodies);
+    }
+    int64_t *vector = owner->vector;
+    uint32_t depth = owner->depth;
+    if (iterates) {
+        vector = rv__arena_alloc(&rec->arena, (depth + 1) * sizeof *vector);
+        if (vector == NULL)
+            abort();
+        if (depth > 0)
+            memcpy(vector, owner->vector, depth * sizeof *vector);
+        vector[depth++] = fact->index;
+    }
+    struct rec_actor *actor = new_actor(rec, fact->actor);
+    if (actor->body != -2)
+        return "two actors have one id";
+    *actor = (struct rec_actor){
+        .inst = inst,
+        .body = (int64_t)inst->body_count,
+        .plan_body = &node->bodies[iterates ? 0 : fact->index],
+        .depth = depth,
+        .vector = vector,
+    };
+    size_t active = inst->body_count - inst->bodies_ended;
+    const char *why = NULL;
+    if (node->kind == NODE_LOOP && active > 0)
+        why = "a loop runs two iterations at once";
+    if (node->kind == NODE_FOREACH && (!node->foreach.parallel || node->foreach.concurrency > 0)) {
+        int64_t limit = node->foreach.parallel ? node->foreach.concurrency : 1;
+        if ((int64_t)active >= limit)
+            why = "a forEach runs more at once than it may";
+        if (inst->bodies_failed > 0)
+            why = "an iteration begins after a hard failure";
+    }
+    if (node->kind == NODE_CONCURRENT && node->concurrent.join == RV__JOIN_ALL &&
+        !node->concurrent.detached && !node->concurrent.collect && inst->bodies_failed > 0)
+        why = "a child begins after a hard failure";
+    struct rec_body *body = &inst->bodies[inst->body_count++];
+    *body = (struct rec_body){ .index = fact->index, .started = rec->t, .ended = -1 };
+    body->input.t = -1;
+    return why;
+}
+
+static struct rec_value *eval_of(struct record *rec, struct rec_actor *actor, int eval)
+{
+    if (actor->body >= 0)
+        return &actor->inst->bodies[actor->body].input;
+    return actor->inst != NULL ? &actor->inst->evals[eval] : &rec->root_input;
+}
+
+static void set(struct rv__blob **to, struct rv__blob *from)
+{
+    rv__blob_unref(*to);
+    *to = rv__blob_ref(from);
+}
+
+static void set_value(struct record *rec, struct rec_actor *actor, const struct rv__fact *fact)
+{
+    struct rec_value *value = eval_of(rec, actor, fact->eval);
+    value->failed = fact->kind != FACT_EVAL_COMPLETED;
+    value->t = rec->t;
+    set(&value->value, value->failed ? fact->error : fact->result);
+    if (actor->inst != NULL && actor->body == -1) {
+        actor->inst->eval_counts[fact->eval]++;
+        actor->inst->eval_running = -1;
+    }
+}
+
+/* A node fails with its evaluation, and there is no fact of that alone. */
+static void eval_failed(struct record *rec, struct rec_inst *inst, const struct rv__fact *fact)
+{
+    struct rec_value *value = &inst->evals[inst->eval_running];
+    value->failed = true;
+    value->t = rec->t;
+    set(&value->value, fact->error);
+    inst->eval_counts[inst->eval_running]++;
+    inst->eval_running = -1;
+}
+
+/* Signals are kept in order, and each wakes one waiter: the one that waited longest. */
+static const char *signal_taken(struct record *rec, const struct rec_inst *inst)
+{
+    struct rv__str name = rec->plan->nodes[inst->node]->step.signal;
+    for (size_t i = 0; i < rec->signal_count; i++) {
+        struct rec_signal *signal = &rec->signals[i];
+        if (signal->taken || !rv__str_eq(rv__blob_str(signal->name), name))
+            continue;
+        struct rv__str got = rv__blob_str(inst->result), sent = rv__blob_str(signal->payload);
+        if (!rv__str_eq(rv__str_none(got) ? rv__str("null") : got,
+                        rv__str_none(sent) ? rv__str("null") : sent))
+            return "a signal is taken out of turn, or with another payload";
+        signal->taken = true;
+        const struct rec_inst *other = record_waiter(rec, name, false);
+        if (other != NULL && other->last_started < inst->last_started)
+            return "a signal wakes one that did not wait longest";
+        return NULL;
+    }
+    return "a signal is taken that nobody sent";
+}
+
+static void signal_received(struct record *rec, const struct rv__fact *fact)
+{
+    if (rec->signal_count == rec->signal_cap) {
+        rec->signal_cap = rec->signal_cap > 0 ? rec->signal_cap * 2 : 8;
+        rec->signals = sim_grow(rec->signals, rec->signal_cap * sizeof *rec->signals);
+    }
+    rec->signals[rec->signal_count++] = (struct rec_signal){ rv__blob_ref(fact->name),
+                                                             rv__blob_ref(fact->result), false };
+}
+
+static const char *step_ended(struct record *rec, struct rec_inst *inst,
+                              const struct rv__fact *fact, enum rv__status status)
+{
+    if (inst->ended >= 0)
+        return "a step that has ended ends again";
+    if (inst->eval_running >= 0 && status == STATUS_FAILED) /* its `when` failed */
+        eval_failed(rec, inst, fact);
+    else if (inst->started < 0)
+        return "a step ends that never started";
+    inst->ended = rec->t;
+    inst->status = status;
+    inst->hard = fact->hard;
+    inst->parked = false;
+    set_waits(rec, inst, false);
+    set(&inst->result, fact->result);
+    set(&inst->state, fact->state);
+    set(&inst->error, fact->error);
+    return fact->taken ? signal_taken(rec, inst) : NULL;
+}
+
+static const char *too_many_deaths(const struct record *rec, const struct rv__fact *fact)
+{
+    const struct rec_actor *actor = record_actor(rec, fact->actor);
+    return actor->blames > rec->max_crashes ? "it starts again after too many deaths" : NULL;
+}
+
+static const char *step_started(struct record *rec, struct rec_inst *inst,
+                                const struct rv__fact *fact)
+{
+    if (inst->ended >= 0)
+        return "a step that has ended starts again";
+    if (inst->started < 0)
+        inst->started = rec->t;
+    inst->last_started = rec->t;
+    inst->status = STATUS_RUNNING;
+    int expected = inst->next_attempt > 0 ? inst->next_attempt : 1;
+    inst->attempt = inst->next_attempt = fact->attempt;
+    inst->due_ms = fact->due_ms;
+    if (rec->plan->nodes[inst->node]->step.kind == STEP_SIGNAL)
+        set_waits(rec, inst, true);
+    if (fact->attempt != expected) /* a failed attempt counts, a lost one does not */
+        return "its attempts are counted wrongly";
+    return too_many_deaths(rec, fact);
+}
+
+static const char *node_ended(struct record *rec, struct rec_inst *inst,
+                              const struct rv__fact *fact, enum rv__status status)
+{
+    const struct rv__node *node = rec->plan->nodes[inst->node];
+    if (inst->ended >= 0 && node->kind == NODE_CONCURRENT && node->concurrent.detached &&
+        !inst->detached_over) {
+        inst->detached_over = true; /* it went on, and has come to its own end */
+        return inst->bodies_ended < node->body_count ? "a detached block ends before its children"
+                                                     : NULL;
+    }
+    if (inst->ended >= 0)
+        return "a node that has ended ends again";
+    if (inst->eval_running >= 0 && status == STATUS_FAILED)
+        eval_failed(rec, inst, fact);
+    if (node->kind == NODE_STEP && status != STATUS_SKIPPED && status != STATUS_FAILED)
+        return "a step ends as a supervisor does";
+    inst->ended = rec->t;
+    inst->status = status;
+    inst->hard = status == STATUS_FAILED;
+    set(&inst->error, fact->error);
+    return NULL;
+}
+
+static const char *known_fact(struct record *rec, const struct rv__fact *fact)
+{
+    struct rec_actor *actor = record_actor(rec, fact->actor);
+    if (actor == NULL)
+        return "it concerns an actor that nobody has heard of";
+    struct rec_inst *inst = actor->inst;
+    if (inst != NULL && fact->node != inst->node)
+        return "it names another node than its actor has";
+    switch (fact->kind) {
+    case FACT_EVAL_STARTED:
+        if (inst != NULL && actor->body == -1)
+            inst->eval_running = fact->eval;
+        actor->eval_started = rec->t;
+        return too_many_deaths(rec, fact);
+    case FACT_EVAL_COMPLETED:
+    case FACT_EVAL_FAILED:
+        set_value(rec, actor, fact);
+        actor->blames = 0;
+        actor->suspect = false;
+        return NULL;
+    case FACT_NODE_STARTED:
+        if (inst->started >= 0)
+            return "a node begins a second time";
+        inst->started = rec->t;
+        inst->status = STATUS_RUNNING;
+        return NULL;
+    case FACT_NODE_COMPLETED: return node_ended(rec, inst, fact, STATUS_COMPLETED);
+    case FACT_NODE_FAILED: return node_ended(rec, inst, fact, STATUS_FAILED);
+    case FACT_NODE_SKIPPED: return node_ended(rec, inst, fact, STATUS_SKIPPED);
+    case FACT_BODY_ENDED: {
+        if (actor->body < 0)
+            return "a body ends that is none";
+        struct rec_body *body = &inst->bodies[actor->body];
+        if (body->ended >= 0)
+            return "a body ends again";
+        body->ended = rec->t;
+        body->status = fact->status;
+        set(&body->error, fact->error);
+        inst->bodies_ended++;
+        inst->bodies_failed += fact->status == STATUS_FAILED;
+        return NULL;
+    }
+    case FACT_STEP_STARTED: return step_started(rec, inst, fact);
+    case FACT_STEP_COMPLETED: return step_ended(rec, inst, fact, STATUS_COMPLETED);
+    case FACT_STEP_SKIPPED: return step_ended(rec, inst, fact, STATUS_SKIPPED);
+    case FACT_STEP_FAILED: return step_ended(rec, inst, fact, STATUS_FAILED);
+    case FACT_STEP_RETRYING:
+        inst->status = STATUS_WAITING_RETRY;
+        inst->due_ms = fact->due_ms;
+        inst->parked = false;
+        set_waits(rec, inst, false);
+        inst->next_attempt = inst->attempt + 1;
+        actor->suspect = false;
+        return NULL;
+    case FACT_STEP_PARKED:
+        inst->parked = true;
+        set_waits(rec, inst, true);
+        inst->due_ms = fact->due_ms;
+        set(&inst->name, fact->name);
+        return NULL;
+    case FACT_STEP_LOST:
+        actor->blames += fact->blame;
+        actor->suspect |= fact->blame || fact->suspect;
+        if (inst != NULL && actor->body == -1 && inst->status == STATUS_RUNNING)
+            inst->status = STATUS_PENDING;
+        return NULL;
+    case FACT_TIMER_FIRED:
+        if (inst->status != STATUS_WAITING_RETRY)
+            return "a timer fires for a step that waits for none";
+        inst->status = STATUS_PENDING;
+        return NULL;
+    case FACT_RUN_STARTED:
+    case FACT_RUN_COMPLETED:
+    case FACT_RUN_FAILED:
+    case FACT_RUN_CANCELLED:
+    case FACT_RUN_SUSPENDED:
+    case FACT_RUN_RESUMED:
+    case FACT_RUN_ABORTED:
+    case FACT_BODY_STARTED:
+    case FACT_SIGNAL_RECEIVED:
+    case FACT_DETACHED_ENDED:
+    case FACT_DETACHED_CANCELLED:
+    case FACT_KINDS: break;
+    }
+    return "it is of no kind";
+}
+
+static const char *run_ended(struct record *rec, const struct rv__fact *fact,
+                             enum rv__run_status status)
+{
+    if (rec->run_ended >= 0)
+        return "a run that has ended ends again";
+    rec->run_ended = rec->t;
+    rec->status = status;
+    set(&rec->error, fact->error);
+    rec->failed_node = fact->node;
+    return NULL;
+}
+
+static bool node_over(const struct record *rec, const struct rv__node *node,
+                      const struct rec_inst *inst)
+{
+    if (inst == NULL || inst->ended < 0)
+        return false;
+    if (node->on_error == NULL || inst->status != STATUS_FAILED)
+        return true;
+    const struct rec_inst *handler = record_find(rec, node->on_error->id, inst->vector,
+                                                 inst->depth);
+    return handler != NULL && handler->ended >= 0;
+}
+
+/* The top-level node that the run is in, or comes to next, fails with the reason; behind the last one
+ * the run itself does. Has it failed already, the handler it is in is left. */
+static void run_aborted(struct record *rec, const struct rv__fact *fact)
+{
+    const struct rv__body *body = &rec->plan->body;
+    for (uint32_t i = 0; i < body->count; i++) {
+        struct rec_inst *inst = record_find(rec, body->nodes[i]->id, NULL, 0);
+        if (!node_over(rec, body->nodes[i], inst)) {
+            if (inst == NULL)
+                inst = new_inst(rec, body->nodes[i]->id, NULL, 0, 0);
+            inst->aborted = inst->hard = true;
+            inst->ended = rec->t;
+            inst->status = STATUS_FAILED;
+            set(&inst->error, fact->error);
+            return;
+        }
+        if (!inst->hard)
+            continue;
+        const struct rv__node *on_error = body->wrap->on_error;
+        struct rec_inst *handler = on_error != NULL ? record_find(rec, on_error->id, NULL, 0)
+                                                    : NULL;
+        if (handler != NULL && handler->ended < 0)
+            handler->ended = rec->t;
+        return;
+    }
+    set(&rec->aborted, fact->error);
+}
+
+static const char *take_in(struct record *rec, const struct rv__fact *fact)
+{
+    const char *why = NULL;
+    if (!rec->started && fact->kind != FACT_RUN_STARTED)
+        return "something happens before the run starts";
+    switch (fact->kind) {
+    case FACT_RUN_STARTED:
+        if (rec->started)
+            return "a run starts again";
+        rec->started = true;
+        rec->status = RUN_RUNNING;
+        *new_actor(rec, fact->actor) = (struct rec_actor){ .body = -3,
+                                                           .plan_body = &rec->plan->body };
+        return NULL;
+    case FACT_RUN_COMPLETED: return run_ended(rec, fact, RUN_COMPLETED);
+    case FACT_RUN_FAILED: return run_ended(rec, fact, RUN_FAILED);
+    case FACT_RUN_CANCELLED: return run_ended(rec, fact, RUN_CANCELLED);
+    case FACT_RUN_SUSPENDED:
+        if (rec->status != RUN_RUNNING)
+            return "a run is suspended that does not run";
+        rec->status = RUN_SUSPENDED;
+        rec->suspended_by = fact->actor;
+        return record_actor(rec, fact->actor) == NULL ? "a run is suspended by nobody" : NULL;
+    case FACT_RUN_RESUMED:
+        if (rec->status != RUN_SUSPENDED)
+            return "a run is resumed that is not suspended";
+        rec->status = RUN_RUNNING;
+        rec->actors[rec->suspended_by].blames = 0;
+        rec->actors[rec->suspended_by].suspect = false;
+        return NULL;
+    case FACT_RUN_ABORTED:
+        if (rec->status != RUN_SUSPENDED)
+            return "a run is aborted that is not suspended";
+        rec->status = RUN_RUNNING;
+        run_aborted(rec, fact);
+        return NULL;
+    case FACT_SIGNAL_RECEIVED: signal_received(rec, fact); return NULL;
+    case FACT_DETACHED_ENDED: return NULL;
+    case FACT_DETACHED_CANCELLED: rec->detached_cancelled = rec->t; return NULL;
+    case FACT_BODY_STARTED: return body_started(rec, fact);
+    case FACT_EVAL_STARTED:
+    case FACT_NODE_STARTED:
+    case FACT_STEP_STARTED:
+        if (fact->owner != 0)
+            why = new_node(rec, fact);
+        return why != NULL ? why : known_fact(rec, fact);
+    case FACT_EVAL_COMPLETED:
+    case FACT_EVAL_FAILED:
+    case FACT_NODE_COMPLETED:
+    case FACT_NODE_FAILED:
+    case FACT_NODE_SKIPPED:
+    case FACT_BODY_ENDED:
+    case FACT_STEP_COMPLETED:
+    case FACT_STEP_SKIPPED:
+    case FACT_STEP_FAILED:
+    case FACT_STEP_RETRYING:
+    case FACT_STEP_PARKED:
+    case FACT_STEP_LOST:
+    case FACT_TIMER_FIRED: return known_fact(rec, fact);
+    case FACT_KINDS: break;
+    }
+    return "it is of no kind";
+}
+
+bool record_fact(struct record *rec, const struct rv__fact *fact, const char **why)
+{
+    *why = take_in(rec, fact);
+    rec->t++;
+    rec->counts[fact->kind]++;
+    return *why == NULL;
+}

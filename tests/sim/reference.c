@@ -1,0 +1,901 @@
+/* reference.c: a naive interpreter of plans, written from the specification (SPEC: steps, attempts,
+ * control flow) for clarity. It shares no code with src/flow and knows no actors, turns or facts: it
+ * walks the plan and asks for the outcome of each leaf and each evaluation,
+ *
+ *   - of the record of a run: what follows from those outcomes is then exact, whatever the timing;
+ *   - of the oracle, before or after a run: what the outcome must be. Where it depends on timing
+ *     (who of several was first) it says "$any".
+ *
+ * Recursion follows the plan, which is not deep. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+
+/* What became of a node, in given iterations. */
+struct end {
+    bool reached; /* its sequence got there */
+    bool ended;
+    enum rv__status status;
+    bool hard; /* it fails its sequence */
+    json_t *result, *state, *error;
+};
+
+struct at { /* iterations around us, outermost first */
+    const int64_t *vector;
+    size_t depth;
+};
+
+static json_t *any(void)
+{
+    return json_string("$any");
+}
+
+static json_t *parse(struct rv__str text)
+{
+    json_t *value = NULL;
+    rv_error err;
+    if (rv__json_load(text, &value, &err) < 0) {
+        fprintf(stderr, "reference: %s in %.*s\n", err.message, RV__ARG(text));
+        abort();
+    }
+    return value;
+}
+
+static json_t *parse_blob(const struct rv__blob *blob, const char *none)
+{
+    return parse(blob != NULL ? rv__blob_str(blob) : rv__str(none));
+}
+
+static json_t *message_of(const struct rv__blob *error)
+{
+    json_t *whole = parse_blob(error, "{}");
+    json_t *message = json_incref(json_object_get(whole, "message"));
+    json_decref(whole);
+    return message;
+}
+
+static bool is_any(const json_t *value)
+{
+    return json_is_string(value) && strcmp(json_string_value(value), "$any") == 0;
+}
+
+bool json_agrees(const json_t *expected, const json_t *actual)
+{
+    if (is_any(expected))
+        return actual != NULL;
+    if (json_typeof(expected) != json_typeof(actual))
+        return false;
+    if (json_is_object(expected)) {
+        const char *key;
+        json_t *value;
+        if (json_object_size(expected) != json_object_size(actual))
+            return false;
+        json_object_foreach ((json_t *)expected, key, value) {
+            const json_t *other = json_object_get(actual, key);
+            if (other == NULL || !json_agrees(value, other))
+                return false;
+        }
+        return true;
+    }
+    if (json_is_array(expected)) {
+        if (json_array_size(expected) != json_array_size(actual))
+            return false;
+        for (size_t i = 0; i < json_array_size(expected); i++)
+            if (!json_agrees(json_array_get(expected, i), json_array_get(actual, i)))
+                return false;
+        return true;
+    }
+    return json_equal(expected, actual);
+}
+
+static void end_done(struct end *end)
+{
+    json_decref(end->result);
+    json_decref(end->state);
+    json_decref(end->error);
+    end->result = end->state = end->error = NULL;
+}
+
+static const char *status_name(enum rv__status status)
+{
+    static const char *const names[STATUSES] = { "pending", "running", "waiting_retry", "completed",
+                                                 "failed",  "skipped", "cancelled" };
+    return names[status];
+}
+
+/* {result, state, status}; takes what `end` holds of these. */
+static json_t *entry_of(struct end *end)
+{
+    json_t *entry = json_object();
+    json_object_set_new(entry, "result", end->result != NULL ? end->result : json_null());
+    json_object_set_new(entry, "state", end->state != NULL ? end->state : json_object());
+    json_object_set_new(entry, "status", json_string(status_name(end->status)));
+    end->result = end->state = NULL;
+    return entry;
+}
+
+static json_t *plain_entry(enum rv__status status)
+{
+    struct end end = { .status = status };
+    return entry_of(&end);
+}
+
+static void put(json_t *map, struct rv__str alias, json_t *value)
+{
+    json_object_setn_new(map, alias.at, alias.len, value);
+}
+
+static bool has(const json_t *map, struct rv__str alias)
+{
+    return json_object_getn(map, alias.at, alias.len) != NULL;
+}
+
+static struct spot spot_of(const struct reference *ref, const struct rv__node *node, struct at at)
+{
+    return (struct spot){ ref->plan->keys[node->id], at.vector, at.depth };
+}
+
+static const struct rec_inst *inst_of(const struct reference *ref, const struct rv__node *node,
+                                      struct at at)
+{
+    return record_find(ref->rec, node->id, at.vector, at.depth);
+}
+
+/* --------------------------------------------------------------------------- evaluations --- */
+
+enum known { OPEN, VALUE, FAILED };
+
+/* The value of an evaluation of this node; FAILED: *ret is its error's message. */
+static enum known evaluated(const struct reference *ref, const struct rv__node *node, struct at at,
+                            enum rv__eval eval, int64_t test, json_t **ret)
+{
+    if (ref->rec != NULL) {
+        const struct rec_inst *inst = inst_of(ref, node, at);
+        if (inst == NULL || inst->evals[eval].t < 0)
+            return OPEN;
+        const struct rec_value *v = &inst->evals[eval];
+        *ret = v->failed ? message_of(v->value) : parse_blob(v->value, "null");
+        return v->failed ? FAILED : VALUE;
+    }
+    struct rv__buf text;
+    rv__buf_init(&text, SIZE_MAX);
+    bool good = oracle_eval(ref->oracle, spot_of(ref, node, at), node, (int)eval, test, &text);
+    *ret = parse(rv__buf_view(&text));
+    rv__buf_done(&text);
+    if (!good) {
+        json_t *message = json_incref(json_object_get(*ret, "message"));
+        json_decref(*ret);
+        *ret = message;
+    }
+    return good ? VALUE : FAILED;
+}
+
+/* Truth is jq's. */
+static bool is_true(const json_t *value)
+{
+    return !json_is_false(value) && !json_is_null(value);
+}
+
+/* The input of a workflow, if it has one of its own. VALUE also if there is nothing to evaluate. */
+static enum known input_of(const struct reference *ref, const struct rv__body *body, struct at at,
+                           int64_t index, json_t **error)
+{
+    if (body->owner == NULL || body->wrap == NULL || body->wrap->input.kind == EXPR_NONE)
+        return VALUE;
+    if (ref->rec != NULL) {
+        bool iterates = body->owner->kind == NODE_LOOP || body->owner->kind == NODE_FOREACH;
+        struct at outer = { at.vector, iterates ? at.depth - 1 : at.depth };
+        const struct rec_inst *inst = inst_of(ref, body->owner, outer);
+        const struct rec_body *b = inst != NULL ? record_body(inst, index) : NULL;
+        if (b == NULL || b->input.t < 0)
+            return OPEN;
+        if (b->input.failed)
+            *error = message_of(b->input.value);
+        return b->input.failed ? FAILED : VALUE;
+    }
+    struct spot spot = { plan_body_key(ref->plan, body), at.vector, at.depth };
+    struct rv__buf text;
+    rv__buf_init(&text, SIZE_MAX);
+    bool good = oracle_eval(ref->oracle, spot, body->owner, EVAL_INPUT, 0, &text);
+    if (!good) {
+        json_t *whole = parse(rv__buf_view(&text));
+        *error = json_incref(json_object_get(whole, "message"));
+        json_decref(whole);
+    }
+    rv__buf_done(&text);
+    return good ? VALUE : FAILED;
+}
+
+/* --------------------------------------------------------------------------------- steps --- */
+
+static int effective_max(const struct rv__step_config *config, const struct outcome *o)
+{
+    int configured = config->max_attempts;
+    if (o->behavior == BEHAVIOR_RETRY && o->max_attempts > 0)
+        return configured > 0 && configured < o->max_attempts ? configured : o->max_attempts;
+    return configured > 0 ? configured : 1;
+}
+
+static json_t *oracle_json(const struct reference *ref, struct spot spot, int attempt, int what)
+{
+    struct rv__buf text;
+    rv__buf_init(&text, SIZE_MAX);
+    if (what <= 1)
+        oracle_result(ref->oracle, spot, attempt, what == 1, &text);
+    else if (what == 2)
+        oracle_state(ref->oracle, spot, attempt, &text);
+    else
+        oracle_error(ref->oracle, spot, attempt, what == 4, &text);
+    json_t *value = parse(rv__buf_view(&text));
+    rv__buf_done(&text);
+    if (what >= 3) {
+        json_t *message = json_incref(json_object_get(value, "message"));
+        json_decref(value);
+        value = message;
+    }
+    return value;
+}
+
+/* A delay or a signal, foreseen. */
+static void foresee_wait(struct reference *ref, const struct rv__node *node, struct end *ret)
+{
+    ret->status = STATUS_COMPLETED;
+    if (node->step.kind == STEP_DELAY)
+        ret->result = json_pack("{s:s,s:s,s:s}", "delayedMs", "$any", "startedAt", "$any",
+                                "endedAt", "$any");
+    else
+        ret->result = any();
+    if (node->step.kind == STEP_SIGNAL && node->step.signal_timeout_ms > 0 &&
+        rv__str_none(node->step.signal_default))
+        ref->unsure = true; /* who is first, the signal or the time-out? */
+}
+
+/* All attempts of a step, one after the other, as the oracle says they will go. */
+static void foresee_step(struct reference *ref, const struct rv__node *node, struct at at,
+                         struct end *ret)
+{
+    const struct rv__step_config *config = &node->step.config;
+    struct spot spot = spot_of(ref, node, at);
+    if (node->step.lane == LANE_NONE) {
+        foresee_wait(ref, node, ret);
+        return;
+    }
+    for (int attempt = 1;; attempt++) {
+        struct outcome o;
+        oracle_attempt(ref->oracle, spot, node, attempt, &o);
+        bool timed_out = o.fate == FATE_HANGS || (o.fate == FATE_PARKED && o.answer_ms < 0);
+        bool answered = o.fate == FATE_PARKED && !timed_out;
+        if (o.fate == FATE_SKIPPED) {
+            ret->status = STATUS_SKIPPED; /* and its result null, whatever was returned */
+            ret->state = oracle_json(ref, spot, attempt, 2);
+            return;
+        }
+        if (o.fate == FATE_DONE || (answered && !o.answer_fails)) {
+            ret->status = STATUS_COMPLETED;
+            ret->result = oracle_json(ref, spot, attempt, answered ? 1 : 0);
+            ret->state = oracle_json(ref, spot, attempt, 2);
+            return;
+        }
+        /* It failed. */
+        if (timed_out || answered)
+            o.behavior = BEHAVIOR_PLAIN;
+        if (timed_out && config->on_timeout == ON_TIMEOUT_STOP)
+            o.behavior = BEHAVIOR_STOP;
+        bool may_retry = o.behavior == BEHAVIOR_PLAIN || o.behavior == BEHAVIOR_RETRY;
+        if (may_retry && attempt < effective_max(config, &o))
+            continue;
+        ret->status = STATUS_FAILED;
+        ret->hard = o.behavior != BEHAVIOR_CONTINUE;
+        ret->error = timed_out ? any() : oracle_json(ref, spot, attempt, answered ? 4 : 3);
+        ret->state = timed_out ? json_object() : oracle_json(ref, spot, attempt, 2);
+        return;
+    }
+}
+
+static bool handler_over(const struct reference *ref, const struct rv__node *handler, struct at at)
+{
+    if (handler == NULL || ref->rec == NULL)
+        return true;
+    const struct rec_inst *inst = inst_of(ref, handler, at);
+    return inst != NULL && inst->ended >= 0;
+}
+
+static void recorded_step(const struct reference *ref, const struct rv__node *node, struct at at,
+                          struct end *ret)
+{
+    const struct rec_inst *inst = inst_of(ref, node, at);
+    if (inst == NULL || inst->ended < 0) {
+        ret->ended = false;
+        return;
+    }
+    ret->status = (enum rv__status)inst->status;
+    if (ret->status == STATUS_COMPLETED)
+        ret->result = parse_blob(inst->result, "null");
+    ret->state = parse_blob(inst->state, "{}");
+    if (ret->status == STATUS_FAILED) {
+        ret->hard = inst->hard;
+        ret->error = message_of(inst->error);
+        ret->ended = handler_over(ref, node->on_error, at); /* the sequence waits for it */
+    }
+}
+
+/* ----------------------------------------------------------------------------- sequences --- */
+
+enum seq { SEQ_OPEN, SEQ_ENDED, SEQ_FAILED };
+
+static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at);
+
+/* Run the nodes of a body: their entries go to `map`. *last: the result of the last one that ended;
+ * *error: why it failed. Both may be NULL. `failed`: which node. */
+static enum seq sequence(struct reference *ref, const struct rv__body *body, struct at at,
+                         int64_t index, json_t *map, json_t **last, json_t **error,
+                         const struct rv__node **failed)
+{
+    json_t *why = NULL;
+    if (failed != NULL)
+        *failed = NULL;
+    enum known input = input_of(ref, body, at, index, &why);
+    if (input == OPEN)
+        return SEQ_OPEN;
+    if (input == FAILED) { /* it never began: its handler has nothing to say */
+        if (error != NULL)
+            *error = why;
+        else
+            json_decref(why);
+        return SEQ_FAILED;
+    }
+    for (uint32_t i = 0; i < body->count; i++) {
+        const struct rv__node *node = body->nodes[i];
+        struct end end = node_end(ref, node, at);
+        if (!end.reached || !end.ended) {
+            end_done(&end);
+            return SEQ_OPEN;
+        }
+        if (last != NULL) {
+            json_decref(*last);
+            *last = end.result != NULL ? json_incref(end.result) : json_null();
+        }
+        bool hard = end.hard;
+        json_t *e = end.error;
+        end.error = NULL;
+        put(map, node->alias, entry_of(&end));
+        if (!hard) {
+            json_decref(e);
+            continue;
+        }
+        if (failed != NULL)
+            *failed = node;
+        if (error != NULL)
+            *error = e;
+        else
+            json_decref(e);
+        const struct rv__node *handler = body->wrap != NULL ? body->wrap->on_error : NULL;
+        return handler_over(ref, handler, at) ? SEQ_FAILED : SEQ_OPEN;
+    }
+    if (body->owner == NULL && ref->rec != NULL && ref->rec->aborted != NULL) {
+        *failed = body->nodes[body->count - 1]; /* behind the last one, it stands for the run */
+        *error = message_of(ref->rec->aborted);
+        return handler_over(ref, body->wrap->on_error, at) ? SEQ_FAILED : SEQ_OPEN;
+    }
+    return SEQ_ENDED;
+}
+
+/* --------------------------------------------------------------------------- supervisors --- */
+
+static void fail(struct end *ret, json_t *error)
+{
+    ret->status = STATUS_FAILED;
+    ret->hard = true;
+    json_decref(ret->error);
+    ret->error = error;
+}
+
+/* How a node ends whose only body has. */
+static void end_with(struct end *ret, enum seq seq, json_t *error)
+{
+    if (seq == SEQ_FAILED)
+        fail(ret, error);
+    else
+        json_decref(error);
+    ret->ended = seq != SEQ_OPEN;
+}
+
+static void workflow_end(struct reference *ref, const struct rv__node *node, struct at at,
+                         struct end *ret)
+{
+    json_t *map = json_object(), *last = NULL, *error = NULL;
+    enum seq seq = sequence(ref, &node->bodies[0], at, 0, map, &last, &error, NULL);
+    end_with(ret, seq, error);
+    if (seq == SEQ_ENDED)
+        ret->result = last;
+    else
+        json_decref(last);
+    json_decref(map);
+}
+
+static void branch_end(struct reference *ref, const struct rv__node *node, struct at at,
+                       struct end *ret)
+{
+    json_t *value = NULL, *error = NULL;
+    enum known known = evaluated(ref, node, at, EVAL_IF, 0, &value);
+    if (known != VALUE) {
+        ret->ended = known == FAILED;
+        if (known == FAILED)
+            fail(ret, value);
+        return;
+    }
+    int taken = is_true(value) ? 0 : 1;
+    json_decref(value);
+    const struct rv__body *other = &node->bodies[1 - taken];
+    json_t *map = json_object();
+    enum seq seq = sequence(ref, &node->bodies[taken], at, taken, map, NULL, &error, NULL);
+    end_with(ret, seq, error);
+    for (uint32_t i = 0; i < other->count; i++)
+        if (rv__body_find(&node->bodies[taken], other->nodes[i]->alias) == NULL)
+            put(map, other->nodes[i]->alias, plain_entry(STATUS_SKIPPED));
+    ret->result = json_pack("{s:s,s:o}", "taken", taken == 0 ? "then" : "else", "results", map);
+}
+
+static struct at deeper(struct at at, int64_t index, int64_t *room)
+{
+    if (at.depth > 0)
+        memcpy(room, at.vector, at.depth * sizeof *room);
+    room[at.depth] = index;
+    return (struct at){ room, at.depth + 1 };
+}
+
+static void loop_end(struct reference *ref, const struct rv__node *node, struct at at,
+                     struct end *ret)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    bool by_while = node->loop.while_.kind != EXPR_NONE;
+    enum rv__eval eval = by_while ? EVAL_WHILE : EVAL_UNTIL;
+    json_t *rounds = json_array();
+    bool never_ran = false;
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    int64_t done = 0;
+    ret->ended = false;
+    for (;;) {
+        /* Tested before an iteration, or after it. In the record only the last test is kept: those
+         * before an iteration that began said so. */
+        bool began = inst == NULL || record_body(inst, done) != NULL;
+        bool test = by_while || done > 0;
+        if (test && !(inst != NULL && began)) {
+            json_t *value = NULL;
+            int64_t tests = done + by_while;
+            enum known known = OPEN;
+            if (inst == NULL || inst->eval_counts[eval] == tests)
+                known = evaluated(ref, node, at, eval, tests - 1, &value);
+            if (known == OPEN)
+                break;
+            if (known == FAILED) {
+                fail(ret, value);
+                ret->ended = true;
+                never_ran = done == 0;
+                break;
+            }
+            bool truth = is_true(value);
+            json_decref(value);
+            if (truth != by_while) {
+                ret->status = STATUS_COMPLETED;
+                ret->ended = true;
+                break;
+            }
+            if (done >= node->loop.max_iterations) { /* still unmet */
+                fail(ret, any());
+                ret->ended = true;
+                break;
+            }
+        }
+        if (!began)
+            break;
+        json_t *map = json_object(), *error = NULL;
+        enum seq seq = sequence(ref, &node->bodies[0], deeper(at, done, room), done, map, NULL,
+                                &error, NULL);
+        if (seq == SEQ_OPEN || (inst != NULL && record_body(inst, done)->ended < 0)) {
+            json_decref(map);
+            json_decref(error);
+            break;
+        }
+        if (node->loop.keep == KEEP_LAST)
+            json_array_clear(rounds);
+        json_t *round = json_pack("{s:I,s:o}", "index", (json_int_t)done, "results", map);
+        if (node->loop.keep != KEEP_NONE)
+            json_array_append_new(rounds, round);
+        else
+            json_decref(round);
+        done++;
+        if (seq == SEQ_FAILED) {
+            fail(ret, error);
+            ret->ended = true;
+            break;
+        }
+        json_decref(error);
+    }
+    ret->result = json_pack("{s:o}", "iterations", rounds);
+    if (never_ran) { /* the specification does not say what the result of nothing is */
+        json_decref(ret->result);
+        ret->result = any();
+    }
+}
+
+static void foreach_end(struct reference *ref, const struct rv__node *node, struct at at,
+                        struct end *ret)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    json_t *items = NULL;
+    enum known known = evaluated(ref, node, at, EVAL_ITEMS, 0, &items);
+    if (known != VALUE) {
+        ret->ended = known == FAILED;
+        if (known == FAILED)
+            fail(ret, items);
+        return;
+    }
+    if (!json_is_array(items)) {
+        json_decref(items);
+        fail(ret, any());
+        ret->result = any();
+        return;
+    }
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    json_t *list = json_array(), *first_error = NULL;
+    int64_t first_failed = INT64_MAX, failures = 0, open = 0, begun = 0;
+    for (size_t i = 0; i < json_array_size(items); i++) {
+        const struct rec_body *b = inst != NULL ? record_body(inst, (int64_t)i) : NULL;
+        if (inst != NULL && b == NULL) {
+            if (node->foreach.parallel && node->foreach.concurrency == 0)
+                open++; /* all of them count as started */
+            continue;
+        }
+        begun++;
+        json_t *map = json_object(), *error = NULL;
+        enum seq seq = sequence(ref, &node->bodies[0], deeper(at, (int64_t)i, room), (int64_t)i,
+                                map, NULL, &error, NULL);
+        if (seq == SEQ_OPEN || (b != NULL && b->ended < 0)) {
+            open++;
+            json_decref(map);
+            json_decref(error);
+            continue;
+        }
+        json_array_append_new(list, json_pack("{s:O,s:i,s:o}", "item", json_array_get(items, i),
+                                              "index", (int)i, "results", map));
+        if (seq != SEQ_FAILED) {
+            json_decref(error);
+            continue;
+        }
+        failures++;
+        if (b == NULL && failures > 1) { /* foreseen: who was first? */
+            json_decref(error);
+            json_decref(first_error);
+            first_error = any();
+        } else if (b == NULL || b->ended < first_failed) {
+            first_failed = b != NULL ? b->ended : 0;
+            json_decref(first_error);
+            first_error = error;
+        } else {
+            json_decref(error);
+        }
+        if (inst == NULL && !node->foreach.parallel)
+            break; /* sequential: later ones are not run */
+    }
+    bool all = begun == (int64_t)json_array_size(items);
+    ret->ended = open == 0 && (failures > 0 || all);
+    ret->result = json_pack("{s:o}", "iterations", list);
+    if (failures > 0)
+        fail(ret, first_error);
+    if (inst == NULL && failures > 0 && node->foreach.concurrency > 0) {
+        json_decref(ret->result); /* which ones were begun by then? */
+        ret->result = any();
+        json_decref(ret->error);
+        ret->error = any();
+    }
+    json_decref(items);
+}
+
+/* One child of a concurrent: its entry, whether it completed, failed hard, or neither. */
+struct child {
+    json_t *entry, *error;
+    bool ended, good, bad;
+    int64_t ended_at;
+};
+
+static struct child child_end(struct reference *ref, const struct rv__node *node, uint32_t which,
+                              struct at at, const struct rec_inst *inst)
+{
+    const struct rv__body *body = &node->bodies[which];
+    const struct rec_body *b = inst != NULL ? record_body(inst, which) : NULL;
+    struct child child = { 0 };
+    json_t *map = json_object();
+    enum seq seq = SEQ_OPEN;
+    if (inst == NULL || b != NULL)
+        seq = sequence(ref, body, at, which, map, NULL, &child.error, NULL);
+    child.ended = seq != SEQ_OPEN && (b == NULL || b->ended >= 0);
+    child.ended_at = b != NULL ? b->ended : 0;
+    child.bad = seq == SEQ_FAILED;
+    if (!child.ended) { /* when the node ends, this one is cancelled */
+        struct end cancelled = { .status = STATUS_CANCELLED };
+        if (!body->bare)
+            cancelled.result = json_object();
+        child.entry = entry_of(&cancelled);
+        json_decref(map);
+        return child;
+    }
+    if (body->bare) {
+        child.entry = json_incref(
+            json_object_getn(map, body->nodes[0]->alias.at, body->nodes[0]->alias.len));
+        const char *status = json_string_value(json_object_get(child.entry, "status"));
+        child.good = strcmp(status, "completed") == 0; /* skipped is not completed */
+        json_decref(map);
+        return child;
+    }
+    struct end end = { .status = child.bad ? STATUS_FAILED : STATUS_COMPLETED, .result = map };
+    child.entry = entry_of(&end);
+    child.good = !child.bad;
+    return child;
+}
+
+static void concurrent_end(struct reference *ref, const struct rv__node *node, struct at at,
+                           struct end *ret)
+{
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    if (node->concurrent.detached) { /* the sequence goes on at once */
+        ret->ended = inst == NULL || inst->ended >= 0;
+        ret->state = json_pack("{s:b}", "detached", 1);
+        return;
+    }
+    json_t *map = json_object(), *error = NULL;
+    int64_t good = 0, bad = 0, ended = 0, first_bad = INT64_MAX, children = node->body_count;
+    for (uint32_t i = 0; i < node->body_count; i++) {
+        struct child child = child_end(ref, node, i, at, inst);
+        put(map, node->bodies[i].alias, child.entry);
+        ended += child.ended;
+        good += child.ended && child.good;
+        if (child.ended && child.bad) {
+            bad++;
+            if (inst == NULL && bad > 1) {
+                json_decref(child.error);
+                json_decref(error);
+                error = any();
+            } else if (inst == NULL || child.ended_at < first_bad) {
+                json_decref(error);
+                error = child.error;
+                first_bad = child.ended_at;
+            } else {
+                json_decref(child.error);
+            }
+        } else {
+            json_decref(child.error);
+        }
+    }
+    int64_t join = node->concurrent.join;
+    bool hurry = false; /* it may end before all children have */
+    bool failed = false;
+    ret->ended = ended == children;
+    if (join != RV__JOIN_ALL) {
+        hurry = good >= join ? join < children : children - (ended - good) < join;
+        failed = good < join;
+        ret->ended = good >= join || children - (ended - good) < join;
+    } else if (bad > 0 && !node->concurrent.collect) {
+        hurry = children > 1;
+        failed = ret->ended = true;
+    }
+    ret->result = map;
+    if (failed)
+        fail(ret, error != NULL ? error : any());
+    else
+        json_decref(error);
+    if (inst == NULL && hurry) {
+        json_decref(ret->result);
+        ret->result = any();
+        if (failed && !(bad == 1 && join == RV__JOIN_ALL)) {
+            json_decref(ret->error);
+            ret->error = any();
+        }
+    }
+}
+
+/* All that it waited for is there; but the run may have been ended before it was looked at. */
+static struct end settled(struct reference *ref, const struct rv__node *node, struct at at,
+                          struct end end)
+{
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    if (inst != NULL && inst->ended < 0) {
+        ref->overdue |= end.ended && inst == ref->asked;
+        end.ended = false;
+    }
+    return end;
+}
+
+static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at)
+{
+    struct end ret = { .reached = true, .ended = true, .status = STATUS_COMPLETED };
+    if (ref->rec != NULL) {
+        const struct rec_inst *inst = inst_of(ref, node, at);
+        if (inst == NULL)
+            return (struct end){ 0 };
+        if (inst->aborted) {
+            fail(&ret, message_of(inst->error));
+            return ret;
+        }
+    }
+    if (node->when.kind != EXPR_NONE) {
+        json_t *value = NULL;
+        enum known known = evaluated(ref, node, at, EVAL_WHEN, 0, &value);
+        if (known == OPEN) {
+            ret.ended = false;
+            return ret;
+        }
+        if (known == FAILED) {
+            fail(&ret, value);
+            if (node->kind == NODE_STEP)
+                ret.ended = handler_over(ref, node->on_error, at);
+            return settled(ref, node, at, ret);
+        }
+        bool truth = is_true(value);
+        json_decref(value);
+        if (!truth) {
+            ret.status = STATUS_SKIPPED;
+            return settled(ref, node, at, ret);
+        }
+    }
+    switch (node->kind) {
+    case NODE_STEP:
+        if (ref->rec != NULL)
+            recorded_step(ref, node, at, &ret);
+        else
+            foresee_step(ref, node, at, &ret);
+        break;
+    case NODE_WORKFLOW: workflow_end(ref, node, at, &ret); break;
+    case NODE_BRANCH: branch_end(ref, node, at, &ret); break;
+    case NODE_LOOP: loop_end(ref, node, at, &ret); break;
+    case NODE_FOREACH: foreach_end(ref, node, at, &ret); break;
+    case NODE_CONCURRENT: concurrent_end(ref, node, at, &ret); break;
+    case NODE_KINDS: abort();
+    }
+    return settled(ref, node, at, ret);
+}
+
+bool reference_overdue(struct reference *ref, const struct rec_inst *inst)
+{
+    ref->overdue = false;
+    ref->asked = inst;
+    struct end end = node_end(ref, ref->plan->plan->nodes[inst->node],
+                              (struct at){ inst->vector, inst->depth });
+    end_done(&end);
+    return ref->overdue;
+}
+
+/* ----------------------------------------------------------------------------------- run --- */
+
+void reference_run(struct reference *ref, struct ref_outcome *ret)
+{
+    struct at top = { NULL, 0 };
+    const struct rv__body *body = &ref->plan->plan->body;
+    const struct rv__node *failed = NULL;
+    json_t *map = json_object(), *error = NULL;
+    enum seq seq = sequence(ref, body, top, 0, map, NULL, &error, &failed);
+    *ret = (struct ref_outcome){ .status = seq == SEQ_ENDED    ? RUN_COMPLETED
+                                           : seq == SEQ_FAILED ? RUN_FAILED
+                                                               : RUN_RUNNING,
+                                 .results = map,
+                                 .message = error };
+    if (failed != NULL) {
+        ret->failed_step = failed->alias.at;
+        ret->failed_len = failed->alias.len;
+    }
+    if (ref->rec == NULL || ref->rec->run_ended < 0 || seq != SEQ_OPEN)
+        return;
+    /* It was ended from outside while something ran: that node is listed as cancelled. */
+    for (uint32_t i = 0; i < body->count; i++) {
+        if (has(map, body->nodes[i]->alias) || inst_of(ref, body->nodes[i], top) == NULL)
+            continue;
+        put(map, body->nodes[i]->alias, plain_entry(STATUS_CANCELLED));
+        break;
+    }
+}
+
+/* ----------------------------------------------------------------------------- what is seen --- */
+
+static void see(struct reference *ref, const struct rv__node *node, struct at at, json_t *map)
+{
+    if (has(map, node->alias))
+        return; /* what is nearer hides it */
+    struct end end = node_end(ref, node, at);
+    if (end.reached && end.ended)
+        put(map, node->alias, entry_of(&end));
+    end_done(&end);
+}
+
+/* The nodes of a body before the one at `before`, nearest first. */
+static void see_body(struct reference *ref, const struct rv__body *body, uint32_t before,
+                     struct at at, json_t *map)
+{
+    for (uint32_t i = before; i > 0; i--)
+        see(ref, body->nodes[i - 1], at, map);
+}
+
+static bool iterates(const struct rv__node *node)
+{
+    return node->kind == NODE_LOOP || node->kind == NODE_FOREACH;
+}
+
+/* All that a sequence sees when it begins: the previous round of a loop, and what is around. */
+static void see_around(struct reference *ref, const struct rv__body *body, struct at at,
+                       json_t *map)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    while (body->owner != NULL) {
+        const struct rv__node *owner = body->owner;
+        struct at outer = { at.vector, iterates(owner) ? at.depth - 1 : at.depth };
+        if (owner->kind == NODE_LOOP && at.vector[at.depth - 1] > 0)
+            see_body(ref, body, body->count, deeper(outer, at.vector[at.depth - 1] - 1, room), map);
+        see_body(ref, owner->body, owner->index, outer, map);
+        body = owner->body;
+        at = outer;
+    }
+}
+
+json_t *reference_steps(struct reference *ref, const struct rv__node *node,
+                        const struct rv__body *body, int eval, const int64_t *vector, size_t depth)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    json_t *map = json_object();
+    struct at at = { vector, depth };
+    if (body != NULL) { /* it makes its input, or its handler runs: it is in the body itself */
+        if (node != NULL)
+            see_body(ref, body, body->count, at, map);
+        see_around(ref, body, at, map);
+        return map;
+    }
+    if (node->handler_of != NULL)
+        node = node->handler_of;
+    if (eval == EVAL_WHILE || eval == EVAL_UNTIL) { /* tested on what the last round left */
+        const struct rec_inst *inst = inst_of(ref, node, at);
+        if (inst != NULL && inst->bodies_ended > 0)
+            see_body(ref, &node->bodies[0], node->bodies[0].count,
+                     deeper(at, (int64_t)inst->bodies_ended - 1, room), map);
+    }
+    see_body(ref, node->body, node->index, at, map);
+    see_around(ref, node->body, at, map);
+    return map;
+}
+
+static json_t *last_of(struct reference *ref, const struct rv__node *node, struct at at)
+{
+    struct end end = node_end(ref, node, at);
+    json_t *last = json_object();
+    json_object_set_new(last, "result", end.result != NULL ? end.result : json_null());
+    json_object_set_new(last, "state", end.state != NULL ? end.state : json_object());
+    json_object_set_new(last, "alias", json_stringn(node->alias.at, node->alias.len));
+    json_object_set_new(last, "stepName", json_stringn(node->alias.at, node->alias.len));
+    json_decref(end.error);
+    return last;
+}
+
+json_t *reference_last(struct reference *ref, const struct rv__node *node,
+                       const struct rv__body *body, const int64_t *vector, size_t depth)
+{
+    struct at at = { vector, depth };
+    uint32_t before = 0;
+    if (body == NULL) {
+        if (node->handler_of != NULL)
+            node = node->handler_of;
+        body = node->body;
+        before = node->index;
+    } else if (node != NULL) { /* the workflow's handler: what failed is the last one */
+        while (before < body->count && inst_of(ref, body->nodes[before], at) != NULL)
+            before++;
+    }
+    /* The first node inside a supervisor sees the one before that supervisor. */
+    while (before == 0 && body->owner != NULL) {
+        const struct rv__node *owner = body->owner;
+        at.depth -= iterates(owner);
+        before = owner->index;
+        body = owner->body;
+    }
+    if (before == 0)
+        return json_pack("{s:{},s:n,s:n}", "state", "alias", "stepName");
+    return last_of(ref, body->nodes[before - 1], at);
+}

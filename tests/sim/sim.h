@@ -1,0 +1,523 @@
+/* sim.h: the simulator's parts and what they share. One thread, one seed, same seed same run.
+ *
+ *   gen ──▶ plan ──▶ world ◀── oracle (what each piece of work will do)
+ *                    │  ▲ └─── faults (when things go wrong)
+ *              facts ▼  │
+ *                  record ──▶ judge ◀── reference (what should have come out)
+ *
+ * Whatever orders things here is an index or a number that was given in order: never an address. */
+#ifndef RV_TESTS_SIM_SIM_H
+#define RV_TESTS_SIM_SIM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/blob.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "base/timers.h"
+#include "flow/bugs.h"
+#include "flow/flow.h"
+#include "plan/plan.h"
+#include "store/simulated/simulated.h"
+
+/* Memory of the simulator itself, outside of what tests can make fail. Never NULL: it aborts. */
+void *sim_alloc(size_t size);
+void *sim_grow(void *old, size_t size);
+struct rv__blob *sim_blob(struct rv__str text);
+
+/* Scramble two numbers into one: how everything that is "random but fixed" is derived. */
+uint64_t mix(uint64_t a, uint64_t b);
+
+/* ------------------------------------------------------------------------------- choices --- */
+
+struct chance { /* a stream of random choices */
+    struct rv__random random;
+};
+void chance_init(struct chance *c, uint64_t seed);
+bool one_in(struct chance *c, uint64_t n);                      /* true once in n times */
+int64_t between(struct chance *c, int64_t least, int64_t most); /* both included */
+/* Mostly small, now and then large: least..most, each power of two as likely as the next. */
+int64_t skewed(struct chance *c, int64_t least, int64_t most);
+
+/* What is switched off, to find the smallest thing that still fails. */
+struct cut {
+    const unsigned char *dropped; /* by ordinal of a piece of the plan; NULL = nothing is */
+    size_t count;
+    unsigned faults; /* bits: 1 << enum fault */
+    int runs;        /* at most so many; 0 = as the seed says */
+};
+
+/* ---------------------------------------------------------------------------------- gen --- */
+
+struct gen_body;
+
+struct gen_node {
+    struct gen_node *next;
+    uint32_t ordinal; /* of its pieces, for shrinking: the node, then its parts */
+    enum rv__node_kind kind;
+    char alias[24];
+    bool has_when, by_function; /* by_function: its expressions are functions */
+    bool has_handler;
+    enum rv__step_kind step, handler;
+    int64_t delay_ms;
+    int signal; /* which */
+    int64_t signal_timeout_ms;
+    bool signal_default;
+    struct rv__step_config config;
+    bool is_while;
+    int64_t max_iterations;
+    enum rv__keep keep;
+    bool parallel;
+    int64_t concurrency;
+    bool detached, collect;
+    int64_t join;
+    struct gen_body *bodies;
+};
+
+struct gen_body {
+    struct gen_body *next;
+    uint32_t ordinal;
+    char alias[24];
+    bool bare;
+    bool wrap, wrap_input, wrap_handler; /* it is a workflow's */
+    char wrap_name[24];
+    struct gen_node *first;
+};
+
+struct gen {
+    struct rv__arena arena;
+    struct gen_body root;
+    bool has_handler;
+    uint32_t ordinals; /* pieces that can be dropped */
+    uint32_t nodes;
+};
+
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget);
+void gen_done(struct gen *gen);
+int gen_compile(const struct gen *gen, const struct cut *cut, struct rv__plan **ret, rv_error *err);
+
+/* A plan, and a number for each node that says where it is, but not how many siblings it has. */
+struct sim_plan {
+    struct rv__plan *plan;
+    uint64_t *keys; /* by node id */
+    char *json;     /* as it was written */
+    size_t json_len;
+};
+uint64_t plan_body_key(const struct sim_plan *p, const struct rv__body *body);
+
+/* ------------------------------------------------------------------------------- oracle --- */
+
+/* What each piece of work does: a pure function of the seed, where it is, and which try it is. */
+struct oracle {
+    uint64_t seed;
+    int fail_per_mille,
+        soft_per_mille; /* how often attempts fail; of these, how often with a say */
+    int eval_fail_per_mille;
+    int crash_per_mille;
+    int64_t slow_ms; /* the longest an attempt takes */
+};
+void oracle_init(struct oracle *oracle, uint64_t seed);
+
+/* Where: a node's key and the iterations around it. */
+struct spot {
+    uint64_t key;
+    const int64_t *vector;
+    size_t depth;
+};
+
+enum fate { FATE_DONE, FATE_SKIPPED, FATE_FAILED, FATE_PARKED, FATE_HANGS };
+struct outcome {
+    enum fate fate;
+    int64_t duration_ms; /* of the attempt; less than its time-out unless it hangs */
+    enum rv__behavior behavior;
+    int max_attempts, backoff; /* as in rv__msg */
+    int64_t answer_ms;         /* PARKED: after so long; -1 = not before its time-out */
+    bool answer_fails;
+};
+void oracle_attempt(const struct oracle *o, struct spot at, const struct rv__node *node,
+                    int attempt, struct outcome *ret);
+/* JSON texts of it. `answer`: of the answer to a handle. */
+void oracle_result(const struct oracle *o, struct spot at, int attempt, bool answer,
+                   struct rv__buf *out);
+void oracle_state(const struct oracle *o, struct spot at, int attempt, struct rv__buf *out);
+void oracle_error(const struct oracle *o, struct spot at, int attempt, bool answer,
+                  struct rv__buf *out);
+/* The first so many starts of this step kill the process. */
+int oracle_crashes(const struct oracle *o, struct spot at, const struct rv__node *node);
+/* The value of an evaluation (false: it fails, `out` is the error). `test`: of a loop, which. */
+bool oracle_eval(const struct oracle *o, struct spot at, const struct rv__node *node, int eval,
+                 int64_t test, struct rv__buf *out);
+int64_t oracle_eval_ms(const struct oracle *o, struct spot at, int eval, int64_t test);
+
+/* ------------------------------------------------------------------------------- record --- */
+
+/* What a run's facts say has happened, kept by node and iterations around it; read from their text,
+ * and kept apart from flow's own state. `t` is the number of the fact: the only time that counts. */
+struct rec_value {
+    int64_t t; /* -1: not yet */
+    bool failed;
+    struct rv__blob *value; /* or the error */
+};
+
+struct rec_body {
+    int64_t index;
+    int64_t started, ended; /* t; -1 */
+    int status;             /* as body.ended says */
+    struct rv__blob *error;
+    struct rec_value input;
+};
+
+struct rec_inst {           /* a node, in given iterations */
+    struct rec_inst *chain; /* in its bucket */
+    uint32_t node;
+    uint32_t depth;
+    int64_t *vector;
+    uint64_t actor;
+    /* steps */
+    int64_t started;      /* t of the first attempt; of a supervisor: of its beginning; -1 */
+    int64_t ended;        /* t of its end */
+    int64_t last_started; /* of the last attempt */
+    int status;           /* enum rv__status, so far */
+    bool hard;
+    bool parked;
+    bool waits; /* in the list of those that wait for a signal or a handle: */
+    struct rec_inst *wait_prev, *wait_next;
+    int attempt, next_attempt;
+    int64_t due_ms;
+    struct rv__blob *result, *state, *error, *name;
+    /* evaluations: the last of each kind; how many there were */
+    struct rec_value evals[EVALS];
+    int64_t eval_counts[EVALS];
+    int eval_running; /* which; -1: none */
+    /* supervisors */
+    struct rec_body *bodies;
+    size_t body_count, body_cap;
+    size_t bodies_ended, bodies_failed;
+    bool detached_over;
+    bool aborted; /* it was what the run was in when somebody decided so */
+};
+
+struct rec_actor {
+    struct rec_inst *inst; /* its node; of a body: its owner's; NULL: of the outermost body */
+    int64_t body;   /* of a body: place in inst->bodies; -1: a node; -2: none; -3: the outermost */
+    uint64_t owner; /* of a node */
+    int64_t eval_started; /* t of the last evaluation */
+    int blames;           /* deaths it is to blame for, since somebody decided about it */
+    bool suspect;         /* it may have killed the process: it must run alone */
+    const struct rv__body *plan_body; /* of a body */
+    uint32_t depth;                   /* of a body: with its own iteration */
+    int64_t *vector;
+};
+
+struct record {
+    const struct rv__plan *plan;
+    struct rv__arena arena;
+    int64_t t;                 /* the facts so far */
+    struct rec_inst **buckets; /* by what they are: a number, so the order is the same each time */
+    size_t bucket_count;
+    struct rec_actor *actors;
+    size_t actor_cap;
+    size_t insts;
+    enum rv__run_status status;
+    bool started;
+    int64_t run_ended; /* t */
+    struct rv__blob *error;
+    uint32_t failed_node;
+    struct rec_value root_input;
+    uint64_t counts[FACT_KINDS];
+    struct rec_signal {
+        struct rv__blob *name, *payload;
+        bool taken;
+    } * signals;
+    size_t signal_count, signal_cap;
+    int64_t detached_cancelled; /* t; -1 */
+    struct rv__blob *aborted;   /* why, if that was behind the last node */
+    int max_crashes;
+    uint64_t suspended_by;                   /* actor */
+    struct rec_inst *first_wait, *last_wait; /* longest first; some were cancelled meanwhile */
+};
+void record_init(struct record *rec, const struct rv__plan *plan, int max_crashes);
+void record_done(struct record *rec);
+/* Take in one fact. False, with *why: it cannot have happened, given the others. */
+bool record_fact(struct record *rec, const struct rv__fact *fact, const char **why);
+struct rec_inst *record_find(const struct record *rec, uint32_t node, const int64_t *vector,
+                             size_t depth);
+struct rec_actor *record_actor(const struct record *rec, uint64_t id); /* NULL: unknown */
+struct rec_body *record_body(const struct rec_inst *inst, int64_t index);
+/* Is it begun, and neither ended nor cancelled with something around it? */
+bool record_alive(const struct record *rec, const struct rec_inst *inst);
+/* The step that waits for this handle; or longest for this signal. NULL: none. */
+struct rec_inst *record_waiter(const struct record *rec, struct rv__str name, bool handle);
+
+/* ---------------------------------------------------------------------------- reference --- */
+
+/* A naive interpreter of plans, straight from the specification. It asks for the outcome of leaves:
+ * of the record (then it says exactly what follows from them), or of the oracle alone (then it says
+ * beforehand what must come out, with "$any" where that depends on timing). */
+struct reference {
+    const struct sim_plan *plan;
+    const struct record *rec; /* NULL: by the oracle */
+    const struct oracle *oracle;
+    bool unsure;                  /* by the oracle: not even the status can be told */
+    const struct rec_inst *asked; /* by reference_overdue(): */
+    bool overdue;                 /* it has all it waited for, and has not ended */
+};
+struct ref_outcome {
+    enum rv__run_status status;
+    json_t *results;
+    json_t *message;         /* of its error: a string; NULL: none */
+    const char *failed_step; /* not NUL-terminated: see failed_len */
+    size_t failed_len;
+};
+void reference_run(struct reference *ref, struct ref_outcome *ret);
+/* Should this node have ended? By the record only. */
+bool reference_overdue(struct reference *ref, const struct rec_inst *inst);
+/* What a piece of work may see: {alias: …}, and lastStep. By the record only. `body`: of an input. */
+json_t *reference_steps(struct reference *ref, const struct rv__node *node,
+                        const struct rv__body *body, int eval, const int64_t *vector, size_t depth);
+json_t *reference_last(struct reference *ref, const struct rv__node *node,
+                       const struct rv__body *body, const int64_t *vector, size_t depth);
+/* Does `actual` agree with `expected`, where "$any" stands for anything? */
+bool json_agrees(const json_t *expected, const json_t *actual);
+
+/* -------------------------------------------------------------------------------- faults --- */
+
+#define FAULTS(X)                                                             \
+    X(CRASH, "crashes")                   /* between turns */                 \
+    X(CRASH_COMMIT, "crashes in commits") /* before or after it is on disk */ \
+    X(CRASH_RELEASE, "crashes in the release of effects")                     \
+    X(KILLER, "crashes by a step")                                            \
+    X(STORE, "store errors")                                                  \
+    X(DUPLICATE, "duplicate completions")                                     \
+    X(LATE, "late completions")                                               \
+    X(LOST, "lost completions")                                               \
+    X(CLOCK, "clock jumps")                                                   \
+    X(CANCEL, "cancels")                                                      \
+    X(SIGNAL, "signals")                                                      \
+    X(STRAY, "messages that fit nothing")                                     \
+    X(DECIDE, "decisions")                                                    \
+    X(MISSING, "missing functions")                                           \
+    X(UPGRADE, "upgrades")                                                    \
+    X(CUT, "turns cut short")                                                 \
+    X(SNAPSHOT, "snapshots")                                                  \
+    X(SHUTDOWN, "clean shutdowns")                                            \
+    X(MEMORY, "failed allocations")                                           \
+    X(SLEEP, "runs out of memory and back")
+enum fault {
+#define FAULT_ENUM(name, text) FAULT_##name,
+    FAULTS(FAULT_ENUM)
+#undef FAULT_ENUM
+        FAULT_KINDS
+};
+const char *fault_name(enum fault fault);
+
+/* How often each happens in this world: once in so many chances; 0 = never. */
+struct faults {
+    uint32_t one_in[FAULT_KINDS];
+    uint64_t happened[FAULT_KINDS];
+    bool calm; /* the end is near: no more of it */
+};
+void faults_init(struct faults *faults, struct chance *chance, const struct cut *cut);
+bool strikes(struct faults *faults, struct chance *chance, enum fault fault);
+
+/* --------------------------------------------------------------------------------- world --- */
+
+/* A piece of work that an executor does. How it ends is decided as it begins: a letter is on its way. */
+struct work {
+    struct work *next;
+    struct run *run;
+    uint64_t actor, token;
+    enum rv__lane lane;
+};
+
+/* A timer that a cell wants (wall clock). */
+struct wait {
+    struct rv__timer timer;
+    struct wait *next, **link;
+    struct run *run;
+    uint64_t actor, token;
+    int64_t due_ms;
+};
+
+/* A message on its way (monotonic clock). */
+struct letter {
+    struct rv__timer timer;
+    struct letter *next, **link; /* among all: what points to it */
+    struct run *run;
+    struct rv__msg msg;
+    char name[40];
+    bool kills;   /* it is no message: the work that would send it takes the process with it */
+    bool outside; /* comes from elsewhere: a death of the process does not take it along */
+    /* MSG_PARK: the answer that will come */
+    int64_t answer_ms;
+    struct rv__blob *answer, *answer_state;
+    bool answer_fails;
+};
+
+struct effect_note {
+    struct run *run;
+    struct rv__effect effect;
+    enum rv__lane lane;
+};
+
+struct run {
+    struct run *next;
+    int index;
+    char id[24];
+    struct sim_plan *plan;
+    struct rv__blob *input;
+    struct rv__cell *cell;   /* NULL: not in memory */
+    struct rv__cell *shadow; /* the judge's: evolved over the text of the facts */
+    struct rv__facts facts;  /* decided, and in no commit yet */
+    size_t judged;           /* bytes of facts.json that are in the record */
+    struct record rec;       /* of everything decided, on disk or not */
+    /* what is on its way to the disk */
+    char *pending;
+    size_t pending_len;
+    struct rv__row *pending_rows;
+    size_t pending_row_count;
+    char *pending_snapshot;
+    size_t pending_snapshot_len;
+    bool pending_over; /* with it the run has come to its end */
+    /* the judge's fold of effects */
+    struct rv__effect *owed;
+    size_t owed_count, owed_cap;
+    uint32_t *owed_at; /* by actor: its place in `owed` from 1; 0: none */
+    size_t owed_at_cap;
+    size_t shadowed;              /* bytes of facts.json that are in the shadow */
+    int64_t durable_t, pending_t; /* so many facts are on disk; will be */
+    bool cancelled;               /* somebody did that to it */
+    bool missing;                 /* it was just told that a function is */
+    bool marked;
+    bool began;         /* its start is on disk */
+    bool over;          /* it has ended, with all in it, on disk, and was judged */
+    size_t saved_bytes; /* its state as text, when that was last made */
+    int resumes, signals;
+    bool untimely; /* something happened that the oracle alone cannot foresee */
+};
+
+struct world {
+    uint64_t seed;
+    struct cut cut;
+    bool trace;
+    struct chance chance;
+    struct oracle oracle;
+    struct faults faults;
+    struct rv__sim_store store;
+    int64_t mono_ms, wall_offset_ms;
+    struct rv__timers mono, wall;
+    struct gen gens[2];
+    struct sim_plan plans[2];
+    int plan_count;
+    struct run *runs, **last_run;
+    int run_count, run_goal;
+    struct work *works;
+    struct wait *waits;
+    struct letter *letters;
+    int places[LANES];
+    struct effect_note *notes; /* effects not released yet */
+    size_t note_count, note_cap;
+    size_t notes_pending; /* the first so many are of the commit on its way */
+    bool committing;
+    int64_t commit_due, meddle_due, start_due, wake_due; /* monotonic; -1: not */
+    bool dead, clean; /* clean: it was shut down, and did not die */
+    int max_crashes;
+    uint64_t turns, rebuilt;
+    uint64_t next_run; /* whose turn it is for places */
+    uint64_t handles;
+    struct execs *execs;
+    int quiets; /* how often nothing was left to do but what the world owes */
+    /* the verdict */
+    bool failed;
+    const char *check;
+    char why[3000];
+};
+
+void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool trace);
+void world_run(struct world *world);
+void world_done(struct world *world);
+
+static inline int64_t wall_ms(const struct world *world)
+{
+    return world->mono_ms + world->wall_offset_ms;
+}
+
+void world_crash(struct world *world, const char *how, bool clean);
+struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
+                          int64_t in_ms); /* takes over the blobs */
+void world_meddle(struct world *world);   /* faults.c: somebody does something */
+const char *work_name(const struct run *run, uint64_t actor, char *room, size_t size);
+
+/* --------------------------------------------------------------------------------- judge --- */
+
+void judge_fail(struct world *world, const struct run *run, const char *check, const char *fmt, ...)
+    RV_PRINTF(4, 5);
+
+/* What must come of a message: the kinds of fact of which exactly one follows; none: nothing. */
+struct expectation {
+    enum rv__fact_kind kinds[3];
+    int kind_count;
+    uint64_t actor; /* of the fact; 0: any */
+    int rc;         /* of the send; 1: any of RV_OK and RV_ESTATE */
+    int hard;       /* -1: any */
+    int64_t due_low, due_high;
+    const struct rv__blob *result, *state, *error;
+    bool check_result;
+};
+void judge_before(struct world *world, struct run *run, const struct rv__msg *msg,
+                  struct expectation *ret);
+void judge_after(struct world *world, struct run *run, const struct rv__msg *msg, int rc,
+                 const struct expectation *expected);
+/* Read the facts that were added into the record, and take the effects for release. `lane`: they
+ * come of a grant in that lane (LANE_NONE: of something else, which starts no work). */
+void judge_facts(struct world *world, struct run *run, enum rv__lane lane);
+void judge_turn(struct world *world, struct run *run);
+void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
+                 const struct rv__view *view);
+void judge_rebuild(struct world *world, struct run *run); /* record and shadow, from the disk */
+void judge_over(struct world *world, struct run *run);
+void judge_quiet(struct world *world, struct run *run);
+void judge_owe(struct run *run, const struct rv__effect *effect); /* add, replace or remove */
+void judge_forget(struct run *run);                               /* what is owed */
+const struct rv__effect *judge_owed(const struct run *run, uint64_t actor);
+struct rv__row_source;
+struct store_rows { /* finished iterations, from the store */
+    struct rv__row_source source;
+    struct world *world;
+    struct run *run;
+};
+void store_rows_init(struct store_rows *rows, struct world *world, struct run *run);
+
+/* What was executed, over all deaths of the process. */
+struct exec {
+    struct exec *chain;
+    uint64_t hash;
+    int starts;
+};
+struct execs {
+    struct exec *buckets[1024];
+};
+struct exec *execs_get(struct execs *execs, const struct run *run, uint64_t key,
+                       const int64_t *vector, size_t depth);
+
+/* --------------------------------------------------------------------------------- trace --- */
+
+void trace(const struct world *world, const char *fmt, ...) RV_PRINTF(2, 3);
+
+/* -------------------------------------------------------------------------------- shrink --- */
+
+/* Run the seed with less and less while the same check fails; prints what is left. */
+int shrink(uint64_t seed);
+
+struct tally { /* plain numbers: they are added over processes */
+    uint64_t seeds, failed, virtual_ms, turns, commits, runs, ended[RUN_STATUSES], nodes, works,
+        replays, views, exact, foreseen, facts[FACT_KINDS], faults[FAULT_KINDS], stale;
+};
+extern struct tally tally; /* of this process */
+
+#endif
