@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* The struct that `member` (a pointer) is the field of. */
+#define RV__CONTAINER(member, type, field) ((type *)((char *)(member)-offsetof(type, field)))
+
 /* As malloc, calloc, realloc and free, but: NULL also for a count * size that overflows. */
 void *rv__alloc(size_t size) __attribute__((malloc, warn_unused_result));
 void *rv__zalloc(size_t count, size_t size) __attribute__((malloc, warn_unused_result));

@@ -167,3 +167,10 @@ void rv__time_text(int64_t wall_ms, char ret[RV__TIME_TEXT_SIZE])
     at = put_digits(at, ms % 1000, 3, 'Z');
     *at = '\0';
 }
+
+void rv__clock_sleep_ms(int64_t ms)
+{
+    struct timespec left = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
+}

@@ -68,4 +68,7 @@ bool rv__cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t d
 enum { RV__TIME_TEXT_SIZE = 25 };
 void rv__time_text(int64_t wall_ms, char ret[RV__TIME_TEXT_SIZE]);
 
+/* Wait for so long, whatever happens: for a device that may heal. */
+void rv__clock_sleep_ms(int64_t ms);
+
 #endif

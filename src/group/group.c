@@ -20,6 +20,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "group/group.h"
 #include "group/manager.h"
 #include "group/panic.h"
 
@@ -57,6 +58,7 @@ struct rv_group {
     bool keep_going;
     bool panic_aborts;
     void (*drop)(void *value);
+    void (*on_done)(void *arg, const rv_error *err); /* NULL: results are kept for next */
 };
 
 static void enter(rv_group *g)
@@ -288,13 +290,18 @@ static void run(rv_group *g, struct rv__group_task *task, rv_task *ret)
         leave(g);
         rv_cancel_fire(g->token, code, ret->err.message);
     }
+    if (g->on_done != NULL)
+        g->on_done(task->arg, code != 0 ? &ret->err : NULL);
 }
 
 /* The task is over: wake whom that concerns. */
 static void report(rv_group *g, struct rv__group_task *task, const rv_task *done)
 {
     rv__manager_finish(&g->manager, task, done->value, done->err.code ? &done->err : NULL);
-    wake_one(g);
+    if (g->on_done != NULL)
+        rv__manager_discard(&g->manager);
+    else
+        wake_one(g);
     if (rv__manager_inflight(&g->manager) == 0)
         pthread_cond_broadcast(&g->settled);
 }
@@ -356,6 +363,11 @@ rv_group *rv_group_new(const rv_group_opts *opts)
     return g;
 }
 
+void rv__group_on_done(rv_group *g, void (*done)(void *arg, const rv_error *err))
+{
+    g->on_done = done;
+}
+
 int rv_group_go(rv_group *g, rv_task_fn fn, void *arg)
 {
     if (g == NULL || fn == NULL)
@@ -369,6 +381,21 @@ int rv_group_go(rv_group *g, rv_task_fn fn, void *arg)
         fetch_thread(g);
     leave(g);
     return rc;
+}
+
+size_t rv__group_go_all(rv_group *g, rv_task_fn fn, void *const *args, size_t count)
+{
+    size_t accepted = 0;
+    enter(g);
+    while (accepted < count && rv__manager_accept(&g->manager, fn, args[accepted]) == RV_OK) {
+        if (g->manager.threads == 0 && hire_first(g) != RV_OK)
+            break;
+        accepted++;
+    }
+    if (accepted > 0)
+        fetch_thread(g); /* it fetches the next, while there is more */
+    leave(g);
+    return accepted;
 }
 
 void rv_group_close(rv_group *g)
@@ -460,7 +487,7 @@ int rv_group_next(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_resul
     return rc;
 }
 
-static bool inside_own_task(const rv_group *g)
+bool rv__group_inside(const rv_group *g)
 {
     const rv_task *task = rv__task_current();
     return task != NULL && task->group == g;
@@ -470,7 +497,7 @@ int rv_group_wait(rv_group *g, rv_error *err)
 {
     if (g == NULL)
         return rv__fail(err, RV_EINVAL, "rv_group_wait: no group given");
-    if (inside_own_task(g))
+    if (rv__group_inside(g))
         return rv__fail(err, RV_EDEADLK,
                         "rv_group_wait: called from a task of the same group, which would wait "
                         "for itself; wait from outside, or use a group of its own");
@@ -514,7 +541,7 @@ void rv_group_free(rv_group *g)
 {
     if (g == NULL)
         return;
-    if (inside_own_task(g))
+    if (rv__group_inside(g))
         rv_panic("rv_group_free: called from a task of the same group, which would wait for "
                  "itself");
 

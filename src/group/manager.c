@@ -194,6 +194,16 @@ bool rv__manager_take(struct rv__manager *m, rv_group_result *out)
     return true;
 }
 
+void rv__manager_discard(struct rv__manager *m)
+{
+    struct rv__group_task *task = list_pop(&m->results); /* the only one: none is ever kept */
+    assert(task != NULL && m->results.first == NULL);
+    rv__free(task->err);
+    task_free(m, task);
+    m->taken++;
+    check(m);
+}
+
 void rv__manager_close(struct rv__manager *m)
 {
     m->closed = true;

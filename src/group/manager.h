@@ -83,6 +83,9 @@ void rv__manager_finish(struct rv__manager *m, struct rv__group_task *task, void
 /* Move the oldest result into *out. False: there is none. */
 bool rv__manager_take(struct rv__manager *m, rv_group_result *out);
 
+/* The newest result was given away already: it is not kept. */
+void rv__manager_discard(struct rv__manager *m);
+
 void rv__manager_close(struct rv__manager *m);
 
 /* Is a thread to be fetched for the tasks that wait? Notes that it is on its way; the thread says

@@ -1,0 +1,387 @@
+/* rival.h: the public API of librival: durable workflows inside your program.
+ *
+ * A workflow is steps in order. A run of it survives the death of the process: what a step returned
+ * is on disk before the next one starts, and a new process goes on where the old one was.
+ *
+ *     static int find(rv_ctx *c) { return rv_return(c, "{s:s}", "tree", "oak-123"); }
+ *     static int chop(rv_ctx *c)
+ *     {
+ *         rv_describe(c, "chopped %s", rv_step_str(c, "find", "/tree"));
+ *         return rv_return(c, "{s:i}", "pieces", 10);
+ *     }
+ *
+ *     rv_workflow *w = rv_workflow_new("lumber");
+ *     rv_add_step(rv_workflow_body(w), "find", find, NULL);
+ *     rv_add_step(rv_workflow_body(w), "chop", chop, RV_STEP_OPTS(.max_attempts = 3));
+ *     rv_engine_new(RV_ENGINE_OPTS(.store = "lumber.db"), &engine, &err);
+ *     rv_register(engine, w, &err);
+ *     rv_run(engine, "lumber", "{}", RV_RUN_OPTS(.run_id = "today"), &info, &err);
+ *     rv_wait(engine, "lumber", "today", NULL, &outcome, &err);
+ *
+ * Rules that hold for all of it:
+ *   - A call that can fail returns 0 (or a count) or a negative RV_E… code, and says why in *err.
+ *     Results are written on success only, *err on failure only; err may be NULL.
+ *   - JSON goes in and out as UTF-8 text. Text that goes in is copied; text that comes out belongs to
+ *     the object it came from.
+ *   - Option structs: zero is the default, NULL is all defaults; make them with their macro, or with
+ *     their rv_…_init() where macros cannot be used. Their `size` lets fields be added later.
+ *   - Every function may be called from any thread, also from inside a step, unless it says
+ *     otherwise. Functions that take an rv_ctx: from the step's own thread.
+ *   - Two engines in one process do not notice each other. One store has one engine at a time. */
+#ifndef RIVAL_RIVAL_H
+#define RIVAL_RIVAL_H
+
+#include <stdarg.h>
+#include <rival/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct rv_engine rv_engine;     /* runs workflows on one store */
+typedef struct rv_workflow rv_workflow; /* a definition being written */
+typedef struct rv_body rv_body;         /* a sequence of nodes in it */
+typedef struct rv_ctx rv_ctx;           /* a running step, as its function sees it */
+
+/* A step: returns 0 after rv_return…() (or without: its result is null), else a code: see rv_fail(). */
+typedef int (*rv_step_fn)(rv_ctx *ctx);
+
+/* ------------------------------------------------------------------------------------------
+ * Engines */
+
+typedef struct rv_engine_opts {
+    size_t size;          /* filled in by RV_ENGINE_OPTS */
+    const char *store;    /* a file; NULL = "rival.db"; ":memory:" = gone with the engine */
+    uint32_t workers;     /* steps at once; 0 = 64, threads made on demand */
+    uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
+} rv_engine_opts;
+#define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
+RV_API void rv_engine_opts_init(rv_engine_opts *opts);
+
+/* Open an engine on its store, which is made if it is not there, and plan the recovery of unfinished
+ * runs: they go on as soon as their workflows are registered.
+ *
+ * Returns once recovery is planned, not once those runs have finished. Keeps no reference to `opts`.
+ * On success *ret is an engine to give to rv_engine_free().
+ * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE (unreadable, newer than this library), RV_EBUSY (another
+ * process has the store; the message says which). */
+RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);
+
+/* Stop and close. Nothing new is started; steps that run are told (rv_ctx_cancelled) and waited for: their
+ * code would vanish beneath them. What they return is kept; one that fails because it was told is attempted
+ * again by the next engine, without that counting as a failure or a crash. Callers inside rv_wait() get
+ * RV_ECLOSED. From a step of this engine it cannot work, and panics. NULL is allowed. */
+RV_API void rv_engine_free(rv_engine *engine);
+
+/* ------------------------------------------------------------------------------------------
+ * Definitions
+ *
+ * rv_workflow_new() and the rv_add_…() functions never fail on the spot: what is wrong (names, limits,
+ * no memory) is told by rv_register(), all of it at once. They return the body or bodies to go on
+ * with; these belong to the workflow. Thread: one at a time for one workflow. */
+
+RV_API rv_workflow *rv_workflow_new(const char *name); /* NULL: no memory */
+RV_API void rv_workflow_free(rv_workflow *workflow);   /* NULL is allowed; registered ones stay */
+RV_API void rv_workflow_describe(rv_workflow *workflow, const char *text);
+RV_API void rv_workflow_input(rv_workflow *workflow, const char *json_schema);
+RV_API void rv_workflow_on_error(rv_workflow *workflow, const char *name, rv_step_fn handler);
+RV_API rv_body *rv_workflow_body(rv_workflow *workflow);
+
+enum rv_on_timeout { RV_STOP = 0, RV_RETRY = 1 };
+enum rv_backoff { RV_LINEAR = 0, RV_EXPONENTIAL = 1 };
+enum rv_keep { RV_KEEP_ALL = 0, RV_KEEP_LAST = 1, RV_KEEP_NONE = 2 };
+
+/* How a step is run (SPEC: config of a step). */
+typedef struct rv_step_opts {
+    size_t size;             /* filled in by RV_STEP_OPTS */
+    const char *name;        /* the function's name, by which a restarted program finds it;
+                                NULL = the alias */
+    rv_step_fn when;         /* false (false or null): the step is skipped; NULL = always */
+    const char *when_name;   /* of that function; NULL = "<name>.when" */
+    int64_t timeout_ms;      /* of each attempt; 0 = none */
+    int on_timeout;          /* RV_STOP, RV_RETRY */
+    int max_attempts;        /* 0 = 1, or what the step's own error says */
+    int backoff;             /* RV_LINEAR: base × attempt; RV_EXPONENTIAL: base × 2^(attempt-1) */
+    int64_t backoff_base_ms; /* 0 = 100 */
+    int64_t max_backoff_ms;  /* 0 = 60000 */
+    double jitter;           /* 0..1: a wait is shortened by up to this part of it */
+    rv_step_fn on_error;     /* runs when the step ends failed; NULL = none */
+    const char *on_error_name; /* NULL = "<name>.onError" */
+} rv_step_opts;
+#define RV_STEP_OPTS(...) (&(rv_step_opts){ .size = sizeof(rv_step_opts), __VA_ARGS__ })
+RV_API void rv_step_opts_init(rv_step_opts *opts);
+
+/* A step. `alias` is the key of its result; [A-Za-z_][A-Za-z0-9_.-]*, no "__". */
+RV_API void rv_add_step(rv_body *in, const char *alias, rv_step_fn fn, const rv_step_opts *opts);
+/* A durable timer: right over restarts, and without a thread. Result {delayedMs, startedAt, endedAt}. */
+RV_API void rv_add_delay(rv_body *in, const char *alias, int64_t ms);
+/* Waits for rv_signal(). Its result is the payload; after timeout_ms (0 = none) it is `default_json`,
+ * or, where that is NULL, the step fails. */
+RV_API void rv_add_signal(rv_body *in, const char *alias, const char *signal, int64_t timeout_ms,
+                          const char *default_json);
+/* Another workflow, by its name, registered before. Its result is that of its last node. */
+RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
+
+/* A condition, then one of two sequences. `condition` is a step function whose result decides. */
+typedef struct rv_branch_bodies {
+    rv_body *then, *otherwise;
+} rv_branch_bodies;
+RV_API rv_branch_bodies rv_add_branch(rv_body *in, const char *alias, rv_step_fn condition,
+                                      const char *condition_name);
+
+/* A sequence again and again: while a condition holds (tested before), or until it does (after). Give
+ * one of the two; the other is NULL. */
+typedef struct rv_loop_opts {
+    size_t size; /* filled in by RV_LOOP_OPTS */
+    rv_step_fn while_, until;
+    const char *condition_name; /* NULL = "<alias>.while", "<alias>.until" */
+    int64_t max_iterations;     /* 0 = 1000; still unmet then: the loop fails */
+    int keep;                   /* RV_KEEP_ALL, _LAST, _NONE: which iterations are in its result */
+} rv_loop_opts;
+#define RV_LOOP_OPTS(...) (&(rv_loop_opts){ .size = sizeof(rv_loop_opts), __VA_ARGS__ })
+RV_API void rv_loop_opts_init(rv_loop_opts *opts);
+RV_API rv_body *rv_add_loop(rv_body *in, const char *alias, const rv_loop_opts *opts);
+
+/* A sequence for each item of the array that `items` returns. */
+typedef struct rv_foreach_opts {
+    size_t size;            /* filled in by RV_FOREACH_OPTS */
+    const char *items_name; /* NULL = "<alias>.items" */
+    bool parallel;
+    int64_t concurrency; /* with parallel: at once; 0 = all */
+} rv_foreach_opts;
+#define RV_FOREACH_OPTS(...) (&(rv_foreach_opts){ .size = sizeof(rv_foreach_opts), __VA_ARGS__ })
+RV_API void rv_foreach_opts_init(rv_foreach_opts *opts);
+RV_API rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
+                               const rv_foreach_opts *opts);
+
+/* Several at once: add children with rv_concurrent_step() and rv_concurrent_body(). */
+typedef struct rv_concurrent_opts {
+    size_t size;   /* filled in by RV_CONCURRENT_OPTS */
+    bool detached; /* the sequence goes on at once; they go on by themselves */
+    bool collect;  /* a failure of one does not end the others */
+    int64_t join;  /* how many must complete; the rest is then cancelled; 0 = all */
+} rv_concurrent_opts;
+#define RV_CONCURRENT_OPTS(...) \
+    (&(rv_concurrent_opts){ .size = sizeof(rv_concurrent_opts), __VA_ARGS__ })
+RV_API void rv_concurrent_opts_init(rv_concurrent_opts *opts);
+typedef struct rv_concurrent rv_concurrent;
+RV_API rv_concurrent *rv_add_concurrent(rv_body *in, const char *alias,
+                                        const rv_concurrent_opts *opts);
+RV_API void rv_concurrent_step(rv_concurrent *block, const char *alias, rv_step_fn fn,
+                               const rv_step_opts *opts);
+RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
+
+/* Check a workflow, all of it, and make it known. New runs of that name take this definition; runs that
+ * began with another version keep theirs, and find their functions by name. The workflow stays the
+ * caller's and may be freed or registered elsewhere.
+ * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST ("already
+ * registered", unless it is the same definition), RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Runs */
+
+#define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
+
+enum rv_run_status {
+    RV_RUNNING = 0,
+    RV_SUSPENDED = 1, /* waits for a decision: rv_decide() */
+    RV_COMPLETED = 2,
+    RV_FAILED = 3,
+    RV_CANCELLED = 4,
+};
+RV_API const char *rv_status_name(int status); /* "running" …; NULL: no such status */
+
+typedef struct rv_run_info {
+    char run_id[RV_RUN_ID_SIZE];
+    int status;
+} rv_run_info;
+
+typedef struct rv_run_opts {
+    size_t size;        /* filled in by RV_RUN_OPTS */
+    const char *run_id; /* NULL = one is made, that sorts by time */
+} rv_run_opts;
+#define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
+RV_API void rv_run_opts_init(rv_run_opts *opts);
+
+/* Start a run. It is on disk when this returns; its first step may have begun.
+ *
+ * `input` is JSON; NULL = none. A run_id that exists: with the same workflow and the same input, that
+ * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
+ * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
+ * RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
+RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
+                  const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
+
+/* How a run ended. Texts are JSON and belong to the outcome; "" where there is none. */
+typedef struct rv_outcome {
+    char run_id[RV_RUN_ID_SIZE];
+    int status;              /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
+    const char *results;     /* {alias: {result, state, status}} of the nodes reached, at the top */
+    const char *error;       /* {message, …} */
+    const char *failed_step; /* alias of the top-level node that failed */
+} rv_outcome;
+RV_API void rv_outcome_free(rv_outcome *outcome); /* NULL is allowed */
+
+typedef struct rv_wait_opts {
+    size_t size;        /* filled in by RV_WAIT_OPTS */
+    int64_t timeout_ms; /* 0 = 300000; negative = for ever */
+    rv_cancel *by;      /* give up when it fires; NULL = never */
+} rv_wait_opts;
+#define RV_WAIT_OPTS(...) (&(rv_wait_opts){ .size = sizeof(rv_wait_opts), __VA_ARGS__ })
+RV_API void rv_wait_opts_init(rv_wait_opts *opts);
+
+/* Wait until a run has ended. A suspended run keeps its waiters waiting. `workflow` may be NULL; if not,
+ * the run must be of it. *ret is for rv_outcome_free().
+ * Errors: RV_ENOTFOUND, RV_ETIMEDOUT (the message names workflow, run and time), RV_ECANCELED,
+ * RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_wait(rv_engine *engine, const char *workflow, const char *run_id,
+                   const rv_wait_opts *opts, rv_outcome **ret, rv_error *err);
+
+/* Cancel a run and all that is alive in it. At once, whatever it is doing. A run that has ended is left
+ * as it is (what it had detached is cancelled). Errors: RV_ENOTFOUND, RV_ECLOSED, RV_ESTORE. */
+RV_API int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err);
+
+/* Send a signal: kept until a step takes it. `payload` is JSON; NULL = null.
+ * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended), RV_EBUSY (too many untaken), RV_EINVAL. */
+RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
+                     rv_error *err);
+
+/* Complete a step that returned rv_return_pending() with this handle. `error` NULL: done, with `result`;
+ * else it failed with that message. Errors: RV_ENOTFOUND: nobody waits for it (any more). */
+RV_API int rv_complete(rv_engine *engine, const char *run_id, const char *handle,
+                       const char *result, const char *error, rv_error *err);
+
+enum rv_decision { RV_RESUME = 0, RV_ABORT = 1 };
+/* Decide about a suspended run: go on (with fresh attempts), or fail it. `reason` may be NULL.
+ * Errors: RV_ENOTFOUND, RV_ESTATE (it is not suspended), RV_EINVAL. */
+RV_API int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *reason,
+                     rv_error *err);
+
+/* A run as it is now. Texts as in rv_outcome; times in ms since 1970, 0 = not yet. */
+typedef struct rv_run_state {
+    char run_id[RV_RUN_ID_SIZE];
+    const char *workflow;
+    const char *version;
+    int status;
+    int64_t created_at, started_at, completed_at, duration_ms;
+    const char *input;
+    const char *results;
+    const char *error;
+    const char *failed_step;
+    const char *suspension; /* why it is suspended: {message} */
+} rv_run_state;
+RV_API int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err);
+RV_API void rv_run_state_free(rv_run_state *state); /* NULL is allowed */
+
+/* Which runs. Everything unset: all of them, newest first. */
+typedef struct rv_query {
+    size_t size;          /* filled in by RV_QUERY */
+    const char *workflow; /* NULL = any */
+    int status_plus_one;  /* 1 + enum rv_run_status; 0 = any */
+    int64_t since, until; /* created at; 0 = no bound */
+    const char *text;     /* in run id, workflow, error or input */
+    size_t limit;         /* 0 = 50; at most 1000 */
+    const char *cursor;   /* rv_run_list.next of the page before; NULL = the first page */
+} rv_query;
+#define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
+RV_API void rv_query_init(rv_query *query);
+
+typedef struct rv_run_list {
+    size_t count;
+    const rv_run_state *runs; /* without results */
+    const char *next;         /* cursor of the next page; "" = this was the last */
+} rv_run_list;
+RV_API int rv_list(rv_engine *engine, const rv_query *query, rv_run_list **ret, rv_error *err);
+RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
+
+/* An instance: one run's name, to ask about again and again. */
+typedef struct rv_instance rv_instance;
+RV_API rv_instance *rv_instance_new(rv_engine *engine, const char *workflow, const char *run_id);
+RV_API void rv_instance_free(rv_instance *instance); /* NULL is allowed; the run goes on */
+RV_API int rv_instance_run(rv_instance *instance, const char *input, rv_run_info *ret,
+                           rv_error *err);
+RV_API int rv_instance_wait(rv_instance *instance, const rv_wait_opts *opts, rv_outcome **ret,
+                            rv_error *err);
+RV_API int rv_instance_cancel(rv_instance *instance, rv_error *err);
+RV_API int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Inside a step
+ *
+ * Text that these return lives until the step's function returns. */
+
+/* The result. `format` is Jansson's (json_pack): "{s:s, s:i}", "key", "text", "n", 5; or JSON text. For
+ * the function to return: 0, or RV_EINVAL for a bad format. */
+RV_API int rv_return(rv_ctx *ctx, const char *format, ...);
+RV_API int rv_return_json(rv_ctx *ctx, const char *json);
+RV_API int rv_return_bool(rv_ctx *ctx, bool value); /* for conditions */
+/* Not done yet: somebody will rv_complete() this handle. The step is parked, durably, not run again. */
+RV_API int rv_return_pending(rv_ctx *ctx, const char *handle);
+
+/* The step failed. A plain error is tried again while attempts are left, and then stops the workflow. */
+RV_API int rv_fail(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
+/* An error that says what to do: RV_ON_STOP and RV_ON_CONTINUE are never tried again; RV_ON_RETRY is,
+ * up to max_attempts (0 = as configured), with this backoff (-1 = as configured). */
+enum rv_behavior { RV_ON_STOP = 1, RV_ON_CONTINUE = 2, RV_ON_RETRY = 3 };
+RV_API int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, const char *fmt,
+                         ...) RV_PRINTF(5, 6);
+
+/* The step's own state: a sentence for people; anything by key; skipped (its result is then null). */
+RV_API void rv_describe(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
+RV_API int rv_set_state(rv_ctx *ctx, const char *key, const char *json);
+RV_API int rv_skip(rv_ctx *ctx); /* for the function to return: 0 */
+
+/* What it sees, as JSON text; `pointer` is a JSON pointer, "" or NULL = all of it. NULL: not there.
+ * The _str, _int, _double and _bool forms: the fallback (NULL for _str) where it is not of that type. */
+RV_API const char *rv_input_json(rv_ctx *ctx, const char *pointer);
+RV_API const char *rv_input_str(rv_ctx *ctx, const char *pointer);
+RV_API int64_t rv_input_int(rv_ctx *ctx, const char *pointer, int64_t fallback);
+RV_API double rv_input_double(rv_ctx *ctx, const char *pointer, double fallback);
+RV_API bool rv_input_bool(rv_ctx *ctx, const char *pointer, bool fallback);
+/* The result of a node that ran before, in scope. */
+RV_API const char *rv_step_json(rv_ctx *ctx, const char *alias, const char *pointer);
+RV_API const char *rv_step_str(rv_ctx *ctx, const char *alias, const char *pointer);
+RV_API int64_t rv_step_int(rv_ctx *ctx, const char *alias, const char *pointer, int64_t fallback);
+RV_API double rv_step_double(rv_ctx *ctx, const char *alias, const char *pointer, double fallback);
+RV_API const char *rv_step_state_json(rv_ctx *ctx, const char *alias, const char *pointer);
+RV_API const char *rv_step_status(rv_ctx *ctx,
+                                  const char *alias); /* "completed" …; NULL: not there */
+/* The node before: its result; and its alias, NULL for the first. */
+RV_API const char *rv_last_json(rv_ctx *ctx, const char *pointer);
+RV_API const char *rv_last_alias(rv_ctx *ctx);
+/* The iteration it is in: the item of the innermost forEach; the index, -1 outside of any. */
+RV_API const char *rv_item_json(rv_ctx *ctx, const char *pointer);
+RV_API const char *rv_item_str(rv_ctx *ctx, const char *pointer);
+RV_API int64_t rv_loop_index(rv_ctx *ctx);
+/* Everything at once: {input, steps, lastStep, loop, run}. Assembled for the call: can be large. */
+RV_API const char *rv_context_json(rv_ctx *ctx);
+/* In a handler (onError): the error that happened: {message, …}; NULL elsewhere. */
+RV_API const char *rv_error_json(rv_ctx *ctx, const char *pointer);
+
+/* Which run and step. The key is the same over all attempts of one step, and no other's. */
+RV_API const char *rv_ctx_run_id(rv_ctx *ctx);
+RV_API const char *rv_ctx_workflow(rv_ctx *ctx);
+RV_API const char *rv_ctx_step(rv_ctx *ctx);
+RV_API const char *rv_ctx_path(rv_ctx *ctx);
+RV_API int rv_ctx_attempt(rv_ctx *ctx); /* from 1 */
+RV_API const char *rv_ctx_idempotency_key(rv_ctx *ctx);
+RV_API rv_engine *rv_ctx_engine(rv_ctx *ctx); /* to start or signal other runs */
+
+/* Should it stop? (Cancelled, timed out, or the engine closes.) Poll, or hand the token on. */
+RV_API bool rv_ctx_cancelled(rv_ctx *ctx);
+RV_API rv_cancel *rv_ctx_token(rv_ctx *ctx); /* not to be freed, nor kept after the step's end */
+
+/* The step's log, kept with the run. */
+enum rv_log_level { RV_DEBUG = 0, RV_INFO = 1, RV_WARN = 2, RV_ERROR = 3 };
+RV_API void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, ...)
+    RV_PRINTF(4, 5);
+#define rv_log_debug(ctx, ...) rv_log(ctx, RV_DEBUG, NULL, __VA_ARGS__)
+#define rv_log_info(ctx, ...)  rv_log(ctx, RV_INFO, NULL, __VA_ARGS__)
+#define rv_log_warn(ctx, ...)  rv_log(ctx, RV_WARN, NULL, __VA_ARGS__)
+#define rv_log_error(ctx, ...) rv_log(ctx, RV_ERROR, NULL, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

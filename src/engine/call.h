@@ -1,0 +1,45 @@
+/* call.h: a call of the public API on its way through the loop. On the caller's stack. */
+#ifndef RV_ENGINE_CALL_H
+#define RV_ENGINE_CALL_H
+
+#include "engine/engine.h"
+
+enum rv__call_kind {
+    CALL_REGISTER,
+    CALL_RUN,
+    CALL_MESSAGE,
+    CALL_STATE,
+    CALL_WAIT,
+    CALL_UNWAIT,
+    CALL_CLOSE
+};
+
+struct rv__call {
+    struct rv__letter letter;
+    enum rv__call_kind kind;
+    struct rv__call *next; /* in the list where it waits */
+    rv_engine *engine;
+
+    const rv_workflow *definition;
+    const char *workflow;
+    char run_id[RV_RUN_ID_SIZE]; /* "": one is to be made */
+    struct rv__blob *input;
+    char input_key[65];
+    struct rv__msg msg;
+
+    int status;
+    struct rv__buf results, texts; /* what comes back, as text */
+    struct rv__run_facts {
+        size_t workflow, version, input, error, failed_step, suspension; /* where in `texts` */
+        int64_t created_ms, started_ms, completed_ms;
+    } row;
+
+    int rc;
+    rv_error err;
+    bool waiting; /* CALL_WAIT: it is in its run's list */
+    bool done;    /* under engine->reply_lock */
+    pthread_cond_t answered;
+    struct rv__call *about; /* CALL_UNWAIT: which wait */
+};
+
+#endif

@@ -1,0 +1,52 @@
+/* context.h: a piece of work in flight, from the grant to the answer: what its function sees through
+ * rv_ctx, and what it says. Made by dispatch.c, filled by the step's thread, read by the loop. */
+#ifndef RV_ENGINE_CONTEXT_H
+#define RV_ENGINE_CONTEXT_H
+
+#include <rival/rival.h>
+
+#include "base/arena.h"
+#include "engine/engine.h"
+
+enum { RV__LOG_LINES = 10000 }; /* of one attempt; what comes after is counted and marked */
+
+struct rv__log_line {
+    struct rv__log_line *next;
+    int64_t at_ms;
+    int level;
+    struct rv__str message, metadata;
+};
+
+struct rv_ctx {
+    struct rv__work work;     /* first: the executor knows only this */
+    struct rv__letter letter; /* to the engine, when it is done */
+    rv_engine *engine;
+    struct rv__run *run;         /* held */
+    struct rv_ctx *next, **link; /* among the work of its run */
+    rv_step_fn fn;
+    enum rv__lane lane;
+    int eval; /* -1: an attempt of a step */
+    rv_cancel *token;
+    struct rv__view view;
+    struct rv__arena arena; /* of what its function was given */
+    char *path, *key;       /* in the arena, made when asked for */
+
+    /* what it said */
+    enum rv__msg_kind outcome; /* MSG_DONE, MSG_FAILED, MSG_PARK */
+    struct rv__blob *result, *state, *error;
+    struct rv__buf state_members; /* of its state: "key":json, comma-separated */
+    struct rv__str handle;
+    bool skipped;
+    enum rv__behavior behavior;
+    int max_attempts, backoff;
+    struct rv__log_line *logs, **last_log;
+    size_t log_count;
+};
+
+/* Run its function and note the outcome. On the step's thread. */
+void rv__ctx_run(struct rv__work *work);
+/* It could not be run, or it panicked: that is the outcome. */
+void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
+void rv__ctx_done(struct rv_ctx *ctx); /* gives back all it holds but itself and its run */
+
+#endif

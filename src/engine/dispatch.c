@@ -1,0 +1,455 @@
+/* dispatch.c: places to work that waits, and the effects of facts that are on disk.
+ *
+ * Runs that want a place in a lane stand in a ring for it, and places go round: one to each, so that a
+ * run with a hundred thousand items does not keep the others waiting.
+ *
+ * Suspects (steps in flight when an engine died) run one at a time, with no other function beside
+ * them: should the engine die again, it is known who did it. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/context.h"
+#include "engine/engine.h"
+
+/* ------------------------------------------------------------------------------- wanting --- */
+
+static void queue_add(rv_engine *e, struct rv__run *run, int lane)
+{
+    run->lane[lane].queued = true;
+    run->lane[lane].next = NULL;
+    run->lane[lane].prev = e->want_last[lane];
+    if (e->want_last[lane] != NULL)
+        e->want_last[lane]->lane[lane].next = run;
+    else
+        e->want_first[lane] = run;
+    e->want_last[lane] = run;
+}
+
+static void queue_remove(rv_engine *e, struct rv__run *run, int lane)
+{
+    struct rv__run *prev = run->lane[lane].prev, *next = run->lane[lane].next;
+    if (prev != NULL)
+        prev->lane[lane].next = next;
+    else
+        e->want_first[lane] = next;
+    if (next != NULL)
+        next->lane[lane].prev = prev;
+    else
+        e->want_last[lane] = prev;
+    run->lane[lane].queued = false;
+}
+
+void rv__run_queue_wants(struct rv__run *run)
+{
+    for (int lane = 1; lane < LANES; lane++) {
+        bool wants = run->cell != NULL && rv__cell_wants(run->cell, (enum rv__lane)lane) &&
+                     rv__plan_ref_known(run->engine, run->plan);
+        if (wants && !run->lane[lane].queued)
+            queue_add(run->engine, run, lane);
+        else if (!wants && run->lane[lane].queued)
+            queue_remove(run->engine, run, lane);
+    }
+}
+
+void rv__run_unqueue(struct rv__run *run)
+{
+    for (int lane = 1; lane < LANES; lane++)
+        if (run->lane[lane].queued)
+            queue_remove(run->engine, run, lane);
+}
+
+/* May a place in this lane be given now? */
+static bool has_place(const rv_engine *e, int lane)
+{
+    if (lane == LANE_SUSPECT)
+        return e->functions_in_flight == 0 && !e->suspect_in_flight;
+    if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
+        return false; /* suspects first, and alone */
+    return e->free_places[lane] > 0;
+}
+
+static void take_place(rv_engine *e, int lane)
+{
+    if (lane == LANE_SUSPECT)
+        e->suspect_in_flight = true;
+    else
+        e->free_places[lane]--;
+    if (lane == LANE_FUNCTION)
+        e->functions_in_flight++;
+}
+
+static void give_place(rv_engine *e, int lane)
+{
+    if (lane == LANE_SUSPECT)
+        e->suspect_in_flight = false;
+    else
+        e->free_places[lane]++;
+    if (lane == LANE_FUNCTION)
+        e->functions_in_flight--;
+}
+
+void rv__grant_all(rv_engine *e, int64_t now_ms)
+{
+    if (e->closed)
+        return;
+    for (int lane = LANES - 1; lane >= 1; lane--) { /* suspects before the others */
+        while (e->want_first[lane] != NULL && has_place(e, lane)) {
+            struct rv__run *run = e->want_first[lane];
+            int rc = rv__flow_grant(run->cell, (enum rv__lane)lane, now_ms, &run->facts, NULL);
+            rv__run_touch(run);
+            if (rc < 0)
+                return; /* no memory: at the next turn */
+            if (rc == 1)
+                take_place(e, lane);
+            (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
+            queue_remove(e, run, lane);
+            rv__run_queue_wants(run); /* to the end of the ring, if it wants more */
+            if (rc == 0 && run->lane[lane].queued)
+                return; /* it wanted, and did not take: not twice in one turn */
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------- owed --- */
+
+static struct rv__owed **owed_bucket(rv_engine *e, const struct rv__run *run, uint64_t actor)
+{
+    uint64_t h = ((uint64_t)(uintptr_t)run >> 4) * UINT64_C(0x9E3779B97F4A7C15) + actor;
+    h *= UINT64_C(0xff51afd7ed558ccd);
+    return &e->owed[(h >> 32) & (e->owed_size - 1)];
+}
+
+static bool owed_grow(rv_engine *e)
+{
+    size_t old_size = e->owed_size, size = old_size ? old_size * 2 : OWED_BUCKETS_FIRST;
+    struct rv__owed **old = e->owed, **table = rv__zalloc(size, sizeof *table);
+    if (table == NULL)
+        return false;
+    e->owed = table;
+    e->owed_size = size;
+    for (size_t i = 0; i < old_size; i++)
+        while (old[i] != NULL) {
+            struct rv__owed *owed = old[i];
+            old[i] = owed->next;
+            struct rv__owed **at = owed_bucket(e, owed->run, owed->actor);
+            owed->next = *at;
+            *at = owed;
+        }
+    rv__free(old);
+    return true;
+}
+
+static struct rv__owed **owed_find(rv_engine *e, const struct rv__run *run, uint64_t actor)
+{
+    struct rv__owed **at = owed_bucket(e, run, actor);
+    while (*at != NULL && ((*at)->run != run || (*at)->actor != actor))
+        at = &(*at)->next;
+    return at;
+}
+
+static void disarm(rv_engine *e, struct rv__owed *owed)
+{
+    rv__timers_disarm(owed->is_timeout ? &e->timeouts : &e->waits, &owed->timer);
+}
+
+void rv__owed_clear(struct rv__run *run, uint64_t actor)
+{
+    rv_engine *e = run->engine;
+    struct rv__owed **at = e->owed_size > 0 ? owed_find(e, run, actor) : NULL;
+    if (at == NULL || *at == NULL)
+        return;
+    struct rv__owed *owed = *at;
+    disarm(e, owed);
+    if (owed->work != NULL) /* still running: told to stop; its answer will be stale */
+        rv_cancel_fire(owed->work->token, RV_ECANCELED, "no longer wanted");
+    *at = owed->next;
+    e->owed_count--;
+    run->owed_count--;
+    rv__free(owed);
+}
+
+void rv__owed_clear_all(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    for (size_t i = 0; i < e->owed_size && run->owed_count > 0; i++) {
+        struct rv__owed **at = &e->owed[i];
+        while (*at != NULL) {
+            struct rv__owed *owed = *at;
+            if (owed->run != run) {
+                at = &owed->next;
+                continue;
+            }
+            disarm(e, owed);
+            *at = owed->next;
+            e->owed_count--;
+            run->owed_count--;
+            rv__free(owed);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------- work --- */
+
+static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
+{
+    struct rv_ctx *ctx = (struct rv_ctx *)work;
+    if (err != NULL)
+        rv__ctx_failed(ctx, err);
+    ctx->letter.kind = LETTER_WORK;
+    int rc = rv__engine_post(ctx->engine, &ctx->letter);
+    assert(rc == RV_OK); /* the inbox closes after the last step */
+    (void)rc;
+}
+
+static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *effect, rv_step_fn fn)
+{
+    rv_engine *e = run->engine;
+    struct rv_ctx *ctx = rv__zalloc(1, sizeof *ctx);
+    if (ctx == NULL)
+        return NULL;
+    ctx->token = rv_cancel_new(e->closing);
+    if (ctx->token == NULL) {
+        rv__free(ctx);
+        return NULL;
+    }
+    int rc = rv__cell_view(run->cell, effect->actor, effect->token, &ctx->view);
+    assert(rc == RV_OK); /* it is owed: the cell has just said so */
+    (void)rc;
+    ctx->work.run = rv__ctx_run;
+    ctx->work.done = work_finished;
+    ctx->engine = e;
+    ctx->run = run;
+    rv__run_ref(run);
+    ctx->fn = fn;
+    ctx->eval = effect->eval;
+    ctx->outcome = MSG_DONE;
+    ctx->last_log = &ctx->logs;
+    rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by the results that a step asks for */
+    rv__buf_init(&ctx->state_members, RV__JSON_MAX_BYTES);
+    ctx->next = run->work;
+    ctx->link = &run->work;
+    if (run->work != NULL)
+        run->work->link = &ctx->next;
+    run->work = ctx;
+    return ctx;
+}
+
+static void work_free(struct rv_ctx *ctx)
+{
+    struct rv__run *run = ctx->run;
+    *ctx->link = ctx->next;
+    if (ctx->next != NULL)
+        ctx->next->link = ctx->link;
+    rv__ctx_done(ctx);
+    rv__free(ctx);
+    rv__run_unref(run);
+}
+
+/* The lane in which the place for this work was taken. */
+static enum rv__lane lane_of(const rv_engine *e, const struct rv__effect *effect)
+{
+    bool function = effect->eval < 0 ? effect->node->step.lane == LANE_FUNCTION
+                                     : rv__plan_ref_fn_name(effect->node, effect->eval).len > 0;
+    if (!function)
+        return effect->eval < 0 ? effect->node->step.lane : LANE_EVAL;
+    return e->suspect_in_flight ? LANE_SUSPECT : LANE_FUNCTION;
+}
+
+/* It cannot begin: told to the run as a message, in the next turn. */
+static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, enum rv__lane lane,
+                         struct rv__str missing)
+{
+    struct rv__msg msg = { .kind = missing.len > 0 ? MSG_MISSING : MSG_LOST,
+                           .actor = effect->actor,
+                           .token = effect->token,
+                           .name = missing };
+    give_place(run->engine, lane);
+    (void)rv__run_send(run, &msg, NULL); /* no memory: it stays owed, and recovery finds it */
+}
+
+/* Room for one more among those to be begun this turn. */
+static bool has_room(rv_engine *e)
+{
+    if (e->starting_count < e->starting_cap)
+        return true;
+    size_t cap = e->starting_cap ? e->starting_cap * 2 : 64;
+    struct rv_ctx **starting = rv__realloc(e->starting, cap * sizeof *starting);
+    if (starting == NULL)
+        return false;
+    e->starting = starting;
+    e->starting_cap = cap;
+    return true;
+}
+
+static void start_work(struct rv__run *run, const struct rv__effect *effect)
+{
+    rv_engine *e = run->engine;
+    enum rv__lane lane = lane_of(e, effect);
+    rv_step_fn fn = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    if (fn == NULL) {
+        struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
+        cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
+        return;
+    }
+    struct rv__owed **at = owed_find(e, run, effect->actor);
+    struct rv__owed *owed = has_room(e) ? rv__zalloc(1, sizeof *owed) : NULL;
+    struct rv_ctx *ctx = owed != NULL ? work_new(run, effect, fn) : NULL;
+    if (ctx == NULL) {
+        rv__free(owed);
+        cannot_begin(run, effect, lane, (struct rv__str){ NULL, 0 });
+        return;
+    }
+    ctx->lane = lane;
+    *owed = (struct rv__owed){
+        .run = run, .actor = effect->actor, .token = effect->token, .work = ctx, .next = *at
+    };
+    *at = owed;
+    e->owed_count++;
+    run->owed_count++;
+    if (effect->timeout_ms > 0) {
+        owed->is_timeout = true;
+        (void)rv__timers_arm(&e->timeouts, &owed->timer,
+                             rv__mono_ms(e->clock) + effect->timeout_ms);
+    }
+    e->starting[e->starting_count++] = ctx; /* room was made above */
+}
+
+/* It could not be begun after all. */
+static void take_back(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__run *run = ctx->run;
+    struct rv__effect effect = { .actor = ctx->view.actor, .token = ctx->view.token };
+    enum rv__lane lane = ctx->lane;
+    struct rv__owed **at = owed_find(e, run, effect.actor);
+    if (*at != NULL && (*at)->work == ctx) {
+        (*at)->work = NULL;
+        rv__owed_clear(run, effect.actor);
+    }
+    work_free(ctx);
+    cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
+}
+
+void rv__start_all(rv_engine *e)
+{
+    size_t count = e->starting_count;
+    e->starting_count = 0;
+    if (count == 0)
+        return;
+    /* A rv_ctx begins with its rv__work: the array serves as one of those. */
+    size_t begun = rv__threads_start(e->threads, (struct rv__work *const *)(void *)e->starting,
+                                     count);
+    for (size_t i = begun; i < count; i++)
+        take_back(e, e->starting[i]);
+}
+
+/* A wait: its timer. */
+void rv__owe(struct rv__run *run, const struct rv__effect *effect)
+{
+    rv_engine *e = run->engine;
+    if (e->owed_count >= e->owed_size && !owed_grow(e) && e->owed_size == 0)
+        return;
+    rv__owed_clear(run, effect->actor);
+    struct rv__owed *owed = rv__zalloc(1, sizeof *owed);
+    if (owed == NULL)
+        return;
+    struct rv__owed **at = owed_find(e, run, effect->actor);
+    *owed = (struct rv__owed){
+        .run = run, .actor = effect->actor, .token = effect->token, .next = *at
+    };
+    *at = owed;
+    e->owed_count++;
+    run->owed_count++;
+    (void)rv__timers_arm(&e->waits, &owed->timer, effect->due_ms);
+}
+
+/* After the commit: what the facts of this turn ask for. */
+void rv__release_effects(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    struct rv__effect effect;
+    while (run->cell != NULL && rv__cell_effect(run->cell, &effect)) {
+        if (e->owed_count >= e->owed_size)
+            (void)owed_grow(e); /* longer chains, if it cannot */
+        rv__owed_clear(run, effect.actor);
+        if (effect.kind == EFFECT_START)
+            start_work(run, &effect);
+        else if (effect.kind == EFFECT_WAIT)
+            rv__owe(run, &effect);
+    }
+}
+
+static struct rv__blob *state_of(struct rv_ctx *ctx)
+{
+    struct rv__buf json;
+    if (ctx->state_members.len == 0)
+        return NULL;
+    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    rv__buf_char(&json, '{');
+    rv__buf_str(&json, rv__buf_view(&ctx->state_members));
+    rv__buf_char(&json, '}');
+    struct rv__blob *state = NULL;
+    if (rv__buf_err(&json, NULL) == RV_OK)
+        state = rv__blob_new(rv__buf_view(&json));
+    rv__buf_done(&json);
+    return state;
+}
+
+static void keep_logs(struct rv__run *run, struct rv_ctx *ctx);
+
+/* A step's thread is done with it: its answer goes to the run, if the run still asks. */
+void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__run *run = ctx->run;
+    struct rv__owed **at = owed_find(e, run, ctx->view.actor);
+    give_place(e, ctx->lane);
+    if (*at != NULL && (*at)->work == ctx)
+        (*at)->work = NULL; /* nobody to be told to stop any more */
+
+    if (run->cell != NULL) {
+        struct rv__msg msg = { .kind = ctx->outcome,
+                               .actor = ctx->view.actor,
+                               .token = ctx->view.token,
+                               .result = ctx->result,
+                               .state = state_of(ctx),
+                               .error = ctx->error,
+                               .name = ctx->handle,
+                               .skipped = ctx->skipped,
+                               .behavior = ctx->behavior,
+                               .max_attempts = ctx->max_attempts,
+                               .backoff = ctx->backoff,
+                               .chance = rv__random_double(&e->random) };
+        keep_logs(run, ctx);
+        if (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED)
+            msg = (struct rv__msg){
+                .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
+            };                               /* it stopped because we close */
+        (void)rv__run_send(run, &msg, NULL); /* no memory: it stays owed, and recovery finds it */
+        rv__blob_unref(msg.state);
+    }
+    work_free(ctx);
+}
+
+/* ----------------------------------------------------------------------------------- logs --- */
+
+static void keep_logs(struct rv__run *run, struct rv_ctx *ctx)
+{
+    const char *path = ctx->logs != NULL ? rv_ctx_path(ctx) : "";
+    for (struct rv__log_line *line = ctx->logs; line != NULL; line = line->next) {
+        struct rv__kept_line head = { .at_ms = line->at_ms,
+                                      .level = line->level,
+                                      .attempt = rv_ctx_attempt(ctx),
+                                      .path = (uint32_t)strlen(path),
+                                      .step = (uint32_t)ctx->view.node->alias.len,
+                                      .message = (uint32_t)line->message.len,
+                                      .metadata = (uint32_t)line->metadata.len };
+        rv__buf_add(&run->logs, (const char *)&head, sizeof head);
+        rv__buf_text(&run->logs, path);
+        rv__buf_str(&run->logs, ctx->view.node->alias);
+        rv__buf_str(&run->logs, line->message);
+        rv__buf_str(&run->logs, line->metadata);
+        run->log_count++;
+    }
+}

@@ -1,0 +1,320 @@
+/* engine.c: opening and closing an engine; lists and instances. */
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/call.h"
+#include "engine/context.h"
+
+enum { DEFAULT_WORKERS = 64, MOST_WORKERS = 100000 };
+
+static void engine_destroy(rv_engine *e)
+{
+    rv__threads_free(e->threads);
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        while (e->runs[b] != NULL)
+            rv__run_drop(e->runs[b]);
+    rv__registry_free(e);
+    rv__timers_done(&e->waits);
+    rv__timers_done(&e->timeouts);
+    rv__free(e->owed);
+    rv__free(e->starting);
+    rv__store_close(e->step_reader);
+    rv__store_close(e->reader);
+    rv__store_close(e->store);
+    rv__queue_done(&e->inbox);
+    rv_cancel_free(e->closing);
+    pthread_cond_destroy(&e->left);
+    pthread_mutex_destroy(&e->reply_lock);
+    pthread_mutex_destroy(&e->step_reader_lock);
+    rv__free(e);
+}
+
+static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+{
+    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
+    int rc = rv__store_open(&store, &e->store, err);
+    if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->reader, err);
+    if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->step_reader, err);
+    return rc;
+}
+
+static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+{
+    uint64_t seed = 0;
+    int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
+    e->clock = rv__clock_real();
+    e->now_ms = rv__wall_ms(e->clock);
+    e->last_dirty = &e->dirty;
+    e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
+    e->free_places[LANE_FUNCTION] = workers;
+    e->generation = 1;
+    rv__timers_init(&e->waits);
+    rv__timers_init(&e->timeouts);
+
+    int rc = rv__random_seed_system(&seed, err);
+    if (rc < 0)
+        return rc;
+    rv__random_init(&e->random, seed);
+    rv__ids_init(&e->ids, rv__random_u64(&e->random));
+    e->closing = rv_cancel_new(NULL);
+    e->owed = rv__zalloc(OWED_BUCKETS_FIRST, sizeof *e->owed);
+    if (e->closing == NULL || e->owed == NULL)
+        return rv__nomem(err);
+    e->owed_size = OWED_BUCKETS_FIRST;
+    rc = rv__threads_new(workers, &e->threads, err);
+    if (rc == RV_OK)
+        rc = open_store(e, opts, err);
+    if (rc == RV_OK)
+        rc = rv__recover(e, err);
+    return rc;
+}
+
+int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
+{
+    static const rv_engine_opts defaults = { .size = sizeof defaults };
+    if (opts == NULL)
+        opts = &defaults;
+    if (opts->size == 0)
+        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_ENGINE_OPTS");
+    if (opts->workers > MOST_WORKERS)
+        return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", opts->workers);
+    if (ret == NULL)
+        return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
+
+    rv_engine *e = rv__zalloc(1, sizeof *e);
+    if (e == NULL)
+        return rv__nomem(err);
+    int rc = rv__queue_init(&e->inbox, NULL, NULL, err);
+    if (rc == RV_OK && rv__cond_init(&e->left) < 0)
+        rc = rv__nomem(err);
+    if (rc < 0) {
+        rv__free(e);
+        return rc;
+    }
+    pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
+    pthread_mutex_init(&e->step_reader_lock, NULL);
+    rc = engine_init(e, opts, err);
+    if (rc == RV_OK && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
+        rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");
+    if (rc < 0) {
+        engine_destroy(e);
+        return rc;
+    }
+    e->running_thread = true;
+    *ret = e;
+    return RV_OK;
+}
+
+void rv_engine_free(rv_engine *e)
+{
+    struct rv__call call = { .kind = CALL_CLOSE, .engine = e, .letter.kind = LETTER_CALL };
+    if (e == NULL)
+        return;
+    if (rv__threads_inside(e->threads))
+        rv_panic(
+            "rv_engine_free: called from a step of the same engine, which would wait for itself");
+
+    int rc = rv__cond_init(&call.answered);
+    if (rc == RV_OK)
+        rc = rv__engine_post(e, &call.letter);
+    if (rc == RV_OK)
+        pthread_join(e->thread, NULL); /* it ends once the last step has, and all is on disk */
+    pthread_cond_destroy(&call.answered);
+    rv__queue_close(&e->inbox);
+    rv__calls_close(e);
+    pthread_mutex_lock(&e->reply_lock);
+    while (e->callers > 0)
+        pthread_cond_wait(&e->left, &e->reply_lock);
+    pthread_mutex_unlock(&e->reply_lock);
+    engine_destroy(e);
+}
+
+/* ---------------------------------------------------------------------------------- lists --- */
+
+struct listing {
+    struct rv__buf texts;
+    struct {
+        rv_run_state state;
+        size_t workflow, version, error, failed_step, suspension, input;
+    } * rows;
+    size_t count, cap;
+    bool no_memory;
+};
+
+static size_t keep(struct rv__buf *texts, struct rv__str text)
+{
+    size_t at = texts->len;
+    rv__buf_str(texts, text);
+    rv__buf_char(texts, '\0');
+    return at;
+}
+
+static int status_of(struct rv__str name)
+{
+    for (int i = 0; i < RUN_STATUSES; i++)
+        if (rv__str_is(name, rv__run_status_name((enum rv__run_status)i)))
+            return i;
+    return RV_FAILED;
+}
+
+static int take_listed(void *arg, const struct rv__store_run *row)
+{
+    struct listing *l = arg;
+    if (l->count == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 64;
+        void *rows = rv__realloc(l->rows, cap * sizeof *l->rows);
+        if (rows == NULL)
+            return RV_ENOMEM;
+        l->rows = rows;
+        l->cap = cap;
+    }
+    memset(&l->rows[l->count], 0, sizeof l->rows[0]);
+    rv_run_state *state = &l->rows[l->count].state;
+    snprintf(state->run_id, sizeof state->run_id, "%.*s", RV__ARG(row->id));
+    state->status = status_of(row->status);
+    state->created_at = row->created_ms;
+    state->started_at = row->started_ms;
+    state->completed_at = row->completed_ms;
+    state->duration_ms = row->completed_ms ? row->completed_ms - row->started_ms : 0;
+    l->rows[l->count].workflow = keep(&l->texts, row->workflow);
+    l->rows[l->count].version = keep(&l->texts, row->version);
+    l->rows[l->count].error = keep(&l->texts, row->error);
+    l->rows[l->count].failed_step = keep(&l->texts, row->failed_step);
+    l->rows[l->count].suspension = keep(&l->texts, row->suspension);
+    l->rows[l->count].input = keep(&l->texts, row->input);
+    l->count++;
+    return RV_OK;
+}
+
+static int make_list(const struct listing *l, const struct rv__buf *cursor, rv_run_list **ret,
+                     rv_error *err)
+{
+    size_t runs_at = sizeof(rv_run_list), texts_at = runs_at + l->count * sizeof(rv_run_state);
+    size_t cursor_at = texts_at + l->texts.len;
+    char *mem = rv__zalloc(1, cursor_at + cursor->len + 1);
+    if (mem == NULL)
+        return rv__nomem(err);
+    rv_run_list *list = (rv_run_list *)(void *)mem;
+    rv_run_state *runs = (rv_run_state *)(void *)(mem + runs_at);
+    const char *texts = mem + texts_at;
+    if (l->texts.len > 0)
+        memcpy(mem + texts_at, l->texts.text, l->texts.len);
+    if (cursor->len > 0)
+        memcpy(mem + cursor_at, cursor->text, cursor->len);
+    for (size_t i = 0; i < l->count; i++) {
+        runs[i] = l->rows[i].state;
+        runs[i].workflow = texts + l->rows[i].workflow;
+        runs[i].version = texts + l->rows[i].version;
+        runs[i].error = texts + l->rows[i].error;
+        runs[i].failed_step = texts + l->rows[i].failed_step;
+        runs[i].suspension = texts + l->rows[i].suspension;
+        runs[i].input = texts + l->rows[i].input;
+        runs[i].results = "";
+    }
+    list->count = l->count;
+    list->runs = runs;
+    list->next = mem + cursor_at;
+    *ret = list;
+    return RV_OK;
+}
+
+int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *err)
+{
+    static const rv_query all = { .size = sizeof all };
+    struct listing l = { .count = 0 };
+    struct rv__buf cursor;
+    if (query == NULL)
+        query = &all;
+    if (e == NULL || query->size == 0 || query->status_plus_one < 0 ||
+        query->status_plus_one > RUN_STATUSES)
+        return rv__fail(err, RV_EINVAL, "rv_list: %s",
+                        e == NULL ? "no engine given" : "make the query with RV_QUERY");
+    struct rv__store_query store = {
+        .workflow = rv__str(query->workflow),
+        .since_ms = query->since,
+        .until_ms = query->until,
+        .text = rv__str(query->text),
+        .cursor = rv__str(query->cursor != NULL && *query->cursor != '\0' ? query->cursor : NULL),
+        .limit = query->limit ? query->limit : 50,
+        .with_input = true,
+    };
+    if (query->status_plus_one > 0)
+        store.status = rv__str(
+            rv__run_status_name((enum rv__run_status)(query->status_plus_one - 1)));
+    rv__buf_init(&l.texts, SIZE_MAX / 8);
+    rv__buf_init(&cursor, 4096);
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_list(e->step_reader, &store, take_listed, &l, &cursor, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&l.texts, err);
+    if (rc == RV_OK)
+        rc = make_list(&l, &cursor, ret, err);
+    else if (rc == RV_ENOMEM)
+        rc = rv__nomem(err);
+    rv__free(l.rows);
+    rv__buf_done(&l.texts);
+    rv__buf_done(&cursor);
+    return rc;
+}
+
+void rv_run_list_free(rv_run_list *list)
+{
+    rv__free(list);
+}
+
+/* ------------------------------------------------------------------------------ instances --- */
+
+struct rv_instance {
+    rv_engine *engine;
+    char run_id[RV_RUN_ID_SIZE];
+    char workflow[RV__PLAN_MAX_NAME + 1];
+};
+
+rv_instance *rv_instance_new(rv_engine *engine, const char *workflow, const char *run_id)
+{
+    if (engine == NULL || workflow == NULL || strlen(workflow) > RV__PLAN_MAX_NAME ||
+        run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return NULL;
+    rv_instance *instance = rv__zalloc(1, sizeof *instance);
+    if (instance == NULL)
+        return NULL;
+    instance->engine = engine;
+    snprintf(instance->run_id, sizeof instance->run_id, "%s", run_id);
+    snprintf(instance->workflow, sizeof instance->workflow, "%s", workflow);
+    return instance;
+}
+
+void rv_instance_free(rv_instance *instance)
+{
+    rv__free(instance);
+}
+
+int rv_instance_run(rv_instance *instance, const char *input, rv_run_info *ret, rv_error *err)
+{
+    return rv_run(instance->engine, instance->workflow, input,
+                  RV_RUN_OPTS(.run_id = instance->run_id), ret, err);
+}
+
+int rv_instance_wait(rv_instance *instance, const rv_wait_opts *opts, rv_outcome **ret,
+                     rv_error *err)
+{
+    return rv_wait(instance->engine, instance->workflow, instance->run_id, opts, ret, err);
+}
+
+int rv_instance_cancel(rv_instance *instance, rv_error *err)
+{
+    return rv_cancel_run(instance->engine, instance->run_id, err);
+}
+
+int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error *err)
+{
+    return rv_state(instance->engine, instance->run_id, ret, err);
+}

@@ -1,0 +1,225 @@
+/* engine.h: the inside of rv_engine: one loop owns all of it.
+ *
+ * A turn of the loop: take what came (answers of steps, calls of the API, timers that fell due), hand
+ * each to its run's flow, give free places to work that waits, write the facts of every run that was
+ * touched in one commit, and only then act: start work, arm timers, answer callers. Nothing outside
+ * ever sees what a crash could take back.
+ *
+ * Thread: everything here belongs to the loop's thread, but for what says otherwise. Others send
+ * letters (rv__engine_post). A run's struct is counted, for its work holds it on other threads; what
+ * those read of it (id, plan, engine) never changes. */
+#ifndef RV_ENGINE_ENGINE_H
+#define RV_ENGINE_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rival/rival.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/queue.h"
+#include "base/random.h"
+#include "base/timers.h"
+#include "engine/workflow.h"
+#include "exec/exec.h"
+#include "flow/flow.h"
+#include "store/store.h"
+
+struct rv__call;
+struct rv__owed;
+
+/* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
+struct rv__letter {
+    struct rv__queue_node node;
+    enum { LETTER_WORK, LETTER_CALL } kind;
+};
+
+/* A plan that runs use, and the functions of its nodes as far as they are known. */
+struct rv__plan_ref {
+    struct rv__plan_ref *next;
+    struct rv__plan *plan;
+    atomic_size_t refs;
+    rv_step_fn *steps; /* by node id: what the step does; NULL: not known */
+    rv_step_fn *evals; /* by node id × EVALS: its when, if, while, until, items */
+    uint64_t resolved; /* the registry's generation when these were looked up */
+    bool stored;       /* its definition is in the store */
+};
+
+/* A workflow by name: what new runs take. */
+struct rv__registered {
+    struct rv__registered *next;
+    struct rv__str name;
+    struct rv__plan_ref *plan;
+    struct rv__draft *draft; /* for those that nest it */
+};
+
+struct rv__function {
+    struct rv__function *next;
+    struct rv__str workflow, name;
+    rv_step_fn fn;
+};
+
+/* A log line that waits for the next commit: this, then its texts, in run->logs. */
+struct rv__kept_line {
+    int64_t at_ms;
+    int level, attempt;
+    uint32_t path, step, message, metadata; /* lengths, in this order behind it */
+};
+
+struct rv__run {
+    rv_engine *engine;
+    struct rv__run *next; /* in its bucket */
+    atomic_size_t refs;
+    char id[RV_RUN_ID_SIZE];
+    struct rv__plan_ref *plan;
+    struct rv__cell *cell; /* NULL: not in memory; only waited for */
+    struct rv__facts facts;
+    struct rv_ctx *work; /* in flight */
+    size_t owed_count;
+    bool dirty;
+    struct rv__run *next_dirty;
+    struct {
+        bool queued;
+        struct rv__run *prev, *next;
+    } lane[LANES];            /* among those that want it */
+    struct rv__call *calls;   /* to be answered after the commit */
+    struct rv__call *waiters; /* to be answered at its end */
+
+    /* the row in the store, as it is or (new) is to be */
+    bool is_new;
+    enum rv__run_status row_status;
+    bool row_active;
+    int64_t row_wake_ms;
+    int64_t created_ms, started_ms, completed_ms;
+    struct rv__blob *input;
+    char input_key[65];
+
+    struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
+    size_t log_count;
+    uint64_t seq;         /* of its last journal row */
+    size_t journal_bytes; /* since its last snapshot */
+    size_t snapshot_bytes;
+    struct rv__buf snapshot; /* to be written with the next commit */
+};
+
+/* What the outside owes an actor: a piece of work, or a timer. */
+struct rv__owed {
+    struct rv__owed *next; /* in its bucket */
+    struct rv__run *run;
+    uint64_t actor, token;
+    struct rv_ctx *work;    /* NULL: a wait */
+    struct rv__timer timer; /* in engine->waits or, for the time-out of work, engine->timeouts */
+    bool is_timeout;
+};
+
+enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
+
+struct rv_engine {
+    struct rv__clock *clock;
+    int64_t now_ms;           /* by the wall, when this turn began */
+    struct rv__store *store;  /* the writer */
+    struct rv__store *reader; /* of the loop, for what was committed */
+    pthread_mutex_t step_reader_lock;
+    struct rv__store *step_reader; /* of steps on their threads, one at a time */
+    struct rv__threads *threads;
+    struct rv__queue inbox;
+    pthread_t thread;
+    bool running_thread;
+    int max_crashes;
+
+    pthread_mutex_t reply_lock; /* callers wait for their answers under it */
+    size_t callers;             /* inside a public call; under it too */
+    pthread_cond_t left;        /* the last of them has gone */
+
+    struct rv__registered *workflows;
+    struct rv__function *functions;
+    struct rv__plan_ref *plans;
+    uint64_t generation; /* counts registrations */
+
+    struct rv__run *runs[RUN_BUCKETS];
+    size_t run_count;
+    struct rv__run *dirty, **last_dirty;
+    struct rv__owed **owed;
+    size_t owed_size, owed_count;
+    struct rv__timers waits;    /* by wall clock */
+    struct rv__timers timeouts; /* by monotonic clock, ms */
+    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
+    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
+
+    struct rv__run *want_first[LANES], *want_last[LANES];
+    int64_t free_places[LANES];
+    int64_t functions_in_flight;
+    bool suspect_in_flight;
+
+    struct rv__ids ids;
+    struct rv__random random;
+    rv_cancel *closing; /* parent of every step's token */
+    bool closed;
+    struct rv_ctx **starting; /* work of this turn, to be begun all at once */
+    size_t starting_count, starting_cap;
+    struct rv__call *late; /* calls to be looked at after the commit */
+    int64_t commits;
+};
+
+/* loop.c */
+void *rv__engine_main(void *engine);
+/* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
+int64_t rv__engine_turn(rv_engine *engine);
+int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
+
+/* run.c */
+struct rv__run *rv__run_find(rv_engine *engine, const char *id);
+int rv__run_new(rv_engine *engine, const char *id, struct rv__plan_ref *plan, struct rv__run **ret);
+int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err);
+/* From the store into memory, with its timers armed and its work owed. RV_ENOTFOUND. */
+int rv__run_load(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
+void rv__run_ref(struct rv__run *run);
+void rv__run_unref(struct rv__run *run); /* Thread: any */
+void rv__run_drop(struct rv__run *run);  /* out of the table */
+void rv__run_touch(struct rv__run *run); /* it is part of this turn */
+int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
+bool rv__run_idle(const struct rv__run *run);
+int64_t rv__run_wake_ms(const struct rv__run *run); /* its earliest timer; 0 = none */
+int rv__recover(rv_engine *engine, rv_error *err);
+int rv__wake_due(rv_engine *engine, int64_t now_ms);
+
+/* dispatch.c */
+void rv__grant_all(rv_engine *engine, int64_t now_ms);
+void rv__run_queue_wants(struct rv__run *run);
+void rv__run_unqueue(struct rv__run *run);
+void rv__release_effects(struct rv__run *run);
+void rv__start_all(rv_engine *engine); /* the work that those effects asked for */
+void rv__owe(struct rv__run *run, const struct rv__effect *effect);
+void rv__owed_clear(struct rv__run *run, uint64_t actor);
+void rv__owed_clear_all(struct rv__run *run);
+void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
+
+/* registry.c */
+int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
+int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,
+                      rv_error *err);
+void rv__plan_ref_resolve(rv_engine *engine, struct rv__plan_ref *plan);
+rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *plan, const struct rv__node *node, int eval);
+struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
+bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
+void rv__plan_ref_unref(struct rv__plan_ref *plan);
+void rv__registry_free(rv_engine *engine);
+
+/* call.c */
+void rv__call_take(rv_engine *engine, struct rv__call *call);
+void rv__calls_late(rv_engine *engine);           /* after the commit */
+void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
+void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
+void rv__calls_close(rv_engine *engine);          /* everybody who still waits: RV_ECLOSED */
+
+/* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
+struct rv__engine_rows {
+    struct rv__row_source source; /* first */
+    struct rv__run *run;
+    bool on_loop;
+};
+void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run); /* Thread: any */
+
+#endif

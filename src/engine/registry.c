@@ -1,0 +1,369 @@
+/* registry.c: what is registered: workflows by name, functions by workflow and name, plans by version.
+ *
+ * A run keeps the plan it started with; its functions are found by name, in whatever program it wakes
+ * up in. They are looked up once for each plan and registration, not once for each step. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/engine.h"
+
+/* -------------------------------------------------------------------------------- plans --- */
+
+static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
+{
+    struct rv__plan_ref *ref = e->plans;
+    while (ref != NULL && !rv__str_is(version, ref->plan->version))
+        ref = ref->next;
+    return ref;
+}
+
+/* Takes the plan over, whatever the outcome. */
+static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret)
+{
+    struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref);
+    if (ref != NULL) {
+        ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
+        ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
+    }
+    if (ref == NULL || ref->steps == NULL || ref->evals == NULL) {
+        if (ref != NULL) {
+            rv__free(ref->steps);
+            rv__free(ref->evals);
+        }
+        rv__free(ref);
+        rv__plan_free(plan);
+        return RV_ENOMEM;
+    }
+    ref->plan = plan;
+    atomic_init(&ref->refs, 1); /* the table's own */
+    ref->next = e->plans;
+    e->plans = ref;
+    *ret = ref;
+    return RV_OK;
+}
+
+void rv__plan_ref_unref(struct rv__plan_ref *ref)
+{
+    if (ref == NULL || atomic_fetch_sub(&ref->refs, 1) != 1)
+        return;
+    rv__plan_free(ref->plan);
+    rv__free(ref->steps);
+    rv__free(ref->evals);
+    rv__free(ref);
+}
+
+struct plan_text {
+    struct rv__plan *plan;
+    rv_error *err;
+};
+
+static int read_plan(void *arg, uint64_t seq, struct rv__str json)
+{
+    struct plan_text *text = arg;
+    (void)seq;
+    return rv__plan_read(json, &text->plan, text->err);
+}
+
+int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref **ret,
+                      rv_error *err)
+{
+    struct rv__plan_ref *ref = plan_find(e, version);
+    if (ref == NULL) {
+        struct plan_text text = { .err = err };
+        int rc = rv__store_definition(e->store, version, read_plan, &text, err);
+        if (rc < 0)
+            return rc;
+        if (!rv__str_is(version, text.plan->version)) {
+            rv__plan_free(text.plan);
+            return rv__fail(err, RV_ESTORE, "the definition %.*s in the store is damaged",
+                            RV__ARG(version));
+        }
+        rc = plan_add(e, text.plan, &ref);
+        if (rc < 0)
+            return rv__nomem(err);
+        ref->stored = true;
+    }
+    atomic_fetch_add(&ref->refs, 1);
+    *ret = ref;
+    return RV_OK;
+}
+
+/* ----------------------------------------------------------------------------- functions --- */
+
+static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
+                                          struct rv__str name)
+{
+    struct rv__function *f = e->functions;
+    while (f != NULL && !(rv__str_eq(f->name, name) && rv__str_eq(f->workflow, workflow)))
+        f = f->next;
+    return f;
+}
+
+/* The workflow whose definition the node is part of: a nested one's functions are its own. */
+static struct rv__str workflow_of(const struct rv__node *node)
+{
+    while (node->body == NULL && node->handler_of != NULL)
+        node = node->handler_of;
+    const struct rv__body *body = node->body != NULL ? node->body : node->handler_in;
+    while (body->wrap == NULL)
+        body = body->owner->body;
+    return body->wrap->name;
+}
+
+struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
+{
+    const struct rv__expr *expr = NULL;
+    if (eval < 0)
+        return node->step.name;
+    switch ((enum rv__eval)eval) {
+    case EVAL_WHEN: expr = &node->when; break;
+    case EVAL_IF: expr = &node->branch.condition; break;
+    case EVAL_WHILE: expr = &node->loop.while_; break;
+    case EVAL_UNTIL: expr = &node->loop.until; break;
+    case EVAL_ITEMS: expr = &node->foreach.items; break;
+    case EVAL_INPUT:
+    case EVALS: break;
+    }
+    return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
+}
+
+rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *ref, const struct rv__node *node, int eval)
+{
+    return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
+}
+
+static rv_step_fn look_up(rv_engine *e, const struct rv__node *node, int eval)
+{
+    struct rv__str name = rv__plan_ref_fn_name(node, eval);
+    if (name.len == 0)
+        return NULL;
+    struct rv__function *f = function_find(e, workflow_of(node), name);
+    return f != NULL ? f->fn : NULL;
+}
+
+/* Which evaluations a kind has besides `when`. */
+static bool has_eval(const struct rv__node *node, int eval)
+{
+    switch ((enum rv__eval)eval) {
+    case EVAL_WHEN: return true;
+    case EVAL_IF: return node->kind == NODE_BRANCH;
+    case EVAL_WHILE:
+    case EVAL_UNTIL: return node->kind == NODE_LOOP;
+    case EVAL_ITEMS: return node->kind == NODE_FOREACH;
+    case EVAL_INPUT:
+    case EVALS: break;
+    }
+    return false;
+}
+
+void rv__plan_ref_resolve(rv_engine *e, struct rv__plan_ref *ref)
+{
+    if (ref->resolved == e->generation)
+        return;
+    for (uint32_t i = 0; i < ref->plan->node_count; i++) {
+        const struct rv__node *node = ref->plan->nodes[i];
+        if (node->kind == NODE_STEP)
+            ref->steps[i] = look_up(e, node, -1);
+        for (int eval = 0; eval < EVALS; eval++)
+            if (has_eval(node, eval))
+                ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(e, node, eval);
+    }
+    ref->resolved = e->generation;
+}
+
+bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
+{
+    if (rv__registry_find(e, ref->plan->body.wrap->name) == NULL)
+        return false;
+    rv__plan_ref_resolve(e, (struct rv__plan_ref *)ref);
+    return true;
+}
+
+/* -------------------------------------------------------------------------- registration --- */
+
+struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
+{
+    struct rv__registered *r = e->workflows;
+    while (r != NULL && !rv__str_eq(r->name, name))
+        r = r->next;
+    return r;
+}
+
+struct finder {
+    struct rv__resolver resolver; /* first */
+    rv_engine *engine;
+};
+
+static int find_draft(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret)
+{
+    struct rv__registered *r = rv__registry_find(((struct finder *)self)->engine, name);
+    if (r == NULL)
+        return RV_ENOTFOUND;
+    *ret = r->draft;
+    return RV_OK;
+}
+
+/* Until expressions can be evaluated, a plan that has one, or a built-in step that needs one, is not
+ * taken: it could not run. */
+static int check_runnable(const struct rv__plan *plan, rv_error *err)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        bool step_ok = node->kind != NODE_STEP || node->step.lane == LANE_FUNCTION ||
+                       node->step.lane == LANE_NONE;
+        bool evals_ok = true;
+        for (int eval = 0; eval < EVALS; eval++) {
+            if (!has_eval(node, eval) || rv__plan_ref_fn_name(node, eval).len > 0)
+                continue;
+            bool absent = eval == EVAL_WHEN    ? node->when.kind == EXPR_NONE
+                          : eval == EVAL_WHILE ? node->loop.while_.kind == EXPR_NONE
+                          : eval == EVAL_UNTIL ? node->loop.until.kind == EXPR_NONE
+                                               : false;
+            evals_ok &= absent;
+        }
+        for (uint32_t b = 0; b < node->body_count; b++)
+            evals_ok &= !rv__body_needs_input(&node->bodies[b]);
+        if (!step_ok || !evals_ok)
+            return rv__fail(err, RV_EINVAL,
+                            "'%.*s' needs an expression to be evaluated, which this "
+                            "engine cannot do: use a function",
+                            RV__ARG(node->alias));
+    }
+    return RV_OK;
+}
+
+static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv__named_fn *named)
+{
+    for (; named != NULL; named = named->next) {
+        struct rv__function *f = function_find(e, workflow, named->name);
+        if (f != NULL) { /* the latest registration of a name counts */
+            f->fn = named->fn;
+            continue;
+        }
+        f = rv__zalloc(1, sizeof *f + workflow.len + named->name.len + 2);
+        if (f == NULL)
+            return RV_ENOMEM;
+        char *text = (char *)(f + 1);
+        memcpy(text, workflow.at, workflow.len);
+        memcpy(text + workflow.len + 1, named->name.at, named->name.len);
+        f->workflow = (struct rv__str){ text, workflow.len };
+        f->name = (struct rv__str){ text + workflow.len + 1, named->name.len };
+        f->fn = named->fn;
+        f->next = e->functions;
+        e->functions = f;
+    }
+    return RV_OK;
+}
+
+/* A draft of our own, from the plan's text: the caller's may be freed or changed. */
+static int own_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error *err)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    int rc = rv__plan_write(plan, &json, err);
+    if (rc == RV_OK)
+        rc = rv__draft_read(rv__buf_view(&json), ret, err);
+    rv__buf_done(&json);
+    return rc;
+}
+
+static void resume_what_was_missing(rv_engine *e)
+{
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            if (run->cell == NULL)
+                continue;
+            if (rv__cell_status(run->cell) == RUN_SUSPENDED &&
+                rv__cell_misses_function(run->cell) && rv__plan_ref_known(e, run->plan)) {
+                struct rv__msg msg = { .kind = MSG_RESUME };
+                (void)rv__run_send(run, &msg, NULL); /* it stays suspended: a decision remains */
+            }
+            rv__run_touch(run); /* it may want places now */
+        }
+}
+
+int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
+{
+    struct finder finder = { .resolver = { find_draft }, .engine = e };
+    struct rv__plan *plan = NULL;
+    struct rv__plan_ref *ref = NULL;
+    struct rv__draft *draft = NULL;
+    struct rv__registered *known = NULL;
+    if (w->rc != RV_OK)
+        return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
+
+    int rc = rv__plan_compile(w->draft, &finder.resolver, NULL, &plan, err);
+    if (rc < 0)
+        goto out;
+    struct rv__str name = plan->body.wrap->name;
+    known = rv__registry_find(e, name);
+    if (known != NULL && strcmp(known->plan->plan->version, plan->version) != 0) {
+        rc = rv__fail(err, RV_EEXIST,
+                      "workflow '%.*s' is already registered, with another definition",
+                      RV__ARG(name));
+        goto out;
+    }
+    rc = check_runnable(plan, err);
+    if (rc < 0)
+        goto out;
+    rc = own_draft(plan, &draft, err);
+    if (rc < 0)
+        goto out;
+    if (add_functions(e, name, w->functions) < 0) {
+        rc = rv__nomem(err);
+        goto out;
+    }
+    if (known == NULL) {
+        ref = plan_find(e, rv__str(plan->version));
+        if (ref == NULL) {
+            rc = plan_add(e, plan, &ref);
+            plan = NULL;
+            if (rc < 0) {
+                rc = rv__nomem(err);
+                goto out;
+            }
+        }
+        known = rv__zalloc(1, sizeof *known);
+        if (known == NULL) {
+            rc = rv__nomem(err);
+            goto out;
+        }
+        atomic_fetch_add(&ref->refs, 1);
+        known->plan = ref;
+        known->name = ref->plan->body.wrap->name;
+        known->draft = draft;
+        draft = NULL;
+        known->next = e->workflows;
+        e->workflows = known;
+    }
+    e->generation++;
+    resume_what_was_missing(e);
+out:
+    rv__plan_free(plan);
+    rv__draft_free(draft);
+    return rc;
+}
+
+void rv__registry_free(rv_engine *e)
+{
+    while (e->workflows != NULL) {
+        struct rv__registered *next = e->workflows->next;
+        rv__plan_ref_unref(e->workflows->plan);
+        rv__draft_free(e->workflows->draft);
+        rv__free(e->workflows);
+        e->workflows = next;
+    }
+    while (e->functions != NULL) {
+        struct rv__function *next = e->functions->next;
+        rv__free(e->functions);
+        e->functions = next;
+    }
+    while (e->plans != NULL) {
+        struct rv__plan_ref *next = e->plans->next;
+        rv__plan_ref_unref(e->plans);
+        e->plans = next;
+    }
+}

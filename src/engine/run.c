@@ -1,0 +1,421 @@
+/* run.c: runs in memory: the table, how they come from the store and leave it. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/context.h"
+#include "engine/engine.h"
+
+enum { RECOVER_PAGE = 256, WAKE_PAGE = 256 };
+
+static struct rv__run **bucket(rv_engine *e, const char *id)
+{
+    return &e->runs[rv__str_hash(RV__HASH_START, rv__str(id)) % RUN_BUCKETS];
+}
+
+struct rv__run *rv__run_find(rv_engine *e, const char *id)
+{
+    struct rv__run *run = *bucket(e, id);
+    while (run != NULL && !rv__str_is(rv__str(id), run->id))
+        run = run->next;
+    return run;
+}
+
+int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+{
+    struct rv__run *run = rv__zalloc(1, sizeof *run);
+    if (run == NULL)
+        return RV_ENOMEM;
+    run->engine = e;
+    snprintf(run->id, sizeof run->id, "%s", id); /* checked by the caller */
+    atomic_init(&run->refs, 1);
+    run->plan = plan;
+    if (plan != NULL)
+        atomic_fetch_add(&plan->refs, 1);
+    rv__facts_init(&run->facts);
+    rv__buf_init(&run->logs, SIZE_MAX / 8);
+    rv__buf_init(&run->snapshot, SIZE_MAX / 8);
+    run->row_status = RUN_STATUSES; /* none written */
+    struct rv__run **at = bucket(e, id);
+    run->next = *at;
+    *at = run;
+    e->run_count++;
+    *ret = run;
+    return RV_OK;
+}
+
+void rv__run_ref(struct rv__run *run)
+{
+    atomic_fetch_add_explicit(&run->refs, 1, memory_order_relaxed);
+}
+
+void rv__run_unref(struct rv__run *run)
+{
+    if (run == NULL || atomic_fetch_sub_explicit(&run->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    assert(run->cell == NULL && run->work == NULL);
+    rv__facts_done(&run->facts);
+    rv__buf_done(&run->logs);
+    rv__buf_done(&run->snapshot);
+    rv__blob_unref(run->input);
+    rv__plan_ref_unref(run->plan);
+    rv__free(run);
+}
+
+void rv__run_drop(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    struct rv__run **at = bucket(e, run->id);
+    while (*at != run)
+        at = &(*at)->next;
+    *at = run->next;
+    e->run_count--;
+    rv__run_unqueue(run);
+    rv__owed_clear_all(run);
+    rv__cell_free(run->cell);
+    run->cell = NULL;
+    rv__run_unref(run);
+}
+
+void rv__run_touch(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    if (run->dirty)
+        return;
+    run->dirty = true;
+    run->next_dirty = NULL;
+    *e->last_dirty = run;
+    e->last_dirty = &run->next_dirty;
+}
+
+int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
+{
+    rv_engine *e = run->engine;
+    int64_t now_ms = e->now_ms;
+    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = e->max_crashes };
+    int rc = rv__cell_start(&opts, input, now_ms, &run->facts, &run->cell, err);
+    if (rc < 0)
+        return rc;
+    run->input = rv__blob_ref(input);
+    run->is_new = true;
+    run->created_ms = run->started_ms = now_ms;
+    rv__run_touch(run);
+    return RV_OK;
+}
+
+/* Out of memory is met by trying again: nothing was lost, and somebody may give some back. */
+int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
+{
+    msg->now_ms = run->engine->now_ms;
+    int rc = rv__flow_send(run->cell, msg, &run->facts, err);
+    rv__run_touch(run);
+    return rc;
+}
+
+bool rv__run_idle(const struct rv__run *run)
+{
+    if (run->work != NULL || rv__cell_working(run->cell) > 0 || rv__cell_more(run->cell))
+        return false;
+    for (int lane = 1; lane < LANES; lane++)
+        if (rv__cell_wants(run->cell, (enum rv__lane)lane))
+            return false;
+    return true;
+}
+
+struct earliest {
+    int64_t due_ms;
+    bool work;
+};
+
+static void look_at(void *arg, const struct rv__effect *effect)
+{
+    struct earliest *e = arg;
+    if (effect->kind == EFFECT_START)
+        e->work = true;
+    else if (effect->kind == EFFECT_WAIT && (e->due_ms == 0 || effect->due_ms < e->due_ms))
+        e->due_ms = effect->due_ms;
+}
+
+int64_t rv__run_wake_ms(const struct rv__run *run)
+{
+    struct earliest e = { .due_ms = 0 };
+    rv__cell_outstanding(run->cell, look_at, &e);
+    return e.work ? 0 : e.due_ms;
+}
+
+/* ------------------------------------------------------------------------------- loading --- */
+
+struct loading {
+    struct rv__run *run;
+    struct rv__cell *cell;
+    struct rv__cell_opts opts;
+    uint64_t seq;
+    char version[65];
+    rv_error *err;
+};
+
+static enum rv__run_status status_by_name(struct rv__str name)
+{
+    for (int i = 0; i < RUN_STATUSES; i++)
+        if (rv__str_is(name, rv__run_status_name((enum rv__run_status)i)))
+            return (enum rv__run_status)i;
+    return RUN_STATUSES;
+}
+
+static int take_row(void *arg, const struct rv__store_run *row)
+{
+    struct loading *l = arg;
+    struct rv__run *run = l->run;
+    if (row->version.len >= sizeof l->version)
+        return RV_ESTORE;
+    memcpy(l->version, row->version.at, row->version.len);
+    l->version[row->version.len] = '\0';
+    run->row_status = status_by_name(row->status);
+    run->row_active = row->active;
+    run->row_wake_ms = row->wake_at_ms;
+    run->created_ms = row->created_ms;
+    run->started_ms = row->started_ms;
+    run->completed_ms = row->completed_ms;
+    snprintf(run->input_key, sizeof run->input_key, "%.*s", RV__ARG(row->input_key));
+    if (row->input.len > 0) {
+        run->input = rv__blob_new(row->input);
+        if (run->input == NULL)
+            return RV_ENOMEM;
+    }
+    return run->row_status == RUN_STATUSES ? RV_ESTORE : RV_OK;
+}
+
+static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
+{
+    struct loading *l = arg;
+    int rc = rv__json_check(text, RV__JSON_MAX_DEPTH, NULL, l->err);
+    if (rc == RV_OK)
+        rc = rv__cell_load(&l->opts, text, &l->cell, l->err);
+    if (rc == RV_OK) {
+        l->seq = seq;
+        l->run->snapshot_bytes = text.len;
+    }
+    return rc;
+}
+
+static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
+{
+    struct loading *l = arg;
+    struct rv__buf array; /* the check wants one value */
+    rv__buf_init(&array, SIZE_MAX / 8);
+    rv__buf_char(&array, '[');
+    rv__buf_str(&array, facts);
+    rv__buf_char(&array, ']');
+    int rc = rv__buf_err(&array, l->err);
+    if (rc == RV_OK)
+        rc = rv__json_check(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, l->err);
+    if (rc == RV_OK)
+        rc = rv__cell_replay_json(l->cell, facts, l->err);
+    rv__buf_done(&array);
+    l->seq = seq;
+    l->run->journal_bytes += facts.len;
+    return rc;
+}
+
+static int load_cell(struct loading *l)
+{
+    rv_engine *e = l->run->engine;
+    struct rv__str id = rv__str(l->run->id);
+    int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, l->err);
+    if (rc < 0)
+        return rc;
+    l->opts = (struct rv__cell_opts){ .plan = l->run->plan->plan, .max_crashes = e->max_crashes };
+    rc = rv__store_snapshot(e->store, id, take_snapshot, l, l->err);
+    if (rc == RV_ENOTFOUND)
+        rc = rv__cell_empty(&l->opts, &l->cell, l->err);
+    if (rc < 0)
+        return rc;
+    rc = rv__store_journal(e->store, id, l->seq, take_journal, l, l->err);
+    if (rc < 0)
+        return rc;
+    l->run->cell = l->cell;
+    l->run->seq = l->seq;
+    l->cell = NULL;
+    return RV_OK;
+}
+
+static void arm_wait(void *arg, const struct rv__effect *effect)
+{
+    if (effect->kind == EFFECT_WAIT)
+        rv__owe(arg, effect);
+}
+
+int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    struct rv__run *run = rv__run_find(e, id);
+    const bool known = run != NULL;
+    if (known && run->cell != NULL) {
+        *ret = run;
+        return RV_OK;
+    }
+    if (!known && rv__run_new(e, id, NULL, &run) < 0)
+        return rv__nomem(err);
+
+    struct loading l = { .run = run, .err = err };
+    rv__blob_unref(run->input);
+    run->input = NULL;
+    int rc = rv__store_run(e->store, rv__str(id), take_row, &l, err);
+    if (rc == RV_OK && run->plan != NULL) { /* waited for while it slept */
+        rv__plan_ref_unref(run->plan);
+        run->plan = NULL;
+    }
+    if (rc == RV_OK)
+        rc = load_cell(&l);
+    if (rc < 0) {
+        rv__cell_free(l.cell);
+        if (!known)
+            rv__run_drop(run);
+        return rc;
+    }
+    rv__cell_outstanding(run->cell, arm_wait, run);
+    *ret = run;
+    return RV_OK;
+}
+
+/* ------------------------------------------------------------------------------ recovery --- */
+
+struct page {
+    char (*ids)[RV_RUN_ID_SIZE];
+    size_t count;
+    uint64_t last_number;
+    struct rv__store_place place;
+};
+
+static int take_id(void *arg, const struct rv__store_run *row)
+{
+    struct page *page = arg;
+    snprintf(page->ids[page->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
+    page->last_number = row->number;
+    page->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
+    return RV_OK;
+}
+
+struct lost {
+    struct rv__run *run;
+    struct rv__effect *effects;
+    size_t count, cap;
+    bool no_memory;
+};
+
+static void note_lost(void *arg, const struct rv__effect *effect)
+{
+    struct lost *lost = arg;
+    if (effect->kind != EFFECT_START)
+        return;
+    if (lost->count == lost->cap) {
+        size_t cap = lost->cap ? lost->cap * 2 : 64;
+        struct rv__effect *effects = rv__realloc(lost->effects, cap * sizeof *effects);
+        if (effects == NULL) {
+            lost->no_memory = true;
+            return;
+        }
+        lost->effects = effects;
+        lost->cap = cap;
+    }
+    lost->effects[lost->count++] = *effect;
+}
+
+static bool in_process(const struct rv__effect *effect)
+{
+    if (effect->eval >= 0) {
+        const struct rv__node *node = effect->node;
+        return node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
+    }
+    return effect->node->step.lane == LANE_FUNCTION;
+}
+
+static int64_t count_in_process(rv_engine *e)
+{
+    int64_t count = 0;
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            struct lost lost = { .run = run };
+            rv__cell_outstanding(run->cell, note_lost, &lost);
+            for (size_t i = 0; i < lost.count; i++)
+                count += in_process(&lost.effects[i]);
+            rv__free(lost.effects);
+        }
+    return count;
+}
+
+/* What was in flight when the last engine died is lost. Who was alone in it is to blame. */
+static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
+{
+    struct lost lost = { .run = run };
+    int rc = RV_OK;
+    rv__cell_outstanding(run->cell, note_lost, &lost);
+    if (lost.no_memory)
+        rc = rv__nomem(err);
+    for (size_t i = 0; i < lost.count && rc == RV_OK; i++) {
+        bool ours = in_process(&lost.effects[i]);
+        struct rv__msg msg = { .kind = MSG_LOST,
+                               .actor = lost.effects[i].actor,
+                               .token = lost.effects[i].token,
+                               .blame = ours && in_flight == 1,
+                               .suspect = ours && in_flight > 1 };
+        rc = rv__run_send(run, &msg, err);
+    }
+    rv__free(lost.effects);
+    rv__run_touch(run);
+    return rc;
+}
+
+static int load_active(rv_engine *e, rv_error *err)
+{
+    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE) };
+    uint64_t after = 0;
+    int rc = page.ids != NULL ? RV_OK : rv__nomem(err);
+    do {
+        page.count = 0;
+        if (rc == RV_OK)
+            rc = rv__store_active_after(e->store, after, RECOVER_PAGE, take_id, &page, err);
+        for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
+            struct rv__run *run;
+            rc = rv__run_load(e, page.ids[i], &run, err);
+        }
+        after = page.last_number;
+    } while (rc == RV_OK && page.count == RECOVER_PAGE);
+    rv__free(page.ids);
+    return rc;
+}
+
+int rv__recover(rv_engine *e, rv_error *err)
+{
+    int rc = load_active(e, err);
+    if (rc < 0)
+        return rc;
+    int64_t in_flight = count_in_process(e);
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            rc = say_lost(run, in_flight, err);
+            if (rc < 0)
+                return rc;
+        }
+    return rv__store_next_wake(e->store, INT64_MIN, &e->store_wake_ms, err);
+}
+
+/* Runs that sleep in the store and are due come back, a page a turn. */
+int rv__wake_due(rv_engine *e, int64_t now_ms)
+{
+    rv_error err;
+    struct page page = { .ids = rv__alloc(sizeof *page.ids * WAKE_PAGE) };
+    if (page.ids == NULL)
+        return RV_ENOMEM;
+    int rc = rv__store_due(e->store, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
+    for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
+        struct rv__run *run = NULL;
+        rc = rv__run_load(e, page.ids[i], &run, &err);
+        if (rc == RV_OK && run != NULL)
+            rv__run_touch(run); /* its row says that it sleeps: to be written anew */
+    }
+    rv__free(page.ids);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* workflow.h: a definition as the public builder keeps it. */
+#ifndef RV_ENGINE_WORKFLOW_H
+#define RV_ENGINE_WORKFLOW_H
+
+#include <rival/rival.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "plan/plan.h"
+
+struct rv__named_fn {
+    struct rv__named_fn *next;
+    struct rv__str name;
+    rv_step_fn fn;
+};
+
+struct rv_body {
+    rv_workflow *workflow;
+    struct rv__draft_body *draft;
+};
+
+struct rv_concurrent {
+    rv_workflow *workflow;
+    struct rv__draft_node *node;
+    uint32_t count;
+};
+
+struct rv_workflow {
+    struct rv__arena arena; /* of the bodies and names below */
+    struct rv__draft *draft;
+    struct rv__named_fn *functions;
+    rv_body root;
+    rv_concurrent spare_block; /* handed out when there is no memory for another */
+    int rc;                    /* what went wrong while it was written */
+    char why[160];
+};
+
+#endif
