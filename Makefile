@@ -35,8 +35,8 @@ test-long: deps-test all ## longer campaigns: make test-long MINUTES=30
 	@scripts/run-tests --release $(BUILD) --tsan build-tsan --minutes $(MINUTES)
 
 bench: all ## numbers, as ratios in one run
-	@for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \
-		$$bench || exit; done
+	@missed=0; for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \
+		$$bench || missed=1; done; exit $$missed
 
 lint: deps-lint all ## format, static checks, layering
 	@scripts/check-layering
@@ -60,9 +60,11 @@ coverage: deps-test deps-coverage ## branch coverage of src/: by file, and in su
 	@$(call setup,build-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true)
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
-	@scripts/run-tests --release build-coverage --suites unit,threads,cli
+	@scripts/run-tests --release build-coverage --suites unit,threads,cli,seeds
 	@gcovr --root . --filter 'src/' --branches --print-summary \
-		--exclude-branches-by-pattern '.*\bassert\(.*' build-coverage
+		--exclude-branches-by-pattern '.*\bassert\(.*' build-coverage | tee build-coverage/report
+	@awk '/^src\// { split($$1, p, "/"); n[p[2]] += $$2; hit[p[2]] += $$3 } END { for (d in n) if (n[d]) \
+		printf "src/%s: %.1f %% of %d branches\n", d, 100 * hit[d] / n[d], n[d] }' build-coverage/report | sort
 
 install: all ## make install PREFIX=/usr/local
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null

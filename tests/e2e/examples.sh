@@ -5,7 +5,7 @@ examples=$RIVAL_BUILD/examples
 
 is "each example is built, and tried below" \
     "$(cd "$RIVAL_SOURCE/examples" && ls ./*.c | sed 's|^\./||; s|\.c$||')" \
-    "$(sed -nE 's/^(run|#also) .*\$examples"?\/(group_[a-z]+).*/\2/p' "$0" | sort -u)"
+    "$(sed -nE 's/^(run|#also) .*\$examples"?\/([a-z_]+).*/\2/p' "$0" | sort -u)"
 
 run "$examples/group_basic"
 is "group_basic counts primes" "$rc $(printf '%s\n' "$out" | sort -n | xargs)" \
@@ -22,6 +22,20 @@ is "the first error is the verdict" "$rc $out" "1 failed: $tmp/none: No such fil
 run "$examples/group_errors" --all "$tmp/a" "$tmp/none" "$tmp/b"
 is "or one among the results" "$rc $(printf '%s\n' "$out" | sort | xargs)" \
     "1 failed: $tmp/none: No such file or directory ok: $tmp/a ok: $tmp/b"
+
+cd "$tmp"
+run "$examples/lumber"
+like "lumber runs its workflow" "$rc $out" '^0 completed: .*"chop":\{"result":\{"pieces":10\},"state":\{"description":"chopped oak-123"\}'
+first=$out
+run "$examples/lumber"
+is "and finds it done the next time" "$rc $out" "0 $first"
+rm lumber.db*
+"$examples/lumber" >/dev/null & # killed in the midst of its delay, it goes on
+sleep 0.1
+kill -9 $! && wait $! 2>/dev/null
+run "$examples/lumber"
+like "killed, it goes on where it was" "$rc $out" '^0 completed: .*"delayedMs":2[0-9][0-9]'
+cd "$OLDPWD"
 
 run "$examples/group_timeout"
 is "group_timeout ends well" "$rc" 0
