@@ -56,13 +56,14 @@ tsan: deps-test ## tests with threads under ThreadSanitizer
 	@$(call sanitized,build-tsan,thread)
 	@scripts/run-tests --tsan build-tsan
 
-coverage: deps-test deps-coverage ## branch coverage of src/: by file, and in sum
+# Not counted: assertions, and the deliberate bugs, which are compiled out here (sim/bugs takes them).
+coverage: deps-test deps-coverage ## branch coverage of src/: by file, by folder, and in sum
 	@$(call setup,build-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true)
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
 	@scripts/run-tests --release build-coverage --suites unit,threads,cli,seeds
 	@gcovr --root . --filter 'src/' --branches --print-summary \
-		--exclude-branches-by-pattern '.*\bassert\(.*' build-coverage | tee build-coverage/report
+		--exclude-branches-by-pattern '.*\b(assert|RV__BUG)\(.*' build-coverage | tee build-coverage/report
 	@awk '/^src\// { split($$1, p, "/"); n[p[2]] += $$2; hit[p[2]] += $$3 } END { for (d in n) if (n[d]) \
 		printf "src/%s: %.1f %% of %d branches\n", d, 100 * hit[d] / n[d], n[d] }' build-coverage/report | sort
 
