@@ -4,7 +4,8 @@
  * The program plays two parts. As the child it runs workflows until it is killed; each step writes its
  * idempotency key to a log as it begins. As the parent it kills children at random moments, and after each
  * death reads the committed feed: a key that was recorded as completed before a life began must not appear
- * in what that life wrote to the log. */
+ * in what that life wrote to the log; and what it wrote must be recorded as started, for an attempt is on disk
+ * before its code runs. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -176,10 +177,11 @@ static void set_free(struct set *set)
 
 struct world {
     char folder[64], store[96], log[96];
-    struct set completed; /* recorded, as far as the feed was read */
+    struct set completed, started; /* recorded, as far as the feed was read */
+    struct set fresh;              /* executed in the life that ended last */
     uint64_t seq;
     long log_at;
-    long executions, again, twice_recorded, broken;
+    long executions, again, twice_recorded, broken, unrecorded;
     struct set executed;
     struct rv__random random;
 };
@@ -192,11 +194,13 @@ static int take_facts(void *arg, uint64_t seq, struct rv__str run, struct rv__st
     while (at < end) {
         const char *next = rv__json_skip(at, end);
         struct rv__str fact = { at, (size_t)(next - at) }, kind, actor;
-        if (rv__json_get(fact, "k", &kind) && rv__str_is(kind, "\"step.completed\"") &&
-            rv__json_get(fact, "a", &actor)) {
+        if (rv__json_get(fact, "k", &kind) && rv__json_get(fact, "a", &actor)) {
             char key[300];
             snprintf(key, sizeof key, "%.*s/%.*s", RV__ARG(run), RV__ARG(actor));
-            w->twice_recorded += !set_add(&w->completed, key);
+            if (rv__str_is(kind, "\"step.started\""))
+                (void)set_add(&w->started, key); /* once for each attempt */
+            if (rv__str_is(kind, "\"step.completed\""))
+                w->twice_recorded += !set_add(&w->completed, key);
         }
         at = next < end ? next + 1 : end;
     }
@@ -228,6 +232,7 @@ static void read_log(struct world *w)
     while (fgets(line, sizeof line, f) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         w->executions++;
+        (void)set_add(&w->fresh, line);
         w->again += !set_add(&w->executed, line);
         if (set_has(&w->completed, line)) {
             w->broken++;
@@ -236,6 +241,15 @@ static void read_log(struct world *w)
     }
     w->log_at = ftell(f);
     fclose(f);
+}
+
+/* What the last life executed must be recorded as started. After read_log() and read_feed(). */
+static void check_started(struct world *w)
+{
+    for (size_t i = 0; i < w->fresh.size; i++)
+        if (w->fresh.slots[i] != NULL && !set_has(&w->started, w->fresh.slots[i]))
+            w->unrecorded++;
+    set_free(&w->fresh);
 }
 
 static const char *self;
@@ -272,6 +286,8 @@ static void world_done(struct world *w)
         printf("# left behind: %s\n", w->folder);
     set_free(&w->completed);
     set_free(&w->executed);
+    set_free(&w->started);
+    set_free(&w->fresh);
 }
 
 /* Let it live for a while, then kill it. False: it died by itself with an error. */
@@ -287,7 +303,9 @@ static bool live_and_die(struct world *w, const char *part, int number, int64_t 
                 (WIFEXITED(status) && WEXITSTATUS(status) == 0);
     if (!fine)
         printf("# a child ended with status %d\n", status);
-    return read_feed(w) && fine;
+    fine &= read_feed(w);
+    check_started(w);
+    return fine;
 }
 
 static int tests, failures;
@@ -341,11 +359,13 @@ static void killed_under_load(int kills)
     waitpid(pid, &status, 0);
     read_log(&w);
     fine &= read_feed(&w) && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    check_started(&w);
     ok(fine, "every life opened the store, and the last one finished every run");
     ok(count_runs(&w, "failed") == 0 && count_runs(&w, "suspended") == 0 &&
            count_runs(&w, "running") == 0,
        "every run completed: a crash uses up no attempts");
     ok(w.broken == 0, "no step ran again that was recorded");
+    ok(w.unrecorded == 0, "no step ran before its attempt was on disk");
     ok(w.twice_recorded == 0, "no result was recorded twice");
     ok(w.again <= (long)WORKERS * kills, "repeats are bounded by what was in flight");
     printf("# => %d kills: %d runs, %ld attempts, %zu recorded, %ld repeated\n", kills,
