@@ -113,7 +113,7 @@ struct rv__owed {
     bool is_timeout;
 };
 
-enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
+enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
 struct rv_engine {
     struct rv__clock *clock;
@@ -133,7 +133,7 @@ struct rv_engine {
     pthread_cond_t left;        /* the last of them has gone */
 
     struct rv__registered *workflows;
-    struct rv__function *functions;
+    struct rv__function *functions[FUNCTION_BUCKETS];
     struct rv__plan_ref *plans;
     uint64_t generation; /* counts registrations */
 

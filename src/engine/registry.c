@@ -93,10 +93,17 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
 
 /* ----------------------------------------------------------------------------- functions --- */
 
+static struct rv__function **function_bucket(rv_engine *e, struct rv__str workflow,
+                                             struct rv__str name)
+{
+    uint64_t hash = rv__str_hash(rv__str_hash(RV__HASH_START, workflow), name);
+    return &e->functions[hash % FUNCTION_BUCKETS];
+}
+
 static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
                                           struct rv__str name)
 {
-    struct rv__function *f = e->functions;
+    struct rv__function *f = *function_bucket(e, workflow, name);
     while (f != NULL && !(rv__str_eq(f->name, name) && rv__str_eq(f->workflow, workflow)))
         f = f->next;
     return f;
@@ -252,8 +259,9 @@ static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv_
         f->workflow = (struct rv__str){ text, workflow.len };
         f->name = (struct rv__str){ text + workflow.len + 1, named->name.len };
         f->fn = named->fn;
-        f->next = e->functions;
-        e->functions = f;
+        struct rv__function **bucket = function_bucket(e, f->workflow, f->name);
+        f->next = *bucket;
+        *bucket = f;
     }
     return RV_OK;
 }
@@ -356,11 +364,12 @@ void rv__registry_free(rv_engine *e)
         rv__free(e->workflows);
         e->workflows = next;
     }
-    while (e->functions != NULL) {
-        struct rv__function *next = e->functions->next;
-        rv__free(e->functions);
-        e->functions = next;
-    }
+    for (size_t i = 0; i < FUNCTION_BUCKETS; i++)
+        while (e->functions[i] != NULL) {
+            struct rv__function *next = e->functions[i]->next;
+            rv__free(e->functions[i]);
+            e->functions[i] = next;
+        }
     while (e->plans != NULL) {
         struct rv__plan_ref *next = e->plans->next;
         rv__plan_ref_unref(e->plans);
