@@ -52,14 +52,17 @@ typedef int (*rv_step_fn)(rv_ctx *ctx);
 typedef struct rv_engine_opts {
     size_t size;          /* filled in by RV_ENGINE_OPTS */
     const char *store;    /* a file; NULL = "rival.db"; ":memory:" = gone with the engine */
-    uint32_t workers;     /* steps at once; 0 = 64, threads made on demand */
+    uint32_t workers;     /* steps at once; 0 = 256, threads made on demand */
     uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
+    int64_t grace_ms;     /* for steps to end at close; 0 = 10000; negative = for ever */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
 
 /* Open an engine on its store, which is made if it is not there, and plan the recovery of unfinished
- * runs: they go on as soon as their workflows are registered.
+ * runs: they go on as soon as their workflows are registered. One whose workflow has not been
+ * registered after five seconds is suspended when it needs a function, and says which; it goes on by
+ * itself when that appears.
  *
  * Returns once recovery is planned, not once those runs have finished. Keeps no reference to `opts`.
  * On success *ret is an engine to give to rv_engine_free().
@@ -67,10 +70,17 @@ RV_API void rv_engine_opts_init(rv_engine_opts *opts);
  * process has the store; the message says which). */
 RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);
 
-/* Stop and close. Nothing new is started; steps that run are told (rv_ctx_cancelled) and waited for: their
- * code would vanish beneath them. What they return is kept; one that fails because it was told is attempted
- * again by the next engine, without that counting as a failure or a crash. Callers inside rv_wait() get
- * RV_ECLOSED. From a step of this engine it cannot work, and panics. NULL is allowed. */
+/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled) and have `grace_ms` to end.
+ * What they return is kept; one that fails because it was told, or has not ended by then, is handed back:
+ * the next engine attempts it again, and neither a failure nor a crash is counted. Everything is on disk
+ * when this returns. Callers inside rv_wait() get RV_ECLOSED, and so does every later call.
+ *
+ * Returns how many steps still run: their code cannot be stopped, so the program should end, or wait for
+ * them in rv_engine_free(). Closing twice does nothing. From a step of this engine it cannot work, and
+ * panics. Thread: any, one at a time. */
+RV_API int rv_engine_close(rv_engine *engine);
+
+/* Close, wait for steps that still run, and free. NULL is allowed. Nobody may be using it any more. */
 RV_API void rv_engine_free(rv_engine *engine);
 
 /* ------------------------------------------------------------------------------------------
@@ -380,6 +390,43 @@ RV_API void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char
 #define rv_log_info(ctx, ...)  rv_log(ctx, RV_INFO, NULL, __VA_ARGS__)
 #define rv_log_warn(ctx, ...)  rv_log(ctx, RV_WARN, NULL, __VA_ARGS__)
 #define rv_log_error(ctx, ...) rv_log(ctx, RV_ERROR, NULL, __VA_ARGS__)
+
+/* ------------------------------------------------------------------------------------------
+ * Testing workflows
+ *
+ * A test engine is the real engine on a store in memory, with a clock that moves when told and steps
+ * that run one at a time, in an order that comes from the seed. Everything above works with it:
+ * rv_wait() runs what can run and lets time skip to the next timer, up to its timeout_ms; the other
+ * calls answer without a step running. Nothing happens by itself in between. So a workflow that takes
+ * days is tested in milliseconds, and what a seed has shown it shows again.
+ * Thread: one at a time; a step may call it too. */
+typedef struct rv_test_opts {
+    size_t size;      /* filled in by RV_TEST_OPTS */
+    uint64_t seed;    /* of the order of steps, of jitter, of crashes */
+    int64_t start_ms; /* the wall clock at the beginning; 0 = 2026-01-01 00:00 UTC */
+    uint32_t
+        crash_one_in; /* one commit in so many ends in a crash, before or after it; 0 = none does */
+    uint32_t workers; /* steps in flight at once; 0 = 256 */
+    uint32_t max_crashes; /* as of an engine, but 0 = no limit: these crashes are not the steps' */
+} rv_test_opts;
+#define RV_TEST_OPTS(...) (&(rv_test_opts){ .size = sizeof(rv_test_opts), __VA_ARGS__ })
+RV_API void rv_test_opts_init(rv_test_opts *opts);
+/* Errors: RV_EINVAL, RV_ENOMEM. *ret is for rv_engine_free(). */
+RV_API int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err);
+
+/* Let time pass, doing everything that falls due in it. 0: only what can be done now. */
+RV_API int rv_test_advance(rv_engine *engine, int64_t ms, rv_error *err);
+RV_API int64_t rv_test_now(rv_engine *engine); /* ms since 1970, by its clock */
+
+/* Run `fn` instead of the step of this alias, whatever its kind, in every workflow; NULL: no longer. */
+RV_API int rv_test_replace(rv_engine *engine, const char *alias, rv_step_fn fn, rv_error *err);
+/* In a step: its answer comes so much later by the engine's clock, so that a time-out may be first. */
+RV_API void rv_test_takes(rv_ctx *ctx, int64_t ms);
+
+/* The process dies here and a new one opens the store: what was on disk goes on, what was in flight is
+ * attempted again. Registered workflows and replaced steps stay. Not from inside a step. */
+RV_API int rv_test_crash(rv_engine *engine, rv_error *err);
+RV_API int64_t rv_test_crashes(rv_engine *engine); /* how many there were, of either kind */
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/context.h"
+#include "engine/kit.h"
 
 #define DEFAULT_WAIT_MS 300000
 
@@ -222,6 +223,8 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
         e->closed = true;
+        e->close_by_ns = e->grace_ms < 0 ? RV__NEVER
+                                         : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
         rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
         reply(call, RV_OK);
         return;
@@ -302,6 +305,26 @@ static void close_list(struct rv__call **list)
     }
 }
 
+static void again(rv_engine *e, struct rv__call **list)
+{
+    while (*list != NULL) {
+        struct rv__call *call = *list;
+        *list = call->next;
+        call->waiting = false;
+        (void)!rv__engine_post(e, &call->letter); /* it is open: a kit's caller waits for it */
+    }
+}
+
+void rv__calls_again(rv_engine *e)
+{
+    again(e, &e->late);
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            again(e, &run->calls);
+            again(e, &run->waiters);
+        }
+}
+
 void rv__calls_close(rv_engine *e)
 {
     struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
@@ -365,6 +388,8 @@ static void call_send(struct rv__call *call)
     enter(e);
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
+    } else if (e->kit != NULL) {
+        rv__kit_answer(e, &call->done);
     } else {
         pthread_mutex_lock(&e->reply_lock);
         while (!call->done)
@@ -634,6 +659,12 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
         return 1;
+    }
+    if (e->kit != NULL) {
+        int64_t now_ms = rv__mono_ms(e->clock);
+        rv__kit_drive(e, &call->done, by, timeout_ms < 0 ? INT64_MAX : now_ms + timeout_ms);
+        w.fired = rv_cancel_fired(by);
+        deadline_ns = 0;
     }
     bool watching = by != NULL && rv__cancel_watch(by, &w.watch);
     bool in_time = true;

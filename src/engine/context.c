@@ -417,7 +417,7 @@ const char *rv_ctx_path(rv_ctx *ctx)
     struct rv__buf buf;
     if (ctx->path != NULL)
         return ctx->path;
-    rv__buf_init(&buf, (size_t)(RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1));
+    rv__buf_init(&buf, RV__PATH_BYTES);
     if (ctx->view.node != NULL)
         rv__node_path(ctx->view.node, ctx->view.vector, &buf);
     ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
@@ -480,6 +480,8 @@ void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, 
         (void)rv__str_copy(&ctx->arena, metadata, &line->metadata);
     line->level = level < RV_DEBUG ? RV_DEBUG : level > RV_ERROR ? RV_ERROR : level;
     line->at_ms = rv__wall_ms(ctx->engine->clock);
-    *ctx->last_log = line;
-    ctx->last_log = &line->next;
+    line->next = atomic_load_explicit(&ctx->logs, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&ctx->logs, &line->next, line,
+                                                  memory_order_release, memory_order_relaxed))
+        ; /* the loop has just taken those before */
 }

@@ -8,7 +8,11 @@
 #include "base/arena.h"
 #include "engine/engine.h"
 
-enum { RV__LOG_LINES = 10000 }; /* of one attempt; what comes after is counted and marked */
+enum {
+    RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
+    RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
+    RV__PATH_BYTES = (RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1), /* no path is longer */
+};
 
 struct rv__log_line {
     struct rv__log_line *next;
@@ -21,8 +25,10 @@ struct rv_ctx {
     struct rv__work work;     /* first: the executor knows only this */
     struct rv__letter letter; /* to the engine, when it is done */
     rv_engine *engine;
-    struct rv__run *run;         /* held */
-    struct rv_ctx *next, **link; /* among the work of its run */
+    struct rv__run *run; /* held */
+    uint64_t life;
+    struct rv_ctx *next, **link;         /* among the work of its run */
+    struct rv_ctx *all_next, **all_link; /* among all work in flight */
     rv_step_fn fn;
     enum rv__lane lane;
     int eval; /* -1: an attempt of a step */
@@ -39,8 +45,10 @@ struct rv_ctx {
     bool skipped;
     enum rv__behavior behavior;
     int max_attempts, backoff;
-    struct rv__log_line *logs, **last_log;
+    _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
     size_t log_count;
+    int64_t takes_ms;        /* rv_test_takes(): its answer comes so much later */
+    struct rv__timer answer; /* in the kit, until then */
 };
 
 /* Run its function and note the outcome. On the step's thread. */

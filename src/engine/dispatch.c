@@ -6,6 +6,7 @@
  * Suspects (steps in flight when an engine died) run one at a time, with no other function beside
  * them: should the engine die again, it is known who did it. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,6 +14,7 @@
 #include "base/json.h"
 #include "engine/context.h"
 #include "engine/engine.h"
+#include "engine/kit.h"
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
@@ -155,6 +157,39 @@ static void disarm(rv_engine *e, struct rv__owed *owed)
     rv__timers_disarm(owed->is_timeout ? &e->timeouts : &e->waits, &owed->timer);
 }
 
+/* A new one, in its bucket and in its run's list. NULL: no memory. */
+static struct rv__owed *owed_new(struct rv__run *run, const struct rv__effect *effect)
+{
+    rv_engine *e = run->engine;
+    struct rv__owed *owed = rv__zalloc(1, sizeof *owed);
+    if (owed == NULL)
+        return NULL;
+    struct rv__owed **at = owed_find(e, run, effect->actor);
+    *owed = (struct rv__owed){ .run = run,
+                               .actor = effect->actor,
+                               .token = effect->token,
+                               .next = *at,
+                               .run_next = run->owed,
+                               .link = &run->owed };
+    *at = owed;
+    if (run->owed != NULL)
+        run->owed->link = &owed->run_next;
+    run->owed = owed;
+    e->owed_count++;
+    return owed;
+}
+
+static void owed_free(rv_engine *e, struct rv__owed **at)
+{
+    struct rv__owed *owed = *at;
+    *at = owed->next;
+    *owed->link = owed->run_next;
+    if (owed->run_next != NULL)
+        owed->run_next->link = owed->link;
+    e->owed_count--;
+    rv__free(owed);
+}
+
 void rv__owed_clear(struct rv__run *run, uint64_t actor)
 {
     rv_engine *e = run->engine;
@@ -165,29 +200,15 @@ void rv__owed_clear(struct rv__run *run, uint64_t actor)
     disarm(e, owed);
     if (owed->work != NULL) /* still running: told to stop; its answer will be stale */
         rv_cancel_fire(owed->work->token, RV_ECANCELED, "no longer wanted");
-    *at = owed->next;
-    e->owed_count--;
-    run->owed_count--;
-    rv__free(owed);
+    owed_free(e, at);
 }
 
 void rv__owed_clear_all(struct rv__run *run)
 {
-    rv_engine *e = run->engine;
-    for (size_t i = 0; i < e->owed_size && run->owed_count > 0; i++) {
-        struct rv__owed **at = &e->owed[i];
-        while (*at != NULL) {
-            struct rv__owed *owed = *at;
-            if (owed->run != run) {
-                at = &owed->next;
-                continue;
-            }
-            disarm(e, owed);
-            *at = owed->next;
-            e->owed_count--;
-            run->owed_count--;
-            rv__free(owed);
-        }
+    while (run->owed != NULL) {
+        struct rv__owed **at = owed_find(run->engine, run, run->owed->actor);
+        disarm(run->engine, *at);
+        owed_free(run->engine, at);
     }
 }
 
@@ -199,9 +220,10 @@ static void work_finished(struct rv__work *work, const rv_error *err) /* Thread:
     if (err != NULL)
         rv__ctx_failed(ctx, err);
     ctx->letter.kind = LETTER_WORK;
-    int rc = rv__engine_post(ctx->engine, &ctx->letter);
-    assert(rc == RV_OK); /* the inbox closes after the last step */
-    (void)rc;
+    if (ctx->engine->kit != NULL && rv__kit_delays(ctx))
+        return;
+    /* Closed: it was handed back meanwhile, and is dropped with its run. */
+    (void)!rv__engine_post(ctx->engine, &ctx->letter);
 }
 
 static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *effect, rv_step_fn fn)
@@ -226,7 +248,7 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     ctx->fn = fn;
     ctx->eval = effect->eval;
     ctx->outcome = MSG_DONE;
-    ctx->last_log = &ctx->logs;
+    ctx->life = e->life;
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by the results that a step asks for */
     rv__buf_init(&ctx->state_members, RV__JSON_MAX_BYTES);
     ctx->next = run->work;
@@ -234,12 +256,20 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     if (run->work != NULL)
         run->work->link = &ctx->next;
     run->work = ctx;
+    ctx->all_next = e->in_flight;
+    ctx->all_link = &e->in_flight;
+    if (e->in_flight != NULL)
+        e->in_flight->all_link = &ctx->all_next;
+    e->in_flight = ctx;
     return ctx;
 }
 
-static void work_free(struct rv_ctx *ctx)
+void rv__work_drop(struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
+    *ctx->all_link = ctx->all_next;
+    if (ctx->all_next != NULL)
+        ctx->all_next->all_link = ctx->all_link;
     *ctx->link = ctx->next;
     if (ctx->next != NULL)
         ctx->next->link = ctx->link;
@@ -289,26 +319,26 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
     rv_step_fn fn = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    rv_step_fn instead = e->kit != NULL && effect->eval < 0
+                             ? rv__kit_instead(e, effect->node->alias)
+                             : NULL;
+    if (instead != NULL)
+        fn = instead;
     if (fn == NULL) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
     }
-    struct rv__owed **at = owed_find(e, run, effect->actor);
-    struct rv__owed *owed = has_room(e) ? rv__zalloc(1, sizeof *owed) : NULL;
-    struct rv_ctx *ctx = owed != NULL ? work_new(run, effect, fn) : NULL;
-    if (ctx == NULL) {
-        rv__free(owed);
+    struct rv_ctx *ctx = has_room(e) ? work_new(run, effect, fn) : NULL;
+    struct rv__owed *owed = ctx != NULL ? owed_new(run, effect) : NULL;
+    if (owed == NULL) {
+        if (ctx != NULL)
+            rv__work_drop(ctx);
         cannot_begin(run, effect, lane, (struct rv__str){ NULL, 0 });
         return;
     }
     ctx->lane = lane;
-    *owed = (struct rv__owed){
-        .run = run, .actor = effect->actor, .token = effect->token, .work = ctx, .next = *at
-    };
-    *at = owed;
-    e->owed_count++;
-    run->owed_count++;
+    owed->work = ctx;
     if (effect->timeout_ms > 0) {
         owed->is_timeout = true;
         (void)rv__timers_arm(&e->timeouts, &owed->timer,
@@ -328,7 +358,7 @@ static void take_back(rv_engine *e, struct rv_ctx *ctx)
         (*at)->work = NULL;
         rv__owed_clear(run, effect.actor);
     }
-    work_free(ctx);
+    rv__work_drop(ctx);
     cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
 }
 
@@ -339,8 +369,8 @@ void rv__start_all(rv_engine *e)
     if (count == 0)
         return;
     /* A rv_ctx begins with its rv__work: the array serves as one of those. */
-    size_t begun = rv__threads_start(e->threads, (struct rv__work *const *)(void *)e->starting,
-                                     count);
+    size_t begun = e->executor->start(e->executor, (struct rv__work *const *)(void *)e->starting,
+                                      count);
     for (size_t i = begun; i < count; i++)
         take_back(e, e->starting[i]);
 }
@@ -352,17 +382,9 @@ void rv__owe(struct rv__run *run, const struct rv__effect *effect)
     if (e->owed_count >= e->owed_size && !owed_grow(e) && e->owed_size == 0)
         return;
     rv__owed_clear(run, effect->actor);
-    struct rv__owed *owed = rv__zalloc(1, sizeof *owed);
-    if (owed == NULL)
-        return;
-    struct rv__owed **at = owed_find(e, run, effect->actor);
-    *owed = (struct rv__owed){
-        .run = run, .actor = effect->actor, .token = effect->token, .next = *at
-    };
-    *at = owed;
-    e->owed_count++;
-    run->owed_count++;
-    (void)rv__timers_arm(&e->waits, &owed->timer, effect->due_ms);
+    struct rv__owed *owed = owed_new(run, effect);
+    if (owed != NULL)
+        (void)rv__timers_arm(&e->waits, &owed->timer, effect->due_ms);
 }
 
 /* After the commit: what the facts of this turn ask for. */
@@ -397,12 +419,16 @@ static struct rv__blob *state_of(struct rv_ctx *ctx)
     return state;
 }
 
-static void keep_logs(struct rv__run *run, struct rv_ctx *ctx);
+static void keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended);
 
 /* A step's thread is done with it: its answer goes to the run, if the run still asks. */
 void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
+    if (ctx->life != e->life) { /* begun by a process that has died since */
+        rv__work_drop(ctx);
+        return;
+    }
     struct rv__owed **at = owed_find(e, run, ctx->view.actor);
     give_place(e, ctx->lane);
     if (*at != NULL && (*at)->work == ctx)
@@ -421,7 +447,7 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .max_attempts = ctx->max_attempts,
                                .backoff = ctx->backoff,
                                .chance = rv__random_double(&e->random) };
-        keep_logs(run, ctx);
+        keep_logs(run, ctx, true);
         if (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED)
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
@@ -429,27 +455,86 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
         (void)rv__run_send(run, &msg, NULL); /* no memory: it stays owed, and recovery finds it */
         rv__blob_unref(msg.state);
     }
-    work_free(ctx);
+    rv__work_drop(ctx);
+}
+
+/* The engine closes, and these have not ended: the next engine attempts them again. Nobody died, so
+ * nobody is to blame. */
+void rv__hand_back(rv_engine *e)
+{
+    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
+        struct rv__msg msg = { .kind = MSG_LOST,
+                               .actor = ctx->view.actor,
+                               .token = ctx->view.token };
+        if (ctx->run->cell == NULL)
+            continue;
+        keep_logs(ctx->run, ctx, false);
+        (void)rv__run_send(ctx->run, &msg, NULL); /* no memory: as after a crash, then */
+    }
 }
 
 /* ----------------------------------------------------------------------------------- logs --- */
 
-static void keep_logs(struct rv__run *run, struct rv_ctx *ctx)
+static void keep_line(struct rv__run *run, struct rv_ctx *ctx, struct rv__str path,
+                      const struct rv__log_line *line)
 {
-    const char *path = ctx->logs != NULL ? rv_ctx_path(ctx) : "";
-    for (struct rv__log_line *line = ctx->logs; line != NULL; line = line->next) {
-        struct rv__kept_line head = { .at_ms = line->at_ms,
-                                      .level = line->level,
-                                      .attempt = rv_ctx_attempt(ctx),
-                                      .path = (uint32_t)strlen(path),
-                                      .step = (uint32_t)ctx->view.node->alias.len,
-                                      .message = (uint32_t)line->message.len,
-                                      .metadata = (uint32_t)line->metadata.len };
-        rv__buf_add(&run->logs, (const char *)&head, sizeof head);
-        rv__buf_text(&run->logs, path);
-        rv__buf_str(&run->logs, ctx->view.node->alias);
-        rv__buf_str(&run->logs, line->message);
-        rv__buf_str(&run->logs, line->metadata);
-        run->log_count++;
+    struct rv__kept_line head = { .at_ms = line->at_ms,
+                                  .level = line->level,
+                                  .attempt = rv_ctx_attempt(ctx),
+                                  .path = (uint32_t)path.len,
+                                  .step = (uint32_t)ctx->view.node->alias.len,
+                                  .message = (uint32_t)line->message.len,
+                                  .metadata = (uint32_t)line->metadata.len };
+    rv__buf_add(&run->logs, (const char *)&head, sizeof head);
+    rv__buf_str(&run->logs, path);
+    rv__buf_str(&run->logs, ctx->view.node->alias);
+    rv__buf_str(&run->logs, line->message);
+    rv__buf_str(&run->logs, line->metadata);
+    run->log_count++;
+}
+
+/* What it has said since it was last asked, for the next commit; at its end also how much more it said
+ * than is kept. Its step may still run: nothing of it is touched but the lines. */
+static void keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
+{
+    struct rv__log_line *newest = atomic_exchange_explicit(&ctx->logs, NULL, memory_order_acquire);
+    struct rv__log_line *oldest = NULL;
+    bool too_many = ended && ctx->log_count > RV__LOG_LINES;
+    if (newest == NULL && !too_many)
+        return;
+    while (newest != NULL) {
+        struct rv__log_line *older = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = older;
+    }
+    struct rv__buf path;
+    rv__buf_init(&path, RV__PATH_BYTES);
+    rv__node_path(ctx->view.node, ctx->view.vector, &path);
+    for (; oldest != NULL; oldest = oldest->next)
+        keep_line(run, ctx, rv__buf_view(&path), oldest);
+    if (too_many) {
+        char text[80];
+        snprintf(text, sizeof text, "%zu more lines of this attempt were not kept",
+                 ctx->log_count - RV__LOG_LINES);
+        keep_line(run, ctx, rv__buf_view(&path),
+                  &(struct rv__log_line){
+                      .at_ms = run->engine->now_ms, .level = RV_WARN, .message = rv__str(text) });
+    }
+    rv__buf_done(&path);
+}
+
+void rv__fetch_logs(rv_engine *e)
+{
+    int64_t now_ms = rv__mono_ms(e->clock);
+    if (e->in_flight == NULL || now_ms < e->log_tick_ms)
+        return;
+    e->log_tick_ms = now_ms + RV__LOG_TICK_MS;
+    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
+        if (ctx->run->cell == NULL || ctx->life != e->life ||
+            atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL)
+            continue;
+        keep_logs(ctx->run, ctx, false);
+        rv__run_touch(ctx->run);
     }
 }

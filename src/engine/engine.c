@@ -9,12 +9,20 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/kit.h"
 
-enum { DEFAULT_WORKERS = 64, MOST_WORKERS = 100000 };
+enum {
+    DEFAULT_WORKERS =
+        256, /* threads are made on demand: this many if steps wait, two if they do not */
+    MOST_WORKERS = 100000,
+    DEFAULT_GRACE_MS = 10000,
+};
 
 static void engine_destroy(rv_engine *e)
 {
-    rv__threads_free(e->threads);
+    rv__executor_free(e->executor); /* waits for steps that were handed back */
+    while (e->in_flight != NULL)
+        rv__work_drop(e->in_flight);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         while (e->runs[b] != NULL)
             rv__run_drop(e->runs[b]);
@@ -25,7 +33,9 @@ static void engine_destroy(rv_engine *e)
     rv__free(e->starting);
     rv__store_close(e->step_reader);
     rv__store_close(e->reader);
-    rv__store_close(e->store);
+    if (e->kit == NULL)
+        rv__store_close(e->store);
+    rv__kit_free(e->kit);
     rv__queue_done(&e->inbox);
     rv_cancel_free(e->closing);
     pthread_cond_destroy(&e->left);
@@ -37,7 +47,11 @@ static void engine_destroy(rv_engine *e)
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
     struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
-    int rc = rv__store_open(&store, &e->store, err);
+    int rc = RV_OK;
+    if (e->kit != NULL)
+        e->store = &e->kit->disk.store;
+    else
+        rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
@@ -45,20 +59,20 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
-static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
 {
-    uint64_t seed = 0;
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
-    e->clock = rv__clock_real();
+    e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
+    e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
-    e->free_places[LANE_FUNCTION] = workers;
+    e->places = e->free_places[LANE_FUNCTION] = workers;
     e->generation = 1;
     rv__timers_init(&e->waits);
     rv__timers_init(&e->timeouts);
 
-    int rc = rv__random_seed_system(&seed, err);
+    int rc = e->kit == NULL ? rv__random_seed_system(&seed, err) : RV_OK;
     if (rc < 0)
         return rc;
     rv__random_init(&e->random, seed);
@@ -68,7 +82,8 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     if (e->closing == NULL || e->owed == NULL)
         return rv__nomem(err);
     e->owed_size = OWED_BUCKETS_FIRST;
-    rc = rv__threads_new(workers, &e->threads, err);
+    rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
+                        : rv__threads_new(workers, &e->executor, err);
     if (rc == RV_OK)
         rc = open_store(e, opts, err);
     if (rc == RV_OK)
@@ -76,63 +91,104 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
-int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
+void rv__engine_forget_runs(rv_engine *e)
 {
-    static const rv_engine_opts defaults = { .size = sizeof defaults };
-    if (opts == NULL)
-        opts = &defaults;
-    if (opts->size == 0)
-        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_ENGINE_OPTS");
-    if (opts->workers > MOST_WORKERS)
-        return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", opts->workers);
-    if (ret == NULL)
-        return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
+    struct rv__work *work;
+    struct rv__timer *late;
+    rv__calls_again(e);
+    e->life++;
+    while ((work = rv__hand_take(e->executor)) != NULL)
+        rv__work_drop((struct rv_ctx *)work);
+    while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
+        rv__work_drop(RV__CONTAINER(late, struct rv_ctx, answer));
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        while (e->runs[b] != NULL)
+            rv__run_drop(e->runs[b]);
+    e->dirty = NULL;
+    e->last_dirty = &e->dirty;
+    e->free_places[LANE_FUNCTION] = e->places;
+    e->functions_in_flight = 0;
+    e->suspect_in_flight = false;
+    e->starting_count = 0;
+    for (struct rv__plan_ref *plan = e->plans; plan != NULL; plan = plan->next)
+        plan->stored = false; /* asked for again; a definition is kept once */
+}
 
+int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t seed, rv_engine **ret,
+                    rv_error *err)
+{
     rv_engine *e = rv__zalloc(1, sizeof *e);
-    if (e == NULL)
-        return rv__nomem(err);
-    int rc = rv__queue_init(&e->inbox, NULL, NULL, err);
+    int rc = e != NULL ? rv__queue_init(&e->inbox, NULL, NULL, err) : rv__nomem(err);
     if (rc == RV_OK && rv__cond_init(&e->left) < 0)
         rc = rv__nomem(err);
     if (rc < 0) {
+        rv__kit_free(kit);
         rv__free(e);
         return rc;
     }
+    e->kit = kit;
     pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
-    rc = engine_init(e, opts, err);
-    if (rc == RV_OK && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
+    rc = engine_init(e, opts, seed, err);
+    if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");
     if (rc < 0) {
         engine_destroy(e);
         return rc;
     }
-    e->running_thread = true;
+    e->running_thread = kit == NULL;
     *ret = e;
     return RV_OK;
 }
 
-void rv_engine_free(rv_engine *e)
+int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
+{
+    rv_engine_opts known = {
+        .size = sizeof known
+    }; /* a program built earlier gives fewer fields */
+    if (opts != NULL && opts->size == 0)
+        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_ENGINE_OPTS");
+    if (opts != NULL)
+        memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
+    if (known.workers > MOST_WORKERS)
+        return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
+    if (ret == NULL)
+        return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
+    return rv__engine_make(&known, NULL, 0, ret, err);
+}
+
+int rv_engine_close(rv_engine *e)
 {
     struct rv__call call = { .kind = CALL_CLOSE, .engine = e, .letter.kind = LETTER_CALL };
-    if (e == NULL)
-        return;
-    if (rv__threads_inside(e->threads))
-        rv_panic(
-            "rv_engine_free: called from a step of the same engine, which would wait for itself");
+    int left = 0;
+    if (e == NULL || e->stopped)
+        return 0;
+    if (e->executor->inside(e->executor))
+        rv_panic("the engine is closed from one of its own steps, which would wait for itself");
 
     int rc = rv__cond_init(&call.answered);
-    if (rc == RV_OK)
+    if (rc == RV_OK && e->kit == NULL)
         rc = rv__engine_post(e, &call.letter);
-    if (rc == RV_OK)
+    if (rc == RV_OK && e->kit == NULL)
         pthread_join(e->thread, NULL); /* it ends once the last step has, and all is on disk */
     pthread_cond_destroy(&call.answered);
+    e->stopped = true;
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
     pthread_mutex_lock(&e->reply_lock);
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->reply_lock);
     pthread_mutex_unlock(&e->reply_lock);
+    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL && e->kit == NULL; ctx = ctx->all_next)
+        left++;
+    return left;
+}
+
+void rv_engine_free(rv_engine *e)
+{
+    if (e == NULL)
+        return;
+    (void)rv_engine_close(e); /* what still runs is waited for below */
     engine_destroy(e);
 }
 

@@ -27,6 +27,7 @@
 #include "store/store.h"
 
 struct rv__call;
+struct rv__kit;
 struct rv__owed;
 
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
@@ -76,7 +77,8 @@ struct rv__run {
     struct rv__cell *cell; /* NULL: not in memory; only waited for */
     struct rv__facts facts;
     struct rv_ctx *work; /* in flight */
-    size_t owed_count;
+    struct rv__owed *owed;
+    size_t walk_credit; /* actors that may be walked over to find its next timer */
     bool dirty;
     struct rv__run *next_dirty;
     struct {
@@ -105,13 +107,18 @@ struct rv__run {
 
 /* What the outside owes an actor: a piece of work, or a timer. */
 struct rv__owed {
-    struct rv__owed *next; /* in its bucket */
+    struct rv__owed *next;             /* in its bucket */
+    struct rv__owed *run_next, **link; /* among those of its run */
     struct rv__run *run;
     uint64_t actor, token;
     struct rv_ctx *work;    /* NULL: a wait */
     struct rv__timer timer; /* in engine->waits or, for the time-out of work, engine->timeouts */
     bool is_timeout;
 };
+
+/* So long after a start a run waits for its workflow to be registered. Then it is suspended, and says
+ * what is missing. */
+enum { RV__REGISTER_MS = 5000 };
 
 enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
@@ -122,7 +129,9 @@ struct rv_engine {
     struct rv__store *reader; /* of the loop, for what was committed */
     pthread_mutex_t step_reader_lock;
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
-    struct rv__threads *threads;
+    struct rv__executor *executor; /* of functions */
+    struct rv__kit *kit;           /* NULL but in tests: what is around it is theirs */
+    uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
     struct rv__queue inbox;
     pthread_t thread;
     bool running_thread;
@@ -136,6 +145,9 @@ struct rv_engine {
     struct rv__function *functions[FUNCTION_BUCKETS];
     struct rv__plan_ref *plans;
     uint64_t generation; /* counts registrations */
+    bool look_for_missing;
+    int64_t
+        register_until_ns; /* recovered runs wait until then for their workflow; 0 = no longer */
 
     struct rv__run *runs[RUN_BUCKETS];
     size_t run_count;
@@ -148,19 +160,31 @@ struct rv_engine {
     int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
+    int places; /* of functions */
     int64_t free_places[LANES];
     int64_t functions_in_flight;
     bool suspect_in_flight;
 
     struct rv__ids ids;
     struct rv__random random;
-    rv_cancel *closing; /* parent of every step's token */
-    bool closed;
-    struct rv_ctx **starting; /* work of this turn, to be begun all at once */
+    rv_cancel *closing;            /* parent of every step's token */
+    bool closed;                   /* nothing new is begun */
+    bool stopped;                  /* its loop has ended */
+    int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
+    struct rv_ctx *in_flight;      /* of all runs */
+    int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
+    struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
     struct rv__call *late; /* calls to be looked at after the commit */
     int64_t commits;
 };
+
+/* engine.c */
+/* With a kit, which it takes over whatever the outcome: without a thread, on the kit's store and clock. */
+int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t seed, rv_engine **ret,
+                    rv_error *err);
+/* All that is in memory of runs goes; calls that wait for them ask again. For a death in a kit. */
+void rv__engine_forget_runs(rv_engine *engine);
 
 /* loop.c */
 void *rv__engine_main(void *engine);
@@ -180,9 +204,14 @@ void rv__run_drop(struct rv__run *run);  /* out of the table */
 void rv__run_touch(struct rv__run *run); /* it is part of this turn */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
 bool rv__run_idle(const struct rv__run *run);
-int64_t rv__run_wake_ms(const struct rv__run *run); /* its earliest timer; 0 = none */
+/* Its earliest timer; 0 = none. Walks over its actors: ask rv__run_may_walk() first, which says yes to
+ * small runs always and to large ones now and then, so that the walks stay a part of each turn's
+ * cost. */
+int64_t rv__run_wake_ms(const struct rv__run *run);
+bool rv__run_may_walk(struct rv__run *run);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
+int rv__resume_missing(rv_engine *engine);
 
 /* dispatch.c */
 void rv__grant_all(rv_engine *engine, int64_t now_ms);
@@ -194,16 +223,23 @@ void rv__owe(struct rv__run *run, const struct rv__effect *effect);
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
+void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
+void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
+void rv__fetch_logs(rv_engine *engine); /* what steps in flight have said so far */
 
 /* registry.c */
 int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
+/* *damaged: the store has it not, or in a form that cannot be read. */
 int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,
-                      rv_error *err);
+                      bool *damaged, rv_error *err);
 void rv__plan_ref_resolve(rv_engine *engine, struct rv__plan_ref *plan);
 rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *plan, const struct rv__node *node, int eval);
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
+/* May its runs go on? Not while its workflow is still to be registered, after a start. */
 bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
+/* Does a node of it ask for a function of this name that is not known? It was resolved. */
+bool rv__plan_ref_misses(const struct rv__plan_ref *plan, struct rv__str name);
 void rv__plan_ref_unref(struct rv__plan_ref *plan);
 void rv__registry_free(rv_engine *engine);
 
@@ -213,6 +249,7 @@ void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
 void rv__calls_close(rv_engine *engine);          /* everybody who still waits: RV_ECLOSED */
+void rv__calls_again(rv_engine *engine);          /* everybody who still waits asks again */
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {

@@ -8,6 +8,7 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/engine.h"
+#include "engine/kit.h"
 
 enum {
     TIMERS_A_TURN = 4096,       /* that fall due at once: the rest at the next turn */
@@ -56,6 +57,10 @@ static void take_timers(rv_engine *e)
     int64_t now_ms = rv__wall_ms(e->clock);
     fire(e, &e->timeouts, rv__mono_ms(e->clock));
     fire(e, &e->waits, now_ms);
+    struct rv__timer *late;
+    while (e->kit != NULL &&
+           (late = rv__timers_pop_due(&e->kit->slow, rv__mono_ms(e->clock))) != NULL)
+        rv__work_done(e, RV__CONTAINER(late, struct rv_ctx, answer));
     if (e->store_wake_ms == 0 || e->store_wake_ms > now_ms ||
         rv__mono_ms(e->clock) < e->wake_retry_ms)
         return;
@@ -125,7 +130,7 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
-    bool idle = rv__run_idle(run);
+    bool idle = rv__run_idle(run) && rv__run_may_walk(run);
     bool active = !idle;
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
     if (rv__run_terminal(status) && run->completed_ms == 0)
@@ -213,9 +218,23 @@ static void fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *ar
     }
 }
 
+static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count)
+{
+    rv_error err;
+    if (e->kit != NULL)
+        rv__kit_roll(e);
+    while (rv__store_commit(e->store, writes, count, &err) < 0) {
+        if (e->kit != NULL && rv__kit_died(e))
+            return false;
+        rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, nothing goes on meanwhile */
+    }
+    e->commits++;
+    return true;
+}
+
 /* The facts of all runs of this turn, in one transaction. It is tried until it works: what was decided
- * stays decided, and nobody has seen it. */
-static void commit(rv_engine *e)
+ * stays decided, and nobody has seen it. False: the process died in it, as a kit arranged. */
+static bool commit(rv_engine *e)
 {
     size_t runs = 0, results = 0, logs = 0, count = 0;
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
@@ -224,7 +243,7 @@ static void commit(rv_engine *e)
         logs += run->log_count;
     }
     if (runs == 0)
-        return;
+        return true;
 
     struct rv__arena arena;
     struct batch b = { .writes = NULL };
@@ -254,13 +273,9 @@ static void commit(rv_engine *e)
         b.writes[0].definitions = b.definitions;
         b.writes[0].definition_count = b.definition_count;
     }
-    if (count > 0) {
-        rv_error err;
-        while (rv__store_commit(e->store, b.writes, count, &err) < 0)
-            rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, nothing goes on meanwhile */
-        e->commits++;
-    }
+    bool alive = count == 0 || write_all(e, b.writes, count);
     rv__arena_done(&arena);
+    return alive;
 }
 
 /* ------------------------------------------------------------------------------ after it --- */
@@ -287,7 +302,7 @@ static void settle(struct rv__run *run)
         rv__run_touch(run);
 
     /* Out of memory, if it has nothing to do for a while: its row says when it is wanted. */
-    bool asleep = rv__run_idle(run) && !run->dirty && run->facts.count == 0;
+    bool asleep = !run->row_active && rv__run_idle(run) && !run->dirty && run->facts.count == 0;
     int64_t wake_ms = run->row_wake_ms;
     if (!asleep || (wake_ms != 0 && wake_ms < e->now_ms + SLEEP_AT_LEAST_MS))
         return;
@@ -318,6 +333,18 @@ static void after_commit(rv_engine *e)
     rv__calls_late(e);
 }
 
+/* Who waited for its workflow has waited long enough: on its first step it will say what is missing. */
+static void stop_waiting_for_registration(rv_engine *e)
+{
+    if (e->register_until_ns == 0 || rv__mono_ns(e->clock) < e->register_until_ns)
+        return;
+    e->register_until_ns = 0;
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
+            if (run->cell != NULL)
+                rv__run_touch(run);
+}
+
 static void pump_dirty(rv_engine *e, int64_t now_ms)
 {
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
@@ -341,10 +368,14 @@ int64_t rv__engine_turn(rv_engine *e)
     int64_t now_ms = e->now_ms = rv__wall_ms(e->clock);
     take_letters(e);
     take_timers(e);
+    stop_waiting_for_registration(e);
+    if (e->look_for_missing)
+        e->look_for_missing = rv__resume_missing(e) < 0; /* the store did not answer: again */
+    rv__fetch_logs(e);
     pump_dirty(e, now_ms);
     rv__grant_all(e, now_ms);
-    commit(e);
-
+    if (!commit(e))
+        return 0;
     after_commit(e);
 
     if (more_to_do(e))
@@ -365,6 +396,15 @@ int64_t rv__engine_turn(rv_engine *e)
     }
     if (next_ms >= 0) /* at most a minute: a wall clock may jump while we wait by the other */
         until_ns = mono_ns + (next_ms < 60000 ? next_ms : 60000) * 1000000;
+    if (e->register_until_ns != 0 && e->register_until_ns < until_ns)
+        until_ns = e->register_until_ns;
+    if (e->in_flight != NULL && e->log_tick_ms * 1000000 < until_ns)
+        until_ns = e->log_tick_ms * 1000000;
+    struct rv__timer *late = e->kit != NULL ? rv__timers_first(&e->kit->slow) : NULL;
+    if (late != NULL && late->due * 1000000 < until_ns)
+        until_ns = late->due * 1000000;
+    if (e->closed && e->close_by_ns < until_ns)
+        until_ns = e->close_by_ns;
     return until_ns;
 }
 
@@ -376,7 +416,15 @@ void *rv__engine_main(void *arg)
         if (until_ns != 0)
             (void)rv__queue_wait(&e->inbox, until_ns); /* time or a letter: looked at either way */
         until_ns = rv__engine_turn(e);
-        if (e->closed && e->functions_in_flight == 0 && !e->suspect_in_flight && until_ns != 0)
+        if (!e->closed || until_ns == 0)
+            continue;
+        if (e->in_flight != NULL && rv__mono_ns(e->clock) >= e->close_by_ns) {
+            rv__hand_back(e);
+            while (rv__engine_turn(e) == 0)
+                ;
+            return NULL;
+        }
+        if (e->in_flight == NULL)
             return NULL;
     }
 }

@@ -57,6 +57,7 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
 
 struct plan_text {
     struct rv__plan *plan;
+    bool damaged;
     rv_error *err;
 };
 
@@ -64,19 +65,23 @@ static int read_plan(void *arg, uint64_t seq, struct rv__str json)
 {
     struct plan_text *text = arg;
     (void)seq;
-    return rv__plan_read(json, &text->plan, text->err);
+    int rc = rv__plan_read(json, &text->plan, text->err);
+    text->damaged = rc < 0 && rc != RV_ENOMEM;
+    return rc;
 }
 
 int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref **ret,
-                      rv_error *err)
+                      bool *damaged, rv_error *err)
 {
     struct rv__plan_ref *ref = plan_find(e, version);
     if (ref == NULL) {
         struct plan_text text = { .err = err };
         int rc = rv__store_definition(e->store, version, read_plan, &text, err);
+        *damaged = text.damaged || rc == RV_ENOTFOUND;
         if (rc < 0)
             return rc;
         if (!rv__str_is(version, text.plan->version)) {
+            *damaged = true;
             rv__plan_free(text.plan);
             return rv__fail(err, RV_ESTORE, "the definition %.*s in the store is damaged",
                             RV__ARG(version));
@@ -181,9 +186,23 @@ void rv__plan_ref_resolve(rv_engine *e, struct rv__plan_ref *ref)
     ref->resolved = e->generation;
 }
 
+bool rv__plan_ref_misses(const struct rv__plan_ref *ref, struct rv__str name)
+{
+    for (uint32_t i = 0; i < ref->plan->node_count; i++) {
+        const struct rv__node *node = ref->plan->nodes[i];
+        if (node->kind == NODE_STEP && rv__str_eq(node->step.name, name) && ref->steps[i] == NULL)
+            return true;
+        for (int eval = 0; eval < EVALS; eval++)
+            if (has_eval(node, eval) && rv__str_eq(rv__plan_ref_fn_name(node, eval), name) &&
+                ref->evals[(size_t)i * EVALS + (size_t)eval] == NULL)
+                return true;
+    }
+    return false;
+}
+
 bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
 {
-    if (rv__registry_find(e, ref->plan->body.wrap->name) == NULL)
+    if (rv__registry_find(e, ref->plan->body.wrap->name) == NULL && e->register_until_ns != 0)
         return false;
     rv__plan_ref_resolve(e, (struct rv__plan_ref *)ref);
     return true;
@@ -278,21 +297,6 @@ static int own_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_err
     return rc;
 }
 
-static void resume_what_was_missing(rv_engine *e)
-{
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            if (run->cell == NULL)
-                continue;
-            if (rv__cell_status(run->cell) == RUN_SUSPENDED &&
-                rv__cell_misses_function(run->cell) && rv__plan_ref_known(e, run->plan)) {
-                struct rv__msg msg = { .kind = MSG_RESUME };
-                (void)rv__run_send(run, &msg, NULL); /* it stays suspended: a decision remains */
-            }
-            rv__run_touch(run); /* it may want places now */
-        }
-}
-
 int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
 {
     struct finder finder = { .resolver = { find_draft }, .engine = e };
@@ -348,7 +352,7 @@ int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
         e->workflows = known;
     }
     e->generation++;
-    resume_what_was_missing(e);
+    e->look_for_missing = true;
 out:
     rv__plan_free(plan);
     rv__draft_free(draft);

@@ -9,7 +9,11 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 
-enum { RECOVER_PAGE = 256, WAKE_PAGE = 256 };
+enum {
+    RECOVER_PAGE = 256,
+    WAKE_PAGE = 256,
+    WALK_A_TURN = 512, /* actors: less than a turn costs anyway */
+};
 
 static struct rv__run **bucket(rv_engine *e, const char *id)
 {
@@ -139,6 +143,16 @@ static void look_at(void *arg, const struct rv__effect *effect)
         e->due_ms = effect->due_ms;
 }
 
+bool rv__run_may_walk(struct rv__run *run)
+{
+    size_t actors = rv__cell_actors(run->cell);
+    run->walk_credit += WALK_A_TURN;
+    if (run->walk_credit < actors)
+        return false;
+    run->walk_credit = 0;
+    return true;
+}
+
 int64_t rv__run_wake_ms(const struct rv__run *run)
 {
     struct earliest e = { .due_ms = 0 };
@@ -154,6 +168,7 @@ struct loading {
     struct rv__cell_opts opts;
     uint64_t seq;
     char version[65];
+    bool damaged; /* what the store has of it cannot be read */
     rv_error *err;
 };
 
@@ -198,6 +213,7 @@ static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
         l->seq = seq;
         l->run->snapshot_bytes = text.len;
     }
+    l->damaged = rc < 0 && rc != RV_ENOMEM;
     return rc;
 }
 
@@ -217,6 +233,7 @@ static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
     rv__buf_done(&array);
     l->seq = seq;
     l->run->journal_bytes += facts.len;
+    l->damaged = rc < 0 && rc != RV_ENOMEM;
     return rc;
 }
 
@@ -224,7 +241,7 @@ static int load_cell(struct loading *l)
 {
     rv_engine *e = l->run->engine;
     struct rv__str id = rv__str(l->run->id);
-    int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, l->err);
+    int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, &l->damaged, l->err);
     if (rc < 0)
         return rc;
     l->opts = (struct rv__cell_opts){ .plan = l->run->plan->plan, .max_crashes = e->max_crashes };
@@ -248,7 +265,7 @@ static void arm_wait(void *arg, const struct rv__effect *effect)
         rv__owe(arg, effect);
 }
 
-int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+static int load(rv_engine *e, const char *id, struct rv__run **ret, bool *damaged, rv_error *err)
 {
     struct rv__run *run = rv__run_find(e, id);
     const bool known = run != NULL;
@@ -270,6 +287,7 @@ int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *e
     if (rc == RV_OK)
         rc = load_cell(&l);
     if (rc < 0) {
+        *damaged = l.damaged;
         rv__cell_free(l.cell);
         if (!known)
             rv__run_drop(run);
@@ -278,6 +296,55 @@ int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *e
     rv__cell_outstanding(run->cell, arm_wait, run);
     *ret = run;
     return RV_OK;
+}
+
+int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    rv_error why = { .code = 0 };
+    bool damaged = false;
+    int rc = load(e, id, ret, &damaged, &why);
+    if (damaged)
+        return rv__fail(err, RV_ESTORE, "the record of run '%.40s' is damaged: %.160s", id,
+                        why.message);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
+}
+
+/* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
+static int set_aside(rv_engine *e, const char *id, const rv_error *why, rv_error *err)
+{
+    struct rv__buf text;
+    char message[320];
+    snprintf(message, sizeof message, "its record in the store is damaged: %s", why->message);
+    rv__buf_init(&text, 4096);
+    rv__buf_text(&text, "{\"message\":");
+    rv__buf_json_str(&text, rv__str(message));
+    rv__buf_char(&text, '}');
+    int rc = rv__buf_err(&text, err);
+    struct rv__store_touch touch = {
+        .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
+        .suspension = rv__buf_view(&text),
+    };
+    struct rv__store_write write = { .run = rv__str(id), .touch = &touch };
+    if (rc == RV_OK)
+        rc = rv__store_commit(e->store, &write, 1, err);
+    rv__buf_done(&text);
+    return rc;
+}
+
+/* As rv__run_load(), for runs that are to go on: a damaged one is set aside, and *ret is NULL. */
+static int load_to_go_on(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    rv_error why = { .code = 0 };
+    bool damaged = false;
+    *ret = NULL;
+    int rc = load(e, id, ret, &damaged, &why);
+    if (damaged)
+        return set_aside(e, id, &why, err);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------ recovery --- */
@@ -295,6 +362,14 @@ static int take_id(void *arg, const struct rv__store_run *row)
     snprintf(page->ids[page->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
     page->last_number = row->number;
     page->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
+    return RV_OK;
+}
+
+static int take_missing(void *arg, const struct rv__store_run *row)
+{
+    struct rv__str missing;
+    if (!rv__str_none(row->suspension) && rv__json_get(row->suspension, "missing", &missing))
+        return take_id(arg, row);
     return RV_OK;
 }
 
@@ -379,7 +454,7 @@ static int load_active(rv_engine *e, rv_error *err)
             rc = rv__store_active_after(e->store, after, RECOVER_PAGE, take_id, &page, err);
         for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
             struct rv__run *run;
-            rc = rv__run_load(e, page.ids[i], &run, err);
+            rc = load_to_go_on(e, page.ids[i], &run, err);
         }
         after = page.last_number;
     } while (rc == RV_OK && page.count == RECOVER_PAGE);
@@ -392,6 +467,8 @@ int rv__recover(rv_engine *e, rv_error *err)
     int rc = load_active(e, err);
     if (rc < 0)
         return rc;
+    if (e->run_count > 0)
+        e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
     int64_t in_flight = count_in_process(e);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
@@ -412,10 +489,71 @@ int rv__wake_due(rv_engine *e, int64_t now_ms)
     int rc = rv__store_due(e->store, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
     for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
         struct rv__run *run = NULL;
-        rc = rv__run_load(e, page.ids[i], &run, &err);
+        rc = load_to_go_on(e, page.ids[i], &run, &err);
         if (rc == RV_OK && run != NULL)
             rv__run_touch(run); /* its row says that it sleeps: to be written anew */
     }
+    rv__free(page.ids);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------ what was missing --- */
+
+/* Is the function that it was suspended for there now? */
+static bool found_again(rv_engine *e, struct rv__run *run)
+{
+    struct rv__str name, text;
+    char missing[RV__PLAN_MAX_NAME + 1];
+    if (rv__cell_status(run->cell) != RUN_SUSPENDED || !rv__plan_ref_known(e, run->plan) ||
+        !rv__json_get(rv__cell_suspension(run->cell), "missing", &name))
+        return false;
+    struct rv__arena arena;
+    rv__arena_init(&arena, 4096);
+    int rc = rv__json_string(name, &arena, &text);
+    snprintf(missing, sizeof missing, "%.*s", rc == RV_OK ? (int)text.len : 0,
+             rc == RV_OK ? text.at : "");
+    rv__arena_done(&arena);
+    return !rv__plan_ref_misses(run->plan, rv__str(missing));
+}
+
+static void resume_if_found(rv_engine *e, struct rv__run *run)
+{
+    struct rv__msg msg = { .kind = MSG_RESUME };
+    if (found_again(e, run))
+        (void)rv__run_send(run, &msg, NULL); /* no memory: it stays suspended, a decision remains */
+    rv__run_touch(run);                      /* it may want places now; or it leaves memory again */
+}
+
+/* Something was registered, so what was missing may be there. */
+int rv__resume_missing(rv_engine *e)
+{
+    struct rv__store_query query = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
+                                     .limit = RECOVER_PAGE };
+    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE) };
+    struct rv__buf cursor, next;
+    int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
+            if (run->cell != NULL)
+                resume_if_found(e, run);
+    rv__buf_init(&cursor, 4096);
+    rv__buf_init(&next, 4096);
+    do {
+        page.count = 0;
+        rv__buf_reset(&next);
+        query.cursor = cursor.len > 0 ? rv__buf_view(&cursor) : (struct rv__str){ NULL, 0 };
+        if (rc == RV_OK)
+            rc = rv__store_list(e->store, &query, take_missing, &page, &next, NULL);
+        for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
+            struct rv__run *run;
+            if (load_to_go_on(e, page.ids[i], &run, NULL) == RV_OK && run != NULL)
+                resume_if_found(e, run);
+        }
+        rv__buf_reset(&cursor);
+        rv__buf_str(&cursor, rv__buf_view(&next));
+    } while (rc == RV_OK && cursor.len > 0);
+    rv__buf_done(&cursor);
+    rv__buf_done(&next);
     rv__free(page.ids);
     return rc;
 }

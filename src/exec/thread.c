@@ -1,12 +1,12 @@
 /* thread.c: work on the threads of a task group. The group's panic boundary is ours: a function that
  * panics fails its attempt, and nothing else. */
-#include "exec/exec.h"
-
 #include "base/alloc.h"
 #include "base/error.h"
+#include "exec/exec.h"
 #include "group/group.h"
 
-struct rv__threads {
+struct threads {
+    struct rv__executor executor; /* first */
     rv_group *group;
 };
 
@@ -25,9 +25,25 @@ static void done(void *arg, const rv_error *err)
     work->done(work, err);
 }
 
-int rv__threads_new(int limit, struct rv__threads **ret, rv_error *err)
+static size_t threads_start(struct rv__executor *self, struct rv__work *const *works, size_t count)
 {
-    struct rv__threads *threads = rv__zalloc(1, sizeof *threads);
+    return rv__group_go_all(((struct threads *)self)->group, run, (void *const *)works, count);
+}
+
+static bool threads_inside(const struct rv__executor *self)
+{
+    return rv__group_inside(((const struct threads *)self)->group);
+}
+
+static void threads_free(struct rv__executor *self)
+{
+    rv_group_free(((struct threads *)self)->group);
+    rv__free(self);
+}
+
+int rv__threads_new(int limit, struct rv__executor **ret, rv_error *err)
+{
+    struct threads *threads = rv__zalloc(1, sizeof *threads);
     if (threads == NULL)
         return rv__nomem(err);
     threads->group = rv_group_new(&(rv_group_opts){ .max_concurrency = limit, .keep_going = true });
@@ -36,24 +52,7 @@ int rv__threads_new(int limit, struct rv__threads **ret, rv_error *err)
         return rv__nomem(err);
     }
     rv__group_on_done(threads->group, done);
-    *ret = threads;
+    threads->executor = (struct rv__executor){ threads_start, threads_inside, threads_free };
+    *ret = &threads->executor;
     return RV_OK;
-}
-
-void rv__threads_free(struct rv__threads *threads)
-{
-    if (threads == NULL)
-        return;
-    rv_group_free(threads->group);
-    rv__free(threads);
-}
-
-size_t rv__threads_start(struct rv__threads *threads, struct rv__work *const *works, size_t count)
-{
-    return rv__group_go_all(threads->group, run, (void *const *)works, count);
-}
-
-bool rv__threads_inside(const struct rv__threads *threads)
-{
-    return rv__group_inside(threads->group);
 }

@@ -1,0 +1,380 @@
+/* test_kit.c: the testing kit of the public API: skipped time, replaced steps, deaths by seed. For
+ * src/engine/kit.c, and through it for the whole engine on a simulated store. */
+#include "unit/test.h"
+
+#include <rival/rival.h>
+
+struct fixture {
+    rv_engine *engine;
+    rv_error err;
+};
+
+static int counts[8];    /* how often each step ran */
+static char order[4096]; /* which step after which */
+
+static int setup(void **state)
+{
+    struct fixture *fx = calloc(1, sizeof *fx);
+    memset(counts, 0, sizeof counts);
+    order[0] = '\0';
+    *state = fx;
+    return fx != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fx = *state;
+    rv_engine_free(fx->engine);
+    free(fx);
+    return 0;
+}
+
+static void open_kit(struct fixture *fx, const rv_test_opts *opts)
+{
+    rv_engine_free(fx->engine);
+    fx->engine = NULL;
+    if (rv_test_engine_new(opts, &fx->engine, &fx->err) < 0)
+        fail_msg("cannot open: %s", fx->err.message);
+}
+
+static void put(struct fixture *fx, rv_workflow *w)
+{
+    if (rv_register(fx->engine, w, &fx->err) < 0)
+        fail_msg("cannot register: %s", fx->err.message);
+    rv_workflow_free(w);
+}
+
+static void start(struct fixture *fx, const char *workflow, const char *run_id)
+{
+    if (rv_run(fx->engine, workflow, NULL, RV_RUN_OPTS(.run_id = run_id), NULL, &fx->err) < 0)
+        fail_msg("cannot start: %s", fx->err.message);
+}
+
+static rv_outcome *outcome_of(struct fixture *fx, const char *run_id, int64_t timeout_ms)
+{
+    rv_outcome *outcome = NULL;
+    if (rv_wait(fx->engine, NULL, run_id, RV_WAIT_OPTS(.timeout_ms = timeout_ms), &outcome,
+                &fx->err) < 0)
+        fail_msg("no outcome: %s", fx->err.message);
+    return outcome;
+}
+
+static void expect_status(struct fixture *fx, const char *run_id, int status)
+{
+    rv_run_state *now = NULL;
+    if (rv_state(fx->engine, run_id, &now, &fx->err) < 0)
+        fail_msg("no state: %s", fx->err.message);
+    int is = now->status;
+    rv_run_state_free(now);
+    assert_int_equal(is, status);
+}
+
+static int step_n(rv_ctx *c, int n)
+{
+    counts[n]++;
+    snprintf(order + strlen(order), sizeof order - strlen(order), "%s,", rv_ctx_path(c));
+    return rv_return(c, "i", n);
+}
+static int zero(rv_ctx *c)
+{
+    return step_n(c, 0);
+}
+static int one(rv_ctx *c)
+{
+    return step_n(c, 1);
+}
+static int two(rv_ctx *c)
+{
+    return step_n(c, 2);
+}
+
+static rv_workflow *with_delay(void)
+{
+    rv_workflow *w = rv_workflow_new("patient");
+    rv_add_step(rv_workflow_body(w), "first", zero, NULL);
+    rv_add_delay(rv_workflow_body(w), "rest", 3600 * 1000);
+    rv_add_step(rv_workflow_body(w), "second", one, NULL);
+    return w;
+}
+
+static void a_wait_skips_the_time_it_takes(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    put(fx, with_delay());
+    int64_t begin = rv_test_now(fx->engine);
+    start(fx, "patient", "p");
+    assert_int_equal(counts[0], 0); /* nothing runs by itself */
+    rv_outcome *outcome = outcome_of(fx, "p", 2 * 3600 * 1000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_test_now(fx->engine) - begin, 3600 * 1000);
+    assert_int_equal(counts[0] + counts[1], 2);
+}
+
+static void a_wait_that_is_too_short_times_out_by_the_engines_clock(void **state)
+{
+    struct fixture *fx = *state;
+    rv_outcome *outcome = NULL;
+    open_kit(fx, NULL);
+    put(fx, with_delay());
+    int64_t begin = rv_test_now(fx->engine);
+    start(fx, "patient", "p");
+    assert_int_equal(
+        rv_wait(fx->engine, NULL, "p", RV_WAIT_OPTS(.timeout_ms = 1000), &outcome, &fx->err),
+        RV_ETIMEDOUT);
+    assert_int_equal(rv_test_now(fx->engine) - begin, 1000);
+    expect_status(fx, "p", RV_RUNNING);
+    assert_int_equal(rv_test_advance(fx->engine, 3600 * 1000 - 1001, &fx->err), 0);
+    expect_status(fx, "p", RV_RUNNING);
+    assert_int_equal(rv_test_advance(fx->engine, 1, &fx->err), 0);
+    expect_status(fx, "p", RV_COMPLETED);
+}
+
+static int fails_twice(rv_ctx *c)
+{
+    counts[3]++;
+    return rv_ctx_attempt(c) < 3 ? rv_fail(c, "not yet") : rv_return(c, "s", "at last");
+}
+
+static void a_step_is_replaced_by_its_alias(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "flaky", zero,
+                RV_STEP_OPTS(.max_attempts = 3, .backoff_base_ms = 60000));
+    put(fx, w);
+    assert_int_equal(rv_test_replace(fx->engine, "flaky", fails_twice, &fx->err), 0);
+    int64_t begin = rv_test_now(fx->engine);
+    start(fx, "w", "a");
+    rv_outcome *outcome = outcome_of(fx, "a", -1);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(counts[3], 3);
+    assert_int_equal(rv_test_now(fx->engine) - begin, 60000 + 60000); /* capped at a minute */
+    assert_int_equal(rv_test_replace(fx->engine, "flaky", NULL, &fx->err), 0);
+    start(fx, "w", "b");
+    rv_outcome_free(outcome_of(fx, "b", -1));
+    assert_int_equal(counts[0], 1);
+}
+
+static int slow(rv_ctx *c)
+{
+    counts[4]++;
+    rv_test_takes(c, rv_ctx_attempt(c) == 1 ? 5000 : 10);
+    return rv_return(c, "s", "slow");
+}
+
+static void a_step_that_takes_too_long_is_tried_again(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "slow", slow,
+                RV_STEP_OPTS(.timeout_ms = 1000, .on_timeout = RV_RETRY, .max_attempts = 2));
+    put(fx, w);
+    start(fx, "w", "a");
+    rv_outcome *outcome = outcome_of(fx, "a", 4000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(counts[4], 2);
+    assert_int_equal(rv_test_advance(fx->engine, 10000, &fx->err), 0); /* the late answer is void */
+    expect_status(fx, "a", RV_COMPLETED);
+}
+
+static void what_was_recorded_does_not_run_again_after_a_crash(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    put(fx, with_delay());
+    start(fx, "patient", "p");
+    assert_int_equal(rv_test_advance(fx->engine, 10, &fx->err), 0);
+    assert_int_equal(counts[0], 1);
+    assert_int_equal(rv_test_crash(fx->engine, &fx->err), 0);
+    assert_int_equal(rv_test_advance(fx->engine, 3600 * 1000, &fx->err), 0);
+    expect_status(fx, "p", RV_COMPLETED);
+    assert_int_equal(counts[0], 1);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(rv_test_crashes(fx->engine), 1);
+}
+
+/* ---------------------------------------------------------------------------------- seeds --- */
+
+static int three_items(rv_ctx *c)
+{
+    return rv_return(c, "[i,i,i]", 1, 2, 3);
+}
+static int not_many(rv_ctx *c)
+{
+    return rv_return_bool(c, rv_step_int(c, "turn", NULL, 0) < 2);
+}
+static int turn(rv_ctx *c)
+{
+    (void)step_n(c, 2);
+    return rv_return(c, "I", (long long)rv_loop_index(c));
+}
+static int parks(rv_ctx *c)
+{
+    return rv_return_pending(c, "ticket");
+}
+
+static rv_workflow *everything(void)
+{
+    rv_workflow *w = rv_workflow_new("everything");
+    rv_body *root = rv_workflow_body(w);
+    rv_add_step(root, "first", zero, NULL);
+    rv_body *each = rv_add_foreach(root, "each", three_items, RV_FOREACH_OPTS(.parallel = true));
+    rv_add_step(each, "work", one, NULL);
+    rv_add_delay(each, "pause", 500);
+    rv_body *again = rv_add_loop(root, "again", RV_LOOP_OPTS(.while_ = not_many));
+    rv_add_step(again, "turn", turn, NULL);
+    rv_concurrent *both = rv_add_concurrent(root, "both", NULL);
+    rv_concurrent_step(both, "left", one, NULL);
+    rv_concurrent_step(both, "right", two, NULL);
+    rv_add_step(root, "flaky", fails_twice, RV_STEP_OPTS(.max_attempts = 3));
+    rv_add_signal(root, "nod", "go", 0, NULL);
+    rv_add_step(root, "parked", parks, NULL);
+    return w;
+}
+
+/* One run from start to end; its results, to be freed. */
+static char *run_everything(struct fixture *fx, uint64_t seed, uint32_t crash_one_in)
+{
+    open_kit(fx, RV_TEST_OPTS(.seed = seed, .crash_one_in = crash_one_in));
+    put(fx, everything());
+    order[0] = '\0';
+    start(fx, "everything", "e");
+    if (rv_signal(fx->engine, "e", "go", "true", &fx->err) < 0)
+        fail_msg("seed %llu: signal: %s", (unsigned long long)seed, fx->err.message);
+    int rc = RV_ENOTFOUND;
+    for (int i = 0; i < 100 && rc == RV_ENOTFOUND; i++) {
+        assert_int_equal(rv_test_advance(fx->engine, 1000, &fx->err), 0);
+        rc = rv_complete(fx->engine, "e", "ticket", "\"done\"", NULL, &fx->err);
+    }
+    if (rc < 0)
+        fail_msg("seed %llu: complete: %s", (unsigned long long)seed, fx->err.message);
+    rv_outcome *outcome = outcome_of(fx, "e", 60000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    char *results = strdup(outcome->results);
+    rv_outcome_free(outcome);
+    return results;
+}
+
+static void the_outcome_is_the_same_however_often_it_dies(void **state)
+{
+    struct fixture *fx = *state;
+    int64_t crashes = 0;
+    char *expected = run_everything(fx, 1, 0);
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        char *results = run_everything(fx, seed, 2 + (uint32_t)(seed % 5));
+        crashes += rv_test_crashes(fx->engine);
+        if (strcmp(results, expected) != 0)
+            fail_msg("seed %llu:\n%s\n%s", (unsigned long long)seed, results, expected);
+        free(results);
+    }
+    free(expected);
+    assert_true(crashes > 1000);
+}
+
+static void the_same_seed_does_the_same(void **state)
+{
+    struct fixture *fx = *state;
+    char first[sizeof order];
+    bool differs = false;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        free(run_everything(fx, seed, 3));
+        memcpy(first, order, sizeof first);
+        free(run_everything(fx, seed, 3));
+        assert_string_equal(first, order);
+        free(run_everything(fx, seed + 1, 3));
+        differs |= strcmp(first, order) != 0;
+    }
+    assert_true(differs);
+}
+
+/* -------------------------------------------------------------------------------- inside --- */
+
+static int starts_another(rv_ctx *c)
+{
+    rv_error err;
+    rv_outcome *outcome = NULL;
+    rv_engine *engine = rv_ctx_engine(c);
+    if (rv_run(engine, "inner", NULL, RV_RUN_OPTS(.run_id = "inner"), NULL, &err) < 0 ||
+        rv_wait(engine, NULL, "inner", NULL, &outcome, &err) < 0)
+        return rv_fail(c, "%s", err.message);
+    int rc = rv_return_json(c, outcome->results);
+    rv_outcome_free(outcome);
+    return rc;
+}
+
+static void a_step_may_run_another_workflow_and_wait_for_it(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("inner");
+    rv_add_step(rv_workflow_body(w), "zero", zero, NULL);
+    put(fx, w);
+    w = rv_workflow_new("outer");
+    rv_add_step(rv_workflow_body(w), "starts", starts_another, NULL);
+    put(fx, w);
+    start(fx, "outer", "o");
+    rv_outcome *outcome = outcome_of(fx, "o", 1000);
+    assert_string_equal(outcome->results,
+                        "{\"starts\":{\"result\":{\"zero\":{\"result\":0,\"state\":{},\"status\":"
+                        "\"completed\"}},\"state\":{},\"status\":\"completed\"}}");
+    rv_outcome_free(outcome);
+}
+
+static int panics(rv_ctx *c)
+{
+    (void)c;
+    rv_panic("no such thing");
+}
+
+static void a_panic_fails_the_step(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "panics", panics, NULL);
+    put(fx, w);
+    start(fx, "w", "a");
+    rv_outcome *outcome = outcome_of(fx, "a", 1000);
+    assert_int_equal(outcome->status, RV_FAILED);
+    assert_string_equal(outcome->error, "{\"message\":\"panic: no such thing\"}");
+    rv_outcome_free(outcome);
+}
+
+static void a_real_engine_is_refused(void **state)
+{
+    struct fixture *fx = *state;
+    if (rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:"), &fx->engine, &fx->err) < 0)
+        fail_msg("cannot open: %s", fx->err.message);
+    assert_int_equal(rv_test_advance(fx->engine, 1, &fx->err), RV_EINVAL);
+    assert_int_equal(rv_test_crash(fx->engine, &fx->err), RV_EINVAL);
+    assert_int_equal(rv_test_replace(fx->engine, "a", zero, &fx->err), RV_EINVAL);
+    assert_int_equal(rv_test_engine_new(&(rv_test_opts){ .size = 0 }, &fx->engine, &fx->err),
+                     RV_EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_wait_skips_the_time_it_takes, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wait_that_is_too_short_times_out_by_the_engines_clock,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_is_replaced_by_its_alias, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_takes_too_long_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_recorded_does_not_run_again_after_a_crash, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_outcome_is_the_same_however_often_it_dies, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_same_seed_does_the_same, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_may_run_another_workflow_and_wait_for_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("kit", tests, NULL, NULL);
+}
