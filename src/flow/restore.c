@@ -1,5 +1,7 @@
 /* restore.c: a cell from the text that snapshot.c wrote. The text comes from a disk: whatever is read is
  * held against the plan and against itself (sound.c) before anything relies on it. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -16,12 +18,49 @@ struct loader {
     bool no_memory;
 };
 
-static int64_t get_int(struct loader *l, struct rv__str object, const char *key, int64_t min,
+/* An object's members, found in one walk over its text: an actor is asked for two dozen of them. The
+ * keys are our own and never escaped: one that is, is none of ours. */
+enum { MOST_MEMBERS = 40 };
+struct members {
+    size_t count;
+    struct {
+        struct rv__str key, value; /* the key with its quotes */
+    } all[MOST_MEMBERS];
+};
+
+static void get_members(struct loader *l, struct rv__str object, struct members *ret)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    ret->count = 0;
+    rv__json_iter_init(&it, object);
+    while (rv__json_next(&it, &key, &value)) {
+        if (ret->count == MOST_MEMBERS) {
+            l->bad = "keys";
+            return;
+        }
+        ret->all[ret->count].key = key;
+        ret->all[ret->count++].value = value;
+    }
+}
+
+static bool get(const struct members *of, const char *key, struct rv__str *ret)
+{
+    size_t len = strlen(key);
+    for (size_t i = of->count; i-- > 0;) /* the last of a name counts */
+        if (of->all[i].key.len == len + 2 && memcmp(of->all[i].key.at + 1, key, len) == 0) {
+            *ret = of->all[i].value;
+            return true;
+        }
+    return false;
+}
+
+static int64_t get_int(struct loader *l, const struct members *object, const char *key, int64_t min,
                        int64_t max)
 {
     struct rv__str value;
     int64_t n = 0;
-    if (!rv__json_get(object, key, &value))
+    if (!get(object, key, &value))
         return min > 0 ? (l->bad = key, min) : 0;
     if (rv__json_int(value, &n) < 0 || n < min || n > max) {
         l->bad = key;
@@ -30,22 +69,22 @@ static int64_t get_int(struct loader *l, struct rv__str object, const char *key,
     return n;
 }
 
-static struct rv__blob *get_json(struct loader *l, struct rv__str object, const char *key)
+static struct rv__blob *get_json(struct loader *l, const struct members *object, const char *key)
 {
     struct rv__str value;
-    if (!rv__json_get(object, key, &value))
+    if (!get(object, key, &value))
         return NULL;
     struct rv__blob *blob = rv__blob_new(value);
     l->no_memory |= blob == NULL;
     return blob;
 }
 
-static struct rv__blob *get_text(struct loader *l, struct rv__str object, const char *key)
+static struct rv__blob *get_text(struct loader *l, const struct members *object, const char *key)
 {
     struct rv__str value, text;
     struct rv__arena arena;
     struct rv__blob *blob = NULL;
-    if (!rv__json_get(object, key, &value))
+    if (!get(object, key, &value))
         return NULL;
     rv__arena_init(&arena, SIZE_MAX);
     int rc = rv__json_string(value, &arena, &text);
@@ -63,11 +102,11 @@ static bool failed(const struct loader *l)
     return l->bad != NULL || l->no_memory;
 }
 
-static bool get_list(struct loader *l, struct rv__str object, const char *key,
+static bool get_list(struct loader *l, const struct members *object, const char *key,
                      struct rv__json_iter *it)
 {
     struct rv__str list;
-    if (!rv__json_get(object, key, &list) || rv__json_type(list) != RV__JSON_ARRAY) {
+    if (!get(object, key, &list) || rv__json_type(list) != RV__JSON_ARRAY) {
         l->bad = key;
         return false;
     }
@@ -76,7 +115,7 @@ static bool get_list(struct loader *l, struct rv__str object, const char *key,
 }
 
 /* A reference to an entry by its number; 0 is none. */
-static struct rv__entry *get_entry(struct loader *l, struct rv__str object, const char *key)
+static struct rv__entry *get_entry(struct loader *l, const struct members *object, const char *key)
 {
     int64_t n = get_int(l, object, key, 0, (int64_t)l->count);
     return n > 0 ? rv__entry_ref(l->entries[n - 1]) : NULL;
@@ -91,22 +130,22 @@ static const struct rv__node *get_node(struct loader *l, int64_t id)
     return l->cell->plan->nodes[id];
 }
 
-static struct rv__inner *load_inner(struct loader *l, struct rv__str object,
+static struct rv__inner *load_inner(struct loader *l, const struct members *object,
                                     const struct rv__node *node)
 {
-    struct rv__str inner_json, item;
+    struct rv__str json, item;
     struct rv__json_iter it;
-    if (!rv__json_get(object, "in", &inner_json))
+    struct members in;
+    if (!get(object, "in", &json))
         return NULL;
-    if (rv__json_type(inner_json) != RV__JSON_OBJECT || !get_list(l, inner_json, "ch", &it)) {
+    get_members(l, json, &in);
+    if (!get_list(l, &in, "ch", &it)) {
         l->bad = "in";
         return NULL;
     }
-    struct rv__str list = { it.at, (size_t)(it.end - it.at) };
     size_t numbers = 0;
     for (struct rv__json_iter count = it; rv__json_next(&count, NULL, &item);)
         numbers++;
-    (void)list;
     size_t want = node->kind == NODE_CONCURRENT ? node->body_count : numbers / 2;
     if (numbers != want * 2 || want > RV__PLAN_MAX_NODES) {
         l->bad = "ch";
@@ -117,12 +156,12 @@ static struct rv__inner *load_inner(struct loader *l, struct rv__str object,
         l->no_memory = true;
         return NULL;
     }
-    inner->index = get_int(l, inner_json, "x", -1, RV__MAX_NUMBER);
+    inner->index = get_int(l, &in, "x", -1, RV__MAX_NUMBER);
     if (node->kind == NODE_BRANCH && (inner->index < 0 || inner->index > 1))
         l->bad = "x";
-    inner->iterations = get_int(l, inner_json, "it", 0, RV__MAX_NUMBER);
-    inner->base = get_entry(l, inner_json, "b");
-    inner->key = get_text(l, inner_json, "key");
+    inner->iterations = get_int(l, &in, "it", 0, RV__MAX_NUMBER);
+    inner->base = get_entry(l, &in, "b");
+    inner->key = get_text(l, &in, "key");
     if (inner->iterations > 0 &&
         (inner->key == NULL || memchr(inner->key->text, '/', inner->key->len) == NULL))
         l->bad = "key";
@@ -147,11 +186,12 @@ static struct rv__inner *load_inner(struct loader *l, struct rv__str object,
     return inner;
 }
 
-static void load_entries(struct loader *l, struct rv__str json)
+static void load_entries(struct loader *l, const struct members *json)
 {
     struct rv__json_iter it;
-    struct rv__str item, list;
-    if (!get_list(l, json, "entries", &it) || !rv__json_get(json, "entries", &list))
+    struct rv__str text, list;
+    struct members of, *item = &of;
+    if (!get_list(l, json, "entries", &it) || !get(json, "entries", &list))
         return;
     size_t count = rv__json_count(list);
     l->entries = rv__zalloc(count, sizeof(struct rv__entry *));
@@ -159,7 +199,8 @@ static void load_entries(struct loader *l, struct rv__str json)
         l->no_memory = true;
         return;
     }
-    while (!failed(l) && rv__json_next(&it, NULL, &item)) {
+    while (!failed(l) && rv__json_next(&it, NULL, &text)) {
+        get_members(l, text, item);
         const struct rv__node *node = get_node(l, get_int(l, item, "n", 0, RV__PLAN_MAX_NODES));
         if (node == NULL)
             return;
@@ -177,7 +218,7 @@ static void load_entries(struct loader *l, struct rv__str json)
     }
 }
 
-static void load_frame(struct loader *l, struct rv__actor *f, struct rv__str json)
+static void load_frame(struct loader *l, struct rv__actor *f, const struct members *json)
 {
     const struct rv__plan *plan = l->cell->plan;
     f->is_frame = true;
@@ -221,7 +262,7 @@ static void load_frame(struct loader *l, struct rv__actor *f, struct rv__str jso
         f->value = rv__blob_ref(l->last_value);
 }
 
-static void load_node(struct loader *l, struct rv__actor *a, struct rv__str json)
+static void load_node(struct loader *l, struct rv__actor *a, const struct members *json)
 {
     if (a->node == NULL) {
         l->bad = "n";
@@ -250,9 +291,11 @@ static void load_node(struct loader *l, struct rv__actor *a, struct rv__str json
     a->sup.inner = load_inner(l, json, a->node);
 }
 
-static void load_actor(struct loader *l, struct rv__str json)
+static void load_actor(struct loader *l, struct rv__str text)
 {
     struct rv__cell *cell = l->cell;
+    struct members of, *json = &of;
+    get_members(l, text, json);
     uint64_t next_id = cell->next_id;
     int64_t id = get_int(l, json, "a", 1, (int64_t)next_id - 1);
     int64_t owner_id = get_int(l, json, "o", 0, (int64_t)next_id - 1);
@@ -326,7 +369,7 @@ static void load_places(struct loader *l, struct rv__str list, int place, uint8_
     }
 }
 
-static void load_lanes(struct loader *l, struct rv__str json, const char *key, int place)
+static void load_lanes(struct loader *l, const struct members *json, const char *key, int place)
 {
     struct rv__json_iter it;
     struct rv__str list;
@@ -342,7 +385,7 @@ static void load_lanes(struct loader *l, struct rv__str json, const char *key, i
     }
 }
 
-static void load_signals(struct loader *l, struct rv__channel *channel, struct rv__str json)
+static void load_signals(struct loader *l, struct rv__channel *channel, const struct members *json)
 {
     struct rv__json_iter it;
     struct rv__str item;
@@ -368,10 +411,12 @@ static void load_signals(struct loader *l, struct rv__channel *channel, struct r
     }
 }
 
-static void load_channel(struct loader *l, struct rv__str json)
+static void load_channel(struct loader *l, struct rv__str text)
 {
     struct rv__json_iter it;
     struct rv__str item;
+    struct members of, *json = &of;
+    get_members(l, text, json);
     struct rv__blob *name = get_text(l, json, "name");
     bool handle = get_int(l, json, "h", 0, 1);
     if (name == NULL || !get_list(l, json, "w", &it)) {
@@ -419,9 +464,11 @@ static void check_loaded(struct loader *l)
     }
 }
 
-static void load_all(struct loader *l, struct rv__str json)
+static void load_all(struct loader *l, struct rv__str text)
 {
     struct rv__cell *cell = l->cell;
+    struct members of, *json = &of;
+    get_members(l, text, json);
     struct rv__json_iter it;
     struct rv__str item;
     if (get_int(l, json, "v", 1, RV__MAX_NUMBER) != RV__SNAPSHOT_VERSION)
@@ -442,7 +489,7 @@ static void load_all(struct loader *l, struct rv__str json)
     if (!failed(l) && get_list(l, json, "actors", &it))
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_actor(l, item);
-    if (!failed(l) && rv__json_get(json, "todo", &item))
+    if (!failed(l) && get(json, "todo", &item))
         load_places(l, item, PLACE_TODO, 0);
     if (!failed(l))
         load_lanes(l, json, "ready", PLACE_READY);
