@@ -5,6 +5,7 @@
  * they see what is on disk. */
 #include "engine/call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -207,6 +208,21 @@ static int take_message(rv_engine *e, struct rv__call *call)
     return RV_OK;
 }
 
+bool rv__call_waits(rv_engine *e, const struct rv__call *call)
+{
+    switch (call->kind) {
+    case CALL_REGISTER: return true; /* it looks at all of them */
+    case CALL_RUN:
+    case CALL_MESSAGE: break;
+    case CALL_STATE:
+    case CALL_WAIT:
+    case CALL_UNWAIT:
+    case CALL_CLOSE: return false;
+    }
+    const struct rv__run *run = call->run_id[0] != '\0' ? rv__run_find(e, call->run_id) : NULL;
+    return run != NULL && run->locked;
+}
+
 void rv__call_take(rv_engine *e, struct rv__call *call)
 {
     int rc = RV_OK;
@@ -258,9 +274,10 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call, not_found(call, rc));
         return;
     }
-    if (run->facts.count > 0) { /* decided and not on disk yet: after the next commit */
+    if (run->facts.count > 0 || run->locked) { /* not on disk yet: after the next commit */
         push(&e->late, call);
-        rv__run_touch(run);
+        if (!run->locked)
+            rv__run_touch(run);
         return;
     }
     if (call->workflow != NULL && !rv__str_is(run->plan->plan->body.wrap->name, call->workflow)) {
@@ -328,6 +345,7 @@ void rv__calls_again(rv_engine *e)
 void rv__calls_close(rv_engine *e)
 {
     struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
+    assert(e->held == NULL);                                 /* the last batch has landed */
     while (node != NULL) {
         struct rv__letter *letter = (struct rv__letter *)node;
         node = node->next;

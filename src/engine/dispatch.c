@@ -47,7 +47,8 @@ static void queue_remove(rv_engine *e, struct rv__run *run, int lane)
 void rv__run_queue_wants(struct rv__run *run)
 {
     for (int lane = 1; lane < LANES; lane++) {
-        bool wants = run->cell != NULL && rv__cell_wants(run->cell, (enum rv__lane)lane) &&
+        bool wants = run->cell != NULL && !run->locked &&
+                     rv__cell_wants(run->cell, (enum rv__lane)lane) &&
                      rv__plan_ref_known(run->engine, run->plan);
         if (wants && !run->lane[lane].queued)
             queue_add(run->engine, run, lane);
@@ -531,7 +532,7 @@ void rv__fetch_logs(rv_engine *e)
         return;
     e->log_tick_ms = now_ms + RV__LOG_TICK_MS;
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
-        if (ctx->run->cell == NULL || ctx->life != e->life ||
+        if (ctx->run->cell == NULL || ctx->run->locked || ctx->life != e->life ||
             atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL)
             continue;
         keep_logs(ctx->run, ctx, false);

@@ -20,6 +20,7 @@ enum {
 
 static void engine_destroy(rv_engine *e)
 {
+    rv__commits_done(e);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);
@@ -66,6 +67,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
+    e->last_held = &e->held;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->places = e->free_places[LANE_FUNCTION] = workers;
     e->generation = 1;
@@ -82,6 +84,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     if (e->closing == NULL || e->owed == NULL)
         return rv__nomem(err);
     e->owed_size = OWED_BUCKETS_FIRST;
+    rc = rv__commits_init(e, err);
+    if (rc < 0)
+        return rc;
     rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
                         : rv__threads_new(workers, &e->executor, err);
     if (rc == RV_OK)

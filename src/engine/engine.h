@@ -16,6 +16,7 @@
 
 #include <rival/rival.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/queue.h"
@@ -33,7 +34,7 @@ struct rv__owed;
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
 struct rv__letter {
     struct rv__queue_node node;
-    enum { LETTER_WORK, LETTER_CALL } kind;
+    enum { LETTER_WORK, LETTER_CALL, LETTER_LANDED } kind;
 };
 
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
@@ -78,9 +79,11 @@ struct rv__run {
     struct rv__facts facts;
     struct rv_ctx *work; /* in flight */
     struct rv__owed *owed;
-    size_t walk_credit; /* actors that may be walked over to find its next timer */
-    bool dirty;
-    struct rv__run *next_dirty;
+    size_t walk_credit;         /* actors that may be walked over to find its next timer */
+    bool dirty;                 /* part of this turn */
+    bool locked;                /* its facts are on their way to disk: nothing is decided for it */
+    bool touched;               /* meanwhile: it is part of the turn after that */
+    struct rv__run *next_dirty; /* of this turn, or of the batch */
     struct {
         bool queued;
         struct rv__run *prev, *next;
@@ -122,6 +125,23 @@ enum { RV__REGISTER_MS = 5000 };
 
 enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
+/* The batch on its way to disk, and the thread that brings it there. */
+struct rv__commits {
+    struct rv__arena arena; /* of the batch */
+    bool away;              /* a batch is on its way: */
+    struct rv__run *runs;   /* of these */
+    bool landed;            /* it has arrived: its letter was taken */
+    struct rv__letter letter;
+
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    struct rv__store_write *writes; /* NULL: nothing to do */
+    size_t count;
+    bool stop;
+};
+
 struct rv_engine {
     struct rv__clock *clock;
     int64_t now_ms;           /* by the wall, when this turn began */
@@ -152,6 +172,8 @@ struct rv_engine {
     struct rv__run *runs[RUN_BUCKETS];
     size_t run_count;
     struct rv__run *dirty, **last_dirty;
+    struct rv__commits commit;
+    struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
     struct rv__timers waits;    /* by wall clock */
@@ -191,6 +213,20 @@ void *rv__engine_main(void *engine);
 /* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
 int64_t rv__engine_turn(rv_engine *engine);
 int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
+
+/* commit.c */
+enum rv__commit_outcome {
+    COMMIT_DONE, /* the dirty runs' facts are on disk */
+    COMMIT_AWAY, /* they are on their way: rv__commit_landed() */
+    COMMIT_DIED, /* the process died in it, as a kit arranged */
+};
+int rv__commits_init(rv_engine *engine, rv_error *err);
+void rv__commits_done(rv_engine *engine);
+enum rv__commit_outcome rv__commit(rv_engine *engine); /* not while one is away */
+bool rv__commit_pays(rv_engine *engine);               /* would it go by the thread? */
+struct rv__run *rv__take_dirty(rv_engine *engine);     /* all of them; none is dirty then */
+/* The runs of the batch that has arrived, unlocked, to be settled. */
+struct rv__run *rv__commit_landed(rv_engine *engine);
 
 /* run.c */
 struct rv__run *rv__run_find(rv_engine *engine, const char *id);
@@ -245,6 +281,8 @@ void rv__registry_free(rv_engine *engine);
 
 /* call.c */
 void rv__call_take(rv_engine *engine, struct rv__call *call);
+/* Is it about a run that is locked, or all runs? */
+bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

@@ -76,7 +76,7 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
     struct rv__plan_ref *ref = plan_find(e, version);
     if (ref == NULL) {
         struct plan_text text = { .err = err };
-        int rc = rv__store_definition(e->store, version, read_plan, &text, err);
+        int rc = rv__store_definition(e->reader, version, read_plan, &text, err);
         *damaged = text.damaged || rc == RV_ENOTFOUND;
         if (rc < 0)
             return rc;

@@ -87,7 +87,9 @@ void rv__run_drop(struct rv__run *run)
 void rv__run_touch(struct rv__run *run)
 {
     rv_engine *e = run->engine;
-    if (run->dirty)
+    if (run->locked)
+        run->touched = true;
+    if (run->dirty || run->locked)
         return;
     run->dirty = true;
     run->next_dirty = NULL;
@@ -113,6 +115,7 @@ int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
 /* Out of memory is met by trying again: nothing was lost, and somebody may give some back. */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
 {
+    assert(!run->locked);
     msg->now_ms = run->engine->now_ms;
     int rc = rv__flow_send(run->cell, msg, &run->facts, err);
     rv__run_touch(run);
@@ -245,12 +248,12 @@ static int load_cell(struct loading *l)
     if (rc < 0)
         return rc;
     l->opts = (struct rv__cell_opts){ .plan = l->run->plan->plan, .max_crashes = e->max_crashes };
-    rc = rv__store_snapshot(e->store, id, take_snapshot, l, l->err);
+    rc = rv__store_snapshot(e->reader, id, take_snapshot, l, l->err);
     if (rc == RV_ENOTFOUND)
         rc = rv__cell_empty(&l->opts, &l->cell, l->err);
     if (rc < 0)
         return rc;
-    rc = rv__store_journal(e->store, id, l->seq, take_journal, l, l->err);
+    rc = rv__store_journal(e->reader, id, l->seq, take_journal, l, l->err);
     if (rc < 0)
         return rc;
     l->run->cell = l->cell;
@@ -279,7 +282,7 @@ static int load(rv_engine *e, const char *id, struct rv__run **ret, bool *damage
     struct loading l = { .run = run, .err = err };
     rv__blob_unref(run->input);
     run->input = NULL;
-    int rc = rv__store_run(e->store, rv__str(id), take_row, &l, err);
+    int rc = rv__store_run(e->reader, rv__str(id), take_row, &l, err);
     if (rc == RV_OK && run->plan != NULL) { /* waited for while it slept */
         rv__plan_ref_unref(run->plan);
         run->plan = NULL;
@@ -451,7 +454,7 @@ static int load_active(rv_engine *e, rv_error *err)
     do {
         page.count = 0;
         if (rc == RV_OK)
-            rc = rv__store_active_after(e->store, after, RECOVER_PAGE, take_id, &page, err);
+            rc = rv__store_active_after(e->reader, after, RECOVER_PAGE, take_id, &page, err);
         for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
             struct rv__run *run;
             rc = load_to_go_on(e, page.ids[i], &run, err);
@@ -476,7 +479,7 @@ int rv__recover(rv_engine *e, rv_error *err)
             if (rc < 0)
                 return rc;
         }
-    return rv__store_next_wake(e->store, INT64_MIN, &e->store_wake_ms, err);
+    return rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, err);
 }
 
 /* Runs that sleep in the store and are due come back, a page a turn. */
@@ -486,7 +489,7 @@ int rv__wake_due(rv_engine *e, int64_t now_ms)
     struct page page = { .ids = rv__alloc(sizeof *page.ids * WAKE_PAGE) };
     if (page.ids == NULL)
         return RV_ENOMEM;
-    int rc = rv__store_due(e->store, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
+    int rc = rv__store_due(e->reader, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
     for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
         struct rv__run *run = NULL;
         rc = load_to_go_on(e, page.ids[i], &run, &err);
@@ -543,7 +546,7 @@ int rv__resume_missing(rv_engine *e)
         rv__buf_reset(&next);
         query.cursor = cursor.len > 0 ? rv__buf_view(&cursor) : (struct rv__str){ NULL, 0 };
         if (rc == RV_OK)
-            rc = rv__store_list(e->store, &query, take_missing, &page, &next, NULL);
+            rc = rv__store_list(e->reader, &query, take_missing, &page, &next, NULL);
         for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
             struct rv__run *run;
             if (load_to_go_on(e, page.ids[i], &run, NULL) == RV_OK && run != NULL)
