@@ -96,6 +96,10 @@ RV_API void rv_cancel_fire(rv_cancel *c, int code, const char *why);
 /* Has it fired? A single atomic load: cheap enough for an inner loop. NULL: false. Thread: any. */
 RV_API bool rv_cancel_fired(const rv_cancel *c);
 
+/* Wait until it fires (true), or for so long (false). timeout_ms < 0: for ever; NULL never fires.
+ * For code that would otherwise sleep and look. Thread: any. */
+RV_API bool rv_cancel_wait(rv_cancel *c, int64_t timeout_ms);
+
 /* Why it fired: writes *why (if not NULL) and returns its code; 0, with *why untouched, if it has
  * not fired. Thread: any. */
 RV_API int rv_cancel_cause(rv_cancel *c, rv_error *why);

@@ -95,6 +95,8 @@ RV_API void rv_workflow_free(rv_workflow *workflow);   /* NULL is allowed; regis
 RV_API void rv_workflow_describe(rv_workflow *workflow, const char *text);
 RV_API void rv_workflow_input(rv_workflow *workflow, const char *json_schema);
 RV_API void rv_workflow_on_error(rv_workflow *workflow, const char *name, rv_step_fn handler);
+/* A function that no step of it uses any more, for runs that began when one did. */
+RV_API void rv_workflow_function(rv_workflow *workflow, const char *name, rv_step_fn fn);
 RV_API rv_body *rv_workflow_body(rv_workflow *workflow);
 
 enum rv_on_timeout { RV_STOP = 0, RV_RETRY = 1 };
@@ -359,12 +361,14 @@ RV_API const char *rv_step_status(rv_ctx *ctx,
                                   const char *alias); /* "completed" …; NULL: not there */
 /* The node before: its result; and its alias, NULL for the first. */
 RV_API const char *rv_last_json(rv_ctx *ctx, const char *pointer);
+RV_API const char *rv_last_state_json(rv_ctx *ctx, const char *pointer); /* {} for the first */
 RV_API const char *rv_last_alias(rv_ctx *ctx);
 /* The iteration it is in: the item of the innermost forEach; the index, -1 outside of any. */
 RV_API const char *rv_item_json(rv_ctx *ctx, const char *pointer);
 RV_API const char *rv_item_str(rv_ctx *ctx, const char *pointer);
 RV_API int64_t rv_loop_index(rv_ctx *ctx);
-/* Everything at once: {input, steps, lastStep, loop, run}. Assembled for the call: can be large. */
+/* Everything at once: {input, steps, lastStep, loop, run}, and in a handler also {error, failedStep,
+ * workflowState}. Assembled for the call: can be large. */
 RV_API const char *rv_context_json(rv_ctx *ctx);
 /* In a handler (onError): the error that happened: {message, …}; NULL elsewhere. */
 RV_API const char *rv_error_json(rv_ctx *ctx, const char *pointer);
@@ -374,7 +378,8 @@ RV_API const char *rv_ctx_run_id(rv_ctx *ctx);
 RV_API const char *rv_ctx_workflow(rv_ctx *ctx);
 RV_API const char *rv_ctx_step(rv_ctx *ctx);
 RV_API const char *rv_ctx_path(rv_ctx *ctx);
-RV_API int rv_ctx_attempt(rv_ctx *ctx); /* from 1 */
+RV_API int rv_ctx_attempt(rv_ctx *ctx);              /* from 1 */
+RV_API const char *rv_ctx_execution_id(rv_ctx *ctx); /* of this attempt, unique in its run */
 RV_API const char *rv_ctx_idempotency_key(rv_ctx *ctx);
 RV_API rv_engine *rv_ctx_engine(rv_ctx *ctx); /* to start or signal other runs */
 

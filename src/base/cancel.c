@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 struct domain {
@@ -202,4 +203,44 @@ void rv__cancel_unwatch(rv_cancel *c, struct rv__cancel_watch *watch)
         watch->link = NULL;
     }
     pthread_mutex_unlock(&c->domain->lock);
+}
+
+/* A waiter is told under the tree's lock, and wakes under its own: never the other way round. */
+struct waiter {
+    struct rv__cancel_watch watch; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool fired;
+};
+
+static void wake(struct rv__cancel_watch *watch)
+{
+    struct waiter *w = (struct waiter *)watch;
+    pthread_mutex_lock(&w->lock);
+    w->fired = true;
+    pthread_cond_signal(&w->cond);
+    pthread_mutex_unlock(&w->lock);
+}
+
+bool rv_cancel_wait(rv_cancel *c, int64_t timeout_ms)
+{
+    struct waiter w = { .watch.fired = wake, .lock = PTHREAD_MUTEX_INITIALIZER };
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    bool in_time = true;
+    if (rv_cancel_fired(c))
+        return true;
+    while (rv__cond_init(&w.cond) < 0)
+        rv__clock_sleep_ms(1); /* no memory: a wait cannot say so, and may last a little longer */
+    bool watching = c != NULL && rv__cancel_watch(c, &w.watch);
+    pthread_mutex_lock(&w.lock);
+    w.fired |= c != NULL && !watching;
+    while (!w.fired && in_time)
+        in_time = rv__cond_wait_until(&w.cond, &w.lock, deadline_ns);
+    bool fired = w.fired;
+    pthread_mutex_unlock(&w.lock);
+    if (watching)
+        rv__cancel_unwatch(c, &w.watch); /* after it, nobody wakes us any more */
+    pthread_cond_destroy(&w.cond);
+    pthread_mutex_destroy(&w.lock);
+    return fired;
 }

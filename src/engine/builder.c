@@ -106,6 +106,11 @@ void rv_workflow_on_error(rv_workflow *w, const char *name, rv_step_fn handler)
     add_function(w, known, handler);
 }
 
+void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
+{
+    add_function(w, name != NULL ? name : "", fn);
+}
+
 /* An option struct must come from its macro, or its fields cannot be told. */
 static bool sized(rv_workflow *w, size_t size, const char *macro)
 {

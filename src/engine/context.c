@@ -316,6 +316,14 @@ const char *rv_last_json(rv_ctx *ctx, const char *pointer)
     return result_part(ctx, ctx->view.last, pointer);
 }
 
+const char *rv_last_state_json(rv_ctx *ctx, const char *pointer)
+{
+    struct rv__str state = { NULL, 0 };
+    if (ctx->view.last != NULL)
+        state = rv__entry_state(ctx->view.last);
+    return part(ctx, rv__str_none(state) ? rv__str("{}") : state, pointer);
+}
+
 const char *rv_last_alias(rv_ctx *ctx)
 {
     if (ctx->view.last == NULL)
@@ -354,40 +362,92 @@ static void put_run(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_json_str(out, rv__str(rv_ctx_step(ctx)));
     rv__buf_text(out, ",\"path\":");
     rv__buf_json_str(out, rv__str(rv_ctx_path(ctx)));
-    rv__buf_fmt(out, ",\"attempt\":%d,\"executionId\":\"%llu.%llu\",\"idempotencyKey\":",
-                rv_ctx_attempt(ctx), (unsigned long long)ctx->view.actor,
-                (unsigned long long)ctx->view.token);
+    rv__buf_fmt(out,
+                ",\"attempt\":%d,\"executionId\":\"%s\",\"idempotencyKey\":", rv_ctx_attempt(ctx),
+                rv_ctx_execution_id(ctx));
     rv__buf_json_str(out, rv__str(rv_ctx_idempotency_key(ctx)));
     rv__buf_char(out, '}');
+}
+
+static void put_input(rv_ctx *ctx, struct rv__buf *out)
+{
+    struct rv__str input = rv__blob_str(ctx->view.input);
+    rv__buf_text(out, "\"input\":");
+    rv__buf_str(out, rv__str_none(input) ? rv__str("null") : input);
+}
+
+static int put_steps(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *out)
+{
+    rv__buf_text(out, ",\"steps\":");
+    return rv__view_steps(&ctx->view, &rows->source, out, NULL);
+}
+
+static void put_loop(rv_ctx *ctx, struct rv__buf *out)
+{
+    if (ctx->view.loop_index < 0)
+        return;
+    rv__buf_fmt(out, ",\"loop\":{\"index\":%lld", (long long)ctx->view.loop_index);
+    if (ctx->view.items != NULL) {
+        rv__buf_text(out, ",\"item\":");
+        rv__buf_str(out, ctx->view.item);
+        rv__buf_text(out, ",\"items\":");
+        rv__buf_str(out, rv__blob_str(ctx->view.items));
+    }
+    rv__buf_char(out, '}');
+}
+
+/* What a handler is told: ,"error":…,"failedStep":…,"workflowState":… */
+static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *out)
+{
+    const struct rv__node *failed = ctx->view.failed_node;
+    struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
+    const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
+    struct rv__str state = rv__blob_str(ctx->view.failed_state);
+    int rc = RV_OK;
+    rv__buf_text(out, ",\"error\":");
+    rv__buf_str(out, rv__blob_str(ctx->view.error));
+    rv__buf_text(out, ",\"failedStep\":{\"result\":");
+    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
+        rc = rv__entry_result(entry, &rows->source, out, NULL);
+    else
+        rv__buf_text(out, "null");
+    rv__buf_text(out, ",\"state\":");
+    rv__buf_str(out, rv__str_none(state) ? rv__str("{}") : state);
+    rv__buf_text(out, ",\"alias\":");
+    rv__buf_json_str(out, alias);
+    rv__buf_text(out, ",\"stepName\":");
+    rv__buf_json_str(out, alias);
+    rv__buf_text(out, ",\"status\":\"failed\"},\"workflowState\":{");
+    put_input(ctx, out);
+    if (rc == RV_OK)
+        rc = put_steps(ctx, rows, out);
+    rv__buf_fmt(out, ",\"status\":\"%s\",\"runId\":",
+                ctx->view.node->handler_of != NULL ? "running" : "failed");
+    rv__buf_json_str(out, rv__str(rv_ctx_run_id(ctx)));
+    rv__buf_text(out, ",\"workflowName\":");
+    rv__buf_json_str(out, rv__str(rv_ctx_workflow(ctx)));
+    rv__buf_char(out, '}');
+    return rc;
 }
 
 const char *rv_context_json(rv_ctx *ctx)
 {
     struct rv__engine_rows rows;
     struct rv__buf out;
-    struct rv__str input = rv__blob_str(ctx->view.input);
     const char *json = NULL;
     rv__engine_rows_init(&rows, ctx->run);
     rv__buf_init(&out, RV__JSON_MAX_BYTES);
-    rv__buf_text(&out, "{\"input\":");
-    rv__buf_str(&out, rv__str_none(input) ? rv__str("null") : input);
-    rv__buf_text(&out, ",\"steps\":");
-    int rc = rv__view_steps(&ctx->view, &rows.source, &out, NULL);
+    rv__buf_char(&out, '{');
+    put_input(ctx, &out);
+    int rc = put_steps(ctx, &rows, &out);
     rv__buf_text(&out, ",\"lastStep\":");
     if (rc == RV_OK)
         rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
-    if (ctx->view.loop_index >= 0) {
-        rv__buf_fmt(&out, ",\"loop\":{\"index\":%lld", (long long)ctx->view.loop_index);
-        if (ctx->view.items != NULL) {
-            rv__buf_text(&out, ",\"item\":");
-            rv__buf_str(&out, ctx->view.item);
-            rv__buf_text(&out, ",\"items\":");
-            rv__buf_str(&out, rv__blob_str(ctx->view.items));
-        }
-        rv__buf_char(&out, '}');
-    }
+    put_loop(ctx, &out);
     rv__buf_text(&out, ",\"run\":");
     put_run(ctx, &out);
+    if (rc == RV_OK && ctx->view.error != NULL)
+        rc = put_failure(ctx, &rows, &out);
     rv__buf_char(&out, '}');
     if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
         json = rv__arena_dup(&ctx->arena, out.text, out.len);
@@ -423,6 +483,15 @@ const char *rv_ctx_path(rv_ctx *ctx)
     ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
     rv__buf_done(&buf);
     return ctx->path != NULL ? ctx->path : "";
+}
+
+const char *rv_ctx_execution_id(rv_ctx *ctx)
+{
+    char text[48];
+    int n = snprintf(text, sizeof text, "%llu.%llu", (unsigned long long)ctx->view.actor,
+                     (unsigned long long)ctx->view.token);
+    const char *id = rv__arena_dup(&ctx->arena, text, (size_t)n);
+    return id != NULL ? id : "";
 }
 
 int rv_ctx_attempt(rv_ctx *ctx)

@@ -177,9 +177,32 @@ static void threads_may_do_all_of_it_at_once(void **state)
     rv_cancel_free(top);
 }
 
+static void *fire_it(void *arg)
+{
+    rv_cancel_fire(arg, RV_ECLOSED, "over");
+    return NULL;
+}
+
+static void a_wait_ends_when_the_token_fires_or_the_time_is_up(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    rv_cancel *parent = rv_cancel_new(NULL), *c = rv_cancel_new(parent);
+    assert_false(rv_cancel_wait(c, 0));
+    assert_false(rv_cancel_wait(c, 1));
+    assert_false(rv_cancel_wait(NULL, 1));
+    assert_int_equal(pthread_create(&thread, NULL, fire_it, parent), 0);
+    assert_true(rv_cancel_wait(c, -1));
+    pthread_join(thread, NULL);
+    assert_true(rv_cancel_wait(c, 0)); /* and stays so */
+    rv_cancel_free(c);
+    rv_cancel_free(parent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wait_ends_when_the_token_fires_or_the_time_is_up),
         cmocka_unit_test(a_token_fires_once_and_the_first_cause_stays),
         cmocka_unit_test(firing_goes_down_and_not_up),
         cmocka_unit_test(children_of_a_freed_token_are_reached_by_the_grandparent),

@@ -293,6 +293,41 @@ static void the_same_seed_does_the_same(void **state)
     assert_true(differs);
 }
 
+/* ------------------------------------------------------------------------------- handlers --- */
+
+static char told[4096];
+
+static int tells(rv_ctx *c)
+{
+    snprintf(told, sizeof told, "%s", rv_context_json(c));
+    return 0;
+}
+static int fails(rv_ctx *c)
+{
+    rv_describe(c, "tried");
+    return rv_fail(c, "no luck");
+}
+
+static void a_handler_is_told_what_failed(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "first", one, NULL);
+    rv_add_step(rv_workflow_body(w), "second", fails, NULL);
+    rv_workflow_on_error(w, NULL, tells);
+    put(fx, w);
+    start(fx, "w", "a");
+    rv_outcome_free(outcome_of(fx, "a", 1000));
+    const char *expected = ",\"error\":{\"message\":\"no luck\"},\"failedStep\":{\"result\":null,"
+                           "\"state\":{\"description\":\"tried\"},\"alias\":\"second\","
+                           "\"stepName\":\"second\",\"status\":\"failed\"},\"workflowState\":{"
+                           "\"input\":null,\"steps\":{\"second\":";
+    if (strstr(told, expected) == NULL)
+        fail_msg("%s", told);
+    assert_non_null(strstr(told, "\"status\":\"failed\",\"runId\":\"a\",\"workflowName\":\"w\"}}"));
+}
+
 /* -------------------------------------------------------------------------------- inside --- */
 
 static int starts_another(rv_ctx *c)
@@ -373,6 +408,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_seed_does_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_may_run_another_workflow_and_wait_for_it, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_handler_is_told_what_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
     };
