@@ -1,0 +1,166 @@
+/* expr.h: expressions (jq) and templates (JSON with ${ … } in its strings), and what they see.
+ *
+ * A workflow has one *set* of templates. Each is added once and known by its number afterwards. All
+ * jq of a set is one jq program, since compiling one costs some 30 ms in libjq 1.6 whatever its size.
+ *
+ *   define/:  new ── add, add_condition … ── use (which steps?) ── check ──▶ kept with the workflow
+ *   exec/:    machine_begin ── eval(set, number, scope) ──▶ JSON text        (one thread)
+ *
+ * A template is one JSON value. Its strings may hold expressions, its keys may not:
+ *   "${ .input.id }"        nothing but one: the value as it is, with its type
+ *   "order ${ .input.id }"  text: strings as they are, anything else as compact JSON
+ *   "$${ .x }"              the text "${ .x }"; a "$" that "{" does not follow is a "$"
+ *   anything without "${"   itself
+ *
+ * An expression is jq over an object with the *roots* input, steps, lastStep, loop, run, env and
+ * those that the scope adds (error, failedStep, workflowState, result). It yields exactly one value.
+ * What it cannot have: env, $ENV, input, inputs, debug, stderr, halt, files, modules, and what goes
+ * on without end or takes memory without end: those are errors that say so (see README.md).
+ *
+ * A plain path (.input.id, .steps["my step"].result.list[0]) is not run through jq: its text comes
+ * out byte for byte, 1.0 and 12345678901234567890 included. In jq numbers are doubles: integers
+ * above 2^53 lose digits there, as soon as anything but a plain path touches them. */
+#ifndef RV_EXPR_EXPR_H
+#define RV_EXPR_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/str.h"
+
+enum {
+    RV__EXPR_MAX_BYTES = 64 * 1024, /* of one expression: a page of jq has 3 KiB */
+    RV__EXPR_MAX_DEPTH = 256,       /* brackets within brackets: jq's parser recurses */
+    RV__EXPRS_MAX = 10000,          /* expressions of a set: compiling them stays below seconds */
+};
+
+/* ------------------------------------------------------------------------------- the set --- */
+
+/* Counted: a workflow holds it, and so does each evaluation under way. After rv__exprs_check() it is
+ * read-only but for the compiled program, which the one thread that evaluates owns. */
+struct rv__exprs;
+
+int rv__exprs_new(struct rv__exprs **ret, rv_error *err);
+struct rv__exprs *rv__exprs_ref(struct rv__exprs *set);
+void rv__exprs_unref(
+    struct rv__exprs *set); /* NULL is allowed. Thread: any, once nobody evaluates */
+
+/* Add a template: `json` is one value that passed rv__json_check(); copied. *ret is its number.
+ * Finds what can be found without jq: "${" without its end, brackets and strings that do not close,
+ * an empty expression, what is refused by name (import, include, $ENV …).
+ *
+ * Errors: RV_EPARSE: "at /body/tree, character 12: …" (pointer: into `json`, left out for a value
+ * that is a string itself; characters of that string, from 1); RV_ETOOBIG, RV_ENOMEM.
+ * After an error the set is as before. Thread: the one that builds the set. */
+int rv__exprs_add(struct rv__exprs *set, struct rv__str json, uint32_t *ret, rv_error *err);
+
+/* The same for a condition (when, if, while, until): must be a string of nothing but one ${ … }. */
+int rv__exprs_add_condition(struct rv__exprs *set, struct rv__str json, uint32_t *ret,
+                            rv_error *err);
+
+/* Is there an expression in this template at all, or is it a constant? */
+bool rv__exprs_constant(const struct rv__exprs *set, uint32_t number);
+
+/* What a template refers to, so that unknown names can be refused: the i-th use of a root, in order;
+ * false: no more. Only what can be told from the text: `.steps.a.result`, `.steps["a"]` count, and
+ * `.steps | .a` is a use of steps without a name. Something that takes the whole (`keys`, `.`) has no
+ * name of a root either: `root` is "none". All texts live as long as the set. */
+struct rv__expr_use {
+    struct rv__str root;    /* "input", "steps", …, whatever is written; "none": the whole */
+    struct rv__str name;    /* steps: the alias; "none": all of them */
+    struct rv__str pointer; /* the string it is in: into the template; "" is the template itself */
+    size_t character;       /* where in that string, from 1 */
+};
+bool rv__exprs_use(const struct rv__exprs *set, uint32_t number, size_t i,
+                   struct rv__expr_use *ret);
+
+/* Is it one of input, steps, lastStep, loop, run, env? */
+bool rv__expr_known_root(struct rv__str root);
+
+/* Compile the set. RV_EPARSE if jq refuses any of it: then `bad` was called for each expression that
+ * is, with its template, the string it is in, where in that string, and jq's reason; *err has the
+ * first. Costs some 30 ms (with bad expressions: each). May be left out: then the first evaluation
+ * compiles. Nothing may be added afterwards. Thread: as add; nobody may evaluate meanwhile. */
+struct rv__expr_bad {
+    uint32_t number;
+    struct rv__str pointer;
+    size_t character;
+    const char *message;
+};
+int rv__exprs_check(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
+                    void *arg, rv_error *err);
+
+/* ----------------------------------------------------------------------------- the scope --- */
+
+/* A JSON text of the scope: where it is, and who it is, so that it is parsed once.
+ *
+ * Its identity is (blob, json.at) if there is a blob, which the machine then holds as long as it
+ * keeps the value; else `key`, which must never be used for another text while the machine lives
+ * (say: a number of the run and the number of the actor); else it has none and is parsed each time.
+ *
+ * json "none": the text is not at hand; rv__scope.text is asked for it, if the value is not kept. */
+struct rv__scope_text {
+    struct rv__str json;   /* checked JSON, valid during the evaluation */
+    struct rv__blob *blob; /* borrowed; `json` lies in it. NULL: none */
+    uint64_t key[2];       /* { 0, 0 }: none */
+    const void *origin;    /* the scope's own: what `text` makes it from */
+};
+
+/* What an expression sees, asked for piece by piece, so that an evaluation costs what it uses. To be
+ * embedded in the struct of whoever has the values. All calls come from the thread that evaluates. */
+struct rv__scope {
+    /* Find a piece of the scope; RV_ENOTFOUND: there is none, and jq sees null. Asked for are
+     *   root "steps",    name = alias,  field "result", "state" (an object) or "status" (a string)
+     *   root "lastStep", name "result", "state", "alias" or "stepName"
+     *   root "loop",     name "item", "index" or "items"
+     *   any other root (input, run, env, error …), no name
+     * A name or field that is not asked for is "none". */
+    int (*find)(struct rv__scope *self, struct rv__str root, struct rv__str name,
+                struct rv__str field, struct rv__scope_text *ret);
+
+    /* The text of something found whose json was "none". *ret is the caller's. May be NULL, if
+     * `find` always has the text. */
+    int (*text)(struct rv__scope *self, const struct rv__scope_text *found, struct rv__blob **ret,
+                rv_error *err);
+
+    /* The i-th alias of steps (in any order, each once); false: no more. */
+    bool (*alias)(struct rv__scope *self, size_t i, struct rv__str *ret);
+
+    /* Roots beyond the known six, for an expression that takes the whole; NULL or ending in NULL. */
+    const char *const *roots;
+};
+
+/* --------------------------------------------------------------------------- evaluation --- */
+
+/* Where expressions are evaluated: keeps parsed values. Belongs to one thread (jq's values are not
+ * thread-safe); only rv__expr_machine_halt() may come from another. */
+struct rv__expr_machine;
+
+#define RV__EXPR_CACHE_BYTES  ((size_t)64 << 20) /* default: of values kept, by our estimate */
+#define RV__EXPR_OUTPUT_BYTES ((size_t)16 << 20) /* default: of one result */
+
+int rv__expr_machine_new(size_t cache_bytes /* 0 = default */, struct rv__expr_machine **ret,
+                         rv_error *err);
+void rv__expr_machine_free(struct rv__expr_machine *machine); /* NULL is allowed */
+
+/* From now on evaluations may be halted; forgets a halt that came before. */
+void rv__expr_machine_begin(struct rv__expr_machine *machine);
+
+/* End what is being evaluated, with RV_ETIMEDOUT and `why` (a literal), and every later evaluation
+ * until rv__expr_machine_begin(). What one call of a C function in libjq does (a sort, a regular
+ * expression) ends first. Thread: any. */
+void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why);
+
+/* Evaluate a template; append the JSON text to `out`, whose bound is the limit of the output.
+ * After a failure `out` holds what it held before.
+ *
+ * Errors: RV_EINVAL: the expression failed, yielded no value or several, or is not one jq can
+ * compile; RV_ETOOBIG: the output; RV_ETIMEDOUT: halted; RV_ENOMEM; what the scope said. */
+int rv__exprs_eval(struct rv__exprs *set, uint32_t number, struct rv__expr_machine *machine,
+                   struct rv__scope *scope, struct rv__buf *out, rv_error *err);
+
+/* Truth is jq's: all but false and null. For a value that passed rv__json_check(). */
+bool rv__expr_truth(struct rv__str json);
+
+#endif
