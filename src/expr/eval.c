@@ -27,7 +27,8 @@ struct rv__expr_machine {
     struct rv__buf work; /* texts on their way into a string, scopes put together */
     pthread_mutex_t lock;
     /* Under the lock. */
-    jq_state *running;  /* between jq_start() and the last jq_next() */
+    jq_state *running; /* between jq_start() and the last jq_next() */
+    uint64_t runs;
     const char *halted; /* why; NULL: go on */
 };
 
@@ -82,12 +83,21 @@ void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why)
     pthread_mutex_unlock(&machine->lock);
 }
 
+uint64_t rv__expr_machine_running(struct rv__expr_machine *machine)
+{
+    pthread_mutex_lock(&machine->lock);
+    uint64_t run = machine->running != NULL ? machine->runs : 0;
+    pthread_mutex_unlock(&machine->lock);
+    return run;
+}
+
 /* May `jq` run (NULL: does it run no more)? Gives why not. */
 static const char *set_running(struct rv__expr_machine *machine, jq_state *jq)
 {
     pthread_mutex_lock(&machine->lock);
     const char *why = machine->halted;
     machine->running = why == NULL ? jq : NULL;
+    machine->runs += machine->running != NULL;
     pthread_mutex_unlock(&machine->lock);
     return why;
 }

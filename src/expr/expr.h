@@ -147,10 +147,13 @@ void rv__expr_machine_free(struct rv__expr_machine *machine); /* NULL is allowed
 /* From now on evaluations may be halted; forgets a halt that came before. */
 void rv__expr_machine_begin(struct rv__expr_machine *machine);
 
-/* End what is being evaluated, with RV_ETIMEDOUT and `why` (a literal), and every later evaluation
- * until rv__expr_machine_begin(). What one call of a C function in libjq does (a sort, a regular
- * expression) ends first. Thread: any. */
+/* End what is being evaluated, with RV_ETIMEDOUT and `why` (which must stay until then), and every
+ * later evaluation until rv__expr_machine_begin(). What one call of a C function in libjq does (a
+ * sort, a regular expression) ends first. Thread: any. */
 void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why);
+
+/* The number of the jq program's run that goes on now, counted from 1; 0: none does. Thread: any. */
+uint64_t rv__expr_machine_running(struct rv__expr_machine *machine);
 
 /* Evaluate a template; append the JSON text to `out`, whose bound is the limit of the output.
  * After a failure `out` holds what it held before.

