@@ -55,6 +55,8 @@ typedef struct rv_engine_opts {
     uint32_t workers;     /* steps at once; 0 = 256, threads made on demand */
     uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
     int64_t grace_ms;     /* for steps to end at close; 0 = 10000; negative = for ever */
+    const char *const
+        *allow_env; /* names that expressions see in `env`; ends in NULL; NULL = none */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);

@@ -171,6 +171,7 @@ void rv_describe(rv_ctx *ctx, const char *fmt, ...)
     rv__buf_json_str(&json, (struct rv__str){ text, len });
     if (rv__buf_err(&json, NULL) == RV_OK)
         put_state(ctx, "description", rv__buf_view(&json));
+    ctx->described = true;
     rv__buf_done(&json);
 }
 
@@ -352,7 +353,7 @@ const char *rv_error_json(rv_ctx *ctx, const char *pointer)
     return part(ctx, rv__blob_str(ctx->view.error), pointer);
 }
 
-static void put_run(rv_ctx *ctx, struct rv__buf *out)
+void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
 {
     rv__buf_text(out, "{\"runId\":");
     rv__buf_json_str(out, rv__str(rv_ctx_run_id(ctx)));
@@ -396,7 +397,7 @@ static void put_loop(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_char(out, '}');
 }
 
-/* What a handler is told: ,"error":…,"failedStep":…,"workflowState":… */
+/* What a handler is told: "error":…,"failedStep":…,"workflowState":… */
 static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *out)
 {
     const struct rv__node *failed = ctx->view.failed_node;
@@ -404,7 +405,7 @@ static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf
     const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
     struct rv__str state = rv__blob_str(ctx->view.failed_state);
     int rc = RV_OK;
-    rv__buf_text(out, ",\"error\":");
+    rv__buf_text(out, "\"error\":");
     rv__buf_str(out, rv__blob_str(ctx->view.error));
     rv__buf_text(out, ",\"failedStep\":{\"result\":");
     if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
@@ -430,6 +431,16 @@ static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf
     return rc;
 }
 
+int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
+{
+    struct rv__engine_rows rows;
+    rv__engine_rows_init(&rows, ctx->run);
+    rv__buf_char(out, '{');
+    int rc = put_failure(ctx, &rows, out);
+    rv__buf_char(out, '}');
+    return rc;
+}
+
 const char *rv_context_json(rv_ctx *ctx)
 {
     struct rv__engine_rows rows;
@@ -445,9 +456,11 @@ const char *rv_context_json(rv_ctx *ctx)
         rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
     put_loop(ctx, &out);
     rv__buf_text(&out, ",\"run\":");
-    put_run(ctx, &out);
-    if (rc == RV_OK && ctx->view.error != NULL)
+    rv__ctx_put_run(ctx, &out);
+    if (rc == RV_OK && ctx->view.error != NULL) {
+        rv__buf_char(&out, ',');
         rc = put_failure(ctx, &rows, &out);
+    }
     rv__buf_char(&out, '}');
     if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
         json = rv__arena_dup(&ctx->arena, out.text, out.len);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/builtin.h"
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
@@ -215,16 +216,21 @@ void rv__owed_clear_all(struct rv__run *run)
 
 /* ---------------------------------------------------------------------------------- work --- */
 
-static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
+void rv__work_post(struct rv_ctx *ctx)
 {
-    struct rv_ctx *ctx = (struct rv_ctx *)work;
-    if (err != NULL)
-        rv__ctx_failed(ctx, err);
     ctx->letter.kind = LETTER_WORK;
     if (ctx->engine->kit != NULL && rv__kit_delays(ctx))
         return;
     /* Closed: it was handed back meanwhile, and is dropped with its run. */
     (void)!rv__engine_post(ctx->engine, &ctx->letter);
+}
+
+static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
+{
+    struct rv_ctx *ctx = (struct rv_ctx *)work;
+    if (err != NULL)
+        rv__ctx_failed(ctx, err);
+    rv__work_finish(ctx);
 }
 
 static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *effect, rv_step_fn fn)
@@ -319,13 +325,16 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
-    rv_step_fn fn = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    bool builtin = rv__builtin(run->plan, effect);
+    rv_step_fn fn = builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
                              : NULL;
-    if (instead != NULL)
+    if (instead != NULL) {
         fn = instead;
-    if (fn == NULL) {
+        builtin = false;
+    }
+    if (fn == NULL && !builtin) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
@@ -363,8 +372,11 @@ static void take_back(rv_engine *e, struct rv_ctx *ctx)
     cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
 }
 
+static void begin_builtins(rv_engine *e);
+
 void rv__start_all(rv_engine *e)
 {
+    begin_builtins(e);
     size_t count = e->starting_count;
     e->starting_count = 0;
     if (count == 0)
@@ -374,6 +386,19 @@ void rv__start_all(rv_engine *e)
                                       count);
     for (size_t i = begun; i < count; i++)
         take_back(e, e->starting[i]);
+}
+
+/* Not while effects are released: with a kit it may be answered on the spot. */
+static void begin_builtins(rv_engine *e)
+{
+    size_t functions = 0;
+    for (size_t i = 0; i < e->starting_count; i++) {
+        if (e->starting[i]->fn != NULL)
+            e->starting[functions++] = e->starting[i];
+        else
+            rv__builtin_begin(e->starting[i]);
+    }
+    e->starting_count = functions;
 }
 
 /* A wait: its timer. */
@@ -443,13 +468,15 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .state = state_of(ctx),
                                .error = ctx->error,
                                .name = ctx->handle,
+                               .due_ms = ctx->due_ms,
                                .skipped = ctx->skipped,
                                .behavior = ctx->behavior,
                                .max_attempts = ctx->max_attempts,
                                .backoff = ctx->backoff,
                                .chance = rv__random_double(&e->random) };
         keep_logs(run, ctx, true);
-        if (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED)
+        if (ctx->given_up ||
+            (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED))
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
             };                               /* it stopped because we close */

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,11 +17,14 @@ enum {
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
+    EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
+    IO_PLACES = 256,   /* http, commands: what waits for others needs no thread of ours */
 };
 
 static void engine_destroy(rv_engine *e)
 {
     rv__commits_done(e);
+    rv__evaluator_free(e->evaluator);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);
@@ -31,6 +35,7 @@ static void engine_destroy(rv_engine *e)
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
     rv__free(e->owed);
+    rv__buf_done(&e->env);
     rv__free(e->starting);
     rv__store_close(e->step_reader);
     rv__store_close(e->reader);
@@ -60,6 +65,25 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
+/* What expressions may see of the environment: only what the owner of the engine names. */
+static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+{
+    rv__buf_init(&e->env, RV__JSON_MAX_BYTES);
+    rv__buf_char(&e->env, '{');
+    for (const char *const *name = opts->allow_env; name != NULL && *name != NULL; name++) {
+        const char *value = getenv(*name);
+        if (value == NULL)
+            continue;
+        if (e->env.len > 1)
+            rv__buf_char(&e->env, ',');
+        rv__buf_json_str(&e->env, rv__str(*name));
+        rv__buf_char(&e->env, ':');
+        rv__buf_json_str(&e->env, rv__str(value));
+    }
+    rv__buf_char(&e->env, '}');
+    return rv__buf_err(&e->env, err);
+}
+
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
 {
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
@@ -70,6 +94,8 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->last_held = &e->held;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->places = e->free_places[LANE_FUNCTION] = workers;
+    e->free_places[LANE_EVAL] = EVAL_PLACES;
+    e->free_places[LANE_IO] = IO_PLACES;
     e->generation = 1;
     rv__timers_init(&e->waits);
     rv__timers_init(&e->timeouts);
@@ -85,6 +111,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
         return rv__nomem(err);
     e->owed_size = OWED_BUCKETS_FIRST;
     rc = rv__commits_init(e, err);
+    if (rc == RV_OK && e->kit == NULL)
+        rc = rv__evaluator_new(&e->evaluator, err);
+    if (rc == RV_OK)
+        rc = fill_env(e, opts, err);
     if (rc < 0)
         return rc;
     rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
@@ -112,6 +142,8 @@ void rv__engine_forget_runs(rv_engine *e)
     e->dirty = NULL;
     e->last_dirty = &e->dirty;
     e->free_places[LANE_FUNCTION] = e->places;
+    e->free_places[LANE_EVAL] = EVAL_PLACES;
+    e->free_places[LANE_IO] = IO_PLACES;
     e->functions_in_flight = 0;
     e->suspect_in_flight = false;
     e->starting_count = 0;

@@ -22,6 +22,7 @@
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/timers.h"
+#include "engine/exprs.h"
 #include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
@@ -46,6 +47,7 @@ struct rv__plan_ref {
     rv_step_fn *evals; /* by node id × EVALS: its when, if, while, until, items */
     uint64_t resolved; /* the registry's generation when these were looked up */
     bool stored;       /* its definition is in the store */
+    struct rv__plan_exprs exprs;
 };
 
 /* A workflow by name: what new runs take. */
@@ -148,9 +150,11 @@ struct rv_engine {
     struct rv__store *store;  /* the writer */
     struct rv__store *reader; /* of the loop, for what was committed */
     pthread_mutex_t step_reader_lock;
-    struct rv__store *step_reader; /* of steps on their threads, one at a time */
-    struct rv__executor *executor; /* of functions */
-    struct rv__kit *kit;           /* NULL but in tests: what is around it is theirs */
+    struct rv__store *step_reader;   /* of steps on their threads, one at a time */
+    struct rv__executor *executor;   /* of functions */
+    struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__buf env;              /* what expressions see of the environment: JSON */
+    struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
     uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
     struct rv__queue inbox;
     pthread_t thread;

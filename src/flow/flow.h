@@ -288,6 +288,7 @@ int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, s
  * read on another thread than the cell's. */
 struct rv__view {
     const struct rv__node *node;
+    const struct rv__body *body; /* whose input is evaluated; NULL for everything else */
     struct rv__blob *input;
     struct rv__entry *scope; /* newest first */
     struct rv__entry *last;
@@ -318,5 +319,12 @@ enum rv__status rv__entry_status(const struct rv__entry *entry);
 struct rv__str rv__entry_state(const struct rv__entry *entry);
 int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
                      struct rv__buf *out, rv_error *err);
+/* A step's result as it is kept, borrowed; NULL is null. A supervisor's is assembled each time. */
+struct rv__blob *rv__entry_blob(const struct rv__entry *entry);
+bool rv__entry_assembled(const struct rv__entry *entry);
+uint64_t rv__entry_serial(
+    const struct rv__entry *entry); /* no other entry of this process has it */
+/* The entry that was there before it, in its sequence or around it; NULL: none. */
+const struct rv__entry *rv__entry_before(const struct rv__entry *entry);
 
 #endif
