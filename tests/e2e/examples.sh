@@ -72,6 +72,23 @@ review   not asked for: \"the review site is down\"
 thank    thank you, Ada
 order-1: completed"
 
+run "$examples/first"
+is "first greets" "$rc $out$err" "0 good morning, Ada!
+completed"
+run "$examples/guide"
+is "guide plays what the guide shows" "$rc $out$err" "0 provider: charges 12
+fetch: there at attempt 3
+decorate: left out: \"no ribbon left\"
+print: sent
+hangUp: 2 pages
+remind: answered {\"by\":\"Ada\"}
+poster-1: completed
+again: it is completed
+another amount: RV_EEXIST
+wrap: 500 g, under a plan of three steps
+wrap: 500 g, under a plan of four steps
+test: good"
+
 run "$examples/resume"
 is "resume is killed at its third step" "$rc $out" "137 first start: mix    flour, water, salt, yeast
 first start: knead  ten minutes of it
