@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND_MS = 1000, DAY_MS = 24 * 60 * 60 * 1000 };
+#define SECOND_MS INT64_C(1000)
+#define DAY_MS    (INT64_C(86400) * SECOND_MS)
 
 /* ------------------------------------------------------------------- a payment, elsewhere --- */
 

@@ -3,7 +3,7 @@
 
 #include "figures.h"
 
-enum { ROUNDS = 5, OUTER = 100, POLL_US = 1000 };
+enum { ROUNDS = 5, OUTER = 100, POLL_US = 1000, HOUR_MS = 3600000 };
 
 static atomic_int reached;
 
@@ -29,7 +29,7 @@ static rv_workflow *inner(void)
     rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", many_items,
                                    RV_FOREACH_OPTS(.parallel = true));
     rv_add_step(each, "mark", mark, NULL);
-    rv_add_delay(each, "hour", 3600 * 1000);
+    rv_add_delay(each, "hour", HOUR_MS);
     return w;
 }
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "figures.h"
 
-enum { MANY = 1000000, DUE = 10000, POLL_US = 1000 };
+enum { MANY = 1000000, DUE = 10000, POLL_US = 1000, HOUR_MS = 3600000 };
 
 static atomic_int awake;
 static int64_t nap_ms;
@@ -30,7 +30,7 @@ static rv_engine *open_with_workflows(struct figures *f, double *took)
     double start = seconds();
     rv_engine *engine = open_engine(f, "sleeping");
     *took = seconds() - start;
-    add_workflow(engine, nap("hour", 3600 * 1000));
+    add_workflow(engine, nap("hour", HOUR_MS));
     add_workflow(engine, nap("short", nap_ms));
     return engine;
 }

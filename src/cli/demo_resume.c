@@ -22,15 +22,14 @@
 #include "base/clock.h"
 
 enum {
-    TELL_FD = 3,   /* where a process says how far it is */
-    PACKING = 'p', /* the step that is killed has begun */
-    PACKED = 'd',  /* … and, in the next process, has ended */
-    STEP_MS = 250, /* what a step takes */
-    DRY_MS = 1500,
-    NOBODY_MS = 600, /* the run sleeps; for so long of it there is no process */
+    TELL_FD = 3,     /* where a process says how far it is */
+    PACKING = 'p',   /* the step that is killed has begun */
+    PACKED = 'd',    /* … and, in the next process, has ended */
+    STEP_MS = 250,   /* what a step takes */
+    PACK_MS = 500,   /* and the one that is killed in the midst of it */
+    DRY_MS = 1500,   /* the run sleeps */
+    NOBODY_MS = 600, /* and for so long of that there is no process */
 };
-
-extern char **environ;
 
 /* ---------------------------------------------------------------- inside such a process --- */
 
@@ -74,7 +73,7 @@ static int pack(rv_ctx *c)
 {
     line("pack", "%s", process == 1 ? "begins ..." : "begins again: its result was not on disk");
     tell(PACKING);
-    (void)rv__cli_pause(rv_ctx_token(c), 2 * STEP_MS);
+    (void)rv__cli_pause(rv_ctx_token(c), PACK_MS);
     line("pack", "in a box");
     return 0;
 }
@@ -245,7 +244,7 @@ int rv__demo_resume(rv_cancel *interrupt)
 {
     char folder[] = "/tmp/rival-demo-XXXXXX", store[64];
     if (mkdtemp(folder) == NULL) {
-        fprintf(stderr, "rival: %s: %s\n", folder, strerror(errno));
+        fprintf(stderr, "rival: %s: %s\n", folder, strerrordesc_np(errno));
         return CLI_FAILED;
     }
     snprintf(store, sizeof store, "%s/demo.db", folder);
