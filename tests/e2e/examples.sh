@@ -87,6 +87,7 @@ again: it is completed
 another amount: RV_EEXIST
 wrap: 500 g, under a plan of three steps
 wrap: 500 g, under a plan of four steps
+remind: answered {\"by\":\"nobody\"}
 test: good"
 
 run "$examples/resume"
