@@ -85,8 +85,8 @@ remind: answered {\"by\":\"Ada\"}
 poster-1: completed
 again: it is completed
 another amount: RV_EEXIST
-wrap: 500 g, under a plan of three steps
-wrap: 500 g, under a plan of four steps
+wrap: 500 g, stamped by hand
+wrap: 500 g, stamped by machine
 remind: answered {\"by\":\"nobody\"}
 test: good"
 
