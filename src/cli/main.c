@@ -6,12 +6,13 @@
 #include "base/suggest.h"
 
 static const struct rv__command commands[] = {
-    { "demo", "group", "show a part of Rival at work",
+    { "demo", "NAME", "show a part of Rival at work",
       "  group    a task group: tasks on threads, results as they finish, a failing\n"
       "           task, a panic, cancellation (Ctrl-C works too)\n"
+      "  resume   a run whose process is killed, twice, and that goes on\n"
       "\n"
       "Examples:\n"
-      "  rival demo group\n"
+      "  rival demo resume\n"
       "  rival demo group | cat      the same without colours\n",
       rv__cmd_demo },
     { "version", "[--json]", "print the version",
