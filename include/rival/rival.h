@@ -211,16 +211,30 @@ typedef struct rv_run_info {
     int status;
 } rv_run_info;
 
+/* All that is wrong with an input. */
+typedef struct rv_violation {
+    const char *path;    /* JSON pointer into the input; "" = all of it */
+    const char *message; /* what is wrong, one sentence */
+} rv_violation;
+typedef struct rv_violations {
+    size_t count;
+    const rv_violation *items;
+    size_t dropped; /* found beyond the thousand that are told */
+} rv_violations;
+RV_API void rv_violations_free(rv_violations *violations); /* NULL is allowed */
+
 typedef struct rv_run_opts {
-    size_t size;        /* filled in by RV_RUN_OPTS */
-    const char *run_id; /* NULL = one is made, that sorts by time */
+    size_t size;                /* filled in by RV_RUN_OPTS */
+    const char *run_id;         /* NULL = one is made, that sorts by time */
+    rv_violations **violations; /* written if the input is refused; NULL = err's message will do */
 } rv_run_opts;
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
 
 /* Start a run. It is on disk when this returns; its first step may have begun.
  *
- * `input` is JSON; NULL = none. A run_id that exists: with the same workflow and the same input, that
+ * `input` is JSON; NULL = none. Where the workflow has an input schema, its defaults are put in, and an
+ * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
  * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
  * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
  * RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */

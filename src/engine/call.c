@@ -166,15 +166,24 @@ static int take_start(rv_engine *e, struct rv__call *call)
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'; registered: %s",
                         call->workflow, names[0] ? names : "none");
     }
-    if (call->run_id[0] == '\0') {
-        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
-    } else {
+    if (call->run_id[0] != '\0') {
         int rc = rv__run_load(e, call->run_id, &run, &call->err);
         if (rc == RV_OK)
             return start_again(call, run);
         if (rc != RV_ENOTFOUND)
             return rc;
     }
+    const struct rv__input_rule *rule = rv__plan_exprs_rule(&known->plan->exprs,
+                                                            &known->plan->plan->body);
+    if (rule != NULL && call->judge != known->plan) {
+        rv__plan_ref_unref(call->judge);
+        call->judge = known->plan;
+        atomic_fetch_add(&call->judge->refs, 1);
+        reply(call, RV__CHECK_INPUT);
+        return RV_OK;
+    }
+    if (call->run_id[0] == '\0')
+        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
     if (rv__run_new(e, call->run_id, known->plan, &run) < 0)
         return rv__nomem(&call->err);
     memcpy(run->input_key, call->input_key, sizeof run->input_key);
@@ -378,6 +387,8 @@ static void call_done(struct rv__call *call)
     rv__buf_done(&call->results);
     rv__buf_done(&call->texts);
     rv__blob_unref(call->input);
+    rv__blob_unref(call->given);
+    rv__plan_ref_unref(call->judge);
     rv__blob_unref(call->msg.result);
     rv__blob_unref(call->msg.error);
     pthread_cond_destroy(&call->answered);
@@ -463,6 +474,7 @@ static int take_input(struct rv__call *call, const char *input, rv_error *err)
     if (rc == RV_OK)
         rv__sha256_hex(rv__buf_view(&canonical), call->input_key);
     rv__buf_done(&canonical);
+    call->given = rv__blob_ref(call->input);
     return rc;
 }
 
@@ -490,6 +502,68 @@ int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
     return rc;
 }
 
+/* The violations as the caller gets them, in one allocation. */
+static int give_violations(const struct rv__violations *bad, rv_violations **ret)
+{
+    size_t size = sizeof(rv_violations) + bad->count * sizeof(rv_violation);
+    for (size_t i = 0; i < bad->count; i++)
+        size += bad->items[i].path.len + bad->items[i].message.len + 2;
+    char *mem = rv__zalloc(1, size);
+    if (mem == NULL)
+        return RV_ENOMEM;
+    rv_violations *list = (rv_violations *)(void *)mem;
+    rv_violation *items = (rv_violation *)(void *)(mem + sizeof *list);
+    char *text = (char *)(items + bad->count);
+    for (size_t i = 0; i < bad->count; i++) {
+        const struct rv__str *from[] = { &bad->items[i].path, &bad->items[i].message };
+        const char **to[] = { &items[i].path, &items[i].message };
+        for (int k = 0; k < 2; k++) {
+            *to[k] = text;
+            if (from[k]->len > 0)
+                memcpy(text, from[k]->at, from[k]->len);
+            text += from[k]->len + 1;
+        }
+    }
+    list->count = bad->count;
+    list->dropped = bad->dropped;
+    list->items = items;
+    *ret = list;
+    return RV_OK;
+}
+
+void rv_violations_free(rv_violations *violations)
+{
+    rv__free(violations);
+}
+
+/* Hold the input to the schema of the workflow, on the caller's thread. */
+static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error *err)
+{
+    struct rv__arena arena;
+    struct rv__violations bad;
+    struct rv__blob *full = NULL;
+    rv_error why = { .code = 0 };
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&bad, &arena);
+    const struct rv__plan_ref *plan = call->judge;
+    int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
+                            &full, &why);
+    if (rc == RV_OK) {
+        rv__blob_unref(call->input);
+        call->input = full;
+    } else if (bad.count > 0) {
+        if (opts != NULL && opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+            rc = rv__nomem(err);
+        else
+            rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
+                          call->workflow, why.message);
+    } else if (err != NULL) {
+        *err = why;
+    }
+    rv__arena_done(&arena);
+    return rc;
+}
+
 int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
            rv_run_info *ret, rv_error *err)
 {
@@ -506,10 +580,17 @@ int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_
         rc = set_run_id(&call, opts->run_id, err);
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
-    if (rc == RV_OK) {
+    if (rc == RV_OK)
         call_send(&call);
-        rc = call_result(&call, err);
+    while (rc == RV_OK &&
+           call.rc == RV__CHECK_INPUT) { /* again, if it is registered anew meanwhile */
+        rc = judge_input(&call, opts, err);
+        call.done = false;
+        if (rc == RV_OK)
+            call_send(&call);
     }
+    if (rc == RV_OK)
+        rc = call_result(&call, err);
     if (rc == RV_OK && ret != NULL) {
         memcpy(ret->run_id, call.run_id, sizeof ret->run_id);
         ret->status = call.status;

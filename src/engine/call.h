@@ -14,6 +14,10 @@ enum rv__call_kind {
     CALL_CLOSE
 };
 
+/* The answer to a start whose input is to be held to a schema first: that is the caller's to do, not the
+ * loop's. `judge` says whose. Then it asks again. */
+enum { RV__CHECK_INPUT = 1 };
+
 struct rv__call {
     struct rv__letter letter;
     enum rv__call_kind kind;
@@ -23,8 +27,10 @@ struct rv__call {
     const rv_workflow *definition;
     const char *workflow;
     char run_id[RV_RUN_ID_SIZE]; /* "": one is to be made */
-    struct rv__blob *input;
-    char input_key[65];
+    struct rv__blob *given;      /* the input as it was given, */
+    struct rv__blob *input;      /* and with its defaults */
+    char input_key[65];          /* of the input as it was given */
+    struct rv__plan_ref *judge;  /* CALL_RUN: whose schema the input was held to; held */
     struct rv__msg msg;
 
     int status;
