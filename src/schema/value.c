@@ -1,0 +1,403 @@
+/* value.c: the tree of a text. Recursion is bounded by RV__JSON_VALUE_DEPTH, which is checked first. */
+#include "schema/value.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "schema/number.h"
+
+enum { FEW = 12 }; /* members that are sorted by insertion: faster than merging */
+
+/* A member that waits until its container is complete. */
+struct waiting {
+    struct rv__str key;
+    struct rv__value value;
+};
+
+struct reader {
+    const char *at, *end;
+    struct rv__arena *arena;
+    struct waiting *stack; /* of all open containers, the innermost last */
+    size_t depth, room;
+    uint32_t *scratch; /* for merging */
+    size_t scratch_room;
+    size_t values;
+};
+
+int rv__key_cmp(struct rv__str a, struct rv__str b)
+{
+    if (a.len != b.len)
+        return a.len < b.len ? -1 : 1;
+    return a.len ? memcmp(a.at, b.at, a.len) : 0;
+}
+
+/* ------------------------------------------------------------------------------------------
+ * Members by name */
+
+static void sort_few(const struct rv__str *keys, uint32_t *order, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t moved = order[i], j = i;
+        for (; j > 0 && rv__key_cmp(keys[order[j - 1]], keys[moved]) > 0; j--)
+            order[j] = order[j - 1];
+        order[j] = moved;
+    }
+}
+
+static void merge(const struct rv__str *keys, const uint32_t *from, uint32_t left, uint32_t middle,
+                  uint32_t right, uint32_t *to)
+{
+    uint32_t a = left, b = middle;
+    for (uint32_t i = left; i < right; i++) {
+        bool take_a = a < middle && (b >= right || rv__key_cmp(keys[from[a]], keys[from[b]]) <= 0);
+        to[i] = from[take_a ? a++ : b++];
+    }
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Stable, so that of equal names the last one of the text comes last. */
+static int sort_keys(struct reader *r, const struct rv__str *keys, uint32_t *order, uint32_t count)
+{
+    if (count <= FEW) {
+        sort_few(keys, order, count);
+        return RV_OK;
+    }
+    if (r->scratch_room < count) {
+        uint32_t *scratch = rv__realloc(r->scratch, count * sizeof *scratch);
+        if (scratch == NULL)
+            return RV_ENOMEM;
+        r->scratch = scratch;
+        r->scratch_room = count;
+    }
+    for (uint32_t i = 0; i < count; i += FEW)
+        sort_few(keys, order + i, lesser(FEW, count - i));
+    uint32_t *from = order, *to = r->scratch;
+    for (uint32_t width = FEW; width < count; width *= 2) {
+        for (uint32_t left = 0; left < count; left += 2 * width)
+            merge(keys, from, left, lesser(left + width, count), lesser(left + 2 * width, count),
+                  to);
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != order)
+        memcpy(order, from, count * sizeof *order);
+    return RV_OK;
+}
+
+static int order_members(struct reader *r, struct rv__value *v)
+{
+    uint32_t kept = 0;
+    v->order = rv__arena_alloc(r->arena, v->count * sizeof *v->order);
+    if (v->order == NULL)
+        return RV_ENOMEM;
+    for (uint32_t i = 0; i < v->count; i++)
+        v->order[i] = i;
+    if (sort_keys(r, v->keys, v->order, v->count) < 0)
+        return RV_ENOMEM;
+    for (uint32_t i = 0; i < v->count; i++)
+        if (i + 1 == v->count || !rv__str_eq(v->keys[v->order[i]], v->keys[v->order[i + 1]]))
+            v->order[kept++] = v->order[i];
+    v->named = kept;
+    return RV_OK;
+}
+
+static bool find(const struct rv__value *object, struct rv__str key, uint32_t *ret)
+{
+    uint32_t low = 0, high = object->type == RV__JSON_OBJECT ? object->named : 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int cmp = rv__key_cmp(object->keys[object->order[middle]], key);
+        if (cmp == 0) {
+            *ret = object->order[middle];
+            return true;
+        }
+        if (cmp < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+const struct rv__value *rv__value_get(const struct rv__value *object, struct rv__str key)
+{
+    uint32_t i;
+    return find(object, key, &i) ? &object->kids[i] : NULL;
+}
+
+bool rv__value_counts(const struct rv__value *object, uint32_t i)
+{
+    uint32_t last = i;
+    return object->named == object->count || (find(object, object->keys[i], &last) && last == i);
+}
+
+/* ------------------------------------------------------------------------------------------
+ * Reading */
+
+static int read_value(struct reader *r, struct rv__value *v);
+
+static int push(struct reader *r, const struct waiting *item)
+{
+    if (r->depth == r->room) {
+        size_t room = r->room ? r->room * 2 : 64; /* at most one for two bytes of text */
+        struct waiting *stack = rv__realloc(r->stack, room * sizeof *stack);
+        if (stack == NULL)
+            return RV_ENOMEM;
+        r->stack = stack;
+        r->room = room;
+    }
+    r->stack[r->depth++] = *item;
+    return RV_OK;
+}
+
+/* The members that wait from `first` on become the container's own. */
+static int adopt(struct reader *r, struct rv__value *v, size_t first)
+{
+    v->count = (uint32_t)(r->depth - first);
+    if (v->count == 0)
+        return RV_OK;
+    v->kids = rv__arena_alloc(r->arena, v->count * sizeof *v->kids);
+    if (v->kids == NULL)
+        return RV_ENOMEM;
+    for (uint32_t i = 0; i < v->count; i++)
+        v->kids[i] = r->stack[first + i].value;
+    if (v->type == RV__JSON_OBJECT) {
+        v->keys = rv__arena_alloc(r->arena, v->count * sizeof *v->keys);
+        if (v->keys == NULL)
+            return RV_ENOMEM;
+        for (uint32_t i = 0; i < v->count; i++)
+            v->keys[i] = r->stack[first + i].key;
+        if (order_members(r, v) < 0)
+            return RV_ENOMEM;
+    }
+    r->depth = first;
+    return RV_OK;
+}
+
+static int read_container(struct reader *r, struct rv__value *v)
+{
+    char closing = v->type == RV__JSON_OBJECT ? '}' : ']';
+    size_t first = r->depth;
+    for (r->at = rv__json_skip_separators(r->at + 1); *r->at != closing;
+         r->at = rv__json_skip_separators(r->at)) {
+        struct waiting item = { { NULL, 0 }, { .at = NULL } };
+        if (v->type == RV__JSON_OBJECT) {
+            const char *end = rv__json_skip(r->at, r->end);
+            struct rv__str key = { r->at, (size_t)(end - r->at) };
+            if (rv__json_string(key, r->arena, &item.key) < 0)
+                return RV_ENOMEM;
+            r->at = rv__json_skip_separators(end);
+        }
+        if (read_value(r, &item.value) < 0 || push(r, &item) < 0)
+            return RV_ENOMEM;
+    }
+    r->at++;
+    return adopt(r, v, first);
+}
+
+static enum rv__json_type type_at(const char *at)
+{
+    switch (*at) {
+    case '{': return RV__JSON_OBJECT;
+    case '[': return RV__JSON_ARRAY;
+    case '"': return RV__JSON_STRING;
+    case 't': return RV__JSON_TRUE;
+    case 'f': return RV__JSON_FALSE;
+    case 'n': return RV__JSON_NULL;
+    default: return RV__JSON_NUMBER;
+    }
+}
+
+static int read_value(struct reader *r, struct rv__value *v)
+{
+    *v = (struct rv__value){ .at = r->at, .type = type_at(r->at) };
+    r->values++;
+    if (v->type == RV__JSON_OBJECT || v->type == RV__JSON_ARRAY) {
+        if (read_container(r, v) < 0)
+            return RV_ENOMEM;
+        v->len = (uint32_t)(r->at - v->at);
+        return RV_OK;
+    }
+    r->at = rv__json_skip(r->at, r->end);
+    v->len = (uint32_t)(r->at - v->at);
+    if (v->type == RV__JSON_STRING && rv__json_string(rv__value_text(v), r->arena, &v->text) < 0)
+        return RV_ENOMEM;
+    return RV_OK;
+}
+
+int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__value *ret,
+                   size_t *values, rv_error *err)
+{
+    struct reader r = { .arena = arena };
+    struct rv__value root;
+    int rc;
+
+    rc = rv__json_check(text, RV__JSON_VALUE_DEPTH, &text, err);
+    if (rc < 0)
+        return rc;
+
+    r.at = text.at;
+    r.end = text.at + text.len;
+    rc = read_value(&r, &root);
+    rv__free(r.stack);
+    rv__free(r.scratch);
+    if (rc < 0)
+        return rv__nomem(err);
+    assert(r.at == r.end);
+    *ret = root;
+    if (values != NULL)
+        *values = r.values;
+    return RV_OK;
+}
+
+/* ------------------------------------------------------------------------------------------
+ * Order and place */
+
+static int cmp_count(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int cmp_objects(const struct rv__value *a, const struct rv__value *b)
+{
+    int cmp = cmp_count(a->named, b->named);
+    for (uint32_t i = 0; i < a->named && cmp == 0; i++)
+        cmp = rv__key_cmp(a->keys[a->order[i]], b->keys[b->order[i]]);
+    for (uint32_t i = 0; i < a->named && cmp == 0; i++)
+        cmp = rv__value_cmp(&a->kids[a->order[i]], &b->kids[b->order[i]]);
+    return cmp;
+}
+
+static int cmp_arrays(const struct rv__value *a, const struct rv__value *b)
+{
+    int cmp = cmp_count(a->count, b->count);
+    for (uint32_t i = 0; i < a->count && cmp == 0; i++)
+        cmp = rv__value_cmp(&a->kids[i], &b->kids[i]);
+    return cmp;
+}
+
+static int cmp_numbers(const struct rv__value *a, const struct rv__value *b)
+{
+    struct rv__number x, y;
+    rv__number_read(rv__value_text(a), &x);
+    rv__number_read(rv__value_text(b), &y);
+    return rv__number_cmp(&x, &y);
+}
+
+int rv__value_cmp(const struct rv__value *a, const struct rv__value *b)
+{
+    if (a->type != b->type)
+        return a->type < b->type ? -1 : 1;
+    switch (a->type) {
+    case RV__JSON_NULL:
+    case RV__JSON_FALSE:
+    case RV__JSON_TRUE: break;
+    case RV__JSON_NUMBER: return cmp_numbers(a, b);
+    case RV__JSON_STRING: return rv__key_cmp(a->text, b->text);
+    case RV__JSON_ARRAY: return cmp_arrays(a, b);
+    case RV__JSON_OBJECT: return cmp_objects(a, b);
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------
+ * Equal ones among many */
+
+static uint64_t mix(uint64_t hash, uint64_t n)
+{
+    return rv__str_hash(hash, (struct rv__str){ (const char *)&n, sizeof n });
+}
+
+static uint64_t hash_number(uint64_t hash, const struct rv__value *v)
+{
+    struct rv__number n;
+    rv__number_read(rv__value_text(v), &n);
+    hash = mix(hash, (uint64_t)n.power * 2 + (n.count > 0 && n.negative));
+    for (size_t i = 0; i < n.len; i++)
+        if (n.digits[i] != '.')
+            hash = rv__str_hash(hash, (struct rv__str){ n.digits + i, 1 });
+    return hash;
+}
+
+static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
+{
+    hash = mix(hash, v->type);
+    switch (v->type) {
+    case RV__JSON_NULL:
+    case RV__JSON_FALSE:
+    case RV__JSON_TRUE: break;
+    case RV__JSON_NUMBER: return hash_number(hash, v);
+    case RV__JSON_STRING: return rv__str_hash(hash, v->text);
+    case RV__JSON_ARRAY:
+        for (uint32_t i = 0; i < v->count; i++)
+            hash = hash_value(hash, &v->kids[i]);
+        break;
+    case RV__JSON_OBJECT:
+        for (uint32_t i = 0; i < v->named; i++) {
+            hash = rv__str_hash(hash, v->keys[v->order[i]]);
+            hash = hash_value(hash, &v->kids[v->order[i]]);
+        }
+        break;
+    }
+    return hash;
+}
+
+struct rv__ranked rv__value_rank(const struct rv__value *v)
+{
+    return (struct rv__ranked){ hash_value(RV__HASH_START, v), v };
+}
+
+int rv__ranked_cmp(const struct rv__ranked *a, const struct rv__ranked *b)
+{
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return rv__value_cmp(a->value, b->value);
+}
+
+void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
+{
+    struct rv__ranked *from = items, *to = scratch;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t left = 0; left < count; left += 2 * width) {
+            size_t middle = left + width < count ? left + width : count;
+            size_t right = middle + width < count ? middle + width : count;
+            size_t a = left, b = middle;
+            for (size_t i = left; i < right; i++) {
+                bool take_a = a < middle && (b >= right || rv__ranked_cmp(&from[a], &from[b]) <= 0);
+                to[i] = from[take_a ? a++ : b++];
+            }
+        }
+        struct rv__ranked *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != items && count > 0)
+        memcpy(items, from, count * sizeof *items);
+}
+
+void rv__value_pointer(const struct rv__value *root, const char *at, struct rv__buf *out)
+{
+    while (root->at != at && root->type >= RV__JSON_ARRAY && root->count > 0) {
+        uint32_t low = 0, high = root->count; /* the last kid that begins at or before `at` */
+        while (high - low > 1) {
+            uint32_t middle = low + (high - low) / 2;
+            if (root->kids[middle].at <= at)
+                low = middle;
+            else
+                high = middle;
+        }
+        if (root->type == RV__JSON_OBJECT) {
+            rv__buf_json_pointer(out, root->keys[low]);
+        } else {
+            rv__buf_char(out, '/');
+            rv__buf_int(out, low);
+        }
+        root = &root->kids[low];
+    }
+}
