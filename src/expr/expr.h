@@ -43,7 +43,8 @@ struct rv__exprs;
 
 int rv__exprs_new(struct rv__exprs **ret, rv_error *err);
 struct rv__exprs *rv__exprs_ref(struct rv__exprs *set);
-void rv__exprs_unref(struct rv__exprs *set); /* NULL is allowed. Thread: any, once nobody evaluates */
+void rv__exprs_unref(
+    struct rv__exprs *set); /* NULL is allowed. Thread: any, once nobody evaluates */
 
 /* Add a template: `json` is one value that passed rv__json_check(); copied. *ret is its number.
  * Finds what can be found without jq: "${" without its end, brackets and strings that do not close,

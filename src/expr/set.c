@@ -1,0 +1,381 @@
+/* set.c: templates come in as JSON and become lists of pieces.
+ *
+ * Everything of a set lives in one arena that only grows: a template that is refused leaves a little
+ * waste behind, and the set goes with its workflow. */
+#include "expr/set.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+/* Reading one template. */
+struct reader {
+    struct rv__exprs *set;
+    struct rv__template tpl;
+    struct rv__piece **last;
+    const char *copied;     /* the template's text up to here is in the pieces */
+    struct rv__buf pointer; /* to the value being read */
+    size_t expr_cap;
+    rv_error *err;
+};
+
+static _Atomic uint64_t serials; /* only has to differ: no order, nothing depends on it */
+
+int rv__exprs_new(struct rv__exprs **ret, rv_error *err)
+{
+    struct rv__exprs *set = rv__zalloc(1, sizeof *set);
+    if (set == NULL)
+        return rv__nomem(err);
+    atomic_init(&set->refs, 1);
+    rv__arena_init(&set->arena, RV__EXPR_SET_BYTES);
+    *ret = set;
+    return RV_OK;
+}
+
+struct rv__exprs *rv__exprs_ref(struct rv__exprs *set)
+{
+    atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
+    return set;
+}
+
+void rv__exprs_unref(struct rv__exprs *set)
+{
+    if (set == NULL || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    if (set->jq != NULL)
+        jq_teardown(&set->jq);
+    rv__arena_done(&set->arena);
+    rv__free(set->templates);
+    rv__free(set->programs);
+    rv__free(set);
+}
+
+size_t rv__expr_character(const struct rv__expr *expr, const char *at)
+{
+    size_t n = 1;
+    for (const char *c = expr->string.at; c < at; c++)
+        n += (*c & 0xC0) != 0x80; /* every byte that begins a character */
+    return n;
+}
+
+/* -------------------------------------------------------------------------------- pieces --- */
+
+static int wrong(struct reader *r, const struct rv__expr *where, const char *at, int code,
+                 const char *what)
+{
+    struct rv__str pointer = rv__buf_view(&r->pointer);
+    return rv__fail(r->err, code, "%s%.*s%scharacter %zu: %s", pointer.len > 0 ? "at " : "",
+                    RV__ARG(pointer), pointer.len > 0 ? ", " : "at ", rv__expr_character(where, at),
+                    what);
+}
+
+static int add_piece(struct reader *r, enum rv__piece_kind kind, struct rv__str json,
+                     struct rv__expr *expr)
+{
+    struct rv__piece *piece = rv__arena_zalloc(&r->set->arena, 1, sizeof *piece);
+    if (piece == NULL)
+        return rv__nomem(r->err);
+    *piece = (struct rv__piece){ .kind = kind, .json = json, .expr = expr };
+    *r->last = piece;
+    r->last = &piece->next;
+    return RV_OK;
+}
+
+/* The template's own text from where it was copied to up to `to`. */
+static int copy_upto(struct reader *r, const char *to)
+{
+    struct rv__str json = { r->copied, (size_t)(to - r->copied) };
+    return json.len > 0 ? add_piece(r, PIECE_JSON, json, NULL) : RV_OK;
+}
+
+/* A stretch of text within a string, escaped again. */
+static int add_text(struct reader *r, struct rv__str text)
+{
+    struct rv__str json = { NULL, 0 };
+    struct rv__buf buf;
+    rv__buf_init(&buf, RV__JSON_MAX_BYTES);
+    rv__buf_json_str(&buf, text);
+    int rc = rv__buf_err(&buf, r->err);
+    if (rc == RV_OK &&
+        rv__str_copy(&r->set->arena, (struct rv__str){ buf.text + 1, buf.len - 2 }, &json) < 0)
+        rc = rv__nomem(r->err);
+    rv__buf_done(&buf);
+    return rc == RV_OK && json.len > 0 ? add_piece(r, PIECE_JSON, json, NULL) : rc;
+}
+
+/* ---------------------------------------------------------------------------- expressions --- */
+
+static int add_tok(struct reader *r, struct rv__expr *expr, const struct rv__tok *tok, size_t *cap)
+{
+    if (expr->tok_count == *cap) {
+        size_t more = *cap > 0 ? *cap * 2 : 16;
+        struct rv__tok *toks = rv__arena_alloc(&r->set->arena, more * sizeof *toks);
+        if (toks == NULL)
+            return rv__nomem(r->err);
+        if (expr->tok_count > 0)
+            memcpy(toks, expr->toks, expr->tok_count * sizeof *toks);
+        expr->toks = toks;
+        *cap = more;
+    }
+    expr->toks[expr->tok_count++] = *tok;
+    return RV_OK;
+}
+
+static int keep_expr(struct reader *r, struct rv__expr *expr)
+{
+    struct rv__template *tpl = &r->tpl;
+    if (tpl->expr_count == r->expr_cap) {
+        size_t more = r->expr_cap > 0 ? r->expr_cap * 2 : 4;
+        struct rv__expr **all = rv__arena_alloc(&r->set->arena, more * sizeof(struct rv__expr *));
+        if (all == NULL)
+            return rv__nomem(r->err);
+        if (tpl->expr_count > 0)
+            memcpy(all, tpl->exprs, tpl->expr_count * sizeof(struct rv__expr *));
+        tpl->exprs = all;
+        r->expr_cap = more;
+    }
+    tpl->exprs[tpl->expr_count++] = expr;
+    return RV_OK;
+}
+
+/* The expression behind "${" at `from`. *end is behind its "}". */
+static int read_expr(struct reader *r, struct rv__str string, const char *from, const char **end,
+                     struct rv__expr **ret)
+{
+    struct rv__expr *expr = rv__arena_zalloc(&r->set->arena, 1, sizeof *expr);
+    struct rv__lexer lexer;
+    struct rv__tok tok = { 0 };
+    const char *what, *at;
+    size_t cap = 0;
+    int rc = RV_OK;
+    if (expr == NULL)
+        return rv__nomem(r->err);
+    expr->string = string;
+    expr->number = r->set->template_count;
+    if (r->set->expr_count + r->tpl.expr_count == RV__EXPRS_MAX)
+        return wrong(r, expr, from, RV_ETOOBIG, "too many expressions in one workflow");
+
+    rv__lexer_init(&lexer,
+                   (struct rv__str){ from + 2, string.len - (size_t)(from + 2 - string.at) });
+    while ((what = rv__lexer_next(&lexer, &tok)) == NULL && tok.kind != TOK_END && rc == RV_OK)
+        rc = add_tok(r, expr, &tok, &cap);
+    if (rc < 0)
+        return rc;
+    if (what != NULL)
+        return wrong(r, expr, lexer.at, RV_EPARSE, what);
+    if (lexer.at == string.at + string.len)
+        return wrong(r, expr, from, RV_EPARSE, "'${' without its '}' (for the text itself: '$${')");
+    expr->text = (struct rv__str){ from + 2, (size_t)(lexer.at - from) - 2 };
+    if (expr->tok_count == 0)
+        return wrong(r, expr, from, RV_EPARSE, "there is no expression in '${ }'");
+    if (expr->text.len > RV__EXPR_MAX_BYTES)
+        return wrong(r, expr, from, RV_ETOOBIG, "the expression is too long");
+    what = rv__expr_refused(expr, &at);
+    if (what != NULL)
+        return wrong(r, expr, at, RV_EPARSE, what);
+
+    expr->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    if (rv__str_copy(&r->set->arena, rv__buf_view(&r->pointer), &expr->pointer) < 0 ||
+        rv__expr_analyse(&r->set->arena, expr) < 0)
+        return rv__nomem(r->err);
+    *end = lexer.at + 1;
+    *ret = expr;
+    return keep_expr(r, expr);
+}
+
+/* -------------------------------------------------------------------------------- strings --- */
+
+/* The next "${" that is not "$${", from `at` on; NULL: none. */
+static const char *find_expr(struct rv__str string, const char *at)
+{
+    const char *end = string.at + string.len;
+    for (; end - at >= 2; at++) {
+        if (at[0] == '$' && at[1] == '$' && end - at >= 3 && at[2] == '{')
+            at += 2; /* its text; the loop goes behind the "{" */
+        else if (at[0] == '$' && at[1] == '{')
+            return at;
+    }
+    return NULL;
+}
+
+/* Literal text, each "$${" of it as "${". */
+static int add_literal(struct reader *r, const char *at, const char *end)
+{
+    for (;;) {
+        const char *escape = at < end ? memmem(at, (size_t)(end - at), "$${", 3) : NULL;
+        const char *to = escape != NULL ? escape : end;
+        int rc = add_text(r, (struct rv__str){ at, (size_t)(to - at) });
+        if (rc < 0 || escape == NULL)
+            return rc;
+        at = escape + 1;
+    }
+}
+
+static int read_string(struct reader *r, struct rv__str value)
+{
+    struct rv__str string;
+    struct rv__expr *expr = NULL;
+    int rc;
+    if (memchr(value.at, '{', value.len) == NULL && memchr(value.at, '\\', value.len) == NULL)
+        return RV_OK; /* nothing in it: it stays in the text around it */
+    if (rv__json_string(value, &r->set->arena, &string) < 0)
+        return rv__nomem(r->err);
+    if (memmem(string.at, string.len, "${", 2) == NULL)
+        return RV_OK;
+
+    rc = copy_upto(r, value.at);
+    r->copied = value.at + value.len;
+    const char *at = string.at, *end = string.at + string.len, *from = find_expr(string, at);
+    if (rc == RV_OK && from == at) { /* perhaps nothing but one */
+        rc = read_expr(r, string, from, &at, &expr);
+        if (rc == RV_OK && at == end)
+            return add_piece(r, PIECE_VALUE, (struct rv__str){ NULL, 0 }, expr);
+        from = string.at;
+    }
+    if (rc == RV_OK)
+        rc = add_piece(r, PIECE_JSON, (struct rv__str)RV__STR("\""), NULL);
+    for (; rc == RV_OK && from != NULL; from = find_expr(string, at)) {
+        if (expr == NULL) {
+            rc = add_literal(r, at, from);
+            if (rc == RV_OK)
+                rc = read_expr(r, string, from, &at, &expr);
+        }
+        if (rc == RV_OK)
+            rc = add_piece(r, PIECE_TEXT, (struct rv__str){ NULL, 0 }, expr);
+        expr = NULL;
+    }
+    if (rc == RV_OK)
+        rc = add_literal(r, at, end);
+    if (rc == RV_OK)
+        rc = add_piece(r, PIECE_JSON, (struct rv__str)RV__STR("\""), NULL);
+    return rc;
+}
+
+/* Recurses along the depth of the value, which rv__json_check() has bounded. */
+static int read_value(struct reader *r, struct rv__str value)
+{
+    struct rv__json_iter it;
+    struct rv__str key, member;
+    size_t index = 0;
+    int rc = RV_OK;
+    if (rv__json_type(value) == RV__JSON_STRING)
+        return read_string(r, value);
+    rv__json_iter_init(&it, value);
+    while (rc == RV_OK && rv__json_next(&it, &key, &member)) {
+        size_t len = r->pointer.len;
+        struct rv__str name = key;
+        if (it.object && rv__json_string(key, &r->set->arena, &name) < 0)
+            return rv__nomem(r->err);
+        if (it.object)
+            rv__buf_json_pointer(&r->pointer, name);
+        else
+            rv__buf_fmt(&r->pointer, "/%zu", index++);
+        rc = rv__buf_err(&r->pointer, r->err);
+        if (rc == RV_OK)
+            rc = read_value(r, member);
+        rv__buf_cut(&r->pointer, len);
+    }
+    return rc;
+}
+
+/* ----------------------------------------------------------------------------- the adding --- */
+
+/* Room for what a template brings, so that nothing can fail once it is decided to take it. */
+static int reserve(struct rv__exprs *set, size_t programs, rv_error *err)
+{
+    if (set->template_count == set->template_cap) {
+        uint32_t cap = set->template_cap > 0 ? set->template_cap * 2 : 16;
+        void *more = rv__realloc(set->templates, cap * sizeof *set->templates);
+        if (more == NULL)
+            return rv__nomem(err);
+        set->templates = more;
+        set->template_cap = cap;
+    }
+    if (set->program_count + programs > set->program_cap) {
+        uint32_t cap = (set->program_count + (uint32_t)programs) * 2;
+        void *more = rv__realloc(set->programs, cap * sizeof(struct rv__expr *));
+        if (more == NULL)
+            return rv__nomem(err);
+        set->programs = more;
+        set->program_cap = cap;
+    }
+    return RV_OK;
+}
+
+static int take(struct reader *r, uint32_t *ret)
+{
+    struct rv__exprs *set = r->set;
+    int rc = reserve(set, r->tpl.expr_count, r->err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < r->tpl.expr_count; i++) {
+        struct rv__expr *expr = r->tpl.exprs[i];
+        if (expr->path != NULL)
+            continue;
+        expr->program = set->program_count;
+        set->programs[set->program_count++] = expr;
+    }
+    set->expr_count += (uint32_t)r->tpl.expr_count;
+    set->templates[set->template_count] = r->tpl;
+    *ret = set->template_count++;
+    return RV_OK;
+}
+
+static int add(struct rv__exprs *set, struct rv__str json, bool condition, uint32_t *ret,
+               rv_error *err)
+{
+    struct reader r = { .set = set, .err = err };
+    struct rv__str text;
+    int rc;
+    assert(set->jq == NULL); /* nothing may be added to what is compiled */
+    if (rv__str_copy(&set->arena, json, &text) < 0)
+        return rv__nomem(err);
+    r.last = &r.tpl.pieces;
+    r.copied = text.at;
+    rv__buf_init(&r.pointer, RV__JSON_MAX_BYTES);
+
+    rc = read_value(&r, text);
+    if (rc == RV_OK)
+        rc = copy_upto(&r, text.at + text.len);
+    if (rc == RV_OK && condition &&
+        (r.tpl.pieces == NULL || r.tpl.pieces->kind != PIECE_VALUE || r.tpl.pieces->next != NULL))
+        rc = rv__fail(err, RV_EPARSE,
+                      "a condition is one expression in '${ }', as in \"${ .input.count > 3 }\"");
+    if (rc == RV_OK)
+        rc = take(&r, ret);
+    rv__buf_done(&r.pointer);
+    return rc;
+}
+
+int rv__exprs_add(struct rv__exprs *set, struct rv__str json, uint32_t *ret, rv_error *err)
+{
+    return add(set, json, false, ret, err);
+}
+
+int rv__exprs_add_condition(struct rv__exprs *set, struct rv__str json, uint32_t *ret,
+                            rv_error *err)
+{
+    return add(set, json, true, ret, err);
+}
+
+bool rv__exprs_constant(const struct rv__exprs *set, uint32_t number)
+{
+    assert(number < set->template_count);
+    return set->templates[number].expr_count == 0;
+}
+
+bool rv__exprs_use(const struct rv__exprs *set, uint32_t number, size_t i, struct rv__expr_use *ret)
+{
+    assert(number < set->template_count);
+    const struct rv__template *tpl = &set->templates[number];
+    for (size_t e = 0; e < tpl->expr_count; e++) {
+        if (i < tpl->exprs[e]->use_count) {
+            *ret = tpl->exprs[e]->uses[i];
+            return true;
+        }
+        i -= tpl->exprs[e]->use_count;
+    }
+    return false;
+}

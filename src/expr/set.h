@@ -1,0 +1,83 @@
+/* set.h: what the files of expr/ share: how a set of templates looks once it is read.
+ *
+ * A template is a flat list of pieces, and its value is the pieces' texts, one behind the other. */
+#ifndef RV_EXPR_SET_H
+#define RV_EXPR_SET_H
+
+#include <stdatomic.h>
+
+#include <jq.h>
+
+#include "base/arena.h"
+#include "expr/expr.h"
+#include "expr/lex.h"
+
+#define RV__EXPR_SET_BYTES ((size_t)64 << 20) /* memory of a set: texts, tokens, pieces */
+
+/* One more step of a plain path. */
+struct rv__expr_step {
+    struct rv__str key; /* "none": an index */
+    int64_t index;      /* negative: from the end */
+};
+
+struct rv__expr {
+    struct rv__str text;    /* without ${ and } */
+    struct rv__str pointer; /* of the string it is in, */
+    struct rv__str string;  /* that string, unescaped; `text` lies in it */
+    uint32_t number;        /* of its template */
+    struct rv__tok *toks;   /* without TOK_END */
+    size_t tok_count;
+
+    struct rv__expr_step *path; /* NULL: it is no plain path, and */
+    size_t path_count;
+    uint32_t program; /* this one of the set's jq program */
+    uint64_t serial;  /* unlike any other expression's in the process */
+
+    struct rv__expr_use *uses;
+    size_t use_count;
+    bool whole; /* takes the scope as a whole */
+};
+
+enum rv__piece_kind {
+    PIECE_JSON,  /* this text */
+    PIECE_VALUE, /* the value of an expression, as JSON */
+    PIECE_TEXT,  /* the same as text, within a string */
+};
+
+struct rv__piece {
+    enum rv__piece_kind kind;
+    struct rv__str json;
+    struct rv__expr *expr;
+    struct rv__piece *next;
+};
+
+struct rv__template {
+    struct rv__piece *pieces;
+    struct rv__expr **exprs;
+    size_t expr_count;
+};
+
+struct rv__exprs {
+    atomic_uint refs;
+    struct rv__arena arena;
+    struct rv__template *templates;
+    uint32_t template_count, template_cap;
+    struct rv__expr **programs; /* those that need jq */
+    uint32_t program_count, program_cap;
+    uint32_t expr_count;
+    jq_state *jq; /* all of them, compiled; NULL: not yet. Owned by the thread that evaluates */
+};
+
+/* use.c: what an expression uses; is it a plain path; is there something in it that is refused? The
+ * last gives a message and where it is. RV_OK, RV_ENOMEM. */
+int rv__expr_analyse(struct rv__arena *arena, struct rv__expr *expr);
+const char *rv__expr_refused(const struct rv__expr *expr, const char **ret_at);
+
+/* Where in its string something is, in characters from 1. */
+size_t rv__expr_character(const struct rv__expr *expr, const char *at);
+
+/* program.c: compile all of a set, unless that was done. RV_EPARSE: see rv__exprs_check(). */
+int rv__exprs_compile(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
+                      void *arg, rv_error *err);
+
+#endif
