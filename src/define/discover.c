@@ -219,8 +219,9 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
     if (!S_ISREG(st.st_mode))
         refuse(l, path, "this is no file");
     else if (kind == KIND_NONE)
-        refuse(l, path, "unknown kind of file: workflows end in .yaml, .yml, .json, .c, .so, .ts, "
-                        ".js or .mjs");
+        refuse(l, path,
+               "unknown kind of file: workflows end in .yaml, .yml, .json, .c, .so, .ts, "
+               ".js or .mjs");
     else if (kind == KIND_WORKFLOW)
         return load_file(l, path, &st, &entry);
     else

@@ -133,9 +133,8 @@ static bool take_spot(const struct rv__spot *spot, struct rv__str *path)
                 return false;
         } else {
             /* The alias is implied; only in the outermost sequence does it have to tell which. */
-            if (spot->label.len == 0 &&
-                (rest.len < spot->implied.len ||
-                 memcmp(rest.at, spot->implied.at, spot->implied.len) != 0))
+            if (spot->label.len == 0 && (rest.len < spot->implied.len ||
+                                         memcmp(rest.at, spot->implied.at, spot->implied.len) != 0))
                 return false;
             while (rest.len > 0 && *rest.at != ':') {
                 rest.at++;
@@ -199,9 +198,8 @@ static bool is_word_in(const char *message, struct rv__str word, const char **at
     const char *found = message;
     while ((found = strstr(found, word.at)) != NULL) {
         char before = found > message ? found[-1] : ' ', after = found[word.len];
-        bool begins = before == ' ' || before == '\'', ends = after == ' ' || after == '\'' ||
-                                                              after == ':' || after == ',' ||
-                                                              after == '\0';
+        bool begins = before == ' ' || before == '\'',
+             ends = after == ' ' || after == '\'' || after == ':' || after == ',' || after == '\0';
         if (begins && ends) {
             *at = found;
             return true;

@@ -22,7 +22,7 @@ struct nesting {
     struct rv__nesting base; /* first */
     struct rv__loader *loader;
     struct rv__entry *entry;
-    bool again; /* links are there already */
+    bool again;    /* links are there already */
     char why[240]; /* a sentence with a quotation */
 };
 
@@ -89,10 +89,11 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
         if (rc < 0)
             self->rc = rc;
         if (to == NULL) {
-            (void)snprintf(n->why, sizeof n->why,
-                           "there is no workflow file '%s' beside this one (YAML and JSON files can "
-                           "be nested by file, others by name)",
-                           rv__quote(text).text);
+            (void)snprintf(
+                n->why, sizeof n->why,
+                "there is no workflow file '%s' beside this one (YAML and JSON files can "
+                "be nested by file, others by name)",
+                rv__quote(text).text);
             *why = n->why;
             return false;
         }
@@ -210,7 +211,8 @@ static void tell_finding(void *arg, const struct rv__finding *finding)
     const struct rv__spot *spot = rv__spot_find(&t->entry->lowered.root, rv__buf_view(&path), "",
                                                 &beyond);
     rv__buf_done(&path);
-    if (spot == NULL || beyond || spot->body == NULL) /* in a nested workflow: told in its own file */
+    if (spot == NULL || beyond ||
+        spot->body == NULL) /* in a nested workflow: told in its own file */
         return;
     const struct rv__tree *tree = slot_tree(spot, finding->slot, finding->pointer);
     uint32_t at = spot->at;

@@ -81,8 +81,8 @@ static void check_names(struct rv__loader *l)
         if (first == entry)
             continue;
         rv__problem_add(&l->problems, &entry->source, rv__tree_get(entry->tree, "name")->at,
-                        "workflow '%s' is already registered, by %s",
-                        rv__quote(entry->name).text, rv__quote(first->source.file).text);
+                        "workflow '%s' is already registered, by %s", rv__quote(entry->name).text,
+                        rv__quote(first->source.file).text);
     }
 }
 
@@ -94,7 +94,8 @@ static bool has_problems(const struct rv__loader *l, const struct rv__entry *ent
     return false;
 }
 
-static const struct rv__problem *first_problem(const struct rv__loader *l, const struct rv__entry *e)
+static const struct rv__problem *first_problem(const struct rv__loader *l,
+                                               const struct rv__entry *e)
 {
     const struct rv__problem *first = NULL;
     for (size_t i = 0; i < l->problems.count; i++) {

@@ -192,13 +192,13 @@ static void lower_duration(struct lower *l, const char *key, const struct rv__tr
         write_key(l, key);
         rv__buf_int(l->out, ms);
     } else {
-        rv__problem_add(l->problems, l->source, value->at,
-                        "invalid %s %s%s%s: must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
-                        "or a number of milliseconds",
-                        key, real->kind == TREE_STRING ? "'" : "",
-                        real->kind == TREE_STRING ? rv__quote(real->text).text
-                                                  : rv__tree_phrase(real),
-                        real->kind == TREE_STRING ? "'" : "");
+        rv__problem_add(
+            l->problems, l->source, value->at,
+            "invalid %s %s%s%s: must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
+            "or a number of milliseconds",
+            key, real->kind == TREE_STRING ? "'" : "",
+            real->kind == TREE_STRING ? rv__quote(real->text).text : rv__tree_phrase(real),
+            real->kind == TREE_STRING ? "'" : "");
     }
 }
 
@@ -242,12 +242,11 @@ static bool suggest_key(struct lower *l, const struct rv__tree *child, int kind,
         candidates[count++] = kinds[i].key;
     const char *meant = rv__suggest(rv__camel(child->key, &room), candidates, count);
     bool empty = rv__tree_real(child)->kind == TREE_NULL && kind >= 0;
-    rv__problem_add(l->problems, l->source, child->key_at, "unknown key '%s' of %s%s%s%s%s",
-                    rv__quote(child->key).text, what, meant ? "; did you mean '" : "",
-                    meant ? meant : "", meant ? "'?" : "",
-                    meant == NULL && empty
-                        ? "; if it is the alias, indent what belongs to it deeper"
-                        : "");
+    rv__problem_add(
+        l->problems, l->source, child->key_at, "unknown key '%s' of %s%s%s%s%s",
+        rv__quote(child->key).text, what, meant ? "; did you mean '" : "", meant ? meant : "",
+        meant ? "'?" : "",
+        meant == NULL && empty ? "; if it is the alias, indent what belongs to it deeper" : "");
     for (int i = 0; meant != NULL && i < FORM_KINDS; i++)
         if (strcmp(meant, kinds[i].key) == 0)
             return true;
@@ -355,8 +354,8 @@ static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, 
                 rv__form_get(real, "alias") == NULL && real->broken == 0;
     if (!bare)
         rv__buf_char(l->out, '[');
-    lower_node(l, spot, (struct rv__tree *)value,
-               bare ? rv__str(label) : make_label(l, label, 0), false);
+    lower_node(l, spot, (struct rv__tree *)value, bare ? rv__str(label) : make_label(l, label, 0),
+               false);
     if (bare)
         spot->last->plain = true;
     else
@@ -440,7 +439,8 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
     case USE_PARAM: break;
     case USE_RAW: write_raw(l, name, child); break;
     case USE_DURATION:
-        if (spot->kind != FORM_SIGNAL || strcmp(name, "timeout") != 0) /* there it is the signal's */
+        if (spot->kind != FORM_SIGNAL ||
+            strcmp(name, "timeout") != 0) /* there it is the signal's */
             lower_duration(l, name, child);
         break;
     case USE_NODES:
@@ -611,8 +611,9 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
         lower_handler(l, root, child);
     } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
                rv__str_is(key, "input")) {
-        write_key(l, rv__str_is(key, "name") ? "name" : rv__str_is(key, "input") ? "input"
-                                                                                 : "description");
+        write_key(l, rv__str_is(key, "name")    ? "name"
+                     : rv__str_is(key, "input") ? "input"
+                                                : "description");
         rv__tree_json(child, l->out);
     } else {
         const char *meant = rv__suggest(key, names, sizeof names / sizeof *names);

@@ -28,11 +28,11 @@ enum rv__form_kind {
 struct rv__spot {
     struct rv__spot *first, *last, *next;
     struct rv__str label;
-    struct rv__str alias;  /* none: implied */
-    bool plain;            /* the label is all: it has no alias in its path */
-    struct rv__str implied; /* what an alias begins with that is not said */
-    enum rv__form_kind kind;    /* FORM_KINDS: none */
-    struct rv__tree *body; /* the mapping that says what it is; NULL: there is none */
+    struct rv__str alias;    /* none: implied */
+    bool plain;              /* the label is all: it has no alias in its path */
+    struct rv__str implied;  /* what an alias begins with that is not said */
+    enum rv__form_kind kind; /* FORM_KINDS: none */
+    struct rv__tree *body;   /* the mapping that says what it is; NULL: there is none */
     uint32_t at;
 };
 

@@ -16,9 +16,9 @@ struct param {
 };
 
 static const struct param http_params[] = {
-    { "url", WANT_TEXT },      { "method", WANT_TEXT },
-    { "headers", WANT_MAP },   { "body", WANT_ANY },
-    { "timeout", WANT_DURATION }, { "responseType", WANT_WORD, "json|text", "json or text" },
+    { "url", WANT_TEXT },          { "method", WANT_TEXT },
+    { "headers", WANT_MAP },       { "body", WANT_ANY },
+    { "timeout", WANT_DURATION },  { "responseType", WANT_WORD, "json|text", "json or text" },
     { "throwOnError", WANT_BOOL },
 };
 static const struct param command_params[] = {
@@ -232,10 +232,11 @@ void rv__params_delay(const struct rv__params *p)
     rv__buf_cut(p->out, begin);
     rv__buf_text(p->out, ",\"with\":0");
     const struct rv__tree *said = rv__tree_real(duration);
-    rv__problem_add(p->problems, p->source, duration->at,
-                    "invalid delay '%s': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, or "
-                    "a number of milliseconds",
-                    said->kind == TREE_STRING ? rv__quote(said->text).text : rv__tree_phrase(said));
+    rv__problem_add(
+        p->problems, p->source, duration->at,
+        "invalid delay '%s': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, or "
+        "a number of milliseconds",
+        said->kind == TREE_STRING ? rv__quote(said->text).text : rv__tree_phrase(said));
 }
 
 void rv__params_signal(const struct rv__params *p)
@@ -260,8 +261,8 @@ void rv__params_signal(const struct rv__params *p)
 const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer)
 {
     static const char *const names[FORM_KINDS] = {
-        [FORM_HTTP] = "http",     [FORM_COMMAND] = "command", [FORM_VALUE] = "value",
-        [FORM_DELAY] = "delay",   [FORM_SIGNAL] = "signal",   [FORM_CHAT] = "chat",
+        [FORM_HTTP] = "http",   [FORM_COMMAND] = "command", [FORM_VALUE] = "value",
+        [FORM_DELAY] = "delay", [FORM_SIGNAL] = "signal",   [FORM_CHAT] = "chat",
         [FORM_TOOL] = "tool",
     };
     const char *name = spot->kind < FORM_KINDS ? names[spot->kind] : NULL;

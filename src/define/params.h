@@ -13,10 +13,13 @@ struct rv__params {
     const struct rv__tree *value; /* of the key that is the kind */
 };
 
-void rv__params_http(const struct rv__params *p);    /* {url, method?, headers?, body?, responseType?, timeout?, throwOnError?} */
+void rv__params_http(
+    const struct rv__params
+        *p); /* {url, method?, headers?, body?, responseType?, timeout?, throwOnError?} */
 void rv__params_command(const struct rv__params *p); /* {argv, stdin?, output?, cwd?, env?} */
-void rv__params_delay(const struct rv__params *p);   /* milliseconds, or as it is if it has templates */
-void rv__params_signal(const struct rv__params *p);  /* {name, timeout?, default?} */
+void rv__params_delay(
+    const struct rv__params *p); /* milliseconds, or as it is if it has templates */
+void rv__params_signal(const struct rv__params *p); /* {name, timeout?, default?} */
 
 /* Where the value of a plan's `with` at that pointer was written. */
 const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer);

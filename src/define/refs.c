@@ -15,7 +15,8 @@
 #include "base/suggest.h"
 #include "expr/expr.h"
 
-struct template {
+struct template
+{
     const struct rv__node *node;
     const struct rv__body *body;
     enum rv__slot slot;
@@ -50,8 +51,8 @@ static void tell(struct checker *c, const struct template *t, struct rv__str poi
     va_start(args, fmt);
     (void)vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    c->tell(c->arg, &(struct rv__finding){ t->node, t->body, t->slot, pointer, character, near,
-                                           message });
+    c->tell(c->arg,
+            &(struct rv__finding){ t->node, t->body, t->slot, pointer, character, near, message });
 }
 
 /* ------------------------------------------------------------------------------- adding --- */
@@ -282,8 +283,8 @@ static bool is_own_root(const struct template *t, struct rv__str root)
 
 static void check_uses(struct checker *c, const struct template *t)
 {
-    static const char *const roots[] = { "input", "steps", "lastStep", "loop", "run", "env",
-                                         "result" };
+    static const char *const roots[] = { "input", "steps", "lastStep", "loop",
+                                         "run",   "env",   "result" };
     struct rv__expr_use use;
     if (t->node->is_handler) /* it is given what there is: not a scope of its place */
         return;

@@ -123,7 +123,8 @@ static void show_node(struct rv__buf *out, const struct rv__node *node)
         break;
     case NODE_LOOP:
         rv__buf_text(out, node->loop.while_.kind != EXPR_NONE ? "loop while " : "loop until ");
-        show_expr(out, node->loop.while_.kind != EXPR_NONE ? &node->loop.while_ : &node->loop.until);
+        show_expr(out,
+                  node->loop.while_.kind != EXPR_NONE ? &node->loop.while_ : &node->loop.until);
         if (node->loop.max_iterations != RV__DEFAULT_MAX_ITERATIONS)
             rv__buf_fmt(out, ", at most %" PRId64, node->loop.max_iterations);
         if (node->loop.keep != KEEP_ALL)
@@ -180,7 +181,8 @@ struct margin { /* what stands before each line of a body */
     bool more; /* there are siblings below */
 };
 
-static void write_margin(struct rv__buf *out, const struct margin *margin) /* NOLINT(misc-no-recursion) */
+static void write_margin(struct rv__buf *out,
+                         const struct margin *margin) /* NOLINT(misc-no-recursion) */
 {
     if (margin == NULL)
         return;
@@ -209,8 +211,8 @@ static void handler_text(struct rv__buf *out, const struct rv__node *handler,
 }
 
 /* A body that has a name of its own: a line for it, and its nodes below. */
-static void named_text(struct rv__buf *out, const struct rv__body *body, const struct margin *margin,
-                       bool more) /* NOLINT(misc-no-recursion) */
+static void named_text(struct rv__buf *out, const struct rv__body *body,
+                       const struct margin *margin, bool more) /* NOLINT(misc-no-recursion) */
 {
     struct margin below = { margin, more };
     begin_line(out, margin, more);
@@ -307,9 +309,9 @@ static void chart_node(struct chart *c, const struct rv__node *node)
     static const struct {
         const char *open, *close;
     } shapes[NODE_KINDS] = {
-        [NODE_STEP] = { "[", "]" },        [NODE_WORKFLOW] = { "[[", "]]" },
-        [NODE_BRANCH] = { "{", "}" },      [NODE_LOOP] = { "{{", "}}" },
-        [NODE_FOREACH] = { "{{", "}}" },   [NODE_CONCURRENT] = { "[/", "/]" },
+        [NODE_STEP] = { "[", "]" },      [NODE_WORKFLOW] = { "[[", "]]" },
+        [NODE_BRANCH] = { "{", "}" },    [NODE_LOOP] = { "{{", "}}" },
+        [NODE_FOREACH] = { "{{", "}}" }, [NODE_CONCURRENT] = { "[/", "/]" },
     };
     struct rv__buf text;
     rv__buf_init(&text, 4096);
@@ -360,8 +362,7 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
     struct out_point end;
     switch (node->kind) {
     case NODE_STEP: return self;
-    case NODE_WORKFLOW:
-        return chart_body(c, &node->bodies[0], self, NULL, none);
+    case NODE_WORKFLOW: return chart_body(c, &node->bodies[0], self, NULL, none);
     case NODE_LOOP:
     case NODE_FOREACH: /* back to itself after each iteration; it goes on from there */
         end = chart_body(c, &node->bodies[0], self, "each", none);

@@ -30,7 +30,7 @@ static bool read_radix(struct rv__str text, uint64_t *ret)
                          : (c >= 'a' && c <= 'f') ? (unsigned)(c - 'a') + 10
                          : (c >= 'A' && c <= 'F') ? (unsigned)(c - 'A') + 10
                                                   : 16;
-        if (digit >= base || n > (INT64_MAX - digit) / base)
+        if (digit >= base || n > ((uint64_t)INT64_MAX - digit) / base)
             return false;
         n = n * base + digit;
     }
@@ -119,8 +119,8 @@ bool rv__yaml_plain(struct rv__str text, struct rv__arena *arena, enum rv__tree_
     static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
     static const char *const trues[] = { "true", "True", "TRUE" };
     static const char *const falses[] = { "false", "False", "FALSE" };
-    static const char *const unreal[] = { ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF",
-                                          "-.inf", "-.Inf", "-.INF", ".nan", ".NaN", ".NAN" };
+    static const char *const unreal[] = { ".inf",  ".Inf",  ".INF",  "+.inf", "+.Inf", "+.INF",
+                                          "-.inf", "-.Inf", "-.INF", ".nan",  ".NaN",  ".NAN" };
     struct decimal decimal;
     uint64_t n;
 

@@ -22,8 +22,8 @@ const struct rv__tree *rv__tree_get(const struct rv__tree *map, const char *key)
 const char *rv__tree_phrase(const struct rv__tree *tree)
 {
     static const char *const phrases[] = {
-        [TREE_NULL] = "nothing", [TREE_BOOL] = "true or false", [TREE_NUMBER] = "a number",
-        [TREE_STRING] = "a text", [TREE_LIST] = "a list", [TREE_MAP] = "a mapping",
+        [TREE_NULL] = "nothing",  [TREE_BOOL] = "true or false", [TREE_NUMBER] = "a number",
+        [TREE_STRING] = "a text", [TREE_LIST] = "a list",        [TREE_MAP] = "a mapping",
     };
     return phrases[rv__tree_real(tree)->kind];
 }
@@ -139,7 +139,8 @@ static int read_scalar(struct json_reader *r, struct rv__tree *tree)
 }
 
 /* Recurses no deeper than RV__DEFINE_MAX_LEVELS: the text was checked for it. */
-static int read_children(struct json_reader *r, struct rv__tree *tree) /* NOLINT(misc-no-recursion) */
+static int read_children(struct json_reader *r,
+                         struct rv__tree *tree) /* NOLINT(misc-no-recursion) */
 {
     char close = tree->kind == TREE_MAP ? '}' : ']';
     r->at = rv__json_skip_separators(r->at + 1);

@@ -39,15 +39,15 @@ enum rv__tree_kind { TREE_NULL, TREE_BOOL, TREE_NUMBER, TREE_STRING, TREE_LIST, 
 
 struct rv__tree {
     enum rv__tree_kind kind;
-    uint32_t at, end;     /* its bytes in the file, without quotes */
-    struct rv__str text;  /* a string as it is meant; of null, a bool and a number its JSON */
-    struct rv__str key;   /* in a map */
-    uint32_t key_at;      /* in a map; else where it begins */
-    uint32_t count;       /* of children */
-    uint32_t size;        /* values in it, itself included, aliases counted as what they repeat */
-    uint32_t depth;       /* containers within each other in it; of a scalar 0 */
-    bool block;           /* a YAML block scalar: its indentation is not in the text */
-    uint8_t broken;       /* a body: 1 something harmless stands for it, 2 it is left out */
+    uint32_t at, end;    /* its bytes in the file, without quotes */
+    struct rv__str text; /* a string as it is meant; of null, a bool and a number its JSON */
+    struct rv__str key;  /* in a map */
+    uint32_t key_at;     /* in a map; else where it begins */
+    uint32_t count;      /* of children */
+    uint32_t size;       /* values in it, itself included, aliases counted as what they repeat */
+    uint32_t depth;      /* containers within each other in it; of a scalar 0 */
+    bool block;          /* a YAML block scalar: its indentation is not in the text */
+    uint8_t broken;      /* a body: 1 something harmless stands for it, 2 it is left out */
     struct rv__tree *first, *last, *next;
     struct rv__tree *same; /* a YAML alias: what it stands for; see rv__tree_real() */
 };

@@ -39,8 +39,7 @@ struct builder {
 
 enum verdict { GO_ON, REFUSED, NO_MEMORY };
 
-#define REFUSE(b, at, ...) \
-    (rv__problem_add((b)->problems, (b)->source, (at), __VA_ARGS__), REFUSED)
+#define REFUSE(b, at, ...) (rv__problem_add((b)->problems, (b)->source, (at), __VA_ARGS__), REFUSED)
 
 static uint32_t mark_at(const struct fy_mark *mark, uint32_t otherwise)
 {
