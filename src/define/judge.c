@@ -31,7 +31,7 @@ static bool link_to(struct nesting *n, struct rv__entry *to, const struct rv__tr
 {
     if (rv__str_none(to->name)) {
         (void)snprintf(n->why, sizeof n->why, "the file '%s' is no workflow with a name",
-                       rv__quote(rv__tree_real(reference)->text).text);
+                       rv__cite(rv__tree_real(reference)->text).text);
         *why = n->why;
         return false;
     }
@@ -93,7 +93,7 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
                 n->why, sizeof n->why,
                 "there is no workflow file '%s' beside this one (YAML and JSON files can "
                 "be nested by file, others by name)",
-                rv__quote(text).text);
+                rv__cite(text).text);
             *why = n->why;
             return false;
         }
@@ -270,7 +270,7 @@ static bool is_own_cycle(const struct rv__entry *entry, const char *message)
 {
     char begin[300];
     (void)snprintf(begin, sizeof begin, "workflow '%s' contains itself",
-                   rv__quote(entry->name).text);
+                   rv__cite(entry->name).text);
     return strncmp(message, begin, strlen(begin)) == 0;
 }
 

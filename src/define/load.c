@@ -81,8 +81,8 @@ static void check_names(struct rv__loader *l)
         if (first == entry)
             continue;
         rv__problem_add(&l->problems, &entry->source, rv__tree_get(entry->tree, "name")->at,
-                        "workflow '%s' is already registered, by %s", rv__quote(entry->name).text,
-                        rv__quote(first->source.file).text);
+                        "workflow '%s' is already registered, by %s", rv__cite(entry->name).text,
+                        rv__cite(first->source.file).text);
     }
 }
 
@@ -121,7 +121,7 @@ static void spread(struct rv__loader *l)
             const struct rv__problem *why = first_problem(l, link->to);
             rv__problem_add(&l->problems, &link->from->source, link->at,
                             "this workflow has problems of its own: see %s, line %u",
-                            rv__quote(link->to->source.file).text, why != NULL ? why->line : 0);
+                            rv__cite(link->to->source.file).text, why != NULL ? why->line : 0);
             link->from->bad = again = true;
         }
     }

@@ -197,7 +197,7 @@ static void lower_duration(struct lower *l, const char *key, const struct rv__tr
             "invalid %s %s%s%s: must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
             "or a number of milliseconds",
             key, real->kind == TREE_STRING ? "'" : "",
-            real->kind == TREE_STRING ? rv__quote(real->text).text : rv__tree_phrase(real),
+            real->kind == TREE_STRING ? rv__cite(real->text).text : rv__tree_phrase(real),
             real->kind == TREE_STRING ? "'" : "");
     }
 }
@@ -244,7 +244,7 @@ static bool suggest_key(struct lower *l, const struct rv__tree *child, int kind,
     bool empty = rv__tree_real(child)->kind == TREE_NULL && kind >= 0;
     rv__problem_add(
         l->problems, l->source, child->key_at, "unknown key '%s' of %s%s%s%s%s",
-        rv__quote(child->key).text, what, meant ? "; did you mean '" : "", meant ? meant : "",
+        rv__cite(child->key).text, what, meant ? "; did you mean '" : "", meant ? meant : "",
         meant ? "'?" : "",
         meant == NULL && empty ? "; if it is the alias, indent what belongs to it deeper" : "");
     for (int i = 0; meant != NULL && i < FORM_KINDS; i++)
@@ -293,7 +293,7 @@ static void check_twice(struct lower *l, const struct rv__tree *body, const stru
         other = other->next;
     if (other != child && !rv__str_eq(other->key, child->key))
         rv__problem_add(l->problems, l->source, child->key_at, "'%s' and '%s' are the same key",
-                        rv__quote(other->key).text, rv__quote(child->key).text);
+                        rv__cite(other->key).text, rv__cite(child->key).text);
 }
 
 static void lower_handler(struct lower *l, struct rv__spot *parent, const struct rv__tree *value)
@@ -524,11 +524,11 @@ static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv_
                         rv__tree_phrase(body));
     else if (meant != NULL && body->kind != TREE_NULL)
         rv__problem_add(l->problems, l->source, at, "unknown kind '%s'; did you mean '%s'?",
-                        rv__quote(alias).text, meant);
+                        rv__cite(alias).text, meant);
     else
         rv__problem_add(l->problems, l->source, at,
                         "the node '%s' must be a mapping with its kind (%s), and is %s",
-                        rv__quote(alias).text, all_kinds, rv__tree_phrase(body));
+                        rv__cite(alias).text, all_kinds, rv__tree_phrase(body));
 }
 
 /* `child`: of a concurrent. */
@@ -580,7 +580,7 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
     rv__buf_char(l->out, '[');
     if (real->kind != TREE_LIST)
         rv__problem_add(l->problems, l->source, list->at, "'%s' must be a list of nodes, and is %s",
-                        rv__quote(list->key).text, rv__tree_phrase(real));
+                        rv__cite(list->key).text, rv__tree_phrase(real));
     for (struct rv__tree *item = real->kind == TREE_LIST ? real->first : NULL; item != NULL;
          item = item->next) {
         struct rv__str alias;
@@ -618,7 +618,7 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
     } else {
         const char *meant = rv__suggest(key, names, sizeof names / sizeof *names);
         rv__problem_add(l->problems, l->source, child->key_at,
-                        "unknown key '%s' of a workflow%s%s%s", rv__quote(child->key).text,
+                        "unknown key '%s' of a workflow%s%s%s", rv__cite(child->key).text,
                         meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     }
 }

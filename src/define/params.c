@@ -114,7 +114,7 @@ static void write_param(const struct rv__params *p, const struct param *param,
     rv__buf_cut(p->out, begin);
     rv__problem_add(p->problems, p->source, value->at, "invalid %s %s%s%s: must be %s", param->key,
                     real->kind == TREE_STRING ? "'" : "",
-                    real->kind == TREE_STRING ? rv__quote(real->text).text : rv__tree_phrase(real),
+                    real->kind == TREE_STRING ? rv__cite(real->text).text : rv__tree_phrase(real),
                     real->kind == TREE_STRING ? "'" : "", wanted(param));
 }
 
@@ -137,7 +137,7 @@ static void write_map(const struct rv__params *p, const struct rv__tree *map,
         }
         const char *meant = rv__suggest(key, candidates, count);
         rv__problem_add(p->problems, p->source, child->key_at, "unknown key '%s' of %s%s%s%s",
-                        rv__quote(child->key).text, what, meant ? "; did you mean '" : "",
+                        rv__cite(child->key).text, what, meant ? "; did you mean '" : "",
                         meant ? meant : "", meant ? "'?" : "");
     }
 }
@@ -236,7 +236,7 @@ void rv__params_delay(const struct rv__params *p)
         p->problems, p->source, duration->at,
         "invalid delay '%s': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, or "
         "a number of milliseconds",
-        said->kind == TREE_STRING ? rv__quote(said->text).text : rv__tree_phrase(said));
+        said->kind == TREE_STRING ? rv__cite(said->text).text : rv__tree_phrase(said));
 }
 
 void rv__params_signal(const struct rv__params *p)

@@ -17,10 +17,10 @@ static bool is_printable(unsigned char c)
 }
 
 /* Cut at a whole character and without what a terminal would obey. */
-struct rv__quote rv__quote(struct rv__str text)
+struct rv__cite rv__cite(struct rv__str text)
 {
     enum { SHOWN = 60 };
-    struct rv__quote quote;
+    struct rv__cite quote;
     size_t len = text.len <= SHOWN ? text.len : SHOWN;
     while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xc0) == 0x80)
         len--;

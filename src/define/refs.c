@@ -36,7 +36,7 @@ struct checker {
 const char *rv__slot_name(enum rv__slot slot)
 {
     static const char *const names[SLOTS] = { "when",  "description", "if",    "while",
-                                              "until", "items",       "input", "with" };
+                                              "until", "items",       "input", "parameters" };
     return names[slot];
 }
 

@@ -16,7 +16,7 @@ enum rv__slot {
     SLOT_WITH,
     SLOTS,
 };
-const char *rv__slot_name(enum rv__slot slot);
+const char *rv__slot_name(enum rv__slot slot); /* for people */
 
 struct rv__finding {
     const struct rv__node *node;

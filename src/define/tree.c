@@ -95,7 +95,7 @@ int rv__tree_check_keys(const struct rv__tree *map, const struct rv__source *sou
             rv__json_where(source->text, source->text.at + sorted[i - 1]->key_at, &line, &column);
             rv__problem_add(problems, source, sorted[i]->key_at,
                             "the key '%s' is there twice: first in line %zu",
-                            rv__quote(sorted[i]->key).text, line);
+                            rv__cite(sorted[i]->key).text, line);
         }
     rv__free(sorted);
     return RV_OK;

@@ -30,10 +30,10 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
                      const char *fmt, ...) RV_PRINTF(4, 5);
 
 /* Text from outside inside of a message: at most 60 bytes, whole characters, printable. */
-struct rv__quote {
+struct rv__cite {
     char text[72];
 };
-struct rv__quote rv__quote(struct rv__str text);
+struct rv__cite rv__cite(struct rv__str text);
 
 enum rv__tree_kind { TREE_NULL, TREE_BOOL, TREE_NUMBER, TREE_STRING, TREE_LIST, TREE_MAP };
 

@@ -146,7 +146,7 @@ static enum verdict resolve(struct builder *b, struct rv__tree *tree, const char
         return GO_ON;
     if (!rv__yaml_plain(tree->text, b->arena, &kind, &json))
         return REFUSE(b, tree->at, "JSON has no number '%s'; write \"%s\" if it is a text",
-                      rv__quote(tree->text).text, rv__quote(tree->text).text);
+                      rv__cite(tree->text).text, rv__cite(tree->text).text);
     if (kind != TREE_STRING && rv__str_none(json))
         return NO_MEMORY;
     bool fits = !typed || (kind == TREE_NULL && strcmp(tag, "null") == 0) ||
@@ -155,7 +155,7 @@ static enum verdict resolve(struct builder *b, struct rv__tree *tree, const char
                 (kind == TREE_NUMBER && strcmp(tag, "int") == 0 &&
                  memchr(json.at, '.', json.len) == NULL && memchr(json.at, 'e', json.len) == NULL);
     if (!fits)
-        return REFUSE(b, tree->at, "'%s' is no !!%s", rv__quote(tree->text).text, tag);
+        return REFUSE(b, tree->at, "'%s' is no !!%s", rv__cite(tree->text).text, tag);
     tree->kind = kind;
     if (kind != TREE_STRING)
         tree->text = json;
@@ -235,9 +235,9 @@ static enum verdict take_alias(struct builder *b, struct fy_event *event)
     while (anchor != NULL && !rv__str_eq(anchor->name, name))
         anchor = anchor->next;
     if (anchor == NULL)
-        return REFUSE(b, at, "there is no anchor '&%s' before this", rv__quote(name).text);
+        return REFUSE(b, at, "there is no anchor '&%s' before this", rv__cite(name).text);
     if (anchor->open)
-        return REFUSE(b, at, "'*%s' stands inside of what it repeats", rv__quote(name).text);
+        return REFUSE(b, at, "'*%s' stands inside of what it repeats", rv__cite(name).text);
     struct rv__tree *tree = new_tree(b, anchor->tree->kind, at);
     if (tree == NULL)
         return NO_MEMORY;
@@ -290,7 +290,7 @@ static void tell_errors(struct builder *b, struct fy_diag *diag)
         uint32_t at = (uint32_t)(text - b->source->text.at);
         if (strstr(error->msg, "without a closing") != NULL && top != NULL && top->flow)
             at = top->tree->at;
-        rv__problem_add(b->problems, b->source, at, "%s", rv__quote(rv__str(error->msg)).text);
+        rv__problem_add(b->problems, b->source, at, "%s", rv__cite(rv__str(error->msg)).text);
     }
     if (told == 0)
         rv__problem_add(b->problems, b->source, b->last_at, "this is not YAML");
