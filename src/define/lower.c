@@ -378,7 +378,8 @@ static void lower_children(struct lower *l, struct rv__spot *spot, const struct 
     rv__buf_char(l->out, ']');
 }
 
-static void lower_nested(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
+/* False, with a problem: there is no workflow to nest. */
+static bool lower_nested(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
 {
     const struct rv__tree *real = rv__tree_real(value);
     struct rv__str name = { NULL, 0 };
@@ -386,24 +387,26 @@ static void lower_nested(struct lower *l, struct rv__spot *spot, const struct rv
     if (real->kind != TREE_STRING) {
         rv__problem_add(l->problems, l->source, value->at,
                         "invalid workflow: must be its name, or the file that defines it");
-        name = (struct rv__str)RV__STR("?");
-    } else if (l->nesting == NULL || l->nesting->find(l->nesting, value, &name, &why)) {
-        if (rv__str_none(name))
-            name = real->text;
-    } else {
-        rv__problem_add(l->problems, l->source, value->at, "%s", why != NULL ? why : "?");
+        return false;
     }
+    if (!l->nesting->find(l->nesting, value, &name, &why)) {
+        rv__problem_add(l->problems, l->source, value->at, "%s", why);
+        return false;
+    }
+    if (rv__str_none(name))
+        name = real->text;
     spot->implied = name;
     write_key(l, "name");
     rv__buf_json_str(l->out, name);
+    return true;
 }
 
-/* The value of the key that makes it this kind. */
-static void lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__tree *body,
+/* The value of the key that makes it this kind. False: it says nothing that could be built. */
+static bool lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__tree *body,
                        const struct rv__tree *value)
 {
     switch (spot->kind) {
-    case FORM_WORKFLOW: lower_nested(l, spot, value); break;
+    case FORM_WORKFLOW: return lower_nested(l, spot, value);
     case FORM_IF: write_raw(l, "if", value); break;
     case FORM_LOOP: lower_run(l, spot, "body", "body", value); break;
     case FORM_FOREACH: write_raw(l, "items", value); break;
@@ -422,6 +425,7 @@ static void lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__
     case FORM_TOOL: lower_work(l, body, spot->kind, value); break;
     case FORM_KINDS: break;
     }
+    return true;
 }
 
 static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__tree *child)
@@ -466,13 +470,18 @@ static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *
         write_harmless(l, spot->alias);
         return;
     }
+    size_t begin = l->out->len;
     spot->implied = rv__str(kinds[spot->kind].implied);
     rv__buf_fmt(l->out, "{\"type\":\"%s\"", kinds[spot->kind].type);
     if (!rv__str_none(spot->alias)) {
         write_key(l, "alias");
         rv__buf_json_str(l->out, spot->alias);
     }
-    lower_kind(l, spot, body, value);
+    if (!lower_kind(l, spot, body, value)) {
+        rv__buf_cut(l->out, begin);
+        write_harmless(l, spot->alias);
+        return;
+    }
     for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
         check_twice(l, body, child);
         if (kind_of(child->key) < 0)

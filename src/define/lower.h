@@ -39,7 +39,7 @@ struct rv__spot {
 /* Whom to ask about workflows that are nested. */
 struct rv__nesting {
     /* `reference` is a file as it was written, or a name. *name: the workflow's; none: there is none
-     * (it may become known to others). False, with *why: it cannot be nested. RV_ENOMEM in *rc. */
+     * that we know. False, with *why: it cannot be nested. */
     bool (*find)(struct rv__nesting *self, const struct rv__tree *reference, struct rv__str *name,
                  const char **why);
     int rc; /* the first failure */

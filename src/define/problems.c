@@ -112,7 +112,14 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
     va_start(args, fmt);
     int len = vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    problem.message = rv__str(len < 0 ? "?" : message);
+    if (len < 0)
+        message[0] = '\0';
+    for (size_t i = 0; message[i] != '\0'; i++)
+        if (!is_printable((unsigned char)message[i]))
+            message[i] = ' ';
+    problem.message = rv__str(message);
+    while (!rv__str_utf8(problem.message)) /* cut within a character */
+        problem.message.len--;
 
     if (at != RV__NOWHERE) {
         size_t line, column;

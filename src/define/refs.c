@@ -57,7 +57,7 @@ static void tell(struct checker *c, const struct template *t, struct rv__str poi
 
 /* ------------------------------------------------------------------------------- adding --- */
 
-/* "at /body/tree, character 12: why", "character 12: why": expr/ tells the place in words. */
+/* "at /body/tree, character 12: why", "at character 12: why": expr/ tells the place in words. */
 static void tell_parse_error(struct checker *c, const struct template *t, const char *message)
 {
     struct rv__str pointer = RV__STR(""), none = { NULL, 0 };
@@ -66,6 +66,8 @@ static void tell_parse_error(struct checker *c, const struct template *t, const 
     if (strncmp(at, "at ", 3) == 0 && (comma = strstr(at, ", character ")) != NULL) {
         pointer = (struct rv__str){ at + 3, (size_t)(comma - at) - 3 };
         at = comma + 2;
+    } else if (strncmp(at, "at ", 3) == 0) {
+        at += 3;
     }
     if (strncmp(at, "character ", 10) == 0) {
         unsigned long character = strtoul(at + 10, &end, 10);

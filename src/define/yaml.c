@@ -290,7 +290,7 @@ static void tell_errors(struct builder *b, struct fy_diag *diag)
         uint32_t at = (uint32_t)(text - b->source->text.at);
         if (strstr(error->msg, "without a closing") != NULL && top != NULL && top->flow)
             at = top->tree->at;
-        rv__problem_add(b->problems, b->source, at, "%s", rv__cite(rv__str(error->msg)).text);
+        rv__problem_add(b->problems, b->source, at, "%.200s", error->msg);
     }
     if (told == 0)
         rv__problem_add(b->problems, b->source, b->last_at, "this is not YAML");
