@@ -69,19 +69,18 @@ static void every_kind_becomes_its_node(void **state)
               "s", "\"kind\":\"value\",\"with\":1") "],\"parallel\":true,\"concurrency\":2}") },
         { "a concurrent of steps and nodes",
           W("- a:\n    concurrent: { x: { value: 1 }, y: [ { z: { value: 2 } } ] }\n    join: 1\n"),
-          PLAN(
-              "{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
-                  "x",
-                  "\"kind\":\"value\",\"with\":1") ",{\"alias\":\"y\",\"nodes\":[" STEP("z",
-                                                                                        "\"kind\":"
-                                                                                        "\"value\","
-                                                                                        "\"with\":"
-                                                                                        "2") "]}],"
-                                                                                             "\"joi"
-                                                                                             "n\":"
-                                                                                             "\"fir"
-                                                                                             "st\""
-                                                                                             "}") },
+          PLAN("{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
+              "x",
+              "\"kind\":\"value\",\"with\":1") ",{\"alias\":\"y\",\"nodes\":[" STEP("z",
+                                                                                    "\"kind\":"
+                                                                                    "\"value\","
+                                                                                    "\"with\":"
+                                                                                    "2") "]}],"
+                                                                                         "\"joi"
+                                                                                         "n\":"
+                                                                                         "\"fir"
+                                                                                         "st\""
+                                                                                         "}") },
         { "a concurrent as a list", W("- a: { concurrent: [ { x: { value: 1 } } ] }\n"),
           PLAN("{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
               "x", "\"kind\":\"value\",\"with\":1") "]}") },
