@@ -6,7 +6,7 @@
 #include "base/suggest.h"
 
 static const struct rv__command commands[] = {
-    { "check", "[--json] FILE|DIR…", "find what is wrong with workflow files",
+    { "check", "[--json] FILE|DIR ...", "find what is wrong with workflow files",
       "Reads workflows in YAML and JSON: files, and folders with all that is in them (hidden\n"
       "files left out). Checks syntax, keys, durations, the input schema, every expression and\n"
       "the nodes it reads, nested workflows. Everything that is wrong is told at once, each as\n"
