@@ -93,7 +93,7 @@ int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *
  * own step. Handlers are not held to it: they see all that ran.
  *
  * Every violation goes to `bad` with the path of its node. Errors: RV_EINVAL: there are violations;
- * RV_ENOMEM. */
+ * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM. */
 int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err);
 
 /* A plan for people: a tree, and a flowchart for Mermaid. Appended to `out`; failures are its own. */

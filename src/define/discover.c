@@ -40,7 +40,7 @@ bool rv__is_file_reference(struct rv__str reference)
 
 static void refuse(struct rv__loader *l, const char *path, const char *why)
 {
-    struct rv__source source = { rv__str(path), { "", 0 } };
+    struct rv__source source = { rv__str(path), { "", 0 }, NULL };
     rv__problem_add(&l->problems, &source, RV__NOWHERE, "%s", why);
 }
 

@@ -110,9 +110,12 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
 static int lower(struct rv__loader *l, struct rv__entry *entry, bool again)
 {
     struct nesting nesting = { { find_nested, RV_OK }, l, entry, again, "" };
-    int rc = rv__lower(&entry->source, entry->tree, &l->arena, &nesting.base, &l->problems,
-                       &entry->lowered);
-    if (rc == RV_ENOMEM)
+    struct rv__problems told_before = { .arena = &l->arena };
+    struct rv__source quiet = entry->source;
+    quiet.told = NULL;
+    int rc = rv__lower(again ? &quiet : &entry->source, entry->tree, &l->arena, &nesting.base,
+                       again ? &told_before : &l->problems, &entry->lowered);
+    if (rc == RV_ENOMEM || told_before.rc == RV_ENOMEM)
         return rv__nomem(l->err);
     if (nesting.base.rc < 0)
         return nesting.base.rc;
@@ -201,6 +204,10 @@ static void tell_finding(void *arg, const struct rv__finding *finding)
     struct telling *t = arg;
     struct rv__buf path;
     bool beyond;
+    if (rv__problems_full(&t->entry->source)) {
+        t->loader->problems.dropped++;
+        return;
+    }
     rv__buf_init(&path, RV__PLAN_MAX_BYTES);
     if (finding->body != NULL)
         rv__body_path(finding->body, NULL, &path);
@@ -227,13 +234,13 @@ static int check_expressions(struct rv__loader *l, struct rv__entry *entry,
                              const struct rv__plan *plan)
 {
     struct telling telling = { l, entry, RV_OK };
-    int rc = rv__refs_find(plan, tell_finding, &telling, l->err);
-    if (rc == RV_ETOOBIG) {
-        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE, "%s",
-                        l->err != NULL ? l->err->message : "too many expressions");
-        return RV_OK;
-    }
-    return rc < 0 ? rc : telling.rc < 0 ? rv__nomem(l->err) : RV_OK;
+    rv_error why;
+    int rc = rv__refs_find(plan, tell_finding, &telling, &why);
+    if (rc == RV_ENOMEM || telling.rc < 0)
+        return rv__nomem(l->err);
+    if (rc < 0)
+        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE, "%s", why.message);
+    return RV_OK;
 }
 
 /* ------------------------------------------------------------------------------ compile --- */

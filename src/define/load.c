@@ -64,6 +64,7 @@ int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv_
     if (entry == NULL)
         return rv__nomem(l->err);
     *entry = *from;
+    entry->source.told = &entry->told;
     l->entries[l->count++] = entry;
     *ret = entry;
     return parse_entry(l, entry);
@@ -86,14 +87,6 @@ static void check_names(struct rv__loader *l)
     }
 }
 
-static bool has_problems(const struct rv__loader *l, const struct rv__entry *entry)
-{
-    for (size_t i = 0; i < l->problems.count; i++)
-        if (rv__str_eq(l->problems.items[i].file, entry->source.file))
-            return true;
-    return false;
-}
-
 static const struct rv__problem *first_problem(const struct rv__loader *l,
                                                const struct rv__entry *e)
 {
@@ -112,7 +105,7 @@ static void spread(struct rv__loader *l)
 {
     bool again = true;
     for (size_t i = 0; i < l->count; i++)
-        l->entries[i]->bad = has_problems(l, l->entries[i]);
+        l->entries[i]->bad = l->entries[i]->told > 0;
     while (again) {
         again = false;
         for (struct rv__link *link = l->links; link != NULL; link = link->next) {

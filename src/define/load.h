@@ -9,6 +9,7 @@
 /* A workflow file on its way. */
 struct rv__entry {
     struct rv__source source;
+    size_t told;              /* of its problems */
     struct rv__str directory; /* absolute; none: it came as a text */
     dev_t device;             /* of the file, by which it is known again */
     ino_t inode;

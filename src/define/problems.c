@@ -84,23 +84,22 @@ static struct rv__problem *grow(struct rv__problems *to)
     return &to->items[to->count];
 }
 
-/* Has it been said already, or has enough been said about this file? */
-static bool is_needless(struct rv__problems *to, const struct rv__problem *problem)
+/* Has it been said already? Only the latest are asked: others of this file, or of those before it. */
+static bool is_known(const struct rv__problems *to, const struct rv__problem *problem)
 {
-    size_t same_file = 0;
-    for (size_t i = to->count; i > 0; i--) {
+    size_t oldest = to->count > RV__DEFINE_MAX_PROBLEMS ? to->count - RV__DEFINE_MAX_PROBLEMS : 0;
+    for (size_t i = to->count; i > oldest; i--) {
         const struct rv__problem *other = &to->items[i - 1];
-        if (!rv__str_eq(other->file, problem->file))
-            continue;
-        same_file++;
         if (other->line == problem->line && other->column == problem->column &&
-            rv__str_eq(other->message, problem->message))
+            rv__str_eq(other->file, problem->file) && rv__str_eq(other->message, problem->message))
             return true;
     }
-    if (same_file < RV__DEFINE_MAX_PROBLEMS)
-        return false;
-    to->dropped++;
-    return true;
+    return false;
+}
+
+bool rv__problems_full(const struct rv__source *source)
+{
+    return source->told != NULL && *source->told >= RV__DEFINE_MAX_PROBLEMS;
 }
 
 void rv__problem_add(struct rv__problems *to, const struct rv__source *source, uint32_t at,
@@ -109,6 +108,10 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
     char message[1024]; /* a sentence with a quotation or two */
     struct rv__problem problem = { .file = source->file };
     va_list args;
+    if (rv__problems_full(source)) {
+        to->dropped++;
+        return;
+    }
     va_start(args, fmt);
     int len = vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
@@ -129,7 +132,7 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
         problem.line = (uint32_t)line;
         problem.column = (uint32_t)column;
     }
-    if (to->rc != RV_OK || is_needless(to, &problem))
+    if (to->rc != RV_OK || is_known(to, &problem))
         return;
     struct rv__problem *item = grow(to);
     if (item == NULL || rv__str_copy(to->arena, problem.message, &problem.message) < 0 ||
@@ -140,4 +143,6 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
     }
     *item = problem;
     to->count++;
+    if (source->told != NULL)
+        ++*source->told;
 }

@@ -30,8 +30,13 @@ struct checker {
     size_t count, cap;
     void (*tell)(void *arg, const struct rv__finding *finding);
     void *arg;
+    unsigned too_big; /* expressions that did not fit, or were too long */
+    bool blamed;      /* jq has named one */
     rv_error *err;
 };
+enum {
+    TOO_BIG_TOLD = 3
+}; /* where a plan has too many expressions, each further one is like them */
 
 const char *rv__slot_name(enum rv__slot slot)
 {
@@ -91,6 +96,8 @@ static int add(struct checker *c, const struct rv__node *node, const struct rv__
 {
     struct template t = { node, body, slot, 0 };
     rv_error why;
+    if (c->too_big >= TOO_BIG_TOLD)
+        return RV_OK;
     if (c->count == c->cap) {
         size_t cap = c->cap ? c->cap * 2 : 16;
         struct template *templates = rv__realloc(c->templates, cap * sizeof *templates);
@@ -104,6 +111,7 @@ static int add(struct checker *c, const struct rv__node *node, const struct rv__
     if (rc == RV_ENOMEM)
         return rv__nomem(c->err);
     if (rc < 0) {
+        c->too_big += rc == RV_ETOOBIG;
         tell_parse_error(c, &t, why.message);
         return RV_OK;
     }
@@ -313,6 +321,7 @@ static void check_uses(struct checker *c, const struct template *t)
 static void tell_bad(void *arg, const struct rv__expr_bad *bad)
 {
     struct checker *c = arg;
+    c->blamed = true;
     for (size_t i = 0; i < c->count; i++)
         if (c->templates[i].number == bad->number)
             tell(c, &c->templates[i], bad->pointer, bad->character, (struct rv__str){ NULL, 0 },
@@ -331,7 +340,7 @@ int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct
         check_uses(&c, &c.templates[i]);
     if (rc == RV_OK) {
         rc = rv__exprs_check(c.set, tell_bad, &c, err);
-        if (rc == RV_EPARSE) /* told */
+        if (rc == RV_EPARSE && c.blamed) /* told */
             rc = RV_OK;
     }
     rv__exprs_unref(c.set);

@@ -28,7 +28,8 @@ struct rv__finding {
     const char *message;
 };
 
-/* Tell everything that is wrong, in order. RV_OK also if there is something. RV_ENOMEM. */
+/* Tell everything that is wrong, in order. RV_OK also if there is something. RV_ENOMEM; RV_EPARSE: jq
+ * refuses the expressions together, and none of them alone. */
 int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct rv__finding *),
                   void *arg, rv_error *err);
 

@@ -11,6 +11,7 @@
 struct rv__source {
     struct rv__str file;
     struct rv__str text;
+    size_t *told; /* counts the problems that were found in it; may be NULL */
 };
 
 /* What is wrong, in order of finding. `rc`: memory ran out while it was filled. */
@@ -28,6 +29,9 @@ struct rv__problems {
  * same thing at the same place once. */
 void rv__problem_add(struct rv__problems *to, const struct rv__source *source, uint32_t at,
                      const char *fmt, ...) RV_PRINTF(4, 5);
+
+/* Has so much been told of this file that nothing more will be? Then its place need not be found. */
+bool rv__problems_full(const struct rv__source *source);
 
 /* Text from outside inside of a message: at most 60 bytes, whole characters, printable. */
 struct rv__cite {
