@@ -296,7 +296,7 @@ static int run(struct rv__eval_state *e, jq_state *jq, jv *ret)
     int rc = fetch_scope(e, &scope);
     if (rc < 0)
         return rc;
-    jq_start(jq, JV_ARRAY(jv_number(e->expr->program), scope), 0);
+    jq_start(jq, JV_ARRAY(jv_number(e->expr->choice), scope), 0);
     const char *why = set_running(e->machine, jq);
     rc = why != NULL ? rv__expr_failed(e->expr, RV_ETIMEDOUT, e->err, why) : only_value(e, jq, ret);
     jq_start(jq, jv_null(), 0); /* lets go of all that the program still holds */
@@ -343,13 +343,16 @@ static int put_path(struct rv__eval_state *e, enum rv__piece_kind kind, struct r
     return rc;
 }
 
-static int put_jq(struct rv__eval_state *e, jq_state *jq, enum rv__piece_kind kind,
+static int put_jq(struct rv__eval_state *e, struct rv__exprs *set, enum rv__piece_kind kind,
                   struct rv__buf *out)
 {
+    struct rv__program *program = &set->programs[e->expr->program];
     struct rv__buf *work = &e->machine->work;
     rv_error why = { 0 };
     jv value;
-    int rc = run(e, jq, &value);
+    int rc = rv__program_compile(set, program, NULL, NULL, e->err);
+    if (rc == RV_OK)
+        rc = run(e, program->jq, &value);
     if (rc < 0)
         return rc;
     if (kind == PIECE_VALUE) {
@@ -380,8 +383,8 @@ int rv__exprs_eval(struct rv__exprs *set, uint32_t number, struct rv__expr_machi
             rv__buf_str(out, piece->json);
         else if (piece->expr->path != NULL)
             rc = put_path(&e, piece->kind, out);
-        else if ((rc = rv__exprs_compile(set, NULL, NULL, err)) == RV_OK)
-            rc = put_jq(&e, set->jq, piece->kind, out);
+        else
+            rc = put_jq(&e, set, piece->kind, out);
         if (rc == RV_OK && out->rc == RV_ETOOBIG && piece->expr != NULL)
             rc = rv__expr_failed(piece->expr, RV_ETOOBIG, err,
                                  "the value is larger than it may be");

@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_expr(tpl->exprs[i]);
     } else {
         MUST(rc == RV_EPARSE || rc == RV_ETOOBIG);
-        MUST(set->template_count == 0 && set->program_count == 0);
+        MUST(set->template_count == 0 && set->jq_count == 0);
         MUST(strncmp(err.message, "at /a/1, character ", 19) == 0);
     }
     rv__buf_done(&json);
