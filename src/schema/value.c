@@ -93,9 +93,6 @@ static int sort_keys(struct reader *r, const struct rv__str *keys, uint32_t *ord
 static int order_members(struct reader *r, struct rv__value *v)
 {
     uint32_t kept = 0;
-    v->order = rv__arena_alloc(r->arena, v->count * sizeof *v->order);
-    if (v->order == NULL)
-        return RV_ENOMEM;
     for (uint32_t i = 0; i < v->count; i++)
         v->order[i] = i;
     if (sort_keys(r, v->keys, v->order, v->count) < 0)
@@ -142,42 +139,51 @@ bool rv__value_counts(const struct rv__value *object, uint32_t i)
 
 static int read_value(struct reader *r, struct rv__value *v);
 
-static int push(struct reader *r, const struct waiting *item)
+/* Room for one more that waits. */
+static int make_room(struct reader *r)
 {
-    if (r->depth == r->room) {
-        size_t room = r->room ? r->room * 2 : 64; /* at most one for two bytes of text */
-        struct waiting *stack = rv__realloc(r->stack, room * sizeof *stack);
-        if (stack == NULL)
-            return RV_ENOMEM;
-        r->stack = stack;
-        r->room = room;
-    }
-    r->stack[r->depth++] = *item;
+    if (r->depth < r->room)
+        return RV_OK;
+    size_t room = r->room ? r->room * 2 : 64; /* at most one for two bytes of text */
+    struct waiting *stack = rv__realloc(r->stack, room * sizeof *stack);
+    if (stack == NULL)
+        return RV_ENOMEM;
+    r->stack = stack;
+    r->room = room;
     return RV_OK;
 }
 
-/* The members that wait from `first` on become the container's own. */
+/* The members that wait from `first` on become the container's own, in one piece of memory. */
 static int adopt(struct reader *r, struct rv__value *v, size_t first)
 {
-    v->count = (uint32_t)(r->depth - first);
-    if (v->count == 0)
+    size_t count = r->depth - first;
+    bool object = v->type == RV__JSON_OBJECT;
+    const struct waiting *from = r->stack + first;
+    v->count = (uint32_t)count;
+    r->depth = first;
+    if (count == 0)
         return RV_OK;
-    v->kids = rv__arena_alloc(r->arena, v->count * sizeof *v->kids);
+    v->kids = rv__arena_alloc(
+        r->arena, count * (sizeof *v->kids + (object ? sizeof *v->keys + sizeof *v->order : 0)));
     if (v->kids == NULL)
         return RV_ENOMEM;
-    for (uint32_t i = 0; i < v->count; i++)
-        v->kids[i] = r->stack[first + i].value;
-    if (v->type == RV__JSON_OBJECT) {
-        v->keys = rv__arena_alloc(r->arena, v->count * sizeof *v->keys);
-        if (v->keys == NULL)
-            return RV_ENOMEM;
-        for (uint32_t i = 0; i < v->count; i++)
-            v->keys[i] = r->stack[first + i].key;
-        if (order_members(r, v) < 0)
-            return RV_ENOMEM;
-    }
-    r->depth = first;
-    return RV_OK;
+    for (size_t i = 0; i < count; i++)
+        v->kids[i] = from[i].value;
+    if (!object)
+        return RV_OK;
+    v->keys = (struct rv__str *)(v->kids + count);
+    v->order = (uint32_t *)(v->keys + count);
+    for (size_t i = 0; i < count; i++)
+        v->keys[i] = from[i].key;
+    return order_members(r, v);
+}
+
+static int read_key(struct reader *r, struct rv__str *ret)
+{
+    const char *end = rv__json_skip(r->at, r->end);
+    struct rv__str key = { r->at, (size_t)(end - r->at) };
+    r->at = rv__json_skip_separators(end);
+    return rv__json_string(key, r->arena, ret);
 }
 
 static int read_container(struct reader *r, struct rv__value *v)
@@ -186,16 +192,18 @@ static int read_container(struct reader *r, struct rv__value *v)
     size_t first = r->depth;
     for (r->at = rv__json_skip_separators(r->at + 1); *r->at != closing;
          r->at = rv__json_skip_separators(r->at)) {
-        struct waiting item = { { NULL, 0 }, { .at = NULL } };
-        if (v->type == RV__JSON_OBJECT) {
-            const char *end = rv__json_skip(r->at, r->end);
-            struct rv__str key = { r->at, (size_t)(end - r->at) };
-            if (rv__json_string(key, r->arena, &item.key) < 0)
-                return RV_ENOMEM;
-            r->at = rv__json_skip_separators(end);
-        }
-        if (read_value(r, &item.value) < 0 || push(r, &item) < 0)
+        struct rv__str key = { NULL, 0 };
+        if (make_room(r) < 0 || (closing == '}' && read_key(r, &key) < 0))
             return RV_ENOMEM;
+        if (*r->at == '{' || *r->at == '[') { /* the stack may move meanwhile */
+            struct rv__value kid;
+            if (read_value(r, &kid) < 0 || make_room(r) < 0)
+                return RV_ENOMEM;
+            r->stack[r->depth].value = kid;
+        } else if (read_value(r, &r->stack[r->depth].value) < 0) {
+            return RV_ENOMEM;
+        }
+        r->stack[r->depth++].key = key;
     }
     r->at++;
     return adopt(r, v, first);
@@ -218,7 +226,7 @@ static int read_value(struct reader *r, struct rv__value *v)
 {
     *v = (struct rv__value){ .at = r->at, .type = type_at(r->at) };
     r->values++;
-    if (v->type == RV__JSON_OBJECT || v->type == RV__JSON_ARRAY) {
+    if (v->type >= RV__JSON_ARRAY) {
         if (read_container(r, v) < 0)
             return RV_ENOMEM;
         v->len = (uint32_t)(r->at - v->at);
@@ -226,9 +234,8 @@ static int read_value(struct reader *r, struct rv__value *v)
     }
     r->at = rv__json_skip(r->at, r->end);
     v->len = (uint32_t)(r->at - v->at);
-    if (v->type == RV__JSON_STRING && rv__json_string(rv__value_text(v), r->arena, &v->text) < 0)
-        return RV_ENOMEM;
-    return RV_OK;
+    return v->type == RV__JSON_STRING ? rv__json_string(rv__value_text(v), r->arena, &v->text)
+                                      : RV_OK;
 }
 
 int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__value *ret,
@@ -350,7 +357,9 @@ static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
 
 struct rv__ranked rv__value_rank(const struct rv__value *v)
 {
-    return (struct rv__ranked){ hash_value(RV__HASH_START, v), v };
+    uint64_t hash = hash_value(RV__HASH_START, v);
+    hash ^= hash >> 32; /* its last steps reach the low half only */
+    return (struct rv__ranked){ hash * UINT64_C(0x9E3779B97F4A7C15), v };
 }
 
 int rv__ranked_cmp(const struct rv__ranked *a, const struct rv__ranked *b)
@@ -360,7 +369,7 @@ int rv__ranked_cmp(const struct rv__ranked *a, const struct rv__ranked *b)
     return rv__value_cmp(a->value, b->value);
 }
 
-void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
+static void merge_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
 {
     struct rv__ranked *from = items, *to = scratch;
     for (size_t width = 1; width < count; width *= 2) {
@@ -379,6 +388,39 @@ void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_
     }
     if (from != items && count > 0)
         memcpy(items, from, count * sizeof *items);
+}
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, HIGH_SHIFT = 64 - 2 * DIGIT_BITS };
+
+/* By one digit of the hash, in linear time. */
+static void sort_digit(const struct rv__ranked *from, struct rv__ranked *to, size_t count,
+                       unsigned shift)
+{
+    size_t starts[DIGITS + 1] = { 0 };
+    for (size_t i = 0; i < count; i++)
+        starts[(from[i].hash >> shift) % DIGITS + 1]++;
+    for (size_t i = 1; i < DIGITS; i++)
+        starts[i] += starts[i - 1];
+    for (size_t i = 0; i < count; i++)
+        to[starts[(from[i].hash >> shift) % DIGITS]++] = from[i];
+}
+
+/* Many: by the two highest digits of their hashes first. What is left to compare is a few whose
+ * digits are the same, or many that were made to be, at the cost of merging. */
+void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
+{
+    if (count < DIGITS) {
+        merge_sort(items, scratch, count);
+        return;
+    }
+    sort_digit(items, scratch, count, HIGH_SHIFT);
+    sort_digit(scratch, items, count, HIGH_SHIFT + DIGIT_BITS);
+    for (size_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (end < count && items[end].hash >> HIGH_SHIFT == items[first].hash >> HIGH_SHIFT)
+            end++;
+        merge_sort(items + first, scratch, end - first);
+    }
 }
 
 void rv__value_pointer(const struct rv__value *root, const char *at, struct rv__buf *out)
