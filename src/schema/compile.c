@@ -143,8 +143,8 @@ static int read_needs(struct rv__compiler *k, struct rv__sub *sub, struct rv__va
         return RV_ENOMEM;
     for (uint32_t i = 0; i < v->named; i++) {
         struct rv__needs *needs = &rules->needs[rules->needs_count++];
-        needs->key = v->keys[v->order[i]];
-        if (read_names(k, sub, &v->kids[v->order[i]], &needs->names) < 0)
+        needs->key = v->keys[rv__value_order(v)[i]];
+        if (read_names(k, sub, &v->kids[rv__value_order(v)[i]], &needs->names) < 0)
             return RV_ENOMEM;
     }
     return RV_OK;
@@ -188,7 +188,8 @@ static int read_map(struct rv__compiler *k, struct rv__sub *sub, struct rv__valu
         if (rv__value_counts(v, i) && rv__compile_sub(k, &v->kids[i], sub->resource, &ignored) < 0)
             return RV_ENOMEM;
     for (uint32_t i = 0; i < v->named; i++)
-        map->items[i] = (struct rv__entry){ v->keys[v->order[i]], v->kids[v->order[i]].sub };
+        map->items[i] = (struct rv__entry){ v->keys[rv__value_order(v)[i]],
+                                            v->kids[rv__value_order(v)[i]].sub };
     map->count = v->named;
     return RV_OK;
 }

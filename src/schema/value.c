@@ -9,17 +9,12 @@
 
 enum { FEW = 12 }; /* members that are sorted by insertion: faster than merging */
 
-/* A member that waits until its container is complete. */
-struct waiting {
-    struct rv__str key;
-    struct rv__value value;
-};
-
 struct reader {
     const char *at, *end;
     struct rv__arena *arena;
-    struct waiting *stack; /* of all open containers, the innermost last */
-    size_t depth, room;
+    uint32_t *counts; /* of members: for each container, in the order of their opening brackets */
+    size_t count_count, count_room;
+    size_t opened;     /* containers that were begun */
     uint32_t *scratch; /* for merging */
     size_t scratch_room;
     size_t values;
@@ -92,26 +87,29 @@ static int sort_keys(struct reader *r, const struct rv__str *keys, uint32_t *ord
 
 static int order_members(struct reader *r, struct rv__value *v)
 {
-    uint32_t kept = 0;
+    uint32_t kept = 0, *order = rv__value_order(v);
     for (uint32_t i = 0; i < v->count; i++)
-        v->order[i] = i;
-    if (sort_keys(r, v->keys, v->order, v->count) < 0)
+        order[i] = i;
+    if (sort_keys(r, v->keys, order, v->count) < 0)
         return RV_ENOMEM;
     for (uint32_t i = 0; i < v->count; i++)
-        if (i + 1 == v->count || !rv__str_eq(v->keys[v->order[i]], v->keys[v->order[i + 1]]))
-            v->order[kept++] = v->order[i];
+        if (i + 1 == v->count || !rv__str_eq(v->keys[order[i]], v->keys[order[i + 1]]))
+            order[kept++] = order[i];
     v->named = kept;
     return RV_OK;
 }
 
 static bool find(const struct rv__value *object, struct rv__str key, uint32_t *ret)
 {
-    uint32_t low = 0, high = object->type == RV__JSON_OBJECT ? object->named : 0;
+    if (object->type != RV__JSON_OBJECT || object->count == 0)
+        return false;
+    const uint32_t *order = rv__value_order(object);
+    uint32_t low = 0, high = object->named;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        int cmp = rv__key_cmp(object->keys[object->order[middle]], key);
+        int cmp = rv__key_cmp(object->keys[order[middle]], key);
         if (cmp == 0) {
-            *ret = object->order[middle];
+            *ret = order[middle];
             return true;
         }
         if (cmp < 0)
@@ -139,43 +137,53 @@ bool rv__value_counts(const struct rv__value *object, uint32_t i)
 
 static int read_value(struct reader *r, struct rv__value *v);
 
-/* Room for one more that waits. */
-static int make_room(struct reader *r)
+static uint32_t *open_container(struct reader *r)
 {
-    if (r->depth < r->room)
-        return RV_OK;
-    size_t room = r->room ? r->room * 2 : 64; /* at most one for two bytes of text */
-    struct waiting *stack = rv__realloc(r->stack, room * sizeof *stack);
-    if (stack == NULL)
-        return RV_ENOMEM;
-    r->stack = stack;
-    r->room = room;
-    return RV_OK;
+    if (r->count_count == r->count_room) {
+        size_t room = r->count_room ? r->count_room * 2 : 64; /* at most half the text's bytes */
+        uint32_t *counts = rv__realloc(r->counts, room * sizeof *counts);
+        if (counts == NULL)
+            return NULL;
+        r->counts = counts;
+        r->count_room = room;
+    }
+    r->counts[r->count_count] = 0;
+    return &r->counts[r->count_count++];
 }
 
-/* The members that wait from `first` on become the container's own, in one piece of memory. */
-static int adopt(struct reader *r, struct rv__value *v, size_t first)
+/* A pass over the text, so that each container is made in one piece, of its final size. */
+static int count_members(struct reader *r)
 {
-    size_t count = r->depth - first;
-    bool object = v->type == RV__JSON_OBJECT;
-    const struct waiting *from = r->stack + first;
-    v->count = (uint32_t)count;
-    r->depth = first;
-    if (count == 0)
-        return RV_OK;
-    v->kids = rv__arena_alloc(
-        r->arena, count * (sizeof *v->kids + (object ? sizeof *v->keys + sizeof *v->order : 0)));
-    if (v->kids == NULL)
+    uint32_t open[RV__JSON_MAX_DEPTH + 1] = { 0 }, *counts;
+    size_t depth = 0;
+    if (open_container(r) == NULL) /* around the whole: nobody asks for its count */
         return RV_ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        v->kids[i] = from[i].value;
-    if (!object)
-        return RV_OK;
-    v->keys = (struct rv__str *)(v->kids + count);
-    v->order = (uint32_t *)(v->keys + count);
-    for (size_t i = 0; i < count; i++)
-        v->keys[i] = from[i].key;
-    return order_members(r, v);
+    for (const char *at = r->at; at < r->end; at++) {
+        counts = &r->counts[open[depth]];
+        switch (*at) {
+        case ' ':
+        case '\n':
+        case '\t':
+        case '\r':
+        case ':': break;
+        case ',': ++*counts; break;
+        case ']':
+        case '}': depth--; break;
+        case '[':
+        case '{':
+            *counts += *counts == 0;
+            if (open_container(r) == NULL)
+                return RV_ENOMEM;
+            open[++depth] = (uint32_t)r->count_count - 1;
+            break;
+        case '"':
+            *counts += *counts == 0;
+            at = rv__json_skip(at, r->end) - 1;
+            break;
+        default: *counts += *counts == 0; break;
+        }
+    }
+    return RV_OK;
 }
 
 static int read_key(struct reader *r, struct rv__str *ret)
@@ -188,25 +196,24 @@ static int read_key(struct reader *r, struct rv__str *ret)
 
 static int read_container(struct reader *r, struct rv__value *v)
 {
-    char closing = v->type == RV__JSON_OBJECT ? '}' : ']';
-    size_t first = r->depth;
-    for (r->at = rv__json_skip_separators(r->at + 1); *r->at != closing;
-         r->at = rv__json_skip_separators(r->at)) {
-        struct rv__str key = { NULL, 0 };
-        if (make_room(r) < 0 || (closing == '}' && read_key(r, &key) < 0))
+    bool object = v->type == RV__JSON_OBJECT;
+    size_t count = v->count = r->counts[++r->opened];
+    r->at = rv__json_skip_separators(r->at + 1);
+    if (count > 0) {
+        size_t member = sizeof *v->kids + (object ? sizeof *v->keys + sizeof(uint32_t) : 0);
+        v->kids = rv__arena_alloc(r->arena, count * member);
+        if (v->kids == NULL)
             return RV_ENOMEM;
-        if (*r->at == '{' || *r->at == '[') { /* the stack may move meanwhile */
-            struct rv__value kid;
-            if (read_value(r, &kid) < 0 || make_room(r) < 0)
-                return RV_ENOMEM;
-            r->stack[r->depth].value = kid;
-        } else if (read_value(r, &r->stack[r->depth].value) < 0) {
-            return RV_ENOMEM;
-        }
-        r->stack[r->depth++].key = key;
+        v->keys = object ? (struct rv__str *)(v->kids + count) : NULL;
     }
+    for (size_t i = 0; i < count; i++) {
+        if ((object && read_key(r, &v->keys[i]) < 0) || read_value(r, &v->kids[i]) < 0)
+            return RV_ENOMEM;
+        r->at = rv__json_skip_separators(r->at);
+    }
+    assert(*r->at == ']' || *r->at == '}');
     r->at++;
-    return adopt(r, v, first);
+    return object && count > 0 ? order_members(r, v) : RV_OK;
 }
 
 static enum rv__json_type type_at(const char *at)
@@ -251,8 +258,10 @@ int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__valu
 
     r.at = text.at;
     r.end = text.at + text.len;
-    rc = read_value(&r, &root);
-    rv__free(r.stack);
+    rc = count_members(&r);
+    if (rc == RV_OK)
+        rc = read_value(&r, &root);
+    rv__free(r.counts);
     rv__free(r.scratch);
     if (rc < 0)
         return rv__nomem(err);
@@ -275,9 +284,9 @@ static int cmp_objects(const struct rv__value *a, const struct rv__value *b)
 {
     int cmp = cmp_count(a->named, b->named);
     for (uint32_t i = 0; i < a->named && cmp == 0; i++)
-        cmp = rv__key_cmp(a->keys[a->order[i]], b->keys[b->order[i]]);
+        cmp = rv__key_cmp(a->keys[rv__value_order(a)[i]], b->keys[rv__value_order(b)[i]]);
     for (uint32_t i = 0; i < a->named && cmp == 0; i++)
-        cmp = rv__value_cmp(&a->kids[a->order[i]], &b->kids[b->order[i]]);
+        cmp = rv__value_cmp(&a->kids[rv__value_order(a)[i]], &b->kids[rv__value_order(b)[i]]);
     return cmp;
 }
 
@@ -347,8 +356,8 @@ static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
         break;
     case RV__JSON_OBJECT:
         for (uint32_t i = 0; i < v->named; i++) {
-            hash = rv__str_hash(hash, v->keys[v->order[i]]);
-            hash = hash_value(hash, &v->kids[v->order[i]]);
+            hash = rv__str_hash(hash, v->keys[rv__value_order(v)[i]]);
+            hash = hash_value(hash, &v->kids[rv__value_order(v)[i]]);
         }
         break;
     }
