@@ -20,6 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                   \
     } while (0)
 
+static void check_violations(const struct rv__violations *bad)
+{
+    for (size_t i = 0; i < bad->count; i++) {
+        MUST(bad->items[i].message.len > 0 && rv__str_utf8(bad->items[i].message));
+        MUST(rv__json_pointer_valid(bad->items[i].path));
+    }
+}
+
 static void check_value(const struct rv__schema *schema, struct rv__str value)
 {
     struct rv__arena arena;
@@ -31,10 +39,7 @@ static void check_value(const struct rv__schema *schema, struct rv__str value)
     MUST(rc == RV_OK || rc == RV_EINVAL || rc == RV_ETOOBIG || rc == RV_EPARSE);
     MUST((rc == RV_EINVAL) == (bad.count > 0) || rc == RV_ETOOBIG);
     MUST(rc == RV_OK || err.message[0] != '\0');
-    for (size_t i = 0; i < bad.count; i++) {
-        MUST(bad.items[i].message.len > 0 && rv__str_utf8(bad.items[i].message));
-        MUST(rv__json_pointer_valid(bad.items[i].path));
-    }
+    check_violations(&bad);
     MUST(rv__schema_check(schema, value, NULL, NULL) == rc);
     rv__arena_done(&arena);
 }
@@ -60,8 +65,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rv__str value = nul ? (struct rv__str){ (const char *)nul + 1, size - text.len - 1 }
                                : text; /* a schema is a value too */
     struct rv__schema *schema = NULL;
+    struct rv__arena arena;
+    struct rv__violations bad;
     rv_error err = { .message = "" };
-    int rc = rv__schema_new(text, NULL, &schema, &err);
+    rv__arena_init(&arena, SIZE_MAX);
+    rv__violations_init(&bad, &arena);
+    int rc = rv__schema_new(text, &bad, &schema, &err);
+    check_violations(&bad);
+    MUST((rc == RV_EINVAL) == (bad.count > 0));
+    rv__arena_done(&arena);
     if (rc < 0) {
         MUST(schema == NULL && err.message[0] != '\0');
         return 0;

@@ -53,6 +53,11 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
         { "{\"properties\":{\"a\":false}}", "{\"a\":1}", "/a: is not allowed\n" },
         { "{\"unevaluatedProperties\":false,\"allOf\":[{\"properties\":{\"a\":true}}]}", "{\"a\":1,\"b\":1}",
           "/b: is not allowed\n" },
+        { "{\"type\":\"array\",\"unevaluatedProperties\":false}", "{\"a\":1}", ": must be an array, is an object\n" },
+        { "{\"unevaluatedProperties\":false,\"properties\":{\"a\":{\"type\":\"null\"}}}", "{\"a\":1,\"b\":1}",
+          "/a: must be null, is a number\n/b: is not allowed\n" },
+        { "{\"unevaluatedProperties\":false,\"anyOf\":[{\"properties\":{\"a\":{\"type\":\"null\"}}}]}", "{\"a\":1}",
+          ": matches none of 1 alternative: (1) /a must be null, is a number\n" },
         { "{\"anyOf\":[{\"type\":\"string\"},{\"required\":[\"k\"]},{\"properties\":{\"x\":{\"type\":\"null\"}}}]}",
           "{\"x\":1}", ": matches none of 3 alternatives: (1) must be a string, is an object; "
           "(2) /k is required; (3) /x must be null, is a number\n" },
