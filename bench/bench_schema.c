@@ -100,7 +100,7 @@ static double pass_s(struct rv__str text)
 static void one_megabyte(struct bench *b)
 {
     struct rv__schema *schema = schema_of(SCHEMA);
-    double check[ROUNDS], pass[ROUNDS];
+    double check[ROUNDS] = { 0 }, pass[ROUNDS] = { 0 };
     struct rv__buf text;
     rv__buf_init(&text, 64u << 20);
     orders(&text, 1 << 20);
@@ -124,7 +124,7 @@ static void growth(struct bench *b, const char *name, const char *schema_text,
                    void (*make)(struct rv__buf *, size_t))
 {
     struct rv__schema *schema = schema_of(schema_text);
-    double small_s[ROUNDS], large_s[ROUNDS];
+    double small_s[ROUNDS] = { 0 }, large_s[ROUNDS] = { 0 };
     struct rv__buf small, large;
     rv__buf_init(&small, 64u << 20);
     rv__buf_init(&large, 64u << 20);
@@ -160,8 +160,8 @@ int main(int argc, char **argv)
     struct bench b;
     bench_init(&b, "bench_schema", argc, argv);
     /* Memory is used again at every size: what counts is our work, not pages that the kernel clears. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, 2000000000);
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);    /* NOLINT(concurrency-mt-unsafe): no thread yet */
+    mallopt(M_TRIM_THRESHOLD, 2000000000); /* NOLINT(concurrency-mt-unsafe) */
     compiling(&b);
     one_megabyte(&b);
     growth(&b, "orders: growth of a byte's cost from 1 MB to 10 MB", SCHEMA, orders);

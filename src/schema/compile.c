@@ -10,7 +10,7 @@ void rv__complain(struct rv__compiler *k, const struct rv__value *at, const char
 {
     struct rv__buf path;
     va_list args;
-    rv__buf_init(&path, RV__SCHEMA_MAX_BYTES * 2);
+    rv__buf_init(&path, 2 * (size_t)RV__SCHEMA_MAX_BYTES);
     char message[400];
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
