@@ -61,7 +61,7 @@ coverage: deps-test deps-coverage ## branch coverage of src/: by file, by folder
 	@$(call setup,build-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true)
 	@$(call build,build-coverage)
 	@find build-coverage -name '*.gcda' -delete
-	@scripts/run-tests --release build-coverage --suites unit,threads,cli,seeds
+	@scripts/run-tests --release build-coverage --suites unit,threads,cli,seeds,conformance
 	@gcovr --root . --filter 'src/' --branches --print-summary \
 		--exclude-branches-by-pattern '.*\b(assert|RV__BUG)\(.*' build-coverage | tee build-coverage/report
 	@awk '/^src\// { split($$1, p, "/"); n[p[2]] += $$2; hit[p[2]] += $$3 } END { for (d in n) if (n[d]) \

@@ -59,10 +59,11 @@ int rv__violations_err(const struct rv__violations *list, rv_error *err)
         return RV_OK;
 
     const struct rv__violation *first = &list->items[0];
+    const char *colon = first->path.len > 0 ? ": " : ""; /* the whole has no path */
     size_t more = list->count + list->dropped - 1;
     if (more == 0)
-        return rv__fail(err, RV_EINVAL, "%.*s: %.*s", RV__ARG(first->path),
+        return rv__fail(err, RV_EINVAL, "%.*s%s%.*s", RV__ARG(first->path), colon,
                         RV__ARG(first->message));
-    return rv__fail(err, RV_EINVAL, "%.*s: %.*s (and %zu more)", RV__ARG(first->path),
+    return rv__fail(err, RV_EINVAL, "%.*s%s%.*s (and %zu more)", RV__ARG(first->path), colon,
                     RV__ARG(first->message), more);
 }
