@@ -193,6 +193,58 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
+ * Files
+ *
+ * Workflows in YAML or JSON (docs/reference/workflow-file.md), looked at without an engine. */
+
+/* Something wrong in a file. Texts belong to the report. */
+typedef struct rv_problem {
+    const char *file;
+    int line, column;    /* from 1, columns in characters; line 0: the file as a whole */
+    const char *message; /* what and why, one sentence */
+    const char *excerpt; /* the line, or the part of it around the column; "" for line 0 */
+    int caret;           /* characters of the excerpt before the one that is meant */
+} rv_problem;
+
+/* A workflow in a file without problems. */
+typedef struct rv_file_workflow {
+    const char *name;
+    const char *description;  /* "" = none */
+    const char *input_schema; /* JSON; "" = any input */
+    const char *version;
+    const char *file;
+    const char *directory; /* absolute: its commands are relative to it */
+    int node_count;        /* all of them, nested workflows included */
+} rv_file_workflow;
+
+typedef struct rv_report {
+    size_t file_count; /* workflow files looked at */
+    size_t workflow_count;
+    const rv_file_workflow *workflows;
+    size_t problem_count; /* by file, then by line */
+    const rv_problem *problems;
+    size_t untold;      /* problems found beyond the hundred that are told of a file */
+    size_t other_count; /* files of other kinds (.c, .so, .ts, .js, .mjs), not looked into */
+    const char *const *others;
+} rv_report;
+
+/* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
+ * nested workflows; everything that is wrong is in the report. A bad file is no error of this call.
+ * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
+RV_API int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err);
+RV_API void rv_report_free(rv_report *report); /* NULL is allowed */
+
+enum rv_plan_format {
+    RV_PLAN_JSON = 0,
+    RV_PLAN_TEXT = 1,    /* a tree for people */
+    RV_PLAN_MERMAID = 2, /* a flowchart */
+};
+/* The plan of a workflow in the report, by its index. *ret lives as long as the report.
+ * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
+RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
+                          rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
  * Runs */
 
 #define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */

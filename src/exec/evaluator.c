@@ -42,9 +42,8 @@ struct rv__evaluator {
     bool busy;    /* work goes on, or did since the watcher looked last */
     bool current; /* an evaluation goes on, */
     bool closing, ended;
-    int64_t deadline_ns; /* which is late from here on */
-    int64_t timeout_ms;
-    char why[96]; /* it was halted */
+    int64_t deadline_ns; /* which is late from here on, */
+    char late[64];       /* and ends with this. Written by the evaluator's thread, between two */
 };
 
 /* -------------------------------------------------------------------------------- watching --- */
@@ -85,16 +84,11 @@ static void look(struct rv__evaluator *ev, struct watch *watch)
     if (!ev->current)
         return;
     if (ev->closing)
-        snprintf(ev->why, sizeof ev->why, "the evaluator is closing");
+        rv__expr_machine_halt(ev->machine, "the evaluator is closing");
     else if (rv__mono_ns(rv__clock_real()) >= ev->deadline_ns)
-        snprintf(ev->why, sizeof ev->why, "it took longer than the %lld ms it may",
-                 (long long)ev->timeout_ms);
+        rv__expr_machine_halt(ev->machine, ev->late);
     else if (too_large(ev, watch))
-        snprintf(ev->why, sizeof ev->why, "it took more than the %zu MiB of memory it may",
-                 RV__EVAL_MEMORY_BYTES >> 20);
-    else
-        return;
-    rv__expr_machine_halt(ev->machine, ev->why);
+        rv__expr_machine_halt(ev->machine, "it took more memory than it may");
 }
 
 static void *watch_main(void *arg)
@@ -120,7 +114,8 @@ static void begin(struct rv__evaluator *ev, int64_t timeout_ms)
     pthread_mutex_lock(&ev->lock);
     rv__expr_machine_begin(ev->machine);
     ev->current = ev->busy = true;
-    ev->timeout_ms = timeout_ms;
+    snprintf(ev->late, sizeof ev->late, "it took longer than the %lld ms it may",
+             (long long)timeout_ms);
     ev->deadline_ns = rv__deadline_ns(timeout_ms);
     bool wake = ev->parked;
     ev->parked = false;

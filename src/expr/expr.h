@@ -1,7 +1,8 @@
 /* expr.h: expressions (jq) and templates (JSON with ${ … } in its strings), and what they see.
  *
  * A workflow has one *set* of templates. Each is added once and known by its number afterwards. All
- * jq of a set is one jq program, since compiling one costs some 30 ms in libjq 1.6 whatever its size.
+ * jq of a set is one jq program (a large set: a few), since compiling one costs some 30 ms in libjq
+ * 1.6, however little is in it.
  *
  *   define/:  new ── add, add_condition … ── use (which steps?) ── check ──▶ kept with the workflow
  *   exec/:    machine_begin ── eval(set, number, scope) ──▶ JSON text        (one thread)
@@ -30,7 +31,7 @@
 #include "base/str.h"
 
 enum {
-    RV__EXPR_MAX_BYTES = 64 * 1024, /* of one expression: a page of jq has 3 KiB */
+    RV__EXPR_MAX_BYTES = 16 * 1024, /* of one expression: a page of jq has 3 KiB */
     RV__EXPR_MAX_DEPTH = 256,       /* brackets within brackets: jq's parser recurses */
     RV__EXPRS_MAX = 10000,          /* expressions of a set: compiling them stays below seconds */
 };

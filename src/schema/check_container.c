@@ -163,7 +163,7 @@ static bool check_name(struct rv__check *c, const struct rv__sub *names, const s
         return rv__schema_say(c, v, "has a name that is not allowed");
     memcpy(before, c->captured, sizeof before);
     c->captured[0] = '\0';
-    c->captured_from = &name;
+    c->captured_from = v;
     c->mode = RV__CHECK_CAPTURE;
     (void)rv__eval(c, names, &name, NULL);
     c->mode = RV__CHECK_LOUD;

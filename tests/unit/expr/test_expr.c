@@ -370,15 +370,16 @@ static void every_bad_expression_is_named_with_its_place(void **state)
     assert_string_equal(fx->err.message, "at /x, character 11: foo/1 is not defined");
     assert_int_equal(all.bad[1].number, second);
     assert_int_equal(all.bad[1].character, 8); /* the end */
+    assert_string_equal(all.messages[1], "syntax error, the expression ends too early");
     assert_int_equal(all.bad[2].number, third);
     assert_int_equal(all.bad[2].character, 12);
     assert_string_equal(all.messages[2], "$x is not defined");
 }
 
-static void many_expressions_are_one_program(void **state)
+static void many_expressions_are_few_programs(void **state)
 {
     struct fixture *fx = *state;
-    enum { MANY = 300 };
+    enum { MANY = 300 }; /* more than one program takes */
     uint32_t numbers[MANY];
     char text[64];
     for (int i = 0; i < MANY; i++) {
@@ -585,7 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(uses_are_told_from_the_text, setup, teardown),
         cmocka_unit_test_setup_teardown(every_bad_expression_is_named_with_its_place, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(many_expressions_are_one_program, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_expressions_are_few_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_works_on_after_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_text_without_blob_is_made_once, setup, teardown),
         cmocka_unit_test_setup_teardown(only_what_is_used_is_fetched, setup, teardown),
