@@ -295,6 +295,73 @@ typedef struct rv_run_list {
 RV_API int rv_list(rv_engine *engine, const rv_query *query, rv_run_list **ret, rv_error *err);
 RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
 
+/* ------------------------------------------------------------------------------------------
+ * The feed: what happens, as it is on disk
+ *
+ * Every committed change of a run is an event, and so is every line of a step's log. A feed hands them
+ * out in the order in which they were committed, over all runs or of one, never before they are on
+ * disk. It reads at its own pace: a slow one holds nothing in the engine, and no feed costs nothing.
+ *
+ * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
+ *   run.started {status, version, input}   run.completed {status}   run.cancelled {status}
+ *   run.failed {status, error, failedStep}   run.suspended {status, path, reason}   run.resumed {status}
+ *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
+ *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
+ *   node.started, node.completed, node.failed {error}: supervisors
+ *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
+ *   a signal or of a pending step)   signal.received {name, payload}
+ *   log {level, message, metadata, stepName, attempt}
+ * A value longer than 4 KiB is not in its event: `resultBytes` (stateBytes …) then says how long it is.
+ *
+ * (seq, index) is an event's position; seq may have gaps. The steps that a cancelled run or a failed
+ * block takes with it have their step.cancelled before the event that is the cause. */
+typedef struct rv_feed rv_feed;
+
+enum rv_feed_from {
+    RV_FROM_NOW = 0,     /* what is committed after the call */
+    RV_FROM_OLDEST = 1,  /* all that is still in the store */
+    RV_FROM_POSITION = 2 /* what comes behind (seq, index) */
+};
+
+typedef struct rv_feed_opts {
+    size_t size;         /* filled in by RV_FEED_OPTS */
+    const char *run_id;  /* of this run only; NULL = of all */
+    int from;            /* enum rv_feed_from */
+    uint64_t seq, index; /* RV_FROM_POSITION: the last event that was seen */
+    bool no_logs;        /* leave `log` events out */
+} rv_feed_opts;
+#define RV_FEED_OPTS(...) (&(rv_feed_opts){ .size = sizeof(rv_feed_opts), __VA_ARGS__ })
+RV_API void rv_feed_opts_init(rv_feed_opts *opts);
+
+/* Follow the feed. NULL opts: all runs, from now on. *ret is for rv_feed_close(). It holds a connection
+ * to the store. It may outlive the engine: rv_feed_next() then says RV_ECLOSED.
+ * Errors: RV_ENOTFOUND (there is no such run; or the position is older than what retention has kept, or
+ * not of this store), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_feed_open(rv_engine *engine, const rv_feed_opts *opts, rv_feed **ret, rv_error *err);
+RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; nobody is inside rv_feed_next() */
+
+typedef struct rv_event {
+    uint64_t seq, index;
+    int64_t at;       /* ms since 1970 */
+    const char *kind; /* "step.completed", … */
+    const char *run_id;
+    const char *workflow;
+    const char *path; /* of the node; "" where it is about the run */
+    const char *json; /* all of it */
+} rv_event;
+
+/* The next event, waited for if need be; *ret and its texts live until the next call on this feed.
+ * Threads that call it on one feed at a time take turns.
+ * Errors: RV_ETIMEDOUT (timeout_ms: 0 = do not wait, negative = for ever), RV_ECANCELED (`by`, which may
+ * be NULL, fired), RV_ECLOSED (the engine has closed; what it wrote was handed out before), RV_ENOTFOUND
+ * (retention has removed events that this feed had not read yet: open another), RV_ENOMEM, RV_ESTORE
+ * (both may pass: call again, nothing was skipped). */
+RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
+                        rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Instances */
+
 /* An instance: one run's name, to ask about again and again. */
 typedef struct rv_instance rv_instance;
 RV_API rv_instance *rv_instance_new(rv_engine *engine, const char *workflow, const char *run_id);

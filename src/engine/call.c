@@ -343,14 +343,14 @@ static void call_done(struct rv__call *call)
 }
 
 /* The engine is there as long as somebody is inside one of its calls. */
-static void enter(rv_engine *e)
+void rv__engine_enter(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     e->callers++;
     pthread_mutex_unlock(&e->reply_lock);
 }
 
-static void leave(rv_engine *e)
+void rv__engine_leave(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     if (--e->callers == 0)
@@ -362,7 +362,7 @@ static void leave(rv_engine *e)
 static void call_send(struct rv__call *call)
 {
     rv_engine *e = call->engine;
-    enter(e);
+    rv__engine_enter(e);
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
     } else {
@@ -371,7 +371,7 @@ static void call_send(struct rv__call *call)
             (void)rv__cond_wait_until(&call->answered, &e->reply_lock, RV__NEVER);
         pthread_mutex_unlock(&e->reply_lock);
     }
-    leave(e);
+    rv__engine_leave(e);
 }
 
 static int call_result(struct rv__call *call, rv_error *err)
@@ -625,7 +625,7 @@ static void wait_given_up(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&w->call->engine->reply_lock);
 }
 
-/* 1: answered; 0: the time has passed; -1: the token fired. Inside enter() and leave(). */
+/* 1: answered; 0: the time has passed; -1: the token fired. Inside rv__engine_enter() and rv__engine_leave(). */
 static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
     rv_engine *e = call->engine;
@@ -656,9 +656,9 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 
 static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
-    enter(call->engine);
+    rv__engine_enter(call->engine);
     int answered = wait_inside(call, timeout_ms, by);
-    leave(call->engine);
+    rv__engine_leave(call->engine);
     return answered;
 }
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/reading.h"
 
 enum { DEFAULT_WORKERS = 64, MOST_WORKERS = 100000 };
 
@@ -23,6 +24,7 @@ static void engine_destroy(rv_engine *e)
     rv__timers_done(&e->timeouts);
     rv__free(e->owed);
     rv__free(e->starting);
+    rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
     rv__store_close(e->reader);
     rv__store_close(e->store);
@@ -42,6 +44,8 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
+    if (rc == RV_OK)
+        rc = rv__reading_new(e->store, &e->reading, err);
     return rc;
 }
 
@@ -129,6 +133,7 @@ void rv_engine_free(rv_engine *e)
     pthread_cond_destroy(&call.answered);
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
+    rv__feeds_close(e->reading);
     pthread_mutex_lock(&e->reply_lock);
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->reply_lock);

@@ -28,6 +28,7 @@
 
 struct rv__call;
 struct rv__owed;
+struct rv__reading;
 
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
 struct rv__letter {
@@ -122,6 +123,7 @@ struct rv_engine {
     struct rv__store *reader; /* of the loop, for what was committed */
     pthread_mutex_t step_reader_lock;
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
+    struct rv__reading *reading;   /* the feed, logs, nodes: reading.h */
     struct rv__threads *threads;
     struct rv__queue inbox;
     pthread_t thread;
@@ -213,6 +215,8 @@ void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
 void rv__calls_close(rv_engine *engine);          /* everybody who still waits: RV_ECLOSED */
+void rv__engine_enter(rv_engine *engine); /* it is not freed before the leave. Thread: any */
+void rv__engine_leave(rv_engine *engine); /* Thread: any */
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {

@@ -8,6 +8,7 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/engine.h"
+#include "engine/reading.h"
 
 enum {
     TIMERS_A_TURN = 4096,       /* that fall due at once: the rest at the next turn */
@@ -275,6 +276,8 @@ static void settle(struct rv__run *run)
         run->journal_bytes += run->facts.json.len;
     }
     run->is_new = false;
+    if (run->facts.count > 0 || run->log_count > 0)
+        rv__feed_mark(e->reading, run->id);
     rv__facts_reset(&run->facts);
     rv__buf_reset(&run->logs);
     run->log_count = 0;
@@ -314,6 +317,7 @@ static void after_commit(rv_engine *e)
             settle(run);
         run = next;
     }
+    rv__feed_flush(e->reading);
     rv__start_all(e);
     rv__calls_late(e);
 }
