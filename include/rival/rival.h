@@ -360,6 +360,84 @@ RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_eve
                         rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
+ * Logs and nodes of a run */
+
+/* Which lines of a run's log. Everything unset: all of them, from the first. */
+typedef struct rv_log_query {
+    size_t size;      /* filled in by RV_LOG_QUERY */
+    const char *step; /* alias; NULL = of all steps */
+    int level;        /* enum rv_log_level: this one and graver; 0 = all */
+    const char *text; /* part of the message; the case of ASCII letters does not count */
+    uint64_t after;   /* rv_log_list.next of the page before; 0 = from the first */
+    size_t limit;     /* 0 = 100; at most 1000 */
+} rv_log_query;
+#define RV_LOG_QUERY(...) (&(rv_log_query){ .size = sizeof(rv_log_query), __VA_ARGS__ })
+RV_API void rv_log_query_init(rv_log_query *query);
+
+typedef struct rv_log_line {
+    uint64_t id; /* = the seq of its event in the feed */
+    int64_t at;  /* ms since 1970 */
+    int level;   /* enum rv_log_level */
+    int attempt;
+    const char *step; /* alias */
+    const char *path; /* with iterations */
+    const char *message;
+    const char *metadata; /* JSON; "" = none */
+} rv_log_line;
+
+typedef struct rv_log_list {
+    size_t count;
+    const rv_log_line *lines; /* in the order in which they were kept */
+    uint64_t next;            /* for `after`: always something to go on from, also at the end */
+} rv_log_list;
+
+/* Read a page of a run's log, as it is on disk. To follow a log as it grows, call again with `after`, or
+ * follow the feed of the run: its `log` events are the same lines, and an event's seq is a line's id.
+ * Fewer lines than `limit`: there are no more yet. *ret is for rv_log_list_free().
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *query,
+                   rv_log_list **ret, rv_error *err);
+RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
+
+/* A node of a run, or an iteration, a branch's path or a child that holds nodes, and how it fared. Times
+ * in ms since 1970, 0 = not yet. */
+typedef struct rv_node {
+    const char *path;  /* also what its children are asked for by */
+    const char *alias; /* the last part of the path: an alias, "iter3", "then", "onError" */
+    const char *kind; /* "step", "workflow", "branch", "loop", "forEach", "concurrent"; "iteration",
+                          "path", "child": a sequence inside one of those; "handler" */
+    const char *status; /* "pending" …; nodes on the path that was not taken: "skipped" */
+    int64_t started_at, completed_at;
+    int64_t duration_ms; /* from start to end; of one that runs: until now */
+    int64_t queue_ms;    /* of that and before: ready, and waiting for a place; over all attempts */
+    int64_t due_at;      /* it waits for its timer until then; 0 = it does not */
+    int attempt;         /* the last one, from 1; 0 = none yet */
+    int retry_count;     /* attempts behind the first */
+    int crashes;         /* deaths of the engine that it may have to do with */
+    const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
+    int error_attempt;       /* in which attempt that was */
+    int64_t error_at;        /* and when */
+    const char *description; /* what rv_describe() said; at most 500 bytes; "" = nothing */
+    size_t children;         /* how many rv_nodes() would list below it */
+} rv_node;
+
+typedef struct rv_node_list {
+    size_t count, total; /* in this window; in all */
+    const rv_node *nodes;
+} rv_node_list;
+
+/* The children of a node, in order, a window of them. `parent` is a path; NULL or "": the top level.
+ * Nodes that were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations
+ * that have begun. limit: 0 = 100; at most 1000. Reads what is on disk; the first call for a run reads
+ * its journal, later ones what was added, as long as the run is among those asked for last.
+ * *ret is for rv_node_list_free().
+ * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (beyond some millions of nodes), RV_EINVAL, RV_ENOMEM,
+ * RV_ESTORE. */
+RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, size_t offset,
+                    size_t limit, rv_node_list **ret, rv_error *err);
+RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
+
+/* ------------------------------------------------------------------------------------------
  * Instances */
 
 /* An instance: one run's name, to ask about again and again. */

@@ -317,6 +317,7 @@ void rv__reading_free(struct rv__reading *reading)
     if (reading == NULL)
         return;
     rv__feeds_detach(reading);
+    rv__node_cache_free(reading->nodes);
     rv__shelf_done(&reading->shelf);
     rv__store_close(reading->store);
     pthread_mutex_destroy(&reading->lock);
