@@ -437,6 +437,23 @@ RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, s
                     size_t limit, rv_node_list **ret, rv_error *err);
 RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
+/* Why a run does not go on. *ret is JSON, for rv_free():
+ *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
+ * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
+ * one group, the oldest group first, with the first ten nodes of each:
+ *   running      on which `executor`; `evaluating` says which condition, items or input it is
+ *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
+ *   concurrency  iterations held back by their own forEach's `limitSize`
+ *   timer, retry (`attempt`)   until `dueAt`
+ *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
+ *   function     that is not registered: `missing`
+ *   decision     the run is suspended: `cause` says why
+ *   turn         nothing: it goes on at once
+ * A run that has ended and has nothing alive: `waits` is empty.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
+RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
+
 /* ------------------------------------------------------------------------------------------
  * Instances */
 

@@ -219,6 +219,8 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_MESSAGE: rc = take_message(e, call); break;
     case CALL_STATE:
     case CALL_WAIT:
+    case CALL_LOOK:
+    case CALL_ASK:
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
         e->closed = true;
@@ -264,6 +266,8 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call,
               rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
                        run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow));
+    } else if (call->kind == CALL_LOOK) {
+        reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         reply(call, describe(call, run));
     } else {
@@ -286,6 +290,8 @@ void rv__calls_late(rv_engine *e)
         struct rv__call *next = order->next;
         if (order->kind == CALL_UNWAIT)
             take_unwait(e, order);
+        else if (order->kind == CALL_ASK)
+            reply(order, order->ask(order));
         else
             take_look(e, order);
         order = next;
@@ -548,6 +554,38 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
         return rv__nomem(err);
     return send_message(engine, run_id, msg, err);
+}
+
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_LOOK, err);
+    if (rc < 0)
+        return rc;
+    call.look = look;
+    call.arg = arg;
+    rc = set_run_id(&call, run_id, err);
+    if (rc == RV_OK) {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    call_done(&call);
+    return rc;
+}
+
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_ASK, err);
+    if (rc < 0)
+        return rc;
+    call.ask = ask;
+    call.arg = arg;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
 }
 
 int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err)

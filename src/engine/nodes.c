@@ -72,9 +72,8 @@ static void trim(struct rv__node_cache *cache, const struct kept_trace *in_use)
     }
 }
 
-/* The run's trace, as of now. Under the reading's lock. */
-static int trace_of(struct rv__reading *r, const char *run_id, const struct rv__trace **ret,
-                    rv_error *err)
+int rv__reading_trace(struct rv__reading *r, const char *run_id, const struct rv__trace **ret,
+                      rv_error *err)
 {
     struct rv__read_run run = { .plan = NULL };
     if (r->nodes == NULL) {
@@ -527,7 +526,7 @@ int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset
     struct rv__reading *r = e->reading;
     pthread_mutex_lock(&r->lock);
     l.now_ms = rv__wall_ms(e->clock);
-    int rc = trace_of(r, run_id, &l.trace, err);
+    int rc = rv__reading_trace(r, run_id, &l.trace, err);
     if (rc == RV_OK)
         rc = find_spot(l.trace, parent, &spot, err);
     if (rc == RV_OK) {

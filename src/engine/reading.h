@@ -114,6 +114,8 @@ int rv__trace_read(struct rv__trace *trace, struct rv__store *store, struct rv__
 /* The iterations around an instance, outermost first, and its path. */
 size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
                         int64_t vector[RV__PLAN_MAX_DEPTH]);
+/* The instance that is alive under this number; 0: none. */
+uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
 enum { RV__TRACE_NODES = 4 * 1000 * 1000 }; /* about 600 MB: a run larger than that is not listed */
 
 /* Might this fact end steps that are alive, besides the one it is about? */
@@ -153,5 +155,9 @@ void rv__feed_flush(struct rv__reading *reading);
 void rv__feeds_close(struct rv__reading *reading);  /* wakes those who wait: RV_ECLOSED */
 void rv__feeds_detach(struct rv__reading *reading); /* nobody is inside a call any more */
 void rv__node_cache_free(struct rv__node_cache *cache);
+
+/* The run's trace, as of now; under reading->lock, good until that is given back. */
+int rv__reading_trace(struct rv__reading *reading, const char *run_id, const struct rv__trace **ret,
+                      rv_error *err);
 
 #endif

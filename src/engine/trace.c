@@ -52,6 +52,11 @@ static uint32_t find(const struct rv__trace *t, uint64_t actor)
     return t->table[at];
 }
 
+uint32_t rv__trace_find(const struct rv__trace *t, uint64_t actor)
+{
+    return find(t, actor);
+}
+
 static void table_put(struct rv__trace *t, uint32_t i)
 {
     size_t at = slot_of(t, t->at[i].actor);
