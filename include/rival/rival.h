@@ -54,6 +54,10 @@ typedef struct rv_engine_opts {
     const char *store;    /* a file; NULL = "rival.db"; ":memory:" = gone with the engine */
     uint32_t workers;     /* steps at once; 0 = 64, threads made on demand */
     uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
+    /* Finished runs leave the store, the oldest first, when they ended longer ago than this; when there
+     * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
+    int64_t retain_age_ms;
+    uint64_t retain_runs, retain_bytes;
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
@@ -453,6 +457,26 @@ RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
 RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
+
+/* ------------------------------------------------------------------------------------------
+ * Retention */
+
+typedef struct rv_retain_opts {
+    size_t size;        /* filled in by RV_RETAIN_OPTS */
+    int64_t max_age_ms; /* runs that ended longer ago go; 0 = age does not count */
+    uint64_t max_runs;  /* finished runs that stay; 0 = any number */
+    uint64_t max_bytes; /* of the store, unfinished runs included, which never go; 0 = any size */
+} rv_retain_opts;
+#define RV_RETAIN_OPTS(...) (&(rv_retain_opts){ .size = sizeof(rv_retain_opts), __VA_ARGS__ })
+RV_API void rv_retain_opts_init(rv_retain_opts *opts);
+
+/* Remove finished runs with all that is theirs (journal, results, logs), now, the oldest first; NULL
+ * opts: by the engine's own bounds, which it also looks at by itself, some time after they are passed.
+ * Runs go on meanwhile. A run that is being waited for or looked at stays for this time. Feeds that have
+ * not read the events of a removed run yet are told so (RV_ENOTFOUND), and so is who wants to resume
+ * there. Returns when it is done; *ret (may be NULL) is how many runs went.
+ * Errors: RV_EINVAL, RV_ECLOSED, RV_ESTORE. */
+RV_API int rv_retain(rv_engine *engine, const rv_retain_opts *opts, uint64_t *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Instances */

@@ -57,6 +57,8 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
+    e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
+                                                   opts->retain_bytes };
     e->free_places[LANE_FUNCTION] = workers;
     e->generation = 1;
     rv__timers_init(&e->waits);
@@ -82,13 +84,16 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 
 int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
 {
-    static const rv_engine_opts defaults = { .size = sizeof defaults };
-    if (opts == NULL)
-        opts = &defaults;
-    if (opts->size == 0)
+    rv_engine_opts own = { .size = sizeof own }; /* what an older program does not know is 0 */
+    if (opts != NULL && opts->size > 0)
+        memcpy(&own, opts, opts->size < sizeof own ? opts->size : sizeof own);
+    if (opts != NULL && opts->size == 0)
         return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_ENGINE_OPTS");
+    opts = &own;
     if (opts->workers > MOST_WORKERS)
         return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", opts->workers);
+    if (opts->retain_age_ms < 0)
+        return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
 

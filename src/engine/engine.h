@@ -114,6 +114,12 @@ struct rv__owed {
     bool is_timeout;
 };
 
+/* Which finished runs may stay. 0: no bound. */
+struct rv__retain_limits {
+    int64_t max_age_ms;
+    uint64_t max_runs, max_bytes;
+};
+
 enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
 struct rv_engine {
@@ -162,6 +168,12 @@ struct rv_engine {
     size_t starting_count, starting_cap;
     struct rv__call *late; /* calls to be looked at after the commit */
     int64_t commits;
+    struct {
+        struct rv__retain_limits limits;
+        int64_t next_ms;  /* the next piece, by the monotonic clock */
+        uint64_t removed; /* runs, by itself */
+        bool sweeping;    /* what runs wrote that are forgotten is not all gone yet */
+    } retain;
 };
 
 /* loop.c */
@@ -196,6 +208,10 @@ void rv__owe(struct rv__run *run, const struct rv__effect *effect);
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
+
+/* retain.c. The writer is used: no commit may be under way. */
+void rv__retain_tick(rv_engine *engine); /* a piece of it, if it is time */
+int64_t rv__retain_until_ns(const rv_engine *engine, int64_t until_ns); /* or when that is */
 
 /* registry.c */
 int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);

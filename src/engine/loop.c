@@ -350,6 +350,7 @@ int64_t rv__engine_turn(rv_engine *e)
     commit(e);
 
     after_commit(e);
+    rv__retain_tick(e);
 
     if (more_to_do(e))
         return 0;
@@ -369,7 +370,7 @@ int64_t rv__engine_turn(rv_engine *e)
     }
     if (next_ms >= 0) /* at most a minute: a wall clock may jump while we wait by the other */
         until_ns = mono_ns + (next_ms < 60000 ? next_ms : 60000) * 1000000;
-    return until_ns;
+    return rv__retain_until_ns(e, until_ns);
 }
 
 void *rv__engine_main(void *arg)
