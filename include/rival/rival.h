@@ -458,6 +458,12 @@ RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
 RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
 
+/* The engine's figures, in the text format that Prometheus reads. *ret is for rv_free(). Counters begin
+ * at 0 with the engine. Steps are told apart by workflow and alias, up to 500 pairs; the rest is
+ * workflow="other",alias="other".
+ * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_metrics(rv_engine *engine, char **ret, rv_error *err);
+
 /* ------------------------------------------------------------------------------------------
  * Retention */
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/metrics.h"
 #include "engine/reading.h"
 
 enum { DEFAULT_WORKERS = 64, MOST_WORKERS = 100000 };
@@ -22,6 +23,9 @@ static void engine_destroy(rv_engine *e)
     rv__registry_free(e);
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
+    if (e->metrics != NULL)
+        rv__metrics_done(e->metrics);
+    rv__free(e->metrics);
     rv__free(e->owed);
     rv__free(e->starting);
     rv__reading_free(e->reading);
@@ -54,6 +58,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     uint64_t seed = 0;
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
     e->clock = rv__clock_real();
+    e->metrics = rv__zalloc(1, sizeof *e->metrics);
+    if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
+        return rv__nomem(err);
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;

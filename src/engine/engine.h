@@ -29,6 +29,7 @@
 struct rv__call;
 struct rv__owed;
 struct rv__reading;
+struct rv__metrics;
 
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
 struct rv__letter {
@@ -45,6 +46,7 @@ struct rv__plan_ref {
     rv_step_fn *evals; /* by node id × EVALS: its when, if, while, until, items */
     uint64_t resolved; /* the registry's generation when these were looked up */
     bool stored;       /* its definition is in the store */
+    uint16_t *series;  /* by node id: where its steps are counted; metrics.c */
 };
 
 /* A workflow by name: what new runs take. */
@@ -79,9 +81,11 @@ struct rv__run {
     struct rv_ctx *work; /* in flight */
     size_t owed_count;
     bool dirty;
+    int64_t waited_ns; /* for the last place it was given */
     struct rv__run *next_dirty;
     struct {
         bool queued;
+        int64_t since_ns;
         struct rv__run *prev, *next;
     } lane[LANES];            /* among those that want it */
     struct rv__call *calls;   /* to be answered after the commit */
@@ -130,6 +134,7 @@ struct rv_engine {
     pthread_mutex_t step_reader_lock;
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
     struct rv__reading *reading;   /* the feed, logs, nodes: reading.h */
+    struct rv__metrics *metrics;
     struct rv__threads *threads;
     struct rv__queue inbox;
     pthread_t thread;

@@ -8,6 +8,7 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/engine.h"
+#include "engine/metrics.h"
 #include "engine/reading.h"
 
 enum {
@@ -27,6 +28,7 @@ int rv__engine_post(rv_engine *e, struct rv__letter *letter)
 static void take_letters(rv_engine *e)
 {
     struct rv__queue_node *node = rv__queue_take(&e->inbox);
+    uint64_t before = e->metrics->letters;
     while (node != NULL) {
         struct rv__queue_node *next = node->next;
         struct rv__letter *letter = (struct rv__letter *)node; /* its first member */
@@ -35,7 +37,9 @@ static void take_letters(rv_engine *e)
         else
             rv__call_take(e, RV__CONTAINER(letter, struct rv__call, letter));
         node = next;
+        e->metrics->letters++;
     }
+    e->metrics->letters_last = e->metrics->letters - before;
 }
 
 static void fire(rv_engine *e, struct rv__timers *timers, int64_t now)
@@ -260,6 +264,9 @@ static void commit(rv_engine *e)
         while (rv__store_commit(e->store, b.writes, count, &err) < 0)
             rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, nothing goes on meanwhile */
         e->commits++;
+        struct rv__store_stats stats;
+        rv__store_stats(e->store, &stats);
+        rv__metrics_commit(e, stats.last_commit_ns, count);
     }
     rv__arena_done(&arena);
 }
@@ -278,6 +285,7 @@ static void settle(struct rv__run *run)
     run->is_new = false;
     if (run->facts.count > 0 || run->log_count > 0)
         rv__feed_mark(e->reading, run->id);
+    rv__metrics_facts(e, &run->facts);
     rv__facts_reset(&run->facts);
     rv__buf_reset(&run->logs);
     run->log_count = 0;

@@ -168,6 +168,7 @@ struct rv__facts {
     /* What else belongs into the same transaction: finished iterations (SPEC: results). */
     struct rv__row *rows;
     size_t row_count, row_cap;
+    uint32_t said[FACT_KINDS]; /* how many of each kind */
 };
 
 /* A finished iteration of a forEach or a loop that keeps all: it left the cell for here. */
