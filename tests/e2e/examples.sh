@@ -37,6 +37,21 @@ run "$examples/lumber"
 like "killed, it goes on where it was" "$rc $out" '^0 completed: .*"delayedMs":2[0-9][0-9]'
 cd "$OLDPWD"
 
+run "$examples/observe"
+is "observe sees everything, and in order" "$rc $out" "0 run.started 
+step.started plant
+log plant
+step.retrying plant
+timer.armed plant
+step.started plant
+log plant
+step.completed plant
+run.completed 
+plant: completed, attempt 2, last error: {\"message\":\"the ground is frozen\"}
+plant: planting on plant
+plant: planting on plant
+{\"runId\":\"spring\",\"status\":\"completed\",\"waits\":[]}"
+
 run "$examples/group_timeout"
 is "group_timeout ends well" "$rc" 0
 like "what is quick is done" "$out" '^10 ms: done$'
