@@ -342,7 +342,7 @@ RV_API void rv_feed_opts_init(rv_feed_opts *opts);
  * Errors: RV_ENOTFOUND (there is no such run; or the position is older than what retention has kept, or
  * not of this store), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_feed_open(rv_engine *engine, const rv_feed_opts *opts, rv_feed **ret, rv_error *err);
-RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; nobody is inside rv_feed_next() */
+RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; nobody else is using it */
 
 typedef struct rv_event {
     uint64_t seq, index;
