@@ -225,6 +225,8 @@ bool rv__call_waits(rv_engine *e, const struct rv__call *call)
     case CALL_MESSAGE: break;
     case CALL_STATE:
     case CALL_WAIT:
+    case CALL_LOOK:
+    case CALL_ASK:
     case CALL_UNWAIT:
     case CALL_CLOSE: return false;
     }
@@ -245,6 +247,8 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_MESSAGE: rc = take_message(e, call); break;
     case CALL_STATE:
     case CALL_WAIT:
+    case CALL_LOOK:
+    case CALL_ASK:
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
         e->closed = true;
@@ -293,6 +297,8 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call,
               rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
                        run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow));
+    } else if (call->kind == CALL_LOOK) {
+        reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         reply(call, describe(call, run));
     } else {
@@ -315,6 +321,10 @@ void rv__calls_late(rv_engine *e)
         struct rv__call *next = order->next;
         if (order->kind == CALL_UNWAIT)
             take_unwait(e, order);
+        else if (order->kind == CALL_ASK && e->commit.away)
+            push(&e->late, order); /* it may use the writer */
+        else if (order->kind == CALL_ASK)
+            reply(order, order->ask(order));
         else
             take_look(e, order);
         order = next;
@@ -395,14 +405,14 @@ static void call_done(struct rv__call *call)
 }
 
 /* The engine is there as long as somebody is inside one of its calls. */
-static void enter(rv_engine *e)
+void rv__engine_enter(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     e->callers++;
     pthread_mutex_unlock(&e->reply_lock);
 }
 
-static void leave(rv_engine *e)
+void rv__engine_leave(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     if (--e->callers == 0)
@@ -414,7 +424,7 @@ static void leave(rv_engine *e)
 static void call_send(struct rv__call *call)
 {
     rv_engine *e = call->engine;
-    enter(e);
+    rv__engine_enter(e);
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
     } else if (e->kit != NULL) {
@@ -425,7 +435,7 @@ static void call_send(struct rv__call *call)
             (void)rv__cond_wait_until(&call->answered, &e->reply_lock, RV__NEVER);
         pthread_mutex_unlock(&e->reply_lock);
     }
-    leave(e);
+    rv__engine_leave(e);
 }
 
 static int call_result(struct rv__call *call, rv_error *err)
@@ -674,6 +684,38 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     return send_message(engine, run_id, msg, err);
 }
 
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_LOOK, err);
+    if (rc < 0)
+        return rc;
+    call.look = look;
+    call.arg = arg;
+    rc = set_run_id(&call, run_id, err);
+    if (rc == RV_OK) {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    call_done(&call);
+    return rc;
+}
+
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_ASK, err);
+    if (rc < 0)
+        return rc;
+    call.ask = ask;
+    call.arg = arg;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
+}
+
 int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err)
 {
     struct rv__call call;
@@ -749,7 +791,7 @@ static void wait_given_up(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&w->call->engine->reply_lock);
 }
 
-/* 1: answered; 0: the time has passed; -1: the token fired. Inside enter() and leave(). */
+/* 1: answered; 0: the time has passed; -1: the token fired. Inside rv__engine_enter() and rv__engine_leave(). */
 static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
     rv_engine *e = call->engine;
@@ -786,9 +828,9 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 
 static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
-    enter(call->engine);
+    rv__engine_enter(call->engine);
     int answered = wait_inside(call, timeout_ms, by);
-    leave(call->engine);
+    rv__engine_leave(call->engine);
     return answered;
 }
 

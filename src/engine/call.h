@@ -11,6 +11,8 @@ enum rv__call_kind {
     CALL_STATE,
     CALL_WAIT,
     CALL_UNWAIT,
+    CALL_LOOK, /* `look` is called with the run, after a commit */
+    CALL_ASK,  /* `ask` is called, after a commit */
     CALL_CLOSE
 };
 
@@ -33,6 +35,10 @@ struct rv__call {
     struct rv__plan_ref *judge;  /* CALL_RUN: whose schema the input was held to; held */
     struct rv__msg msg;
 
+    int (*look)(struct rv__call *call, struct rv__run *run);
+    int (*ask)(struct rv__call *call);
+    void *arg; /* of those two */
+
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
     struct rv__run_facts {
@@ -47,5 +53,13 @@ struct rv__call {
     pthread_cond_t answered;
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
+
+/* Have a function called on the loop's thread, when all that was decided is on disk, and wait for it.
+ * It may write to call->results, call->err and what `arg` is. Errors: its own; RV_ECLOSED; rv__call_look:
+ * RV_EINVAL, RV_ENOTFOUND, RV_ESTORE.   Thread: any but the loop's. */
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg,
+                  rv_error *err);
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err);
 
 #endif

@@ -35,7 +35,10 @@ struct rv_ctx {
     struct rv__sight sight;
     bool describing; /* what is evaluated is its description */
     enum rv__lane lane;
-    int eval; /* -1: an attempt of a step */
+    int64_t begun_ns,
+        queued_ns; /* when it was sent out, by the monotonic clock; and for how long it
+                                    had waited for its place */
+    int eval;      /* -1: an attempt of a step */
     rv_cancel *token;
     struct rv__view view;
     struct rv__arena arena; /* of what its function was given */

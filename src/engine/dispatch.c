@@ -16,12 +16,14 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
 static void queue_add(rv_engine *e, struct rv__run *run, int lane)
 {
     run->lane[lane].queued = true;
+    run->lane[lane].since_ns = rv__mono_ns(e->clock);
     run->lane[lane].next = NULL;
     run->lane[lane].prev = e->want_last[lane];
     if (e->want_last[lane] != NULL)
@@ -106,8 +108,10 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             rv__run_touch(run);
             if (rc < 0)
                 return; /* no memory: at the next turn */
-            if (rc == 1)
+            if (rc == 1) {
                 take_place(e, lane);
+                run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
+            }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
             rv__run_queue_wants(run); /* to the end of the ring, if it wants more */
@@ -348,6 +352,8 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
         return;
     }
     ctx->lane = lane;
+    ctx->begun_ns = rv__mono_ns(e->clock);
+    ctx->queued_ns = run->waited_ns;
     owed->work = ctx;
     if (effect->timeout_ms > 0) {
         owed->is_timeout = true;
@@ -457,6 +463,7 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
     }
     struct rv__owed **at = owed_find(e, run, ctx->view.actor);
     give_place(e, ctx->lane);
+    rv__metrics_attempt(e, ctx);
     if (*at != NULL && (*at)->work == ctx)
         (*at)->work = NULL; /* nobody to be told to stop any more */
 

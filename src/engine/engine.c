@@ -11,6 +11,8 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
+#include "engine/reading.h"
 
 enum {
     DEFAULT_WORKERS =
@@ -34,9 +36,13 @@ static void engine_destroy(rv_engine *e)
     rv__registry_free(e);
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
+    if (e->metrics != NULL)
+        rv__metrics_done(e->metrics);
+    rv__free(e->metrics);
     rv__free(e->owed);
     rv__buf_done(&e->env);
     rv__free(e->starting);
+    rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
     rv__store_close(e->reader);
     if (e->kit == NULL)
@@ -62,6 +68,8 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
+    if (rc == RV_OK)
+        rc = rv__reading_new(e->store, &e->reading, err);
     return rc;
 }
 
@@ -89,10 +97,15 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
     e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
+    e->metrics = rv__zalloc(1, sizeof *e->metrics);
+    if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
+        return rv__nomem(err);
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
+    e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
+                                                   opts->retain_bytes };
     e->places = e->free_places[LANE_FUNCTION] = workers;
     e->free_places[LANE_EVAL] = EVAL_PLACES;
     e->free_places[LANE_IO] = IO_PLACES;
@@ -189,6 +202,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
     if (known.workers > MOST_WORKERS)
         return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
+    if (known.retain_age_ms < 0)
+        return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     return rv__engine_make(&known, NULL, 0, ret, err);
@@ -212,6 +227,7 @@ int rv_engine_close(rv_engine *e)
     e->stopped = true;
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
+    rv__feeds_close(e->reading);
     pthread_mutex_lock(&e->reply_lock);
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->reply_lock);

@@ -56,6 +56,7 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
     rv__plan_free(ref->plan);
     rv__free(ref->steps);
     rv__free(ref->evals);
+    rv__free(ref->series);
     rv__free(ref);
 }
 

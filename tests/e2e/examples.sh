@@ -103,6 +103,21 @@ run "$examples/resume"
 is "then it is done" "$rc $out$err" "0 sunday: completed"
 cd "$OLDPWD"
 
+run "$examples/observe"
+is "observe sees everything, and in order" "$rc $out" "0 run.started 
+step.started plant
+log plant
+step.retrying plant
+timer.armed plant
+step.started plant
+log plant
+step.completed plant
+run.completed 
+plant: completed, attempt 2, last error: {\"message\":\"the ground is frozen\"}
+plant: planting on plant
+plant: planting on plant
+{\"runId\":\"spring\",\"status\":\"completed\",\"waits\":[]}"
+
 run "$examples/group_timeout"
 is "group_timeout ends well" "$rc" 0
 like "what is quick is done" "$out" '^10 ms: done$'
