@@ -248,6 +248,42 @@ enum rv_plan_format {
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
 
+/* How files are registered. */
+typedef struct rv_file_opts {
+    size_t size;        /* filled in by RV_FILE_OPTS */
+    bool replace;       /* another definition of a name gives way: new runs take this one */
+    rv_report **report; /* all that was found, and all that is wrong; NULL = err tells the first */
+} rv_file_opts;
+#define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
+RV_API void rv_file_opts_init(rv_file_opts *opts);
+
+/* Register the workflow of a file; those of all files in a folder, and the folders in it (hidden ones
+ * left out). Commands in a file are relative to its folder.
+ *
+ * Returns how many were registered. A file that is bad does not keep the good ones from it: it is in
+ * the report or, without one, makes this RV_EINVAL with the first problem.
+ * Errors: RV_EINVAL, RV_ETOOBIG, RV_ENOMEM, RV_ECLOSED, RV_ESTORE. */
+RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts,
+                            rv_error *err);
+RV_API int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opts,
+                           rv_error *err);
+
+/* What is registered, in the order of registration. *ret is for rv_workflow_list_free(). */
+typedef struct rv_workflow_info {
+    const char *name;
+    const char *description;  /* "" = none */
+    const char *input_schema; /* JSON; "" = any input */
+    const char *version;
+    const char *source; /* its file; "" = the program */
+    int step_count;     /* at the top level */
+} rv_workflow_info;
+typedef struct rv_workflow_list {
+    size_t count;
+    const rv_workflow_info *items;
+} rv_workflow_list;
+RV_API int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err);
+RV_API void rv_workflow_list_free(rv_workflow_list *list); /* NULL is allowed */
+
 /* ------------------------------------------------------------------------------------------
  * Runs */
 

@@ -82,6 +82,10 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
                     struct rv__definitions **ret, rv_error *err);
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
 
+/* One more problem, of a file as a whole: somebody else found it. Errors: RV_ENOMEM. */
+int rv__definitions_complain(struct rv__definitions *definitions, struct rv__str file,
+                             const char *message);
+
 /* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
  * one. `file` names it in problems; ".json" at its end makes it JSON. */
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
