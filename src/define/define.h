@@ -1,7 +1,7 @@
 /* define.h: from files to drafts and plans, with everything that is wrong told at its place.
  *
  *   files, folders ──▶ texts ──▶ trees ──▶ plan JSON + spots ──▶ drafts ──▶ plans
- *            load.c      yaml.c, json.c     lower.c           plan/      plan/, expr.c
+ *            load.c      tree.c, yaml.c     lower.c           plan/      plan/, refs.c
  *
  * A file in the YAML form (SPEC §6; docs/reference/workflow-file.md) becomes the JSON of a plan, which
  * plan/ reads and judges: the rules stand there once. What define/ adds is where: it remembers which
