@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "exec/io.h"
 #include "exec/process.h"
 #include "exec/spawn.h"
 
-/* When the system has no room for a process: try again for ten seconds, then say so. */
-enum { TRY_AGAIN_MS = 100, TRIES = 100 };
+/* When the system has no room for a process: try again for so long, then say so. */
+enum { TRY_AGAIN_MS = 100, GIVE_UP_MS = 10000 };
 
 #define START_BYTES \
     (64u << 20) /* for environment and paths of one command; execve allows far less */
@@ -141,14 +142,21 @@ static void on_again(uv_timer_t *timer)
     start_queued(timer->data);
 }
 
+static bool may_try_again(struct rv__command *c)
+{
+    int64_t now = rv__mono_ms(rv__clock_real());
+    if (c->io.refused_ms == 0)
+        c->io.refused_ms = now;
+    return now - c->io.refused_ms < GIVE_UP_MS;
+}
+
 static void start_queued(struct rv__commands *all)
 {
     while (all->queue.first != NULL && all->count < all->max) {
         struct rv__command *c = all->queue.first;
         rv_error err = { 0 };
         int rc = rv__process_start(&all->processes, c, &c->io.process, &err);
-        if (rc == RV_EBUSY &&
-            c->io.tries++ < TRIES) { /* it keeps its place, and the rest wait too */
+        if (rc == RV_EBUSY && may_try_again(c)) { /* it keeps its place, the rest wait too */
             uv_timer_start(&all->again, on_again, TRY_AGAIN_MS, 0);
             return;
         }
@@ -274,9 +282,9 @@ static int processes_init(struct rv__processes *p, const struct rv__io_opts *opt
                           rv_error *err)
 {
     int rc = copy_environment(p);
-    p->stack = rv__alloc(RV__SPAWN_STACK);
+    p->room = rv__spawn_room_new();
     p->scratch = rv__alloc(RV__READ_BYTES);
-    if (rc < 0 || p->stack == NULL || p->scratch == NULL)
+    if (rc < 0 || p->room == NULL || p->scratch == NULL)
         return rv__nomem(err);
     p->null_fd = rv__fd_above_stdio(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (p->null_fd < 0)
@@ -296,7 +304,7 @@ static void processes_done(struct rv__processes *p)
     if (p->null_fd >= 0)
         close(p->null_fd);
     rv__free(p->scratch);
-    rv__free(p->stack);
+    rv__spawn_room_free(p->room);
     rv__free(p->env);
     rv__arena_done(&p->arena);
 }

@@ -61,7 +61,7 @@ struct rv__io;
 /* A zero field means the default named beside it. */
 struct rv__io_opts {
     uint32_t
-        max_processes; /* commands that run at once (4 descriptors each), others queue in order;
+        max_processes; /* commands that run at once (3 or 4 descriptors each), others queue in order;
                                0 = RV__IO_PROCESSES */
     const char
         *temp_dir; /* where the directory of the control files is made; NULL = $TMPDIR, /tmp */
@@ -137,7 +137,7 @@ struct rv__command {
         struct rv__command *next_killed, **link_killed;
         struct rv__process *process; /* NULL: queued */
         enum rv__kill why;
-        int tries;
+        int64_t refused_ms; /* since when the system has had no room for it; 0: it has */
         bool started, over;
     } io;
 };

@@ -354,7 +354,7 @@ static int spawn(struct rv__process *p, rv_error *err)
                                .out = theirs[1],
                                .err = theirs[2],
                                .warden = all->warden.socket,
-                               .stack = all->stack };
+                               .room = all->room };
         rc = rv__spawn(&s, &all->arena, &p->pid, &p->fds[EXIT], err);
         rv__arena_reset(&all->arena);
     }

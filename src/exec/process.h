@@ -23,13 +23,13 @@ enum { RV__READ_BYTES = 64 << 10 }; /* at a time, from one command: a pipe's wor
 struct rv__processes {
     uv_loop_t *loop;
     struct rv__warden warden;
-    const char **env;       /* inherited */
-    char *dir;              /* of the control files; private */
-    int null_fd;            /* /dev/null */
-    void *stack;            /* spawn.h */
-    char *scratch;          /* RV__READ_BYTES */
-    struct rv__arena arena; /* for one start at a time */
-    uint64_t controls;      /* control files made so far */
+    const char **env;            /* inherited */
+    char *dir;                   /* of the control files; private */
+    int null_fd;                 /* /dev/null */
+    struct rv__spawn_room *room; /* spawn.h */
+    char *scratch;               /* RV__READ_BYTES */
+    struct rv__arena arena;      /* for one start at a time */
+    uint64_t controls;           /* control files made so far */
     void (*over)(void *arg, struct rv__command *command, const struct rv__command_result *result);
     void *arg;
 };

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,14 +22,32 @@
 
 enum stage { STAGE_NONE, STAGE_PARENT, STAGE_CONTROL, STAGE_CWD, STAGE_STDIO, STAGE_EXEC };
 
+enum { STACK_BYTES = 64 << 10 }; /* a page would do; sanitizers have larger frames */
+
+struct rv__spawn_room {
+    enum stage stage; /* the child's to write; we read them when it is gone */
+    int error;
+    char stack[STACK_BYTES];
+};
+
 struct child {
     const struct rv__spawn *spawn;
     char **paths; /* where the program may be, in order */
     char **env;
     pid_t engine;
-    volatile enum stage stage; /* the child's to write; we read them when it is gone */
-    volatile int error;
 };
+
+/* ThreadSanitizer takes every clone for a fork, and starts itself anew in what would be our memory. */
+#define SHARE_MEMORY CLONE_VM
+#if defined(__SANITIZE_THREAD__)
+#undef SHARE_MEMORY
+#define SHARE_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef SHARE_MEMORY
+#define SHARE_MEMORY 0
+#endif
+#endif
 
 /* The child runs on a stack that sanitizers do not know. */
 #define IN_CHILD __attribute__((no_sanitize_address, no_sanitize_thread))
@@ -63,6 +82,20 @@ int rv__fd_pipe(int ret[2])
     return 0;
 }
 
+/* Shared with a child that has its own memory, too. */
+struct rv__spawn_room *rv__spawn_room_new(void)
+{
+    void *room = mmap(NULL, sizeof(struct rv__spawn_room), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED ? room : NULL;
+}
+
+void rv__spawn_room_free(struct rv__spawn_room *room)
+{
+    if (room != NULL)
+        munmap(room, sizeof *room);
+}
+
 /* ------------------------------------------------------------------------------- the child --- */
 
 /* By the system call: libc's refuses the two signals it uses itself, and sanitizers keep a record of
@@ -91,16 +124,16 @@ IN_CHILD static int run_program(const struct child *c)
     return error;
 }
 
-IN_CHILD static int fail(struct child *c, enum stage stage, int error)
+IN_CHILD static int fail(const struct child *c, enum stage stage, int error)
 {
-    c->stage = stage;
-    c->error = error;
+    c->spawn->room->stage = stage;
+    c->spawn->room->error = error;
     _exit(127);
 }
 
 IN_CHILD static int child_main(void *arg)
 {
-    struct child *c = arg;
+    const struct child *c = arg;
     const struct rv__spawn *s = c->spawn;
     int fd;
 
@@ -213,30 +246,30 @@ static bool is_shortage(int error)
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-static int tell_failure(const struct child *c, rv_error *err)
+static int tell_failure(const struct rv__spawn *s, rv_error *err)
 {
-    const struct rv__spawn *s = c->spawn;
-    const char *why = strerrordesc_np(c->error), *program = s->argv[0];
-    int code = is_shortage(c->error) ? RV_EBUSY : RV_ESYS;
-    switch (c->stage) {
+    int error = s->room->error;
+    const char *why = strerrordesc_np(error), *program = s->argv[0];
+    int code = is_shortage(error) ? RV_EBUSY : RV_ESYS;
+    switch (s->room->stage) {
     case STAGE_CONTROL:
         return rv__fail(err, code, "cannot make the control file '%s': %s", s->control, why);
     case STAGE_CWD:
         return rv__fail(err, code, "cannot run '%s' in the directory '%s': %s", program, s->cwd,
                         why);
     case STAGE_EXEC:
-        if (c->error == ENOENT && strchr(program, '/') == NULL)
+        if (error == ENOENT && strchr(program, '/') == NULL)
             return rv__fail(err, RV_ENOTFOUND, "cannot run '%s': there is no such program in PATH",
                             program);
-        if (c->error == ENOENT)
+        if (error == ENOENT)
             return rv__fail(err, RV_ENOTFOUND,
                             "cannot run '%s': there is no such file, or the interpreter that its "
                             "first line names is missing",
                             program);
-        if (c->error == ENOEXEC)
+        if (error == ENOEXEC)
             return rv__fail(err, code, "cannot run '%s': not a program (does it lack a #! line?)",
                             program);
-        if (c->error == EACCES)
+        if (error == EACCES)
             return rv__fail(err, code, "cannot run '%s': permission denied (is it executable?)",
                             program);
         break;
@@ -251,6 +284,7 @@ int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret
               rv_error *err)
 {
     struct child c = { .spawn = spawn, .engine = getpid() };
+    struct rv__spawn_room *room = spawn->room;
     int pidfd = -1;
 
     c.env = environment(spawn, arena);
@@ -258,14 +292,16 @@ int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret
     if (c.paths == NULL)
         return rv__nomem(err);
 
-    pid_t pid = clone(child_main, (char *)spawn->stack + RV__SPAWN_STACK,
-                      CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &c, &pidfd);
+    room->stage = STAGE_NONE;
+    pid_t pid = clone(child_main, room->stack + STACK_BYTES,
+                      SHARE_MEMORY | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &c, &pidfd);
     if (pid < 0)
         return rv__fail(err, is_shortage(errno) ? RV_EBUSY : RV_ESYS,
                         "cannot make a process for '%s': %s", spawn->argv[0],
                         strerrordesc_np(errno));
 
-    if (c.stage != STAGE_NONE) { /* it has called _exit: this waits for no time worth the name */
+    if (room->stage !=
+        STAGE_NONE) { /* it has called _exit: this waits for no time worth the name */
         siginfo_t info;
         if (spawn->warden >= 0)
             rv__warden_end(spawn->warden, pid);
@@ -273,7 +309,7 @@ int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret
             ;
         close(pidfd);
         unlink(spawn->control);
-        return tell_failure(&c, err);
+        return tell_failure(spawn, err);
     }
     *ret = pid;
     *ret_pidfd = pidfd;

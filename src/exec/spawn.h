@@ -22,9 +22,12 @@ struct rv__spawn {
     uint64_t control_number;      /* the same, for the warden */
     int in, out, err;             /* its ends, all above 2; they stay ours to close */
     int warden;                   /* socket, or -1 */
-    void *stack;                  /* RV__SPAWN_STACK bytes, nobody else's meanwhile */
+    struct rv__spawn_room *room;  /* nobody else's meanwhile */
 };
-enum { RV__SPAWN_STACK = 64 << 10 }; /* a page would do; sanitizers have larger frames */
+
+/* The stack that children begin on, one after the other, and the place where they say what failed. */
+struct rv__spawn_room *rv__spawn_room_new(void); /* NULL: no memory */
+void rv__spawn_room_free(struct rv__spawn_room *room);
 
 /* Start it, in a process group of its own, to be killed when the calling thread ends. *ret is the
  * process, *ret_pidfd a descriptor for it, both to be waited for. `arena` is for what is needed on the
