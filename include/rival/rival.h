@@ -61,6 +61,13 @@ typedef struct rv_engine_opts {
      * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
     int64_t retain_age_ms;
     uint64_t retain_runs, retain_bytes;
+    /* This run only: the other runs of the store stay as they are, and a call about one of them is
+     * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
+    const char *only_run;
+    bool
+        idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
+    bool read_only; /* change nothing: works also while another process has the store. Calls that
+                       would write, and to wait for a run that has not ended, are RV_ESTATE */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
