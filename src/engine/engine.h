@@ -176,6 +176,7 @@ struct rv_engine {
     struct rv__store *step_reader;   /* of steps on their threads, one at a time */
     struct rv__executor *executor;   /* of functions */
     struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__io *io;               /* of commands; NULL until the first */
     struct rv__buf env;              /* what expressions see of the environment: JSON */
     struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
     uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
@@ -220,7 +221,7 @@ struct rv_engine {
     struct rv__random random;
     rv_cancel *closing;            /* parent of every step's token */
     bool closed;                   /* nothing new is begun */
-    bool stopped;                  /* its loop has ended */
+    atomic_bool stopped;           /* its loop has ended */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
     int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
