@@ -30,8 +30,9 @@ int rv__cmd_decide(int argc, char **argv)
     if (decision.what < 0)
         return CLI_USAGE;
     if (decision.what > RV_ABORT)
-        return rv__cli_usage("decide", "'%s' is for the states of a manifest, which this version does "
-                                       "not run yet",
+        return rv__cli_usage("decide",
+                             "'%s' is for the states of a manifest, which this version does "
+                             "not run yet",
                              argv[1]);
     tell.done = decision.what == RV_RESUME ? "resumed" : "aborted";
     return rv__tell_run(argv[0], &tell, decide);

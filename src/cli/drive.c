@@ -13,7 +13,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "cli/text.h"
-#include "cli/view.h"
+#include "cli/screen.h"
 
 enum {
     GRACE_MS = 5000,   /* for steps to end after Ctrl-C */
@@ -77,8 +77,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     if (d->interrupt == NULL)
         return CLI_FAILED;
     int rc = rv_engine_new(RV_ENGINE_OPTS(.store = opts->store, .only_run = d->run_id, .idle = idle,
-                                          .grace_ms = GRACE_MS,
-                                          .allow_env = opts->allow_env.at),
+                                          .grace_ms = GRACE_MS, .allow_env = opts->allow_env.at),
                            &d->engine, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_USAGE, err.message,
@@ -157,8 +156,9 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (rc == RV_OK && d->feed == NULL)
         rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
                           &d->feed, &err);
-    return rc == RV_OK ? CLI_OK
-                       : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
+    return rc == RV_OK
+               ? CLI_OK
+               : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
 }
 
 void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
@@ -179,7 +179,7 @@ void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
 
 struct follow {
     struct rv__drive *d;
-    struct rv__view view;
+    struct rv__screen view;
     const char *resume;
     bool ended, suspended, told;
     int resumes;
@@ -197,7 +197,7 @@ static bool is_alive(struct rv__drive *d)
     return alive;
 }
 
-static int print_outcome(struct rv__drive *d, struct rv__view *view)
+static int print_outcome(struct rv__drive *d, struct rv__screen *view)
 {
     rv_outcome *outcome = NULL;
     rv_run_state *state = NULL;
@@ -207,11 +207,11 @@ static int print_outcome(struct rv__drive *d, struct rv__view *view)
     if (rc == RV_OK)
         rc = rv_state(d->engine, d->run_id, &state, &err);
     if (rc < 0) {
-        rv__view_clear(view);
+        rv__screen_clear(view);
         rv_outcome_free(outcome);
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     }
-    rv__view_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
+    rv__screen_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
     rv__outcome_json(&json, outcome);
     int code = rv__print_json(&json);
@@ -237,10 +237,10 @@ static int leave_suspended(struct follow *f)
     rv_run_state *state = NULL;
     struct rv__buf json;
     rv_error err;
-    rv__view_clear(&f->view);
+    rv__screen_clear(&f->view);
     if (rv_state(d->engine, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    rv__view_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
     say_how_to_go_on(f);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&json, state);
@@ -254,7 +254,7 @@ static int leave_suspended(struct follow *f)
 static int stop_in_order(struct follow *f)
 {
     rv_error why = { .code = 0 };
-    rv__view_clear(&f->view);
+    rv__screen_clear(&f->view);
     (void)rv_cancel_cause(f->d->interrupt, &why);
     if (f->view.kind != VIEW_NONE)
         fprintf(stderr, "%s: steps that run have %d s to end; Ctrl-C again leaves at once\n",
@@ -299,8 +299,8 @@ static void inspect(struct rv__drive *d)
     size_t got;
     do { /* the last page is what is wanted */
         rv_log_list *page = NULL;
-        if (rv_logs(d->engine, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000), &page, NULL) <
-            0)
+        if (rv_logs(d->engine, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000), &page,
+                    NULL) < 0)
             break;
         got = page->count;
         after = page->next;
@@ -328,8 +328,9 @@ static enum rv__on_suspend ask(struct follow *f)
 {
     char answer[ANSWER_BYTES];
     for (;;) {
-        fprintf(stderr, "resume (with fresh attempts), abort, inspect, or quit (it stays suspended)? "
-                        "[r/a/i/q] ");
+        fprintf(stderr,
+                "resume (with fresh attempts), abort, inspect, or quit (it stays suspended)? "
+                "[r/a/i/q] ");
         fflush(stderr);
         if (!read_answer(f->d->interrupt, answer) || answer[0] == 'q')
             return ON_SUSPEND_ASK;
@@ -352,7 +353,7 @@ static void say_why_suspended(struct follow *f)
     rv__buf_init(&shown, 1u << 16);
     rv__text_error(&text, rv__str(state->suspension));
     (void)rv__text_fit(&shown, rv__buf_view(&text), 2000);
-    rv__view_clear(&f->view);
+    rv__screen_clear(&f->view);
     fprintf(stderr, "%ssuspended:%s %s\n", rv__colour(stderr, YELLOW), rv__colour(stderr, PLAIN),
             rv__buf_view(&shown).at);
     rv__buf_done(&text);
@@ -382,8 +383,7 @@ static int settle_suspension(struct follow *f)
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
-    int rc = rv_decide(f->d->engine, f->d->run_id,
-                       what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT,
+    int rc = rv_decide(f->d->engine, f->d->run_id, what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT,
                        f->d->on_suspend == ON_SUSPEND_ASK ? NULL : "by --on-suspend", &err);
     if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
@@ -395,7 +395,7 @@ static int settle_suspension(struct follow *f)
 
 static void take_event(struct follow *f, const rv_event *event)
 {
-    rv__view_event(&f->view, event);
+    rv__screen_event(&f->view, event);
     if (strncmp(event->kind, "run.", 4) != 0)
         return;
     f->suspended = strcmp(event->kind, "run.suspended") == 0;
@@ -407,7 +407,7 @@ static int follow(struct follow *f)
 {
     struct rv__drive *d = f->d;
     int64_t pause_ms = f->view.kind == VIEW_LIVE ? RV__FRAME_MS : 10 * RV__FRAME_MS;
-    rv__view_frame(&f->view, true);
+    rv__screen_frame(&f->view, true);
     for (;;) {
         rv_event event;
         rv_error err;
@@ -427,12 +427,14 @@ static int follow(struct follow *f)
         }
         if (f->ended && !is_alive(d))
             break;
-        f->view.state = f->ended ? "ended; what it detached goes on" : f->suspended ? "suspended" : NULL;
-        rv__view_frame(&f->view, false);
+        f->view.state = f->ended       ? "ended; what it detached goes on"
+                        : f->suspended ? "suspended"
+                                       : NULL;
+        rv__screen_frame(&f->view, false);
     }
     rv_event last; /* what was said while it ended */
     while (rv_feed_next(d->feed, 0, NULL, &last, NULL) == RV_OK)
-        rv__view_event(&f->view, &last);
+        rv__screen_event(&f->view, &last);
     return print_outcome(d, &f->view);
 }
 
@@ -444,12 +446,12 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
     f.ended = state->status != RV_RUNNING && !f.suspended;
-    enum rv__view_kind kind = d->opts.json              ? VIEW_NONE
-                              : rv__terminal_is(stderr) ? VIEW_LIVE
-                                                        : VIEW_LINES;
-    rv__view_init(&f.view, kind, d->engine, workflow, d->run_id, state->started_at);
+    enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
+                                : rv__terminal_is(stderr) ? VIEW_LIVE
+                                                          : VIEW_LINES;
+    rv__screen_init(&f.view, kind, d->engine, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
     int code = f.ended && d->exists && !is_alive(d) ? print_outcome(d, &f.view) : follow(&f);
-    rv__view_done(&f.view);
+    rv__screen_done(&f.view);
     return code;
 }

@@ -18,7 +18,10 @@ struct rv__drive_opts {
 #define RV__DRIVE_OPTIONS(o)                                                                \
     { "--input", .letter = "-i", .text = &(o).input }, { "--run-id", .text = &(o).run_id }, \
         { "--store", .text = &(o).store }, { "--on-suspend", .text = &(o).on_suspend },     \
-        { "--allow-env", .words = &(o).allow_env }, { "--json", .flag = &(o).json }
+        { "--allow-env", .words = &(o).allow_env },                                         \
+    {                                                                                       \
+        "--json", .flag = &(o).json                                                         \
+    }
 
 struct rv__drive {
     const char *command; /* for messages */

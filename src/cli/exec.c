@@ -55,8 +55,8 @@ int rv__cmd_exec(int argc, char **argv)
     if (count < 0)
         return -count;
     if (access(argv[0], F_OK) < 0)
-        return rv__cli_usage("exec", "there is no file '%s'; `rival new NAME` makes one to begin with",
-                             argv[0]);
+        return rv__cli_usage(
+            "exec", "there is no file '%s'; `rival new NAME` makes one to begin with", argv[0]);
     int code = check_file(argv[0], name, sizeof name);
     if (code != CLI_OK)
         return code;

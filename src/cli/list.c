@@ -86,10 +86,11 @@ static int print(struct listing *l)
         return rv__print_json(&l->out);
     }
     if (l->count == 0)
-        fprintf(stderr, "no runs%s\n", l->query.workflow != NULL || l->query.status_plus_one != 0 ||
-                                               l->query.since != 0 || l->query.text != NULL
-                                           ? " like that"
-                                           : "");
+        fprintf(stderr, "no runs%s\n",
+                l->query.workflow != NULL || l->query.status_plus_one != 0 || l->query.since != 0 ||
+                        l->query.text != NULL
+                    ? " like that"
+                    : "");
     bool good = rv__table_print(l->table, stdout);
     if (l->cursor[0] != '\0')
         fprintf(stderr, "there are more: --limit N, or --cursor %s\n", l->cursor);
@@ -130,8 +131,8 @@ static int read_query(struct listing *l, const char *status, const char *since, 
         l->query.status_plus_one = choice + 1;
     }
     if (since != NULL && rv__read_time(since, l->now_ms, &l->query.since) < 0)
-        return rv__cli_usage("list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)",
-                             since);
+        return rv__cli_usage(
+            "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", since);
     if (limit != NULL && (rv__json_check(rv__str(limit), 1, NULL, NULL) < 0 ||
                           rv__json_int(rv__str(limit), &n) < 0 || n < 1))
         return rv__cli_usage("list", "--limit '%s' is not a number from 1", limit);

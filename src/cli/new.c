@@ -41,7 +41,8 @@ static const char yaml[] =
 static bool is_name(const char *name)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
+    static const char others[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
     return *name != '\0' && strchr(first, *name) != NULL && name[strspn(name, others)] == '\0' &&
            strstr(name, "__") == NULL && strlen(name) <= NAME_MAX_BYTES;
 }
@@ -74,8 +75,9 @@ int rv__cmd_new(int argc, char **argv)
     if (count < 0)
         return -count;
     if (!is_name(argv[0]))
-        return rv__cli_usage("new", "'%s' is not a name: letters, digits and _ . -, beginning with a "
-                                    "letter or _, no __",
+        return rv__cli_usage("new",
+                             "'%s' is not a name: letters, digits and _ . -, beginning with a "
+                             "letter or _, no __",
                              argv[0]);
     if (as_c || as_ts)
         return rv__cli_usage("new", "%s files are not run by this version yet; YAML is the default",

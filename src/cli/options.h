@@ -17,7 +17,7 @@ struct rv__words {
 
 /* One of `flag`, `text` and `words` says where it goes. */
 struct rv__option {
-    const char *name; /* "--json" */
+    const char *name;   /* "--json" */
     const char *letter; /* "-f"; NULL = none */
     bool *flag;
     const char **text;

@@ -23,14 +23,15 @@ static int print_plan(rv_report *report, const char *file, int format)
 
 int rv__cmd_plan(int argc, char **argv)
 {
-    static const char *const formats[] = { "json", "text", "mermaid", NULL }; /* as the enum has them */
+    static const char *const formats[] = { "json", "text", "mermaid",
+                                           NULL }; /* as the enum has them */
     rv_report *report = NULL;
     rv_error err;
     const char *name = "json";
     bool json = false;
-    const struct rv__option options[] = {
-        { "--format", .text = &name }, { "--json", .flag = &json }, { NULL }
-    };
+    const struct rv__option options[] = { { "--format", .text = &name },
+                                          { "--json", .flag = &json },
+                                          { NULL } };
     int count = rv__options_args("plan", argc, argv, options, 1, 1, "which file?");
     if (count < 0)
         return -count;

@@ -27,8 +27,9 @@ static int say_started(const struct rv__drive *d)
     }
     printf("%s\n", d->run_id);
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "it is recorded, and goes on when a process drives the store: "
-                        "rival exec FILE --run-id %s\n",
+        fprintf(stderr,
+                "it is recorded, and goes on when a process drives the store: "
+                "rival exec FILE --run-id %s\n",
                 d->run_id);
     return CLI_OK;
 }

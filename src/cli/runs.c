@@ -48,7 +48,8 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id)
 static bool run_exists(rv_engine *engine, const char *id)
 {
     rv_log_list *lines = NULL;
-    int rc = rv_logs(engine, id, RV_LOG_QUERY(.limit = 1), &lines, NULL); /* the cheapest question */
+    int rc = rv_logs(engine, id, RV_LOG_QUERY(.limit = 1), &lines,
+                     NULL); /* the cheapest question */
     rv_log_list_free(lines);
     return rc == RV_OK;
 }
@@ -306,9 +307,9 @@ enum rv__colour rv__status_colour(const char *status)
     static const struct {
         const char *status;
         enum rv__colour colour;
-    } colours[] = { { "completed", GREEN }, { "failed", RED },      { "running", CYAN },
+    } colours[] = { { "completed", GREEN },  { "failed", RED },       { "running", CYAN },
                     { "suspended", YELLOW }, { "cancelled", YELLOW }, { "waiting_retry", YELLOW },
-                    { "skipped", DIM },     { "pending", DIM } };
+                    { "skipped", DIM },      { "pending", DIM } };
     for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
         if (strcmp(colours[i].status, status) == 0)
             return colours[i].colour;

@@ -27,8 +27,8 @@ struct rv__look {
     char **argv; /* behind the run */
     void *arg;
 };
-int rv__look_at_run(const char *store, int argc, char **argv,
-                    int (*show)(struct rv__look *look), struct rv__look *look);
+int rv__look_at_run(const char *store, int argc, char **argv, int (*show)(struct rv__look *look),
+                    struct rv__look *look);
 
 /* A command that tells one run something: finds it, opens the store to write about it, calls `tell`, and
  * prints {runId, status}, or `done` (a word) and the id. */

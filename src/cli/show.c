@@ -6,7 +6,7 @@
 #include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
-#include "cli/tree.h"
+#include "cli/outline.h"
 
 enum { PAGE = 500, PIPE_WIDTH = 200, DEPTH_MAX = 200 };
 
@@ -122,8 +122,8 @@ static void print_head(const rv_run_state *state, int width)
     const char *status = rv_status_name(state->status);
     int64_t ms = state->completed_at != 0 ? state->duration_ms : now_ms - state->started_at;
     printf("%s%s%s  %s  %s%s%s\n", rv__colour(stdout, BOLD), state->workflow,
-           rv__colour(stdout, PLAIN), state->run_id,
-           rv__colour(stdout, rv__status_colour(status)), status, rv__colour(stdout, PLAIN));
+           rv__colour(stdout, PLAIN), state->run_id, rv__colour(stdout, rv__status_colour(status)),
+           status, rv__colour(stdout, PLAIN));
     snprintf(line, sizeof line, "%s, %s %s", rv__text_when(state->started_at, now_ms, when),
              state->completed_at != 0 ? "took" : "for", rv__text_duration(ms, time));
     print_field("started", rv__str(line), width);
@@ -136,18 +136,17 @@ static void print_head(const rv_run_state *state, int width)
 
 static int show_text(struct rv__look *look, const rv_run_state *state)
 {
-    struct rv__tree tree;
+    struct rv__outline tree;
     rv_error err;
     int width = rv__terminal_is(stdout) ? rv__terminal_size(stdout).columns : PIPE_WIDTH;
-    struct rv__row_style style = { .to = stdout,
-                                   .width = width - 1,
-                                   .unicode = rv__text_unicode(),
-                                   .words = true };
-    rv__tree_init(&tree, look->engine, look->run_id, false);
-    int rc = rv__tree_read(&tree, &err);
+    struct rv__row_style style = {
+        .to = stdout, .width = width - 1, .unicode = rv__text_unicode(), .words = true
+    };
+    rv__outline_init(&tree, look->engine, look->run_id, false);
+    int rc = rv__outline_read(&tree, &err);
     if (rc == RV_OK) {
         print_head(state, width);
-        style.name_width = rv__tree_name_width(&tree, style.width);
+        style.name_width = rv__outline_name_width(&tree, style.width);
     }
     for (size_t i = 0; i < tree.count && rc == RV_OK; i++) {
         struct rv__buf line;
@@ -156,7 +155,7 @@ static int show_text(struct rv__look *look, const rv_run_state *state)
         printf("%s\n", rv__buf_view(&line).at);
         rv__buf_done(&line);
     }
-    rv__tree_done(&tree);
+    rv__outline_done(&tree);
     return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 

@@ -5,7 +5,7 @@
 
 enum {
     COLUMNS_MAX = 8,
-    CELL_MAX = 60,    /* columns of the terminal, but for the last */
+    CELL_MAX = 60,     /* columns of the terminal, but for the last */
     PIPE_WIDTH = 2000, /* without a terminal nothing is cut but the absurd */
 };
 

@@ -13,7 +13,8 @@
 enum { COLUMNS = 80, ROWS = 24, SIZE_MOST = 1000 };
 
 static const char show_cursor[] = "\033[?25h", hide_cursor[] = "\033[?25l";
-static atomic_int hidden_on = -1; /* the file whose cursor is hidden: the process has one terminal */
+static atomic_int hidden_on =
+    -1; /* the file whose cursor is hidden: the process has one terminal */
 
 const char *rv__colour(FILE *to, enum rv__colour colour)
 {

@@ -40,7 +40,8 @@ static size_t decode(struct rv__str text, uint32_t *ret)
 static const struct {
     uint32_t from, to;
     int width;
-} widths[] = { /* what matters in practice: marks that take no room, wide scripts, emoji */
+} widths[] = {
+    /* what matters in practice: marks that take no room, wide scripts, emoji */
     { 0x0300, 0x036F, 0 },   { 0x200B, 0x200F, 0 },   { 0x202A, 0x202E, 0 },
     { 0x2060, 0x2069, 0 },   { 0xFE00, 0xFE0F, 0 },   { 0xFEFF, 0xFEFF, 0 },
     { 0x1100, 0x115F, 2 },   { 0x2E80, 0xA4CF, 2 },   { 0xAC00, 0xD7A3, 2 },

@@ -21,12 +21,13 @@ int rv__text_fit(struct rv__buf *out, struct rv__str text, int width);
 /* The same, and blanks up to that width. */
 void rv__text_pad(struct rv__buf *out, struct rv__str text, int width);
 
-enum { RV__DURATION_TEXT = 16, RV__WHEN_TEXT = 32 };
+enum { RV__DURATION_TEXT = 32, RV__WHEN_TEXT = 32 };
 /* "0ms", "850ms", "1.2s", "3m05s", "2h04m", "3d4h" */
 const char *rv__text_duration(int64_t ms, char ret[RV__DURATION_TEXT]);
 /* In the local time: "12:03:04" if it is today, else "2026-11-14 12:03". 0: "" */
 const char *rv__text_when(int64_t at_ms, int64_t now_ms, char ret[RV__WHEN_TEXT]);
-const char *rv__text_clock(int64_t at_ms, bool with_ms, char ret[RV__WHEN_TEXT]); /* "12:03:04.123" */
+const char *rv__text_clock(int64_t at_ms, bool with_ms,
+                           char ret[RV__WHEN_TEXT]); /* "12:03:04.123" */
 
 /* The message of an error, {"message": …}, as plain text; the whole of it if it has none. */
 void rv__text_error(struct rv__buf *out, struct rv__str json);

@@ -61,8 +61,8 @@ static int wait_for(struct rv__look *look)
     rv_run_state *state = NULL;
     rv_error err;
     int64_t began_ms = rv__mono_ms(rv__clock_real());
-    int rc = rv_feed_open(look->engine, RV_FEED_OPTS(.run_id = look->run_id, .no_logs = true), &feed,
-                          &err);
+    int rc = rv_feed_open(look->engine, RV_FEED_OPTS(.run_id = look->run_id, .no_logs = true),
+                          &feed, &err);
     if (rc == RV_OK)
         rc = rv_state(look->engine, look->run_id, &state, &err);
     if (rc < 0) {
@@ -79,8 +79,8 @@ static int wait_for(struct rv__look *look)
         if (rv_cancel_fired(w->interrupt) || (w->timeout_ms >= 0 && left_ms <= 0))
             code = give_up(look, w);
         else if (!(ended = has_ended(feed)))
-            (void)rv_cancel_wait(w->interrupt, w->timeout_ms >= 0 && left_ms < POLL_MS ? left_ms
-                                                                                       : POLL_MS);
+            (void)rv_cancel_wait(w->interrupt,
+                                 w->timeout_ms >= 0 && left_ms < POLL_MS ? left_ms : POLL_MS);
     }
     rv_feed_close(feed);
     return ended ? print_end(look) : code;

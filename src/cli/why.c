@@ -35,7 +35,8 @@ static void print_wait(struct rv__str wait, int64_t now_ms)
     struct rv__buf line;
     struct rv__str nodes, node, path;
     struct rv__json_iter it;
-    int64_t since = number(wait, "since"), due = number(wait, "dueAt"), count = number(wait, "count");
+    int64_t since = number(wait, "since"), due = number(wait, "dueAt"),
+            count = number(wait, "count");
     int named = 0;
     rv__buf_init(&line, 1u << 16);
     put_string(&line, wait, "message");

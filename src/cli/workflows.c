@@ -85,7 +85,8 @@ int rv__cmd_workflows(int argc, char **argv)
     if (count < 0)
         return -count;
     char **paths = count > 0 ? argv : only_here;
-    if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) < 0)
+    if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) <
+        0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = json ? print_list(report) : print_table(report);
     rv_report_free(report);

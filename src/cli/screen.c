@@ -1,10 +1,10 @@
-/* view.c: a run as people watch it.
+/* screen.c: a run as people watch it.
  *
  * The live view draws a frame in the place of the last one: up over its lines, each written anew and
  * cleared behind, the rest of the screen cleared. So nothing flickers, nothing is left over, and what
  * stood above it stays. A terminal that got narrower has folded our lines: how many there are now follows
  * from their widths. */
-#include "cli/view.h"
+#include "cli/screen.h"
 
 #include <string.h>
 
@@ -15,32 +15,31 @@
 #include "cli/text.h"
 
 enum {
-    FAILED_LOG = 10,  /* lines of the log of the step that failed */
+    FAILED_LOG = 10, /* lines of the log of the step that failed */
     LOG_PAGE = 1000,
     PIPE_WIDTH = 200, /* of a record where there is no terminal */
     LEAST_ROWS = 3,   /* a terminal lower than that gets one line */
 };
 
-void rv__view_init(struct rv__view *view, enum rv__view_kind kind, rv_engine *engine,
-                   const char *workflow, const char *run_id, int64_t started_ms)
+void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, rv_engine *engine,
+                     const char *workflow, const char *run_id, int64_t started_ms)
 {
-    *view = (struct rv__view){ .kind = kind,
-                               .workflow = workflow,
-                               .run_id = run_id,
-                               .started_ms = started_ms };
-    rv__tree_init(&view->tree, engine, run_id, true);
+    *view = (struct rv__screen){
+        .kind = kind, .workflow = workflow, .run_id = run_id, .started_ms = started_ms
+    };
+    rv__outline_init(&view->tree, engine, run_id, true);
     if (kind == VIEW_LIVE)
         rv__terminal_cursor(stderr, false);
 }
 
-void rv__view_done(struct rv__view *view)
+void rv__screen_done(struct rv__screen *view)
 {
     if (view->kind == VIEW_LIVE)
         rv__terminal_cursor(stderr, true);
-    rv__tree_done(&view->tree);
+    rv__outline_done(&view->tree);
 }
 
-void rv__view_event(struct rv__view *view, const rv_event *event)
+void rv__screen_event(struct rv__screen *view, const rv_event *event)
 {
     struct rv__buf line;
     rv__buf_init(&line, 1u << 20); /* what an event can hold, and more */
@@ -49,7 +48,7 @@ void rv__view_event(struct rv__view *view, const rv_event *event)
     if (view->kind == VIEW_LIVE && strcmp(event->kind, "log") == 0) {
         rv__event_log(event, &line);
         if (line.rc == RV_OK)
-            snprintf(view->log[view->log_count++ % RV__VIEW_LOG], RV__VIEW_LOG_BYTES, "%s",
+            snprintf(view->log[view->log_count++ % RV__SCREEN_LOG], RV__SCREEN_LOG_BYTES, "%s",
                      line.text);
     }
     rv__buf_done(&line);
@@ -58,25 +57,25 @@ void rv__view_event(struct rv__view *view, const rv_event *event)
 /* ----------------------------------------------------------------------------------- frames --- */
 
 struct frame {
-    struct rv__view *view;
+    struct rv__screen *view;
     struct rv__buf text;
     struct rv__terminal_size size;
     int height;
-    int widths[RV__VIEW_ROWS];
+    int widths[RV__SCREEN_ROWS];
 };
 
 /* The line since `from` is complete. */
 static void end_line(struct frame *f, int width)
 {
     rv__buf_text(&f->text, "\033[K\n");
-    if (f->height < RV__VIEW_ROWS)
+    if (f->height < RV__SCREEN_ROWS)
         f->widths[f->height++] = width;
 }
 
 static void put_header(struct frame *f)
 {
     char time[RV__DURATION_TEXT];
-    struct rv__view *v = f->view;
+    struct rv__screen *v = f->view;
     struct rv__buf line;
     rv__buf_init(&line, 4096);
     rv__buf_fmt(&line, "%s  %s  %s  %s", v->workflow, v->run_id,
@@ -90,13 +89,13 @@ static void put_header(struct frame *f)
 
 static void put_log(struct frame *f, size_t lines)
 {
-    struct rv__view *v = f->view;
-    size_t have = v->log_count < RV__VIEW_LOG ? v->log_count : RV__VIEW_LOG;
+    struct rv__screen *v = f->view;
+    size_t have = v->log_count < RV__SCREEN_LOG ? v->log_count : RV__SCREEN_LOG;
     lines = lines < have ? lines : have;
     for (size_t i = v->log_count - lines; i < v->log_count; i++) {
         rv__buf_text(&f->text, rv__colour(stderr, DIM));
         rv__buf_text(&f->text, rv__text_unicode() ? "│ " : "| ");
-        int width = 2 + rv__text_fit(&f->text, rv__str(v->log[i % RV__VIEW_LOG]),
+        int width = 2 + rv__text_fit(&f->text, rv__str(v->log[i % RV__SCREEN_LOG]),
                                      f->size.columns - 3);
         rv__buf_text(&f->text, rv__colour(stderr, PLAIN));
         end_line(f, width);
@@ -113,12 +112,13 @@ static size_t rows_and_gaps(const bool *hidden, size_t count)
 }
 
 /* What is over goes first, from the top; then what is to come, from the end; then from the end. */
-static void hide_rows(const struct rv__tree *tree, bool *hidden, size_t room)
+static void hide_rows(const struct rv__outline *tree, bool *hidden, size_t room)
 {
     size_t lines = tree->count;
     for (size_t i = 0; i < tree->count && lines > room; i++) {
         hidden[i] = tree->rows[i].weight == ROW_DONE;
-        lines -= hidden[i] && i > 0 && hidden[i - 1]; /* the first one makes room for its gap only */
+        lines -= hidden[i] && i > 0 &&
+                 hidden[i - 1]; /* the first one makes room for its gap only */
     }
     for (size_t i = tree->count; i-- > 0 && rows_and_gaps(hidden, tree->count) > room;)
         hidden[i] = hidden[i] || tree->rows[i].weight == ROW_PENDING;
@@ -126,7 +126,7 @@ static void hide_rows(const struct rv__tree *tree, bool *hidden, size_t room)
         hidden[i] = true;
 }
 
-static void put_gap(struct frame *f, const struct rv__tree *tree, const bool *hidden, size_t *at,
+static void put_gap(struct frame *f, const struct rv__outline *tree, const bool *hidden, size_t *at,
                     const struct rv__row_style *style)
 {
     static const char *const words[] = { [ROW_DONE] = "finished",
@@ -150,7 +150,7 @@ static void put_gap(struct frame *f, const struct rv__tree *tree, const bool *hi
 
 static void put_rows(struct frame *f, size_t room)
 {
-    const struct rv__tree *tree = &f->view->tree;
+    const struct rv__outline *tree = &f->view->tree;
     struct rv__row_style style = { .to = stderr,
                                    .width = f->size.columns - 1,
                                    .unicode = rv__text_unicode(),
@@ -158,7 +158,7 @@ static void put_rows(struct frame *f, size_t room)
     bool *hidden = rv__zalloc(tree->count + 1, sizeof *hidden);
     if (hidden == NULL)
         return;
-    style.name_width = rv__tree_name_width(tree, style.width);
+    style.name_width = rv__outline_name_width(tree, style.width);
     if (tree->count > room)
         hide_rows(tree, hidden, room);
     for (size_t i = 0; i < tree->count;) {
@@ -197,7 +197,7 @@ static void show_frame(struct frame *f)
     rv__buf_done(&f->text);
 }
 
-void rv__view_frame(struct rv__view *view, bool now)
+void rv__screen_frame(struct rv__screen *view, bool now)
 {
     int64_t now_ms = rv__mono_ms(rv__clock_real());
     rv_error err;
@@ -205,14 +205,14 @@ void rv__view_frame(struct rv__view *view, bool now)
         return;
     view->drawn_ms = now_ms;
     view->tick++;
-    if (rv__tree_read(&view->tree, &err) < 0)
+    if (rv__outline_read(&view->tree, &err) < 0)
         return; /* the store is busy: another time */
     struct frame f = { .view = view, .size = rv__terminal_size(stderr) };
     rv__buf_init(&f.text, SIZE_MAX / 8); /* bounded by the terminal */
     go_back(&f);
     put_header(&f);
     int room = f.size.rows - 2; /* the header; and the line that the cursor is on */
-    int log = view->log_count < RV__VIEW_LOG ? (int)view->log_count : RV__VIEW_LOG;
+    int log = view->log_count < RV__SCREEN_LOG ? (int)view->log_count : RV__SCREEN_LOG;
     log = log < room / 3 ? log : room / 3;
     if (f.size.rows > LEAST_ROWS) {
         put_rows(&f, (size_t)(room - log));
@@ -221,7 +221,7 @@ void rv__view_frame(struct rv__view *view, bool now)
     show_frame(&f);
 }
 
-void rv__view_clear(struct rv__view *view)
+void rv__screen_clear(struct rv__screen *view)
 {
     struct frame f = { .view = view, .size = rv__terminal_size(stderr) };
     if (view->kind != VIEW_LIVE)
@@ -234,9 +234,9 @@ void rv__view_clear(struct rv__view *view)
 /* ----------------------------------------------------------------------------------- record --- */
 
 /* The last lines of the log of the step that failed, of that node only. */
-static void print_log_tail(struct rv__view *view, const char *path)
+static void print_log_tail(struct rv__screen *view, const char *path)
 {
-    char *tail = rv__zalloc(FAILED_LOG, RV__VIEW_LOG_BYTES);
+    char *tail = rv__zalloc(FAILED_LOG, RV__SCREEN_LOG_BYTES);
     size_t count = 0, got;
     uint64_t after = 0;
     if (tail == NULL)
@@ -248,8 +248,8 @@ static void print_log_tail(struct rv__view *view, const char *path)
             break;
         for (size_t i = 0; i < list->count; i++)
             if (strcmp(list->lines[i].path, path) == 0)
-                snprintf(tail + count++ % FAILED_LOG * RV__VIEW_LOG_BYTES, RV__VIEW_LOG_BYTES, "%s",
-                         list->lines[i].message);
+                snprintf(tail + count++ % FAILED_LOG * RV__SCREEN_LOG_BYTES, RV__SCREEN_LOG_BYTES,
+                         "%s", list->lines[i].message);
         got = list->count;
         after = list->next;
         rv_log_list_free(list);
@@ -258,7 +258,7 @@ static void print_log_tail(struct rv__view *view, const char *path)
     for (size_t i = count > FAILED_LOG ? count - FAILED_LOG : 0; i < count; i++) {
         struct rv__buf line;
         rv__buf_init(&line, 4096);
-        (void)rv__text_fit(&line, rv__str(tail + i % FAILED_LOG * RV__VIEW_LOG_BYTES), width);
+        (void)rv__text_fit(&line, rv__str(tail + i % FAILED_LOG * RV__SCREEN_LOG_BYTES), width);
         fprintf(stderr, "  %s%s%s %s\n", rv__colour(stderr, DIM), rv__text_unicode() ? "│" : "|",
                 rv__colour(stderr, PLAIN), rv__buf_view(&line).at);
         rv__buf_done(&line);
@@ -266,12 +266,12 @@ static void print_log_tail(struct rv__view *view, const char *path)
     rv__free(tail);
 }
 
-static void print_failure(struct rv__view *view, const char *error)
+static void print_failure(struct rv__screen *view, const char *error)
 {
     struct rv__buf path, message;
     rv__buf_init(&path, 1u << 16);
     rv__buf_init(&message, RV__JSON_MAX_BYTES);
-    rv__tree_find_failed(view->tree.engine, view->run_id, &path);
+    rv__outline_find_failed(view->tree.engine, view->run_id, &path);
     struct rv__buf text;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     rv__text_error(&text, rv__str(error));
@@ -286,21 +286,21 @@ static void print_failure(struct rv__view *view, const char *error)
     rv__buf_done(&message);
 }
 
-void rv__view_record(struct rv__view *view, const char *status, int64_t duration_ms,
-                     const char *error)
+void rv__screen_record(struct rv__screen *view, const char *status, int64_t duration_ms,
+                       const char *error)
 {
     char time[RV__DURATION_TEXT];
-    struct rv__tree all;
+    struct rv__outline all;
     rv_error err;
     if (view->kind == VIEW_NONE)
         return;
-    rv__view_clear(view);
-    rv__tree_init(&all, view->tree.engine, view->run_id, false);
-    if (view->kind == VIEW_LIVE && rv__tree_read(&all, &err) == RV_OK) {
+    rv__screen_clear(view);
+    rv__outline_init(&all, view->tree.engine, view->run_id, false);
+    if (view->kind == VIEW_LIVE && rv__outline_read(&all, &err) == RV_OK) {
         struct rv__row_style style = { .to = stderr,
                                        .width = rv__terminal_size(stderr).columns - 1,
                                        .unicode = rv__text_unicode() };
-        style.name_width = rv__tree_name_width(&all, style.width);
+        style.name_width = rv__outline_name_width(&all, style.width);
         for (size_t i = 0; i < all.count; i++) {
             struct rv__buf line;
             rv__buf_init(&line, 1u << 16);
@@ -309,7 +309,7 @@ void rv__view_record(struct rv__view *view, const char *status, int64_t duration
             rv__buf_done(&line);
         }
     }
-    rv__tree_done(&all);
+    rv__outline_done(&all);
     if (error != NULL && *error != '\0')
         print_failure(view, error);
     fprintf(stderr, "%s%s %s%s%s after %s  %s(run %s)%s\n",

@@ -1,5 +1,5 @@
-/* tree.c: the nodes of a run as rows for people. */
-#include "cli/tree.h"
+/* outline.c: the nodes of a run as rows for people. */
+#include "cli/outline.h"
 
 #include <string.h>
 
@@ -19,13 +19,13 @@ enum {
     NOTE_BYTES = 2000,
 };
 
-void rv__tree_init(struct rv__tree *tree, rv_engine *engine, const char *run_id, bool live)
+void rv__outline_init(struct rv__outline *tree, rv_engine *engine, const char *run_id, bool live)
 {
-    *tree = (struct rv__tree){ .engine = engine, .run_id = run_id, .live = live };
+    *tree = (struct rv__outline){ .engine = engine, .run_id = run_id, .live = live };
     rv__arena_init(&tree->arena, SIZE_MAX); /* bounded by the rows, which are */
 }
 
-void rv__tree_done(struct rv__tree *tree)
+void rv__outline_done(struct rv__outline *tree)
 {
     for (size_t i = 0; i < tree->over_count; i++)
         rv__free(tree->over[i].path);
@@ -35,9 +35,10 @@ void rv__tree_done(struct rv__tree *tree)
 
 /* ----------------------------------------------------------------------------------- rows --- */
 
-static struct rv__row *add_row(struct rv__tree *t)
+static struct rv__row *add_row(struct rv__outline *t)
 {
-    static struct rv__row nowhere; /* without memory the view is short of a row, and says so by rc */
+    static struct rv__row
+        nowhere; /* without memory the view is short of a row, and says so by rc */
     if (t->count == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 64;
         struct rv__row *rows = rv__realloc(t->rows, cap * sizeof *rows);
@@ -53,7 +54,7 @@ static struct rv__row *add_row(struct rv__tree *t)
     return row;
 }
 
-static const char *keep(struct rv__tree *t, struct rv__buf *text)
+static const char *keep(struct rv__outline *t, struct rv__buf *text)
 {
     struct rv__str view = rv__buf_view(text);
     const char *copy = rv__arena_dup(&t->arena, view.at, view.len);
@@ -89,7 +90,7 @@ static void separate(struct rv__buf *out)
 }
 
 /* What there is to say beside its name and time. */
-static void put_note(struct rv__tree *t, const rv_node *node, struct rv__row *row)
+static void put_note(struct rv__outline *t, const rv_node *node, struct rv__row *row)
 {
     char text[RV__DURATION_TEXT], when[RV__WHEN_TEXT];
     struct rv__buf note;
@@ -119,7 +120,7 @@ static void put_note(struct rv__tree *t, const rv_node *node, struct rv__row *ro
     rv__buf_done(&note);
 }
 
-static void add_node(struct rv__tree *t, const rv_node *node, int depth)
+static void add_node(struct rv__outline *t, const rv_node *node, int depth)
 {
     struct rv__row *row = add_row(t);
     row->depth = depth;
@@ -136,17 +137,13 @@ static void add_node(struct rv__tree *t, const rv_node *node, int depth)
     put_note(t, node, row);
 }
 
-static void add_count(struct rv__tree *t, int depth, const char *fmt, size_t count,
-                      enum rv__row_weight weight)
-    __attribute__((format(printf, 3, 0)));
-
-static void add_count(struct rv__tree *t, int depth, const char *fmt, size_t count,
+static void add_count(struct rv__outline *t, int depth, size_t count, const char *what,
                       enum rv__row_weight weight)
 {
     struct rv__buf text;
     struct rv__row *row = add_row(t);
     rv__buf_init(&text, NOTE_BYTES);
-    rv__buf_fmt(&text, fmt, count);
+    rv__buf_fmt(&text, "%zu %s", count, what);
     row->depth = depth;
     row->name = keep(t, &text);
     row->note = "";
@@ -156,7 +153,7 @@ static void add_count(struct rv__tree *t, int depth, const char *fmt, size_t cou
 
 /* ----------------------------------------------------------------------------- iterations --- */
 
-static struct rv__over *over_of(struct rv__tree *t, const char *path)
+static struct rv__over *over_of(struct rv__outline *t, const char *path)
 {
     for (size_t i = 0; i < t->over_count; i++)
         if (is(t->over[i].path, path))
@@ -178,9 +175,9 @@ static void count_over(struct rv__over *over, const rv_node *node)
     over->skipped += is(node->status, "skipped") || is(node->status, "cancelled");
 }
 
-static void add_children(struct rv__tree *t, const char *parent, int depth);
+static void add_children(struct rv__outline *t, const char *parent, int depth);
 
-static void add_with_children(struct rv__tree *t, const rv_node *node, int depth)
+static void add_with_children(struct rv__outline *t, const rv_node *node, int depth)
 {
     bool closed = t->live && (weigh(node) == ROW_DONE || weigh(node) == ROW_PENDING);
     add_node(t, node, depth);
@@ -194,7 +191,7 @@ struct iterations {
     struct rv__over over; /* all that are over: what was before this look included */
 };
 
-static void add_iteration(struct rv__tree *t, const rv_node *node, int depth, bool few,
+static void add_iteration(struct rv__outline *t, const rv_node *node, int depth, bool few,
                           struct iterations *all)
 {
     enum rv__row_weight weight = weigh(node);
@@ -210,7 +207,7 @@ static void add_iteration(struct rv__tree *t, const rv_node *node, int depth, bo
 
 /* Those that are alive or failed, and how many went well. A live view goes on behind those that were over
  * when it looked last: of a hundred thousand, a frame looks at those that move. */
-static void add_iterations(struct rv__tree *t, const char *parent, size_t total, int depth)
+static void add_iterations(struct rv__outline *t, const char *parent, size_t total, int depth)
 {
     struct rv__over *over = t->live ? over_of(t, parent) : NULL;
     struct iterations all = { .live = 0 };
@@ -241,16 +238,16 @@ static void add_iterations(struct rv__tree *t, const char *parent, size_t total,
     }
     size_t good = all.over.count - all.over.failed - all.over.skipped;
     if (good > 0 && !few)
-        add_count(t, depth, "%zu completed", good, ROW_DONE);
+        add_count(t, depth, good, "completed", ROW_DONE);
     if (all.over.skipped > 0 && !few)
-        add_count(t, depth, "%zu skipped or cancelled", all.over.skipped, ROW_DONE);
+        add_count(t, depth, all.over.skipped, "skipped or cancelled", ROW_DONE);
     if (all.hidden_bad > 0)
-        add_count(t, depth, "%zu more failed", all.hidden_bad, ROW_BAD);
+        add_count(t, depth, all.hidden_bad, "more failed", ROW_BAD);
     if (all.hidden_live > 0 || at < total)
-        add_count(t, depth, "%zu more running", all.hidden_live + (total - at), ROW_LIVE);
+        add_count(t, depth, all.hidden_live + (total - at), "more running", ROW_LIVE);
 }
 
-static void add_children(struct rv__tree *t, const char *parent, int depth)
+static void add_children(struct rv__outline *t, const char *parent, int depth)
 {
     size_t offset = 0, total = 1;
     while (offset < total) {
@@ -275,7 +272,7 @@ static void add_children(struct rv__tree *t, const char *parent, int depth)
     }
 }
 
-int rv__tree_read(struct rv__tree *tree, rv_error *err)
+int rv__outline_read(struct rv__outline *tree, rv_error *err)
 {
     tree->count = 0;
     tree->rc = RV_OK;
@@ -294,9 +291,9 @@ static const char *icon_of(const struct rv__row *row, const struct rv__row_style
 {
     static const struct {
         const char *status, *unicode, *ascii;
-    } icons[] = { { "completed", "✓", "+" },     { "failed", "✗", "x" },
-                  { "pending", "·", "." },       { "skipped", "↷", "-" },
-                  { "cancelled", "⊘", "!" },     { "suspended", "‖", "=" },
+    } icons[] = { { "completed", "✓", "+" },    { "failed", "✗", "x" },
+                  { "pending", "·", "." },      { "skipped", "↷", "-" },
+                  { "cancelled", "⊘", "!" },    { "suspended", "‖", "=" },
                   { "waiting_retry", "↻", "~" } };
     if (row->status == NULL)
         return style->unicode ? "…" : ":";
@@ -312,7 +309,7 @@ static const char *icon_of(const struct rv__row *row, const struct rv__row_style
 
 enum { INDENT = 2, NAME_LEAST = 8, STATUS_WIDTH = 13, TIME_WIDTH = 6 };
 
-int rv__tree_name_width(const struct rv__tree *tree, int width)
+int rv__outline_name_width(const struct rv__outline *tree, int width)
 {
     int most = NAME_LEAST;
     for (size_t i = 0; i < tree->count; i++) {
@@ -401,7 +398,7 @@ static bool find_failed_child(rv_engine *engine, const char *run_id, struct rv__
     return any;
 }
 
-void rv__tree_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret)
+void rv__outline_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret)
 {
     for (int depth = 0; depth < DEPTH_MAX && ret->rc == RV_OK; depth++)
         if (!find_failed_child(engine, run_id, ret))

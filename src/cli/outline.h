@@ -1,9 +1,9 @@
-/* tree.h: the nodes of a run as rows for people: `show`, the live view of `exec`, and its record.
+/* outline.h: the nodes of a run as rows for people: `show`, the live view of `exec`, and its record.
  *
  * Rows are gathered first and written afterwards, so that columns line up and a view can leave some out.
  * Finished iterations are counted, not listed: a run may have a hundred thousand of them. */
-#ifndef RV_CLI_TREE_H
-#define RV_CLI_TREE_H
+#ifndef RV_CLI_OUTLINE_H
+#define RV_CLI_OUTLINE_H
 
 #include "base/arena.h"
 #include "cli/cli.h"
@@ -29,7 +29,7 @@ struct rv__over {
 };
 enum { RV__OVER_MAX = 64 }; /* loops watched at once; of more, each look begins at the first */
 
-struct rv__tree {
+struct rv__outline {
     rv_engine *engine;
     const char *run_id;
     bool live; /* only what is alive or failed is opened; else all of it */
@@ -42,25 +42,25 @@ struct rv__tree {
     int rc;
 };
 
-void rv__tree_init(struct rv__tree *tree, rv_engine *engine, const char *run_id, bool live);
-void rv__tree_done(struct rv__tree *tree);
+void rv__outline_init(struct rv__outline *tree, rv_engine *engine, const char *run_id, bool live);
+void rv__outline_done(struct rv__outline *tree);
 
 /* Read the nodes as they are now; rows of the time before are gone. Returns RV_OK or why not. */
-int rv__tree_read(struct rv__tree *tree, rv_error *err);
+int rv__outline_read(struct rv__outline *tree, rv_error *err);
 
-/* How the rows are written: columns in all, and of the names (rv__tree_name_width). */
+/* How the rows are written: columns in all, and of the names (rv__outline_name_width). */
 struct rv__row_style {
     FILE *to; /* whose colours */
     int width, name_width;
     bool unicode, words; /* words: the status is spelled out */
     int tick;            /* of the spinner */
 };
-int rv__tree_name_width(const struct rv__tree *tree, int width);
+int rv__outline_name_width(const struct rv__outline *tree, int width);
 /* One row, without a newline. */
 void rv__row_write(const struct rv__row *row, const struct rv__row_style *style,
                    struct rv__buf *out);
 
 /* The failed step that a failed run ended with: its path in `ret`, "" if there is none. */
-void rv__tree_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret);
+void rv__outline_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret);
 
 #endif
