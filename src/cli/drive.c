@@ -211,10 +211,12 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
         rv_outcome_free(outcome);
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     }
-    rv__screen_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
     rv__outcome_json(&json, outcome);
-    int code = rv__print_json(&json);
+    rv__screen_clear(view);
+    int code = rv__print_json(
+        &json); /* first: on a terminal, the record is what remains in sight */
+    rv__screen_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
     if (code == CLI_OK)
         code = rv__exit_code(outcome->status);
     rv__buf_done(&json);
@@ -240,12 +242,12 @@ static int leave_suspended(struct follow *f)
     rv__screen_clear(&f->view);
     if (rv_state(d->engine, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
-    say_how_to_go_on(f);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&json, state);
     rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
     int code = rv__print_json(&json);
+    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    say_how_to_go_on(f);
     rv__buf_done(&json);
     rv_run_state_free(state);
     return code == CLI_OK ? CLI_SUSPENDED : code;

@@ -107,6 +107,7 @@ static void put_note(struct rv__outline *t, const rv_node *node, struct rv__row 
         rv__buf_fmt(&note, "%s %s, in %s", is(node->status, "waiting_retry") ? "again at" : "until",
                     rv__text_when(node->due_at, t->now_ms, when), rv__text_duration(left, text));
     }
+    row->plain_note = keep(t, &note);
     if (*node->error != '\0' && !is(node->status, "completed")) {
         separate(&note);
         row->note_is_error = is(node->status, "failed");
@@ -180,9 +181,16 @@ static void add_children(struct rv__outline *t, const char *parent, int depth);
 static void add_with_children(struct rv__outline *t, const rv_node *node, int depth)
 {
     bool closed = t->live && (weigh(node) == ROW_DONE || weigh(node) == ROW_PENDING);
+    size_t at = t->count;
     add_node(t, node, depth);
     if (node->children > 0 && !closed && depth < DEPTH_MAX && !is(node->status, "pending"))
         add_children(t, node->path, depth + 1);
+    /* The error of a node is that of its child, if one failed: it is told there. */
+    for (size_t i = at + 1; i < t->count && t->rows[at].note_is_error; i++)
+        if (t->rows[i].depth == depth + 1 && t->rows[i].weight == ROW_BAD) {
+            t->rows[at].note = t->rows[at].plain_note;
+            t->rows[at].note_is_error = false;
+        }
 }
 
 struct iterations {
@@ -205,10 +213,30 @@ static void add_iteration(struct rv__outline *t, const rv_node *node, int depth,
         add_with_children(t, node, depth);
 }
 
+/* How many went well, beside the node that they are iterations of. */
+static void put_counts(struct rv__outline *t, struct rv__row *row, const struct rv__over *over)
+{
+    struct rv__buf note;
+    size_t good = over->count - over->failed - over->skipped;
+    rv__buf_init(&note, NOTE_BYTES);
+    if (good > 0)
+        rv__buf_fmt(&note, "%zu completed", good);
+    if (over->failed > 0)
+        rv__buf_fmt(&note, "%s%zu failed", note.len > 0 ? ", " : "", over->failed);
+    if (over->skipped > 0)
+        rv__buf_fmt(&note, "%s%zu skipped or cancelled", note.len > 0 ? ", " : "", over->skipped);
+    if (note.len > 0 && *row->note != '\0')
+        rv__buf_fmt(&note, "; %s", row->note);
+    if (note.len > 0)
+        row->note = keep(t, &note);
+    rv__buf_done(&note);
+}
+
 /* Those that are alive or failed, and how many went well. A live view goes on behind those that were over
  * when it looked last: of a hundred thousand, a frame looks at those that move. */
 static void add_iterations(struct rv__outline *t, const char *parent, size_t total, int depth)
 {
+    size_t owner = t->count - 1; /* the row before, under which they stand */
     struct rv__over *over = t->live ? over_of(t, parent) : NULL;
     struct iterations all = { .live = 0 };
     size_t at = 0, scan = t->live ? LIVE_SCAN : SIZE_MAX;
@@ -236,11 +264,8 @@ static void add_iterations(struct rv__outline *t, const char *parent, size_t tot
         at += list->count;
         rv_node_list_free(list);
     }
-    size_t good = all.over.count - all.over.failed - all.over.skipped;
-    if (good > 0 && !few)
-        add_count(t, depth, good, "completed", ROW_DONE);
-    if (all.over.skipped > 0 && !few)
-        add_count(t, depth, all.over.skipped, "skipped or cancelled", ROW_DONE);
+    if (!few && owner < t->count)
+        put_counts(t, &t->rows[owner], &all.over);
     if (all.hidden_bad > 0)
         add_count(t, depth, all.hidden_bad, "more failed", ROW_BAD);
     if (all.hidden_live > 0 || at < total)

@@ -18,6 +18,7 @@ struct rv__row {
     bool timer;         /* it runs, and waits for a time */
     int64_t ms;         /* negative: no time to tell */
     const char *note;
+    const char *plain_note; /* without the error */
     bool note_is_error;
     enum rv__row_weight weight;
 };

@@ -124,6 +124,9 @@ static void hide_rows(const struct rv__outline *tree, bool *hidden, size_t room)
         hidden[i] = hidden[i] || tree->rows[i].weight == ROW_PENDING;
     for (size_t i = tree->count; i-- > 1 && rows_and_gaps(hidden, tree->count) > room;)
         hidden[i] = true;
+    for (size_t i = 0; i < tree->count; i++) /* a gap for a single row: then rather the row */
+        if (hidden[i] && (i == 0 || !hidden[i - 1]) && (i + 1 == tree->count || !hidden[i + 1]))
+            hidden[i] = false;
 }
 
 static void put_gap(struct frame *f, const struct rv__outline *tree, const bool *hidden, size_t *at,
@@ -172,8 +175,8 @@ static void put_rows(struct frame *f, size_t room)
     rv__free(hidden);
 }
 
-/* Up to the first line of the last frame. */
-static void go_back(struct frame *f)
+/* Up to the first line of the last frame. Returns how many lines that were. */
+static int go_back(struct frame *f)
 {
     int lines = 0;
     for (int i = 0; i < f->view->height; i++) {
@@ -183,13 +186,15 @@ static void go_back(struct frame *f)
     lines = lines < f->size.rows ? lines : f->size.rows - 1;
     if (lines > 0)
         rv__buf_fmt(&f->text, "\r\033[%dA", lines);
+    return lines;
 }
 
 static void show_frame(struct frame *f)
 {
-    rv__buf_text(&f->text, "\033[J");
+    if (f->height > 0)
+        rv__buf_text(&f->text, "\033[J");
     if (f->text.rc == RV_OK) {
-        fwrite(f->text.text, 1, f->text.len, stderr);
+        fwrite(rv__buf_view(&f->text).at, 1, f->text.len, stderr);
         fflush(stderr);
         f->view->height = f->height;
         memcpy(f->view->widths, f->widths, sizeof f->widths);
@@ -209,7 +214,7 @@ void rv__screen_frame(struct rv__screen *view, bool now)
         return; /* the store is busy: another time */
     struct frame f = { .view = view, .size = rv__terminal_size(stderr) };
     rv__buf_init(&f.text, SIZE_MAX / 8); /* bounded by the terminal */
-    go_back(&f);
+    (void)go_back(&f);
     put_header(&f);
     int room = f.size.rows - 2; /* the header; and the line that the cursor is on */
     int log = view->log_count < RV__SCREEN_LOG ? (int)view->log_count : RV__SCREEN_LOG;
@@ -227,7 +232,11 @@ void rv__screen_clear(struct rv__screen *view)
     if (view->kind != VIEW_LIVE)
         return;
     rv__buf_init(&f.text, 4096);
-    go_back(&f);
+    int lines = go_back(&f); /* line by line: what is cleared at once, some terminals keep above */
+    for (int i = 0; i < lines; i++)
+        rv__buf_text(&f.text, "\033[2K\n");
+    if (lines > 0)
+        rv__buf_fmt(&f.text, "\033[2K\033[%dA", lines);
     show_frame(&f);
 }
 
