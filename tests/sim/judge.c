@@ -581,7 +581,7 @@ void judge_rebuild(struct world *world, struct run *run)
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     if (rv__cell_empty(&opts, &run->shadow, NULL) < 0)
         abort();
-    (void)rv__store_journal(&world->store.store, rv__str(run->id), 0, rebuild_row, &r, NULL);
+    (void)rv__store_journal(world->disk, rv__str(run->id), 0, rebuild_row, &r, NULL);
     run->durable_t = run->rec.t;
     world->rebuilt += (uint64_t)run->rec.t;
     if (world->rebuilt > ENOUGH) { /* a long run that dies all the time teaches nothing more */
@@ -612,8 +612,7 @@ static int rows_of(struct rv__row_source *self, struct rv__str key, struct rv__b
                    rv_error *err)
 {
     struct store_rows *rows = (struct store_rows *)self;
-    return rv__store_results(&rows->world->store.store, rv__str(rows->run->id), key, append_row,
-                             out, err);
+    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, append_row, out, err);
 }
 
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)

@@ -27,6 +27,15 @@ struct rv__blob *sim_blob(struct rv__str text)
     return blob;
 }
 
+char *sim_copy(struct rv__str text)
+{
+    char *copy = sim_alloc(text.len + 1);
+    if (text.len > 0)
+        memcpy(copy, text.at, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
 uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a * UINT64_C(0x9e3779b97f4a7c15) ^ b;

@@ -29,6 +29,7 @@
 void *sim_alloc(size_t size);
 void *sim_grow(void *old, size_t size);
 struct rv__blob *sim_blob(struct rv__str text);
+char *sim_copy(struct rv__str text); /* with a NUL behind it; for free() */
 
 /* Scramble two numbers into one: how everything that is "random but fixed" is derived. */
 uint64_t mix(uint64_t a, uint64_t b);
@@ -109,6 +110,10 @@ struct sim_plan {
     size_t json_len;
 };
 uint64_t plan_body_key(const struct sim_plan *p, const struct rv__body *body);
+struct world;
+/* plans.c: make world->plans[which]; a plan that is refused, or changes when read, fails the world. */
+void plan_make(struct world *world, int which, uint64_t seed, int64_t budget);
+void plan_done(struct sim_plan *p);
 
 /* ------------------------------------------------------------------------------- oracle --- */
 
@@ -409,6 +414,7 @@ struct world {
     struct oracle oracle;
     struct faults faults;
     struct rv__sim_store store;
+    struct rv__store *disk; /* what is on disk is read from here: &store.store, but for engines */
     int64_t mono_ms, wall_offset_ms;
     struct rv__timers mono, wall;
     struct gen gens[2];
