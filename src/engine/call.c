@@ -207,6 +207,13 @@ static int take_message(rv_engine *e, struct rv__call *call)
     return RV_OK;
 }
 
+void rv__engine_begin_close(rv_engine *e)
+{
+    e->closed = true;
+    e->close_by_ns = e->grace_ms < 0 ? RV__NEVER : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
+    rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
+}
+
 void rv__call_take(rv_engine *e, struct rv__call *call)
 {
     int rc = RV_OK;
@@ -222,10 +229,7 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_WAIT:
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
-        e->closed = true;
-        e->close_by_ns = e->grace_ms < 0 ? RV__NEVER
-                                         : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
-        rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
+        rv__engine_begin_close(e);
         reply(call, RV_OK);
         return;
     }

@@ -245,6 +245,7 @@ void rv__registry_free(rv_engine *engine);
 
 /* call.c */
 void rv__call_take(rv_engine *engine, struct rv__call *call);
+void rv__engine_begin_close(rv_engine *engine);   /* steps are told; nothing new is begun */
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
