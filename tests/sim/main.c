@@ -2,7 +2,7 @@
  *
  * The program sim_bugs is the same with deliberate bugs in it (flow/bugs.h): `--bugs` lets each of
  * them loose and expects it to be caught, `--bug N` with any of the above has that one. */
-#include "sim.h"
+#include "shell.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,7 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 64, BATCH = 50 };
+enum {
+    MAX_JOBS = 64,
+    BATCH = 50,
+    SHELL_TWICE = 16,   /* one seed in so many is run twice, to see that it does the same */
+    SHELL_SECONDS = 60, /* of real time: a seed that takes longer will not end */
+};
 
 struct shared { /* by all processes */
     struct tally tallies[MAX_JOBS];
@@ -29,18 +34,59 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static struct {
+    bool shell, sqlite; /* with a real engine; on a real file */
+} mode;
+
+static const char *mode_flags(void)
+{
+    return mode.sqlite ? "--shell --sqlite " : mode.shell ? "--shell " : "";
+}
+
+static void complain(uint64_t seed, const struct world *world, const char *program)
+{
+    fprintf(stderr, "seed %llu fails the check '%s': %s\n  replay: %s %s--seed %llu --trace\n",
+            (unsigned long long)seed, world->check, world->why, program, mode_flags(),
+            (unsigned long long)seed);
+    fflush(stderr);
+}
+
+/* The same seed does the same: every so often it is run twice. */
+static bool run_shell(uint64_t seed, bool with_trace, const char *program)
+{
+    uint64_t prints[2] = { 0 };
+    bool failed = false;
+    int times = seed % SHELL_TWICE == 0 && !with_trace ? 2 : 1;
+    for (int i = 0; i < times && !failed; i++) {
+        struct shell *shell = sim_alloc(sizeof *shell);
+        alarm(SHELL_SECONDS);
+        shell_init(shell, seed, mode.sqlite, with_trace);
+        shell_run(shell);
+        prints[i] = shell->print;
+        if (i > 0 && prints[0] != prints[1] && !shell->world.failed)
+            judge_fail(&shell->world, NULL, "same", "the same seed does not do the same");
+        failed = shell->world.failed;
+        if (failed)
+            complain(seed, &shell->world, program);
+        shell_done(shell);
+        free(shell);
+        alarm(0);
+    }
+    tally.seeds++;
+    tally.failed += failed;
+    return !failed;
+}
+
 static bool run_seed(uint64_t seed, bool with_trace, const char *program)
 {
+    if (mode.shell)
+        return run_shell(seed, with_trace, program);
     struct world *world = sim_alloc(sizeof *world);
     world_init(world, seed, NULL, with_trace);
     world_run(world);
     bool failed = world->failed;
-    if (failed) {
-        fprintf(stderr, "seed %llu fails the check '%s': %s\n  replay: %s --seed %llu --trace\n",
-                (unsigned long long)seed, world->check, world->why, program,
-                (unsigned long long)seed);
-        fflush(stderr);
-    }
+    if (failed)
+        complain(seed, world, program);
     world_done(world);
     free(world);
     tally.seeds++;
@@ -126,8 +172,9 @@ static int campaign(uint64_t from, uint64_t to, double seconds, int jobs, int st
     for (int j = 0; j < jobs; j++) {
         add(&sum, &shared->tallies[j]);
         if (shared->at[j] != 0)
-            fprintf(stderr, "a process died of seed %llu\n  replay: %s --seed %llu --trace\n",
-                    (unsigned long long)shared->at[j], program, (unsigned long long)shared->at[j]);
+            fprintf(stderr, "a process died of seed %llu\n  replay: %s %s--seed %llu --trace\n",
+                    (unsigned long long)shared->at[j], program, mode_flags(),
+                    (unsigned long long)shared->at[j]);
     }
     report(&sum, took, jobs);
     for (int j = 0; j < jobs; j++)
@@ -226,7 +273,8 @@ static int all_bugs(void)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim --seeds A..B [-j N] [--stop-after F] | --minutes M [-j N] | "
+    fprintf(stderr, "usage: sim [--shell [--sqlite]] --seeds A..B [-j N] [--stop-after F] | "
+                    "--minutes M [-j N] | "
                     "--seed N [--trace] [--shrink]\n");
     return 2;
 }
@@ -253,6 +301,11 @@ int main(int argc, char **argv)
             continue;
         }
 #endif
+        if (strcmp(arg, "--shell") == 0 || strcmp(arg, "--sqlite") == 0) {
+            mode.shell = true;
+            mode.sqlite |= strcmp(arg, "--sqlite") == 0;
+            continue;
+        }
         if (strcmp(arg, "--shrink") == 0) {
             with_shrink = true;
             continue;

@@ -32,7 +32,7 @@ void plan_make(struct world *world, int which, uint64_t seed, int64_t budget)
 {
     struct sim_plan *p = &world->plans[which];
     rv_error err = { .message = "" };
-    gen_init(&world->gens[which], seed, budget);
+    gen_init(&world->gens[which], seed, budget, which, world->engine);
     if (gen_compile(&world->gens[which], &world->cut, &p->plan, &err) < 0) {
         judge_fail(world, NULL, "refused", "a plan is refused: %s", err.message);
         return;
