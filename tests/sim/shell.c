@@ -10,7 +10,7 @@
 #include "base/json.h"
 
 enum {
-    ACTIONS = 40,    /* then it becomes calm, and is driven to the end */
+    ACTIONS = 30,    /* then it becomes calm, and is driven to the end */
     ROUNDS = 2000,   /* of "nothing happens any more; stir": more is no end */
     RESUMES = 4,     /* then a suspended run is given up */
     SIGNALS = 50,    /* to one run, unasked for */
@@ -131,7 +131,6 @@ static void open_engine(struct shell *s, int64_t wall_ms)
     rv_error err = { .message = "" };
     int64_t now_ms = shell_ms(s);
     uint32_t max_crashes = s->world.max_crashes > 0 ? (uint32_t)s->world.max_crashes : INT32_MAX;
-    s->base_ms = now_ms;
     shell_now = s;
     rv_test_opts opts = { .size = sizeof opts,
                           .seed = mix(s->world.seed, ++s->lives),
@@ -143,6 +142,7 @@ static void open_engine(struct shell *s, int64_t wall_ms)
         judge_fail(&s->world, NULL, "open", "the engine cannot be opened: %s", err.message);
         return;
     }
+    s->base_ms = now_ms - rv__mono_ms(s->engine->clock);
     register_all(s);
 }
 
@@ -366,16 +366,20 @@ static void give_answer(struct shell *s, struct answer **at)
 /* Let time pass until then, or (INT64_MAX) until nothing can happen; answers come in time. */
 static void advance(struct shell *s, int64_t until_ms)
 {
+    s->steps_left = skewed(&s->world.chance, 0, 30);
     while (!s->world.failed) {
         struct answer **at = next_answer(s);
         int64_t stop_ms = at != NULL && (*at)->due_ms < until_ms ? (*at)->due_ms : until_ms;
         int64_t mono_ms = stop_ms == INT64_MAX ? INT64_MAX : stop_ms - s->base_ms;
-        rv__kit_drive(s->engine, NULL, NULL, mono_ms);
+        s->interrupted = false;
+        rv__kit_drive(s->engine, &s->interrupted, NULL, mono_ms);
+        if (s->interrupted && s->steps_left == 0 && !s->world.faults.calm)
+            return; /* in the midst of it */
+        if (s->interrupted)
+            continue; /* an answer to a step that has begun may be the first that is due */
         if (stop_ms == until_ms)
             return;
-        at = next_answer(s); /* there may be others by now */
-        if ((*at)->due_ms <= shell_ms(s))
-            give_answer(s, at);
+        give_answer(s, next_answer(s));
     }
 }
 
@@ -491,7 +495,7 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     s->workers = (int)between(c, 1, one_in(c, 2) ? 3 : 12);
     s->disk = disk_new(s, sqlite);
     world->run_goal = (int)skewed(c, 1, 5);
-    plan_make(world, 0, mix(seed, 2), skewed(c, 1, one_in(c, 10) ? MOST_NODES : 16));
+    plan_make(world, 0, mix(seed, 2), between(c, 1, one_in(c, 8) ? MOST_NODES : 20));
     world->plan_count = 1;
     if (world->run_goal > 1 && one_in(c, 3) && !world->failed) {
         plan_make(world, 1, mix(seed, 3), skewed(c, 1, 10));

@@ -37,11 +37,13 @@ struct shell {
     int64_t base_ms; /* shell_ms() when the engine was made */
     int workers;
     struct answer *answers;
-    uint64_t lines;  /* of logs, said */
-    bool killed;     /* a step takes the process with it: in the next commit */
-    bool missing;    /* some function is not there */
-    uint64_t print;  /* of all that happened: same seed, same print */
-    uint64_t stored; /* lines of logs on disk, while they are counted */
+    uint64_t lines;     /* of logs, said */
+    bool killed;        /* a step takes the process with it: in the next commit */
+    bool interrupted;   /* a step has something to tell to whoever lets time pass: */
+    int64_t steps_left; /* so many begin before that is interrupted */
+    bool missing;       /* some function is not there */
+    uint64_t print;     /* of all that happened: same seed, same print */
+    uint64_t stored;    /* lines of logs on disk, while they are counted */
 };
 
 void shell_init(struct shell *shell, uint64_t seed, bool sqlite, bool trace);

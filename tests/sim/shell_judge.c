@@ -230,6 +230,8 @@ void shell_check(struct shell *s)
     rv_engine *e = s->engine;
     size_t found = 0, owed = 0;
     s->world.disk = e->step_reader;
+    for (const struct answer *a = s->answers; a != NULL; a = a->next)
+        a->run->untimely |= a->due_ms < shell_ms(s); /* a wait or a close has made it late */
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
         struct rv__run *r = rv__run_find(e, run->id);
         found += r != NULL;

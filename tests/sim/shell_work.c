@@ -67,6 +67,7 @@ static int park(struct shell *s, rv_ctx *ctx, struct run *run, struct spot spot,
         }
         rv__buf_done(&text);
         s->answers = answer;
+        s->interrupted = true;
     }
     return rv_return_pending(ctx, handle);
 }
@@ -125,6 +126,8 @@ int shell_work(rv_ctx *ctx)
     struct run *run = shell_find(s, rv_ctx_run_id(ctx));
     if (world->failed || run == NULL)
         return rv_fail(ctx, "all is lost");
+    if (s->steps_left > 0 && --s->steps_left == 0)
+        s->interrupted = true;
     shell_watch(s, run);
     shell_begins(s, run, ctx);
     if (world->failed)
