@@ -222,7 +222,9 @@ static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t
 
 void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions)
 {
-    struct maker m = { .gen = gen, .left = budget, .loops = 1, .functions = functions };
+    struct maker m = {
+        .gen = gen, .left = budget, .loops = functions ? 6 : 1, .functions = functions
+    };
     *gen = (struct gen){ .name = which == 0 ? "main" : "other", .letter = which == 0 ? 'w' : 'v' };
     rv__arena_init(&gen->arena, SIZE_MAX);
     chance_init(&m.chance, seed);

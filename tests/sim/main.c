@@ -14,7 +14,7 @@ enum {
     MAX_JOBS = 64,
     BATCH = 50,
     SHELL_TWICE = 16,   /* one seed in so many is run twice, to see that it does the same */
-    SHELL_SECONDS = 10, /* of real time: a seed that takes longer will not end */
+    SHELL_SECONDS = 60, /* of real time: a seed that takes longer will not end */
 };
 
 struct shared { /* by all processes */

@@ -537,8 +537,10 @@ void shell_run(struct shell *s)
         advance(s, INT64_MAX);
     if (!world->failed)
         shell_over(s);
-    if (s->engine != NULL)
+    if (s->engine != NULL) {
         tally.virtual_ms += (uint64_t)shell_ms(s);
+        tally.commits += (uint64_t)s->engine->commits; /* of its last life */
+    }
 }
 
 void shell_done(struct shell *s)
@@ -547,9 +549,6 @@ void shell_done(struct shell *s)
     rv_engine_free(s->engine);
     s->engine = NULL;
     disk_free(s->disk);
-    for (int i = 0; i < FAULT_KINDS; i++)
-        tally.faults[i] += world->faults.happened[i];
-    tally.commits += world->store.commits;
     while (s->answers != NULL) {
         struct answer *next = s->answers->next;
         free(s->answers->text);

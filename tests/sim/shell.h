@@ -33,6 +33,7 @@ struct shell {
     rv_engine *engine;
     struct shell_disk *disk;
     struct gen_drafts drafts[2];
+    uint64_t works;  /* begun */
     uint64_t lives;  /* engines made */
     int64_t base_ms; /* shell_ms() when the engine was made */
     int workers;
