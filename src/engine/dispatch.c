@@ -15,6 +15,7 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "flow/bugs.h"
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
@@ -67,10 +68,10 @@ void rv__run_unqueue(struct rv__run *run)
 static bool has_place(const rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
-        return e->functions_in_flight == 0 && !e->suspect_in_flight;
+        return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
     if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
         return false; /* suspects first, and alone */
-    return e->free_places[lane] > 0;
+    return e->free_places[lane] > 0 || RV__BUG(39);
 }
 
 static void take_place(rv_engine *e, int lane)
@@ -447,7 +448,8 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .max_attempts = ctx->max_attempts,
                                .backoff = ctx->backoff,
                                .chance = rv__random_double(&e->random) };
-        keep_logs(run, ctx, true);
+        if (!RV__BUG(43))
+            keep_logs(run, ctx, true);
         if (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED)
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state

@@ -9,6 +9,7 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "flow/bugs.h"
 
 enum {
     TIMERS_A_TURN = 4096,       /* that fall due at once: the rest at the next turn */
@@ -185,6 +186,8 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         };
         w->touch = &b->touches[i];
     }
+    if (RV__BUG(36) && w->touch != NULL)
+        b->touches[i].active = false;
     run->row_status = status;
     run->row_active = active;
     run->row_wake_ms = wake_ms;
@@ -226,6 +229,8 @@ static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count
     while (rv__store_commit(e->store, writes, count, &err) < 0) {
         if (e->kit != NULL && rv__kit_died(e))
             return false;
+        if (RV__BUG(37))
+            break;
         if (e->kit == NULL)                      /* there the disk heals when it says so */
             rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, or goes on meanwhile */
     }
@@ -310,7 +315,10 @@ static void settle(struct rv__run *run)
     if (wake_ms != 0 && (e->store_wake_ms == 0 || wake_ms < e->store_wake_ms))
         e->store_wake_ms = wake_ms;
     if (run->waiters != NULL) { /* waited for: the struct stays, the cell goes */
-        rv__owed_clear_all(run);
+        if (!RV__BUG(33))
+            rv__owed_clear_all(run);
+        if (RV__BUG(35))
+            run->waiters = NULL;
         rv__cell_free(run->cell);
         run->cell = NULL;
         return;
@@ -371,10 +379,16 @@ int64_t rv__engine_turn(rv_engine *e)
     take_timers(e);
     stop_waiting_for_registration(e);
     if (e->look_for_missing)
-        e->look_for_missing = rv__resume_missing(e) < 0; /* the store did not answer: again */
+        e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0; /* no answer: again */
     rv__fetch_logs(e);
     pump_dirty(e, now_ms);
     rv__grant_all(e, now_ms);
+    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
+        if (RV__BUG(31) && run->cell != NULL)
+            rv__release_effects(run);
+        if (RV__BUG(34) && run->cell != NULL)
+            rv__run_answer_calls(run);
+    }
     if (!commit(e))
         return 0;
     after_commit(e);

@@ -192,7 +192,7 @@ static int campaign(uint64_t from, uint64_t to, double seconds, int jobs, int st
 #ifdef RV__BUG_CHOSEN
 int rv__bug_number;
 
-enum { BUG_SEEDS = 6000, BUG_SECONDS = 120 };
+enum { BUG_SEEDS = 6000, BUG_SECONDS = 120, FIRST_SHELL_BUG = 31 };
 static const char *const bugs[] = {
     [1] = "an effect is released before the commit",
     [2] = "what came after a snapshot is forgotten: completed steps run again",
@@ -213,7 +213,47 @@ static const char *const bugs[] = {
     [17] = "linear backoff begins with 0",
     [18] = "an iteration of a loop does not see the one before",
     [19] = "a snapshot forgets the crashes of a step",
+    [FIRST_SHELL_BUG] = "the engine releases effects before the commit",
+    [32] = "the engine forgets timers when it loads a run",
+    [33] = "a run that leaves memory leaves its timers behind",
+    [34] = "a call is answered before the commit",
+    [35] = "who waits for a run is lost when it goes to sleep",
+    [36] = "the row of a run says that it is at rest",
+    [37] = "a commit that failed is not repeated",
+    [38] = "after a start nobody wakes those that sleep",
+    [39] = "work is begun without a place for it",
+    [40] = "the engine forgets what came after a snapshot",
+    [41] = "a suspect runs beside others",
+    [42] = "what was missing is there again, and nobody looks",
+    [43] = "what a step says last is not kept",
 };
+
+/* The check that it fails; NULL: none. */
+static const char *world_fails(uint64_t seed)
+{
+    struct world *world = sim_alloc(sizeof *world);
+    world_init(world, seed, NULL, false);
+    world_run(world);
+    const char *check = world->failed ? world->check : NULL;
+    if (check == NULL)
+        world_done(world);
+    free(world);
+    return check;
+}
+
+/* Where it fails its engine is not asked any more, not even to end. */
+static const char *shell_fails(uint64_t seed)
+{
+    struct shell *shell = sim_alloc(sizeof *shell);
+    shell_init(shell, seed, false, false);
+    shell_run(shell);
+    const char *check = shell->world.failed ? shell->world.check : NULL;
+    if (check == NULL) {
+        shell_done(shell);
+        free(shell);
+    }
+    return check;
+}
 
 /* The first seed that the present bug fails; 0: none. A process of its own, for it may die of it. */
 static uint64_t hunt(struct shared *shared, char *check, size_t size)
@@ -225,16 +265,13 @@ static uint64_t hunt(struct shared *shared, char *check, size_t size)
     if (pid == 0) {
         alarm(BUG_SECONDS);
         for (uint64_t seed = 1; seed <= BUG_SEEDS; seed++) {
-            struct world *world = sim_alloc(sizeof *world);
             shared->at[0] = seed;
-            world_init(world, seed, NULL, false);
-            world_run(world);
-            if (world->failed) {
-                snprintf(shared->check, sizeof shared->check, "%s", world->check);
+            const char *failed = rv__bug_number >= FIRST_SHELL_BUG ? shell_fails(seed)
+                                                                   : world_fails(seed);
+            if (failed != NULL) {
+                snprintf(shared->check, sizeof shared->check, "%s", failed);
                 _exit(0);
             }
-            world_done(world);
-            free(world);
         }
         shared->at[0] = 0;
         _exit(0);
@@ -247,26 +284,31 @@ static uint64_t hunt(struct shared *shared, char *check, size_t size)
     return shared->at[0];
 }
 
-static int all_bugs(void)
+static int all_bugs(int first)
 {
     int count = (int)(sizeof bugs / sizeof *bugs) - 1, missed = 0;
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return 2;
-    printf("1..%d\n", count);
-    for (int n = 1; n <= count; n++) {
+    int all = 0;
+    for (int n = first; n <= count; n++)
+        all += bugs[n] != NULL;
+    printf("1..%d\n", all);
+    for (int n = first, number = 1; n <= count; n++) {
         char check[64];
+        if (bugs[n] == NULL)
+            continue;
         rv__bug_number = n;
         uint64_t seed = hunt(shared, check, sizeof check);
         missed += seed == 0;
         if (seed != 0)
-            printf("ok %d - caught: %s (seed %llu, check '%s')\n", n, bugs[n],
+            printf("ok %d - caught: %d: %s (seed %llu, check '%s')\n", number++, n, bugs[n],
                    (unsigned long long)seed, check);
         else
-            printf("not ok %d - not caught in %d seeds: %s\n", n, BUG_SEEDS, bugs[n]);
+            printf("not ok %d - not caught in %d seeds: %d: %s\n", number++, BUG_SEEDS, n, bugs[n]);
     }
-    printf("# => %d of %d deliberate bugs caught\n", count - missed, count);
+    printf("# => %d of %d deliberate bugs caught\n", all - missed, all);
     return missed > 0;
 }
 #endif
@@ -293,8 +335,8 @@ int main(int argc, char **argv)
             continue;
         }
 #ifdef RV__BUG_CHOSEN
-        if (strcmp(arg, "--bugs") == 0)
-            return all_bugs();
+        if (strcmp(arg, "--bugs") == 0) /* from that one on */
+            return all_bugs(*value != '\0' ? (int)strtol(value, NULL, 10) : 1);
         if (strcmp(arg, "--bug") == 0) {
             rv__bug_number = (int)strtol(value, NULL, 10);
             i++;

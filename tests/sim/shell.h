@@ -68,7 +68,8 @@ struct rv__kit_disk *disk_kit(struct shell_disk *disk);
 /* shell_judge.c */
 void shell_watch(struct shell *shell, struct run *run); /* what is new on disk goes to the record */
 void shell_begins(struct shell *shell, struct run *run, rv_ctx *ctx);
-void shell_check(struct shell *shell); /* between two calls */
+void shell_before(struct shell *shell); /* a commit: nothing that it holds has been acted on */
+void shell_check(struct shell *shell);  /* between two calls */
 void shell_quiet(struct shell *shell, struct run *run);
 void shell_over(struct shell *shell); /* all of it */
 void shell_state(struct shell *shell, struct run *run);

@@ -38,6 +38,7 @@ static void memory_before(struct rv__kit_disk *self)
 {
     struct shell_disk *disk = (struct shell_disk *)self;
     struct world *world = &disk->shell->world;
+    shell_before(disk->shell);
     disk->death = KIT_LIVES;
     if (disk->shell->killed) {
         disk->death = KIT_DIED_BEFORE;
@@ -95,6 +96,7 @@ static void file_before(struct rv__kit_disk *self)
     struct shell_disk *disk = (struct shell_disk *)self;
     struct world *world = &disk->shell->world;
     struct chance *c = &world->chance;
+    shell_before(disk->shell);
     if (disk->shell->killed || strikes(&world->faults, c, FAULT_CRASH_COMMIT)) {
         disk->shell->killed = false;
         disk->faulty.dies = true;

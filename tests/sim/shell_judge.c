@@ -98,6 +98,39 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
     judge_start(world, run, &effect, &view);
 }
 
+/* ----------------------------------------------------------------------- before a commit --- */
+
+struct owing {
+    const struct rv__owed *owed;
+    bool found;
+};
+
+static void see_owed(void *arg, const struct rv__effect *effect)
+{
+    struct owing *o = arg;
+    o->found |= effect->actor == o->owed->actor && effect->token == o->owed->token;
+}
+
+void shell_before(struct shell *s)
+{
+    char name[200];
+    if (s->engine == NULL)
+        return; /* it is being opened, and has done nothing yet */
+    for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
+        const struct rv__run *r = rv__run_find(s->engine, run->id);
+        if (r == NULL || r->owed == NULL || run->over)
+            continue;
+        shell_watch(s, run);
+        for (const struct rv__owed *w = r->owed; w != NULL && !s->world.failed; w = w->run_next) {
+            struct owing o = { .owed = w };
+            rv__cell_outstanding(run->shadow, see_owed, &o);
+            if (!o.found)
+                judge_fail(&s->world, run, "durable", "%s is acted on, and it is not on disk",
+                           work_name(run, w->actor, name, sizeof name));
+        }
+    }
+}
+
 /* ------------------------------------------------------------------------- between calls --- */
 
 struct outstanding {
