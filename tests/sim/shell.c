@@ -126,7 +126,8 @@ static void lose_function(struct shell *s)
 
 /* ------------------------------------------------------------------------------ lives --- */
 
-static void open_engine(struct shell *s, int64_t wall_ms)
+/* `late`: the program registers what it knows later, or some of it. */
+static void open_engine(struct shell *s, int64_t wall_ms, bool late)
 {
     rv_error err = { .message = "" };
     int64_t now_ms = shell_ms(s);
@@ -143,7 +144,11 @@ static void open_engine(struct shell *s, int64_t wall_ms)
         return;
     }
     s->base_ms = now_ms - rv__mono_ms(s->engine->clock);
-    register_all(s);
+    s->missing = late;
+    if (!late)
+        register_all(s);
+    else if (one_in(&s->world.chance, 2))
+        register_plan(s, 0);
 }
 
 /* The whole program ends here, and another one begins. */
@@ -154,7 +159,7 @@ static void new_process(struct shell *s)
     rv_engine_free(s->engine);
     s->engine = NULL;
     s->base_ms = then_ms;
-    open_engine(s, wall_ms);
+    open_engine(s, wall_ms, one_in(&s->world.chance, 4));
 }
 
 static void die(struct shell *s)
@@ -216,6 +221,8 @@ static void start_run(struct shell *s)
     *world->last_run = run;
     world->last_run = &run->next;
     tally.runs++;
+    if (s->missing)
+        register_all(s);
     tell(s, "%s of %s starts", run->id, world->gens[which].name);
     if (rv_run(s->engine, world->gens[which].name, input, RV_RUN_OPTS(.run_id = run->id), NULL,
                &err) < 0) {
@@ -235,6 +242,8 @@ static void start_again(struct shell *s, struct run *run)
     const char *input = run->input != NULL ? rv__blob_str(run->input).at : NULL;
     int which = run->plan == &s->world.plans[1];
     rv_error err = { .message = "" };
+    if (s->missing)
+        register_all(s);
     tell(s, "%s is started again%s", run->id, other ? ", with another input" : "");
     int rc = rv_run(s->engine, s->world.gens[which].name, other ? "\"other\"" : input,
                     RV_RUN_OPTS(.run_id = run->id), NULL, &err);
@@ -428,6 +437,25 @@ static void meddle(struct shell *s)
         wait_run(s, run);
 }
 
+void shell_from_inside(struct shell *s)
+{
+    struct world *world = &s->world;
+    struct run *run = world->runs;
+    char name[8];
+    for (int64_t n = between(&world->chance, 0, world->run_count - 1); n > 0; n--)
+        run = run->next;
+    if (!run->began)
+        return;
+    tell(s, "a step calls the engine");
+    snprintf(name, sizeof name, "sig%d", (int)between(&world->chance, 0, 2));
+    switch (between(&world->chance, 0, 3)) {
+    case 0: shell_state(s, run); break;
+    case 1: shell_list(s); break;
+    case 2: cancel_run(s, run); break;
+    default: signal_run(s, run, name); break;
+    }
+}
+
 /* ------------------------------------------------------------------------------ quiet --- */
 
 /* Nothing is under way. What the world owes the runs that wait for it is done now. */
@@ -509,7 +537,7 @@ void shell_run(struct shell *s)
 {
     struct world *world = &s->world;
     if (!world->failed)
-        open_engine(s, 0);
+        open_engine(s, 0, false);
     for (int n = 0; n < ACTIONS && !world->failed; n++) {
         if (world->run_count < world->run_goal && (n == 0 || one_in(&world->chance, 3)))
             start_run(s);

@@ -54,6 +54,7 @@ void shell_done(struct shell *shell);
 /* Time, over the deaths of engines. */
 int64_t shell_ms(const struct shell *shell);
 void tell(struct shell *shell, const char *fmt, ...) RV_PRINTF(2, 3);
+void shell_from_inside(struct shell *shell); /* a step does something to a run, perhaps its own */
 struct run *shell_find(struct shell *shell, const char *id);
 
 /* shell_work.c: what every function does: it asks the oracle. */

@@ -222,6 +222,11 @@ static int see_run(void *arg, const struct rv__store_run *row)
                    (long long)row->wake_at_ms, (long long)o->due_ms);
     else if (row->active && row->wake_at_ms != 0)
         judge_fail(world, o->run, "row", "it is active, and yet sleeps");
+    else if (row->wake_at_ms != 0 && !o->held &&
+             (o->shell->engine->store_wake_ms == 0 ||
+              o->shell->engine->store_wake_ms > row->wake_at_ms))
+        judge_fail(world, o->run, "wake", "it sleeps until %lld, and the engine until %lld",
+                   (long long)row->wake_at_ms, (long long)o->shell->engine->store_wake_ms);
     else if (row->active && !o->held)
         judge_fail(world, o->run, "lost", "its row says it is active, and nobody has it");
     else if (!rv__str_eq(row->error, rv__cell_error(cell)) ||

@@ -136,6 +136,10 @@ int shell_work(rv_ctx *ctx)
     shell_begins(s, run, ctx);
     if (world->failed)
         return rv_fail(ctx, "all is lost");
+    if (!s->engine->closed && !world->faults.calm && one_in(&world->chance, 40))
+        shell_from_inside(s);
+    if (world->failed)
+        return rv_fail(ctx, "all is lost");
     if (s->engine->closed && rv_ctx_cancelled(ctx) && one_in(&world->chance, 2))
         return rv_fail(ctx, "told to stop");
 
