@@ -105,8 +105,10 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             rv__run_touch(run);
             if (rc < 0)
                 return; /* no memory: at the next turn */
-            if (rc == 1)
+            if (rc == 1) {
                 take_place(e, lane);
+                run->lane[lane].granted++;
+            }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
             rv__run_queue_wants(run); /* to the end of the ring, if it wants more */
@@ -319,6 +321,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
+    run->lane[lane].granted--;
     rv_step_fn fn = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
@@ -402,6 +405,13 @@ void rv__release_effects(struct rv__run *run)
         else if (effect.kind == EFFECT_WAIT)
             rv__owe(run, &effect);
     }
+    /* What was cancelled in the turn that gave it a place never begins: the next turn gives it to
+     * somebody else. */
+    for (int lane = 1; lane < LANES; lane++)
+        for (; run->lane[lane].granted > 0; run->lane[lane].granted--) {
+            give_place(e, lane);
+            rv__run_touch(run);
+        }
 }
 
 static struct rv__blob *state_of(struct rv_ctx *ctx)

@@ -84,8 +84,9 @@ struct rv__run {
     struct {
         bool queued;
         struct rv__run *prev, *next;
-    } lane[LANES];            /* among those that want it */
-    struct rv__call *calls;   /* to be answered after the commit */
+        int granted;        /* places given in this turn, for work that is begun after its commit */
+    } lane[LANES];          /* among those that want it */
+    struct rv__call *calls; /* to be answered after the commit */
     struct rv__call *waiters; /* to be answered at its end */
 
     /* the row in the store, as it is or (new) is to be */
