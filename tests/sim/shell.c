@@ -519,7 +519,9 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     faults_init(&world->faults, c, &world->cut);
     rv__sim_store_init(&world->store);
     world->execs = sim_alloc(sizeof *world->execs);
-    world->max_crashes = one_in(c, 4) ? (int)between(c, 1, 4) : INT32_MAX;
+    if (world->faults.one_in[FAULT_MISSING] > 0) /* there are fewer chances than among messages */
+        world->faults.one_in[FAULT_MISSING] = (uint32_t)between(c, 2, 8);
+    world->max_crashes = one_in(c, 3) ? (int)between(c, 1, 4) : INT32_MAX;
     s->workers = (int)between(c, 1, one_in(c, 2) ? 3 : 12);
     s->disk = disk_new(s, sqlite);
     world->run_goal = (int)skewed(c, 1, 5);

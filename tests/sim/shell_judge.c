@@ -295,6 +295,10 @@ void shell_check(struct shell *s)
         judge_fail(&s->world, NULL, "owed", "%zu things are owed, of our runs %zu", e->owed_count,
                    owed);
     check_places(s, NULL, NULL);
+    bool suspects = e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL;
+    if (e->want_first[LANE_FUNCTION] != NULL && e->free_places[LANE_FUNCTION] > 0 && !suspects &&
+        e->dirty == NULL && !e->closed)
+        judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
 }
 
 /* Nothing is under way anywhere. */
