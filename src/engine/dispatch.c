@@ -15,7 +15,7 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 
 /* ------------------------------------------------------------------------------- wanting --- */
 

@@ -9,7 +9,7 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 
 enum {
     TIMERS_A_TURN = 4096,       /* that fall due at once: the rest at the next turn */

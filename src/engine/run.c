@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "engine/context.h"
 #include "engine/engine.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 
 enum {
     RECOVER_PAGE = 256,

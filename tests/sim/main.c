@@ -1,6 +1,6 @@
 /* main.c: sim --seeds A..B [-j N] | --minutes M [-j N] | --seed N [--trace] [--shrink]
  *
- * The program sim_bugs is the same with deliberate bugs in it (flow/bugs.h): `--bugs` lets each of
+ * The program sim_bugs is the same with deliberate bugs in it (base/bugs.h): `--bugs` lets each of
  * them loose and expects it to be caught, `--bug N` with any of the above has that one. */
 #include "shell.h"
 

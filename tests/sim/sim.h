@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "base/timers.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/flow.h"
 #include "plan/plan.h"
 #include "store/simulated/simulated.h"
