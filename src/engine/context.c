@@ -410,7 +410,8 @@ static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf
     rv__buf_text(out, "\"error\":");
     rv__buf_str(out, rv__blob_str(ctx->view.error));
     rv__buf_text(out, ",\"failedStep\":{\"result\":");
-    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
+    if (entry != NULL && failed != NULL &&
+        failed->kind != NODE_STEP) /* what a supervisor had by then */
         rc = rv__entry_result(entry, &rows->source, out, NULL);
     else
         rv__buf_text(out, "null");
