@@ -241,6 +241,10 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     int rc = rv__cell_view(run->cell, effect->actor, effect->token, &ctx->view);
     assert(rc == RV_OK); /* it is owed: the cell has just said so */
     (void)rc;
+    ctx->source = &rv__engine_source;
+    ctx->attempt = ctx->view.attempt > 0 ? ctx->view.attempt : 1;
+    ctx->loop_index = ctx->view.loop_index;
+    ctx->of_step = ctx->view.node != NULL && ctx->view.node->handler_of != NULL;
     ctx->work.run = rv__ctx_run;
     ctx->work.done = work_finished;
     ctx->engine = e;
