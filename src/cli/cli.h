@@ -25,6 +25,7 @@ struct rv__command {
 };
 
 int rv__cmd_demo(int argc, char **argv);
+int rv__cmd_host(int argc, char **argv);
 int rv__cmd_version(int argc, char **argv);
 
 /* Say on stderr what is wrong and where to learn more; returns CLI_USAGE. */

@@ -546,7 +546,7 @@ rv_cancel *rv_ctx_token(rv_ctx *ctx)
 
 void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, ...)
 {
-    char text[4096]; /* a line; a longer one is cut */
+    char text[RV__LOG_BYTES + 1];
     struct rv__str metadata = { NULL, 0 };
     va_list args;
     if (++ctx->log_count > RV__LOG_LINES) /* the loop writes a marker with the count */

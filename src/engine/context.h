@@ -10,6 +10,7 @@
 
 enum {
     RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
+    RV__LOG_BYTES = 4095,  /* of one line; a longer one is cut */
     RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
     RV__PATH_BYTES = (RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1), /* no path is longer */
 };
@@ -42,6 +43,8 @@ struct rv__seen {
     const char *status;
 };
 
+extern const char *const rv__part_names[PARTS]; /* as frames have them */
+
 enum rv__who { WHO_RUN, WHO_WORKFLOW, WHO_STEP, WHO_PATH, WHO_EXECUTION, WHO_KEY };
 
 /* Where a step is: in the engine's process (source.c), or in another, that of a host (host.c). What
@@ -70,7 +73,10 @@ struct rv_ctx {
     struct rv_ctx *next, **link;         /* among the work of its run */
     struct rv_ctx *all_next, **all_link; /* among all work in flight */
     rv_step_fn fn;
-    const struct rv__function *hosted; /* not NULL: instead of fn, this, in a host process */
+    const struct rv__function *function; /* in a host process, instead of fn: this one */
+    const char *module;                  /* of this file; NULL: fn, here */
+    struct rv__letter begun;             /* to the engine: a host has it */
+    int64_t timeout_ms;                  /* of the attempt, from then on; 0 = none */
     enum rv__lane lane;
     int eval; /* -1: an attempt of a step */
     rv_cancel *token;

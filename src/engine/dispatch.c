@@ -323,13 +323,15 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
-    rv_step_fn fn = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    const struct rv__function *function = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    rv_step_fn fn = function != NULL ? function->fn : NULL;
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
                              : NULL;
+    const char *module = function != NULL && instead == NULL ? function->module : NULL;
     if (instead != NULL)
         fn = instead;
-    if (fn == NULL) {
+    if (fn == NULL && module == NULL) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
@@ -344,12 +346,24 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     }
     ctx->lane = lane;
     owed->work = ctx;
-    if (effect->timeout_ms > 0) {
-        owed->is_timeout = true;
-        (void)rv__timers_arm(&e->timeouts, &owed->timer,
-                             rv__mono_ms(e->clock) + effect->timeout_ms);
+    ctx->timeout_ms = effect->timeout_ms;
+    if (module != NULL) {
+        ctx->function = function;
+        ctx->module = module;
+        ctx->work.run = rv__hosted_run;
+    } else {
+        rv__work_begun(e, ctx);
     }
     e->starting[e->starting_count++] = ctx; /* room was made above */
+}
+
+void rv__work_begun(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__owed **at = owed_find(e, ctx->run, ctx->view.actor);
+    if (*at == NULL || (*at)->work != ctx || ctx->timeout_ms <= 0 || ctx->life != e->life)
+        return;
+    (*at)->is_timeout = true;
+    (void)rv__timers_arm(&e->timeouts, &(*at)->timer, rv__mono_ms(e->clock) + ctx->timeout_ms);
 }
 
 /* It could not be begun after all. */
@@ -453,7 +467,9 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .backoff = ctx->backoff,
                                .chance = rv__random_double(&e->random) };
         keep_logs(run, ctx, true);
-        if (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED)
+        msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
+        if (e->closed && rv_cancel_fired(ctx->token) &&
+            (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST))
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
             };                               /* it stopped because we close */

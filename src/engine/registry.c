@@ -142,18 +142,18 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
 }
 
-rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *ref, const struct rv__node *node, int eval)
+const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
+                                           const struct rv__node *node, int eval)
 {
     return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
 }
 
-static rv_step_fn look_up(rv_engine *e, const struct rv__node *node, int eval)
+static const struct rv__function *look_up(rv_engine *e, const struct rv__node *node, int eval)
 {
     struct rv__str name = rv__plan_ref_fn_name(node, eval);
     if (name.len == 0)
         return NULL;
-    struct rv__function *f = function_find(e, workflow_of(node), name);
-    return f != NULL ? f->fn : NULL;
+    return function_find(e, workflow_of(node), name);
 }
 
 /* Which evaluations a kind has besides `when`. */
@@ -261,12 +261,36 @@ static int check_runnable(const struct rv__plan *plan, rv_error *err)
     return RV_OK;
 }
 
+/* The path as the engine's own. NULL: none was given, or (*no_memory) it cannot be kept. */
+static const char *keep_module(rv_engine *e, const char *path, bool *no_memory)
+{
+    if (path == NULL)
+        return NULL;
+    for (struct rv__module *m = e->modules; m != NULL; m = m->next)
+        if (strcmp(m->path, path) == 0)
+            return m->path;
+    size_t len = strlen(path) + 1;
+    struct rv__module *module = rv__alloc(sizeof *module + len);
+    *no_memory |= module == NULL;
+    if (module == NULL)
+        return NULL;
+    memcpy(module->path, path, len);
+    module->next = e->modules;
+    e->modules = module;
+    return module->path;
+}
+
 static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv__named_fn *named)
 {
     for (; named != NULL; named = named->next) {
+        bool no_memory = false;
+        const char *module = keep_module(e, named->module, &no_memory);
         struct rv__function *f = function_find(e, workflow, named->name);
+        if (no_memory)
+            return RV_ENOMEM;
         if (f != NULL) { /* the latest registration of a name counts */
             f->fn = named->fn;
+            f->module = module;
             continue;
         }
         f = rv__zalloc(1, sizeof *f + workflow.len + named->name.len + 2);
@@ -278,6 +302,7 @@ static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv_
         f->workflow = (struct rv__str){ text, workflow.len };
         f->name = (struct rv__str){ text + workflow.len + 1, named->name.len };
         f->fn = named->fn;
+        f->module = module;
         struct rv__function **bucket = function_bucket(e, f->workflow, f->name);
         f->next = *bucket;
         *bucket = f;
@@ -374,6 +399,11 @@ void rv__registry_free(rv_engine *e)
             rv__free(e->functions[i]);
             e->functions[i] = next;
         }
+    while (e->modules != NULL) {
+        struct rv__module *next = e->modules->next;
+        rv__free(e->modules);
+        e->modules = next;
+    }
     while (e->plans != NULL) {
         struct rv__plan_ref *next = e->plans->next;
         rv__plan_ref_unref(e->plans);
