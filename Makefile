@@ -23,7 +23,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: all ## build and show Rival at work
-	@$(BUILD)/rival demo group
+	@$(BUILD)/rival demo resume
 
 test: deps-test all ## every test that fits into minutes; ends with "N passed, M failed"
 	@$(call sanitized,build-asan,address$(comma)undefined)

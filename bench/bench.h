@@ -26,7 +26,9 @@ struct bench {
 
 static inline void bench_init(struct bench *b, const char *name, int argc, char **argv)
 {
-    *b = (struct bench){ .name = name, .json = argc > 1 && strcmp(argv[1], "--json") == 0 };
+    *b = (struct bench){ .name = name };
+    for (int i = 1; i < argc; i++)
+        b->json |= strcmp(argv[i], "--json") == 0;
     if (!b->json)
         printf("%s\n", name);
 }

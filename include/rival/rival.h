@@ -55,6 +55,12 @@ typedef struct rv_engine_opts {
     uint32_t workers;     /* steps at once; 0 = 256, threads made on demand */
     uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
     int64_t grace_ms;     /* for steps to end at close; 0 = 10000; negative = for ever */
+    const char *const
+        *allow_env; /* names that expressions see in `env`; ends in NULL; NULL = none */
+    /* Finished runs leave the store, the oldest first, when they ended longer ago than this; when there
+     * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
+    int64_t retain_age_ms;
+    uint64_t retain_runs, retain_bytes;
     uint32_t hosts;       /* processes for the steps of C files; 0 = twice the processors */
     uint64_t host_memory; /* bytes of memory each of them may have; 0 = no limit */
     int64_t
@@ -294,13 +300,13 @@ typedef struct rv_workflow_def {
 #define RV_NODES(...)      RV_NODES_(__VA_ARGS__, .rv_end = 0)
 
 #define RV_WORKFLOW(...) RV_WORKFLOW_(__VA_ARGS__, .rv_end = 0)
-#define RV_WORKFLOW_(workflow_name, ...)                                                   \
-    extern RV_API const rv_workflow_def rv_file_workflow;                                  \
-    const rv_workflow_def rv_file_workflow = { .abi = RV_FILE_ABI,                         \
-                                               .size = (uint32_t)sizeof(rv_workflow_def),  \
-                                               .node_size = (uint32_t)sizeof(rv_node_def), \
-                                               .name = (workflow_name),                    \
-                                               __VA_ARGS__ };
+#define RV_WORKFLOW_(workflow_name, ...)                                                \
+    extern RV_API const rv_workflow_def rv_file_table;                                  \
+    const rv_workflow_def rv_file_table = { .abi = RV_FILE_ABI,                         \
+                                            .size = (uint32_t)sizeof(rv_workflow_def),  \
+                                            .node_size = (uint32_t)sizeof(rv_node_def), \
+                                            .name = (workflow_name),                    \
+                                            __VA_ARGS__ };
 
 /* How a file is registered. */
 typedef struct rv_file_opts {
@@ -330,6 +336,58 @@ RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_o
 RV_API int rv_host_main(int argc, char **argv);
 
 /* ------------------------------------------------------------------------------------------
+ * Files
+ *
+ * Workflows in YAML or JSON (docs/reference/workflow-file.md), looked at without an engine. */
+
+/* Something wrong in a file. Texts belong to the report. */
+typedef struct rv_problem {
+    const char *file;
+    int line, column;    /* from 1, columns in characters; line 0: the file as a whole */
+    const char *message; /* what and why, one sentence */
+    const char *excerpt; /* the line, or the part of it around the column; "" for line 0 */
+    int caret;           /* characters of the excerpt before the one that is meant */
+} rv_problem;
+
+/* A workflow in a file without problems. */
+typedef struct rv_file_workflow {
+    const char *name;
+    const char *description;  /* "" = none */
+    const char *input_schema; /* JSON; "" = any input */
+    const char *version;
+    const char *file;
+    const char *directory; /* absolute: its commands are relative to it */
+    int node_count;        /* all of them, nested workflows included */
+} rv_file_workflow;
+
+typedef struct rv_report {
+    size_t file_count; /* workflow files looked at */
+    size_t workflow_count;
+    const rv_file_workflow *workflows;
+    size_t problem_count; /* by file, then by line */
+    const rv_problem *problems;
+    size_t untold;      /* problems found beyond the hundred that are told of a file */
+    size_t other_count; /* files of other kinds (.c, .so, .ts, .js, .mjs), not looked into */
+    const char *const *others;
+} rv_report;
+
+/* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
+ * nested workflows; everything that is wrong is in the report. A bad file is no error of this call.
+ * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
+RV_API int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err);
+RV_API void rv_report_free(rv_report *report); /* NULL is allowed */
+
+enum rv_plan_format {
+    RV_PLAN_JSON = 0,
+    RV_PLAN_TEXT = 1,    /* a tree for people */
+    RV_PLAN_MERMAID = 2, /* a flowchart */
+};
+/* The plan of a workflow in the report, by its index. *ret lives as long as the report.
+ * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
+RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
+                          rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
  * Runs */
 
 #define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
@@ -348,16 +406,30 @@ typedef struct rv_run_info {
     int status;
 } rv_run_info;
 
+/* All that is wrong with an input. */
+typedef struct rv_violation {
+    const char *path;    /* JSON pointer into the input; "" = all of it */
+    const char *message; /* what is wrong, one sentence */
+} rv_violation;
+typedef struct rv_violations {
+    size_t count;
+    const rv_violation *items;
+    size_t dropped; /* found beyond the thousand that are told */
+} rv_violations;
+RV_API void rv_violations_free(rv_violations *violations); /* NULL is allowed */
+
 typedef struct rv_run_opts {
-    size_t size;        /* filled in by RV_RUN_OPTS */
-    const char *run_id; /* NULL = one is made, that sorts by time */
+    size_t size;                /* filled in by RV_RUN_OPTS */
+    const char *run_id;         /* NULL = one is made, that sorts by time */
+    rv_violations **violations; /* written if the input is refused; NULL = err's message will do */
 } rv_run_opts;
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
 
 /* Start a run. It is on disk when this returns; its first step may have begun.
  *
- * `input` is JSON; NULL = none. A run_id that exists: with the same workflow and the same input, that
+ * `input` is JSON; NULL = none. Where the workflow has an input schema, its defaults are put in, and an
+ * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
  * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
  * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
  * RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
@@ -445,6 +517,194 @@ typedef struct rv_run_list {
 } rv_run_list;
 RV_API int rv_list(rv_engine *engine, const rv_query *query, rv_run_list **ret, rv_error *err);
 RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
+
+/* ------------------------------------------------------------------------------------------
+ * The feed: what happens, as it is on disk
+ *
+ * Every committed change of a run is an event, and so is every line of a step's log. A feed hands them
+ * out in the order in which they were committed, over all runs or of one, never before they are on
+ * disk. It reads at its own pace: a slow one holds nothing in the engine, and no feed costs nothing.
+ *
+ * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
+ *   run.started {status, version, input}   run.completed {status}   run.cancelled {status}
+ *   run.failed {status, error, failedStep}   run.suspended {status, path, reason}   run.resumed {status}
+ *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
+ *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
+ *   node.started, node.completed, node.failed {error}: supervisors
+ *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
+ *   a signal or of a pending step)   signal.received {name, payload}
+ *   log {level, message, metadata, stepName, attempt}
+ * A value longer than 4 KiB is not in its event: `resultBytes` (stateBytes …) then says how long it is.
+ *
+ * (seq, index) is an event's position; seq may have gaps. The steps that a cancelled run or a failed
+ * block takes with it have their step.cancelled before the event that is the cause. */
+typedef struct rv_feed rv_feed;
+
+enum rv_feed_from {
+    RV_FROM_NOW = 0,     /* what is committed after the call */
+    RV_FROM_OLDEST = 1,  /* all that is still in the store */
+    RV_FROM_POSITION = 2 /* what comes behind (seq, index) */
+};
+
+typedef struct rv_feed_opts {
+    size_t size;         /* filled in by RV_FEED_OPTS */
+    const char *run_id;  /* of this run only; NULL = of all */
+    int from;            /* enum rv_feed_from */
+    uint64_t seq, index; /* RV_FROM_POSITION: the last event that was seen */
+    bool no_logs;        /* leave `log` events out */
+} rv_feed_opts;
+#define RV_FEED_OPTS(...) (&(rv_feed_opts){ .size = sizeof(rv_feed_opts), __VA_ARGS__ })
+RV_API void rv_feed_opts_init(rv_feed_opts *opts);
+
+/* Follow the feed. NULL opts: all runs, from now on. *ret is for rv_feed_close(). It holds a connection
+ * to the store. It may outlive the engine: rv_feed_next() then says RV_ECLOSED.
+ * Errors: RV_ENOTFOUND (there is no such run; or the position is older than what retention has kept, or
+ * not of this store), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_feed_open(rv_engine *engine, const rv_feed_opts *opts, rv_feed **ret, rv_error *err);
+RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; nobody else is using it */
+
+typedef struct rv_event {
+    uint64_t seq, index;
+    int64_t at;       /* ms since 1970 */
+    const char *kind; /* "step.completed", … */
+    const char *run_id;
+    const char *workflow;
+    const char *path; /* of the node; "" where it is about the run */
+    const char *json; /* all of it */
+} rv_event;
+
+/* The next event, waited for if need be; *ret and its texts live until the next call on this feed.
+ * Threads that call it on one feed at a time take turns.
+ * Errors: RV_ETIMEDOUT (timeout_ms: 0 = do not wait, negative = for ever), RV_ECANCELED (`by`, which may
+ * be NULL, fired), RV_ECLOSED (the engine has closed; what it wrote was handed out before), RV_ENOTFOUND
+ * (retention has removed events that this feed had not read yet: open another), RV_ENOMEM, RV_ESTORE
+ * (both may pass: call again, nothing was skipped). */
+RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
+                        rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Logs and nodes of a run */
+
+/* Which lines of a run's log. Everything unset: all of them, from the first. */
+typedef struct rv_log_query {
+    size_t size;      /* filled in by RV_LOG_QUERY */
+    const char *step; /* alias; NULL = of all steps */
+    int level;        /* enum rv_log_level: this one and graver; 0 = all */
+    const char *text; /* part of the message; the case of ASCII letters does not count */
+    uint64_t after;   /* rv_log_list.next of the page before; 0 = from the first */
+    size_t limit;     /* 0 = 100; at most 1000 */
+} rv_log_query;
+#define RV_LOG_QUERY(...) (&(rv_log_query){ .size = sizeof(rv_log_query), __VA_ARGS__ })
+RV_API void rv_log_query_init(rv_log_query *query);
+
+typedef struct rv_log_line {
+    uint64_t id; /* = the seq of its event in the feed */
+    int64_t at;  /* ms since 1970 */
+    int level;   /* enum rv_log_level */
+    int attempt;
+    const char *step; /* alias */
+    const char *path; /* with iterations */
+    const char *message;
+    const char *metadata; /* JSON; "" = none */
+} rv_log_line;
+
+typedef struct rv_log_list {
+    size_t count;
+    const rv_log_line *lines; /* in the order in which they were kept */
+    uint64_t next;            /* for `after`: always something to go on from, also at the end */
+} rv_log_list;
+
+/* Read a page of a run's log, as it is on disk. To follow a log as it grows, call again with `after`, or
+ * follow the feed of the run: its `log` events are the same lines, and an event's seq is a line's id.
+ * Fewer lines than `limit`: there are no more yet. *ret is for rv_log_list_free().
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *query,
+                   rv_log_list **ret, rv_error *err);
+RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
+
+/* A node of a run, or an iteration, a branch's path or a child that holds nodes, and how it fared. Times
+ * in ms since 1970, 0 = not yet. */
+typedef struct rv_node {
+    const char *path;  /* also what its children are asked for by */
+    const char *alias; /* the last part of the path: an alias, "iter3", "then", "onError" */
+    const char *kind; /* "step", "workflow", "branch", "loop", "forEach", "concurrent"; "iteration",
+                          "path", "child": a sequence inside one of those; "handler" */
+    const char *status; /* "pending" …; nodes on the path that was not taken: "skipped" */
+    int64_t started_at, completed_at;
+    int64_t duration_ms; /* from start to end; of one that runs: until now */
+    int64_t queue_ms;    /* of that and before: ready, and waiting for a place; over all attempts */
+    int64_t due_at;      /* it waits for its timer until then; 0 = it does not */
+    int attempt;         /* the last one, from 1; 0 = none yet */
+    int retry_count;     /* attempts behind the first */
+    int crashes;         /* deaths of the engine that it may have to do with */
+    const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
+    int error_attempt;       /* in which attempt that was */
+    int64_t error_at;        /* and when */
+    const char *description; /* what rv_describe() said; at most 500 bytes; "" = nothing */
+    size_t children;         /* how many rv_nodes() would list below it */
+} rv_node;
+
+typedef struct rv_node_list {
+    size_t count, total; /* in this window; in all */
+    const rv_node *nodes;
+} rv_node_list;
+
+/* The children of a node, in order, a window of them. `parent` is a path; NULL or "": the top level.
+ * Nodes that were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations
+ * that have begun. limit: 0 = 100; at most 1000. Reads what is on disk; the first call for a run reads
+ * its journal, later ones what was added, as long as the run is among those asked for last.
+ * *ret is for rv_node_list_free().
+ * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (beyond some millions of nodes), RV_EINVAL, RV_ENOMEM,
+ * RV_ESTORE. */
+RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, size_t offset,
+                    size_t limit, rv_node_list **ret, rv_error *err);
+RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
+
+/* Why a run does not go on. *ret is JSON, for rv_free():
+ *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
+ * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
+ * one group, the oldest group first, with the first ten nodes of each:
+ *   running      on which `executor`; `evaluating` says which condition, items or input it is
+ *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
+ *   concurrency  iterations held back by their own forEach's `limitSize`
+ *   timer, retry (`attempt`)   until `dueAt`
+ *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
+ *   function     that is not registered: `missing`
+ *   decision     the run is suspended: `cause` says why
+ *   turn         nothing: it goes on at once
+ * A run that has ended and has nothing alive: `waits` is empty.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
+RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
+
+/* The engine's figures, in the text format that Prometheus reads. *ret is for rv_free(). Counters begin
+ * at 0 with the engine. Steps are told apart by workflow and alias, up to 500 pairs; the rest is
+ * workflow="other",alias="other".
+ * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_metrics(rv_engine *engine, char **ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Retention */
+
+typedef struct rv_retain_opts {
+    size_t size;        /* filled in by RV_RETAIN_OPTS */
+    int64_t max_age_ms; /* runs that ended longer ago go; 0 = age does not count */
+    uint64_t max_runs;  /* finished runs that stay; 0 = any number */
+    uint64_t max_bytes; /* of the store, unfinished runs included, which never go; 0 = any size */
+} rv_retain_opts;
+#define RV_RETAIN_OPTS(...) (&(rv_retain_opts){ .size = sizeof(rv_retain_opts), __VA_ARGS__ })
+RV_API void rv_retain_opts_init(rv_retain_opts *opts);
+
+/* Remove finished runs with all that is theirs (journal, results, logs), now, the oldest first; NULL
+ * opts: by the engine's own bounds, which it also looks at by itself, some time after they are passed.
+ * Runs go on meanwhile. A run that is being waited for or looked at stays for this time. Feeds that have
+ * not read the events of a removed run yet are told so (RV_ENOTFOUND), and so is who wants to resume
+ * there. Returns when it is done; *ret (may be NULL) is how many runs went.
+ * Errors: RV_EINVAL, RV_ECLOSED, RV_ESTORE. */
+RV_API int rv_retain(rv_engine *engine, const rv_retain_opts *opts, uint64_t *ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Instances */
 
 /* An instance: one run's name, to ask about again and again. */
 typedef struct rv_instance rv_instance;

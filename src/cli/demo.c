@@ -1,4 +1,4 @@
-/* demo.c: `rival demo group`: a task group, seen from outside.
+/* demo.c: `rival demo group`: a task group, seen from outside; and which demo it is to be.
  *
  * Three short scenes. The work is waiting, so that the order of completion is plain to see; a task
  * waits on its group's token, so that a cancel ends it at once. */
@@ -18,12 +18,12 @@ struct job {
     enum { GOOD, BAD, PANICS } end;
 };
 
-/* Wait, unless cancelled: on an empty group's next(), which gives up by time or by token. */
-static bool pause_ms(rv_task *task, int64_t ms)
+/* On an empty group's next(), which gives up by time or by token. */
+bool rv__cli_pause(rv_cancel *by, int64_t ms)
 {
     rv_group *nothing = rv_group_new(NULL);
     rv_group_result none;
-    int rc = rv_group_next(nothing, ms, rv_task_token(task), &none);
+    int rc = rv_group_next(nothing, ms, by, &none);
     rv_group_free(nothing);
     return rc == RV_ETIMEDOUT;
 }
@@ -32,7 +32,7 @@ static int work(rv_task *task, void *arg, void **value)
 {
     struct job *job = arg;
     *value = job;
-    if (!pause_ms(task, job->ms))
+    if (!rv__cli_pause(rv_task_token(task), job->ms))
         return rv_task_fail(task, RV_ECANCELED, "stopped early");
     if (job->end == BAD)
         return rv_task_fail(task, RV_EFAILED, "no such file on the mirror");
@@ -120,12 +120,23 @@ static int demo_group(rv_cancel *interrupt)
     return CLI_CANCELLED;
 }
 
+static const struct {
+    const char *name;
+    int (*show)(rv_cancel *interrupt);
+} demos[] = { { "group", demo_group }, { "resume", rv__demo_resume } };
+
 int rv__cmd_demo(int argc, char **argv)
 {
+    int (*show)(rv_cancel * interrupt) = NULL;
     if (argc < 2)
-        return rv__cli_usage("demo", "which demo? there is: group");
-    if (strcmp(argv[1], "group") != 0)
-        return rv__cli_usage("demo", "there is no demo '%s'; there is: group", argv[1]);
+        return rv__cli_usage("demo", "which demo? there are: group, resume");
+    for (size_t i = 0; i < sizeof demos / sizeof *demos; i++)
+        if (strcmp(argv[1], demos[i].name) == 0)
+            show = demos[i].show;
+    if (show == NULL)
+        return rv__cli_usage("demo", "there is no demo '%s'; there are: group, resume", argv[1]);
+    if (show == rv__demo_resume && argc == 5 && strcmp(argv[2], "--process") == 0)
+        return rv__demo_resume_process(argv[3], argv[4]);
     if (argc > 2)
         return rv__cli_usage("demo", "unexpected argument '%s'", argv[2]);
 
@@ -135,5 +146,5 @@ int rv__cmd_demo(int argc, char **argv)
         rv_cancel_free(interrupt);
         return CLI_FAILED;
     }
-    return demo_group(interrupt); /* the token stays: the signal thread holds it to the end */
+    return show(interrupt); /* the token stays: the signal thread holds it to the end */
 }

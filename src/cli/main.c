@@ -6,14 +6,42 @@
 #include "base/suggest.h"
 
 static const struct rv__command commands[] = {
-    { "demo", "group", "show a part of Rival at work",
-      "  group    a task group: tasks on threads, results as they finish, a failing\n"
-      "           task, a panic, cancellation (Ctrl-C works too)\n"
+    { "check", "[--json] FILE|DIR ...", "find what is wrong with workflow files",
+      "Reads workflows in YAML and JSON: files, and folders with all that is in them (hidden\n"
+      "files left out). Checks syntax, keys, durations, the input schema, every expression and\n"
+      "the nodes it reads, nested workflows. Everything that is wrong is told at once, each as\n"
+      "FILE:LINE:COLUMN with the line. Nothing is run. Exit code 0: all good; 1: not.\n"
+      "\n"
+      "  --json   as a JSON object: {\"ok\", \"files\", \"workflows\", \"problems\": [{\"file\",\n"
+      "           \"line\", \"column\", \"message\", \"excerpt\"}], \"others\"}\n"
       "\n"
       "Examples:\n"
-      "  rival demo group\n"
+      "  rival check order.yaml\n"
+      "  rival check workflows/ && echo good\n"
+      "  rival check --json . | jq '.problems[].message'\n",
+      rv__cmd_check },
+    { "demo", "NAME", "show a part of Rival at work",
+      "  group    a task group: tasks on threads, results as they finish, a failing\n"
+      "           task, a panic, cancellation (Ctrl-C works too)\n"
+      "  resume   a run whose process is killed, twice, and that goes on\n"
+      "\n"
+      "Examples:\n"
+      "  rival demo resume\n"
       "  rival demo group | cat      the same without colours\n",
       rv__cmd_demo },
+    { "plan", "FILE [--format json|text|mermaid]", "show what a workflow will do",
+      "Checks the file as `rival check` does, and prints its plan, nested workflows in their\n"
+      "place.\n"
+      "\n"
+      "  --format json      the plan as it is stored with each run (the default)\n"
+      "  --format text      a tree: nodes, conditions, time-outs, retries\n"
+      "  --format mermaid   a flowchart for Markdown pages and mermaid.live\n"
+      "\n"
+      "Examples:\n"
+      "  rival plan order.yaml --format text\n"
+      "  rival plan order.yaml --format mermaid > order.mmd\n"
+      "  rival plan order.yaml | jq '.steps[].alias'\n",
+      rv__cmd_plan },
     { "version", "[--json]", "print the version",
       "  --json   as a JSON object: {\"version\":\"…\"}\n", rv__cmd_version },
 };
@@ -29,7 +57,7 @@ static void print_overview(FILE *to)
             "Commands:\n",
             rv__colour(to, BOLD), rv__colour(to, PLAIN), rv_version());
     for (size_t i = 0; i < COMMANDS; i++)
-        fprintf(to, "  %s%-9s%s %-10s %s\n", rv__colour(to, CYAN), commands[i].name,
+        fprintf(to, "  %s%-9s%s %-34s %s\n", rv__colour(to, CYAN), commands[i].name,
                 rv__colour(to, PLAIN), commands[i].arguments, commands[i].summary);
     fprintf(to, "\n"
                 "Options:\n"

@@ -166,15 +166,24 @@ static int take_start(rv_engine *e, struct rv__call *call)
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'; registered: %s",
                         call->workflow, names[0] ? names : "none");
     }
-    if (call->run_id[0] == '\0') {
-        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
-    } else {
+    if (call->run_id[0] != '\0') {
         int rc = rv__run_load(e, call->run_id, &run, &call->err);
         if (rc == RV_OK)
             return start_again(call, run);
         if (rc != RV_ENOTFOUND)
             return rc;
     }
+    const struct rv__input_rule *rule = rv__plan_exprs_rule(&known->plan->exprs,
+                                                            &known->plan->plan->body);
+    if (rule != NULL && call->judge != known->plan) {
+        rv__plan_ref_unref(call->judge);
+        call->judge = known->plan;
+        atomic_fetch_add(&call->judge->refs, 1);
+        reply(call, RV__CHECK_INPUT);
+        return RV_OK;
+    }
+    if (call->run_id[0] == '\0')
+        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
     if (rv__run_new(e, call->run_id, known->plan, &run) < 0)
         return rv__nomem(&call->err);
     memcpy(run->input_key, call->input_key, sizeof run->input_key);
@@ -216,6 +225,8 @@ bool rv__call_waits(rv_engine *e, const struct rv__call *call)
     case CALL_MESSAGE: break;
     case CALL_STATE:
     case CALL_WAIT:
+    case CALL_LOOK:
+    case CALL_ASK:
     case CALL_UNWAIT:
     case CALL_CLOSE: return false;
     }
@@ -236,6 +247,8 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_MESSAGE: rc = take_message(e, call); break;
     case CALL_STATE:
     case CALL_WAIT:
+    case CALL_LOOK:
+    case CALL_ASK:
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
         e->closed = true;
@@ -284,6 +297,8 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call,
               rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
                        run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow));
+    } else if (call->kind == CALL_LOOK) {
+        reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         reply(call, describe(call, run));
     } else {
@@ -306,6 +321,10 @@ void rv__calls_late(rv_engine *e)
         struct rv__call *next = order->next;
         if (order->kind == CALL_UNWAIT)
             take_unwait(e, order);
+        else if (order->kind == CALL_ASK && e->commit.away)
+            push(&e->late, order); /* it may use the writer */
+        else if (order->kind == CALL_ASK)
+            reply(order, order->ask(order));
         else
             take_look(e, order);
         order = next;
@@ -378,20 +397,22 @@ static void call_done(struct rv__call *call)
     rv__buf_done(&call->results);
     rv__buf_done(&call->texts);
     rv__blob_unref(call->input);
+    rv__blob_unref(call->given);
+    rv__plan_ref_unref(call->judge);
     rv__blob_unref(call->msg.result);
     rv__blob_unref(call->msg.error);
     pthread_cond_destroy(&call->answered);
 }
 
 /* The engine is there as long as somebody is inside one of its calls. */
-static void enter(rv_engine *e)
+void rv__engine_enter(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     e->callers++;
     pthread_mutex_unlock(&e->reply_lock);
 }
 
-static void leave(rv_engine *e)
+void rv__engine_leave(rv_engine *e)
 {
     pthread_mutex_lock(&e->reply_lock);
     if (--e->callers == 0)
@@ -403,7 +424,7 @@ static void leave(rv_engine *e)
 static void call_send(struct rv__call *call)
 {
     rv_engine *e = call->engine;
-    enter(e);
+    rv__engine_enter(e);
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
     } else if (e->kit != NULL) {
@@ -414,7 +435,7 @@ static void call_send(struct rv__call *call)
             (void)rv__cond_wait_until(&call->answered, &e->reply_lock, RV__NEVER);
         pthread_mutex_unlock(&e->reply_lock);
     }
-    leave(e);
+    rv__engine_leave(e);
 }
 
 static int call_result(struct rv__call *call, rv_error *err)
@@ -463,6 +484,7 @@ static int take_input(struct rv__call *call, const char *input, rv_error *err)
     if (rc == RV_OK)
         rv__sha256_hex(rv__buf_view(&canonical), call->input_key);
     rv__buf_done(&canonical);
+    call->given = rv__blob_ref(call->input);
     return rc;
 }
 
@@ -490,6 +512,68 @@ int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
     return rc;
 }
 
+/* The violations as the caller gets them, in one allocation. */
+static int give_violations(const struct rv__violations *bad, rv_violations **ret)
+{
+    size_t size = sizeof(rv_violations) + bad->count * sizeof(rv_violation);
+    for (size_t i = 0; i < bad->count; i++)
+        size += bad->items[i].path.len + bad->items[i].message.len + 2;
+    char *mem = rv__zalloc(1, size);
+    if (mem == NULL)
+        return RV_ENOMEM;
+    rv_violations *list = (rv_violations *)(void *)mem;
+    rv_violation *items = (rv_violation *)(void *)(mem + sizeof *list);
+    char *text = (char *)(items + bad->count);
+    for (size_t i = 0; i < bad->count; i++) {
+        const struct rv__str *from[] = { &bad->items[i].path, &bad->items[i].message };
+        const char **to[] = { &items[i].path, &items[i].message };
+        for (int k = 0; k < 2; k++) {
+            *to[k] = text;
+            if (from[k]->len > 0)
+                memcpy(text, from[k]->at, from[k]->len);
+            text += from[k]->len + 1;
+        }
+    }
+    list->count = bad->count;
+    list->dropped = bad->dropped;
+    list->items = items;
+    *ret = list;
+    return RV_OK;
+}
+
+void rv_violations_free(rv_violations *violations)
+{
+    rv__free(violations);
+}
+
+/* Hold the input to the schema of the workflow, on the caller's thread. */
+static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error *err)
+{
+    struct rv__arena arena;
+    struct rv__violations bad;
+    struct rv__blob *full = NULL;
+    rv_error why = { .code = 0 };
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&bad, &arena);
+    const struct rv__plan_ref *plan = call->judge;
+    int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
+                            &full, &why);
+    if (rc == RV_OK) {
+        rv__blob_unref(call->input);
+        call->input = full;
+    } else if (bad.count > 0) {
+        if (opts != NULL && opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+            rc = rv__nomem(err);
+        else
+            rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
+                          call->workflow, why.message);
+    } else if (err != NULL) {
+        *err = why;
+    }
+    rv__arena_done(&arena);
+    return rc;
+}
+
 int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
            rv_run_info *ret, rv_error *err)
 {
@@ -506,10 +590,17 @@ int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_
         rc = set_run_id(&call, opts->run_id, err);
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
-    if (rc == RV_OK) {
+    if (rc == RV_OK)
         call_send(&call);
-        rc = call_result(&call, err);
+    while (rc == RV_OK &&
+           call.rc == RV__CHECK_INPUT) { /* again, if it is registered anew meanwhile */
+        rc = judge_input(&call, opts, err);
+        call.done = false;
+        if (rc == RV_OK)
+            call_send(&call);
     }
+    if (rc == RV_OK)
+        rc = call_result(&call, err);
     if (rc == RV_OK && ret != NULL) {
         memcpy(ret->run_id, call.run_id, sizeof ret->run_id);
         ret->status = call.status;
@@ -593,6 +684,38 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     return send_message(engine, run_id, msg, err);
 }
 
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_LOOK, err);
+    if (rc < 0)
+        return rc;
+    call.look = look;
+    call.arg = arg;
+    rc = set_run_id(&call, run_id, err);
+    if (rc == RV_OK) {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    call_done(&call);
+    return rc;
+}
+
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_ASK, err);
+    if (rc < 0)
+        return rc;
+    call.ask = ask;
+    call.arg = arg;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
+}
+
 int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err)
 {
     struct rv__call call;
@@ -668,7 +791,7 @@ static void wait_given_up(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&w->call->engine->reply_lock);
 }
 
-/* 1: answered; 0: the time has passed; -1: the token fired. Inside enter() and leave(). */
+/* 1: answered; 0: the time has passed; -1: the token fired. Inside rv__engine_enter() and rv__engine_leave(). */
 static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
     rv_engine *e = call->engine;
@@ -705,9 +828,9 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 
 static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
-    enter(call->engine);
+    rv__engine_enter(call->engine);
     int answered = wait_inside(call, timeout_ms, by);
-    leave(call->engine);
+    rv__engine_leave(call->engine);
     return answered;
 }
 

@@ -11,8 +11,14 @@ enum rv__call_kind {
     CALL_STATE,
     CALL_WAIT,
     CALL_UNWAIT,
+    CALL_LOOK, /* `look` is called with the run, after a commit */
+    CALL_ASK,  /* `ask` is called, after a commit */
     CALL_CLOSE
 };
+
+/* The answer to a start whose input is to be held to a schema first: that is the caller's to do, not the
+ * loop's. `judge` says whose. Then it asks again. */
+enum { RV__CHECK_INPUT = 1 };
 
 struct rv__call {
     struct rv__letter letter;
@@ -23,9 +29,15 @@ struct rv__call {
     const rv_workflow *definition;
     const char *workflow;
     char run_id[RV_RUN_ID_SIZE]; /* "": one is to be made */
-    struct rv__blob *input;
-    char input_key[65];
+    struct rv__blob *given;      /* the input as it was given, */
+    struct rv__blob *input;      /* and with its defaults */
+    char input_key[65];          /* of the input as it was given */
+    struct rv__plan_ref *judge;  /* CALL_RUN: whose schema the input was held to; held */
     struct rv__msg msg;
+
+    int (*look)(struct rv__call *call, struct rv__run *run);
+    int (*ask)(struct rv__call *call);
+    void *arg; /* of those two */
 
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
@@ -41,5 +53,13 @@ struct rv__call {
     pthread_cond_t answered;
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
+
+/* Have a function called on the loop's thread, when all that was decided is on disk, and wait for it.
+ * It may write to call->results, call->err and what `arg` is. Errors: its own; RV_ECLOSED; rv__call_look:
+ * RV_EINVAL, RV_ENOTFOUND, RV_ESTORE.   Thread: any but the loop's. */
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg,
+                  rv_error *err);
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err);
 
 #endif

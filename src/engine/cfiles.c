@@ -26,7 +26,7 @@ static int load_here(const char *object, rv_workflow **ret, rv_error *err)
     void *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL)
         return rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
-    const rv_workflow_def *def = dlsym(handle, "rv_file_workflow");
+    const rv_workflow_def *def = dlsym(handle, "rv_file_table");
     int rc = RV_EINVAL;
     if (def == NULL)
         rc = rv__fail(err, RV_EINVAL, "it has no workflow: declare one with RV_WORKFLOW");

@@ -14,6 +14,7 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
 
 enum {
     RETRY_COMMIT_MS = 100,      /* after a commit that failed: the disk may heal */
@@ -310,6 +311,14 @@ static void hand_over(rv_engine *e, struct rv__store_write *writes, size_t count
     pthread_mutex_unlock(&c->lock);
 }
 
+static void note_commit(rv_engine *e, size_t count)
+{
+    struct rv__store_stats stats;
+    e->commits++;
+    rv__store_stats(e->store, &stats);
+    rv__metrics_commit(e, stats.last_commit_ns, count);
+}
+
 struct rv__run *rv__commit_landed(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
@@ -317,7 +326,7 @@ struct rv__run *rv__commit_landed(rv_engine *e)
     assert(c->away && c->landed);
     c->away = c->landed = false;
     c->runs = NULL;
-    e->commits++;
+    note_commit(e, c->count);
     rv__arena_reset(&c->arena);
     for (struct rv__run *run = runs; run != NULL; run = run->next_dirty)
         run->locked = false;
@@ -338,7 +347,8 @@ enum rv__commit_outcome rv__commit(rv_engine *e)
         return COMMIT_AWAY;
     }
     bool alive = count == 0 || write_all(e, b.writes, count);
-    e->commits += alive && count > 0;
+    if (alive && count > 0)
+        note_commit(e, count);
     rv__arena_reset(&c->arena);
     return alive ? COMMIT_DONE : COMMIT_DIED;
 }

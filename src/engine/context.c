@@ -157,6 +157,7 @@ void rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
     rv__buf_str(state, json);
     if (rv__str_is(key, "skipped"))
         ctx->skipped = rv__str_is(json, "true");
+    ctx->described |= rv__str_is(key, "description");
 }
 
 void rv_describe(rv_ctx *ctx, const char *fmt, ...)
@@ -442,16 +443,14 @@ static int put_input_and_steps(rv_ctx *ctx, struct rv__buf *out)
     return rc < 0 ? rc : put_part(ctx, PART_STEPS, "{}", out);
 }
 
-/* What a handler is told: ,"error":…,"failedStep":…,"workflowState":… */
+/* What a handler is told: "error":…,"failedStep":…,"workflowState":… */
 static int put_failure(rv_ctx *ctx, struct rv__buf *out)
 {
-    const char *error = rv_error_json(ctx, NULL);
-    if (error == NULL)
-        return RV_OK;
-    rv__buf_text(out, ",\"error\":");
-    rv__buf_text(out, error);
+    rv__buf_text(out, "\"error\":");
+    int rc = put_part(ctx, PART_ERROR, "null", out);
     rv__buf_text(out, ",\"failedStep\":");
-    int rc = put_part(ctx, PART_FAILED, "null", out);
+    if (rc == RV_OK)
+        rc = put_part(ctx, PART_FAILED, "null", out);
     rv__buf_text(out, ",\"workflowState\":{");
     if (rc == RV_OK)
         rc = put_input_and_steps(ctx, out);
@@ -459,6 +458,14 @@ static int put_failure(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_json_str(out, rv__str(rv_ctx_run_id(ctx)));
     rv__buf_text(out, ",\"workflowName\":");
     rv__buf_json_str(out, rv__str(rv_ctx_workflow(ctx)));
+    rv__buf_char(out, '}');
+    return rc;
+}
+
+int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
+{
+    rv__buf_char(out, '{');
+    int rc = put_failure(ctx, out);
     rv__buf_char(out, '}');
     return rc;
 }
@@ -477,8 +484,10 @@ const char *rv_context_json(rv_ctx *ctx)
         rc = put_loop(ctx, &out);
     rv__buf_text(&out, ",\"run\":");
     rv__ctx_put_run(ctx, &out);
-    if (rc == RV_OK)
+    if (rc == RV_OK && rv_error_json(ctx, NULL) != NULL) {
+        rv__buf_char(&out, ',');
         rc = put_failure(ctx, &out);
+    }
     rv__buf_char(&out, '}');
     if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
         json = rv__arena_dup(&ctx->arena, out.text, out.len);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "engine/engine.h"
+#include "engine/sight.h"
 
 enum {
     RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
@@ -72,13 +73,19 @@ struct rv_ctx {
     uint64_t life;
     struct rv_ctx *next, **link;         /* among the work of its run */
     struct rv_ctx *all_next, **all_link; /* among all work in flight */
-    rv_step_fn fn;
+    rv_step_fn fn; /* NULL, and no module: the engine does it by itself (builtin.c) */
+    struct rv__evaluation evaluation;
+    struct rv__sight sight;
+    bool describing;                     /* what is evaluated is its description */
     const struct rv__function *function; /* in a host process, instead of fn: this one */
     const char *module;                  /* of this file; NULL: fn, here */
     struct rv__letter begun;             /* to the engine: a host has it */
     int64_t timeout_ms;                  /* of the attempt, from then on; 0 = none */
     enum rv__lane lane;
-    int eval; /* -1: an attempt of a step */
+    int64_t begun_ns,
+        queued_ns; /* when it was sent out, by the monotonic clock; and for how long it
+                                    had waited for its place */
+    int eval;      /* -1: an attempt of a step */
     rv_cancel *token;
     struct rv__view view;
     int attempt;            /* from 1 */
@@ -92,7 +99,10 @@ struct rv_ctx {
     struct rv__blob *result, *state, *error;
     struct rv__buf state_members; /* of its state: "key":json, comma-separated */
     struct rv__str handle;
+    int64_t due_ms; /* MSG_PARK: until when; 0 = as its step says */
     bool skipped;
+    bool described; /* it said so itself */
+    bool given_up;  /* the engine closes: it was not done, and did not fail */
     enum rv__behavior behavior;
     int max_attempts, backoff;
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
@@ -103,8 +113,6 @@ struct rv_ctx {
 
 /* Run its function and note the outcome. On the step's thread. */
 void rv__ctx_run(struct rv__work *work);
-/* Which run and step it is of: {runId, workflowName, stepName, path, attempt, …}. */
-void rv__ctx_put_run(struct rv_ctx *ctx, struct rv__buf *out);
 /* A line of its log, for the loop to fetch. `at_ms` by the wall. */
 void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__str message,
                       struct rv__str metadata);
@@ -113,6 +121,10 @@ int rv__ctx_result(struct rv_ctx *ctx, struct rv__str json);
 void rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
 /* It could not be run, or it panicked: that is the outcome. */
 void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
+/* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,
+ * "workflowState":…}. */
+void rv__ctx_put_run(struct rv_ctx *ctx, struct rv__buf *out);
+int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out);
 void rv__ctx_done(struct rv_ctx *ctx); /* gives back all it holds but itself and its run */
 
 #endif

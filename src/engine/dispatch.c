@@ -12,15 +12,18 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/builtin.h"
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
 static void queue_add(rv_engine *e, struct rv__run *run, int lane)
 {
     run->lane[lane].queued = true;
+    run->lane[lane].since_ns = rv__mono_ns(e->clock);
     run->lane[lane].next = NULL;
     run->lane[lane].prev = e->want_last[lane];
     if (e->want_last[lane] != NULL)
@@ -105,8 +108,10 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             rv__run_touch(run);
             if (rc < 0)
                 return; /* no memory: at the next turn */
-            if (rc == 1)
+            if (rc == 1) {
                 take_place(e, lane);
+                run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
+            }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
             rv__run_queue_wants(run); /* to the end of the ring, if it wants more */
@@ -215,16 +220,21 @@ void rv__owed_clear_all(struct rv__run *run)
 
 /* ---------------------------------------------------------------------------------- work --- */
 
-static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
+void rv__work_post(struct rv_ctx *ctx)
 {
-    struct rv_ctx *ctx = (struct rv_ctx *)work;
-    if (err != NULL)
-        rv__ctx_failed(ctx, err);
     ctx->letter.kind = LETTER_WORK;
     if (ctx->engine->kit != NULL && rv__kit_delays(ctx))
         return;
     /* Closed: it was handed back meanwhile, and is dropped with its run. */
     (void)!rv__engine_post(ctx->engine, &ctx->letter);
+}
+
+static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
+{
+    struct rv_ctx *ctx = (struct rv_ctx *)work;
+    if (err != NULL)
+        rv__ctx_failed(ctx, err);
+    rv__work_finish(ctx);
 }
 
 static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *effect, rv_step_fn fn)
@@ -323,15 +333,20 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
-    const struct rv__function *function = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    bool builtin = rv__builtin(run->plan, effect);
+    const struct rv__function *function =
+        builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
     rv_step_fn fn = function != NULL ? function->fn : NULL;
+    const char *module = function != NULL ? function->module : NULL;
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
                              : NULL;
-    const char *module = function != NULL && instead == NULL ? function->module : NULL;
-    if (instead != NULL)
+    if (instead != NULL) {
         fn = instead;
-    if (fn == NULL && module == NULL) {
+        builtin = false;
+        module = NULL;
+    }
+    if (fn == NULL && module == NULL && !builtin) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
@@ -345,6 +360,8 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
         return;
     }
     ctx->lane = lane;
+    ctx->begun_ns = rv__mono_ns(e->clock);
+    ctx->queued_ns = run->waited_ns;
     owed->work = ctx;
     ctx->timeout_ms = effect->timeout_ms;
     if (module != NULL) {
@@ -381,8 +398,11 @@ static void take_back(rv_engine *e, struct rv_ctx *ctx)
     cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
 }
 
+static void begin_builtins(rv_engine *e);
+
 void rv__start_all(rv_engine *e)
 {
+    begin_builtins(e);
     size_t count = e->starting_count;
     e->starting_count = 0;
     if (count == 0)
@@ -392,6 +412,19 @@ void rv__start_all(rv_engine *e)
                                       count);
     for (size_t i = begun; i < count; i++)
         take_back(e, e->starting[i]);
+}
+
+/* Not while effects are released: with a kit it may be answered on the spot. */
+static void begin_builtins(rv_engine *e)
+{
+    size_t functions = 0;
+    for (size_t i = 0; i < e->starting_count; i++) {
+        if (e->starting[i]->fn != NULL || e->starting[i]->module != NULL)
+            e->starting[functions++] = e->starting[i];
+        else
+            rv__builtin_begin(e->starting[i]);
+    }
+    e->starting_count = functions;
 }
 
 /* A wait: its timer. */
@@ -450,6 +483,7 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
     }
     struct rv__owed **at = owed_find(e, run, ctx->view.actor);
     give_place(e, ctx->lane);
+    rv__metrics_attempt(e, ctx);
     if (*at != NULL && (*at)->work == ctx)
         (*at)->work = NULL; /* nobody to be told to stop any more */
 
@@ -461,6 +495,7 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .state = state_of(ctx),
                                .error = ctx->error,
                                .name = ctx->handle,
+                               .due_ms = ctx->due_ms,
                                .skipped = ctx->skipped,
                                .behavior = ctx->behavior,
                                .max_attempts = ctx->max_attempts,
@@ -468,8 +503,8 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .chance = rv__random_double(&e->random) };
         keep_logs(run, ctx, true);
         msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
-        if (e->closed && rv_cancel_fired(ctx->token) &&
-            (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST))
+        if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
+                              (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
             };                               /* it stopped because we close */

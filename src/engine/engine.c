@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,17 +11,22 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
+#include "engine/reading.h"
 
 enum {
     DEFAULT_WORKERS =
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
+    EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
+    IO_PLACES = 256,   /* http, commands: what waits for others needs no thread of ours */
 };
 
 static void engine_destroy(rv_engine *e)
 {
     rv__commits_done(e);
+    rv__evaluator_free(e->evaluator);
     rv__hosts_close(e->hosts);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
     rv__hosts_free(e->hosts);
@@ -33,8 +39,13 @@ static void engine_destroy(rv_engine *e)
     rv__registry_free(e);
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
+    if (e->metrics != NULL)
+        rv__metrics_done(e->metrics);
+    rv__free(e->metrics);
     rv__free(e->owed);
+    rv__buf_done(&e->env);
     rv__free(e->starting);
+    rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
     rv__store_close(e->reader);
     if (e->kit == NULL)
@@ -60,7 +71,28 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
+    if (rc == RV_OK)
+        rc = rv__reading_new(e->store, &e->reading, err);
     return rc;
+}
+
+/* What expressions may see of the environment: only what the owner of the engine names. */
+static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+{
+    rv__buf_init(&e->env, RV__JSON_MAX_BYTES);
+    rv__buf_char(&e->env, '{');
+    for (const char *const *name = opts->allow_env; name != NULL && *name != NULL; name++) {
+        const char *value = getenv(*name);
+        if (value == NULL)
+            continue;
+        if (e->env.len > 1)
+            rv__buf_char(&e->env, ',');
+        rv__buf_json_str(&e->env, rv__str(*name));
+        rv__buf_char(&e->env, ':');
+        rv__buf_json_str(&e->env, rv__str(value));
+    }
+    rv__buf_char(&e->env, '}');
+    return rv__buf_err(&e->env, err);
 }
 
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
@@ -68,6 +100,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
     e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
+    e->metrics = rv__zalloc(1, sizeof *e->metrics);
+    if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
+        return rv__nomem(err);
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
@@ -76,7 +111,11 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
                                              .kill_ms = 2 * opts->host_grace_ms,
                                              .memory_bytes = opts->host_memory };
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
+    e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
+                                                   opts->retain_bytes };
     e->places = e->free_places[LANE_FUNCTION] = workers;
+    e->free_places[LANE_EVAL] = EVAL_PLACES;
+    e->free_places[LANE_IO] = IO_PLACES;
     e->generation = 1;
     rv__timers_init(&e->waits);
     rv__timers_init(&e->timeouts);
@@ -92,6 +131,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
         return rv__nomem(err);
     e->owed_size = OWED_BUCKETS_FIRST;
     rc = rv__commits_init(e, err);
+    if (rc == RV_OK && e->kit == NULL)
+        rc = rv__evaluator_new(&e->evaluator, err);
+    if (rc == RV_OK)
+        rc = fill_env(e, opts, err);
     if (rc < 0)
         return rc;
     rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
@@ -119,6 +162,8 @@ void rv__engine_forget_runs(rv_engine *e)
     e->dirty = NULL;
     e->last_dirty = &e->dirty;
     e->free_places[LANE_FUNCTION] = e->places;
+    e->free_places[LANE_EVAL] = EVAL_PLACES;
+    e->free_places[LANE_IO] = IO_PLACES;
     e->functions_in_flight = 0;
     e->suspect_in_flight = false;
     e->starting_count = 0;
@@ -165,6 +210,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
     if (known.workers > MOST_WORKERS)
         return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
+    if (known.retain_age_ms < 0)
+        return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     return rv__engine_make(&known, NULL, 0, ret, err);
@@ -188,6 +235,7 @@ int rv_engine_close(rv_engine *e)
     e->stopped = true;
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
+    rv__feeds_close(e->reading);
     pthread_mutex_lock(&e->reply_lock);
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->reply_lock);

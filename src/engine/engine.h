@@ -22,6 +22,7 @@
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/timers.h"
+#include "engine/exprs.h"
 #include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
@@ -30,6 +31,8 @@
 struct rv__call;
 struct rv__kit;
 struct rv__owed;
+struct rv__reading;
+struct rv__metrics;
 
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
 struct rv__letter {
@@ -46,6 +49,8 @@ struct rv__plan_ref {
     const struct rv__function **evals; /* by node id × EVALS: its when, if, while, until, items */
     uint64_t resolved;                 /* the registry's generation when these were looked up */
     bool stored;                       /* its definition is in the store */
+    struct rv__plan_exprs exprs;
+    uint16_t *series; /* by node id: where its steps are counted; metrics.c */
 };
 
 /* A workflow by name: what new runs take. */
@@ -92,8 +97,10 @@ struct rv__run {
     bool locked;                /* its facts are on their way to disk: nothing is decided for it */
     bool touched;               /* meanwhile: it is part of the turn after that */
     struct rv__run *next_dirty; /* of this turn, or of the batch */
+    int64_t waited_ns;          /* for the last place it was given */
     struct {
         bool queued;
+        int64_t since_ns;
         struct rv__run *prev, *next;
     } lane[LANES];            /* among those that want it */
     struct rv__call *calls;   /* to be answered after the commit */
@@ -130,6 +137,11 @@ struct rv__owed {
 /* So long after a start a run waits for its workflow to be registered. Then it is suspended, and says
  * what is missing. */
 enum { RV__REGISTER_MS = 5000 };
+/* Which finished runs may stay. 0: no bound. */
+struct rv__retain_limits {
+    int64_t max_age_ms;
+    uint64_t max_runs, max_bytes;
+};
 
 enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
@@ -159,12 +171,15 @@ struct rv_engine {
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
     struct rv__executor *executor; /* of functions */
     pthread_mutex_t hosts_lock;
-    struct rv__hosts
-        *hosts; /* of functions of files; made when the first file is; under hosts_lock */
+    struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
     struct rv__hosts_opts hosts_opts;
     struct rv__module *modules;
-    struct rv__kit *kit; /* NULL but in tests: what is around it is theirs */
-    uint64_t life;       /* counts deaths that a kit arranged: answers of an earlier one are void */
+    struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__buf env;              /* what expressions see of the environment: JSON */
+    struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
+    uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
+    struct rv__reading *reading; /* the feed, logs, nodes: reading.h */
+    struct rv__metrics *metrics;
     struct rv__queue inbox;
     pthread_t thread;
     bool running_thread;
@@ -212,6 +227,12 @@ struct rv_engine {
     size_t starting_count, starting_cap;
     struct rv__call *late; /* calls to be looked at after the commit */
     int64_t commits;
+    struct {
+        struct rv__retain_limits limits;
+        int64_t next_ms;  /* the next piece, by the monotonic clock */
+        uint64_t removed; /* runs, by itself */
+        bool sweeping;    /* what runs wrote that are forgotten is not all gone yet */
+    } retain;
 };
 
 /* engine.c */
@@ -277,6 +298,10 @@ void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
 void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
 void rv__fetch_logs(rv_engine *engine); /* what steps in flight have said so far */
 
+/* retain.c. The writer is used: no commit may be under way. */
+void rv__retain_tick(rv_engine *engine); /* a piece of it, if it is time */
+int64_t rv__retain_until_ns(const rv_engine *engine, int64_t until_ns); /* or when that is */
+
 /* registry.c */
 int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
@@ -303,6 +328,8 @@ void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
 void rv__calls_close(rv_engine *engine);          /* everybody who still waits: RV_ECLOSED */
 void rv__calls_again(rv_engine *engine);          /* everybody who still waits asks again */
+void rv__engine_enter(rv_engine *engine); /* it is not freed before the leave. Thread: any */
+void rv__engine_leave(rv_engine *engine); /* Thread: any */
 
 /* hosted.c */
 void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */

@@ -368,7 +368,7 @@ static void answer(struct host *host)
     if (failed) {
         struct rv__str error = rv__blob_str(ctx->error);
         rv__wire_json(&host->out, "error",
-                       rv__str_none(error) ? rv__str("{\"message\":\"failed\"}") : error);
+                      rv__str_none(error) ? rv__str("{\"message\":\"failed\"}") : error);
         rv__wire_text(&host->out, "behavior", rv__str(behaviors[ctx->behavior]));
         if (ctx->max_attempts > 0)
             rv__wire_int(&host->out, "maxAttempts", ctx->max_attempts);
@@ -447,7 +447,7 @@ static int load(struct host *host, const char *module, rv_error *err)
     void *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL)
         return rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
-    const rv_workflow_def *def = dlsym(handle, "rv_file_workflow");
+    const rv_workflow_def *def = dlsym(handle, "rv_file_table");
     if (def == NULL)
         return rv__fail(err, RV_EINVAL, "it has no workflow: declare one with RV_WORKFLOW");
     return rv__table_read(def, &host->table, err);

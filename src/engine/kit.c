@@ -113,6 +113,7 @@ void rv__kit_free(struct rv__kit *kit)
         kit->replaced = next;
     }
     rv__timers_done(&kit->slow);
+    rv__expr_machine_free(kit->machine);
     rv__sim_store_done(&kit->disk);
     rv__free(kit);
 }
@@ -136,6 +137,11 @@ int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err)
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);
     kit->crash_one_in = opts->crash_one_in;
+    int rc = rv__expr_machine_new(0, &kit->machine, err);
+    if (rc < 0) {
+        rv__kit_free(kit);
+        return rc;
+    }
     uint32_t max_crashes = opts->max_crashes ? opts->max_crashes : INT32_MAX;
     return rv__engine_make(RV_ENGINE_OPTS(.workers = opts->workers, .max_crashes = max_crashes),
                            kit, opts->seed, ret, err);

@@ -9,6 +9,8 @@
 #include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
+#include "engine/metrics.h"
+#include "engine/reading.h"
 
 enum {
     TIMERS_A_TURN = 4096,    /* that fall due at once: the rest at the next turn */
@@ -51,11 +53,14 @@ static void take(rv_engine *e, struct rv__letter *letter)
 
 static void take_all(rv_engine *e, struct rv__queue_node *node)
 {
+    uint64_t before = e->metrics->letters;
     while (node != NULL) {
         struct rv__queue_node *next = node->next;
         take(e, (struct rv__letter *)node); /* its first member */
         node = next;
+        e->metrics->letters++;
     }
+    e->metrics->letters_last = e->metrics->letters - before;
 }
 
 static void fire(rv_engine *e, struct rv__timers *timers, int64_t now)
@@ -105,6 +110,9 @@ static void settle(struct rv__run *run)
         run->journal_bytes += run->facts.json.len;
     }
     run->is_new = false;
+    if (run->facts.count > 0 || run->log_count > 0)
+        rv__feed_mark(e->reading, run->id);
+    rv__metrics_facts(e, &run->facts);
     rv__facts_reset(&run->facts);
     rv__buf_reset(&run->logs);
     run->log_count = 0;
@@ -146,6 +154,7 @@ static void settle_all(rv_engine *e, struct rv__run *run)
             settle(run);
         run = next;
     }
+    rv__feed_flush(e->reading);
     rv__start_all(e);
 }
 
@@ -227,6 +236,8 @@ int64_t rv__engine_turn(rv_engine *e)
         if (outcome == COMMIT_DONE)
             settle_all(e, rv__take_dirty(e));
     }
+    if (!e->commit.away)
+        rv__retain_tick(e);
     rv__calls_late(e);
 
     if (e->commit.away) /* until it lands, or something comes */
@@ -258,7 +269,7 @@ int64_t rv__engine_turn(rv_engine *e)
         until_ns = late->due * 1000000;
     if (e->closed && e->close_by_ns < until_ns)
         until_ns = e->close_by_ns;
-    return until_ns;
+    return rv__retain_until_ns(e, until_ns);
 }
 
 void *rv__engine_main(void *arg)

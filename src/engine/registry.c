@@ -21,21 +21,24 @@ static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
 }
 
 /* Takes the plan over, whatever the outcome. */
-static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret)
+static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret, rv_error *err)
 {
     struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref);
-    if (ref != NULL) {
+    int rc = ref != NULL ? rv__plan_exprs_init(&ref->exprs, plan, err) : rv__nomem(err);
+    if (rc == RV_OK) {
         ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
         ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
     }
-    if (ref == NULL || ref->steps == NULL || ref->evals == NULL) {
-        if (ref != NULL) {
-            rv__free(ref->steps);
-            rv__free(ref->evals);
-        }
+    if (rc == RV_OK && (ref->steps == NULL || ref->evals == NULL)) {
+        rv__plan_exprs_done(&ref->exprs);
+        rv__free(ref->steps);
+        rv__free(ref->evals);
+        rc = rv__nomem(err);
+    }
+    if (rc < 0) {
         rv__free(ref);
         rv__plan_free(plan);
-        return RV_ENOMEM;
+        return rc;
     }
     ref->plan = plan;
     atomic_init(&ref->refs, 1); /* the table's own */
@@ -49,9 +52,11 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
 {
     if (ref == NULL || atomic_fetch_sub(&ref->refs, 1) != 1)
         return;
+    rv__plan_exprs_done(&ref->exprs);
     rv__plan_free(ref->plan);
     rv__free(ref->steps);
     rv__free(ref->evals);
+    rv__free(ref->series);
     rv__free(ref);
 }
 
@@ -86,9 +91,10 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
             return rv__fail(err, RV_ESTORE, "the definition %.*s in the store is damaged",
                             RV__ARG(version));
         }
-        rc = plan_add(e, text.plan, &ref);
+        rc = plan_add(e, text.plan, &ref, err);
+        *damaged = rc < 0 && rc != RV_ENOMEM;
         if (rc < 0)
-            return rv__nomem(err);
+            return rc;
         ref->stored = true;
     }
     atomic_fetch_add(&ref->refs, 1);
@@ -232,31 +238,28 @@ static int find_draft(struct rv__resolver *self, struct rv__str name, const stru
     return RV_OK;
 }
 
-/* Until expressions can be evaluated, a plan that has one, or a built-in step that needs one, is not
- * taken: it could not run. */
+/* Kinds of step that this engine cannot do yet are refused here, not at run time. */
 static int check_runnable(const struct rv__plan *plan, rv_error *err)
 {
     for (uint32_t i = 0; i < plan->node_count; i++) {
         const struct rv__node *node = plan->nodes[i];
-        bool step_ok = node->kind != NODE_STEP || node->step.lane == LANE_FUNCTION ||
-                       node->step.lane == LANE_NONE;
-        bool evals_ok = true;
-        for (int eval = 0; eval < EVALS; eval++) {
-            if (!has_eval(node, eval) || rv__plan_ref_fn_name(node, eval).len > 0)
-                continue;
-            bool absent = eval == EVAL_WHEN    ? node->when.kind == EXPR_NONE
-                          : eval == EVAL_WHILE ? node->loop.while_.kind == EXPR_NONE
-                          : eval == EVAL_UNTIL ? node->loop.until.kind == EXPR_NONE
-                                               : false;
-            evals_ok &= absent;
+        if (node->kind != NODE_STEP)
+            continue;
+        switch (node->step.kind) {
+        case STEP_FUNCTION:
+        case STEP_CALL:
+        case STEP_VALUE:
+        case STEP_DELAY:
+        case STEP_SIGNAL:
+        case STEP_KINDS: continue;
+        case STEP_COMMAND:
+        case STEP_HTTP:
+        case STEP_CHAT:
+        case STEP_TOOL: break;
         }
-        for (uint32_t b = 0; b < node->body_count; b++)
-            evals_ok &= !rv__body_needs_input(&node->bodies[b]);
-        if (!step_ok || !evals_ok)
-            return rv__fail(err, RV_EINVAL,
-                            "'%.*s' needs an expression to be evaluated, which this "
-                            "engine cannot do: use a function",
-                            RV__ARG(node->alias));
+        return rv__fail(err, RV_EINVAL,
+                        "'%.*s' is a step of the kind %s, which this engine cannot do",
+                        RV__ARG(node->alias), rv__step_kind_name(node->step.kind));
     }
     return RV_OK;
 }
@@ -356,12 +359,10 @@ int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
     if (known == NULL) {
         ref = plan_find(e, rv__str(plan->version));
         if (ref == NULL) {
-            rc = plan_add(e, plan, &ref);
+            rc = plan_add(e, plan, &ref, err);
             plan = NULL;
-            if (rc < 0) {
-                rc = rv__nomem(err);
+            if (rc < 0)
                 goto out;
-            }
         }
         known = rv__zalloc(1, sizeof *known);
         if (known == NULL) {

@@ -470,8 +470,7 @@ int rv__recover(rv_engine *e, rv_error *err)
     int rc = load_active(e, err);
     if (rc < 0)
         return rc;
-    if (e->run_count > 0)
-        e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
+    e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
     int64_t in_flight = count_in_process(e);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {

@@ -13,30 +13,18 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "expr/cache.h"
-#include "expr/set.h"
+#include "expr/eval.h"
 #include "expr/value.h"
 
-enum {
-    SHOWN_BYTES = 60,  /* of an expression in a message */
-    MEMO_BYTES = 1024, /* a path into a shorter text is walked anew */
-};
-
-struct rv__expr_machine {
-    struct rv__cache cache;
-    struct rv__buf work; /* texts on their way into a string, scopes put together */
-    pthread_mutex_t lock;
-    /* Under the lock. */
-    jq_state *running;  /* between jq_start() and the last jq_next() */
-    const char *halted; /* why; NULL: go on */
-};
+enum { SHOWN_BYTES = 60 }; /* of an expression in a message */
 
 static const struct rv__str none = { NULL, 0 };
-static const struct rv__str step_fields[] = { RV__STR("result"), RV__STR("state"),
-                                              RV__STR("status") };
-static const struct rv__str last_names[] = { RV__STR("result"), RV__STR("state"), RV__STR("alias"),
-                                             RV__STR("stepName") };
-static const struct rv__str loop_names[] = { RV__STR("item"), RV__STR("index"), RV__STR("items") };
+const struct rv__str rv__step_fields[RV__STEP_FIELDS] = { RV__STR("result"), RV__STR("state"),
+                                                          RV__STR("status") };
+const struct rv__str rv__last_names[RV__LAST_NAMES] = { RV__STR("result"), RV__STR("state"),
+                                                        RV__STR("alias"), RV__STR("stepName") };
+const struct rv__str rv__loop_names[RV__LOOP_NAMES] = { RV__STR("item"), RV__STR("index"),
+                                                        RV__STR("items") };
 static const char *const known[] = { "input", "steps", "lastStep", "loop", "run", "env", NULL };
 
 int rv__expr_machine_new(size_t cache_bytes, struct rv__expr_machine **ret, rv_error *err)
@@ -82,12 +70,21 @@ void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why)
     pthread_mutex_unlock(&machine->lock);
 }
 
+uint64_t rv__expr_machine_running(struct rv__expr_machine *machine)
+{
+    pthread_mutex_lock(&machine->lock);
+    uint64_t run = machine->running != NULL ? machine->runs : 0;
+    pthread_mutex_unlock(&machine->lock);
+    return run;
+}
+
 /* May `jq` run (NULL: does it run no more)? Gives why not. */
 static const char *set_running(struct rv__expr_machine *machine, jq_state *jq)
 {
     pthread_mutex_lock(&machine->lock);
     const char *why = machine->halted;
     machine->running = why == NULL ? jq : NULL;
+    machine->runs += machine->running != NULL;
     pthread_mutex_unlock(&machine->lock);
     return why;
 }
@@ -100,7 +97,7 @@ bool rv__expr_truth(struct rv__str json)
 
 /* -------------------------------------------------------------------------------- failing --- */
 
-static int failed(const struct rv__expr *expr, int code, rv_error *err, const char *why)
+int rv__expr_failed(const struct rv__expr *expr, int code, rv_error *err, const char *why)
 {
     struct rv__str text = expr->text;
     while (text.len > 0 && (*text.at == ' ' || *text.at == '\n'))
@@ -116,15 +113,8 @@ static int failed(const struct rv__expr *expr, int code, rv_error *err, const ch
 
 /* ------------------------------------------------------------------- the scope as a value --- */
 
-struct evaluation {
-    struct rv__expr_machine *machine;
-    struct rv__scope *scope;
-    const struct rv__expr *expr;
-    rv_error *err;
-};
-
 /* One text of the scope as a value: *ret is invalid if there is none. */
-static int fetch(struct evaluation *e, struct rv__str root, struct rv__str name,
+static int fetch(struct rv__eval_state *e, struct rv__str root, struct rv__str name,
                  struct rv__str field, jv *ret)
 {
     struct rv__scope_text text = { 0 };
@@ -133,7 +123,7 @@ static int fetch(struct evaluation *e, struct rv__str root, struct rv__str name,
     if (rc == RV_ENOTFOUND)
         return RV_OK;
     if (rc < 0)
-        return failed(e->expr, rc, e->err, "the scope cannot be read");
+        return rv__expr_failed(e->expr, rc, e->err, "the scope cannot be read");
     return rv__cache_value(&e->machine->cache, e->scope, &text, ret, e->err);
 }
 
@@ -144,7 +134,7 @@ static jv key_of(struct rv__str key)
 
 /* An object of several texts: of a step (`name`, then `parts` are fields), lastStep or loop. null, if
  * the scope has none of them. */
-static int fetch_parts(struct evaluation *e, struct rv__str root, struct rv__str name,
+static int fetch_parts(struct rv__eval_state *e, struct rv__str root, struct rv__str name,
                        const struct rv__str *parts, size_t count, jv *ret)
 {
     jv object = jv_object(), part;
@@ -171,13 +161,12 @@ static int fetch_parts(struct evaluation *e, struct rv__str root, struct rv__str
     *ret = jv_null();
     return RV_OK;
 }
-#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* Add a step to the object of steps. Takes *steps, and gives it back. */
-static int add_step(struct evaluation *e, struct rv__str alias, jv *steps)
+static int add_step(struct rv__eval_state *e, struct rv__str alias, jv *steps)
 {
     jv step;
-    int rc = fetch_parts(e, rv__str("steps"), alias, step_fields, COUNT(step_fields), &step);
+    int rc = fetch_parts(e, rv__str("steps"), alias, rv__step_fields, RV__STEP_FIELDS, &step);
     if (rc < 0)
         return rc;
     if (jv_get_kind(step) == JV_KIND_NULL)
@@ -188,7 +177,7 @@ static int add_step(struct evaluation *e, struct rv__str alias, jv *steps)
 }
 
 /* steps: those that the expression names, or all. */
-static int fetch_steps(struct evaluation *e, bool all, jv *ret)
+static int fetch_steps(struct rv__eval_state *e, bool all, jv *ret)
 {
     jv steps = jv_object();
     struct rv__str alias;
@@ -209,14 +198,14 @@ static int fetch_steps(struct evaluation *e, bool all, jv *ret)
     return rc;
 }
 
-static int fetch_root(struct evaluation *e, struct rv__str root, bool all, jv *ret)
+static int fetch_root(struct rv__eval_state *e, struct rv__str root, bool all, jv *ret)
 {
     if (rv__str_is(root, "steps"))
         return fetch_steps(e, all, ret);
     if (rv__str_is(root, "lastStep"))
-        return fetch_parts(e, root, none, last_names, COUNT(last_names), ret);
+        return fetch_parts(e, root, none, rv__last_names, RV__LAST_NAMES, ret);
     if (rv__str_is(root, "loop"))
-        return fetch_parts(e, root, none, loop_names, COUNT(loop_names), ret);
+        return fetch_parts(e, root, none, rv__loop_names, RV__LOOP_NAMES, ret);
     int rc = fetch(e, root, none, none, ret);
     if (rc == RV_OK && !jv_is_valid(*ret)) {
         jv_free(*ret);
@@ -225,7 +214,7 @@ static int fetch_root(struct evaluation *e, struct rv__str root, bool all, jv *r
     return rc;
 }
 
-static int add_root(struct evaluation *e, struct rv__str root, bool all, jv *scope)
+static int add_root(struct rv__eval_state *e, struct rv__str root, bool all, jv *scope)
 {
     jv value;
     int rc = fetch_root(e, root, all, &value);
@@ -235,7 +224,7 @@ static int add_root(struct evaluation *e, struct rv__str root, bool all, jv *sco
 }
 
 /* What "." is in the expression: the roots it uses. */
-static int fetch_scope(struct evaluation *e, jv *ret)
+static int fetch_scope(struct rv__eval_state *e, jv *ret)
 {
     const struct rv__expr *expr = e->expr;
     jv scope = jv_object();
@@ -258,22 +247,22 @@ static int fetch_scope(struct evaluation *e, jv *ret)
 /* ------------------------------------------------------------------------------ through jq --- */
 
 /* What jq's error says, as one sentence. Takes `message`. */
-static int jq_failed(struct evaluation *e, jv message)
+static int jq_failed(struct rv__eval_state *e, jv message)
 {
     int rc;
     if (jv_get_kind(message) == JV_KIND_STRING) {
-        rc = failed(e->expr, RV_EINVAL, e->err, jv_string_value(message));
+        rc = rv__expr_failed(e->expr, RV_EINVAL, e->err, jv_string_value(message));
     } else {
         rv__buf_reset(&e->machine->work);
         (void)rv__value_write(message, &e->machine->work, NULL); /* half of it says enough */
-        rc = failed(e->expr, RV_EINVAL, e->err, rv__buf_view(&e->machine->work).at);
+        rc = rv__expr_failed(e->expr, RV_EINVAL, e->err, rv__buf_view(&e->machine->work).at);
     }
     jv_free(message);
     return rc;
 }
 
 /* The one value of the program that was started. */
-static int only_value(struct evaluation *e, jq_state *jq, jv *ret)
+static int only_value(struct rv__eval_state *e, jq_state *jq, jv *ret)
 {
     jv value = jq_next(jq), more = jv_invalid();
     int rc = RV_OK;
@@ -281,14 +270,16 @@ static int only_value(struct evaluation *e, jq_state *jq, jv *ret)
         more = jq_next(jq);
     const char *why = set_running(e->machine, NULL);
     if (why != NULL)
-        rc = failed(e->expr, RV_ETIMEDOUT, e->err, why);
+        rc = rv__expr_failed(e->expr, RV_ETIMEDOUT, e->err, why);
     else if (!jv_is_valid(value) && jv_invalid_has_msg(jv_copy(value)))
         rc = jq_failed(e, jv_invalid_get_msg(jv_copy(value)));
     else if (!jv_is_valid(value))
-        rc = failed(e->expr, RV_EINVAL, e->err, "it yields no value, where it must yield one");
+        rc = rv__expr_failed(e->expr, RV_EINVAL, e->err,
+                             "it yields no value, where it must yield one");
     else if (jv_is_valid(more))
-        rc = failed(e->expr, RV_EINVAL, e->err,
-                    "it yields more than one value (collect them in [ ], or take first(…))");
+        rc = rv__expr_failed(
+            e->expr, RV_EINVAL, e->err,
+            "it yields more than one value (collect them in [ ], or take first(…))");
     else if (jv_invalid_has_msg(jv_copy(more)))
         rc = jq_failed(e, jv_invalid_get_msg(jv_copy(more)));
     jv_free(more);
@@ -299,222 +290,17 @@ static int only_value(struct evaluation *e, jq_state *jq, jv *ret)
     return rc;
 }
 
-static int run(struct evaluation *e, jq_state *jq, jv *ret)
+static int run(struct rv__eval_state *e, jq_state *jq, jv *ret)
 {
     jv scope;
     int rc = fetch_scope(e, &scope);
     if (rc < 0)
         return rc;
-    jq_start(jq, JV_ARRAY(jv_number(e->expr->program), scope), 0);
+    jq_start(jq, JV_ARRAY(jv_number(e->expr->choice), scope), 0);
     const char *why = set_running(e->machine, jq);
-    rc = why != NULL ? failed(e->expr, RV_ETIMEDOUT, e->err, why) : only_value(e, jq, ret);
+    rc = why != NULL ? rv__expr_failed(e->expr, RV_ETIMEDOUT, e->err, why) : only_value(e, jq, ret);
     jq_start(jq, jv_null(), 0); /* lets go of all that the program still holds */
     return rc;
-}
-
-/* ----------------------------------------------------------------------------- plain paths --- */
-
-/* A text put together of several: {"result":…,"state":…}, as fetch_parts(). */
-static int write_parts(struct evaluation *e, struct rv__str root, struct rv__str name,
-                       const struct rv__str *parts, size_t count, struct rv__buf *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        struct rv__scope_text text = { 0 };
-        struct rv__blob *own = NULL;
-        struct rv__kept *kept;
-        struct rv__str json;
-        int rc = rv__str_none(name) ? e->scope->find(e->scope, root, parts[i], none, &text)
-                                    : e->scope->find(e->scope, root, name, parts[i], &text);
-        if (rc == RV_OK)
-            rc = rv__cache_text(&e->machine->cache, e->scope, &text, &json, &kept, &own, e->err);
-        else if (rc != RV_ENOTFOUND)
-            return failed(e->expr, rc, e->err, "the scope cannot be read");
-        if (rc == RV_ENOTFOUND)
-            continue;
-        if (rc < 0)
-            return rc;
-        rv__buf_char(out, any ? ',' : '{');
-        rv__buf_json_str(out, parts[i]);
-        rv__buf_char(out, ':');
-        rv__buf_str(out, json);
-        rv__blob_unref(own);
-        any = true;
-    }
-    rv__buf_text(out, any ? "}" : "null");
-    return rv__buf_err(out, e->err);
-}
-
-static int write_steps(struct evaluation *e, struct rv__buf *out)
-{
-    struct rv__str alias;
-    int rc = RV_OK;
-    rv__buf_char(out, '{');
-    for (size_t i = 0; rc == RV_OK && e->scope->alias(e->scope, i, &alias); i++) {
-        if (i > 0)
-            rv__buf_char(out, ',');
-        rv__buf_json_str(out, alias);
-        rv__buf_char(out, ':');
-        rc = write_parts(e, rv__str("steps"), alias, step_fields, COUNT(step_fields), out);
-    }
-    rv__buf_char(out, '}');
-    return rc == RV_OK ? rv__buf_err(out, e->err) : rc;
-}
-
-/* One step further. RV_ENOTFOUND: nothing is there, which is null. */
-static int walk_step(struct evaluation *e, const struct rv__expr_step *step, struct rv__str *json)
-{
-    enum rv__json_type type = rv__json_type(*json);
-    char why[96];
-    static const char *const names[] = { "null",   "boolean", "boolean", "number",
-                                         "string", "array",   "object" };
-    if (type == RV__JSON_NULL)
-        return RV_ENOTFOUND;
-    if (!rv__str_none(step->key) && type == RV__JSON_OBJECT) {
-        struct rv__json_iter it;
-        struct rv__str key, value, found = none;
-        rv__json_iter_init(&it, *json);
-        while (rv__json_next(&it, &key, &value))
-            if (rv__json_string_is(key, step->key))
-                found = value; /* the last of that name counts */
-        if (rv__str_none(found))
-            return RV_ENOTFOUND;
-        *json = found;
-        return RV_OK;
-    }
-    if (rv__str_none(step->key) && type == RV__JSON_ARRAY) {
-        struct rv__json_iter it;
-        struct rv__str value = none;
-        int64_t left = step->index;
-        if (left < 0)
-            left += (int64_t)rv__json_count(*json);
-        rv__json_iter_init(&it, *json);
-        while (left >= 0 && rv__json_next(&it, NULL, &value))
-            if (left-- == 0) {
-                *json = value;
-                return RV_OK;
-            }
-        return RV_ENOTFOUND;
-    }
-    if (rv__str_none(step->key))
-        snprintf(why, sizeof why, "Cannot index %s with number", names[type]);
-    else
-        snprintf(why, sizeof why, "Cannot index %s with \"%.*s\"", names[type],
-                 (int)(step->key.len < 40 ? step->key.len : 40), step->key.at);
-    return failed(e->expr, RV_EINVAL, e->err, why);
-}
-
-static int walk_path(struct evaluation *e, size_t from, struct rv__str *json)
-{
-    int rc = RV_OK;
-    for (size_t i = from; i < e->expr->path_count && rc == RV_OK; i++)
-        rc = walk_step(e, &e->expr->path[i], json);
-    return rc;
-}
-
-/* The same, remembering where it led, if that is worth it. */
-static int walk_known(struct evaluation *e, size_t from, const struct rv__kept *kept,
-                      struct rv__str *json)
-{
-    struct rv__cache *cache = &e->machine->cache;
-    if (kept == NULL || json->len < MEMO_BYTES || from == e->expr->path_count ||
-        rv__str_none(kept->json))
-        return walk_path(e, from, json);
-    uint64_t hash = kept->serial * UINT64_C(0x9E3779B97F4A7C15) ^ e->expr->serial;
-    typeof(&cache->found[0]) slot = &cache->found[hash % RV__FOUND_SLOTS];
-    int rc;
-    if (slot->kept == kept->serial && slot->expr == e->expr->serial) {
-        if (!slot->null)
-            *json = slot->json;
-        return slot->null ? RV_ENOTFOUND : RV_OK;
-    }
-    rc = walk_path(e, from, json);
-    if (rc == RV_OK || rc == RV_ENOTFOUND) {
-        slot->kept = kept->serial;
-        slot->expr = e->expr->serial;
-        slot->json = *json;
-        slot->null = rc == RV_ENOTFOUND;
-    }
-    return rc;
-}
-
-/* Is there such a part at all? Of anything else the scope is not asked. */
-static bool part_exists(const struct rv__expr *expr, size_t depth)
-{
-    const struct rv__str *parts = depth == 3                              ? step_fields
-                                  : rv__str_is(expr->path[0].key, "loop") ? loop_names
-                                                                          : last_names;
-    size_t count = depth == 3                              ? COUNT(step_fields)
-                   : rv__str_is(expr->path[0].key, "loop") ? COUNT(loop_names)
-                                                           : COUNT(last_names);
-    for (size_t i = 0; i < count && depth > 1; i++)
-        if (rv__str_eq(expr->path[depth - 1].key, parts[i]))
-            return true;
-    return depth <= 1;
-}
-
-/* How many steps of the path it takes to name one text of the scope; 0: the path ends before. */
-static size_t text_depth(const struct rv__expr *expr)
-{
-    struct rv__str root = expr->path[0].key;
-    size_t depth = rv__str_is(root, "steps")                                  ? 3
-                   : rv__str_is(root, "lastStep") || rv__str_is(root, "loop") ? 2
-                                                                              : 1;
-    return expr->path_count >= depth ? depth : 0;
-}
-
-/* The path ends at something that is put together. RV_ENOTFOUND: it is null. */
-static int path_of_parts(struct evaluation *e, struct rv__str *ret)
-{
-    const struct rv__expr *expr = e->expr;
-    struct rv__buf *work = &e->machine->work;
-    struct rv__str root = expr->path[0].key;
-    int rc;
-    rv__buf_reset(work);
-    if (rv__str_is(root, "steps") && expr->path_count == 1)
-        rc = write_steps(e, work);
-    else if (rv__str_is(root, "steps"))
-        rc = write_parts(e, root, expr->path[1].key, step_fields, COUNT(step_fields), work);
-    else if (rv__str_is(root, "loop"))
-        rc = write_parts(e, root, none, loop_names, COUNT(loop_names), work);
-    else
-        rc = write_parts(e, root, none, last_names, COUNT(last_names), work);
-    *ret = rv__buf_view(work);
-    return rc;
-}
-
-/* .steps["a"] and .loop.item name texts; .steps[0] or .steps.a[0] is what jq says it is. */
-static int keys_only(struct evaluation *e, size_t depth)
-{
-    static const char why[] = "Cannot index object with number";
-    for (size_t i = 0; i < depth && i < e->expr->path_count; i++)
-        if (rv__str_none(e->expr->path[i].key))
-            return failed(e->expr, RV_EINVAL, e->err, why);
-    return RV_OK;
-}
-
-/* The text a plain path leads to; RV_ENOTFOUND: null. *own is to be unref'd after its use. */
-static int path_text(struct evaluation *e, struct rv__str *ret, struct rv__blob **own)
-{
-    const struct rv__expr *expr = e->expr;
-    struct rv__scope_text text = { 0 };
-    struct rv__kept *kept;
-    size_t depth = text_depth(expr);
-    int rc = keys_only(e, depth > 0 ? depth : expr->path_count);
-    if (rc < 0)
-        return rc;
-    if (depth == 0)
-        return path_of_parts(e, ret);
-    if (!part_exists(expr, depth))
-        return RV_ENOTFOUND;
-    rc = e->scope->find(e->scope, expr->path[0].key, depth > 1 ? expr->path[1].key : none,
-                        depth > 2 ? expr->path[2].key : none, &text);
-    if (rc == RV_ENOTFOUND)
-        return rc;
-    if (rc < 0)
-        return failed(expr, rc, e->err, "the scope cannot be read");
-    rc = rv__cache_text(&e->machine->cache, e->scope, &text, ret, &kept, own, e->err);
-    return rc < 0 ? rc : walk_known(e, depth, kept, ret);
 }
 
 /* ------------------------------------------------------------------------------- templates --- */
@@ -534,11 +320,11 @@ static void put_within_string(struct rv__str json, struct rv__buf *out)
     }
 }
 
-static int put_path(struct evaluation *e, enum rv__piece_kind kind, struct rv__buf *out)
+static int put_path(struct rv__eval_state *e, enum rv__piece_kind kind, struct rv__buf *out)
 {
     struct rv__str json;
     struct rv__blob *own = NULL;
-    int rc = path_text(e, &json, &own);
+    int rc = rv__path_text(e, &json, &own);
     if (rc == RV_ENOTFOUND) {
         rv__buf_text(out, "null");
         rc = RV_OK;
@@ -557,12 +343,16 @@ static int put_path(struct evaluation *e, enum rv__piece_kind kind, struct rv__b
     return rc;
 }
 
-static int put_jq(struct evaluation *e, jq_state *jq, enum rv__piece_kind kind, struct rv__buf *out)
+static int put_jq(struct rv__eval_state *e, struct rv__exprs *set, enum rv__piece_kind kind,
+                  struct rv__buf *out)
 {
+    struct rv__program *program = &set->programs[e->expr->program];
     struct rv__buf *work = &e->machine->work;
     rv_error why = { 0 };
     jv value;
-    int rc = run(e, jq, &value);
+    int rc = rv__program_compile(set, program, NULL, NULL, e->err);
+    if (rc == RV_OK)
+        rc = run(e, program->jq, &value);
     if (rc < 0)
         return rc;
     if (kind == PIECE_VALUE) {
@@ -576,13 +366,13 @@ static int put_jq(struct evaluation *e, jq_state *jq, enum rv__piece_kind kind, 
             put_within_string(rv__buf_view(work), out);
     }
     jv_free(value);
-    return rc < 0 ? failed(e->expr, rc, e->err, why.message) : RV_OK;
+    return rc < 0 ? rv__expr_failed(e->expr, rc, e->err, why.message) : RV_OK;
 }
 
 int rv__exprs_eval(struct rv__exprs *set, uint32_t number, struct rv__expr_machine *machine,
                    struct rv__scope *scope, struct rv__buf *out, rv_error *err)
 {
-    struct evaluation e = { .machine = machine, .scope = scope, .err = err };
+    struct rv__eval_state e = { .machine = machine, .scope = scope, .err = err };
     size_t start = out->len;
     int rc = RV_OK;
     assert(number < set->template_count && out->rc == RV_OK);
@@ -593,10 +383,11 @@ int rv__exprs_eval(struct rv__exprs *set, uint32_t number, struct rv__expr_machi
             rv__buf_str(out, piece->json);
         else if (piece->expr->path != NULL)
             rc = put_path(&e, piece->kind, out);
-        else if ((rc = rv__exprs_compile(set, NULL, NULL, err)) == RV_OK)
-            rc = put_jq(&e, set->jq, piece->kind, out);
+        else
+            rc = put_jq(&e, set, piece->kind, out);
         if (rc == RV_OK && out->rc == RV_ETOOBIG && piece->expr != NULL)
-            rc = failed(piece->expr, RV_ETOOBIG, err, "the value is larger than it may be");
+            rc = rv__expr_failed(piece->expr, RV_ETOOBIG, err,
+                                 "the value is larger than it may be");
     }
     if (rc == RV_OK)
         rc = rv__buf_err(out, err);

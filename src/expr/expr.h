@@ -1,7 +1,8 @@
 /* expr.h: expressions (jq) and templates (JSON with ${ … } in its strings), and what they see.
  *
  * A workflow has one *set* of templates. Each is added once and known by its number afterwards. All
- * jq of a set is one jq program, since compiling one costs some 30 ms in libjq 1.6 whatever its size.
+ * jq of a set is one jq program (a large set: a few), since compiling one costs some 30 ms in libjq
+ * 1.6, however little is in it.
  *
  *   define/:  new ── add, add_condition … ── use (which steps?) ── check ──▶ kept with the workflow
  *   exec/:    machine_begin ── eval(set, number, scope) ──▶ JSON text        (one thread)
@@ -30,7 +31,7 @@
 #include "base/str.h"
 
 enum {
-    RV__EXPR_MAX_BYTES = 64 * 1024, /* of one expression: a page of jq has 3 KiB */
+    RV__EXPR_MAX_BYTES = 16 * 1024, /* of one expression: a page of jq has 3 KiB */
     RV__EXPR_MAX_DEPTH = 256,       /* brackets within brackets: jq's parser recurses */
     RV__EXPRS_MAX = 10000,          /* expressions of a set: compiling them stays below seconds */
 };
@@ -147,10 +148,13 @@ void rv__expr_machine_free(struct rv__expr_machine *machine); /* NULL is allowed
 /* From now on evaluations may be halted; forgets a halt that came before. */
 void rv__expr_machine_begin(struct rv__expr_machine *machine);
 
-/* End what is being evaluated, with RV_ETIMEDOUT and `why` (a literal), and every later evaluation
- * until rv__expr_machine_begin(). What one call of a C function in libjq does (a sort, a regular
- * expression) ends first. Thread: any. */
+/* End what is being evaluated, with RV_ETIMEDOUT and `why` (which must stay until then), and every
+ * later evaluation until rv__expr_machine_begin(). What one call of a C function in libjq does (a
+ * sort, a regular expression) ends first. Thread: any. */
 void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why);
+
+/* The number of the jq program's run that goes on now, counted from 1; 0: none does. Thread: any. */
+uint64_t rv__expr_machine_running(struct rv__expr_machine *machine);
 
 /* Evaluate a template; append the JSON text to `out`, whose bound is the limit of the output.
  * After a failure `out` holds what it held before.

@@ -1,4 +1,4 @@
-/* program.c: the expressions of a set as one jq program, compiled.
+/* program.c: the expressions of a set as one jq program (a large set: several), compiled.
  *
  *   guards | which one? | if n < 4 then if n < 2 then … (expression 2) … end end
  *
@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define PROGRAM_BYTES ((size_t)256 << 20) /* above RV__EXPR_SET_BYTES with a space for each token */
+#define PROGRAM_BYTES ((size_t)64 << 20) /* far above RV__PROGRAM_TOKENS or RV__EXPR_MAX_BYTES */
 
 static const char guards[] =
     /* A text times a number: the memory before the error would be n times the text. */
@@ -75,20 +75,21 @@ static void put_tokens(struct rv__buf *out, const struct rv__expr *expr, char be
     }
 }
 
-/* Which of programs [from, to) it is, by halves. */
-static void put_choice(struct rv__buf *out, const struct rv__exprs *set, uint32_t from, uint32_t to)
+/* Which of the expressions [from, to) it is, by halves. */
+static void put_choice(struct rv__buf *out, struct rv__expr *const *exprs, uint32_t from,
+                       uint32_t to)
 {
     if (to - from == 1) {
         rv__buf_char(out, '(');
-        put_tokens(out, set->programs[from], ' ');
+        put_tokens(out, exprs[from], ' ');
         rv__buf_text(out, " )");
         return;
     }
     uint32_t middle = from + (to - from) / 2;
     rv__buf_fmt(out, "if $rv__n < %u then ", middle);
-    put_choice(out, set, from, middle);
+    put_choice(out, exprs, from, middle);
     rv__buf_text(out, " else ");
-    put_choice(out, set, middle, to);
+    put_choice(out, exprs, middle, to);
     rv__buf_text(out, " end");
 }
 
@@ -182,19 +183,25 @@ static int blame(const struct rv__expr *expr, struct complaint *complaint, const
     if (rc == RV_EPARSE) {
         size_t line = read_complaint(complaint);
         *ret_at = line > 0 ? token_of_line(expr, line) : expr->text.at;
+        if (*ret_at == expr->text.at + expr->text.len) { /* the ')' is ours */
+            char *ours = strstr(complaint->first, "unexpected ')'");
+            if (ours != NULL)
+                snprintf(ours, sizeof complaint->first - (size_t)(ours - complaint->first),
+                         "the expression ends too early");
+        }
     }
     return rc;
 }
 
-/* The set does not compile: name each expression that does not. */
-static int blame_each(struct rv__exprs *set, void (*bad)(void *, const struct rv__expr_bad *),
-                      void *arg, rv_error *err)
+/* The program does not compile: name each expression that does not. */
+static int blame_each(struct rv__expr *const *exprs, uint32_t count,
+                      void (*bad)(void *, const struct rv__expr_bad *), void *arg, rv_error *err)
 {
     struct complaint complaint;
     const char *at;
     int found = RV_OK;
-    for (uint32_t i = 0; i < set->program_count; i++) {
-        const struct rv__expr *expr = set->programs[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct rv__expr *expr = exprs[i];
         int rc = blame(expr, &complaint, &at);
         if (rc == RV_ENOMEM)
             return rv__nomem(err);
@@ -212,24 +219,27 @@ static int blame_each(struct rv__exprs *set, void (*bad)(void *, const struct rv
     return found;
 }
 
-int rv__exprs_compile(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
-                      void *arg, rv_error *err)
+int rv__program_compile(struct rv__exprs *set, struct rv__program *program,
+                        void (*bad)(void *arg, const struct rv__expr_bad *bad), void *arg,
+                        rv_error *err)
 {
+    struct rv__expr *const *exprs = set->jq_exprs + program->from;
     struct rv__buf text;
     struct complaint complaint;
     int rc;
-    if (set->jq != NULL || set->program_count == 0)
+    set->compiled = true;
+    if (program->jq != NULL)
         return RV_OK;
     rv__buf_init(&text, PROGRAM_BYTES);
     rv__buf_text(&text, guards);
     rv__buf_text(&text, ".[0] as $rv__n | .[1] | ");
-    put_choice(&text, set, 0, set->program_count);
-    rc = compile(&text, &set->jq, &complaint);
+    put_choice(&text, exprs, 0, program->count);
+    rc = compile(&text, &program->jq, &complaint);
     rv__buf_done(&text);
     if (rc == RV_ENOMEM)
         return rv__nomem(err);
     if (rc < 0) {
-        rc = blame_each(set, bad, arg, err);
+        rc = blame_each(exprs, program->count, bad, arg, err);
         if (rc == RV_OK) { /* each compiles alone: it must be the guards or libjq */
             (void)read_complaint(&complaint);
             rc = rv__fail(err, RV_EPARSE, "the expressions do not compile together: %s",
@@ -242,5 +252,13 @@ int rv__exprs_compile(struct rv__exprs *set, void (*bad)(void *arg, const struct
 int rv__exprs_check(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
                     void *arg, rv_error *err)
 {
-    return rv__exprs_compile(set, bad, arg, err);
+    int first = RV_OK;
+    for (uint32_t i = 0; i < set->program_count; i++) {
+        int rc = rv__program_compile(set, &set->programs[i], bad, arg, first == RV_OK ? err : NULL);
+        if (rc < 0 && rc != RV_EPARSE)
+            return rc;
+        if (first == RV_OK)
+            first = rc;
+    }
+    return first;
 }

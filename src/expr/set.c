@@ -44,10 +44,12 @@ void rv__exprs_unref(struct rv__exprs *set)
 {
     if (set == NULL || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
         return;
-    if (set->jq != NULL)
-        jq_teardown(&set->jq);
+    for (uint32_t i = 0; i < set->program_count; i++)
+        if (set->programs[i].jq != NULL)
+            jq_teardown(&set->programs[i].jq);
     rv__arena_done(&set->arena);
     rv__free(set->templates);
+    rv__free(set->jq_exprs);
     rv__free(set->programs);
     rv__free(set);
 }
@@ -282,42 +284,56 @@ static int read_value(struct reader *r, struct rv__str value)
 
 /* ----------------------------------------------------------------------------- the adding --- */
 
-/* Room for what a template brings, so that nothing can fail once it is decided to take it. */
-static int reserve(struct rv__exprs *set, size_t programs, rv_error *err)
+/* Room in an array for `more` elements of `size` bytes. */
+static int grow(void *array, uint32_t count, uint32_t *cap, size_t more, size_t size, rv_error *err)
 {
-    if (set->template_count == set->template_cap) {
-        uint32_t cap = set->template_cap > 0 ? set->template_cap * 2 : 16;
-        void *more = rv__realloc(set->templates, cap * sizeof *set->templates);
-        if (more == NULL)
-            return rv__nomem(err);
-        set->templates = more;
-        set->template_cap = cap;
-    }
-    if (set->program_count + programs > set->program_cap) {
-        uint32_t cap = (set->program_count + (uint32_t)programs) * 2;
-        void *more = rv__realloc(set->programs, cap * sizeof(struct rv__expr *));
-        if (more == NULL)
-            return rv__nomem(err);
-        set->programs = more;
-        set->program_cap = cap;
-    }
+    void *old, *mem;
+    if (count + more <= *cap)
+        return RV_OK;
+    uint32_t wanted = (count + (uint32_t)more) * 2;
+    memcpy(&old, array, sizeof old);
+    mem = rv__realloc(old, wanted * size);
+    if (mem == NULL)
+        return rv__nomem(err);
+    memcpy(array, &mem, sizeof mem);
+    *cap = wanted;
     return RV_OK;
+}
+
+/* The program that takes one more expression: the last, or a new one. */
+static void join_program(struct rv__exprs *set, struct rv__expr *expr)
+{
+    struct rv__program *last = set->program_count > 0 ? &set->programs[set->program_count - 1]
+                                                      : NULL;
+    if (last == NULL || last->count == RV__PROGRAM_EXPRS ||
+        last->tokens + expr->tok_count > RV__PROGRAM_TOKENS) {
+        last = &set->programs[set->program_count++];
+        *last = (struct rv__program){ .from = set->jq_count };
+    }
+    expr->program = (uint32_t)(last - set->programs);
+    expr->choice = last->count++;
+    last->tokens += expr->tok_count;
+    set->jq_exprs[set->jq_count++] = expr;
 }
 
 static int take(struct reader *r, uint32_t *ret)
 {
     struct rv__exprs *set = r->set;
-    int rc = reserve(set, r->tpl.expr_count, r->err);
+    size_t count = r->tpl.expr_count;
+    int rc = grow(&set->templates, set->template_count, &set->template_cap, 1,
+                  sizeof *set->templates, r->err);
+    if (rc == RV_OK)
+        rc = grow(&set->jq_exprs, set->jq_count, &set->jq_cap, count, sizeof(struct rv__expr *),
+                  r->err);
+    if (rc == RV_OK)
+        rc = grow(&set->programs, set->program_count, &set->program_cap, count,
+                  sizeof *set->programs, r->err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; i < r->tpl.expr_count; i++) {
-        struct rv__expr *expr = r->tpl.exprs[i];
-        if (expr->path != NULL)
-            continue;
-        expr->program = set->program_count;
-        set->programs[set->program_count++] = expr;
-    }
-    set->expr_count += (uint32_t)r->tpl.expr_count;
+    for (size_t i = 0; i < count; i++) /* nothing can fail any more */
+        if (r->tpl.exprs[i]->path == NULL)
+            join_program(set, r->tpl.exprs[i]);
+    set->expr_count += (uint32_t)count;
     set->templates[set->template_count] = r->tpl;
     *ret = set->template_count++;
     return RV_OK;
@@ -329,7 +345,7 @@ static int add(struct rv__exprs *set, struct rv__str json, bool condition, uint3
     struct reader r = { .set = set, .err = err };
     struct rv__str text;
     int rc;
-    assert(set->jq == NULL); /* nothing may be added to what is compiled */
+    assert(!set->compiled);
     if (rv__str_copy(&set->arena, json, &text) < 0)
         return rv__nomem(err);
     r.last = &r.tpl.pieces;

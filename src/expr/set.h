@@ -12,6 +12,10 @@
 #include "expr/expr.h"
 #include "expr/lex.h"
 
+/* A program of jq compiles to one function of at most 65535 words (a token makes two or three), and
+ * takes longer than in proportion to its size: so a large set is several. */
+enum { RV__PROGRAM_EXPRS = 128, RV__PROGRAM_TOKENS = 4096 };
+
 #define RV__EXPR_SET_BYTES ((size_t)64 << 20) /* memory of a set: texts, tokens, pieces */
 
 /* One more step of a plain path. */
@@ -30,7 +34,8 @@ struct rv__expr {
 
     struct rv__expr_step *path; /* NULL: it is no plain path, and */
     size_t path_count;
-    uint32_t program; /* this one of the set's jq program */
+    uint32_t program; /* it is in this program of the set, */
+    uint32_t choice;  /* and is this one there */
     uint64_t serial;  /* unlike any other expression's in the process */
 
     struct rv__expr_use *uses;
@@ -57,15 +62,24 @@ struct rv__template {
     size_t expr_count;
 };
 
+/* Expressions compiled together. */
+struct rv__program {
+    uint32_t from, count; /* of set->jq_exprs */
+    size_t tokens;
+    jq_state *jq; /* NULL: not compiled yet. Owned by the thread that evaluates */
+};
+
 struct rv__exprs {
     atomic_uint refs;
     struct rv__arena arena;
     struct rv__template *templates;
     uint32_t template_count, template_cap;
-    struct rv__expr **programs; /* those that need jq */
+    struct rv__expr **jq_exprs; /* those that need jq */
+    uint32_t jq_count, jq_cap;
+    struct rv__program *programs;
     uint32_t program_count, program_cap;
     uint32_t expr_count;
-    jq_state *jq; /* all of them, compiled; NULL: not yet. Owned by the thread that evaluates */
+    bool compiled; /* nothing may be added any more */
 };
 
 /* use.c: what an expression uses; is it a plain path; is there something in it that is refused? The
@@ -76,8 +90,9 @@ const char *rv__expr_refused(const struct rv__expr *expr, const char **ret_at);
 /* Where in its string something is, in characters from 1. */
 size_t rv__expr_character(const struct rv__expr *expr, const char *at);
 
-/* program.c: compile all of a set, unless that was done. RV_EPARSE: see rv__exprs_check(). */
-int rv__exprs_compile(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
-                      void *arg, rv_error *err);
+/* program.c: compile one of the set's programs, unless that was done. RV_EPARSE: rv__exprs_check(). */
+int rv__program_compile(struct rv__exprs *set, struct rv__program *program,
+                        void (*bad)(void *arg, const struct rv__expr_bad *bad), void *arg,
+                        rv_error *err);
 
 #endif

@@ -24,8 +24,9 @@ struct rv__actor;
  * what was visible before it: a scope is a pointer to the newest entry. */
 struct rv__entry {
     atomic_uint refs;
-    uint8_t status; /* enum rv__status */
-    uint32_t mark;  /* its number while a cell is saved */
+    uint8_t status;  /* enum rv__status */
+    uint32_t mark;   /* its number while a cell is saved */
+    uint64_t serial; /* no other entry of this process has it */
     struct rv__entry *outer;
     const struct rv__node *node;
     struct rv__blob *result; /* a step's; NULL = null. A supervisor's follows from `inner` */

@@ -45,6 +45,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     }
     if (rc == RV_OK) {
         facts->count++;
+        facts->said[fact.kind]++;
         return RV_OK;
     }
     facts->json.rc = RV_OK; /* as if it had not been said */

@@ -352,6 +352,7 @@ void rv__facts_reset(struct rv__facts *facts)
 {
     free_rows(facts);
     rv__buf_reset(&facts->json);
+    memset(facts->said, 0, sizeof facts->said);
     facts->count = 0;
 }
 

@@ -169,6 +169,7 @@ struct rv__facts {
     /* What else belongs into the same transaction: finished iterations (SPEC: results). */
     struct rv__row *rows;
     size_t row_count, row_cap;
+    uint32_t said[FACT_KINDS]; /* how many of each kind */
 };
 
 /* A finished iteration of a forEach or a loop that keeps all: it left the cell for here. */
@@ -252,6 +253,34 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret);
 void rv__cell_outstanding(const struct rv__cell *cell,
                           void (*owed)(void *arg, const struct rv__effect *effect), void *arg);
 
+/* Why it does not go on: what is alive and has nothing alive below it, and what has not begun for want
+ * of room, each with the one thing that it waits for. */
+enum rv__wait_kind {
+    WAIT_WORK,     /* its work, which is in flight: an attempt, or an evaluation (`eval`) */
+    WAIT_PLACE,    /* a place in `lane` */
+    WAIT_LIMIT,    /* the `limit` of its forEach: `count` more iterations */
+    WAIT_TIMER,    /* its time: `due_ms` */
+    WAIT_RETRY,    /* the same, for its next `attempt` */
+    WAIT_SIGNAL,   /* a signal `name`, until `due_ms` if that is not 0 */
+    WAIT_HANDLE,   /* somebody who completes `name`; the same */
+    WAIT_DECISION, /* the run is suspended */
+    WAIT_TURN,     /* nobody: it goes on with the next pump */
+};
+
+struct rv__wait {
+    enum rv__wait_kind kind;
+    uint64_t actor;
+    const struct rv__node *node; /* NULL: the outermost sequence */
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    enum rv__lane lane;
+    int eval; /* -1: none */
+    int attempt;
+    int64_t due_ms, count, limit;
+    struct rv__str name;
+};
+void rv__cell_waits(const struct rv__cell *cell,
+                    void (*waits)(void *arg, const struct rv__wait *wait), void *arg);
+
 /* Does work wait for a place in this lane? (No, while the run is suspended.) */
 bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
 /* How many pieces of work are in flight: what EFFECT_START asked for, and was not answered. */
@@ -289,6 +318,7 @@ int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, s
  * read on another thread than the cell's. */
 struct rv__view {
     const struct rv__node *node;
+    const struct rv__body *body; /* whose input is evaluated; NULL for everything else */
     struct rv__blob *input;
     struct rv__entry *scope; /* newest first */
     struct rv__entry *last;
@@ -321,5 +351,12 @@ enum rv__status rv__entry_status(const struct rv__entry *entry);
 struct rv__str rv__entry_state(const struct rv__entry *entry);
 int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
                      struct rv__buf *out, rv_error *err);
+/* A step's result as it is kept, borrowed; NULL is null. A supervisor's is assembled each time. */
+struct rv__blob *rv__entry_blob(const struct rv__entry *entry);
+bool rv__entry_assembled(const struct rv__entry *entry);
+uint64_t rv__entry_serial(
+    const struct rv__entry *entry); /* no other entry of this process has it */
+/* The entry that was there before it, in its sequence or around it; NULL: none. */
+const struct rv__entry *rv__entry_before(const struct rv__entry *entry);
 
 #endif

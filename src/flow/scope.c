@@ -14,6 +14,10 @@
 
 /* -------------------------------------------------------------------------------- memory --- */
 
+/* Who keeps what it made of an entry needs a name for it that is never another's: an address is used
+ * again. A counter over all cells is the one thing they share, and it tells none of the other. */
+static atomic_ullong serials;
+
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status)
 {
     struct rv__entry *entry = rv__zalloc(1, sizeof *entry);
@@ -22,6 +26,7 @@ struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status sta
     atomic_init(&entry->refs, 1);
     entry->node = node;
     entry->status = (uint8_t)status;
+    entry->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     return entry;
 }
 
@@ -575,6 +580,7 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
     if (actor->is_frame) /* it evaluates its own input: it sees what its supervisor sees */
         around = rv__actor_frame(actor->owner);
     *ret = (struct rv__view){ .node = actor->node, .actor = id, .token = token, .loop_index = -1 };
+    ret->body = actor->is_frame ? actor->frame.body : NULL;
     ret->input = rv__blob_ref(around->frame.input);
     ret->scope = rv__entry_ref(frame->frame.scope);
     ret->last = rv__entry_ref(frame->frame.last);
@@ -707,6 +713,26 @@ enum rv__status rv__entry_status(const struct rv__entry *entry)
 struct rv__str rv__entry_state(const struct rv__entry *entry)
 {
     return rv__blob_str(entry->state);
+}
+
+struct rv__blob *rv__entry_blob(const struct rv__entry *entry)
+{
+    return entry->inner == NULL ? entry->result : NULL;
+}
+
+bool rv__entry_assembled(const struct rv__entry *entry)
+{
+    return entry->inner != NULL;
+}
+
+uint64_t rv__entry_serial(const struct rv__entry *entry)
+{
+    return entry->serial;
+}
+
+const struct rv__entry *rv__entry_before(const struct rv__entry *entry)
+{
+    return entry->outer;
 }
 
 int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,

@@ -99,14 +99,17 @@ static bool check_rest(struct rv__check *c, const struct rv__sub *rest, const st
 static bool eval_rules(struct rv__check *c, const struct rv__sub *sub, const struct rv__value *v,
                        struct rv__seen *seen)
 {
-    bool ok = (sub->types == 0 || rv__check_type(c, sub->types, v)) && rv__check_choice(c, sub, v);
-    /* Of another type, or not the value at all: the rest would only repeat it. */
-    if (!ok)
-        return false;
-    ok = check_by_type(c, sub, v, seen);
+    bool ok = check_by_type(c, sub, v, seen);
     if (!ok && rv__enough(c))
         return false;
     return (sub->logic == NULL || rv__check_logic(c, sub->logic, v, seen)) && ok;
+}
+
+/* Alternatives that failed saw nothing, so after them nothing can be said of the rest. */
+static bool knows_rest(const struct rv__check *c, const struct rv__sub *sub, bool ok)
+{
+    const struct rv__logic *l = sub->logic;
+    return ok || (!rv__enough(c) && (l == NULL || (l->any.count == 0 && l->one.count == 0)));
 }
 
 static bool eval(struct rv__check *c, const struct rv__sub *sub, const struct rv__value *v,
@@ -114,11 +117,14 @@ static bool eval(struct rv__check *c, const struct rv__sub *sub, const struct rv
 {
     const struct rv__sub *rest = rest_of(sub, v);
     struct rv__seen own = { .bits = NULL };
+    /* Of another type, or not the value at all: the rest would only repeat it. */
+    if ((sub->types != 0 && !rv__check_type(c, sub->types, v)) || !rv__check_choice(c, sub, v))
+        return false;
     if (rest == NULL)
         return eval_rules(c, sub, v, seen);
 
     bool ok = eval_rules(c, sub, v, &own);
-    if (ok || !rv__enough(c))
+    if (knows_rest(c, sub, ok))
         ok &= check_rest(c, rest, v, &own);
     rv__seen_merge(seen, &own, v);
     return ok;
@@ -130,7 +136,7 @@ bool rv__eval(struct rv__check *c, const struct rv__sub *sub, const struct rv__v
     if (sub->kind == RV__SUB_TRUE)
         return true;
     if (sub->kind == RV__SUB_FALSE)
-        return rv__say(c, v, "is not allowed");
+        return rv__schema_say(c, v, "is not allowed");
     if (c->rc < 0 || !rv__step(c))
         return false;
     if (c->nesting == RV__SCHEMA_MAX_NESTING)
@@ -174,7 +180,7 @@ int rv__schema_check(const struct rv__schema *schema, struct rv__str instance,
     c.steps_left = RV__SCHEMA_STEPS + (uint64_t)RV__SCHEMA_VALUE_STEPS * values;
     bool ok = rv__eval(&c, schema->root, &c.instance, NULL);
     rc = c.rc < 0 ? c.rc : rv__violations_err(c.bad, err);
-    assert(ok == (rc == RV_OK));
+    assert(c.rc < 0 || ok == (rc == RV_OK));
     (void)ok;
 out:
     rv__matcher_done(&c.matcher);

@@ -4,8 +4,6 @@
 
 #include "schema/sub.h"
 
-enum { RV__QUOTED = RV__SCHEMA_QUOTE + 4 }; /* with "…" and a NUL */
-
 struct rv__check {
     struct rv__value instance;
     struct rv__arena arena; /* of the tree */
@@ -58,7 +56,8 @@ static inline bool rv__enough(const struct rv__check *c)
 }
 
 /* Something is wrong with `v`. Returns false, so that a check may end in it. */
-bool rv__say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...) RV_PRINTF(3, 4);
+bool rv__schema_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
+    RV_PRINTF(3, 4);
 /* The member `key` of `v` is not there, but should be. */
 bool rv__say_missing(struct rv__check *c, const struct rv__value *v, struct rv__str key,
                      const char *why);
@@ -66,10 +65,6 @@ bool rv__say_missing(struct rv__check *c, const struct rv__value *v, struct rv__
 bool rv__stop(struct rv__check *c, int rc, const char *fmt, ...) RV_PRINTF(3, 4);
 /* Count one step; false when there are none left. */
 bool rv__step(struct rv__check *c);
-/* The start of a text, as a message may quote it. */
-const char *rv__quote(struct rv__str text, char out[RV__QUOTED]);
-/* After snprintf() into `room` bytes: take away a character that was cut in two. */
-void rv__cut(char *text, size_t room);
 /* Is the pattern in the text? False also when c->rc < 0. */
 bool rv__matches(struct rv__check *c, const struct rv__pattern *pattern, struct rv__str text);
 

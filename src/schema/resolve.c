@@ -157,16 +157,17 @@ static int resolve(struct rv__compiler *k, const struct rv__pending *ref)
     struct rv__str uri = ref->at->text, fragment = rv__uri_cut_fragment(&uri);
     struct rv__value *target = NULL;
     const struct rv__resource *resource;
-    size_t len = uri.len < RV__SCHEMA_QUOTE ? uri.len : RV__SCHEMA_QUOTE;
+    char quoted[RV__QUOTED];
+    rv__quote(uri, quoted);
 
     if (rv__uri_resolve(ref->from->resource->uri, uri, k->arena, &uri) < 0)
         return RV_ENOMEM;
     resource = find_resource(k, uri);
     if (resource == NULL) {
         rv__complain(k, ref->at,
-                     "refers to '%.*s', which is not in this document; remote references are not "
+                     "refers to '%s', which is not in this document; remote references are not "
                      "supported",
-                     (int)len, ref->at->text.at);
+                     quoted);
         return RV_OK;
     }
     if (!rv__str_none(fragment) && !rv__uri_decode(fragment, k->arena, &fragment))

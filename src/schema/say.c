@@ -15,7 +15,7 @@ const char *rv__quote(struct rv__str text, char out[RV__QUOTED])
             len--;
     }
     for (size_t i = 0; i < len; i++) /* no line may break, nor a terminal be driven */
-        out[i] = (unsigned char)text.at[i] < ' ' || text.at[i] == 0x7F ? ' ' : text.at[i];
+        out[i] = (char)((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7F ? ' ' : text.at[i]);
     memcpy(out + len, cut ? "…" : "", cut ? sizeof "…" : 1);
     return out;
 }
@@ -63,7 +63,7 @@ static bool say(struct rv__check *c, const struct rv__value *v, struct rv__str k
         capture(c, v, key, message);
         return false;
     }
-    rv__buf_init(&place, 2 * RV__JSON_MAX_BYTES);
+    rv__buf_init(&place, 2 * (size_t)RV__JSON_MAX_BYTES);
     if (c->bad->count < RV__VIOLATIONS_MAX) { /* the others are counted only */
         rv__value_pointer(&c->instance, v->at, &place);
         if (!rv__str_none(key))
@@ -77,7 +77,7 @@ static bool say(struct rv__check *c, const struct rv__value *v, struct rv__str k
     return false;
 }
 
-bool rv__say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
+bool rv__schema_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
 {
     char message[480];
     va_list args;

@@ -13,8 +13,8 @@
 struct rv__schema;
 
 /* Compile the schema that `json` says; the text need not have been checked and is not kept. All
- * that is wrong with it goes to `bad` (NULL: only *err tells, the first), each with a JSON pointer
- * into the schema. On success *ret is to be given to rv__schema_free().
+ * that is wrong with it goes to `bad`, which is empty (NULL: only *err tells, the first), each with a
+ * JSON pointer into the schema. On success *ret is to be given to rv__schema_free().
  *
  * Errors: RV_EPARSE, RV_EINVAL, RV_ETOOBIG, RV_ENOMEM.   Thread: any. */
 int rv__schema_new(struct rv__str json, struct rv__violations *bad, struct rv__schema **ret,
@@ -34,7 +34,7 @@ int rv__schema_defaults(const struct rv__schema *schema, struct rv__str instance
                         struct rv__buf *out, rv_error *err);
 
 /* Is `instance` what the schema asks for? RV_EINVAL if not: all that is wrong with it is then in
- * `bad` (NULL: only *err tells, the first), each with a JSON pointer into the instance, a member
+ * `bad`, which was empty (NULL: only *err tells, the first), each with a JSON pointer into the instance, a member
  * that is missing with the place where it should be. Time is linear in the instance's length.
  *
  * Errors: RV_EINVAL, RV_EPARSE, RV_ENOMEM; RV_ETOOBIG: nested too deep, or a pattern or the schema

@@ -18,6 +18,7 @@ enum {
     RV__SCHEMA_STEPS = 10000000,  /* subschemas and patterns tried in one check: half a second */
     RV__SCHEMA_VALUE_STEPS = 200, /* and so many more for each value of the instance */
     RV__SCHEMA_QUOTE = 60,        /* bytes of a value that a message quotes */
+    RV__QUOTED = RV__SCHEMA_QUOTE + 4, /* with "…" and a NUL */
 };
 #define RV__SCHEMA_ARENA   ((size_t)1 << 29) /* a tree takes up to 60 bytes for one of text */
 #define RV__INSTANCE_ARENA ((size_t)1 << 30)
@@ -127,6 +128,11 @@ struct rv__schema {
 
 const struct rv__sub *rv__map_get(const struct rv__map *map, struct rv__str key);
 
+/* say.c: the start of a text, as a message may quote it. */
+const char *rv__quote(struct rv__str text, char out[RV__QUOTED]);
+/* After snprintf() into `room` bytes: take away a character that was cut in two. */
+void rv__cut(char *text, size_t room);
+
 /* ------------------------------------------------------------------------------------------
  * While it is compiled */
 
@@ -170,6 +176,9 @@ void rv__complain(struct rv__compiler *k, const struct rv__value *at, const char
 /* The subschema at `v`, compiled if it is not yet; its references wait. RV_ENOMEM. */
 int rv__compile_sub(struct rv__compiler *k, struct rv__value *v,
                     const struct rv__resource *resource, const struct rv__sub **ret);
+
+/* keywords.c: all that the object `v` says, into `sub`. RV_ENOMEM. */
+int rv__compile_keywords(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v);
 
 /* resolve.c */
 int rv__compile_id(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *id);

@@ -9,17 +9,12 @@
 
 enum { FEW = 12 }; /* members that are sorted by insertion: faster than merging */
 
-/* A member that waits until its container is complete. */
-struct waiting {
-    struct rv__str key;
-    struct rv__value value;
-};
-
 struct reader {
     const char *at, *end;
     struct rv__arena *arena;
-    struct waiting *stack; /* of all open containers, the innermost last */
-    size_t depth, room;
+    uint32_t *counts; /* of members: for each container, in the order of their opening brackets */
+    size_t count_count, count_room;
+    size_t opened;     /* containers that were begun */
     uint32_t *scratch; /* for merging */
     size_t scratch_room;
     size_t values;
@@ -92,29 +87,29 @@ static int sort_keys(struct reader *r, const struct rv__str *keys, uint32_t *ord
 
 static int order_members(struct reader *r, struct rv__value *v)
 {
-    uint32_t kept = 0;
-    v->order = rv__arena_alloc(r->arena, v->count * sizeof *v->order);
-    if (v->order == NULL)
+    uint32_t kept = 0, *order = rv__value_order(v);
+    for (uint32_t i = 0; i < v->count; i++)
+        order[i] = i;
+    if (sort_keys(r, v->keys, order, v->count) < 0)
         return RV_ENOMEM;
     for (uint32_t i = 0; i < v->count; i++)
-        v->order[i] = i;
-    if (sort_keys(r, v->keys, v->order, v->count) < 0)
-        return RV_ENOMEM;
-    for (uint32_t i = 0; i < v->count; i++)
-        if (i + 1 == v->count || !rv__str_eq(v->keys[v->order[i]], v->keys[v->order[i + 1]]))
-            v->order[kept++] = v->order[i];
+        if (i + 1 == v->count || !rv__str_eq(v->keys[order[i]], v->keys[order[i + 1]]))
+            order[kept++] = order[i];
     v->named = kept;
     return RV_OK;
 }
 
 static bool find(const struct rv__value *object, struct rv__str key, uint32_t *ret)
 {
-    uint32_t low = 0, high = object->type == RV__JSON_OBJECT ? object->named : 0;
+    if (object->type != RV__JSON_OBJECT || object->count == 0)
+        return false;
+    const uint32_t *order = rv__value_order(object);
+    uint32_t low = 0, high = object->named;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        int cmp = rv__key_cmp(object->keys[object->order[middle]], key);
+        int cmp = rv__key_cmp(object->keys[order[middle]], key);
         if (cmp == 0) {
-            *ret = object->order[middle];
+            *ret = order[middle];
             return true;
         }
         if (cmp < 0)
@@ -142,63 +137,83 @@ bool rv__value_counts(const struct rv__value *object, uint32_t i)
 
 static int read_value(struct reader *r, struct rv__value *v);
 
-static int push(struct reader *r, const struct waiting *item)
+static uint32_t *open_container(struct reader *r)
 {
-    if (r->depth == r->room) {
-        size_t room = r->room ? r->room * 2 : 64; /* at most one for two bytes of text */
-        struct waiting *stack = rv__realloc(r->stack, room * sizeof *stack);
-        if (stack == NULL)
-            return RV_ENOMEM;
-        r->stack = stack;
-        r->room = room;
+    if (r->count_count == r->count_room) {
+        size_t room = r->count_room ? r->count_room * 2 : 64; /* at most half the text's bytes */
+        uint32_t *counts = rv__realloc(r->counts, room * sizeof *counts);
+        if (counts == NULL)
+            return NULL;
+        r->counts = counts;
+        r->count_room = room;
     }
-    r->stack[r->depth++] = *item;
+    r->counts[r->count_count] = 0;
+    return &r->counts[r->count_count++];
+}
+
+/* A pass over the text, so that each container is made in one piece, of its final size. */
+static int count_members(struct reader *r)
+{
+    uint32_t open[RV__JSON_MAX_DEPTH + 1] = { 0 }, *counts;
+    size_t depth = 0;
+    if (open_container(r) == NULL) /* around the whole: nobody asks for its count */
+        return RV_ENOMEM;
+    for (const char *at = r->at; at < r->end; at++) {
+        counts = &r->counts[open[depth]];
+        switch (*at) {
+        case ' ':
+        case '\n':
+        case '\t':
+        case '\r':
+        case ':': break;
+        case ',': ++*counts; break;
+        case ']':
+        case '}': depth--; break;
+        case '[':
+        case '{':
+            *counts += *counts == 0;
+            if (open_container(r) == NULL)
+                return RV_ENOMEM;
+            open[++depth] = (uint32_t)r->count_count - 1;
+            break;
+        case '"':
+            *counts += *counts == 0;
+            at = rv__json_skip(at, r->end) - 1;
+            break;
+        default: *counts += *counts == 0; break;
+        }
+    }
     return RV_OK;
 }
 
-/* The members that wait from `first` on become the container's own. */
-static int adopt(struct reader *r, struct rv__value *v, size_t first)
+static int read_key(struct reader *r, struct rv__str *ret)
 {
-    v->count = (uint32_t)(r->depth - first);
-    if (v->count == 0)
-        return RV_OK;
-    v->kids = rv__arena_alloc(r->arena, v->count * sizeof *v->kids);
-    if (v->kids == NULL)
-        return RV_ENOMEM;
-    for (uint32_t i = 0; i < v->count; i++)
-        v->kids[i] = r->stack[first + i].value;
-    if (v->type == RV__JSON_OBJECT) {
-        v->keys = rv__arena_alloc(r->arena, v->count * sizeof *v->keys);
-        if (v->keys == NULL)
-            return RV_ENOMEM;
-        for (uint32_t i = 0; i < v->count; i++)
-            v->keys[i] = r->stack[first + i].key;
-        if (order_members(r, v) < 0)
-            return RV_ENOMEM;
-    }
-    r->depth = first;
-    return RV_OK;
+    const char *end = rv__json_skip(r->at, r->end);
+    struct rv__str key = { r->at, (size_t)(end - r->at) };
+    r->at = rv__json_skip_separators(end);
+    return rv__json_string(key, r->arena, ret);
 }
 
 static int read_container(struct reader *r, struct rv__value *v)
 {
-    char closing = v->type == RV__JSON_OBJECT ? '}' : ']';
-    size_t first = r->depth;
-    for (r->at = rv__json_skip_separators(r->at + 1); *r->at != closing;
-         r->at = rv__json_skip_separators(r->at)) {
-        struct waiting item = { { NULL, 0 }, { .at = NULL } };
-        if (v->type == RV__JSON_OBJECT) {
-            const char *end = rv__json_skip(r->at, r->end);
-            struct rv__str key = { r->at, (size_t)(end - r->at) };
-            if (rv__json_string(key, r->arena, &item.key) < 0)
-                return RV_ENOMEM;
-            r->at = rv__json_skip_separators(end);
-        }
-        if (read_value(r, &item.value) < 0 || push(r, &item) < 0)
+    bool object = v->type == RV__JSON_OBJECT;
+    size_t count = v->count = r->counts[++r->opened];
+    r->at = rv__json_skip_separators(r->at + 1);
+    if (count > 0) {
+        size_t member = sizeof *v->kids + (object ? sizeof *v->keys + sizeof(uint32_t) : 0);
+        v->kids = rv__arena_alloc(r->arena, count * member);
+        if (v->kids == NULL)
             return RV_ENOMEM;
+        v->keys = object ? (struct rv__str *)(v->kids + count) : NULL;
     }
+    for (size_t i = 0; i < count; i++) {
+        if ((object && read_key(r, &v->keys[i]) < 0) || read_value(r, &v->kids[i]) < 0)
+            return RV_ENOMEM;
+        r->at = rv__json_skip_separators(r->at);
+    }
+    assert(*r->at == ']' || *r->at == '}');
     r->at++;
-    return adopt(r, v, first);
+    return object && count > 0 ? order_members(r, v) : RV_OK;
 }
 
 static enum rv__json_type type_at(const char *at)
@@ -218,7 +233,7 @@ static int read_value(struct reader *r, struct rv__value *v)
 {
     *v = (struct rv__value){ .at = r->at, .type = type_at(r->at) };
     r->values++;
-    if (v->type == RV__JSON_OBJECT || v->type == RV__JSON_ARRAY) {
+    if (v->type >= RV__JSON_ARRAY) {
         if (read_container(r, v) < 0)
             return RV_ENOMEM;
         v->len = (uint32_t)(r->at - v->at);
@@ -226,9 +241,8 @@ static int read_value(struct reader *r, struct rv__value *v)
     }
     r->at = rv__json_skip(r->at, r->end);
     v->len = (uint32_t)(r->at - v->at);
-    if (v->type == RV__JSON_STRING && rv__json_string(rv__value_text(v), r->arena, &v->text) < 0)
-        return RV_ENOMEM;
-    return RV_OK;
+    return v->type == RV__JSON_STRING ? rv__json_string(rv__value_text(v), r->arena, &v->text)
+                                      : RV_OK;
 }
 
 int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__value *ret,
@@ -244,8 +258,10 @@ int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__valu
 
     r.at = text.at;
     r.end = text.at + text.len;
-    rc = read_value(&r, &root);
-    rv__free(r.stack);
+    rc = count_members(&r);
+    if (rc == RV_OK)
+        rc = read_value(&r, &root);
+    rv__free(r.counts);
     rv__free(r.scratch);
     if (rc < 0)
         return rv__nomem(err);
@@ -268,9 +284,9 @@ static int cmp_objects(const struct rv__value *a, const struct rv__value *b)
 {
     int cmp = cmp_count(a->named, b->named);
     for (uint32_t i = 0; i < a->named && cmp == 0; i++)
-        cmp = rv__key_cmp(a->keys[a->order[i]], b->keys[b->order[i]]);
+        cmp = rv__key_cmp(a->keys[rv__value_order(a)[i]], b->keys[rv__value_order(b)[i]]);
     for (uint32_t i = 0; i < a->named && cmp == 0; i++)
-        cmp = rv__value_cmp(&a->kids[a->order[i]], &b->kids[b->order[i]]);
+        cmp = rv__value_cmp(&a->kids[rv__value_order(a)[i]], &b->kids[rv__value_order(b)[i]]);
     return cmp;
 }
 
@@ -340,8 +356,8 @@ static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
         break;
     case RV__JSON_OBJECT:
         for (uint32_t i = 0; i < v->named; i++) {
-            hash = rv__str_hash(hash, v->keys[v->order[i]]);
-            hash = hash_value(hash, &v->kids[v->order[i]]);
+            hash = rv__str_hash(hash, v->keys[rv__value_order(v)[i]]);
+            hash = hash_value(hash, &v->kids[rv__value_order(v)[i]]);
         }
         break;
     }
@@ -350,7 +366,9 @@ static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
 
 struct rv__ranked rv__value_rank(const struct rv__value *v)
 {
-    return (struct rv__ranked){ hash_value(RV__HASH_START, v), v };
+    uint64_t hash = hash_value(RV__HASH_START, v);
+    hash ^= hash >> 32; /* its last steps reach the low half only */
+    return (struct rv__ranked){ hash * UINT64_C(0x9E3779B97F4A7C15), v };
 }
 
 int rv__ranked_cmp(const struct rv__ranked *a, const struct rv__ranked *b)
@@ -360,7 +378,7 @@ int rv__ranked_cmp(const struct rv__ranked *a, const struct rv__ranked *b)
     return rv__value_cmp(a->value, b->value);
 }
 
-void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
+static void merge_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
 {
     struct rv__ranked *from = items, *to = scratch;
     for (size_t width = 1; width < count; width *= 2) {
@@ -379,6 +397,39 @@ void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_
     }
     if (from != items && count > 0)
         memcpy(items, from, count * sizeof *items);
+}
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, HIGH_SHIFT = 64 - 2 * DIGIT_BITS };
+
+/* By one digit of the hash, in linear time. */
+static void sort_digit(const struct rv__ranked *from, struct rv__ranked *to, size_t count,
+                       unsigned shift)
+{
+    size_t starts[DIGITS + 1] = { 0 };
+    for (size_t i = 0; i < count; i++)
+        starts[(from[i].hash >> shift) % DIGITS + 1]++;
+    for (size_t i = 1; i < DIGITS; i++)
+        starts[i] += starts[i - 1];
+    for (size_t i = 0; i < count; i++)
+        to[starts[(from[i].hash >> shift) % DIGITS]++] = from[i];
+}
+
+/* Many: by the two highest digits of their hashes first. What is left to compare is a few whose
+ * digits are the same, or many that were made to be, at the cost of merging. */
+void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
+{
+    if (count < DIGITS) {
+        merge_sort(items, scratch, count);
+        return;
+    }
+    sort_digit(items, scratch, count, HIGH_SHIFT);
+    sort_digit(scratch, items, count, HIGH_SHIFT + DIGIT_BITS);
+    for (size_t first = 0, end; first < count; first = end) {
+        end = first + 1;
+        while (end < count && items[end].hash >> HIGH_SHIFT == items[first].hash >> HIGH_SHIFT)
+            end++;
+        merge_sort(items + first, scratch, end - first);
+    }
 }
 
 void rv__value_pointer(const struct rv__value *root, const char *at, struct rv__buf *out)

@@ -21,7 +21,6 @@ struct rv__value {
         struct {
             struct rv__value *kids; /* array, object: in the order of the text */
             struct rv__str *keys;   /* object: their names, unescaped */
-            uint32_t *order;        /* object: the last member of each name, by rv__key_cmp() */
         };
     };
     struct rv__sub *sub; /* in a schema's tree: what was compiled from here, else NULL */
@@ -30,6 +29,12 @@ struct rv__value {
 static inline struct rv__str rv__value_text(const struct rv__value *v)
 {
     return (struct rv__str){ v->at, v->len };
+}
+
+/* Of an object, `named` indices: the last member of each name, by rv__key_cmp(). Behind the keys. */
+static inline uint32_t *rv__value_order(const struct rv__value *v)
+{
+    return (uint32_t *)(v->keys + v->count);
 }
 
 /* Shorter names first: the order in which members are looked up. */

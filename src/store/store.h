@@ -17,8 +17,9 @@
  *    before a later commit went well, the failed one may be found when the store is opened again: its
  *    last bytes were on their way. Nobody was told of it, so it is as good as one that went well.
  * 3. `seq` strictly increases with each journal row in the order of commits, over all runs, and over
- *    restarts and deletions; a number that was seen is never given again. There may be gaps. The same
- *    holds for the ids of log lines and for the numbers of runs.
+ *    restarts and deletions; a number that was seen is never given again. There may be gaps. The ids
+ *    of log lines come from the same count, those of a write before the seq of its journal row: the
+ *    two together are one order. The same holds for the numbers of runs, which have their own.
  * 4. Reading sees what was committed and nothing else.
  *
  * A store keeps texts and does not know what they mean: a status is a name; a run is *finished* when
@@ -96,7 +97,7 @@ struct rv__store_definition {
 
 /* A line of a run's log. Every text may be "none" except the message. */
 struct rv__store_log {
-    uint64_t id;        /* out: increases over all runs */
+    uint64_t id;        /* out: increases over all runs, and with `seq` */
     struct rv__str run; /* out */
     int64_t at_ms;
     enum rv__store_level level;
@@ -161,7 +162,9 @@ struct rv__store_usage {
     uint64_t runs;     /* all that have a row */
     uint64_t finished; /* those of them that are finished and at rest */
     uint64_t bytes;    /* of everything in the store, without free space; an estimate */
-    uint64_t last_seq; /* the last one given */
+    uint64_t last_seq; /* the last one given, to a journal row or a log line */
+    uint64_t
+        forgotten_seq; /* the last one that a forgotten run had: from there on none is missing */
 };
 
 typedef int rv__store_visit_run(void *arg, const struct rv__store_run *row);

@@ -17,7 +17,7 @@ is "and the page goes to stderr" "$err" "$overview"
 is "not to stdout" "$out" ""
 
 run "$rival" demo --help
-like "CMD --help shows its usage" "$out" '^Usage: rival demo group$'
+like "CMD --help shows its usage" "$out" '^Usage: rival demo NAME$'
 is "and succeeds" "$rc" 0
 page=$out
 run "$rival" help demo
@@ -49,7 +49,7 @@ run "$rival" demo
 is "demo needs a name" "$rc" 2
 run "$rival" demo grop
 is "an unknown demo is a usage error" "$rc" 2
-like "and says which there are" "$err" "there is no demo 'grop'; there is: group"
+like "and says which there are" "$err" "there is no demo 'grop'; there are: group, resume"
 run "$rival" demo group now
 is "one argument too many is a usage error" "$rc" 2
 
@@ -64,19 +64,36 @@ like "those it cancels end early" "$out" '^ +[12][0-9][0-9] ms +stop +cedar +RV_
 like "a panic is an error of its task" "$out" 'FAIL +amber +RV_EPANIC: index 17 is out of bounds'
 unlike "no colours in a pipe" "$out" "$esc"
 
-# Interrupted: the demo ends at once, in order, and says so by its exit code.
-interrupt() { # signal, what it says
-    "$rival" demo group >"$tmp/demo" 2>&1 &
+# A run in three processes, of which two are killed. What a step did is said by its process.
+run "$rival" demo resume
+is "demo resume succeeds" "$rc" 0
+is "it says nothing on stderr" "$err" ""
+is "each step is done once, in the process that lived to do it" \
+    "$(printf '%s\n' "$out" | sed -nE 's/^  (process|kill) (.[0-9]?) +([a-z]+) +([a-z0-9]+).*/\2 \3 \4/p' | xargs)" \
+    "1 order a 1 pay 60 1 pack begins -9 while it 2 pack begins 2 pack in 2 label glued -9 while it 3 ship dry"
+like "the timer is right, although its process died" "$out" 'ship +dry after 1[5-9][0-9]{2} ms'
+like "the run is completed" "$out" '=> completed'
+unlike "no colours in a pipe" "$out" "$esc"
+run "$rival" demo resume --process 1
+is "half of its own arguments is a usage error" "$rc" 2
+
+# Interrupted: a demo ends at once, in order, and says so by its exit code.
+interrupt() { # demo, signal, when, what it says, what it does not
+    "$rival" demo "$1" >"$tmp/demo" 2>&1 &
     local pid=$!
-    eventually grep -q ' ms ' "$tmp/demo"
-    kill -s "$1" $pid
+    eventually grep -q "$3" "$tmp/demo"
+    kill -s "$2" $pid
     wait $pid
-    is "SIG$1 during the demo: exit code 3" $? 3
-    like "and it says why" "$(cat "$tmp/demo")" "$2: every task was told and has ended"
-    unlike "and goes no further" "$(cat "$tmp/demo")" "keep_going"
+    is "SIG$2 during demo $1: exit code 3" $? 3
+    like "and it says why" "$(cat "$tmp/demo")" "$4"
+    unlike "and goes no further" "$(cat "$tmp/demo")" "$5"
 }
-interrupt INT 'interrupted \(Ctrl-C\)'
-interrupt TERM terminated
+ended="every task was told and has ended" removed="the process has ended, its store is removed"
+interrupt group INT ' ms ' "interrupted \(Ctrl-C\): $ended" keep_going
+interrupt group TERM ' ms ' "terminated: $ended" keep_going
+interrupt resume INT 'process 1 *order' "interrupted \(Ctrl-C\): $removed" 'kill -9'
+interrupt resume TERM 'process 2 *pack' "terminated: $removed" 'process 3'
+is "and leaves no process behind" "$(pgrep -f "^rival demo resume --process" || true)" ""
 
 # In a real terminal, which tmux gives us on a socket of our own.
 terminal=(tmux -S "$tmp/tmux" -f /dev/null)

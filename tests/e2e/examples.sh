@@ -35,7 +35,88 @@ sleep 0.1
 kill -9 $! && wait $! 2>/dev/null
 run "$examples/lumber"
 like "killed, it goes on where it was" "$rc $out" '^0 completed: .*"delayedMs":2[0-9][0-9]'
+
+tree="findTree    a fine oak, with 5 branches
+chopTree    the axe slips; another blow, soon
+chopTree    attempt 2: timber!
+alert       oaks are rare: the forester is told
+planks      5 branches, four at a time: 20 planks
+notify      email: completed, sms: failed
+pay         80 in the till
+poll        look 1 for the lorry
+poll        look 2 for the lorry
+poll        look 3 for the lorry
+finishTree  oak: done
+oak: completed"
+run "$examples/tree"
+is "tree does it all, in order" "$rc $out$err" "0 $tree"
+run "$examples/tree"
+is "and nothing twice" "$rc $out$err" "0 oak: completed"
+run "$examples/tree" pine
+is "another tree is another run, without the alert" "$rc $out$err" \
+    "0 $(printf '%s\n' "$tree" | sed '/^alert/d; s/oak/pine/')"
+
+run "$examples/order"
+is "order takes every kind of node" "$rc $out$err" "0 check    Ada orders for 105
+pay      authorised at attempt 3
+pay      the bank is asked, and calls back
+pay      charged: receipt R-77
+approve  by Grace
+route    dear: insured
+pack     kettle cups tea
+tell     email completed, sms failed
+track    day 1: in the van
+track    day 2: at the neighbour's
+track    day 3: at the door
+review   not asked for: \"the review site is down\"
+thank    thank you, Ada
+order-1: completed"
+
+run "$examples/first"
+is "first greets" "$rc $out$err" "0 good morning, Ada!
+completed"
+run "$examples/guide"
+is "guide plays what the guide shows" "$rc $out$err" "0 provider: charges 12
+fetch: there at attempt 3
+decorate: left out: \"no ribbon left\"
+print: sent
+hangUp: 2 pages
+remind: answered {\"by\":\"Ada\"}
+poster-1: completed
+again: it is completed
+another amount: RV_EEXIST
+wrap: 500 g, stamped by hand
+wrap: 500 g, stamped by machine
+remind: answered {\"by\":\"nobody\"}
+test: good"
+
+run "$examples/resume"
+is "resume is killed at its third step" "$rc $out" "137 first start: mix    flour, water, salt, yeast
+first start: knead  ten minutes of it
+first start: bake   with the key sunday/4"
+run "$examples/resume"
+is "and goes on with that step, under the same key" "$rc $out$err" \
+    "0 second start: bake   with the key sunday/4
+second start: serve  a loaf of 720 g
+sunday: completed"
+run "$examples/resume"
+is "then it is done" "$rc $out$err" "0 sunday: completed"
 cd "$OLDPWD"
+
+run "$examples/observe"
+is "observe sees everything, and in order" "$rc $out" "0 run.started 
+step.started plant
+log plant
+step.retrying plant
+timer.armed plant
+step.started plant
+log plant
+step.completed plant
+run.completed 
+plant: completed, attempt 2, last error: {\"message\":\"the ground is frozen\"}
+plant: planting on plant
+plant: planting on plant
+{\"runId\":\"spring\",\"status\":\"completed\",\"waits\":[]}"
 
 run "$examples/group_timeout"
 is "group_timeout ends well" "$rc" 0

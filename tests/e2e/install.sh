@@ -23,13 +23,27 @@ run env LD_LIBRARY_PATH="$libdir" "$tmp/shared"
 is "and works" "$(printf '%s\n' "$out" | sort -n)" "$answers"
 like "with the shared library" "$(LD_LIBRARY_PATH=$libdir ldd "$tmp/shared")" "librival\.so\.0 => $libdir"
 
-ok "it builds statically" cc -static -o "$tmp/static" "$example" $(flags --static --cflags --libs)
+# Rival's own code in the program, its libraries from the system: not all of those come as archives.
+ok "it builds statically" cc -o "$tmp/static" "$example" \
+    $(flags --static --cflags --libs | sed 's/-lrival /-l:librival.a /')
 run "$tmp/static"
 is "and works" "$(printf '%s\n' "$out" | sort -n)" "$answers"
 
+# The guide, from an empty folder: its first program, built by its own line, against what was installed.
+guide=$RIVAL_SOURCE/docs/guide/embedding.md
+mkdir "$tmp/empty" && cd "$tmp/empty" || exit 1
+awk '/^```c$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$guide" >first.c
+build=$(grep '^cc -o first ' "$guide")
+ok "the guide's first program builds as it says" \
+    env PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$tmp/root" sh -c "$build"
+run env LD_LIBRARY_PATH="$libdir" ./first
+is "and greets" "$rc $out$err" "0 good morning, Ada!
+completed"
+cd "$OLDPWD" || exit 1
+
 strict="-Wall -Wextra -Werror -pedantic"
 ok "the example is strict C99" cc -std=c99 $strict -fsyntax-only "$example" $(flags --cflags)
-for header in base group; do
+for header in base group rival; do
     echo "#include <rival/$header.h>" >"$tmp/$header.c"
     echo "#include <rival/$header.h>" >"$tmp/$header.cc"
     ok "rival/$header.h alone is strict C99" \

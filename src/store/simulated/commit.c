@@ -377,6 +377,12 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         sim->runs[sim->run_count++] = run;
         p->is_new = false;
     }
+    for (size_t i = 0; i < p->line_count; i++) {
+        p->lines[i].id = ++sim->seq;
+        p->lines[i].run = run;
+        sim->lines[sim->line_count++] = p->lines[i];
+        p->lines[i] = (struct rv__sim_line){ 0 };
+    }
     *ret_seq = 0;
     if (p->row.facts.at != NULL) {
         *ret_seq = ++sim->seq;
@@ -394,12 +400,6 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
     if (p->has_snapshot) {
         text_move(&run->snapshot, &p->snapshot);
         run->snapshot_seq = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
-    }
-    for (size_t i = 0; i < p->line_count; i++) {
-        p->lines[i].id = ++sim->line_id;
-        p->lines[i].run = run;
-        sim->lines[sim->line_count++] = p->lines[i];
-        p->lines[i] = (struct rv__sim_line){ 0 };
     }
 }
 
@@ -474,11 +474,16 @@ static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
 {
     size_t kept = 0;
     for (size_t i = 0; i < sim->line_count; i++) {
-        if (sim->lines[i].run == run)
-            line_done(&sim->lines[i]);
-        else
+        if (sim->lines[i].run != run) {
             sim->lines[kept++] = sim->lines[i];
+            continue;
+        }
+        if (sim->forgotten < sim->lines[i].id)
+            sim->forgotten = sim->lines[i].id;
+        line_done(&sim->lines[i]);
     }
+    if (run->row_count > 0 && sim->forgotten < run->rows[run->row_count - 1].seq)
+        sim->forgotten = run->rows[run->row_count - 1].seq;
     sim->line_count = kept;
     kept = 0;
     for (size_t i = 0; i < sim->run_count; i++)

@@ -401,7 +401,9 @@ int rv__sim_read_counts(struct rv__sim_store *sim, rv__store_visit_count *visit,
 
 void rv__sim_usage(const struct rv__sim_store *sim, struct rv__store_usage *ret)
 {
-    *ret = (struct rv__store_usage){ .runs = sim->run_count, .last_seq = sim->seq };
+    *ret = (struct rv__store_usage){ .runs = sim->run_count,
+                                     .last_seq = sim->seq,
+                                     .forgotten_seq = sim->forgotten };
     for (size_t i = 0; i < sim->run_count; i++) {
         const struct rv__sim_run *run = sim->runs[i];
         ret->finished += finished(run);

@@ -29,7 +29,8 @@ struct rv__sim_store {
     struct rv__sim_definition *definitions;
     struct rv__sim_line *lines; /* of the logs, in the order of their ids */
     size_t line_count, line_cap;
-    uint64_t seq, run_number, line_id; /* the last ones given */
+    uint64_t seq, run_number; /* the last ones given */
+    uint64_t forgotten;       /* the last seq or id that a forgotten run had */
     enum rv__sim_store_fate fate;
     bool dead; /* the process died in a commit: every call fails until rv__sim_store_restart() */
     int64_t last_commit_ns;

@@ -303,10 +303,12 @@ static int write_results(struct rv__sqlite_conn *conn, int64_t key,
     return rc;
 }
 
-static int last_of_run(struct rv__sqlite_conn *conn, int64_t key, uint64_t *ret, rv_error *err)
+/* The last seq of its journal rows, or the last id of its log lines; 0 = it has none. */
+static int last_of_run(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, uint64_t *ret,
+                       rv_error *err)
 {
     int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_LAST_OF_RUN, &rc, err);
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
     if (st == NULL)
         return rc;
     rv__sqlite_bind_int(conn, st, 1, key);
@@ -321,7 +323,7 @@ static int last_of_run(struct rv__sqlite_conn *conn, int64_t key, uint64_t *ret,
 static int write_snapshot(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
                           struct rv__str state, rv_error *err)
 {
-    int rc = seq != 0 ? RV_OK : last_of_run(conn, key, &seq, err);
+    int rc = seq != 0 ? RV_OK : last_of_run(conn, SQL_LAST_OF_RUN, key, &seq, err);
     sqlite3_stmt *st = rc == RV_OK ? rv__sqlite_get(conn, SQL_SET_SNAPSHOT, &rc, err) : NULL;
     if (st == NULL)
         return rc;
@@ -332,7 +334,7 @@ static int write_snapshot(struct rv__sqlite_conn *conn, int64_t key, uint64_t se
 }
 
 static int write_logs(struct rv__sqlite_conn *conn, int64_t key,
-                      const struct rv__store_write *write, uint64_t *next_log, rv_error *err)
+                      const struct rv__store_write *write, uint64_t *next_seq, rv_error *err)
 {
     int rc = RV_OK;
     for (size_t i = 0; i < write->log_count && rc == RV_OK; i++) {
@@ -340,7 +342,7 @@ static int write_logs(struct rv__sqlite_conn *conn, int64_t key,
         sqlite3_stmt *st = rv__sqlite_get(conn, SQL_ADD_LOG, &rc, err);
         if (st == NULL)
             return rc;
-        rv__sqlite_bind_int(conn, st, 1, (int64_t)++ * next_log);
+        rv__sqlite_bind_int(conn, st, 1, (int64_t)++ * next_seq);
         rv__sqlite_bind_int(conn, st, 2, key);
         rv__sqlite_bind_int(conn, st, 3, line->at_ms);
         rv__sqlite_bind_int(conn, st, 4, line->level);
@@ -368,7 +370,7 @@ static int write_definition(struct rv__sqlite_conn *conn, struct rv__str hash, s
 
 /* The numbers a transaction gives; they become the writer's when it is on disk. */
 struct numbers {
-    uint64_t seq, run, log;
+    uint64_t seq, run;
 };
 
 static int write_one(struct rv__sqlite_conn *conn, const struct rv__store_write *write,
@@ -401,7 +403,8 @@ static int write_one(struct rv__sqlite_conn *conn, const struct rv__store_write 
         return rc;
 
     keep_run(conn, write->run, &known);
-    if (!rv__str_none(write->facts)) {
+    rc = write_logs(conn, known.key, write, &n->seq, err);
+    if (rc == RV_OK && !rv__str_none(write->facts)) {
         seq = ++n->seq;
         rc = write_facts(conn, known.key, seq, write->facts, err);
     }
@@ -409,8 +412,6 @@ static int write_one(struct rv__sqlite_conn *conn, const struct rv__store_write 
         rc = write_results(conn, known.key, write, err);
     if (rc == RV_OK && !rv__str_none(write->snapshot))
         rc = write_snapshot(conn, known.key, seq, write->snapshot, err);
-    if (rc == RV_OK)
-        rc = write_logs(conn, known.key, write, &n->log, err);
     return rc;
 }
 
@@ -430,7 +431,7 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
 
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     struct rv__sqlite_writer *w = &conn->writer;
-    struct numbers n = { w->seq, w->run, w->log };
+    struct numbers n = { w->seq, w->run };
     int64_t start_ns = rv__mono_ns(rv__clock_real());
     rc = begin(conn, err);
     for (size_t i = 0; i < count_ && rc == RV_OK; i++)
@@ -442,11 +443,12 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
     w->stats.last_commit_ns = rv__mono_ns(rv__clock_real()) - start_ns;
     if (rc == RV_OK) {
         uint64_t seq = w->seq;
-        for (size_t i = 0; i < count_; i++)
+        for (size_t i = 0; i < count_; i++) {
+            seq += writes[i].log_count;
             writes[i].seq = rv__str_none(writes[i].facts) ? 0 : ++seq;
+        }
         w->seq = n.seq;
         w->run = n.run;
-        w->log = n.log;
         w->stats.commits++;
     } else {
         roll_back(conn);
@@ -486,8 +488,11 @@ static int with_key(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
     return rv__sqlite_do(conn, st, err);
 }
 
-static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, rv_error *err)
+/* *forgotten becomes the last number that it had, if that is more. */
+static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, uint64_t *forgotten,
+                      rv_error *err)
 {
+    uint64_t last_row = 0, last_log = 0;
     static const enum rv__sql drops[] = { SQL_DROP_RUN, SQL_DROP_INPUT, SQL_DROP_SNAPSHOT,
                                           SQL_ADD_FORGOTTEN };
     struct known known = { 0 }, gone = { 0 };
@@ -497,6 +502,13 @@ static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, rv_error 
     if (!known.finished)
         return rv__fail(err, RV_ESTATE, "run '%.*s' is not over: it cannot be forgotten",
                         RV__ARG(id));
+    rc = last_of_run(conn, SQL_LAST_OF_RUN, known.key, &last_row, err);
+    if (rc == RV_OK)
+        rc = last_of_run(conn, SQL_LAST_LOG_OF_RUN, known.key, &last_log, err);
+    if (last_row < last_log)
+        last_row = last_log;
+    if (*forgotten < last_row)
+        *forgotten = last_row;
     for (size_t i = 0; i < sizeof drops / sizeof *drops && rc == RV_OK; i++)
         rc = with_key(conn, drops[i], known.key, err);
     rv__sqlite_cache_drop(&conn->writer.runs, id);
@@ -504,13 +516,13 @@ static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, rv_error 
 }
 
 /* A number that was given is not given again, even if its row is deleted. */
-static int keep_numbers(struct rv__sqlite_conn *conn, rv_error *err)
+static int keep_numbers(struct rv__sqlite_conn *conn, uint64_t forgotten, rv_error *err)
 {
     const struct rv__sqlite_writer *w = &conn->writer;
     const struct {
         const char *key;
         uint64_t value;
-    } numbers[] = { { "seq", w->seq }, { "run", w->run }, { "log", w->log } };
+    } numbers[] = { { "seq", w->seq }, { "run", w->run }, { "forgotten", forgotten } };
     int rc = RV_OK;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && rc == RV_OK; i++) {
         sqlite3_stmt *st = rv__sqlite_get(conn, SQL_SET_META, &rc, err);
@@ -579,21 +591,24 @@ int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_
                         count_, (int)RV__STORE_LIST_MAX);
 
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
+    uint64_t forgotten = conn->writer.forgotten;
     rc = begin(conn, err);
     for (size_t i = 0; i < count_ && rc == RV_OK; i++)
-        rc = forget_run(conn, runs[i], err);
+        rc = forget_run(conn, runs[i], &forgotten, err);
     if (rc == RV_OK)
         rc = sweep(conn, FORGET_ROWS, &more, err);
     if (rc == RV_OK)
         rc = flush_counts(conn, err);
     if (rc == RV_OK)
-        rc = keep_numbers(conn, err);
+        rc = keep_numbers(conn, forgotten, err);
     if (rc == RV_OK)
         rc = run_sql(conn, SQL_COMMIT, err);
-    if (rc == RV_OK)
+    if (rc == RV_OK) {
+        conn->writer.forgotten = forgotten;
         *ret_more = more;
-    else
+    } else {
         roll_back(conn);
+    }
     rv__sqlite_leave(conn);
     return rc;
 }

@@ -561,7 +561,7 @@ int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, voi
 }
 
 int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_t *run,
-                            uint64_t *log, rv_error *err)
+                            uint64_t *forgotten, rv_error *err)
 {
     int rc = RV_OK;
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_LAST_NUMBERS, &rc, err);
@@ -572,7 +572,7 @@ int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_
         return rc;
     *seq = (uint64_t)sqlite3_column_int64(st, 0);
     *run = (uint64_t)sqlite3_column_int64(st, 1);
-    *log = (uint64_t)sqlite3_column_int64(st, 2);
+    *forgotten = (uint64_t)sqlite3_column_int64(st, 2);
     (void)sqlite3_reset(st);
     return RV_OK;
 }
@@ -581,9 +581,9 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     struct rv__store_usage usage = { 0 };
-    uint64_t run, log;
+    uint64_t run;
     int64_t runs = 0, finished = 0;
-    int rc = rv__sqlite_last_numbers(conn, &usage.last_seq, &run, &log, err);
+    int rc = rv__sqlite_last_numbers(conn, &usage.last_seq, &run, &usage.forgotten_seq, err);
     if (rc == RV_OK)
         rc = count_of(conn, COUNT_RUNS, &runs, err);
     if (rc == RV_OK)

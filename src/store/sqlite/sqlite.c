@@ -74,6 +74,8 @@ static const char *const texts[SQLS] = {
     [SQL_ADD_RESULT] = "INSERT INTO results(run, key, idx, json) VALUES(?1, ?2, ?3, ?4)",
     [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
                         " ORDER BY seq DESC LIMIT 1",
+    [SQL_LAST_LOG_OF_RUN] = "SELECT id FROM logs INDEXED BY logs_run WHERE run = ?1"
+                            " ORDER BY id DESC LIMIT 1",
     [SQL_SET_SNAPSHOT] = "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?1, ?2, ?3)",
     [SQL_ADD_LOG] = "INSERT INTO logs(id, run, at, level, attempt, step, path, message, metadata)"
                     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -129,11 +131,11 @@ static const char *const texts[SQLS] = {
         "completed", "runs_finished", "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2",
         "?3"),
     [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal), 0),"
+                         " ifnull((SELECT max(id) FROM logs), 0),"
                          " ifnull((SELECT value FROM meta WHERE key = 'seq'), 0)),"
                          " max(ifnull((SELECT max(key) FROM runs), 0),"
                          " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
-                         " max(ifnull((SELECT max(id) FROM logs), 0),"
-                         " ifnull((SELECT value FROM meta WHERE key = 'log'), 0))",
+                         " ifnull((SELECT value FROM meta WHERE key = 'forgotten'), 0)",
     [SQL_SIZE] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                  " pragma_freelist_count, pragma_page_size",
 };
@@ -500,7 +502,7 @@ static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
         return rc;
 
     (void)sqlite3_wal_hook(conn->db, carry_over, conn); /* instead of its own, which never waits */
-    return rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->log, err);
+    return rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->forgotten, err);
 }
 
 /* --------------------------------------------------------------------------------- stores --- */

@@ -32,6 +32,7 @@ enum rv__sql {
     SQL_ADD_JOURNAL,
     SQL_ADD_RESULT,
     SQL_LAST_OF_RUN,
+    SQL_LAST_LOG_OF_RUN,
     SQL_SET_SNAPSHOT,
     SQL_ADD_LOG,
     SQL_ADD_DEFINITION,
@@ -104,7 +105,8 @@ void rv__sqlite_cache_drop(struct rv__sqlite_cache *cache, struct rv__str text);
 enum { SQLITE_DELTAS = 16 };
 
 struct rv__sqlite_writer {
-    uint64_t seq, run, log; /* the last numbers given */
+    uint64_t seq, run;  /* the last numbers given */
+    uint64_t forgotten; /* the last one that a forgotten run had */
     struct rv__sqlite_cache runs, names;
     struct {
         int64_t status;
@@ -225,6 +227,6 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
 
 /* The last numbers given, from the tables. */
 int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_t *run,
-                            uint64_t *log, rv_error *err);
+                            uint64_t *forgotten, rv_error *err);
 
 #endif

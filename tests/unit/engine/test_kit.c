@@ -293,6 +293,62 @@ static void the_same_seed_does_the_same(void **state)
     assert_true(differs);
 }
 
+/* --------------------------------------------------------------------------------- inputs --- */
+
+static int gives_input(rv_ctx *c)
+{
+    return rv_return_json(c, rv_input_json(c, NULL));
+}
+
+static rv_workflow *with_schema(void)
+{
+    rv_workflow *w = rv_workflow_new("strict");
+    rv_workflow_input(w, "{\"type\":\"object\",\"required\":[\"tree\"],\"properties\":{\"tree\":{"
+                         "\"type\":\"string\"},\"n\":{\"type\":\"integer\",\"maximum\":5},"
+                         "\"where\":{\"default\":\"forest\"}}}");
+    rv_add_step(rv_workflow_body(w), "echo", gives_input, NULL);
+    return w;
+}
+
+static void an_input_that_the_schema_refuses_makes_no_run(void **state)
+{
+    struct fixture *fx = *state;
+    rv_violations *bad = NULL;
+    rv_run_state *none = NULL;
+    open_kit(fx, NULL);
+    put(fx, with_schema());
+    assert_int_equal(rv_run(fx->engine, "strict", "{\"n\":7}",
+                            RV_RUN_OPTS(.run_id = "r", .violations = &bad), NULL, &fx->err),
+                     RV_EINVAL);
+    assert_non_null(bad);
+    assert_int_equal(bad->count, 2);
+    assert_string_equal(bad->items[0].path, "/tree");
+    assert_string_equal(bad->items[1].path, "/n");
+    rv_violations_free(bad);
+    assert_int_equal(rv_state(fx->engine, "r", &none, &fx->err), RV_ENOTFOUND);
+    assert_int_equal(rv_run(fx->engine, "strict", NULL, NULL, NULL, &fx->err), RV_EINVAL);
+}
+
+static void an_input_gets_its_defaults_and_may_be_given_again_without(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    put(fx, with_schema());
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(rv_run(fx->engine, "strict", "{\"tree\":\"oak\"}",
+                                RV_RUN_OPTS(.run_id = "r"), NULL, &fx->err),
+                         0);
+    assert_int_equal(rv_run(fx->engine, "strict", "{\"tree\":\"oak\",\"where\":\"forest\"}",
+                            RV_RUN_OPTS(.run_id = "r"), NULL, &fx->err),
+                     RV_EEXIST); /* what was given counts, not what became of it */
+    rv_outcome *outcome = outcome_of(fx, "r", 1000);
+    assert_string_equal(
+        outcome->results,
+        "{\"echo\":{\"result\":{\"tree\":\"oak\",\"where\":\"forest\"},\"state\":{},"
+        "\"status\":\"completed\"}}");
+    rv_outcome_free(outcome);
+}
+
 /* ------------------------------------------------------------------------------- handlers --- */
 
 static char told[4096];
@@ -408,6 +464,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_same_seed_does_the_same, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_may_run_another_workflow_and_wait_for_it, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(an_input_that_the_schema_refuses_makes_no_run, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_input_gets_its_defaults_and_may_be_given_again_without,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_handler_is_told_what_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),

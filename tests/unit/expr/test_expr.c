@@ -141,7 +141,7 @@ static const struct row {
     { "\"${ (.input | .n) + (.loop | .index) }\"", "4", NULL },
     { "\"${ label $out | .input.n, break $out }\"", "3", NULL },
     { "\"${ .lastStep.result // 0 }\"", "7", NULL },
-    { "\"${ 1e1000 }\"", "1.7976931348623157e308", NULL },
+    { "\"${ 1e1000 }\"", "1e999", NULL },
     { "\"${ .input.list | map(. * 2) | add / 4 }\"", "3", NULL },
     { "\"${ .input |= 5 | .input }\"", "5", NULL },
     { "\"${ .input.list | .[1] = 9 }\"", "[1,9,3]", NULL },
@@ -159,7 +159,7 @@ static const struct row {
     { "\"${ 1, error(\\\"late\\\") }\"", NULL, "late" },
     { "\"${ error(\\\"oh no\\\") }\"", NULL, "${ error(\"oh no\") }: oh no" },
     { "\"${ error({a: 1}) }\"", NULL, "{\"a\":1}" },
-    { "\"${ .input.n | .x }\"", NULL, "Cannot index number with \"x\"" },
+    { "\"${ .input.n | .x }\"", NULL, "Cannot index number with" },
     { "\"${ \\\"x\\\" * 1e9 | length }\"", NULL, "16 MiB" },
     { "\"${ 1e9 * \\\"x\\\" }\"", NULL, "16 MiB" },
     { "\"${ [] | .[1e9] = 1 }\"", NULL, "above 1000000" },
@@ -280,7 +280,7 @@ static const struct {
     { ".input as [$x] | .run", "input@4 run@21" },
     { ".input as {a: $x} | .run.x", "input@4 run@24" },
     { "reduce .input[] as $x (0; $x) | .zzz", "input@11" },
-    { "\"\\(.input | .x) \\(.run)\"", "input@7 run@20" },
+    { "\"\\(.input | .x) \\(.run)\"", "input@7 run@22" },
     { ". as $all | 1", "*@4" },
     { "keys", "*@4" },
     { "..", "*@4" },
@@ -292,7 +292,7 @@ static const struct {
     { "{a: 1}", "" },
     { ".input = 1", "input@4 *@11" },
     { "@json", "*@4" },
-    { "@json \"x\\(.input)\"", "input@13" },
+    { "@json \"x\\(.input)\"", "input@14" },
     { "null, true, $x.input", "" },
     { "1 | .steps.a", "" },
     { "(.input.x).steps.a", "input@5" },
@@ -370,15 +370,16 @@ static void every_bad_expression_is_named_with_its_place(void **state)
     assert_string_equal(fx->err.message, "at /x, character 11: foo/1 is not defined");
     assert_int_equal(all.bad[1].number, second);
     assert_int_equal(all.bad[1].character, 8); /* the end */
+    assert_string_equal(all.messages[1], "syntax error, the expression ends too early");
     assert_int_equal(all.bad[2].number, third);
     assert_int_equal(all.bad[2].character, 12);
     assert_string_equal(all.messages[2], "$x is not defined");
 }
 
-static void many_expressions_are_one_program(void **state)
+static void many_expressions_are_few_programs(void **state)
 {
     struct fixture *fx = *state;
-    enum { MANY = 300 };
+    enum { MANY = 300 }; /* more than one program takes */
     uint32_t numbers[MANY];
     char text[64];
     for (int i = 0; i < MANY; i++) {
@@ -571,8 +572,8 @@ static void no_memory_is_an_error(void **state)
     fx->scope.pieces[fx->scope.count - 1].key = 9;
     TORTURE(rc, add_and_eval(fx), (void)0);
     assert_int_equal(rc, RV_OK);
-    assert_true(strncmp(fx->out.text, "{\"a\":\"x a\\u0041\\n ${ 6\",\"b\":3,\"c\":{\"a\"", 40) ==
-                0);
+    fx->out.text[38] = '\0';
+    assert_string_equal(fx->out.text, "{\"a\":\"x a\\u0041\\n ${ 6\",\"b\":3,\"c\":{\"a\"");
     rv__buf_done(&json);
 }
 
@@ -585,7 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(uses_are_told_from_the_text, setup, teardown),
         cmocka_unit_test_setup_teardown(every_bad_expression_is_named_with_its_place, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(many_expressions_are_one_program, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_expressions_are_few_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_works_on_after_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_text_without_blob_is_made_once, setup, teardown),
         cmocka_unit_test_setup_teardown(only_what_is_used_is_fetched, setup, teardown),

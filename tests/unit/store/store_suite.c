@@ -1243,6 +1243,40 @@ static void a_forgotten_run_leaves_nothing(void **state)
     snapshot_is(fx, "a", "s");
 }
 
+static int see_line_seq(void *arg, const struct rv__store_log *line)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "%llu ", (unsigned long long)line->id);
+    return RV_OK;
+}
+
+static void lines_and_rows_share_one_order(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store_usage usage;
+    full_run(fx, "a"); /* line 1, row 2 */
+    log_line(fx, "a", STORE_INFO, NULL, "alone");
+    full_run(fx, "b"); /* line 4, row 5 */
+    assert_int_equal(append(fx, "a", "g"), 6);
+    struct rv__store_log_query all = { .limit = SIZE_MAX };
+    assert_int_equal(rv__store_logs(fx->store, &all, see_line_seq, fx, NULL), RV_OK);
+    seen(fx, "1 3 4 ");
+    log_line(fx, "b", STORE_INFO, NULL, "late");
+    assert_int_equal(last_seq(fx), 7);
+
+    /* What was forgotten ends with its last line. */
+    assert_int_equal(rv__store_usage(fx->store, &usage, NULL), RV_OK);
+    assert_int_equal(usage.forgotten_seq, 0);
+    forget_all_of(fx, "b");
+    reopen(fx);
+    assert_int_equal(rv__store_usage(fx->store, &usage, NULL), RV_OK);
+    assert_int_equal(usage.forgotten_seq, 7);
+    assert_int_equal(append(fx, "a", "h"), 8);
+    forget_all_of(fx, "a");
+    assert_int_equal(rv__store_usage(fx->store, &usage, NULL), RV_OK);
+    assert_int_equal(usage.forgotten_seq, 8);
+}
+
 static void only_what_is_over_can_be_forgotten(void **state)
 {
     struct fixture *fx = *state;
@@ -1493,6 +1527,7 @@ int store_suite(struct store_maker *maker)
         CASE(a_list_has_at_most_a_thousand),
         CASE(log_lines_are_kept_in_order),
         CASE(log_lines_are_filtered),
+        CASE(lines_and_rows_share_one_order),
         CASE(runs_are_counted_by_status),
         CASE(finished_runs_are_listed_oldest_first),
         CASE(a_forgotten_run_leaves_nothing),

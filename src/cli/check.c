@@ -1,0 +1,128 @@
+/* check.c: `rival check`: is every workflow good, and if not, where is it not? */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
+ * editors can jump there. */
+void rv__cli_problem(FILE *to, const rv_problem *problem)
+{
+    fprintf(to, "%s%s", rv__colour(to, BOLD), problem->file);
+    if (problem->line > 0)
+        fprintf(to, ":%d:%d", problem->line, problem->column);
+    fprintf(to, ":%s %serror:%s %s\n", rv__colour(to, PLAIN), rv__colour(to, RED),
+            rv__colour(to, PLAIN), problem->message);
+    if (problem->line == 0)
+        return;
+    fprintf(to, "%6d | %s\n", problem->line, problem->excerpt);
+    fprintf(to, "       | %*s%s^%s\n", problem->caret, "", rv__colour(to, RED),
+            rv__colour(to, PLAIN));
+}
+
+static void add_text(struct rv__buf *out, const char *key, const char *text)
+{
+    rv__buf_fmt(out, ",\"%s\":", key);
+    rv__buf_json_str(out, rv__str(text));
+}
+
+static int print_json(const rv_report *report)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, 256u << 20); /* bounded by the report: problems are a hundred for a file */
+    rv__buf_fmt(&out, "{\"ok\":%s,\"files\":%zu,\"workflows\":[",
+                report->problem_count == 0 ? "true" : "false", report->file_count);
+    for (size_t i = 0; i < report->workflow_count; i++) {
+        const rv_file_workflow *w = &report->workflows[i];
+        rv__buf_fmt(&out, "%s{\"nodes\":%d", i > 0 ? "," : "", w->node_count);
+        add_text(&out, "name", w->name);
+        add_text(&out, "file", w->file);
+        add_text(&out, "version", w->version);
+        rv__buf_char(&out, '}');
+    }
+    rv__buf_text(&out, "],\"problems\":[");
+    for (size_t i = 0; i < report->problem_count; i++) {
+        const rv_problem *p = &report->problems[i];
+        rv__buf_fmt(&out, "%s{\"line\":%d,\"column\":%d", i > 0 ? "," : "", p->line, p->column);
+        add_text(&out, "file", p->file);
+        add_text(&out, "message", p->message);
+        add_text(&out, "excerpt", p->excerpt);
+        rv__buf_char(&out, '}');
+    }
+    rv__buf_text(&out, "],\"others\":[");
+    for (size_t i = 0; i < report->other_count; i++) {
+        if (i > 0)
+            rv__buf_char(&out, ',');
+        rv__buf_json_str(&out, rv__str(report->others[i]));
+    }
+    rv__buf_text(&out, "]}");
+    int rc = out.rc;
+    if (rc == RV_OK)
+        printf("%s\n", out.text);
+    rv__buf_done(&out);
+    return rc;
+}
+
+static size_t count_bad_files(const rv_report *report)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->problem_count; i++)
+        count += i == 0 || strcmp(report->problems[i].file, report->problems[i - 1].file) != 0;
+    return count;
+}
+
+static void print_text(const rv_report *report)
+{
+    for (size_t i = 0; i < report->problem_count; i++)
+        rv__cli_problem(stderr, &report->problems[i]);
+    for (size_t i = 0; i < report->workflow_count; i++)
+        printf("%sok%s  %s  (%s, %d nodes)\n", rv__colour(stdout, GREEN), rv__colour(stdout, PLAIN),
+               report->workflows[i].name, report->workflows[i].file,
+               report->workflows[i].node_count);
+    for (size_t i = 0; i < report->other_count; i++)
+        printf("%s--%s  %s  (not looked into: check reads YAML and JSON)\n",
+               rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->others[i]);
+    if (report->problem_count > 0)
+        fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",
+                report->problem_count + report->untold,
+                report->problem_count + report->untold == 1 ? "" : "s", count_bad_files(report),
+                count_bad_files(report) == 1 ? "" : "s", report->workflow_count,
+                report->workflow_count == 1 ? " is" : "s are");
+    else if (report->workflow_count == 0)
+        printf("no workflows there\n");
+}
+
+int rv__cmd_check(int argc, char **argv)
+{
+    rv_report *report = NULL;
+    rv_error err;
+    bool json = false, only_paths = false;
+    int count = 0;
+    for (int i = 1; i < argc; i++) { /* the paths move together at the front */
+        if (!only_paths && strcmp(argv[i], "--") == 0)
+            only_paths = true;
+        else if (!only_paths && strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (!only_paths && argv[i][0] == '-' && argv[i][1] != '\0')
+            return rv__cli_usage("check", "unknown option '%s'", argv[i]);
+        else
+            argv[count++] = argv[i];
+    }
+    if (count == 0)
+        return rv__cli_usage("check", "which files or folders?");
+
+    int rc = rv_check_files((const char *const *)argv, (size_t)count, &report, &err);
+    if (rc < 0) {
+        fprintf(stderr, "rival: %s\n", err.message);
+        return CLI_FAILED;
+    }
+    if (json)
+        rc = print_json(report);
+    else
+        print_text(report);
+    int code = rc == RV_OK && report->problem_count == 0 ? CLI_OK : CLI_FAILED;
+    rv_report_free(report);
+    return code;
+}

@@ -1,0 +1,103 @@
+/* define.h: from files to drafts and plans, with everything that is wrong told at its place.
+ *
+ *   files, folders ──▶ texts ──▶ trees ──▶ plan JSON + spots ──▶ drafts ──▶ plans
+ *            load.c      yaml.c, json.c     lower.c           plan/      plan/, expr.c
+ *
+ * A file in the YAML form (SPEC §6; docs/reference/workflow-file.md) becomes the JSON of a plan, which
+ * plan/ reads and judges: the rules stand there once. What define/ adds is where: it remembers which
+ * node came from which bytes (its *spots*), and turns each violation into file, line and column.
+ *
+ * Thread: any; there is no state but what is passed. */
+#ifndef RV_DEFINE_DEFINE_H
+#define RV_DEFINE_DEFINE_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/violations.h"
+#include "plan/plan.h"
+
+/* Bounds on what is read. Beyond them a file is refused, and the others go on. */
+enum {
+    RV__DEFINE_MAX_BYTES = 4 << 20, /* of one file; people write kilobytes, generators a megabyte */
+    RV__DEFINE_MAX_NODES = 200000,  /* values in one file, with what YAML aliases repeat */
+    RV__DEFINE_MAX_LEVELS = 420,    /* containers within each other: 4 for each of a plan's 100 */
+    RV__DEFINE_MAX_ANCHORS = 1000,  /* of one YAML file: they are looked for one by one */
+    RV__DEFINE_MAX_FILES = 10000,   /* found in all; a folder with more is not one of workflows */
+    RV__DEFINE_MAX_FOLDERS = 32,    /* folders within each other */
+    RV__DEFINE_MAX_PROBLEMS = 100,  /* told of one file; the rest is counted */
+};
+
+/* Something wrong. All texts are printable UTF-8 and live as long as the list. */
+struct rv__problem {
+    struct rv__str file;    /* as it was named, or found below what was named */
+    uint32_t line, column;  /* from 1, columns in characters; line 0: the file as a whole */
+    struct rv__str message; /* what and why, one sentence */
+    struct rv__str excerpt; /* the line, or the part of it around the column; none for line 0 */
+    uint32_t caret;         /* characters of the excerpt before the one that is meant */
+};
+
+/* A workflow from a file that has no problems. */
+struct rv__definition {
+    struct rv__str name;
+    struct rv__str file;
+    struct rv__str directory; /* absolute: relative commands are relative to it */
+    struct rv__draft *draft;  /* owned by the list; nested workflows are named, not inlined */
+    struct rv__plan *plan;    /* owned by the list; or taken, and then NULL here */
+    struct rv__str schema;    /* raw JSON of its input schema; none = any input. In the plan */
+};
+
+/* A file that somebody else loads. */
+enum rv__other_kind {
+    OTHER_C,        /* .c: to be compiled */
+    OTHER_OBJECT,   /* .so */
+    OTHER_SCRIPT,   /* .ts, .js, .mjs: for a Node host */
+    OTHER_MANIFEST, /* YAML or JSON with stages */
+};
+
+struct rv__other_file {
+    enum rv__other_kind kind;
+    struct rv__str file;
+};
+
+/* What came of it: the good ones, the bad ones, the others. Give it to rv__definitions_free(). */
+struct rv__definitions {
+    struct rv__arena arena;
+    struct rv__definition *items;
+    size_t count;
+    struct rv__problem *problems; /* by file, then by line */
+    size_t problem_count;
+    size_t dropped; /* problems found beyond RV__DEFINE_MAX_PROBLEMS of a file */
+    struct rv__other_file *others;
+    size_t other_count;
+    size_t file_count; /* workflow files that were looked at */
+};
+
+/* Load files and folders (recursively, by name, hidden ones and node_modules left out). A workflow
+ * that is nested by file is loaded too; one nested by name is looked for among the files, then by
+ * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it.
+ *
+ * A file that is bad is a problem and no error. On success *ret is for rv__definitions_free().
+ * Errors: RV_ENOMEM; RV_ETOOBIG: more than RV__DEFINE_MAX_FILES; what `known` said. */
+int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
+                    struct rv__definitions **ret, rv_error *err);
+void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
+
+/* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
+ * one. `file` names it in problems; ".json" at its end makes it JSON. */
+int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
+                    struct rv__definitions **ret, rv_error *err);
+
+/* Check the expressions of a plan: that each can be parsed, that conditions are expressions, and that
+ * a plain path `.steps.NAME` leads to a node that is there before: earlier in its own sequence or in
+ * one around it; in a loop's body also later ones, from the iteration before. A description sees its
+ * own step. Handlers are not held to it: they see all that ran.
+ *
+ * Every violation goes to `bad` with the path of its node. Errors: RV_EINVAL: there are violations;
+ * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM. */
+int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err);
+
+/* A plan for people: a tree, and a flowchart for Mermaid. Appended to `out`; failures are its own. */
+void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out);
+void rv__plan_render_mermaid(const struct rv__plan *plan, struct rv__buf *out);
+
+#endif

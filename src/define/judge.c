@@ -1,0 +1,371 @@
+/* judge.c: one workflow: is it good, and where is it not?
+ *
+ * What plan/, schema/ and expr/ find is told by paths and pointers; here it becomes bytes of the file.
+ *
+ * Expressions can only be checked in a plan, and there is none while something is wrong. So that
+ * everything is told at once, the nodes that are wrong are replaced by something harmless, and the
+ * rest is compiled once more, for its expressions only. */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "define/load.h"
+#include "define/params.h"
+#include "define/refs.h"
+#include "schema/schema.h"
+
+enum { ROUNDS = 4 }; /* replaced, left out, and what that upsets */
+
+/* ------------------------------------------------------------------------------ nesting --- */
+
+struct nesting {
+    struct rv__nesting base; /* first */
+    struct rv__loader *loader;
+    struct rv__entry *entry;
+    bool again;    /* links are there already */
+    char why[240]; /* a sentence with a quotation */
+};
+
+static bool link_to(struct nesting *n, struct rv__entry *to, const struct rv__tree *reference,
+                    struct rv__str *name, const char **why)
+{
+    if (rv__str_none(to->name)) {
+        (void)snprintf(n->why, sizeof n->why, "the file '%s' is no workflow with a name",
+                       rv__cite(rv__tree_real(reference)->text).text);
+        *why = n->why;
+        return false;
+    }
+    *name = to->name;
+    if (n->again)
+        return true;
+    struct rv__link *link = rv__arena_zalloc(&n->loader->arena, 1, sizeof *link);
+    if (link == NULL) {
+        n->base.rc = RV_ENOMEM;
+        return true;
+    }
+    *link = (struct rv__link){ n->loader->links, n->entry, to, reference->at };
+    n->loader->links = link;
+    return true;
+}
+
+static bool is_known(struct nesting *n, struct rv__str name)
+{
+    const struct rv__draft *draft;
+    struct rv__resolver *known = n->loader->known;
+    return known != NULL && known->find(known, name, &draft) == RV_OK;
+}
+
+/* A workflow that nobody named may lie beside this one, in a file of its name. */
+static struct rv__entry *find_beside(struct nesting *n, struct rv__str name)
+{
+    static const char *const endings[] = { ".yaml", ".yml", ".json" };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        struct rv__entry *entry = NULL;
+        struct rv__buf file;
+        rv__buf_init(&file, RV__PLAN_MAX_NAME + 16);
+        rv__buf_str(&file, name);
+        rv__buf_text(&file, endings[i]);
+        int rc = file.rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
+        if (file.rc == RV_OK)
+            rc = rv__discover_reference(n->loader, n->entry->directory, rv__buf_view(&file),
+                                        &entry);
+        rv__buf_done(&file);
+        if (rc < 0)
+            n->base.rc = rc;
+        if (entry != NULL && rv__str_eq(entry->name, name))
+            return entry;
+    }
+    return NULL;
+}
+
+static bool find_nested(struct rv__nesting *self, const struct rv__tree *reference,
+                        struct rv__str *name, const char **why)
+{
+    struct nesting *n = RV__CONTAINER(self, struct nesting, base);
+    struct rv__str text = rv__tree_real(reference)->text;
+    struct rv__entry *to = NULL;
+    if (rv__is_file_reference(text)) {
+        int rc = rv__discover_reference(n->loader, n->entry->directory, text, &to);
+        if (rc < 0)
+            self->rc = rc;
+        if (to == NULL) {
+            (void)snprintf(
+                n->why, sizeof n->why,
+                "there is no workflow file '%s' beside this one (YAML and JSON files can "
+                "be nested by file, others by name)",
+                rv__cite(text).text);
+            *why = n->why;
+            return false;
+        }
+        return link_to(n, to, reference, name, why);
+    }
+    to = rv__entry_find(n->loader, text);
+    if (to == NULL && !is_known(n, text))
+        to = find_beside(n, text);
+    if (to == NULL || to == n->entry) /* to itself: compile says it better */
+        return true;
+    return link_to(n, to, reference, name, why);
+}
+
+static int lower(struct rv__loader *l, struct rv__entry *entry, bool again)
+{
+    struct nesting nesting = { { find_nested, RV_OK }, l, entry, again, "" };
+    struct rv__problems told_before = { .arena = &l->arena };
+    struct rv__source quiet = entry->source;
+    quiet.told = NULL;
+    int rc = rv__lower(again ? &quiet : &entry->source, entry->tree, &l->arena, &nesting.base,
+                       again ? &told_before : &l->problems, &entry->lowered);
+    if (rc == RV_ENOMEM || told_before.rc == RV_ENOMEM)
+        return rv__nomem(l->err);
+    if (nesting.base.rc < 0)
+        return nesting.base.rc;
+    if (rc == RV_ETOOBIG)
+        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE,
+                        "the workflow's text has more than %d bytes", RV__PLAN_MAX_BYTES);
+    return RV_OK;
+}
+
+/* The draft of what was lowered; NULL: it is too big for one, which is told. */
+static int read_draft(struct rv__loader *l, struct rv__entry *entry)
+{
+    rv_error why;
+    if (entry->lowered.json.rc != RV_OK)
+        return RV_OK;
+    int rc = rv__draft_read(rv__buf_view(&entry->lowered.json), &entry->draft, &why);
+    if (rc == RV_ENOMEM)
+        return rv__nomem(l->err);
+    if (rc < 0)
+        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE, "%s", why.message);
+    return RV_OK;
+}
+
+int rv__entry_lower(struct rv__loader *l, struct rv__entry *entry)
+{
+    if (entry->tree == NULL)
+        return RV_OK;
+    int rc = lower(l, entry, false);
+    return rc < 0 ? rc : read_draft(l, entry);
+}
+
+/* ------------------------------------------------------------------------------- schema --- */
+
+static int check_schema(struct rv__loader *l, struct rv__entry *entry)
+{
+    const struct rv__tree *input = rv__tree_get(entry->tree, "input");
+    struct rv__schema *schema = NULL;
+    struct rv__violations bad;
+    struct rv__buf json;
+    rv_error why = { .code = 0 };
+    if (input == NULL)
+        return RV_OK;
+    rv__violations_init(&bad, &l->arena);
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    rv__tree_json(input, &json);
+    int rc = rv__buf_err(&json, &why);
+    if (rc == RV_OK)
+        rc = rv__schema_new(rv__buf_view(&json), &bad, &schema, &why);
+    rv__schema_free(schema);
+    rv__buf_done(&json);
+    if (rc == RV_ENOMEM || bad.rc == RV_ENOMEM)
+        return rv__nomem(l->err);
+    for (size_t i = 0; i < bad.count; i++) {
+        const struct rv__tree *at = rv__tree_at(input, bad.items[i].path);
+        rv__problem_add(&l->problems, &entry->source, at->key_at, "invalid input schema: %.*s",
+                        RV__ARG(bad.items[i].message));
+    }
+    if (rc < 0 && bad.count == 0)
+        rv__problem_add(&l->problems, &entry->source, input->key_at, "invalid input schema: %s",
+                        why.message);
+    return RV_OK;
+}
+
+/* -------------------------------------------------------------------------- expressions --- */
+
+struct telling {
+    struct rv__loader *loader;
+    struct rv__entry *entry;
+    int rc;
+};
+
+/* The value in the file that a slot's expression came from. */
+static const struct rv__tree *slot_tree(const struct rv__spot *spot, enum rv__slot slot,
+                                        struct rv__str pointer)
+{
+    static const char *const keys[SLOTS] = { "when",  "description", "if",    "while",
+                                             "until", "forEach",     "input", NULL };
+    if (slot == SLOT_WITH)
+        return rv__params_at(spot, pointer);
+    const struct rv__tree *value = rv__form_get(spot->body, keys[slot]);
+    return value != NULL ? rv__tree_at(value, pointer) : NULL;
+}
+
+static void tell_finding(void *arg, const struct rv__finding *finding)
+{
+    struct telling *t = arg;
+    struct rv__buf path;
+    bool beyond;
+    if (rv__problems_full(&t->entry->source)) {
+        t->loader->problems.dropped++;
+        return;
+    }
+    rv__buf_init(&path, RV__PLAN_MAX_BYTES);
+    if (finding->body != NULL)
+        rv__body_path(finding->body, NULL, &path);
+    else
+        rv__node_path(finding->node, NULL, &path);
+    if (path.rc != RV_OK)
+        t->rc = RV_ENOMEM;
+    const struct rv__spot *spot = rv__spot_find(&t->entry->lowered.root, rv__buf_view(&path), "",
+                                                &beyond);
+    rv__buf_done(&path);
+    if (spot == NULL || beyond ||
+        spot->body == NULL) /* in a nested workflow: told in its own file */
+        return;
+    const struct rv__tree *tree = slot_tree(spot, finding->slot, finding->pointer);
+    uint32_t at = spot->at;
+    if (tree != NULL && finding->character == 0)
+        at = tree->at;
+    else if (tree != NULL)
+        at = rv__tree_character(tree, &t->entry->source, finding->character, finding->near);
+    rv__problem_add(&t->loader->problems, &t->entry->source, at, "%s", finding->message);
+}
+
+static int check_expressions(struct rv__loader *l, struct rv__entry *entry,
+                             const struct rv__plan *plan)
+{
+    struct telling telling = { l, entry, RV_OK };
+    rv_error why;
+    int rc = rv__refs_find(plan, tell_finding, &telling, &why);
+    if (rc == RV_ENOMEM || telling.rc < 0)
+        return rv__nomem(l->err);
+    if (rc < 0)
+        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE, "%s", why.message);
+    return RV_OK;
+}
+
+/* ------------------------------------------------------------------------------ compile --- */
+
+struct finder {
+    struct rv__resolver base; /* first */
+    struct rv__loader *loader;
+};
+
+static int find_draft(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret)
+{
+    struct rv__loader *l = RV__CONTAINER(self, struct finder, base)->loader;
+    struct rv__entry *entry = rv__entry_find(l, name);
+    if (entry != NULL && entry->draft != NULL) {
+        *ret = entry->draft;
+        return RV_OK;
+    }
+    return l->known != NULL ? l->known->find(l->known, name, ret) : RV_ENOTFOUND;
+}
+
+static int defer(struct rv__loader *l, struct rv__entry *entry, uint32_t at, struct rv__str message)
+{
+    struct rv__deferred *deferred = rv__arena_zalloc(&l->arena, 1, sizeof *deferred);
+    if (deferred == NULL || rv__str_copy(&l->arena, message, &deferred->message) < 0)
+        return rv__nomem(l->err);
+    deferred->entry = entry;
+    deferred->at = at;
+    deferred->next = l->deferred;
+    l->deferred = deferred;
+    return RV_OK;
+}
+
+static bool is_own_cycle(const struct rv__entry *entry, const char *message)
+{
+    char begin[300];
+    (void)snprintf(begin, sizeof begin, "workflow '%s' contains itself",
+                   rv__cite(entry->name).text);
+    return strncmp(message, begin, strlen(begin)) == 0;
+}
+
+/* Tell a violation at its place, and mark what it is about. */
+static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
+                          const struct rv__violation *violation, bool aloud)
+{
+    bool beyond;
+    const char *message = violation->message.at; /* ends in NUL */
+    const struct rv__spot *spot = rv__spot_find(&entry->lowered.root, violation->path, message,
+                                                &beyond);
+    if (spot == NULL) { /* the workflow as such: its path is a key */
+        const struct rv__tree *key = rv__tree_at(entry->tree, (struct rv__str)RV__STR(""));
+        struct rv__key_room room;
+        for (key = entry->tree->first; key != NULL; key = key->next)
+            if (rv__str_eq(rv__camel(key->key, &room), violation->path))
+                break;
+        if (aloud)
+            rv__problem_add(&l->problems, &entry->source,
+                            key != NULL ? key->key_at : entry->tree->at, "%s", message);
+        return RV_OK;
+    }
+    uint32_t at = rv__spot_at(spot, message);
+    if (spot->body != NULL && !(beyond && !is_own_cycle(entry, message)))
+        spot->body->broken += spot->body->broken < 2;
+    if (!aloud)
+        return RV_OK;
+    if (beyond && !is_own_cycle(entry, message))
+        return defer(l, entry, at, violation->message);
+    rv__problem_add(&l->problems, &entry->source, at, "%s", message);
+    return RV_OK;
+}
+
+/* The plan of what was lowered, or, with the violations told, none. */
+static int compile(struct rv__loader *l, struct rv__entry *entry, const struct rv__draft *draft,
+                   bool aloud, struct rv__plan **ret)
+{
+    struct finder finder = { { find_draft }, l };
+    struct rv__violations bad;
+    rv_error why = { .code = 0 };
+    rv__violations_init(&bad, &l->arena);
+    int rc = rv__plan_compile(draft, &finder.base, &bad, ret, &why);
+    if (rc == RV_ENOMEM || bad.rc == RV_ENOMEM)
+        return rv__nomem(l->err);
+    if (rc < 0 && rc != RV_EINVAL && aloud)
+        rv__problem_add(&l->problems, &entry->source, RV__NOWHERE, "%s", why.message);
+    for (size_t i = 0; i < bad.count; i++) {
+        int told = tell_violation(l, entry, &bad.items[i], aloud);
+        if (told < 0)
+            return told;
+    }
+    return rc == RV_OK ? RV_OK : RV_EINVAL;
+}
+
+/* Once more, without what was wrong, for the expressions of the rest. */
+static int check_rest(struct rv__loader *l, struct rv__entry *entry)
+{
+    struct rv__draft *original = entry->draft;
+    struct rv__plan *plan = NULL;
+    int rc = RV_EINVAL;
+    for (int round = 1; round < ROUNDS && rc == RV_EINVAL; round++) {
+        rv__buf_done(&entry->lowered.json);
+        rc = lower(l, entry, true);
+        if (rc < 0)
+            break;
+        entry->draft = NULL;
+        rc = read_draft(l, entry);
+        struct rv__draft *draft = entry->draft;
+        entry->draft = original; /* the one that others nest */
+        if (rc == RV_OK)
+            rc = draft != NULL ? compile(l, entry, draft, false, &plan) : RV_ENOTFOUND;
+        rv__draft_free(draft);
+    }
+    if (rc == RV_OK)
+        rc = check_expressions(l, entry, plan);
+    rv__plan_free(plan);
+    return rc == RV_EINVAL || rc == RV_ENOTFOUND ? RV_OK : rc;
+}
+
+int rv__entry_judge(struct rv__loader *l, struct rv__entry *entry)
+{
+    if (entry->tree == NULL || entry->draft == NULL)
+        return RV_OK;
+    int rc = check_schema(l, entry);
+    if (rc < 0)
+        return rc;
+    rc = compile(l, entry, entry->draft, true, &entry->plan);
+    if (rc == RV_EINVAL)
+        return check_rest(l, entry);
+    return rc < 0 ? rc : check_expressions(l, entry, entry->plan);
+}

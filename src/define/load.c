@@ -1,0 +1,274 @@
+/* load.c: files and folders into definitions.
+ *
+ * Everything is read first, so that names can be looked up; then each file is lowered, which may bring
+ * in the files it nests; then each is judged. What is wrong with one does not keep the others. */
+#include "define/load.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (!rv__str_none(l->entries[i]->name) && rv__str_eq(l->entries[i]->name, name))
+            return l->entries[i];
+    return NULL;
+}
+
+/* A manifest has stages, and is somebody else's. */
+static bool is_manifest(const struct rv__tree *document)
+{
+    return rv__tree_get(document, "steps") == NULL &&
+           (rv__tree_get(document, "stages") != NULL || rv__tree_get(document, "states") != NULL ||
+            rv__tree_get(document, "workflows") != NULL);
+}
+
+static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
+{
+    struct rv__tree *tree = NULL;
+    int rc = rv__tree_read(&entry->source, &l->arena, &l->problems, &tree);
+    if (rc < 0)
+        return rv__nomem(l->err);
+    if (tree == NULL)
+        return RV_OK;
+    tree = (struct rv__tree *)rv__tree_real(tree);
+    if (tree->kind != TREE_MAP) {
+        rv__problem_add(&l->problems, &entry->source, tree->at,
+                        "a workflow is a mapping with 'name' and 'steps', and this is %s",
+                        rv__tree_phrase(tree));
+        return RV_OK;
+    }
+    entry->tree = tree;
+    const struct rv__tree *name = rv__tree_get(tree, "name");
+    if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
+        entry->name = rv__tree_real(name)->text;
+    return RV_OK;
+}
+
+int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv__entry **ret)
+{
+    struct rv__entry *entry;
+    if (l->count >= RV__DEFINE_MAX_FILES)
+        return rv__fail(l->err, RV_ETOOBIG, "more than %d workflow files", RV__DEFINE_MAX_FILES);
+    if (l->count == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 16;
+        struct rv__entry **entries = rv__realloc(l->entries, cap * sizeof(struct rv__entry *));
+        if (entries == NULL)
+            return rv__nomem(l->err);
+        l->entries = entries;
+        l->cap = cap;
+    }
+    entry = rv__arena_zalloc(&l->arena, 1, sizeof *entry);
+    if (entry == NULL)
+        return rv__nomem(l->err);
+    *entry = *from;
+    entry->source.told = &entry->told;
+    l->entries[l->count++] = entry;
+    *ret = entry;
+    return parse_entry(l, entry);
+}
+
+/* ------------------------------------------------------------------------- all together --- */
+
+/* The second of a name is refused. */
+static void check_names(struct rv__loader *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct rv__entry *entry = l->entries[i];
+        struct rv__entry *first = rv__str_none(entry->name) ? entry
+                                                            : rv__entry_find(l, entry->name);
+        if (first == entry)
+            continue;
+        rv__problem_add(&l->problems, &entry->source, rv__tree_get(entry->tree, "name")->at,
+                        "workflow '%s' is already registered, by %s", rv__cite(entry->name).text,
+                        rv__cite(first->source.file).text);
+    }
+}
+
+static const struct rv__problem *first_problem(const struct rv__loader *l,
+                                               const struct rv__entry *e)
+{
+    const struct rv__problem *first = NULL;
+    for (size_t i = 0; i < l->problems.count; i++) {
+        const struct rv__problem *problem = &l->problems.items[i];
+        if (rv__str_eq(problem->file, e->source.file) &&
+            (first == NULL || problem->line < first->line))
+            first = problem;
+    }
+    return first;
+}
+
+/* Who nests something bad is bad; and who nests that. */
+static void spread(struct rv__loader *l)
+{
+    bool again = true;
+    for (size_t i = 0; i < l->count; i++)
+        l->entries[i]->bad = l->entries[i]->told > 0;
+    while (again) {
+        again = false;
+        for (struct rv__link *link = l->links; link != NULL; link = link->next) {
+            if (!link->to->bad || link->from->bad)
+                continue;
+            const struct rv__problem *why = first_problem(l, link->to);
+            rv__problem_add(&l->problems, &link->from->source, link->at,
+                            "this workflow has problems of its own: see %s, line %u",
+                            rv__cite(link->to->source.file).text, why != NULL ? why->line : 0);
+            link->from->bad = again = true;
+        }
+    }
+    for (struct rv__deferred *d = l->deferred; d != NULL; d = d->next) {
+        if (d->entry->bad)
+            continue;
+        rv__problem_add(&l->problems, &d->entry->source, d->at, "%.*s", RV__ARG(d->message));
+        d->entry->bad = true;
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct rv__problem *x = a, *y = b;
+    int order = rv__str_cmp(x->file, y->file);
+    if (order != 0)
+        return order;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    if (x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    return rv__str_cmp(x->message, y->message);
+}
+
+static int hand_over(struct rv__loader *l)
+{
+    struct rv__definitions *out = l->out;
+    if (l->problems.rc != RV_OK)
+        return rv__nomem(l->err);
+    out->file_count = l->count;
+    out->problems = l->problems.items;
+    out->problem_count = l->problems.count;
+    out->dropped = l->problems.dropped;
+    if (out->problem_count > 0)
+        qsort(out->problems, out->problem_count, sizeof *out->problems, by_place);
+    out->items = rv__arena_zalloc(&out->arena, l->count, sizeof *out->items);
+    if (l->count > 0 && out->items == NULL)
+        return rv__nomem(l->err);
+    for (size_t i = 0; i < l->count; i++) {
+        struct rv__entry *entry = l->entries[i];
+        struct rv__definition *item = &out->items[out->count];
+        if (entry->bad || entry->plan == NULL)
+            continue;
+        if (rv__str_copy(&out->arena, entry->source.file, &item->file) < 0 ||
+            rv__str_copy(&out->arena, entry->directory, &item->directory) < 0)
+            return rv__nomem(l->err);
+        item->plan = entry->plan;
+        item->draft = entry->draft;
+        item->name = entry->plan->body.wrap->name;
+        item->schema = entry->plan->body.wrap->schema;
+        entry->plan = NULL;
+        entry->draft = NULL;
+        out->count++;
+    }
+    return RV_OK;
+}
+
+static int note_manifests(struct rv__loader *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct rv__entry *entry = l->entries[i];
+        if (entry->tree == NULL || !is_manifest(entry->tree))
+            continue;
+        int rc = rv__other_add(l, OTHER_MANIFEST, entry->source.file);
+        if (rc < 0)
+            return rc;
+        entry->tree = NULL;
+        entry->name = (struct rv__str){ NULL, 0 };
+    }
+    return RV_OK;
+}
+
+static int load(struct rv__loader *l)
+{
+    int rc = note_manifests(l);
+    for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* grows meanwhile */
+        rc = rv__entry_lower(l, l->entries[i]);
+    if (rc < 0)
+        return rc;
+    check_names(l);
+    for (size_t i = 0; rc == RV_OK && i < l->count; i++)
+        rc = rv__entry_judge(l, l->entries[i]);
+    if (rc < 0)
+        return rc;
+    spread(l);
+    return hand_over(l);
+}
+
+static void loader_done(struct rv__loader *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        rv__plan_free(l->entries[i]->plan);
+        rv__draft_free(l->entries[i]->draft);
+        rv__buf_done(&l->entries[i]->lowered.json);
+    }
+    rv__free(l->entries);
+    rv__arena_done(&l->arena);
+}
+
+static int loader_init(struct rv__loader *l, struct rv__resolver *known, rv_error *err)
+{
+    *l = (struct rv__loader){ .known = known, .err = err };
+    rv__arena_init(&l->arena, SIZE_MAX); /* the bounds of files and of their number bound it */
+    l->out = rv__zalloc(1, sizeof *l->out);
+    if (l->out == NULL)
+        return rv__nomem(err);
+    rv__arena_init(&l->out->arena, SIZE_MAX); /* the same */
+    l->problems.arena = &l->out->arena;
+    return RV_OK;
+}
+
+int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
+                    struct rv__definitions **ret, rv_error *err)
+{
+    struct rv__loader l;
+    int rc = loader_init(&l, known, err);
+    for (size_t i = 0; rc == RV_OK && i < count; i++)
+        rc = rv__discover(&l, paths[i]);
+    if (rc == RV_OK)
+        rc = load(&l);
+    loader_done(&l);
+    if (rc == RV_OK)
+        *ret = l.out;
+    else
+        rv__definitions_free(l.out);
+    return rc;
+}
+
+int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
+                    struct rv__definitions **ret, rv_error *err)
+{
+    struct rv__loader l;
+    struct rv__entry *entry = NULL;
+    int rc = loader_init(&l, known, err);
+    if (rc == RV_OK)
+        rc = rv__entry_add(&l, &(struct rv__entry){ .source = { rv__str(file), text } }, &entry);
+    if (rc == RV_OK)
+        rc = load(&l);
+    loader_done(&l);
+    if (rc == RV_OK)
+        *ret = l.out;
+    else
+        rv__definitions_free(l.out);
+    return rc;
+}
+
+void rv__definitions_free(struct rv__definitions *definitions)
+{
+    if (definitions == NULL)
+        return;
+    for (size_t i = 0; i < definitions->count; i++) {
+        rv__plan_free(definitions->items[i].plan);
+        rv__draft_free(definitions->items[i].draft);
+    }
+    rv__arena_done(&definitions->arena);
+    rv__free(definitions);
+}

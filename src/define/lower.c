@@ -1,0 +1,653 @@
+/* lower.c: the YAML form becomes the JSON of a plan.
+ *
+ * Recurses with the tree, which is at most RV__DEFINE_MAX_LEVELS deep. What a value may be is plan/'s to
+ * say; here it is only asked whether a key is known and belongs to the kind, and a duration is one. */
+#include "define/lower.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/suggest.h"
+#include "define/params.h"
+
+enum { STEPS = (1 << FORM_WORKFLOW) - 1, ANY = (1 << FORM_KINDS) - 1 };
+
+static const struct {
+    const char *key;
+    const char *type;    /* the plan's */
+    const char *implied; /* the alias, where no name gives one */
+} kinds[FORM_KINDS] = {
+    [FORM_HTTP] = { "http", "step", "httpRequest" },
+    [FORM_COMMAND] = { "command", "step", "command" },
+    [FORM_VALUE] = { "value", "step", "value" },
+    [FORM_CALL] = { "call", "step", NULL },
+    [FORM_DELAY] = { "delay", "step", "delay" },
+    [FORM_SIGNAL] = { "signal", "step", "signal" },
+    [FORM_CHAT] = { "chat", "step", "chat" },
+    [FORM_TOOL] = { "tool", "step", "tool" },
+    [FORM_WORKFLOW] = { "workflow", "workflow", NULL },
+    [FORM_IF] = { "if", "branch", "branch" },
+    [FORM_LOOP] = { "loop", "loop", "loop" },
+    [FORM_FOREACH] = { "forEach", "forEach", "forEach" },
+    [FORM_CONCURRENT] = { "concurrent", "concurrent", "concurrent" },
+};
+static const char all_kinds[] = "http, command, value, call, delay, signal, chat, tool, workflow, "
+                                "if, loop, forEach or concurrent";
+
+/* The other keys of a body. Config is taken from any kind: plan/ refuses it with its own sentence. */
+enum use {
+    USE_ALIAS,    /* read before */
+    USE_RAW,      /* as it is, under the same name */
+    USE_DURATION, /* as milliseconds */
+    USE_NODES,    /* a list of nodes */
+    USE_RUN,      /* a list of nodes, or one */
+    USE_HANDLER,
+    USE_PARAM, /* a parameter of the kind */
+};
+static const struct {
+    const char *key;
+    unsigned kinds;
+    enum use use;
+} keys[] = {
+    { "alias", ANY, USE_ALIAS },
+    { "when", ANY, USE_RAW },
+    { "description", ANY, USE_RAW },
+    { "timeout", ANY, USE_DURATION },
+    { "onTimeout", ANY, USE_RAW },
+    { "maxAttempts", ANY, USE_RAW },
+    { "backoff", ANY, USE_RAW },
+    { "backoffBaseMs", ANY, USE_DURATION },
+    { "maxBackoffMs", ANY, USE_DURATION },
+    { "jitter", ANY, USE_RAW },
+    { "needs", ANY, USE_RAW },
+    { "onError", ANY, USE_HANDLER },
+    { "stdin", 1 << FORM_COMMAND, USE_PARAM },
+    { "output", 1 << FORM_COMMAND, USE_PARAM },
+    { "cwd", 1 << FORM_COMMAND, USE_PARAM },
+    { "env", 1 << FORM_COMMAND, USE_PARAM },
+    { "input", 1 << FORM_WORKFLOW, USE_RAW },
+    { "then", 1 << FORM_IF, USE_NODES },
+    { "else", 1 << FORM_IF, USE_NODES },
+    { "while", 1 << FORM_LOOP, USE_RAW },
+    { "until", 1 << FORM_LOOP, USE_RAW },
+    { "maxIterations", 1 << FORM_LOOP, USE_RAW },
+    { "keep", 1 << FORM_LOOP, USE_RAW },
+    { "run", 1 << FORM_FOREACH, USE_RUN },
+    { "parallel", 1 << FORM_FOREACH, USE_RAW },
+    { "concurrency", 1 << FORM_FOREACH, USE_RAW },
+    { "continueOn", 1 << FORM_CONCURRENT, USE_RAW },
+    { "onFailure", 1 << FORM_CONCURRENT, USE_RAW },
+    { "join", 1 << FORM_CONCURRENT, USE_RAW },
+};
+enum { KEY_COUNT = sizeof keys / sizeof *keys };
+
+struct lower {
+    const struct rv__source *source;
+    struct rv__arena *arena;
+    struct rv__nesting *nesting;
+    struct rv__problems *problems;
+    struct rv__buf *out;
+    int rc; /* RV_ENOMEM */
+};
+
+static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
+                       struct rv__str label, bool child);
+static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
+                       const char *before);
+
+static int kind_of(struct rv__str key)
+{
+    struct rv__key_room room;
+    struct rv__str camel = rv__camel(key, &room);
+    for (int kind = 0; kind < FORM_KINDS; kind++)
+        if (rv__str_is(camel, kinds[kind].key))
+            return kind;
+    return -1;
+}
+
+static int find_key(struct rv__str key)
+{
+    struct rv__key_room room;
+    struct rv__str camel = rv__camel(key, &room);
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (rv__str_is(camel, keys[i].key))
+            return i;
+    return -1;
+}
+
+static bool has_kind(const struct rv__tree *map)
+{
+    const struct rv__tree *real = rv__tree_real(map);
+    if (real->kind != TREE_MAP)
+        return false;
+    for (const struct rv__tree *child = real->first; child != NULL; child = child->next)
+        if (kind_of(child->key) >= 0)
+            return true;
+    return false;
+}
+
+static struct rv__spot *add_spot(struct lower *l, struct rv__spot *parent, struct rv__str label,
+                                 uint32_t at)
+{
+    static struct rv__spot nowhere; /* after a failure; never read */
+    struct rv__spot *spot = rv__arena_zalloc(l->arena, 1, sizeof *spot);
+    if (spot == NULL) {
+        l->rc = RV_ENOMEM;
+        return &nowhere;
+    }
+    spot->label = label;
+    spot->kind = FORM_KINDS;
+    spot->at = at;
+    *(parent->last != NULL ? &parent->last->next : &parent->first) = spot;
+    parent->last = spot;
+    return spot;
+}
+
+static struct rv__str make_label(struct lower *l, const char *before, uint32_t index)
+{
+    struct rv__buf text;
+    struct rv__str label = { NULL, 0 };
+    rv__buf_init(&text, 64);
+    if (before != NULL)
+        rv__buf_fmt(&text, "%s%snode%" PRIu32, before, *before != '\0' ? ":" : "", index);
+    if (text.rc != RV_OK || rv__str_copy(l->arena, rv__buf_view(&text), &label) < 0)
+        l->rc = RV_ENOMEM;
+    rv__buf_done(&text);
+    return label;
+}
+
+static void write_key(struct lower *l, const char *key)
+{
+    rv__buf_fmt(l->out, ",\"%s\":", key);
+}
+
+static void write_raw(struct lower *l, const char *key, const struct rv__tree *value)
+{
+    write_key(l, key);
+    rv__tree_json(value, l->out);
+}
+
+/* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
+static void write_harmless(struct lower *l, struct rv__str alias)
+{
+    rv__buf_text(l->out, "{\"type\":\"step\",\"kind\":\"value\",\"with\":null");
+    if (!rv__str_none(alias)) {
+        write_key(l, "alias");
+        rv__buf_json_str(l->out, alias);
+    }
+    rv__buf_char(l->out, '}');
+}
+
+/* ------------------------------------------------------------------------------- values --- */
+
+static void lower_duration(struct lower *l, const char *key, const struct rv__tree *value)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    int64_t ms;
+    if (real->kind == TREE_NUMBER) {
+        write_raw(l, key, value);
+    } else if (real->kind == TREE_STRING && rv__duration_ms(real->text, &ms) == RV_OK) {
+        write_key(l, key);
+        rv__buf_int(l->out, ms);
+    } else {
+        rv__problem_add(
+            l->problems, l->source, value->at,
+            "invalid %s %s%s%s: must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
+            "or a number of milliseconds",
+            key, real->kind == TREE_STRING ? "'" : "",
+            real->kind == TREE_STRING ? rv__cite(real->text).text : rv__tree_phrase(real),
+            real->kind == TREE_STRING ? "'" : "");
+    }
+}
+
+/* Kind and parameters: what a step and a handler both have. */
+static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__form_kind kind,
+                       const struct rv__tree *value)
+{
+    struct rv__params params = { l->source, l->problems, l->out, body, value };
+    write_key(l, "kind");
+    rv__buf_json_str(l->out, rv__str(kinds[kind].key));
+    switch (kind) {
+    case FORM_CALL: write_raw(l, "name", value); break;
+    case FORM_HTTP: rv__params_http(&params); break;
+    case FORM_COMMAND: rv__params_command(&params); break;
+    case FORM_DELAY: rv__params_delay(&params); break;
+    case FORM_SIGNAL: rv__params_signal(&params); break;
+    case FORM_VALUE:
+    case FORM_CHAT:
+    case FORM_TOOL: write_raw(l, "with", value); break;
+    case FORM_WORKFLOW:
+    case FORM_IF:
+    case FORM_LOOP:
+    case FORM_FOREACH:
+    case FORM_CONCURRENT:
+    case FORM_KINDS: break;
+    }
+}
+
+/* ----------------------------------------------------------------------------- the keys --- */
+
+/* Complain about an unknown key, with what was meant: a key of its kind, or a kind. */
+static bool suggest_key(struct lower *l, const struct rv__tree *child, int kind, const char *what)
+{
+    const char *candidates[KEY_COUNT + FORM_KINDS];
+    size_t count = 0;
+    struct rv__key_room room;
+    for (int i = 0; i < KEY_COUNT; i++)
+        if (kind < 0 || keys[i].kinds & 1u << kind)
+            candidates[count++] = keys[i].key;
+    for (int i = 0; kind < 0 && i < FORM_KINDS; i++)
+        candidates[count++] = kinds[i].key;
+    const char *meant = rv__suggest(rv__camel(child->key, &room), candidates, count);
+    bool empty = rv__tree_real(child)->kind == TREE_NULL && kind >= 0;
+    rv__problem_add(
+        l->problems, l->source, child->key_at, "unknown key '%s' of %s%s%s%s%s",
+        rv__cite(child->key).text, what, meant ? "; did you mean '" : "", meant ? meant : "",
+        meant ? "'?" : "",
+        meant == NULL && empty ? "; if it is the alias, indent what belongs to it deeper" : "");
+    for (int i = 0; meant != NULL && i < FORM_KINDS; i++)
+        if (strcmp(meant, kinds[i].key) == 0)
+            return true;
+    return false;
+}
+
+/* Which kind the body is; FORM_KINDS, with a problem: none or several. */
+static enum rv__form_kind find_kind(struct lower *l, const struct rv__tree *body, uint32_t at,
+                                    const struct rv__tree **value)
+{
+    int found = -1;
+    bool meant = false;
+    for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
+        int kind = kind_of(child->key);
+        if (kind < 0)
+            continue;
+        if (found < 0) {
+            found = kind;
+            *value = child;
+        } else {
+            rv__problem_add(l->problems, l->source, child->key_at,
+                            "a node has exactly one kind, and this one has '%s' and '%s'",
+                            kinds[found].key, kinds[kind].key);
+        }
+    }
+    if (found >= 0)
+        return (enum rv__form_kind)found;
+    for (const struct rv__tree *child = body->first; child != NULL; child = child->next)
+        if (find_key(child->key) < 0)
+            meant |= suggest_key(l, child, -1, "a node");
+    if (!meant)
+        rv__problem_add(l->problems, l->source, at, "this node has no kind: it needs one of %s",
+                        all_kinds);
+    return FORM_KINDS;
+}
+
+/* The same key in both spellings. */
+static void check_twice(struct lower *l, const struct rv__tree *body, const struct rv__tree *child)
+{
+    struct rv__key_room mine, theirs;
+    struct rv__str key = rv__camel(child->key, &mine);
+    const struct rv__tree *other = body->first;
+    while (other != child && !rv__str_eq(rv__camel(other->key, &theirs), key))
+        other = other->next;
+    if (other != child && !rv__str_eq(other->key, child->key))
+        rv__problem_add(l->problems, l->source, child->key_at, "'%s' and '%s' are the same key",
+                        rv__cite(other->key).text, rv__cite(child->key).text);
+}
+
+static void lower_handler(struct lower *l, struct rv__spot *parent, const struct rv__tree *value)
+{
+    struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
+    const struct rv__tree *work = NULL;
+    struct rv__spot *spot = add_spot(l, parent, (struct rv__str)RV__STR("onError"), value->key_at);
+    spot->plain = true;
+    spot->body = real;
+    if (real->kind != TREE_MAP) {
+        rv__problem_add(l->problems, l->source, value->at,
+                        "invalid onError: must be a step, such as { command: [./tell-team] }");
+        return;
+    }
+    if (real->broken > 0)
+        return;
+    spot->kind = find_kind(l, real, value->key_at, &work);
+    if (spot->kind == FORM_KINDS)
+        return;
+    if (!(1u << spot->kind & STEPS)) {
+        rv__problem_add(l->problems, l->source, work->key_at, "a handler is a step, and no '%s'",
+                        kinds[spot->kind].key);
+        return;
+    }
+    for (const struct rv__tree *child = real->first; child != NULL; child = child->next) {
+        int key = find_key(child->key);
+        if (kind_of(child->key) >= 0 || (key >= 0 && keys[key].use == USE_PARAM))
+            continue;
+        if (key >= 0)
+            rv__problem_add(l->problems, l->source, child->key_at, "a handler takes no '%s'",
+                            keys[key].key);
+        else
+            (void)suggest_key(l, child, (int)spot->kind, "a handler");
+    }
+    write_key(l, "onError");
+    rv__buf_char(l->out, '{');
+    size_t begin = l->out->len;
+    lower_work(l, real, spot->kind, work);
+    if (l->out->rc == RV_OK && l->out->text[begin] == ',') /* the first has none before it */
+        l->out->text[begin] = ' ';
+    rv__buf_char(l->out, '}');
+}
+
+/* ------------------------------------------------------------------------------- bodies --- */
+
+/* `run`, `loop`: a list of nodes, or one. A workflow without an alias of its own is the body itself. */
+static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, const char *label,
+                      const struct rv__tree *value)
+{
+    struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
+    write_key(l, name);
+    if (real->kind != TREE_MAP) {
+        lower_list(l, spot, (struct rv__tree *)value, label);
+        return;
+    }
+    const struct rv__tree *nested = rv__form_get(real, "workflow");
+    bool bare = nested != NULL && rv__tree_real(nested)->kind == TREE_STRING &&
+                rv__form_get(real, "alias") == NULL && real->broken == 0;
+    if (!bare)
+        rv__buf_char(l->out, '[');
+    lower_node(l, spot, (struct rv__tree *)value, bare ? rv__str(label) : make_label(l, label, 0),
+               false);
+    if (bare)
+        spot->last->plain = true;
+    else
+        rv__buf_char(l->out, ']');
+}
+
+static void lower_children(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
+{
+    struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
+    write_key(l, "steps");
+    rv__buf_char(l->out, '[');
+    if (real->kind != TREE_MAP && real->kind != TREE_LIST)
+        rv__problem_add(l->problems, l->source, value->at,
+                        "'concurrent' must be a mapping of children by alias, or a list of nodes");
+    for (struct rv__tree *child = real->first; child != NULL; child = child->next) {
+        if (child != real->first)
+            rv__buf_char(l->out, ',');
+        lower_node(l, spot, child, (struct rv__str){ NULL, 0 }, true);
+    }
+    rv__buf_char(l->out, ']');
+}
+
+/* False, with a problem: there is no workflow to nest. */
+static bool lower_nested(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    struct rv__str name = { NULL, 0 };
+    const char *why = NULL;
+    if (real->kind != TREE_STRING) {
+        rv__problem_add(l->problems, l->source, value->at,
+                        "invalid workflow: must be its name, or the file that defines it");
+        return false;
+    }
+    if (!l->nesting->find(l->nesting, value, &name, &why)) {
+        rv__problem_add(l->problems, l->source, value->at, "%s", why);
+        return false;
+    }
+    if (rv__str_none(name))
+        name = real->text;
+    spot->implied = name;
+    write_key(l, "name");
+    rv__buf_json_str(l->out, name);
+    return true;
+}
+
+/* The value of the key that makes it this kind. False: it says nothing that could be built. */
+static bool lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__tree *body,
+                       const struct rv__tree *value)
+{
+    switch (spot->kind) {
+    case FORM_WORKFLOW: return lower_nested(l, spot, value);
+    case FORM_IF: write_raw(l, "if", value); break;
+    case FORM_LOOP: lower_run(l, spot, "body", "body", value); break;
+    case FORM_FOREACH: write_raw(l, "items", value); break;
+    case FORM_CONCURRENT: lower_children(l, spot, value); break;
+    case FORM_CALL:
+        if (rv__tree_real(value)->kind == TREE_STRING)
+            spot->implied = rv__tree_real(value)->text;
+        lower_work(l, body, spot->kind, value);
+        break;
+    case FORM_HTTP:
+    case FORM_COMMAND:
+    case FORM_VALUE:
+    case FORM_DELAY:
+    case FORM_SIGNAL:
+    case FORM_CHAT:
+    case FORM_TOOL: lower_work(l, body, spot->kind, value); break;
+    case FORM_KINDS: break;
+    }
+    return true;
+}
+
+static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__tree *child)
+{
+    int key = find_key(child->key);
+    const char *name = key >= 0 ? keys[key].key : NULL;
+    if (key < 0 || !(keys[key].kinds & 1u << spot->kind)) {
+        char what[40];
+        (void)snprintf(what, sizeof what, "a node with '%s'", kinds[spot->kind].key);
+        (void)suggest_key(l, child, (int)spot->kind, what);
+        return;
+    }
+    switch (keys[key].use) {
+    case USE_ALIAS:
+    case USE_PARAM: break;
+    case USE_RAW: write_raw(l, name, child); break;
+    case USE_DURATION:
+        if (spot->kind != FORM_SIGNAL ||
+            strcmp(name, "timeout") != 0) /* there it is the signal's */
+            lower_duration(l, name, child);
+        break;
+    case USE_NODES:
+        write_key(l, name);
+        if (rv__tree_real(child)->kind == TREE_MAP) {
+            rv__buf_char(l->out, '[');
+            lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), false);
+            rv__buf_char(l->out, ']');
+        } else {
+            lower_list(l, spot, (struct rv__tree *)child, name);
+        }
+        break;
+    case USE_RUN: lower_run(l, spot, name, name, child); break;
+    case USE_HANDLER: lower_handler(l, spot, child); break;
+    }
+}
+
+static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *body)
+{
+    const struct rv__tree *value = NULL;
+    spot->kind = find_kind(l, body, spot->at, &value);
+    if (spot->kind == FORM_KINDS || body->broken > 0) {
+        write_harmless(l, spot->alias);
+        return;
+    }
+    size_t begin = l->out->len;
+    spot->implied = rv__str(kinds[spot->kind].implied);
+    rv__buf_fmt(l->out, "{\"type\":\"%s\"", kinds[spot->kind].type);
+    if (!rv__str_none(spot->alias)) {
+        write_key(l, "alias");
+        rv__buf_json_str(l->out, spot->alias);
+    }
+    if (!lower_kind(l, spot, body, value)) {
+        rv__buf_cut(l->out, begin);
+        write_harmless(l, spot->alias);
+        return;
+    }
+    for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
+        check_twice(l, body, child);
+        if (kind_of(child->key) < 0)
+            lower_key(l, spot, child);
+    }
+    rv__buf_char(l->out, '}');
+}
+
+/* -------------------------------------------------------------------------------- nodes --- */
+
+/* An entry of a list is `{alias: body}` or a body; a child of a concurrent's mapping has its alias as
+ * its key. *alias is none where it is not said. */
+static struct rv__tree *split(struct rv__tree *item, bool keyed, struct rv__str *alias,
+                              uint32_t *at)
+{
+    struct rv__tree *real = (struct rv__tree *)rv__tree_real(item);
+    const struct rv__tree *said = rv__tree_get(real, "alias");
+    *alias = (struct rv__str){ NULL, 0 };
+    *at = item->at;
+    if (keyed) {
+        *alias = item->key;
+        *at = item->key_at;
+        return real;
+    }
+    if (real->kind == TREE_MAP && real->count >= 1)
+        *at = real->first->key_at;
+    if (real->kind == TREE_MAP && real->count == 1 && said == NULL) {
+        struct rv__tree *only = real->first;
+        if (kind_of(only->key) < 0 || has_kind(only)) {
+            *alias = only->key;
+            return (struct rv__tree *)rv__tree_real(only);
+        }
+    }
+    if (said != NULL && rv__tree_real(said)->kind == TREE_STRING)
+        *alias = rv__tree_real(said)->text;
+    return real;
+}
+
+static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv__str alias,
+                        const struct rv__tree *body, uint32_t at)
+{
+    const char *candidates[FORM_KINDS];
+    for (int i = 0; i < FORM_KINDS; i++)
+        candidates[i] = kinds[i].key;
+    const char *meant = rv__suggest(alias, candidates, FORM_KINDS);
+    if (rv__str_none(alias))
+        rv__problem_add(l->problems, l->source, item->at,
+                        "a node must be a mapping, { alias: { kind: … } }, and this is %s",
+                        rv__tree_phrase(body));
+    else if (meant != NULL && body->kind != TREE_NULL)
+        rv__problem_add(l->problems, l->source, at, "unknown kind '%s'; did you mean '%s'?",
+                        rv__cite(alias).text, meant);
+    else
+        rv__problem_add(l->problems, l->source, at,
+                        "the node '%s' must be a mapping with its kind (%s), and is %s",
+                        rv__cite(alias).text, all_kinds, rv__tree_phrase(body));
+}
+
+/* `child`: of a concurrent. */
+static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
+                       struct rv__str label, bool child)
+{
+    struct rv__str alias;
+    uint32_t at;
+    bool keyed = child && !rv__str_none(item->key);
+    struct rv__tree *body = split(item, keyed, &alias, &at);
+    struct rv__spot *spot = add_spot(l, parent, label, at);
+    spot->alias = alias;
+    spot->body = body;
+    spot->implied = (struct rv__str)RV__STR("node");
+    if (child && body->kind == TREE_LIST) {
+        rv__buf_text(l->out, "{\"nodes\":");
+        lower_list(l, spot, body, "");
+        if (!rv__str_none(alias)) {
+            write_key(l, "alias");
+            rv__buf_json_str(l->out, alias);
+        }
+        rv__buf_char(l->out, '}');
+        return;
+    }
+    if (body->kind != TREE_MAP) {
+        refuse_body(l, item, alias, body, at);
+        write_harmless(l, alias);
+        return;
+    }
+    size_t begin = l->out->len;
+    lower_body(l, spot, body);
+    if (child && spot->kind > FORM_WORKFLOW && spot->kind < FORM_KINDS) {
+        rv__problem_add(l->problems, l->source, at,
+                        "a child of a concurrent is a step, a workflow or a list of nodes: put the "
+                        "'%s' into a list",
+                        kinds[spot->kind].key);
+        rv__buf_cut(l->out, begin);
+        spot->first = spot->last = NULL;
+        write_harmless(l, alias);
+    }
+}
+
+/* `before` is what the paths of its nodes have before "node0"; NULL: nothing, not even that. */
+static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
+                       const char *before)
+{
+    struct rv__tree *real = (struct rv__tree *)rv__tree_real(list);
+    uint32_t index = 0;
+    rv__buf_char(l->out, '[');
+    if (real->kind != TREE_LIST)
+        rv__problem_add(l->problems, l->source, list->at, "'%s' must be a list of nodes, and is %s",
+                        rv__cite(list->key).text, rv__tree_phrase(real));
+    for (struct rv__tree *item = real->kind == TREE_LIST ? real->first : NULL; item != NULL;
+         item = item->next) {
+        struct rv__str alias;
+        uint32_t at;
+        if (split(item, false, &alias, &at)->broken > 1)
+            continue;
+        if (index > 0)
+            rv__buf_char(l->out, ',');
+        lower_node(l, parent, item,
+                   before != NULL ? make_label(l, before, index) : (struct rv__str){ NULL, 0 },
+                   false);
+        index++;
+    }
+    rv__buf_char(l->out, ']');
+}
+
+/* ------------------------------------------------------------------------- the document --- */
+
+static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv__tree *child)
+{
+    static const char *const names[] = { "name", "description", "input", "steps", "onError" };
+    struct rv__key_room room;
+    struct rv__str key = rv__camel(child->key, &room);
+    if (rv__str_is(key, "steps")) {
+        write_key(l, "steps");
+        lower_list(l, root, child, NULL);
+    } else if (rv__str_is(key, "onError")) {
+        lower_handler(l, root, child);
+    } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
+               rv__str_is(key, "input")) {
+        write_key(l, rv__str_is(key, "name")    ? "name"
+                     : rv__str_is(key, "input") ? "input"
+                                                : "description");
+        rv__tree_json(child, l->out);
+    } else {
+        const char *meant = rv__suggest(key, names, sizeof names / sizeof *names);
+        rv__problem_add(l->problems, l->source, child->key_at,
+                        "unknown key '%s' of a workflow%s%s%s", rv__cite(child->key).text,
+                        meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    }
+}
+
+int rv__lower(const struct rv__source *source, struct rv__tree *document, struct rv__arena *arena,
+              struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret)
+{
+    struct lower l = { source, arena, nesting, problems, &ret->json, RV_OK };
+    ret->root = (struct rv__spot){ .kind = FORM_KINDS, .body = document, .at = document->at };
+    rv__buf_init(&ret->json, RV__PLAN_MAX_BYTES);
+    rv__buf_char(l.out, '{');
+    for (struct rv__tree *child = document->first; child != NULL; child = child->next) {
+        check_twice(&l, document, child);
+        lower_document_key(&l, &ret->root, child);
+    }
+    rv__buf_char(l.out, '}');
+    if (l.out->rc == RV_OK && l.out->text[1] == ',') /* the first has none before it */
+        l.out->text[1] = ' ';
+    if (nesting != NULL && nesting->rc != RV_OK)
+        return nesting->rc;
+    return l.rc != RV_OK ? l.rc : l.out->rc;
+}

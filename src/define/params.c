@@ -1,0 +1,283 @@
+/* params.c: http, command, delay, signal: what they take, checked where it is a constant.
+ *
+ * A value with a template in it is anything until it is evaluated; the executor checks it then. */
+#include "define/params.h"
+
+#include "base/duration.h"
+#include "base/suggest.h"
+
+/* What the value of a parameter can be. */
+enum want { WANT_ANY, WANT_TEXT, WANT_BOOL, WANT_MAP, WANT_DURATION, WANT_WORD };
+
+struct param {
+    const char *key;
+    enum want want;
+    const char *words; /* WANT_WORD: "json|text" */
+    const char *list;  /* the same for people */
+};
+
+static const struct param http_params[] = {
+    { "url", WANT_TEXT },          { "method", WANT_TEXT },
+    { "headers", WANT_MAP },       { "body", WANT_ANY },
+    { "timeout", WANT_DURATION },  { "responseType", WANT_WORD, "json|text", "json or text" },
+    { "throwOnError", WANT_BOOL },
+};
+static const struct param command_params[] = {
+    { "argv", WANT_ANY },
+    { "stdin", WANT_WORD, "context|none", "context or none" },
+    { "output", WANT_WORD, "json|text", "json or text" },
+    { "cwd", WANT_TEXT },
+    { "env", WANT_MAP },
+};
+static const struct param signal_params[] = {
+    { "name", WANT_TEXT },
+    { "timeout", WANT_DURATION },
+    { "default", WANT_ANY },
+};
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static bool has_template(const struct rv__tree *value)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    return real->kind == TREE_STRING && memmem(real->text.at, real->text.len, "${", 2) != NULL;
+}
+
+static bool is_word(struct rv__str text, const char *words)
+{
+    while (*words != '\0') {
+        size_t len = strcspn(words, "|");
+        if (rv__str_eq(text, (struct rv__str){ words, len }))
+            return true;
+        words += len + (words[len] == '|');
+    }
+    return false;
+}
+
+static bool is_wanted(const struct rv__tree *value, const struct param *param)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    if (has_template(value))
+        return true;
+    switch (param->want) {
+    case WANT_ANY: return true;
+    case WANT_TEXT: return real->kind == TREE_STRING && real->text.len > 0;
+    case WANT_BOOL: return real->kind == TREE_BOOL;
+    case WANT_MAP: return real->kind == TREE_MAP;
+    case WANT_WORD: return real->kind == TREE_STRING && is_word(real->text, param->words);
+    case WANT_DURATION: return true; /* told with the value, below */
+    }
+    return false;
+}
+
+static const char *wanted(const struct param *param)
+{
+    switch (param->want) {
+    case WANT_TEXT: return "a text";
+    case WANT_BOOL: return "true or false";
+    case WANT_MAP: return "a mapping";
+    case WANT_WORD: return param->list;
+    case WANT_DURATION: return "a duration such as 250ms, 30s or 1h30m, or milliseconds";
+    case WANT_ANY: break;
+    }
+    return "anything";
+}
+
+/* Append a duration as milliseconds. */
+static bool write_duration(const struct rv__params *p, const struct rv__tree *value)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    int64_t ms;
+    if (real->kind == TREE_NUMBER || has_template(value)) {
+        rv__tree_json(value, p->out);
+        return true;
+    }
+    if (real->kind != TREE_STRING || rv__duration_ms(real->text, &ms) < 0)
+        return false;
+    rv__buf_int(p->out, ms);
+    return true;
+}
+
+static void write_param(const struct rv__params *p, const struct param *param,
+                        const struct rv__tree *value, bool *first)
+{
+    size_t begin = p->out->len;
+    const struct rv__tree *real = rv__tree_real(value);
+    rv__buf_fmt(p->out, "%s\"%s\":", *first ? "" : ",", param->key);
+    bool good = is_wanted(value, param);
+    if (good && param->want == WANT_DURATION)
+        good = write_duration(p, value);
+    else if (good)
+        rv__tree_json(value, p->out);
+    if (good) {
+        *first = false;
+        return;
+    }
+    rv__buf_cut(p->out, begin);
+    rv__problem_add(p->problems, p->source, value->at, "invalid %s %s%s%s: must be %s", param->key,
+                    real->kind == TREE_STRING ? "'" : "",
+                    real->kind == TREE_STRING ? rv__cite(real->text).text : rv__tree_phrase(real),
+                    real->kind == TREE_STRING ? "'" : "", wanted(param));
+}
+
+/* The members of a mapping that are parameters; the others are told. */
+static void write_map(const struct rv__params *p, const struct rv__tree *map,
+                      const struct param *params, size_t count, const char *what, bool *first)
+{
+    const char *candidates[16];
+    for (size_t i = 0; i < count; i++)
+        candidates[i] = params[i].key;
+    for (const struct rv__tree *child = map->first; child != NULL; child = child->next) {
+        struct rv__key_room room;
+        struct rv__str key = rv__camel(child->key, &room);
+        size_t i = 0;
+        while (i < count && !rv__str_is(key, params[i].key))
+            i++;
+        if (i < count) {
+            write_param(p, &params[i], child, first);
+            continue;
+        }
+        const char *meant = rv__suggest(key, candidates, count);
+        rv__problem_add(p->problems, p->source, child->key_at, "unknown key '%s' of %s%s%s%s",
+                        rv__cite(child->key).text, what, meant ? "; did you mean '" : "",
+                        meant ? meant : "", meant ? "'?" : "");
+    }
+}
+
+static void begin_with(const struct rv__params *p)
+{
+    rv__buf_text(p->out, ",\"with\":");
+}
+
+void rv__params_http(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    bool first = true;
+    begin_with(p);
+    rv__buf_char(p->out, '{');
+    if (real->kind == TREE_STRING)
+        write_param(p, &http_params[0], p->value, &first);
+    else if (real->kind == TREE_MAP)
+        write_map(p, real, http_params, COUNT(http_params), "http", &first);
+    if (real->kind != TREE_STRING && rv__form_get(real, "url") == NULL)
+        rv__problem_add(p->problems, p->source, p->value->key_at, "http needs a 'url'");
+    rv__buf_char(p->out, '}');
+}
+
+static void write_argv(const struct rv__params *p, const struct rv__tree *argv, bool *first)
+{
+    const struct rv__tree *real = rv__tree_real(argv);
+    if (real->kind != TREE_LIST || real->count == 0)
+        rv__problem_add(p->problems, p->source, argv->at,
+                        "a command must be a list, the program and its arguments: [./find, "
+                        "\"${ .input.id }\"]; for a shell: [sh, -c, \"…\"]");
+    else if (rv__tree_real(real->first)->kind != TREE_STRING ||
+             rv__tree_real(real->first)->text.len == 0)
+        rv__problem_add(p->problems, p->source, real->first->at,
+                        "a command begins with the name of a program, and this is %s",
+                        rv__tree_phrase(real->first));
+    rv__buf_text(p->out, "\"argv\":");
+    rv__tree_json(argv, p->out);
+    *first = false;
+}
+
+void rv__params_command(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    bool first = true;
+    begin_with(p);
+    rv__buf_char(p->out, '{');
+    if (real->kind == TREE_MAP) {
+        const struct rv__tree *argv = rv__form_get(real, "argv");
+        write_map(p, real, command_params, COUNT(command_params), "a command", &first);
+        if (argv == NULL)
+            rv__problem_add(p->problems, p->source, p->value->key_at, "a command needs 'argv'");
+        else {
+            struct rv__buf none; /* written already: only what is wrong with it is wanted */
+            struct rv__params judge = *p;
+            rv__buf_init(&none, RV__DEFINE_MAX_BYTES);
+            judge.out = &none;
+            write_argv(&judge, argv, &first);
+            rv__buf_done(&none);
+        }
+    } else {
+        write_argv(p, p->value, &first);
+    }
+    for (const struct rv__tree *child = p->body->first; child != NULL; child = child->next) {
+        struct rv__key_room room;
+        struct rv__str key = rv__camel(child->key, &room);
+        for (size_t i = 1; i < COUNT(command_params); i++)
+            if (rv__str_is(key, command_params[i].key))
+                write_param(p, &command_params[i], child, &first);
+    }
+    rv__buf_char(p->out, '}');
+}
+
+void rv__params_delay(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    const struct rv__tree *duration = rv__form_get(real, "duration");
+    if (duration == NULL && real->kind == TREE_MAP) {
+        begin_with(p);
+        rv__tree_json(p->value, p->out);
+        return;
+    }
+    if (duration != NULL && real->count > 1)
+        rv__problem_add(p->problems, p->source, duration->key_at,
+                        "a delay has one of 'duration', 'seconds', 'milliseconds'");
+    if (duration == NULL)
+        duration = p->value;
+    size_t begin = p->out->len;
+    begin_with(p);
+    if (write_duration(p, duration))
+        return;
+    rv__buf_cut(p->out, begin);
+    rv__buf_text(p->out, ",\"with\":0");
+    const struct rv__tree *said = rv__tree_real(duration);
+    rv__problem_add(
+        p->problems, p->source, duration->at,
+        "invalid delay '%s': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, or "
+        "a number of milliseconds",
+        said->kind == TREE_STRING ? rv__cite(said->text).text : rv__tree_phrase(said));
+}
+
+void rv__params_signal(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    const struct rv__tree *timeout = rv__form_get(p->body, "timeout");
+    bool first = true;
+    begin_with(p);
+    rv__buf_char(p->out, '{');
+    if (real->kind == TREE_MAP)
+        write_map(p, real, signal_params, COUNT(signal_params), "a signal", &first);
+    else
+        write_param(p, &signal_params[0], p->value, &first);
+    if (timeout != NULL && rv__form_get(real, "timeout") != NULL)
+        rv__problem_add(p->problems, p->source, timeout->key_at,
+                        "the signal has its 'timeout' already");
+    else if (timeout != NULL)
+        write_param(p, &signal_params[1], timeout, &first);
+    rv__buf_char(p->out, '}');
+}
+
+const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer)
+{
+    static const char *const names[FORM_KINDS] = {
+        [FORM_HTTP] = "http",   [FORM_COMMAND] = "command", [FORM_VALUE] = "value",
+        [FORM_DELAY] = "delay", [FORM_SIGNAL] = "signal",   [FORM_CHAT] = "chat",
+        [FORM_TOOL] = "tool",
+    };
+    const char *name = spot->kind < FORM_KINDS ? names[spot->kind] : NULL;
+    const struct rv__tree *value = name != NULL ? rv__form_get(spot->body, name) : NULL;
+    static const char argv[] = "/argv";
+    if (value == NULL || rv__tree_real(value)->kind == TREE_MAP)
+        return value != NULL ? rv__tree_at(value, pointer) : NULL;
+    if (spot->kind == FORM_COMMAND && pointer.len >= sizeof argv - 1 &&
+        memcmp(pointer.at, argv, sizeof argv - 1) == 0) {
+        pointer.at += sizeof argv - 1;
+        pointer.len -= sizeof argv - 1;
+    } else if (spot->kind == FORM_COMMAND ||
+               (spot->kind == FORM_SIGNAL && !rv__str_is(pointer, "/name"))) {
+        return rv__tree_at(spot->body, pointer); /* beside the kind: stdin, env, timeout */
+    }
+    return rv__tree_at(value, pointer);
+}

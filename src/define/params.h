@@ -1,0 +1,27 @@
+/* params.h: the parameters of the built-in kinds, from the YAML form to a plan's `with`. Inside define/
+ * only. */
+#ifndef RV_DEFINE_PARAMS_H
+#define RV_DEFINE_PARAMS_H
+
+#include "define/lower.h"
+
+struct rv__params {
+    const struct rv__source *source;
+    struct rv__problems *problems;
+    struct rv__buf *out;          /* takes ,"with":… */
+    const struct rv__tree *body;  /* the node's mapping, for parameters beside the kind */
+    const struct rv__tree *value; /* of the key that is the kind */
+};
+
+void rv__params_http(
+    const struct rv__params
+        *p); /* {url, method?, headers?, body?, responseType?, timeout?, throwOnError?} */
+void rv__params_command(const struct rv__params *p); /* {argv, stdin?, output?, cwd?, env?} */
+void rv__params_delay(
+    const struct rv__params *p); /* milliseconds, or as it is if it has templates */
+void rv__params_signal(const struct rv__params *p); /* {name, timeout?, default?} */
+
+/* Where the value of a plan's `with` at that pointer was written. */
+const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer);
+
+#endif

@@ -1,0 +1,256 @@
+/* builtin.c: work that needs no function of the program: conditions, items and inputs as expressions;
+ * value, delay and signal steps whose parameters are; and the description of any step that has one.
+ *
+ *   begin ──▶ evaluate its parameters ──▶ do it ──▶ evaluate its description ──▶ the loop's inbox
+ *              (evaluator)                           (evaluator)
+ *
+ * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
+ * With a testing kit there is no evaluator: evaluations are work by hand, like functions. */
+#include "engine/builtin.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/exprs.h"
+#include "engine/kit.h"
+
+/* The longest a delay may be told to take: as in plans. */
+static const double MOST_MS = (double)RV__PLAN_MAX_MS;
+
+/* ---------------------------------------------------------------------------- evaluating --- */
+
+static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
+
+/* By hand: on the kit's own machine. One at a time, so whose thread it is does not matter. */
+static void evaluate_by_hand(struct rv__work *work)
+{
+    struct rv_ctx *ctx = (struct rv_ctx *)work;
+    struct rv__evaluation *evaluation = &ctx->evaluation;
+    struct rv__buf json;
+    rv_error err;
+    rv__buf_init(&json, RV__EXPR_OUTPUT_BYTES);
+    rv__expr_machine_begin(ctx->engine->kit->machine);
+    int rc = rv__exprs_eval(evaluation->set, evaluation->number, ctx->engine->kit->machine,
+                            evaluation->scope, &json, &err);
+    evaluated(evaluation, rv__buf_view(&json), rc < 0 ? &err : NULL);
+    rv__buf_done(&json);
+}
+
+static void evaluated_by_hand(struct rv__work *work, const rv_error *err)
+{
+    (void)work; /* may be gone: it was handed on */
+    (void)err;
+}
+
+static void evaluate(struct rv_ctx *ctx, uint32_t number)
+{
+    rv_engine *e = ctx->engine;
+    rv__sight_init(&ctx->sight, ctx);
+    ctx->evaluation = (struct rv__evaluation){ .set = ctx->run->plan->exprs.set,
+                                               .number = number - 1,
+                                               .scope = &ctx->sight.scope,
+                                               .done = evaluated };
+    if (e->kit == NULL) {
+        rv__evaluator_start(e->evaluator, &ctx->evaluation);
+        return;
+    }
+    struct rv__work *work = &ctx->work;
+    work->run = evaluate_by_hand;
+    work->done = evaluated_by_hand;
+    if (e->executor->start(e->executor, &work, 1) == 0) {
+        rv_fail(ctx, "out of memory");
+        rv__work_post(ctx);
+    }
+}
+
+/* ---------------------------------------------------------------------- what came of it --- */
+
+static void take_value(struct rv_ctx *ctx, struct rv__str json)
+{
+    rv__blob_unref(ctx->result);
+    ctx->result = rv__blob_new(json);
+    ctx->outcome = MSG_DONE;
+    if (ctx->result == NULL)
+        rv_fail(ctx, "out of memory");
+}
+
+/* A nested workflow's input: as it was evaluated, or that around it, held to the schema. */
+static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
+{
+    struct rv__violations bad;
+    struct rv__blob *full = NULL;
+    rv_error err = { .code = 0 };
+    rv__violations_init(&bad, &ctx->arena);
+    const struct rv__input_rule *rule = rv__plan_exprs_rule(&ctx->run->plan->exprs, ctx->view.body);
+    int rc = rv__input_take(rule, input, &bad, &full, &err);
+    if (rc < 0) {
+        rv_fail(ctx, "the input of workflow '%.*s' is refused: %s",
+                RV__ARG(ctx->view.body->wrap->name), err.message);
+        return;
+    }
+    rv__blob_unref(ctx->result);
+    ctx->result = full;
+    ctx->outcome = MSG_DONE;
+}
+
+static void take_delay(struct rv_ctx *ctx, struct rv__str json)
+{
+    static const struct {
+        const char *key;
+        double ms;
+    } units[] = { { "ms", 1 }, { "milliseconds", 1 }, { "seconds", 1000 } };
+    struct rv__str value = json;
+    double ms = -1, unit = 1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (rv__json_type(json) == RV__JSON_OBJECT && rv__json_get(json, units[i].key, &value)) {
+            unit = units[i].ms;
+            break;
+        }
+    if (rv__json_type(value) == RV__JSON_STRING) {
+        struct rv__str words;
+        int64_t n;
+        if (rv__json_string(value, &ctx->arena, &words) == RV_OK &&
+            rv__duration_ms(words, &n) == RV_OK)
+            ms = (double)n / unit;
+    } else if (rv__json_type(value) == RV__JSON_NUMBER) {
+        (void)rv__json_double(value, &ms); /* outside of a double's range: it stays negative */
+    }
+    if (!(ms >= 0) || ms * unit > MOST_MS) {
+        rv_fail(ctx,
+                "a delay must be a number of milliseconds, a duration such as \"5s\", or "
+                "{seconds}, {milliseconds}; it came to %.*s",
+                (int)(json.len < 80 ? json.len : 80), json.at);
+        return;
+    }
+    ctx->outcome = MSG_PARK;
+    ctx->due_ms = rv__wall_ms(ctx->engine->clock) + (int64_t)(ms * unit);
+}
+
+static void take_signal(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str value, name = { NULL, 0 };
+    int64_t timeout_ms = 0;
+    bool good = rv__json_get(json, "name", &value) && rv__json_type(value) == RV__JSON_STRING &&
+                rv__json_string(value, &ctx->arena, &name) == RV_OK && name.len > 0;
+    if (good && rv__json_get(json, "timeout", &value)) {
+        struct rv__str words;
+        good = rv__json_int(value, &timeout_ms) == RV_OK ||
+               (rv__json_string(value, &ctx->arena, &words) == RV_OK &&
+                rv__duration_ms(words, &timeout_ms) == RV_OK);
+        good = good && timeout_ms > 0 && timeout_ms <= RV__PLAN_MAX_MS;
+    }
+    if (!good) {
+        rv_fail(ctx, "a signal needs {name, timeout?}; it came to %.*s",
+                (int)(json.len < 80 ? json.len : 80), json.at);
+        return;
+    }
+    if (rv__str_copy(&ctx->arena, name, &ctx->handle) < 0) {
+        rv_fail(ctx, "out of memory");
+        return;
+    }
+    ctx->outcome = MSG_PARK;
+    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->engine->clock) + timeout_ms : 0;
+}
+
+static void take_description(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str text;
+    if (rv__json_type(json) == RV__JSON_STRING &&
+        rv__json_string(json, &ctx->arena, &text) == RV_OK)
+        rv_describe(ctx, "%.*s", RV__ARG(text));
+    else
+        rv_describe(ctx, "%.*s", RV__ARG(json));
+}
+
+/* Its parameters are there. */
+static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
+{
+    switch (ctx->view.node->step.kind) {
+    case STEP_VALUE: take_value(ctx, json); break;
+    case STEP_DELAY: take_delay(ctx, json); break;
+    case STEP_SIGNAL: take_signal(ctx, json); break;
+    case STEP_COMMAND:
+    case STEP_HTTP:
+    case STEP_FUNCTION:
+    case STEP_CALL:
+    case STEP_CHAT:
+    case STEP_TOOL:
+    case STEP_KINDS: rv_fail(ctx, "this kind of step cannot be run here"); break;
+    }
+    rv__work_finish(ctx);
+}
+
+/* On the evaluator's thread. */
+static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
+    if (ctx->describing) { /* one that fails leaves the step as it is, without it */
+        if (err == NULL)
+            take_description(ctx, json);
+        else
+            rv_log_warn(ctx, "its description could not be made: %s", err->message);
+        rv__work_post(ctx);
+        return;
+    }
+    if (err != NULL) {
+        ctx->given_up = err->code == RV_ECLOSED;
+        rv_fail(ctx, "%s", err->message);
+        rv__work_finish(ctx);
+    } else if (ctx->eval == EVAL_INPUT) {
+        struct rv__blob *input = rv__blob_new(json);
+        if (input != NULL)
+            take_input(ctx, input);
+        else
+            rv_fail(ctx, "out of memory");
+        rv__blob_unref(input);
+        rv__work_finish(ctx);
+    } else if (ctx->eval >= 0) {
+        take_value(ctx, json);
+        rv__work_finish(ctx);
+    } else {
+        take_parameters(ctx, json);
+    }
+}
+
+void rv__work_finish(struct rv_ctx *ctx)
+{
+    const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
+    uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, SLOT_DESCRIPTION)
+                                    : 0;
+    if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described) {
+        rv__work_post(ctx);
+        return;
+    }
+    ctx->describing = true;
+    evaluate(ctx, number);
+}
+
+/* ------------------------------------------------------------------------------- beginning --- */
+
+bool rv__builtin(const struct rv__plan_ref *plan, const struct rv__effect *effect)
+{
+    if (effect->eval == EVAL_INPUT)
+        return true;
+    int slot = effect->eval < 0 ? SLOT_WITH : effect->eval;
+    return effect->node != NULL && rv__plan_exprs_number(&plan->exprs, effect->node, slot) != 0;
+}
+
+void rv__builtin_begin(struct rv_ctx *ctx)
+{
+    const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
+    if (ctx->eval == EVAL_INPUT) {
+        const struct rv__input_rule *rule = rv__plan_exprs_rule(exprs, ctx->view.body);
+        if (rule != NULL && rule->number != 0) {
+            evaluate(ctx, rule->number);
+        } else {
+            take_input(ctx, ctx->view.input);
+            rv__work_finish(ctx);
+        }
+        return;
+    }
+    evaluate(ctx,
+             rv__plan_exprs_number(exprs, ctx->view.node, ctx->eval < 0 ? SLOT_WITH : ctx->eval));
+}

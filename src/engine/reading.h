@@ -1,0 +1,163 @@
+/* reading.h: the reading side of an engine: the feed, logs, nodes. It follows what is on disk, through
+ * readers of its own, on the threads of those who ask; the loop only tells it that something was
+ * written (rv__feed_mark, rv__feed_flush).
+ *
+ * Thread: any, under the locks named here. Nothing here touches what belongs to the loop. */
+#ifndef RV_ENGINE_READING_H
+#define RV_ENGINE_READING_H
+
+#include "base/str.h"
+#include "engine/engine.h"
+
+/* ---------------------------------------------------------------------------------- facts --- */
+
+/* A fact as a journal row tells it: slices of the row's text, nothing copied. */
+struct rv__told {
+    enum rv__fact_kind kind;
+    uint64_t actor, owner; /* owner 0: none said */
+    uint32_t node;         /* RV__NO_NODE: none said */
+    size_t depth;          /* of the vector: the iterations around it, outermost first */
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    int64_t at_ms, due_ms, index;
+    int attempt;
+    int eval, status;                          /* -1: none said */
+    bool hard, suspect, blame, taken;          /* */
+    struct rv__str result, state, error, name; /* JSON; none */
+};
+
+/* The facts of one journal row, one after the other. The text gets its brackets and is checked: it
+ * comes from a disk. Init once, begin for each row, done at the end. */
+struct rv__row_reader {
+    struct rv__buf text;
+    struct rv__json_iter it;
+};
+void rv__row_reader_init(struct rv__row_reader *reader);
+void rv__row_reader_done(struct rv__row_reader *reader);
+/* RV_ESTORE: it is not JSON. */
+int rv__row_begin(struct rv__row_reader *reader, struct rv__str facts, rv_error *err);
+/* 1: *ret is the next fact; 0: no more; RV_ESTORE: not a fact of this plan. */
+int rv__row_next(struct rv__row_reader *reader, const struct rv__plan *plan, struct rv__told *ret,
+                 rv_error *err);
+
+/* ---------------------------------------------------------------------------------- plans --- */
+
+/* The plans of runs that are read, by version. Kept a while after the last use. */
+struct rv__shelf_plan {
+    struct rv__shelf_plan *next;
+    struct rv__plan *plan;
+    size_t refs; /* under the shelf's lock */
+};
+
+struct rv__shelf {
+    pthread_mutex_t lock;
+    struct rv__shelf_plan *first; /* the last used one first */
+    size_t count;
+};
+void rv__shelf_init(struct rv__shelf *shelf);
+void rv__shelf_done(struct rv__shelf *shelf); /* all are back */
+/* The plan of this version, through the caller's handle; to be given back.
+ * Errors: RV_ENOMEM, RV_ESTORE. */
+int rv__shelf_get(struct rv__shelf *shelf, struct rv__store *store, struct rv__str version,
+                  struct rv__shelf_plan **ret, rv_error *err);
+void rv__shelf_put(struct rv__shelf *shelf, struct rv__shelf_plan *plan); /* NULL is allowed */
+
+/* What a reader wants of a run's row: its plan and which run of that id it is. */
+struct rv__read_run {
+    struct rv__shelf_plan *plan; /* to be given back */
+    uint64_t number;
+    bool terminal;
+};
+/* Errors: RV_ENOTFOUND, RV_ENOMEM, RV_ESTORE. */
+int rv__read_run(struct rv__shelf *shelf, struct rv__store *store, struct rv__str id,
+                 struct rv__read_run *ret, rv_error *err);
+
+/* ---------------------------------------------------------------------------------- trace --- */
+
+/* What happened in a run, folded from its journal: a tree of the instances of its nodes. Frames are
+ * bodies being run: an iteration, a child, a path, a sequence; nodes stand below frames, frames below
+ * nodes, handlers below what failed. Index 0 is none, 1 is the outermost frame. */
+struct rv__traced {
+    uint64_t actor;
+    uint32_t parent, first, last, prev, next;
+    uint32_t node;     /* its plan node; of a frame: its owner's; RV__NO_NODE: the outermost */
+    int64_t iteration; /* a frame: which iteration, child or path */
+    bool frame, live, detached;
+    uint8_t status;
+    int32_t attempt, crashes, error_attempt;
+    uint32_t children, active; /* ever; of a supervisor: frames that run */
+    int64_t ready_ms;          /* since when it (or what comes next in it) could go on */
+    int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
+    uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
+};
+
+struct rv__trace {
+    const struct rv__plan *plan; /* borrowed */
+    bool keep_ended;             /* false: only what is alive is kept */
+    uint64_t seq;                /* of the last row that is in it */
+    struct rv__traced *at;
+    uint32_t count, cap, spare;
+    uint32_t *table; /* by actor: those alive */
+    size_t table_size, table_count;
+    struct rv__buf texts;
+    /* Called for each step that a fact cancels along with something else. NULL: nobody asks. */
+    void (*cancelled)(void *arg, const struct rv__trace *trace, uint32_t step);
+    void *cancelled_arg;
+};
+void rv__trace_init(struct rv__trace *trace, const struct rv__plan *plan, bool keep_ended);
+void rv__trace_done(struct rv__trace *trace);
+/* Fold one fact. Errors: RV_ENOMEM, RV_ETOOBIG (RV__TRACE_NODES), RV_ESTORE: it does not fit. After an
+ * error the trace is of no use but for rv__trace_done(). */
+int rv__trace_fold(struct rv__trace *trace, const struct rv__told *fact, rv_error *err);
+/* Fold the journal of the run behind trace->seq, up to and including `until`. */
+int rv__trace_read(struct rv__trace *trace, struct rv__store *store, struct rv__str run,
+                   uint64_t until, rv_error *err);
+/* The iterations around an instance, outermost first, and its path. */
+size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
+                        int64_t vector[RV__PLAN_MAX_DEPTH]);
+/* The instance that is alive under this number; 0: none. */
+uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
+enum { RV__TRACE_NODES = 4 * 1000 * 1000 }; /* about 600 MB: a run larger than that is not listed */
+
+/* Might this fact end steps that are alive, besides the one it is about? */
+bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan);
+
+/* ------------------------------------------------------------------------------- the hub --- */
+
+struct rv_feed;
+struct rv__node_cache;
+struct rv__metrics;
+
+enum {
+    RV__FEED_BUCKETS = 1024
+}; /* runs that share one wake those who follow the others for nothing */
+
+struct rv__reading {
+    struct rv__shelf shelf;
+    pthread_mutex_t lock;    /* of `store` and what is read through it: logs, nodes */
+    struct rv__store *store; /* a reader */
+    struct rv__node_cache *nodes;
+
+    atomic_size_t feeds;      /* that are open */
+    atomic_ullong generation; /* counts commits */
+    atomic_size_t sleeping;   /* feeds that wait for one */
+    atomic_bool closed;
+    pthread_mutex_t hub; /* of the two lists, and of their members' links */
+    struct rv_feed *sleepers, *all;
+    bool marked;                           /* of the loop: this turn wrote something */
+    uint64_t marks[RV__FEED_BUCKETS / 64]; /* of the loop: whose runs this commit was about */
+};
+int rv__reading_new(struct rv__store *store, struct rv__reading **ret, rv_error *err);
+void rv__reading_free(struct rv__reading *reading); /* open feeds are cut off; NULL is allowed */
+
+/* After a commit, for each run in it; then once. Thread: the loop's. */
+void rv__feed_mark(struct rv__reading *reading, const char *run_id);
+void rv__feed_flush(struct rv__reading *reading);
+void rv__feeds_close(struct rv__reading *reading);  /* wakes those who wait: RV_ECLOSED */
+void rv__feeds_detach(struct rv__reading *reading); /* nobody is inside a call any more */
+void rv__node_cache_free(struct rv__node_cache *cache);
+
+/* The run's trace, as of now; under reading->lock, good until that is given back. */
+int rv__reading_trace(struct rv__reading *reading, const char *run_id, const struct rv__trace **ret,
+                      rv_error *err);
+
+#endif

@@ -1,0 +1,21 @@
+/* sight.h: what the expressions of a piece of work see: the view it got when it was dispatched, behind
+ * the interface that the evaluator asks through (struct rv__scope). */
+#ifndef RV_ENGINE_SIGHT_H
+#define RV_ENGINE_SIGHT_H
+
+#include "expr/expr.h"
+
+struct rv_ctx;
+
+struct rv__sight {
+    struct rv__scope scope; /* first */
+    struct rv_ctx *ctx;
+    struct rv__str run;     /* made when asked for, in the ctx's arena */
+    struct rv__str failure; /* of a handler: {"error":…,"failedStep":…,"workflowState":…} */
+    const struct rv__entry *at; /* where the walk over all aliases is, */
+    size_t at_index;            /* and its number */
+};
+
+void rv__sight_init(struct rv__sight *sight, struct rv_ctx *ctx);
+
+#endif

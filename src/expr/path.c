@@ -1,0 +1,217 @@
+/* path.c: plain paths: looked up in the texts of the scope, which come out byte for byte.
+ *
+ * jq would give the same but for the bytes: what is not there is null, and an index that does not fit
+ * what it is applied to is an error in jq's words. */
+#include <assert.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "expr/eval.h"
+
+enum { MEMO_BYTES = 1024 }; /* a path into a shorter text is walked anew */
+
+static const struct rv__str none = { NULL, 0 };
+
+/* A text put together of several: {"result":…,"state":…}, as fetch_parts(). */
+static int write_parts(struct rv__eval_state *e, struct rv__str root, struct rv__str name,
+                       const struct rv__str *parts, size_t count, struct rv__buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        struct rv__scope_text text = { 0 };
+        struct rv__blob *own = NULL;
+        struct rv__kept *kept;
+        struct rv__str json;
+        int rc = rv__str_none(name) ? e->scope->find(e->scope, root, parts[i], none, &text)
+                                    : e->scope->find(e->scope, root, name, parts[i], &text);
+        if (rc == RV_OK)
+            rc = rv__cache_text(&e->machine->cache, e->scope, &text, &json, &kept, &own, e->err);
+        else if (rc != RV_ENOTFOUND)
+            return rv__expr_failed(e->expr, rc, e->err, "the scope cannot be read");
+        if (rc == RV_ENOTFOUND)
+            continue;
+        if (rc < 0)
+            return rc;
+        rv__buf_char(out, any ? ',' : '{');
+        rv__buf_json_str(out, parts[i]);
+        rv__buf_char(out, ':');
+        rv__buf_str(out, json);
+        rv__blob_unref(own);
+        any = true;
+    }
+    rv__buf_text(out, any ? "}" : "null");
+    return rv__buf_err(out, e->err);
+}
+
+static int write_steps(struct rv__eval_state *e, struct rv__buf *out)
+{
+    struct rv__str alias;
+    int rc = RV_OK;
+    rv__buf_char(out, '{');
+    for (size_t i = 0; rc == RV_OK && e->scope->alias(e->scope, i, &alias); i++) {
+        if (i > 0)
+            rv__buf_char(out, ',');
+        rv__buf_json_str(out, alias);
+        rv__buf_char(out, ':');
+        rc = write_parts(e, rv__str("steps"), alias, rv__step_fields, RV__STEP_FIELDS, out);
+    }
+    rv__buf_char(out, '}');
+    return rc == RV_OK ? rv__buf_err(out, e->err) : rc;
+}
+
+/* One step further. RV_ENOTFOUND: nothing is there, which is null. */
+static int walk_step(struct rv__eval_state *e, const struct rv__expr_step *step,
+                     struct rv__str *json)
+{
+    enum rv__json_type type = rv__json_type(*json);
+    char why[96];
+    static const char *const names[] = { "null",   "boolean", "boolean", "number",
+                                         "string", "array",   "object" };
+    if (type == RV__JSON_NULL)
+        return RV_ENOTFOUND;
+    if (!rv__str_none(step->key) && type == RV__JSON_OBJECT) {
+        struct rv__json_iter it;
+        struct rv__str key, value, found = none;
+        rv__json_iter_init(&it, *json);
+        while (rv__json_next(&it, &key, &value))
+            if (rv__json_string_is(key, step->key))
+                found = value; /* the last of that name counts */
+        if (rv__str_none(found))
+            return RV_ENOTFOUND;
+        *json = found;
+        return RV_OK;
+    }
+    if (rv__str_none(step->key) && type == RV__JSON_ARRAY) {
+        struct rv__json_iter it;
+        struct rv__str value = none;
+        int64_t left = step->index;
+        if (left < 0)
+            left += (int64_t)rv__json_count(*json);
+        rv__json_iter_init(&it, *json);
+        while (left >= 0 && rv__json_next(&it, NULL, &value))
+            if (left-- == 0) {
+                *json = value;
+                return RV_OK;
+            }
+        return RV_ENOTFOUND;
+    }
+    if (rv__str_none(step->key))
+        snprintf(why, sizeof why, "Cannot index %s with number", names[type]);
+    else
+        snprintf(why, sizeof why, "Cannot index %s with \"%.*s\"", names[type],
+                 (int)(step->key.len < 40 ? step->key.len : 40), step->key.at);
+    return rv__expr_failed(e->expr, RV_EINVAL, e->err, why);
+}
+
+static int walk_path(struct rv__eval_state *e, size_t from, struct rv__str *json)
+{
+    int rc = RV_OK;
+    for (size_t i = from; i < e->expr->path_count && rc == RV_OK; i++)
+        rc = walk_step(e, &e->expr->path[i], json);
+    return rc;
+}
+
+/* The same, remembering where it led, if that is worth it. */
+static int walk_known(struct rv__eval_state *e, size_t from, const struct rv__kept *kept,
+                      struct rv__str *json)
+{
+    struct rv__cache *cache = &e->machine->cache;
+    if (kept == NULL || json->len < MEMO_BYTES || from == e->expr->path_count ||
+        rv__str_none(kept->json))
+        return walk_path(e, from, json);
+    uint64_t hash = kept->serial * UINT64_C(0x9E3779B97F4A7C15) ^ e->expr->serial;
+    typeof(&cache->found[0]) slot = &cache->found[hash % RV__FOUND_SLOTS];
+    int rc;
+    if (slot->kept == kept->serial && slot->expr == e->expr->serial) {
+        if (!slot->null)
+            *json = slot->json;
+        return slot->null ? RV_ENOTFOUND : RV_OK;
+    }
+    rc = walk_path(e, from, json);
+    if (rc == RV_OK || rc == RV_ENOTFOUND) {
+        slot->kept = kept->serial;
+        slot->expr = e->expr->serial;
+        slot->json = *json;
+        slot->null = rc == RV_ENOTFOUND;
+    }
+    return rc;
+}
+
+/* Is there such a part at all? Of anything else the scope is not asked. */
+static bool part_exists(const struct rv__expr *expr, size_t depth)
+{
+    const struct rv__str *parts = depth == 3                              ? rv__step_fields
+                                  : rv__str_is(expr->path[0].key, "loop") ? rv__loop_names
+                                                                          : rv__last_names;
+    size_t count = depth == 3                              ? RV__STEP_FIELDS
+                   : rv__str_is(expr->path[0].key, "loop") ? RV__LOOP_NAMES
+                                                           : RV__LAST_NAMES;
+    for (size_t i = 0; i < count && depth > 1; i++)
+        if (rv__str_eq(expr->path[depth - 1].key, parts[i]))
+            return true;
+    return depth <= 1;
+}
+
+/* How many steps of the path it takes to name one text of the scope; 0: the path ends before. */
+static size_t text_depth(const struct rv__expr *expr)
+{
+    struct rv__str root = expr->path[0].key;
+    size_t depth = rv__str_is(root, "steps")                                  ? 3
+                   : rv__str_is(root, "lastStep") || rv__str_is(root, "loop") ? 2
+                                                                              : 1;
+    return expr->path_count >= depth ? depth : 0;
+}
+
+/* The path ends at something that is put together. RV_ENOTFOUND: it is null. */
+static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
+{
+    const struct rv__expr *expr = e->expr;
+    struct rv__buf *work = &e->machine->work;
+    struct rv__str root = expr->path[0].key;
+    int rc;
+    rv__buf_reset(work);
+    if (rv__str_is(root, "steps") && expr->path_count == 1)
+        rc = write_steps(e, work);
+    else if (rv__str_is(root, "steps"))
+        rc = write_parts(e, root, expr->path[1].key, rv__step_fields, RV__STEP_FIELDS, work);
+    else if (rv__str_is(root, "loop"))
+        rc = write_parts(e, root, none, rv__loop_names, RV__LOOP_NAMES, work);
+    else
+        rc = write_parts(e, root, none, rv__last_names, RV__LAST_NAMES, work);
+    *ret = rv__buf_view(work);
+    return rc;
+}
+
+/* .steps["a"] and .loop.item name texts; .steps[0] or .steps.a[0] is what jq says it is. */
+static int keys_only(struct rv__eval_state *e, size_t depth)
+{
+    static const char why[] = "Cannot index object with number";
+    for (size_t i = 0; i < depth && i < e->expr->path_count; i++)
+        if (rv__str_none(e->expr->path[i].key))
+            return rv__expr_failed(e->expr, RV_EINVAL, e->err, why);
+    return RV_OK;
+}
+
+/* The text a plain path leads to; RV_ENOTFOUND: null. *own is to be unref'd after its use. */
+int rv__path_text(struct rv__eval_state *e, struct rv__str *ret, struct rv__blob **own)
+{
+    const struct rv__expr *expr = e->expr;
+    struct rv__scope_text text = { 0 };
+    struct rv__kept *kept;
+    size_t depth = text_depth(expr);
+    int rc = keys_only(e, depth > 0 ? depth : expr->path_count);
+    if (rc < 0)
+        return rc;
+    if (depth == 0)
+        return path_of_parts(e, ret);
+    if (!part_exists(expr, depth))
+        return RV_ENOTFOUND;
+    rc = e->scope->find(e->scope, expr->path[0].key, depth > 1 ? expr->path[1].key : none,
+                        depth > 2 ? expr->path[2].key : none, &text);
+    if (rc == RV_ENOTFOUND)
+        return rc;
+    if (rc < 0)
+        return rv__expr_failed(expr, rc, e->err, "the scope cannot be read");
+    rc = rv__cache_text(&e->machine->cache, e->scope, &text, ret, &kept, own, e->err);
+    return rc < 0 ? rc : walk_known(e, depth, kept, ret);
+}

@@ -1,0 +1,98 @@
+/* waits.c: why a run does not go on: what each thing that is alive in it waits for. Reads, decides
+ * nothing. */
+#include "flow/cell.h"
+
+static bool foreach_rest(const struct rv__actor *sup, struct rv__wait *wait)
+{
+    if (sup->node->kind != NODE_FOREACH || sup->phase != PHASE_RUNNING || sup->sup.bad > 0 ||
+        sup->sup.next >= sup->sup.count)
+        return false;
+    wait->count = sup->sup.count - sup->sup.next;
+    wait->limit = sup->node->foreach.parallel ? sup->node->foreach.concurrency : 1;
+    wait->kind = sup->place == PLACE_RANGE ? WAIT_PLACE : WAIT_LIMIT;
+    wait->lane = (enum rv__lane)sup->lane;
+    return true;
+}
+
+/* Children that a supervisor has not begun yet: they are no actors, but they wait. */
+static bool rest_of(const struct rv__actor *a, struct rv__wait *wait)
+{
+    if (a->is_frame || a->node->kind == NODE_STEP)
+        return false;
+    if (foreach_rest(a, wait))
+        return true;
+    if (a->node->kind != NODE_CONCURRENT || a->place != PLACE_RANGE)
+        return false;
+    wait->kind = WAIT_PLACE;
+    wait->lane = (enum rv__lane)a->lane;
+    wait->count = a->node->body_count - a->sup.next;
+    return true;
+}
+
+static void parked(const struct rv__actor *step, struct rv__wait *wait)
+{
+    wait->kind = step->park == PARK_DELAY    ? WAIT_TIMER
+                 : step->park == PARK_SIGNAL ? WAIT_SIGNAL
+                                             : WAIT_HANDLE;
+    wait->due_ms = step->due_ms;
+    wait->attempt = step->step.attempt;
+    if (step->step.channel != NULL)
+        wait->name = step->step.channel->name;
+}
+
+/* The lane whose place its work has. */
+static enum rv__lane work_lane(const struct rv__actor *a)
+{
+    const struct rv__expr *expr = a->phase == PHASE_EVAL ? rv__actor_expr(a) : NULL;
+    enum rv__lane lane = a->phase != PHASE_EVAL                        ? a->node->step.lane
+                         : expr != NULL && expr->kind == EXPR_FUNCTION ? LANE_FUNCTION
+                                                                       : LANE_EVAL;
+    return lane == LANE_FUNCTION && a->suspect ? LANE_SUSPECT : lane;
+}
+
+static void leaf(const struct rv__actor *a, struct rv__wait *wait)
+{
+    bool step = !a->is_frame && a->node->kind == NODE_STEP;
+    wait->lane = (enum rv__lane)a->lane;
+    wait->kind = a->place == PLACE_READY || a->place == PLACE_RANGE ? WAIT_PLACE : WAIT_TURN;
+    if (rv__actor_working(a)) {
+        wait->kind = WAIT_WORK;
+        wait->lane = work_lane(a);
+        wait->eval = a->phase == PHASE_EVAL ? a->eval : -1;
+        wait->attempt = step && a->phase != PHASE_EVAL ? a->step.attempt : 0;
+    } else if (step && a->phase == PHASE_RETRY) {
+        wait->kind = WAIT_RETRY;
+        wait->due_ms = a->due_ms;
+        wait->attempt = a->step.next_attempt;
+    } else if (step && a->phase == PHASE_PARKED && a->place == PLACE_NOWHERE) {
+        parked(a, wait);
+    } else if (wait->kind == WAIT_PLACE) {
+        wait->eval = a->phase == PHASE_TO_EVAL ? a->eval : -1;
+        wait->attempt = step && a->phase == PHASE_READY ? a->step.next_attempt : 0;
+        /* A sequence waits for the sake of its next node, what failed for its handler. */
+        if (a->is_frame && a->phase == PHASE_RUNNING && a->frame.at < a->frame.body->count)
+            wait->node = a->frame.body->nodes[a->frame.at];
+        else if (a->phase == PHASE_FAILED)
+            wait->node = a->is_frame ? a->frame.body->wrap->on_error : a->node->on_error;
+    }
+}
+
+void rv__cell_waits(const struct rv__cell *cell,
+                    void (*waits)(void *arg, const struct rv__wait *wait), void *arg)
+{
+    bool suspended = cell->status == RUN_SUSPENDED;
+    for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL;
+         a = rv__cell_walk(cell, a)) {
+        struct rv__wait wait = { .actor = a->id, .node = a->node, .eval = -1, .count = 1 };
+        if (a->child == NULL && !rest_of(a, &wait))
+            leaf(a, &wait);
+        else if (a->child != NULL && !rest_of(a, &wait))
+            continue; /* its children say why */
+        if (suspended &&
+            (wait.kind == WAIT_PLACE || wait.kind == WAIT_TURN || cell->suspended_by == a->id))
+            wait.kind = WAIT_DECISION; /* nothing begins before that */
+        if (wait.node != NULL)         /* an empty outermost sequence ends with this turn */
+            (void)rv__actor_vector(a, wait.vector);
+        waits(arg, &wait);
+    }
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# bench.sh: the engine's figures can be taken, at small sizes; what they are at full size is `make bench`.
+. "$(dirname "$0")/tap.sh"
+bench=$RIVAL_BUILD/bench/bench_engine
+cd "$tmp" || exit 1
+
+run "$bench" --quick --json
+is "every figure can be taken" "$rc$err" 0
+is "they come as JSON" "$(printf %s "$out" | python3 -c '
+import json, sys
+figures = json.load(sys.stdin)["figures"]
+print(len(figures) > 30, all(f["value"] >= 0 for f in figures))')" "True True"
+is "a run of ten steps makes eleven commits" \
+    "$(printf %s "$out" | grep -o '"one run of 10 steps: commits[^}]*' | grep -c '"value":11,')" 2
+is "and nothing is left behind" "$(ls -d bench-engine-* 2>/dev/null)" ""
+
+run "$bench" --quick --only starting
+like "one kind can be chosen" "$out" 'opening an engine on an empty store'
+unlike "then there are no others" "$out" 'commits'
+run "$bench" --only nothing
+is "one that is not there is a usage error" "$rc" 2
+like "which lists those there are" "$err" 'latency.*loops'
+
+done_testing

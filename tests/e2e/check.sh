@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# check.sh: `rival check` and `rival plan` on files as people write and break them.
+. "$(dirname "$0")/tap.sh"
+broken=$(dirname "$0")/broken
+unset NO_COLOR
+
+# Twenty files, each broken in its own way, and the line where.
+lines="01:3 02:3 03:6 04:5 05:4 06:5 07:4 08:5 09:7 10:3 11:5 12:5 13:5 14:4 15:1 16:2 17:7 18:4 19:5 20:10"
+run "$rival" check "$broken"
+is "broken files: exit code 1" "$rc" 1
+is "nothing good on stdout" "$out" ""
+for pair in $lines; do
+    like "file ${pair%:*} is reported at line ${pair#*:}" "$err" "/${pair%:*}-[a-z-]+\.(yaml|json):${pair#*:}:[0-9]+: error: "
+done
+like "the line is shown" "$err" '^     6 \|       timeout: 6s$'
+like "with a caret below" "$err" '^       \|       \^$'
+like "and how many there are" "$err" '^21 problems in 20 files; 0 workflows are good$'
+unlike "no colours in a pipe" "$err" "$(printf '\033')"
+
+run "$rival" check --json "$broken"
+is "--json: exit code 1 too" "$rc" 1
+is "--json keeps stderr clean" "$err" ""
+is "--json has all of them" "$(printf %s "$out" | python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+print(report["ok"], report["files"], len(report["problems"]), len({p["file"] for p in report["problems"]}))')" "False 20 21 20"
+
+# The example of the specification, as it is written there.
+mkdir "$tmp/flows"
+cat >"$tmp/flows/tree.yaml" <<'YAML'
+name: tree-processing
+description: Find a tree and turn it into lumber
+input:                                   # JSON Schema
+  type: object
+  required: [treeType]
+  properties: { treeType: { type: string }, location: { type: string, default: forest } }
+steps:
+  - findTree: { command: [./find-tree, "${ .input.treeType }"] }
+  - chopTree:
+      http: { url: "http://127.0.0.1:8080/chop", method: POST, body: { tree: "${ .steps.findTree.result.id }" } }
+      timeout: 60s
+      onTimeout: retry
+      maxAttempts: 3
+      backoff: exponential
+      description: "Chopped ${ .steps.findTree.result.id }"   # evaluated when the step ends; its own result is `.result`
+  - rest: { delay: 5s }
+  - sum: { value: { pieces: "${ .steps.chopTree.result.data.pieces }" } }   # no work, only an expression
+  - alert: { when: "${ .input.treeType == \"oak\" }", command: [./alert] }  # false: skipped
+  - planks:
+      forEach: "${ .steps.findTree.result.branches }"
+      parallel: true
+      concurrency: 4
+      run:
+        - saw: { command: [./saw, "${ .loop.item }"] }
+  - notify:
+      concurrent:
+        email: { command: [./email] }
+        sms: { command: [./sms] }
+      onFailure: collect
+  - decide: { if: "${ .steps.sum.result.pieces > 3 }", then: [ { pay: { workflow: payment } } ], else: [ { note: { value: none } } ] }
+  - poll: { loop: [ { look: { command: [./look] } } ], until: "${ .steps.look.result.done }", maxIterations: 100 }
+  - finish: { call: finishTree }           # a function from a C or TypeScript file
+onError: { command: [./tell-team] }
+YAML
+printf 'name: payment\nsteps:\n  - charge: { value: 1 }\n' >"$tmp/flows/payment.yaml"
+run "$rival" check "$tmp/flows"
+is "the example is good" "$rc:$err" "0:"
+is "it says which workflows" "$out" "ok  payment  ($tmp/flows/payment.yaml, 1 nodes)
+ok  tree-processing  ($tmp/flows/tree.yaml, 18 nodes)"
+run "$rival" check "$tmp/flows/tree.yaml"
+is "alone it finds what it nests beside it" "$rc" 0
+
+run "$rival" plan "$tmp/flows/tree.yaml"
+is "plan prints JSON" "$(printf %s "$out" | python3 -c '
+import json, sys
+plan = json.load(sys.stdin)
+print(plan["name"], *[node["alias"] for node in plan["steps"]])')" \
+    "tree-processing findTree chopTree rest sum alert planks notify decide poll finish"
+run "$rival" plan --format text "$tmp/flows/tree.yaml"
+like "as a tree" "$out" '^│  │  └─ pay: workflow payment$'
+run "$rival" plan --format=mermaid "$tmp/flows/tree.yaml"
+like "as a flowchart" "$out" '^flowchart TD$'
+run "$rival" plan --format mermade "$tmp/flows/tree.yaml"
+is "an unknown format is a usage error" "$rc" 2
+like "and a slip is recognised" "$err" "did you mean 'mermaid'\?"
+run "$rival" plan "$broken/04-unknown-key.yaml"
+is "the plan of a broken file: exit code 1" "$rc" 1
+like "with the reason" "$err" "04-unknown-key.yaml:5:7: error: unknown key 'maxAtempts'"
+
+run "$rival" check
+is "check needs files" "$rc" 2
+run "$rival" check --jsn x
+is "an unknown option is a usage error" "$rc" 2
+run "$rival" check "$tmp/nowhere.yaml"
+is "a file that is not there: exit code 1" "$rc" 1
+like "and it says so" "$err" "nowhere.yaml: error: there is no such file or folder"
+
+# The reference shows workflows that are good, as they stand (a nested one is not beside them).
+mkdir "$tmp/shown"
+awk -v to="$tmp/shown/" '/^```yaml/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (to n ".yaml") }' \
+    "$RIVAL_SOURCE/docs/reference/workflow-file.md"
+run "$rival" check "$tmp/shown"
+is "the examples of the reference are good" "$rc:$err" "0:"
+like "all five of them" "$(printf '%s\n' "$out" | wc -l)" '^ *5$'
+
+done_testing

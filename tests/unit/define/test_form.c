@@ -1,0 +1,255 @@
+/* test_form.c: the YAML form: each kind and key, and what is wrong with it, for src/define/lower.c. */
+#include "define_test.h"
+
+#define W(nodes)          "name: w\nsteps:\n" nodes
+#define PLAN(nodes)       "{\"name\":\"w\",\"steps\":[" nodes "]}"
+#define STEP(alias, rest) "{\"type\":\"step\",\"alias\":\"" alias "\"," rest "}"
+
+static void every_kind_becomes_its_node(void **state)
+{
+    static const struct {
+        const char *says, *yaml, *json;
+    } rows[] = {
+        { "a command with what belongs to it",
+          W("- a: { command: [./x, 5], stdin: none, output: text, cwd: sub, env: { A: b } }\n"),
+          PLAN(STEP("a", "\"kind\":\"command\",\"with\":{\"argv\":[\"./x\",5],\"stdin\":\"none\","
+                         "\"output\":\"text\",\"cwd\":\"sub\",\"env\":{\"A\":\"b\"}}")) },
+        { "the same inside", W("- a: { command: { argv: [./x], stdin: context } }\n"),
+          PLAN(STEP("a",
+                    "\"kind\":\"command\",\"with\":{\"argv\":[\"./x\"],\"stdin\":\"context\"}")) },
+        { "http by its address", W("- a: { http: \"http://x/\" }\n"),
+          PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"http://x/\"}")) },
+        { "http, in snake case",
+          W("- a: { http: { url: u, response_type: text, throw_on_error: false, timeout: 5s } }\n"),
+          PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"responseType\":\"text\","
+                         "\"throwOnError\":false,\"timeout\":5000}")) },
+        { "user data keeps its keys", W("- a: { http: { url: u, body: { max_attempts: 1 } } }\n"),
+          PLAN(STEP("a",
+                    "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"body\":{\"max_attempts\":1}}")) },
+        { "a delay with a unit", W("- a: { delay: 1h30m }\n"),
+          PLAN(STEP("a", "\"kind\":\"delay\",\"with\":5400000")) },
+        { "a bare delay", W("- a: { delay: 250 }\n"),
+          PLAN(STEP("a", "\"kind\":\"delay\",\"with\":250")) },
+        { "a delay as a duration", W("- a: { delay: { duration: 30d } }\n"),
+          PLAN(STEP("a", "\"kind\":\"delay\",\"with\":2592000000")) },
+        { "a delay in seconds", W("- a: { delay: { seconds: 5 } }\n"),
+          PLAN(STEP("a", "\"kind\":\"delay\",\"with\":{\"seconds\":5}")) },
+        { "a delay by expression", W("- a: { delay: \"${ .input.ms }\" }\n"),
+          PLAN(STEP("a", "\"kind\":\"delay\",\"with\":\"${ .input.ms }\"")) },
+        { "a signal by name", W("- a: { signal: go, timeout: 5m }\n"),
+          PLAN(STEP("a", "\"kind\":\"signal\",\"with\":{\"name\":\"go\",\"timeout\":300000}")) },
+        { "a signal with a default",
+          W("- a: { signal: { name: go, timeout: 1s, default: [1] } }\n"),
+          PLAN(STEP(
+              "a",
+              "\"kind\":\"signal\",\"with\":{\"name\":\"go\",\"timeout\":1000,\"default\":[1]}")) },
+        { "a call", W("- a: { call: f }\n"), PLAN(STEP("a", "\"kind\":\"call\",\"name\":\"f\"")) },
+        { "a value that is a mapping", W("- a: { value: { value: 1 } }\n"),
+          PLAN(STEP("a", "\"kind\":\"value\",\"with\":{\"value\":1}")) },
+        { "config, in both cases",
+          W("- a: { call: f, timeout: 2s, on_timeout: retry, maxAttempts: 3, backoff: "
+            "exponential,\n"
+            "       backoff_base_ms: 50, max_backoff_ms: 1m, jitter: 0.5, on_error: { call: g } "
+            "}\n"),
+          PLAN(STEP("a",
+                    "\"kind\":\"call\",\"name\":\"f\",\"timeout\":2000,\"onTimeout\":\"retry\","
+                    "\"maxAttempts\":3,\"backoff\":\"exponential\",\"backoffBaseMs\":50,"
+                    "\"jitter\":0.5,\"onError\":{\"type\":\"step\",\"kind\":\"call\","
+                    "\"name\":\"g\"}")) },
+        { "a body with its alias", W("- alias: a\n  value: 1\n"),
+          PLAN(STEP("a", "\"kind\":\"value\",\"with\":1")) },
+        { "no alias: it is implied", W("- delay: 5\n- delay: 6\n"),
+          PLAN(STEP("delay", "\"kind\":\"delay\",\"with\":5") "," STEP(
+              "delay_2", "\"kind\":\"delay\",\"with\":6")) },
+        { "an alias that is a kind's name", W("- http: { value: 1 }\n"),
+          PLAN(STEP("http", "\"kind\":\"value\",\"with\":1")) },
+        { "forEach with one step",
+          W("- a: { for_each: [1], run: { s: { value: 1 } }, parallel: true, concurrency: 2 }\n"),
+          PLAN("{\"type\":\"forEach\",\"alias\":\"a\",\"items\":[1],\"run\":[" STEP(
+              "s", "\"kind\":\"value\",\"with\":1") "],\"parallel\":true,\"concurrency\":2}") },
+        { "a concurrent of steps and nodes",
+          W("- a:\n    concurrent: { x: { value: 1 }, y: [ { z: { value: 2 } } ] }\n    join: 1\n"),
+          PLAN("{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
+              "x",
+              "\"kind\":\"value\",\"with\":1") ",{\"alias\":\"y\",\"nodes\":[" STEP("z",
+                                                                                    "\"kind\":"
+                                                                                    "\"value\","
+                                                                                    "\"with\":"
+                                                                                    "2") "]}],"
+                                                                                         "\"joi"
+                                                                                         "n\":"
+                                                                                         "\"fir"
+                                                                                         "st\""
+                                                                                         "}") },
+        { "a concurrent as a list", W("- a: { concurrent: [ { x: { value: 1 } } ] }\n"),
+          PLAN("{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
+              "x", "\"kind\":\"value\",\"with\":1") "]}") },
+        { "a branch with one node each",
+          W("- a: { if: \"${ true }\", then: { x: { value: 1 } }, else: [ { y: { value: 2 } } ] "
+            "}\n"),
+          PLAN("{\"type\":\"branch\",\"alias\":\"a\",\"if\":\"${ true }\",\"then\":[" STEP(
+              "x", "\"kind\":\"value\",\"with\":1") "],\"else\":[" STEP("y", "\"kind\":\"value\","
+                                                                             "\"with\":2") "]}") },
+        { "a loop",
+          W("- a: { loop: [ { x: { value: 1 } } ], while: \"${ false }\", keep: last }\n"),
+          PLAN("{\"type\":\"loop\",\"alias\":\"a\",\"body\":[" STEP(
+              "x",
+              "\"kind\":\"value\",\"with\":1") "],\"while\":\"${ false }\",\"keep\":\"last\"}") },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_plan(rows[i].says, rows[i].yaml, rows[i].json);
+}
+
+#define ALL_KINDS                                                                            \
+    "http, command, value, call, delay, signal, chat, tool, workflow, if, loop, forEach or " \
+    "concurrent"
+
+static void what_is_wrong_is_told_at_its_place(void **state)
+{
+    static const struct {
+        const char *says, *yaml, *problems;
+    } rows[] = {
+        { "a key nobody knows", W("- a: { value: 1, wen: 2 }\n"),
+          "3:18: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n" },
+        { "a key of another kind", W("- a: { value: 1, then: [] }\n"),
+          "3:18: unknown key 'then' of a node with 'value'; did you mean 'when'?\n" },
+        { "a kind misspelt", W("- a: { comand: [x] }\n"),
+          "3:8: unknown key 'comand' of a node; did you mean 'command'?\n" },
+        { "a kind misspelt, without an alias", W("- comand: [x]\n"),
+          "3:3: unknown kind 'comand'; did you mean 'command'?\n" },
+        { "no kind", W("- a: { timeout: 5s }\n"),
+          "3:3: this node has no kind: it needs one of " ALL_KINDS "\n" },
+        { "no body", W("- a:\n"),
+          "3:3: the node 'a' must be a mapping with its kind (" ALL_KINDS "), and is nothing\n" },
+        { "two kinds", W("- a: { value: 1, delay: 5 }\n"),
+          "3:18: a node has exactly one kind, and this one has 'value' and 'delay'\n" },
+        { "a body not indented", W("- a:\n  value: 1\n"),
+          "3:3: unknown key 'a' of a node with 'value'; if it is the alias, indent what belongs to "
+          "it "
+          "deeper\n" },
+        { "a text as a node", W("- hello\n"),
+          "3:3: a node must be a mapping, { alias: { kind: … } }, and this is a text\n" },
+        { "both spellings", W("- a: { value: 1, on_timeout: stop, onTimeout: stop }\n"),
+          "3:36: 'on_timeout' and 'onTimeout' are the same key\n" },
+        { "a command that is a text", W("- a: { command: ./x }\n"),
+          "3:17: a command must be a list, the program and its arguments: [./find, \"${ .input.id "
+          "}\"]; "
+          "for a shell: [sh, -c, \"…\"]\n" },
+        { "a command of nothing", W("- a: { command: [] }\n"),
+          "3:17: a command must be a list, …" },
+        { "a word that is none", W("- a: { command: [x], stdin: all }\n"),
+          "3:29: invalid stdin 'all': must be context or none\n" },
+        { "http without an address", W("- a: { http: { method: GET } }\n"),
+          "3:8: http needs a 'url'\n" },
+        { "http with an unknown key", W("- a: { http: { url: u, metod: GET } }\n"),
+          "3:24: unknown key 'metod' of http; did you mean 'method'?\n" },
+        { "a time that is none", W("- a: { delay: 5 years }\n"),
+          "3:15: invalid delay '5 years': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
+          "or "
+          "a number of milliseconds\n" },
+        { "a value that plan/ refuses", W("- a: { value: 1, maxAttempts: 0 }\n"),
+          "3:18: invalid maxAttempts 0: must be at least 1\n" },
+        { "in snake case too", W("- a: { value: 1, max_attempts: 0 }\n"),
+          "3:18: invalid maxAttempts 0: must be at least 1\n" },
+        { "below supervisors",
+          W("- a: { if: '${ 1 }', then: [ { b: { value: 1, jitter: 2 } } ] }\n"),
+          "3:47: invalid jitter 2: must be from 0 to 1\n" },
+        { "below an implied alias", W("- forEach: [1]\n  run:\n  - delay: 5\n    jitter: 2\n"),
+          "6:5: invalid jitter 2: must be from 0 to 1\n" },
+        { "the second of two implied", W("- delay: 5\n- delay: 5\n  jitter: 2\n"),
+          "5:3: invalid jitter 2: must be from 0 to 1\n" },
+        { "step config elsewhere", W("- a: { forEach: [], run: { value: 1 }, timeout: 5s }\n"),
+          "3:40: step-only config: 'timeout' is for steps, not for a forEach\n" },
+        { "an alias twice", W("- a: { value: 1 }\n- a: { value: 2 }\n"),
+          "4:3: alias 'a' must be unique in its sequence: node0 has it\n" },
+        { "an alias that cannot be", W("- a b: { value: 1 }\n"), "3:3: invalid alias 'a b': …" },
+        { "a supervisor as a child",
+          W("- a: { concurrent: { x: { forEach: [], run: { value: 1 } } } }\n"),
+          "3:22: a child of a concurrent is a step, a workflow or a list of nodes: put the "
+          "'forEach' "
+          "into a list\n" },
+        { "a handler that is no step", W("- a: { value: 1, onError: { forEach: [] } }\n"),
+          "3:29: a handler is a step, and no 'forEach'\n" },
+        { "a handler with config", W("- a: { value: 1, onError: { call: f, timeout: 5 } }\n"),
+          "3:38: a handler takes no 'timeout'\n" },
+        { "steps that are no list", "name: w\nsteps: { a: 1 }\n",
+          "2:1: a workflow needs 'steps' with at least one node\n"
+          "2:8: 'steps' must be a list of nodes, and is a mapping\n" },
+        { "keys of the document", "nam: w\nname: w\nsteps: [ { a: { value: 1 } } ]\n",
+          "1:1: unknown key 'nam' of a workflow; did you mean 'name'?\n" },
+        { "a name that is no text", "name: 5\nsteps: [ { a: { value: 1 } } ]\n",
+          "1:1: a workflow needs a 'name'\n1:1: invalid name 5: must be a text\n" },
+        { "a schema", "name: w\ninput: { type: obect }\nsteps: [ { a: { value: 1 } } ]\n",
+          "2:10: invalid input schema: …" },
+        { "a workflow that is not there", W("- a: { workflow: v }\n"),
+          "3:8: there is no workflow 'v'\n" },
+        { "itself", W("- a: { workflow: w }\n"), "3:8: workflow 'w' contains itself: w -> w\n" },
+        { "a file that is not there", W("- a: { workflow: ./v.yaml }\n"),
+          "3:18: there is no workflow file './v.yaml' beside this one …" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_problems(rows[i].says, rows[i].yaml, rows[i].problems);
+}
+
+/* From every stage at once: keys, values, the schema, aliases, expressions. */
+static void everything_is_told_at_once(void **state)
+{
+    (void)state;
+    expect_problems(
+        "all of it",
+        "name: w\n"
+        "input: { type: obect }\n"
+        "steps:\n"
+        "  - a: { value: 1, wen: 2 }\n"
+        "  - b: { value: 1, jitter: 7 }\n"
+        "  - a: { value: 3 }\n"
+        "  - c: { value: '${ .steps.nobody }' }\n"
+        "  - d: { value: '${ .steps.b.result }', timeout: soon }\n",
+        "2:10: invalid input schema: must be one of null, boolean, integer, number, "
+        "string, array, object (or an array of them)\n"
+        "4:20: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n"
+        "5:20: invalid jitter 7: must be from 0 to 1\n"
+        "6:5: alias 'a' must be unique in its sequence: node0 has it\n"
+        "7:21: there is no node 'nobody'\n"
+        "8:50: invalid timeout 'soon': must be a duration such as 250ms, 30s, 5m, 1h30m "
+        "or 30d, or a number of milliseconds\n");
+}
+
+static void problems_of_a_file_are_bounded(void **state)
+{
+    struct rv__buf text;
+    (void)state;
+    rv__buf_init(&text, 1 << 20);
+    rv__buf_text(&text, "name: w\nsteps:\n");
+    for (int i = 0; i < 500; i++)
+        rv__buf_fmt(&text, "- a%d: { value: 1, wen: 2 }\n", i);
+    struct rv__definitions *found = define("w.yaml", text.text);
+    assert_int_equal(found->problem_count, RV__DEFINE_MAX_PROBLEMS);
+    assert_int_equal(found->dropped, 400);
+    rv__definitions_free(found);
+    rv__buf_done(&text);
+}
+
+static void a_manifest_is_somebody_elses(void **state)
+{
+    (void)state;
+    struct rv__definitions *found = define("w.yaml", "name: w\nstages: {}\n");
+    assert_int_equal(found->problem_count + found->count, 0);
+    assert_int_equal(found->other_count, 1);
+    assert_int_equal(found->others[0].kind, OTHER_MANIFEST);
+    rv__definitions_free(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_becomes_its_node),
+        cmocka_unit_test(what_is_wrong_is_told_at_its_place),
+        cmocka_unit_test(everything_is_told_at_once),
+        cmocka_unit_test(problems_of_a_file_are_bounded),
+        cmocka_unit_test(a_manifest_is_somebody_elses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
