@@ -132,7 +132,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds, LENGTH = 3 };
 
 static void compile_cost(struct bench *b)
 {
-    double one[7], many[7];
+    double one[7] = { 0 }, many[7] = { 0 };
     for (int r = 0; r < 7; r++) {
         for (int size = 0; size < 2; size++) {
             struct rv__exprs *set = NULL;

@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     int rc = rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:"), &engine, &err);
     if (rc == 0)
         rc = rv_register_file(engine, argv[1], RV_FILE_OPTS(.tell = show), &err);
-    if (rc == 0)
+    if (rc >= 0)
         rc = rv_run(engine, argv[2], argc > 3 ? argv[3] : NULL, NULL, &run, &err);
     if (rc == 0)
         rc = rv_wait(engine, NULL, run.run_id, NULL, &outcome, &err);

@@ -60,10 +60,9 @@ static int report(rv_ctx *c)
     json_int_t sum = 0, most = -1;
     const char *largest = "";
     size_t i;
-    json_array_foreach(all, i, one)
-    {
-        json_t *result = json_object_get(json_object_get(json_object_get(one, "results"), "measure"),
-                                         "result");
+    json_array_foreach (all, i, one) {
+        json_t *result = json_object_get(
+            json_object_get(json_object_get(one, "results"), "measure"), "result");
         json_int_t n = json_integer_value(json_object_get(result, "bytes"));
         sum += n;
         if (n > most) {

@@ -308,29 +308,6 @@ typedef struct rv_workflow_def {
                                             .name = (workflow_name),                    \
                                             __VA_ARGS__ };
 
-/* How a file is registered. */
-typedef struct rv_file_opts {
-    size_t size; /* filled in by RV_FILE_OPTS */
-    bool
-        in_process; /* its steps run on threads of this process: quicker to call, but a crash in one
-                        is a crash of all, and an endless one cannot be stopped */
-    /* Gets what the C compiler printed, all of it, errors and warnings; NULL = nobody does. */
-    void (*tell)(void *arg, const char *text);
-    void *arg;
-} rv_file_opts;
-#define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
-RV_API void rv_file_opts_init(rv_file_opts *opts);
-
-/* Register the workflow of a file: a .c file, which is compiled first ($CC or cc; kept in
- * $XDG_CACHE_HOME/rival or ~/.cache/rival until it changes), or a shared object made from one (.so).
- *
- * Its steps run in host processes (the program `rival`, found by RIVAL_HOST, beside this library, or in
- * PATH), so that one that crashes, or never ends, takes nobody with it. There rv_ctx_engine() is NULL.
- * Errors: as rv_register(), and RV_EINVAL (the file cannot be compiled, is no workflow file, or was made
- * for another version), RV_ENOTFOUND (no file, no compiler, no headers, no `rival`), RV_ESYS. */
-RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts,
-                            rv_error *err);
-
 /* The main function of a host process: argv as the engine gave it, "host" first. `rival host` is this;
  * a program that is to be its own host (RIVAL_HOST) calls it too. Returns an exit code, or does not. */
 RV_API int rv_host_main(int argc, char **argv);
@@ -386,6 +363,51 @@ enum rv_plan_format {
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
+
+/* How files are registered. */
+typedef struct rv_file_opts {
+    size_t size;        /* filled in by RV_FILE_OPTS */
+    bool replace;       /* another definition of a name gives way: new runs take this one */
+    rv_report **report; /* all that was found, and all that is wrong; NULL = err tells the first */
+    bool in_process; /* C: its steps run on threads of this process: quicker to call, but a crash in
+                           one is a crash of all, and an endless one cannot be stopped */
+    void (*tell)(void *arg, const char *text); /* C: gets all that the compiler printed */
+    void *arg;                                 /* of `tell` */
+} rv_file_opts;
+#define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
+RV_API void rv_file_opts_init(rv_file_opts *opts);
+
+/* Register the workflow of a file; those of all files in a folder, and the folders in it (hidden ones
+ * left out). Commands in a file are relative to its folder.
+ *
+ * A .c file is compiled first ($CC or cc, with $RIVAL_CFLAGS; kept in $XDG_CACHE_HOME/rival or
+ * ~/.cache/rival until it changes); a .so was made from one. Its steps run in host processes (the program
+ * `rival`, found by RIVAL_HOST, beside this library, or in PATH), so that one that crashes, or never ends,
+ * takes nobody with it; rv_ctx_engine() is NULL there.
+ *
+ * Returns how many were registered. A file that is bad does not keep the good ones from it: it is in
+ * the report or, without one, makes this RV_EINVAL with the first problem.
+ * Errors: RV_EINVAL, RV_ETOOBIG, RV_ENOMEM, RV_ECLOSED, RV_ESTORE. */
+RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts,
+                            rv_error *err);
+RV_API int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opts,
+                           rv_error *err);
+
+/* What is registered, in the order of registration. *ret is for rv_workflow_list_free(). */
+typedef struct rv_workflow_info {
+    const char *name;
+    const char *description;  /* "" = none */
+    const char *input_schema; /* JSON; "" = any input */
+    const char *version;
+    const char *source; /* its file; "" = the program */
+    int step_count;     /* at the top level */
+} rv_workflow_info;
+typedef struct rv_workflow_list {
+    size_t count;
+    const rv_workflow_info *items;
+} rv_workflow_list;
+RV_API int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err);
+RV_API void rv_workflow_list_free(rv_workflow_list *list); /* NULL is allowed */
 
 /* ------------------------------------------------------------------------------------------
  * Runs */

@@ -237,12 +237,17 @@ static int refused(const struct build *b, int code, rv_error *err)
 {
     const char *at = b->said->text != NULL ? b->said->text : "";
     for (const char *line = at; *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        if (memmem(line, len, "error", 5) != NULL)
-            return rv__fail(err, RV_EINVAL, "%.*s", (int)(len < 250 ? len : 250), line);
+        size_t len = strcspn(line, "\n"), skip = strlen(b->file);
+        if (len <= skip || strncmp(line, b->file, skip) != 0 || line[skip] != ':')
+            skip = 0;
+        else
+            skip++; /* whoever tells it names the file */
+        if (memmem(line + skip, len - skip, "error", 5) != NULL)
+            return rv__fail(err, RV_EINVAL, "%.*s", (int)(len - skip < 250 ? len - skip : 250),
+                            line + skip);
         line += len + (line[len] == '\n');
     }
-    return rv__fail(err, RV_EINVAL, "%.100s: the C compiler failed with code %d", b->file, code);
+    return rv__fail(err, RV_EINVAL, "the C compiler failed with code %d", code);
 }
 
 static int hash_file(struct rv__sha256 *hash, const char *path, rv_error *err)
@@ -356,7 +361,7 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
 {
     struct build b = { .file = file, .said = said };
     if (access(file, R_OK) < 0)
-        return rv__fail(err, RV_ENOTFOUND, "%.150s: %s", file, strerror(errno));
+        return rv__fail(err, RV_ENOTFOUND, "it cannot be read: %s", strerror(errno));
     int rc = rv__cfile_include(b.include, err);
     if (rc == RV_OK)
         rc = cache_folder(b.folder, err);

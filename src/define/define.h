@@ -1,7 +1,7 @@
 /* define.h: from files to drafts and plans, with everything that is wrong told at its place.
  *
  *   files, folders ──▶ texts ──▶ trees ──▶ plan JSON + spots ──▶ drafts ──▶ plans
- *            load.c      yaml.c, json.c     lower.c           plan/      plan/, expr.c
+ *            load.c      tree.c, yaml.c     lower.c           plan/      plan/, refs.c
  *
  * A file in the YAML form (SPEC §6; docs/reference/workflow-file.md) becomes the JSON of a plan, which
  * plan/ reads and judges: the rules stand there once. What define/ adds is where: it remembers which
@@ -81,6 +81,10 @@ struct rv__definitions {
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
                     struct rv__definitions **ret, rv_error *err);
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
+
+/* One more problem, of a file as a whole: somebody else found it. Errors: RV_ENOMEM. */
+int rv__definitions_complain(struct rv__definitions *definitions, struct rv__str file,
+                             const char *message);
 
 /* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
  * one. `file` names it in problems; ".json" at its end makes it JSON. */

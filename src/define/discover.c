@@ -112,7 +112,7 @@ static int load_file(struct rv__loader *l, const char *path, const struct stat *
     rv__buf_init(&text, RV__DEFINE_MAX_BYTES + (1 << 16));
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || read_all(fd, &text) < 0) {
-        refuse(l, path, strerror(errno));
+        refuse(l, path, strerrordesc_np(errno));
         goto out;
     }
     rc = RV_ENOMEM;
@@ -177,7 +177,7 @@ static int discover_folder(struct rv__loader *l, const char *path, unsigned dept
     }
     DIR *dir = opendir(path);
     if (dir == NULL) {
-        refuse(l, path, strerror(errno));
+        refuse(l, path, strerrordesc_np(errno));
         return RV_OK;
     }
     int rc = list_names(l, dir, &names, &count);
@@ -205,7 +205,8 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
     int kind = kind_of(rv__str(path));
     if (stat(path, &st) < 0) {
         if (depth == 0 || kind != KIND_NONE)
-            refuse(l, path, errno == ENOENT ? "there is no such file or folder" : strerror(errno));
+            refuse(l, path,
+                   errno == ENOENT ? "there is no such file or folder" : strerrordesc_np(errno));
         return RV_OK;
     }
     if (S_ISDIR(st.st_mode)) {

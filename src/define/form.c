@@ -129,10 +129,8 @@ static bool is_word_in(const char *message, struct rv__str word, const char **at
 {
     const char *found = message;
     while ((found = strstr(found, word.at)) != NULL) {
-        char before = found > message ? found[-1] : ' ', after = found[word.len];
-        bool begins = before == ' ' || before == '\'',
-             ends = after == ' ' || after == '\'' || after == ':' || after == ',' || after == '\0';
-        if (begins && ends) {
+        bool begins = found == message || found[-1] == ' ' || found[-1] == '\'';
+        if (begins && strchr(" ':,", found[word.len]) != NULL) { /* or the end */
             *at = found;
             return true;
         }

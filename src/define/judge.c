@@ -290,11 +290,10 @@ static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
     const struct rv__spot *spot = rv__spot_find(&entry->lowered.root, violation->path, message,
                                                 &beyond);
     if (spot == NULL) { /* the workflow as such: its path is a key */
-        const struct rv__tree *key = rv__tree_at(entry->tree, (struct rv__str)RV__STR(""));
+        const struct rv__tree *key = entry->tree->first;
         struct rv__key_room room;
-        for (key = entry->tree->first; key != NULL; key = key->next)
-            if (rv__str_eq(rv__camel(key->key, &room), violation->path))
-                break;
+        while (key != NULL && !rv__str_eq(rv__camel(key->key, &room), violation->path))
+            key = key->next;
         if (aloud)
             rv__problem_add(&l->problems, &entry->source,
                             key != NULL ? key->key_at : entry->tree->at, "%s", message);

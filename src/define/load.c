@@ -4,6 +4,8 @@
  * in the files it nests; then each is judged. What is wrong with one does not keep the others. */
 #include "define/load.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -271,4 +273,19 @@ void rv__definitions_free(struct rv__definitions *definitions)
     }
     rv__arena_done(&definitions->arena);
     rv__free(definitions);
+}
+
+int rv__definitions_complain(struct rv__definitions *all, struct rv__str file, const char *message)
+{
+    struct rv__problem *problems = rv__arena_zalloc(&all->arena, all->problem_count + 1,
+                                                    sizeof *problems);
+    struct rv__str text;
+    if (problems == NULL || rv__str_copy(&all->arena, rv__str(message), &text) < 0)
+        return RV_ENOMEM;
+    if (all->problem_count > 0)
+        memcpy(problems, all->problems, all->problem_count * sizeof *problems);
+    problems[all->problem_count] = (struct rv__problem){ .file = file, .message = text };
+    all->problems = problems;
+    all->problem_count++;
+    return RV_OK;
 }

@@ -20,16 +20,18 @@ static bool is_printable(unsigned char c)
 struct rv__cite rv__cite(struct rv__str text)
 {
     enum { SHOWN = 60 };
-    struct rv__cite quote;
+    struct rv__cite cite;
     size_t len = text.len <= SHOWN ? text.len : SHOWN;
     while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xc0) == 0x80)
         len--;
+    memcpy(cite.text, len > 0 ? text.at : "", len);
     for (size_t i = 0; i < len; i++)
-        quote.text[i] = is_printable((unsigned char)text.at[i]) ? text.at[i] : ' ';
-    quote.text[len] = '\0';
+        if (!is_printable((unsigned char)cite.text[i]))
+            cite.text[i] = ' ';
+    cite.text[len] = '\0';
     if (len < text.len)
-        memcpy(quote.text + len, "…", sizeof "…");
-    return quote;
+        memcpy(cite.text + len, "…", sizeof "…");
+    return cite;
 }
 
 static uint32_t count_characters(struct rv__str text)
@@ -38,6 +40,18 @@ static uint32_t count_characters(struct rv__str text)
     for (size_t i = 0; i < text.len; i++)
         count += ((unsigned char)text.at[i] & 0xc0) != 0x80;
     return count;
+}
+
+uint32_t rv__source_at(const struct rv__source *source, unsigned long line, unsigned long column)
+{
+    const char *at = source->text.at, *end = at + source->text.len;
+    for (; line > 1 && at < end; at++)
+        line -= *at == '\n';
+    for (; column > 1 && at < end && *at != '\n'; column--)
+        do
+            at++;
+        while (at < end && ((unsigned char)*at & 0xc0) == 0x80);
+    return (uint32_t)(at - source->text.at);
 }
 
 /* The line around `at`. Bytes that are no text become '?', so that it can be shown anywhere. */

@@ -22,7 +22,10 @@ static void show_json(struct rv__buf *out, struct rv__str json)
     while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xc0) == 0x80)
         len--;
     for (size_t i = 0; i < len; i++)
-        rv__buf_char(out, (unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f ? ' ' : text.at[i]);
+        if ((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7f)
+            rv__buf_char(out, ' ');
+        else
+            rv__buf_char(out, text.at[i]);
     if (len < text.len)
         rv__buf_text(out, "…");
     rv__arena_done(&arena);

@@ -1,7 +1,6 @@
 /* tree.c: what YAML and JSON have in common: bytes, keys, bounds; and JSON itself. */
 #include "define/tree.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -192,6 +191,23 @@ static int read_value(struct json_reader *r, struct rv__tree **ret) /* NOLINT(mi
     return rc;
 }
 
+/* "line L, column C: why": the place is told by us. */
+static void tell_json_error(const struct rv__source *source, struct rv__problems *problems,
+                            const char *message)
+{
+    static const char first[] = "line ", second[] = ", column ";
+    unsigned long line = 1, column = 1;
+    char *end;
+    if (strncmp(message, first, sizeof first - 1) == 0) {
+        line = strtoul(message + sizeof first - 1, &end, 10);
+        if (strncmp(end, second, sizeof second - 1) == 0)
+            column = strtoul(end + sizeof second - 1, &end, 10);
+        if (strncmp(end, ": ", 2) == 0)
+            message = end + 2;
+    }
+    rv__problem_add(problems, source, rv__source_at(source, line, column), "%s", message);
+}
+
 int rv__tree_from_json(const struct rv__source *source, struct rv__arena *arena,
                        struct rv__problems *problems, struct rv__tree **ret)
 {
@@ -200,24 +216,7 @@ int rv__tree_from_json(const struct rv__source *source, struct rv__arena *arena,
     rv_error err;
     *ret = NULL;
     if (rv__json_check(source->text, RV__DEFINE_MAX_LEVELS, &value, &err) < 0) {
-        /* It says "line L, column C: …": the place is ours to tell. */
-        unsigned long line = 1, column = 1;
-        const char *colon = strstr(err.message, ": ");
-        uint32_t at = 0;
-        if (colon != NULL && sscanf(err.message, "line %lu, column %lu", &line, &column) == 2) {
-            const char *text = source->text.at, *end = text + source->text.len;
-            for (; line > 1 && text < end; text++)
-                line -= *text == '\n';
-            for (; column > 1 && text < end; column--)
-                do
-                    text++;
-                while (text < end && ((unsigned char)*text & 0xc0) == 0x80);
-            at = (uint32_t)(text - source->text.at);
-            colon += 2;
-        } else {
-            colon = err.message;
-        }
-        rv__problem_add(problems, source, at, "%s", colon);
+        tell_json_error(source, problems, err.message);
         return RV_OK;
     }
     struct json_reader r = { source, arena, problems, value.at, value.at + value.len, 0 };

@@ -30,6 +30,9 @@ struct rv__problems {
 void rv__problem_add(struct rv__problems *to, const struct rv__source *source, uint32_t at,
                      const char *fmt, ...) RV_PRINTF(4, 5);
 
+/* The byte at that line and column, both from 1, columns in characters; within the text. */
+uint32_t rv__source_at(const struct rv__source *source, unsigned long line, unsigned long column);
+
 /* Has so much been told of this file that nothing more will be? Then its place need not be found. */
 bool rv__problems_full(const struct rv__source *source);
 

@@ -278,16 +278,9 @@ static void tell_errors(struct builder *b, struct fy_diag *diag)
     void *iter = NULL;
     size_t told = 0;
     while ((error = fy_diag_errors_iterate(diag, &iter)) != NULL && told++ < 1) {
-        const char *text = b->source->text.at, *end = text + b->source->text.len;
         const struct open *top = b->depth > 0 ? &b->stack[b->depth - 1] : NULL;
-        int line = error->line, column = error->column;
-        for (; line > 1 && text < end; text++)
-            line -= *text == '\n';
-        for (; column > 1 && text < end && *text != '\n'; column--)
-            do
-                text++;
-            while (text < end && ((unsigned char)*text & 0xc0) == 0x80);
-        uint32_t at = (uint32_t)(text - b->source->text.at);
+        uint32_t at = rv__source_at(b->source, error->line > 0 ? (unsigned long)error->line : 1,
+                                    error->column > 0 ? (unsigned long)error->column : 1);
         if (strstr(error->msg, "without a closing") != NULL && top != NULL && top->flow)
             at = top->tree->at;
         rv__problem_add(b->problems, b->source, at, "%.200s", error->msg);

@@ -242,7 +242,10 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
         return;
     }
     switch (call->kind) {
-    case CALL_REGISTER: reply(call, rv__registry_add(e, call->definition, &call->err)); return;
+    case CALL_REGISTER:
+        reply(call, call->registration != NULL ? rv__registry_put(e, call->registration, &call->err)
+                                               : rv__registry_add(e, call->definition, &call->err));
+        return;
     case CALL_RUN: rc = take_start(e, call); break;
     case CALL_MESSAGE: rc = take_message(e, call); break;
     case CALL_STATE:
@@ -682,6 +685,19 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
         return rv__nomem(err);
     return send_message(engine, run_id, msg, err);
+}
+
+int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_REGISTER, err);
+    if (rc < 0)
+        return rc;
+    call.registration = registration;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
 }
 
 int rv__call_look(rv_engine *engine, const char *run_id,

@@ -26,7 +26,8 @@ struct rv__call {
     struct rv__call *next; /* in the list where it waits */
     rv_engine *engine;
 
-    const rv_workflow *definition;
+    const rv_workflow *definition;         /* CALL_REGISTER: this, or */
+    struct rv__registration *registration; /* this */
     const char *workflow;
     char run_id[RV_RUN_ID_SIZE]; /* "": one is to be made */
     struct rv__blob *given;      /* the input as it was given, */
@@ -53,6 +54,9 @@ struct rv__call {
     pthread_cond_t answered;
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
+
+/* Make known what was compiled elsewhere. Errors: as rv_register(). Thread: any but the loop's. */
+int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err);
 
 /* Have a function called on the loop's thread, when all that was decided is on disk, and wait for it.
  * It may write to call->results, call->err and what `arg` is. Errors: its own; RV_ECLOSED; rv__call_look:

@@ -1,4 +1,4 @@
-/* cfiles.c: workflow files in C, registered: compiled, looked at (in a host, or here), made known. */
+/* cfiles.c: workflow files in C: compiled, and looked at, in a host or here. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "define/cfile.h"
 #include "engine/engine.h"
+#include "engine/files.h"
 #include "engine/table.h"
 
 static bool ends_with(const char *path, const char *ending)
@@ -45,15 +46,6 @@ static int load_here(const char *object, rv_workflow **ret, rv_error *err)
     return rc;
 }
 
-/* What went wrong, with the file before it. */
-static int about(const char *path, int rc, const rv_error *why, rv_error *err)
-{
-    const char *name = strrchr(path, '/');
-    name = name != NULL ? name + 1 : path;
-    return rv__fail(err, rc, strstr(why->message, name) != NULL ? "%.0s%s" : "%.100s: %s", name,
-                    why->message);
-}
-
 static int find_object(const char *path, const rv_file_opts *opts, char object[RV__CFILE_PATH],
                        rv_error *err)
 {
@@ -62,14 +54,12 @@ static int find_object(const char *path, const rv_file_opts *opts, char object[R
         char *full = realpath(path, NULL);
         if (full == NULL || strlen(full) >= RV__CFILE_PATH) {
             free(full);
-            return rv__fail(err, RV_ENOTFOUND, "%.150s: %s", path, strerror(errno));
+            return rv__fail(err, RV_ENOTFOUND, "it cannot be found: %s", strerror(errno));
         }
         memcpy(object, full, strlen(full) + 1);
         free(full);
         return RV_OK;
     }
-    if (!ends_with(path, ".c"))
-        return rv__fail(err, RV_EINVAL, "%.150s: a workflow file in C ends in .c or .so", path);
     rv__buf_init(&said, 1 << 20);
     int rc = rv__cfile_build(path, object, &said, err);
     if (opts->tell != NULL && said.len > 0)
@@ -78,27 +68,18 @@ static int find_object(const char *path, const rv_file_opts *opts, char object[R
     return rc;
 }
 
-int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts, rv_error *err)
+int rv__cfile_load(rv_engine *engine, const char *path, const rv_file_opts *opts, rv_workflow **ret,
+                   rv_error *err)
 {
-    rv_file_opts known = { .size = sizeof known };
     char object[RV__CFILE_PATH];
-    rv_workflow *workflow = NULL;
-    rv_error why = { .code = 0 };
-    if (engine == NULL || path == NULL)
-        return rv__fail(err, RV_EINVAL, "rv_register_file: no %s given",
-                        engine ? "file" : "engine");
-    if (opts != NULL && opts->size == 0)
-        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_FILE_OPTS");
-    if (opts != NULL)
-        memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
-
-    int rc = find_object(path, &known, object, &why);
-    if (rc == RV_OK && known.in_process)
-        rc = load_here(object, &workflow, &why);
+    int rc = find_object(path, opts, object, err);
+    if (rc == RV_OK && opts->in_process)
+        rc = load_here(object, ret, err);
     else if (rc == RV_OK)
-        rc = rv__hosted_workflow(engine, object, &workflow, &why);
-    if (rc == RV_OK)
-        rc = rv_register(engine, workflow, &why);
-    rv_workflow_free(workflow);
-    return rc < 0 ? about(path, rc, &why, err) : rc;
+        rc = rv__hosted_workflow(engine, object, ret, err);
+    if (rc < 0)
+        return rc;
+    (*ret)->source = path;
+    (*ret)->replace = opts->replace;
+    return RV_OK;
 }

@@ -334,8 +334,9 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
     bool builtin = rv__builtin(run->plan, effect);
-    const struct rv__function *function =
-        builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    const struct rv__function *function = builtin ? NULL
+                                                  : rv__plan_ref_fn(run->plan, effect->node,
+                                                                    effect->eval);
     rv_step_fn fn = function != NULL ? function->fn : NULL;
     const char *module = function != NULL ? function->module : NULL;
     rv_step_fn instead = e->kit != NULL && effect->eval < 0

@@ -53,12 +53,25 @@ struct rv__plan_ref {
     uint16_t *series; /* by node id: where its steps are counted; metrics.c */
 };
 
+enum { RV__PATH_ROOM = 4096 }; /* Linux' own bound */
+
 /* A workflow by name: what new runs take. */
 struct rv__registered {
     struct rv__registered *next;
     struct rv__str name;
     struct rv__plan_ref *plan;
-    struct rv__draft *draft; /* for those that nest it */
+    struct rv__draft *draft;       /* for those that nest it */
+    struct rv__draft *retired;     /* the one before it */
+    char directory[RV__PATH_ROOM]; /* of its file: its commands are relative to it; "" = none */
+    char source[RV__PATH_ROOM];    /* its file; "" = the program */
+};
+
+/* A workflow to be made known, compiled. */
+struct rv__registration {
+    struct rv__plan *plan; /* taken, and then NULL here */
+    const struct rv__named_fn *functions;
+    const char *directory, *source; /* NULL: not from a file */
+    bool replace;                   /* another definition of that name gives way */
 };
 
 /* Stays as long as the engine; a later registration changes what it does. */
@@ -304,6 +317,9 @@ int64_t rv__retain_until_ns(const rv_engine *engine, int64_t until_ns); /* or wh
 
 /* registry.c */
 int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+int rv__registry_put(rv_engine *engine, struct rv__registration *registration, rv_error *err);
+/* Where the file of the workflow is that this node belongs to; NULL: it has none. */
+const char *rv__registry_directory(rv_engine *engine, const struct rv__node *node);
 struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
 /* *damaged: the store has it not, or in a form that cannot be read. */
 int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,

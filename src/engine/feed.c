@@ -58,7 +58,7 @@ struct rv_feed {
     char run_id[RV_RUN_ID_SIZE]; /* "": all */
     uint32_t bucket;
     bool no_logs;
-    bool from_oldest; /* it takes what there is: no hole before its first event is one */
+    uint64_t accepted; /* holes up to here were there when it was opened from the oldest on */
 
     uint64_t seq;                  /* everything up to here has been handed out */
     uint64_t skip_seq, skip_index; /* and of this row, events up to that one */
@@ -348,7 +348,7 @@ static int past_retention(const struct rv_feed *feed, uint64_t forgotten, rv_err
 /* What was forgotten and not read yet is a hole. A feed of one run does not care for the others. */
 static int check_hole(const struct rv_feed *feed, uint64_t forgotten, rv_error *err)
 {
-    if (feed->run_id[0] != '\0' || forgotten <= feed->seq || feed->from_oldest)
+    if (feed->run_id[0] != '\0' || forgotten <= feed->seq || forgotten <= feed->accepted)
         return RV_OK;
     return past_retention(feed, forgotten, err);
 }
@@ -538,10 +538,8 @@ static int next_event(struct rv_feed *feed, rv_event *ret, rv_error *err)
                                .json = texts + event->json };
             return 1;
         }
-        if (feed->item_at > 0) { /* all of it is out */
+        if (feed->item_at > 0) /* all of it is out */
             feed->seq = feed->items[feed->item_at - 1].seq;
-            feed->from_oldest = false;
-        }
         int rc;
         if (feed->item_at < feed->item_count) {
             rc = next_item(feed, err);
@@ -659,7 +657,7 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
     if (opts->from == RV_FROM_NOW) {
         feed->seq = usage.last_seq;
     } else if (opts->from == RV_FROM_OLDEST) {
-        feed->from_oldest = true;
+        feed->accepted = usage.forgotten_seq;
     } else if (opts->seq == 0 || opts->seq > usage.last_seq) {
         return rv__fail(err, RV_ENOTFOUND, "position %llu.%llu is not of this store",
                         (unsigned long long)opts->seq, (unsigned long long)opts->index);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "define/define.h"
+#include "engine/files.h"
 
 /* What the public sees, and what it is made from. */
 struct report {
@@ -30,12 +31,12 @@ static int fill_workflows(struct report *report)
         const struct rv__definition *item = &from->items[i];
         workflows[i] = (rv_file_workflow){
             .name = text(item->name),
-            .description = text(item->plan->description),
+            .description = item->plan != NULL ? text(item->plan->description) : "",
             .input_schema = text(item->schema),
-            .version = item->plan->version,
+            .version = item->plan != NULL ? item->plan->version : "",
             .file = text(item->file),
             .directory = text(item->directory),
-            .node_count = (int)item->plan->node_count,
+            .node_count = item->plan != NULL ? (int)item->plan->node_count : 0,
         };
     }
     report->shown.workflows = workflows;
@@ -80,33 +81,32 @@ static int fill_others(struct report *report)
     return RV_OK;
 }
 
+int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
+{
+    struct report *report = rv__zalloc(1, sizeof *report);
+    if (report == NULL)
+        return rv__nomem(err);
+    rv__arena_init(&report->arena, SIZE_MAX); /* as large as what it shows */
+    report->definitions = *all;
+    *all = NULL;
+    if (fill_workflows(report) < 0 || fill_problems(report) < 0 || fill_others(report) < 0) {
+        rv_report_free(&report->shown);
+        return rv__nomem(err);
+    }
+    *ret = &report->shown;
+    return RV_OK;
+}
+
 int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err)
 {
-    struct report *report = NULL;
-    int rc;
+    struct rv__definitions *all = NULL;
     if (paths == NULL || count == 0 || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_check_files() needs files or folders");
     for (size_t i = 0; i < count; i++)
         if (paths[i] == NULL)
             return rv__fail(err, RV_EINVAL, "a path is NULL");
-    report = rv__zalloc(1, sizeof *report);
-    if (report == NULL)
-        return rv__nomem(err);
-    rv__arena_init(&report->arena, SIZE_MAX); /* as large as what it shows */
-
-    rc = rv__define_load(paths, count, NULL, &report->definitions, err);
-    if (rc < 0)
-        goto out;
-    if (fill_workflows(report) < 0 || fill_problems(report) < 0 || fill_others(report) < 0) {
-        rc = rv__nomem(err);
-        goto out;
-    }
-    *ret = &report->shown;
-    report = NULL;
-out:
-    if (report != NULL)
-        rv_report_free(&report->shown);
-    return rc;
+    int rc = rv__define_load(paths, count, NULL, &all, err);
+    return rc < 0 ? rc : rv__report_new(&all, ret, err);
 }
 
 void rv_report_free(rv_report *shown)

@@ -190,7 +190,7 @@ static bool go_to_node(const struct rv__trace *t, struct spot *spot, const struc
 static bool into_body(const struct rv__trace *t, struct spot *spot, struct rv__str *path)
 {
     const struct rv__body *body = spot->body;
-    struct rv__str part;
+    struct rv__str part = { NULL, 0 };
     (void)next_part(path, &part);
     if (body->wrap != NULL && body->wrap->on_error != NULL && rv__str_is(part, "onError") &&
         (body->owner != NULL || rv__body_find(body, part) == NULL))
@@ -221,7 +221,7 @@ static void go_to_body(const struct rv__trace *t, struct spot *spot, uint32_t in
 static bool into_node(const struct rv__trace *t, struct spot *spot, struct rv__str *path)
 {
     const struct rv__node *node = spot->node;
-    struct rv__str part;
+    struct rv__str part = { NULL, 0 };
     if (node->kind == NODE_WORKFLOW) { /* its body has no name of its own */
         go_to_body(t, spot, 0, 0);
         return into_body(t, spot, path);
@@ -296,7 +296,7 @@ static size_t children_of(const struct rv__trace *t, const struct spot *spot)
     if (node == NULL)
         return body_children(t, spot->body, spot->at);
     switch (node->kind) {
-    case NODE_STEP: return spot->at != 0 ? t->at[spot->at].children : 0;
+    case NODE_STEP:
     case NODE_FOREACH:
     case NODE_LOOP: return spot->at != 0 ? t->at[spot->at].children : 0;
     case NODE_WORKFLOW: return body_children(t, &node->bodies[0], child_frame(t, spot->at, 0));

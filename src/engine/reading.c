@@ -241,7 +241,7 @@ int rv__shelf_get(struct rv__shelf *shelf, struct rv__store *store, struct rv__s
     } else {
         rc = shelf_add(shelf, store, version, &plan, err);
     }
-    if (rc == RV_OK) {
+    if (rc == RV_OK && plan != NULL) {
         plan->refs++;
         if (shelf->count > SHELF_PLANS)
             shelf_trim(shelf, SHELF_PLANS);

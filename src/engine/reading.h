@@ -116,7 +116,7 @@ size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
                         int64_t vector[RV__PLAN_MAX_DEPTH]);
 /* The instance that is alive under this number; 0: none. */
 uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
-enum { RV__TRACE_NODES = 4 * 1000 * 1000 }; /* about 600 MB: a run larger than that is not listed */
+enum { RV__TRACE_NODES = 2 * 1000 * 1000 }; /* about 300 MB: a run larger than that is not listed */
 
 /* Might this fact end steps that are alive, besides the one it is about? */
 bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan);

@@ -120,6 +120,16 @@ static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
     return f;
 }
 
+/* A file's `call` names a function of whatever workflow has one. */
+static struct rv__function *function_find_any(rv_engine *e, struct rv__str name)
+{
+    for (size_t i = 0; i < FUNCTION_BUCKETS; i++)
+        for (struct rv__function *f = e->functions[i]; f != NULL; f = f->next)
+            if (rv__str_eq(f->name, name))
+                return f;
+    return NULL;
+}
+
 /* The workflow whose definition the node is part of: a nested one's functions are its own. */
 static struct rv__str workflow_of(const struct rv__node *node)
 {
@@ -159,7 +169,10 @@ static const struct rv__function *look_up(rv_engine *e, const struct rv__node *n
     struct rv__str name = rv__plan_ref_fn_name(node, eval);
     if (name.len == 0)
         return NULL;
-    return function_find(e, workflow_of(node), name);
+    struct rv__function *f = function_find(e, workflow_of(node), name);
+    if (f == NULL && eval < 0 && node->step.kind == STEP_CALL)
+        f = function_find_any(e, name);
+    return f;
 }
 
 /* Which evaluations a kind has besides `when`. */
@@ -325,64 +338,87 @@ static int own_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_err
     return rc;
 }
 
-int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
+/* What new runs take from now on. Takes the draft over. */
+static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref *ref,
+                    struct rv__draft *draft, const char *directory, const char *source)
 {
-    struct finder finder = { .resolver = { find_draft }, .engine = e };
-    struct rv__plan *plan = NULL;
+    rv__plan_ref_unref(r->plan);
+    atomic_fetch_add(&ref->refs, 1);
+    r->plan = ref;
+    r->name = ref->plan->body.wrap->name;
+    if (r->draft != NULL) { /* somebody may be compiling with it on another thread */
+        rv__draft_free(r->retired);
+        r->retired = r->draft;
+    }
+    r->draft = draft;
+    snprintf(r->directory, sizeof r->directory, "%s", directory != NULL ? directory : "");
+    snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
+    e->generation++;
+    e->look_for_missing = true;
+}
+
+int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
+{
     struct rv__plan_ref *ref = NULL;
     struct rv__draft *draft = NULL;
-    struct rv__registered *known = NULL;
-    if (w->rc != RV_OK)
-        return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
-
-    int rc = rv__plan_compile(w->draft, &finder.resolver, NULL, &plan, err);
+    struct rv__str name = r->plan->body.wrap->name;
+    struct rv__registered *known = rv__registry_find(e, name);
+    if (known != NULL && !r->replace && strcmp(known->plan->plan->version, r->plan->version) != 0)
+        return rv__fail(err, RV_EEXIST,
+                        "workflow '%.*s' is already registered, with another definition%s%s",
+                        RV__ARG(name), known->source[0] ? ", from " : "", known->source);
+    int rc = check_runnable(r->plan, err);
+    if (rc == RV_OK)
+        rc = own_draft(r->plan, &draft, err);
     if (rc < 0)
         goto out;
-    struct rv__str name = plan->body.wrap->name;
-    known = rv__registry_find(e, name);
-    if (known != NULL && strcmp(known->plan->plan->version, plan->version) != 0) {
-        rc = rv__fail(err, RV_EEXIST,
-                      "workflow '%.*s' is already registered, with another definition",
-                      RV__ARG(name));
-        goto out;
-    }
-    rc = check_runnable(plan, err);
-    if (rc < 0)
-        goto out;
-    rc = own_draft(plan, &draft, err);
-    if (rc < 0)
-        goto out;
-    if (add_functions(e, name, w->functions) < 0) {
+    if (add_functions(e, name, r->functions) < 0) {
         rc = rv__nomem(err);
         goto out;
     }
+    ref = plan_find(e, rv__str(r->plan->version));
+    if (ref == NULL) {
+        struct rv__plan *plan = r->plan;
+        r->plan = NULL;
+        rc = plan_add(e, plan, &ref, err);
+        if (rc < 0)
+            goto out;
+    }
     if (known == NULL) {
-        ref = plan_find(e, rv__str(plan->version));
-        if (ref == NULL) {
-            rc = plan_add(e, plan, &ref, err);
-            plan = NULL;
-            if (rc < 0)
-                goto out;
-        }
         known = rv__zalloc(1, sizeof *known);
         if (known == NULL) {
             rc = rv__nomem(err);
             goto out;
         }
-        atomic_fetch_add(&ref->refs, 1);
-        known->plan = ref;
-        known->name = ref->plan->body.wrap->name;
-        known->draft = draft;
-        draft = NULL;
         known->next = e->workflows;
         e->workflows = known;
     }
-    e->generation++;
-    e->look_for_missing = true;
+    install(e, known, ref, draft, r->directory, r->source);
+    draft = NULL;
 out:
-    rv__plan_free(plan);
     rv__draft_free(draft);
     return rc;
+}
+
+int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
+{
+    struct finder finder = { .resolver = { find_draft }, .engine = e };
+    struct rv__registration r = { .functions = w->functions,
+                                  .source = w->source,
+                                  .replace = w->replace };
+    if (w->rc != RV_OK)
+        return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
+    int rc = rv__plan_compile(w->draft, &finder.resolver, NULL, &r.plan, err);
+    if (rc == RV_OK)
+        rc = rv__registry_put(e, &r, err);
+    rv__plan_free(r.plan);
+    return rc;
+}
+
+const char *rv__registry_directory(rv_engine *e, const struct rv__node *node)
+{
+    struct rv__registered *r = rv__registry_find(e, workflow_of(node));
+    return r != NULL && r->directory[0] ? r->directory : NULL;
 }
 
 void rv__registry_free(rv_engine *e)
@@ -391,6 +427,7 @@ void rv__registry_free(rv_engine *e)
         struct rv__registered *next = e->workflows->next;
         rv__plan_ref_unref(e->workflows->plan);
         rv__draft_free(e->workflows->draft);
+        rv__draft_free(e->workflows->retired);
         rv__free(e->workflows);
         e->workflows = next;
     }

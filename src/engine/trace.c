@@ -68,7 +68,7 @@ static void table_put(struct rv__trace *t, uint32_t i)
 
 static bool table_grow(struct rv__trace *t)
 {
-    size_t old_size = t->table_size, size = old_size ? old_size * 2 : FIRST_NODES * 2;
+    size_t old_size = t->table_size, size = old_size ? old_size * 2 : (size_t)FIRST_NODES * 2;
     uint32_t *old = t->table, *table = rv__zalloc(size, sizeof *table);
     if (table == NULL)
         return false;
@@ -448,7 +448,7 @@ static void detached_cancelled(struct rv__trace *t, const struct rv__told *fact)
 
 static int run_started(struct rv__trace *t, const struct rv__told *fact, rv_error *err)
 {
-    uint32_t root;
+    uint32_t root = 0;
     if (t->count != 0)
         return misfit(fact, err);
     int rc = add(t, 0, fact->actor, &root, err);

@@ -32,6 +32,8 @@ struct rv_workflow {
     struct rv__named_fn *functions;
     rv_body root;
     rv_concurrent spare_block; /* handed out when there is no memory for another */
+    const char *source;        /* the file it came from, borrowed; NULL: none */
+    bool replace;              /* another definition of that name gives way */
     int rc;                    /* what went wrong while it was written */
     char why[160];
 };

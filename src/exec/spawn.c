@@ -1,201 +1,317 @@
-/* spawn.c: host processes begin and end here.
+/* spawn.c: see spawn.h.
  *
- * A host has its socket as descriptor 3 and nothing else of ours: no other descriptor, no blocked signal,
- * /dev/null to read, our standard error to write. It is the leader of a process group of its own, so that
- * what it starts ends with it. It asks for the parent-death signal itself, which comes when the *thread*
- * that started it ends: so all are started by one thread of the pool, that lives as long as the pool. */
+ * What happens in the child has an order: first it makes sure to die with us, then the warden knows of
+ * its group, then comes what can fail, and the signals last, for with the mask gone and handlers still
+ * in place one of the host's would run, in our memory. */
 #include "exec/spawn.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/error.h"
+#include "base/str.h"
+#include "exec/warden.h"
 
-enum { HOST_FD = 3 };
-extern char **environ;
+enum stage { STAGE_NONE, STAGE_PARENT, STAGE_CONTROL, STAGE_CWD, STAGE_STDIO, STAGE_EXEC };
 
-/* ---------------------------------------------------------------------------- the program --- */
+enum { STACK_BYTES = 64 << 10 }; /* a page would do; sanitizers have larger frames */
 
-static bool is_program(const char *path)
+struct rv__spawn_room {
+    enum stage stage; /* the child's to write; we read them when it is gone */
+    int error;
+    char stack[STACK_BYTES];
+};
+
+struct child {
+    const struct rv__spawn *spawn;
+    char **paths; /* where the program may be, in order */
+    char **env;
+    pid_t engine;
+};
+
+/* ThreadSanitizer takes every clone for a fork, and starts itself anew in what would be our memory. */
+#define SHARE_MEMORY CLONE_VM
+#if defined(__SANITIZE_THREAD__)
+#undef SHARE_MEMORY
+#define SHARE_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef SHARE_MEMORY
+#define SHARE_MEMORY 0
+#endif
+#endif
+
+/* The child runs on a stack that sanitizers do not know. */
+#define IN_CHILD __attribute__((no_sanitize_address, no_sanitize_thread))
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where there is no PATH */
+
+int rv__fd_above_stdio(int fd)
 {
-    return access(path, X_OK) == 0;
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return higher;
 }
 
-static bool beside_library(struct rv__buf *path)
+int rv__fd_pipe(int ret[2])
 {
-    static const char *const places[] = { "rival", "../bin/rival", "../../bin/rival" };
-    Dl_info info;
-    if (dladdr((void *)(uintptr_t)rv__hosts_program, &info) == 0 || info.dli_fname == NULL)
-        return false;
-    const char *slash = strrchr(info.dli_fname, '/');
-    size_t folder = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        rv__buf_reset(path);
-        rv__buf_add(path, info.dli_fname, folder);
-        rv__buf_text(path, places[i]);
-        if (path->rc == RV_OK && is_program(path->text))
-            return true;
-    }
-    return false;
-}
-
-static bool in_path(struct rv__buf *path)
-{
-    const char *at = getenv("PATH");
-    while (at != NULL && *at != '\0') {
-        size_t len = strcspn(at, ":");
-        rv__buf_reset(path);
-        rv__buf_add(path, at, len);
-        rv__buf_text(path, "/rival");
-        if (len > 0 && path->rc == RV_OK && is_program(path->text))
-            return true;
-        at += len + (at[len] == ':');
-    }
-    return false;
-}
-
-int rv__hosts_program(struct rv__buf *path, rv_error *err)
-{
-    char self[4096];
-    const char *said = getenv("RIVAL_HOST");
-    if (said != NULL && *said != '\0') {
-        rv__buf_text(path, said);
-        if (!is_program(said))
-            return rv__fail(err, RV_ENOTFOUND, "RIVAL_HOST is '%.150s', which cannot be run", said);
-        return rv__buf_err(path, err);
-    }
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n > 0) {
-        self[n] = '\0';
-        const char *name = strrchr(self, '/');
-        if (name != NULL && strcmp(name, "/rival") == 0) {
-            rv__buf_text(path, "/proc/self/exe"); /* also when an upgrade has replaced the file */
-            return rv__buf_err(path, err);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if ((ends[i] = rv__fd_above_stdio(ends[i])) < 0) {
+            int error = errno;
+            close(ends[1 - i]);
+            errno = error;
+            return -1;
         }
-    }
-    if (beside_library(path) || in_path(path))
-        return RV_OK;
-    return rv__fail(err, RV_ENOTFOUND,
-                    "the program 'rival', in which C files run, was not found: install it in PATH, "
-                    "name it in RIVAL_HOST, or register the file with .in_process = true");
+    ret[0] = ends[0];
+    ret[1] = ends[1];
+    return 0;
 }
 
-/* ------------------------------------------------------------------------------- beginning --- */
-
-static int attributes(posix_spawnattr_t *attr)
+/* Shared with a child that has its own memory, too. */
+struct rv__spawn_room *rv__spawn_room_new(void)
 {
-    sigset_t none, all;
+    void *room = mmap(NULL, sizeof(struct rv__spawn_room), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED ? room : NULL;
+}
+
+void rv__spawn_room_free(struct rv__spawn_room *room)
+{
+    if (room != NULL)
+        munmap(room, sizeof *room);
+}
+
+/* ------------------------------------------------------------------------------- the child --- */
+
+/* By the system call: libc's refuses the two signals it uses itself, and sanitizers keep a record of
+ * handlers that, in this memory, is the engine's. All zero is "default", whatever the machine. */
+IN_CHILD static void default_signals(void)
+{
+    static const unsigned long zero[8];
+    sigset_t none;
+    for (int sig = 1; sig < _NSIG; sig++)
+        syscall(SYS_rt_sigaction, sig, zero, NULL, _NSIG / 8);
     sigemptyset(&none);
-    sigfillset(&all);
-    int rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                POSIX_SPAWN_SETSIGDEF);
-    rc = rc ? rc : posix_spawnattr_setpgroup(attr, 0);
-    rc = rc ? rc : posix_spawnattr_setsigmask(attr, &none);
-    return rc ? rc : posix_spawnattr_setsigdefault(attr, &all);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int file_actions(posix_spawn_file_actions_t *actions, int socket)
+/* Goes on after what says "not here"; remembers "here, but not for you", as a shell does. */
+IN_CHILD static int run_program(const struct child *c)
 {
-    int rc = posix_spawn_file_actions_adddup2(actions, socket, HOST_FD);
-    rc = rc ? rc : posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2(actions, 2, 1);
-    return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, HOST_FD + 1);
-}
-
-static int start(const char *program, const char *module, uint64_t memory_bytes, int socket,
-                 pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    char parent[24], memory[24];
-    snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    snprintf(memory, sizeof memory, "%llu", (unsigned long long)memory_bytes);
-    char *argv[] = { (char *)"rival", (char *)"host", (char *)module, parent, memory, NULL };
-    int rc = posix_spawn_file_actions_init(&actions);
-    if (rc != 0)
-        return rc;
-    rc = posix_spawnattr_init(&attr);
-    if (rc == 0) {
-        rc = file_actions(&actions, socket);
-        rc = rc ? rc : attributes(&attr);
-        rc = rc ? rc : posix_spawn(pid, program, &actions, &attr, argv, environ);
-        posix_spawnattr_destroy(&attr);
+    int error = ENOENT;
+    for (char **path = c->paths; *path != NULL; path++) {
+        execve(*path, (char *const *)c->spawn->argv, c->env);
+        if (errno == EACCES)
+            error = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG)
+            return errno;
     }
-    posix_spawn_file_actions_destroy(&actions);
-    return rc;
+    return error;
 }
 
-int rv__process_start(const char *program, const char *module, uint64_t memory_bytes,
-                      struct rv__process *ret, rv_error *err)
+IN_CHILD static int fail(const struct child *c, enum stage stage, int error)
 {
-    int pair[2];
-    pid_t pid;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return rv__fail(err, RV_ESYS, "no socket for a host process: %s", strerror(errno));
-    int rc = start(program, module, memory_bytes, pair[1], &pid);
-    close(pair[1]);
-    if (rc != 0) {
-        close(pair[0]);
-        return rv__fail(err, RV_ESYS, "the host process '%s' cannot be started: %s", program,
-                        strerror(rc));
+    c->spawn->room->stage = stage;
+    c->spawn->room->error = error;
+    _exit(127);
+}
+
+IN_CHILD static int child_main(void *arg)
+{
+    const struct child *c = arg;
+    const struct rv__spawn *s = c->spawn;
+    int fd;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != c->engine) /* it died before we could ask */
+        fail(c, STAGE_PARENT, ESRCH);
+    setpgid(0, 0);
+    if (s->warden >= 0)
+        rv__warden_begin(s->warden, getpid(), s->control_number);
+
+    fd = open(s->control, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        fail(c, STAGE_CONTROL, errno);
+    close(fd);
+    if (s->cwd != NULL && chdir(s->cwd) < 0)
+        fail(c, STAGE_CWD, errno);
+    if (dup2(s->in, STDIN_FILENO) < 0 || dup2(s->out, STDOUT_FILENO) < 0 ||
+        dup2(s->err, STDERR_FILENO) < 0)
+        fail(c, STAGE_STDIO, errno);
+    /* For what the host did not mark. A kernel without it leaves them open, as any exec would. */
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    default_signals();
+    return fail(c, STAGE_EXEC, run_program(c));
+}
+
+/* ------------------------------------------------------------------------------ the engine --- */
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+    while (list != NULL && list[n] != NULL)
+        n++;
+    return n;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t len = strcspn(a, "=");
+    return strncmp(a, b, len) == 0 && (b[len] == '=' || b[len] == '\0');
+}
+
+/* Theirs first, without what is given anew. */
+static char **environment(const struct rv__spawn *s, struct rv__arena *arena)
+{
+    static const char name[] = "RIVAL_CONTROL=";
+    size_t given = count(s->env), old = count(s->inherited), n = 0, len = strlen(s->control) + 1;
+    const char **env = rv__arena_zalloc(arena, given + old + 2, sizeof *env);
+    char *control = rv__arena_alloc(arena, sizeof name - 1 + len);
+    if (env == NULL || control == NULL)
+        return NULL;
+    memcpy(control, name, sizeof name - 1);
+    memcpy(control + sizeof name - 1, s->control, len);
+    env[n++] = control;
+    for (size_t i = 0; i < given; i++)
+        if (!same_name(s->env[i], control))
+            env[n++] = s->env[i];
+    size_t anew = n;
+    for (size_t i = 0; i < old; i++) {
+        size_t k = 0;
+        while (k < anew && !same_name(s->inherited[i], env[k]))
+            k++;
+        if (k == anew)
+            env[n++] = s->inherited[i];
     }
-    *ret = (struct rv__process){ .pid = pid,
-                                 .fd = pair[0],
-                                 .pidfd = (int)syscall(SYS_pidfd_open, pid, 0) };
+    return (char **)env;
+}
+
+static const char *variable(char *const *env, const char *name)
+{
+    for (; *env != NULL; env++)
+        if (same_name(name, *env) && (*env)[strlen(name)] == '=')
+            return *env + strlen(name) + 1;
+    return NULL;
+}
+
+/* What execvp would try, made before the fork: it allocates. */
+static char **program_paths(const char *program, char *const *env, struct rv__arena *arena)
+{
+    size_t len = strlen(program), places = 1, n = 0;
+    const char *at = strchr(program, '/') != NULL || len == 0 ? NULL : variable(env, "PATH");
+    if (at == NULL && len > 0 && strchr(program, '/') == NULL)
+        at = DEFAULT_PATH;
+    for (const char *c = at; c != NULL && *c != '\0'; c++)
+        places += *c == ':';
+    char **paths = rv__arena_zalloc(arena, places + 1, sizeof *paths);
+    if (paths == NULL)
+        return NULL;
+    if (at == NULL) {
+        paths[0] = rv__arena_dup(arena, program, len);
+        return paths[0] != NULL ? paths : NULL;
+    }
+    for (size_t i = 0; i < places; i++) {
+        size_t dir = strcspn(at, ":");
+        char *path = rv__arena_alloc(arena, dir + len + 3);
+        if (path == NULL)
+            return NULL;
+        paths[n++] = path;
+        if (dir == 0) /* an empty place is the working directory */
+            *path++ = '.';
+        memcpy(path, at, dir);
+        path[dir] = '/';
+        memcpy(path + dir + 1, program, len + 1);
+        at += dir + (at[dir] == ':');
+    }
+    return paths;
+}
+
+static bool is_shortage(int error)
+{
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+static int tell_failure(const struct rv__spawn *s, rv_error *err)
+{
+    int error = s->room->error;
+    const char *why = strerrordesc_np(error), *program = s->argv[0];
+    int code = is_shortage(error) ? RV_EBUSY : RV_ESYS;
+    switch (s->room->stage) {
+    case STAGE_CONTROL:
+        return rv__fail(err, code, "cannot make the control file '%s': %s", s->control, why);
+    case STAGE_CWD:
+        return rv__fail(err, code, "cannot run '%s' in the directory '%s': %s", program, s->cwd,
+                        why);
+    case STAGE_EXEC:
+        if (error == ENOENT && strchr(program, '/') == NULL)
+            return rv__fail(err, RV_ENOTFOUND, "cannot run '%s': there is no such program in PATH",
+                            program);
+        if (error == ENOENT)
+            return rv__fail(err, RV_ENOTFOUND,
+                            "cannot run '%s': there is no such file, or the interpreter that its "
+                            "first line names is missing",
+                            program);
+        if (error == ENOEXEC)
+            return rv__fail(err, code, "cannot run '%s': not a program (does it lack a #! line?)",
+                            program);
+        if (error == EACCES)
+            return rv__fail(err, code, "cannot run '%s': permission denied (is it executable?)",
+                            program);
+        break;
+    case STAGE_NONE:
+    case STAGE_PARENT:
+    case STAGE_STDIO: break;
+    }
+    return rv__fail(err, code, "cannot run '%s': %s", program, why);
+}
+
+int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret, int *ret_pidfd,
+              rv_error *err)
+{
+    struct child c = { .spawn = spawn, .engine = getpid() };
+    struct rv__spawn_room *room = spawn->room;
+    int pidfd = -1;
+
+    c.env = environment(spawn, arena);
+    c.paths = c.env != NULL ? program_paths(spawn->argv[0], c.env, arena) : NULL;
+    if (c.paths == NULL)
+        return rv__nomem(err);
+
+    room->stage = STAGE_NONE;
+    pid_t pid = clone(child_main, room->stack + STACK_BYTES,
+                      SHARE_MEMORY | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &c, &pidfd);
+    if (pid < 0)
+        return rv__fail(err, is_shortage(errno) ? RV_EBUSY : RV_ESYS,
+                        "cannot make a process for '%s': %s", spawn->argv[0],
+                        strerrordesc_np(errno));
+
+    if (room->stage !=
+        STAGE_NONE) { /* it has called _exit: this waits for no time worth the name */
+        siginfo_t info;
+        if (spawn->warden >= 0)
+            rv__warden_end(spawn->warden, pid);
+        while (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) < 0 && errno == EINTR)
+            ;
+        close(pidfd);
+        unlink(spawn->control);
+        return tell_failure(spawn, err);
+    }
+    *ret = pid;
+    *ret_pidfd = pidfd;
     return RV_OK;
-}
-
-/* --------------------------------------------------------------------------------- ending --- */
-
-bool rv__process_ended(const struct rv__process *process)
-{
-    struct pollfd p = { .fd = process->pidfd, .events = POLLIN };
-    return process->pidfd >= 0 && poll(&p, 1, 0) > 0;
-}
-
-void rv__process_signal(const struct rv__process *process, int signal)
-{
-    (void)kill(-process->pid, signal); /* not reaped yet: the number is still its own */
-}
-
-int rv__process_reap(struct rv__process *process, int64_t patience_ms)
-{
-    int status = 0;
-    struct pollfd p = { .fd = process->pidfd, .events = POLLIN };
-    close(process->fd);
-    if (process->pidfd >= 0)
-        (void)poll(&p, 1, (int)patience_ms); /* how it ends by itself tells more than our SIGKILL */
-    rv__process_signal(process, SIGKILL);    /* and all that it had started */
-    pid_t got;
-    do
-        got = waitpid(process->pid, &status, 0);
-    while (got < 0 && errno == EINTR);
-    if (process->pidfd >= 0)
-        close(process->pidfd);
-    return got == process->pid ? status : -1;
-}
-
-void rv__process_tell(int status, char *text, size_t size)
-{
-    if (status == -1) {
-        snprintf(text, size, "ended, nobody knows how");
-    } else if (WIFSIGNALED(status)) {
-        int sig = WTERMSIG(status);
-        const char *name = sigabbrev_np(sig), *says = sigdescr_np(sig);
-        snprintf(text, size, "was killed by signal %d (SIG%s: %s)", sig, name ? name : "?",
-                 says ? says : "unknown");
-    } else {
-        snprintf(text, size, "exited with code %d", WEXITSTATUS(status));
-    }
 }

@@ -9,7 +9,7 @@
  * the processes they wait for; the road not taken, one thread with an event loop for all hosts, would
  * assemble the values they ask for one after the other.
  *
- * One more thread, the starter, lives as long as the pool: hosts are started by it (see spawn.c), and
+ * One more thread, the starter, lives as long as the pool: hosts are started by it (see launch.c), and
  * those that were idle for long are ended by it. */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/spawn.h"
+#include "exec/launch.h"
 
 enum {
     LEAST_HOSTS = 4,
@@ -43,7 +43,7 @@ struct slot {
 struct rv__host {
     struct rv__host *next;
     struct rv__hosts *hosts;
-    struct rv__process process;
+    struct rv__child process;
     int wake; /* an eventfd: whoever speaks with it is to look around */
     struct rv__frames frames;
     struct rv__buf out;
@@ -169,7 +169,7 @@ static void end_all(struct rv__host *host)
 {
     while (host != NULL) {
         struct rv__host *next = host->next;
-        (void)rv__process_reap(&host->process, 0); /* idle: nothing is lost in it */
+        (void)rv__child_reap(&host->process, 0); /* idle: nothing is lost in it */
         host_free(host);
         host = next;
     }
@@ -179,8 +179,8 @@ static void serve(struct rv__hosts *hosts, struct request *request)
 {
     struct rv__host *host = request->host;
     pthread_mutex_unlock(&hosts->lock);
-    int rc = rv__process_start(hosts->program, host->module, hosts->opts.memory_bytes,
-                               &host->process, &request->err);
+    int rc = rv__child_start(hosts->program, host->module, hosts->opts.memory_bytes, &host->process,
+                             &request->err);
     pthread_mutex_lock(&hosts->lock);
     request->rc = rc;
     request->done = true;
@@ -370,7 +370,7 @@ static int acquire(struct rv__hosts *hosts, const struct rv__invocation *invocat
             break;
         }
         host = invocation->fresh ? NULL : take_idle(hosts, invocation->module);
-        if (host != NULL && !rv__process_ended(&host->process))
+        if (host != NULL && !rv__child_ended(&host->process))
             break;
         bool other = host == NULL && hosts->count >= hosts->opts.limit;
         if (other)
@@ -485,11 +485,11 @@ static void escalate(struct talk *talk)
     } else if (now_ms < talk->due_ms) {
         return;
     } else if (!talk->termed) {
-        rv__process_signal(&talk->host->process, SIGTERM);
+        rv__child_signal(&talk->host->process, SIGTERM);
         talk->termed = true;
         talk->due_ms = now_ms + opts->kill_ms;
     } else {
-        rv__process_signal(&talk->host->process, SIGKILL);
+        rv__child_signal(&talk->host->process, SIGKILL);
         talk->killed = true;
         talk->due_ms = INT64_MAX;
     }
@@ -542,7 +542,7 @@ static void tell_end(const struct talk *talk, int status, int rc, const rv_error
 {
     const struct rv__hosts_opts *opts = &talk->host->hosts->opts;
     char how[120], more[100] = "";
-    rv__process_tell(status, how, sizeof how);
+    rv__child_tell(status, how, sizeof how);
     if (rc != RV_ECLOSED)
         rv__fail(err, RV_EFAILED, "the host process was ended, for it said something wrong: %s",
                  why->message);
@@ -586,8 +586,8 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
         rc = RV_OK;
     } else {
         if (rc != RV_ECLOSED)
-            rv__process_signal(&talk.host->process, SIGKILL);
-        int status = rv__process_reap(&talk.host->process, PATIENCE_MS);
+            rv__child_signal(&talk.host->process, SIGKILL);
+        int status = rv__child_reap(&talk.host->process, PATIENCE_MS);
         bool ours = rc == RV_ENOMEM || rc == RV_ETOOBIG; /* not the host's fault */
         if (ours)
             rv__fail(err, rc, "%s", why.message);

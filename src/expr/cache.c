@@ -151,8 +151,8 @@ int rv__cache_value(struct rv__cache *cache, struct rv__scope *scope,
 {
     struct rv__kept *kept;
     struct rv__blob *own = NULL;
-    struct rv__str json;
-    size_t bytes;
+    struct rv__str json = { NULL, 0 };
+    size_t bytes = 0;
     if (find(cache, text, &kept) < 0)
         return rv__nomem(err);
     if (kept != NULL && jv_is_valid(kept->value)) {

@@ -349,7 +349,7 @@ static int put_jq(struct rv__eval_state *e, struct rv__exprs *set, enum rv__piec
     struct rv__program *program = &set->programs[e->expr->program];
     struct rv__buf *work = &e->machine->work;
     rv_error why = { 0 };
-    jv value;
+    jv value = jv_invalid();
     int rc = rv__program_compile(set, program, NULL, NULL, e->err);
     if (rc == RV_OK)
         rc = run(e, program->jq, &value);

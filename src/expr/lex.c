@@ -131,7 +131,9 @@ static const char *in_string(struct rv__lexer *lexer, struct rv__tok *ret)
 static const char *close(struct rv__lexer *lexer, struct rv__tok *ret)
 {
     char c = *lexer->at;
-    char opened = lexer->depth > 0 ? lexer->open[lexer->depth - 1] : '\0';
+    char opened = '\0';
+    if (lexer->depth > 0)
+        opened = lexer->open[lexer->depth - 1];
     if (opened == '\0' && c == '}')
         return take(lexer, TOK_END, lexer->at, ret);
     if (opened == '\0')
@@ -166,7 +168,9 @@ const char *rv__lexer_next(struct rv__lexer *lexer, struct rv__tok *ret)
     at = lexer->at = skip_blank(lexer->at, end);
     if (at == end)
         return lexer->depth > 0 ? "a bracket does not close" : take(lexer, TOK_END, at, ret);
-    char next = at + 1 < end ? at[1] : '\0';
+    char next = '\0';
+    if (at + 1 < end)
+        next = at[1];
     switch (*at) {
     case '"':
     case '(':

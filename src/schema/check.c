@@ -136,7 +136,7 @@ bool rv__eval(struct rv__check *c, const struct rv__sub *sub, const struct rv__v
     if (sub->kind == RV__SUB_TRUE)
         return true;
     if (sub->kind == RV__SUB_FALSE)
-        return rv__schema_say(c, v, "is not allowed");
+        return rv__check_say(c, v, "is not allowed");
     if (c->rc < 0 || !rv__step(c))
         return false;
     if (c->nesting == RV__SCHEMA_MAX_NESTING)

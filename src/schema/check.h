@@ -56,7 +56,7 @@ static inline bool rv__enough(const struct rv__check *c)
 }
 
 /* Something is wrong with `v`. Returns false, so that a check may end in it. */
-bool rv__schema_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
+bool rv__check_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
     RV_PRINTF(3, 4);
 /* The member `key` of `v` is not there, but should be. */
 bool rv__say_missing(struct rv__check *c, const struct rv__value *v, struct rv__str key,

@@ -18,10 +18,10 @@ static bool check_count(struct rv__check *c, size_t min, size_t max, size_t coun
                         const struct rv__value *v)
 {
     if (count < min)
-        return rv__schema_say(c, v, "must have at least %zu %s%s, has %zu", min, noun, plural(min),
-                              count);
-    return count <= max || rv__schema_say(c, v, "must have at most %zu %s%s, has %zu", max, noun,
-                                          plural(max), count);
+        return rv__check_say(c, v, "must have at least %zu %s%s, has %zu", min, noun, plural(min),
+                             count);
+    return count <= max || rv__check_say(c, v, "must have at most %zu %s%s, has %zu", max, noun,
+                                         plural(max), count);
 }
 
 /* ------------------------------------------------------------------------------------------
@@ -40,9 +40,9 @@ static bool check_unique(struct rv__check *c, const struct rv__value *v)
     rv__ranked_sort(items, items + v->count, v->count);
     for (uint32_t i = 1; i < v->count && (ok || !rv__enough(c)); i++)
         if (rv__ranked_cmp(&items[i - 1], &items[i]) == 0)
-            ok = rv__schema_say(c, items[i].value,
-                                "must differ from all others, is the same as item %zu",
-                                (size_t)(items[i - 1].value - v->kids));
+            ok = rv__check_say(c, items[i].value,
+                               "must differ from all others, is the same as item %zu",
+                               (size_t)(items[i - 1].value - v->kids));
     rv__free(items);
     return ok;
 }
@@ -62,13 +62,13 @@ static bool check_contains(struct rv__check *c, const struct rv__array_rules *r,
             return false;
     }
     if (found < r->min_contains)
-        return rv__schema_say(
-            c, v, "must contain at least %zu item%s of the kind asked for, contains %zu",
-            r->min_contains, plural(r->min_contains), found);
+        return rv__check_say(c, v,
+                             "must contain at least %zu item%s of the kind asked for, contains %zu",
+                             r->min_contains, plural(r->min_contains), found);
     return found <= r->max_contains ||
-           rv__schema_say(c, v,
-                          "must contain at most %zu item%s of the kind asked for, contains %zu",
-                          r->max_contains, plural(r->max_contains), found);
+           rv__check_say(c, v,
+                         "must contain at most %zu item%s of the kind asked for, contains %zu",
+                         r->max_contains, plural(r->max_contains), found);
 }
 
 static bool check_items(struct rv__check *c, const struct rv__array_rules *r,
@@ -146,9 +146,9 @@ static bool say_unknown(struct rv__check *c, const struct rv__object_rules *r,
     if (count > 0 && key.len <= RV__SCHEMA_QUOTE)
         near = rv__suggest(key, names, count);
     if (near == NULL)
-        return rv__schema_say(c, v, "is not allowed here");
-    return rv__schema_say(c, v, "is not allowed here; did you mean '%s'?",
-                          rv__quote(rv__str(near), quoted));
+        return rv__check_say(c, v, "is not allowed here");
+    return rv__check_say(c, v, "is not allowed here; did you mean '%s'?",
+                         rv__quote(rv__str(near), quoted));
 }
 
 static bool check_name(struct rv__check *c, const struct rv__sub *names, const struct rv__value *v,
@@ -160,14 +160,14 @@ static bool check_name(struct rv__check *c, const struct rv__sub *names, const s
     if (rv__eval_quiet(c, names, &name, NULL))
         return true;
     if (c->mode != RV__CHECK_LOUD || c->rc < 0)
-        return rv__schema_say(c, v, "has a name that is not allowed");
+        return rv__check_say(c, v, "has a name that is not allowed");
     memcpy(before, c->captured, sizeof before);
     c->captured[0] = '\0';
     c->captured_from = v;
     c->mode = RV__CHECK_CAPTURE;
     (void)rv__eval(c, names, &name, NULL);
     c->mode = RV__CHECK_LOUD;
-    rv__schema_say(c, v, "has the name '%s', which %s", rv__quote(key, quoted), c->captured);
+    rv__check_say(c, v, "has the name '%s', which %s", rv__quote(key, quoted), c->captured);
     memcpy(c->captured, before, sizeof before);
     return false;
 }

@@ -26,10 +26,10 @@ static bool say_none(struct rv__check *c, const struct rv__subs *subs, const str
 {
     char why[400] = "";
     if (c->mode != RV__CHECK_LOUD || c->rc < 0)
-        return rv__schema_say(c, v, "matches none of %u alternatives", subs->count);
+        return rv__check_say(c, v, "matches none of %u alternatives", subs->count);
     explain(c, subs, v, why, sizeof why);
-    return c->rc == RV_OK && rv__schema_say(c, v, "matches none of %u alternative%s: %s",
-                                            subs->count, subs->count == 1 ? "" : "s", why);
+    return c->rc == RV_OK && rv__check_say(c, v, "matches none of %u alternative%s: %s",
+                                           subs->count, subs->count == 1 ? "" : "s", why);
 }
 
 /* Keeps what was seen by an alternative that succeeded, and only that. */
@@ -68,8 +68,8 @@ static bool check_one(struct rv__check *c, const struct rv__subs *subs, const st
     if (first == 0)
         return say_none(c, subs, v);
     return second == 0 ||
-           rv__schema_say(c, v, "must match exactly one of %u alternatives, matches (%u) and (%u)",
-                          subs->count, first, second);
+           rv__check_say(c, v, "must match exactly one of %u alternatives, matches (%u) and (%u)",
+                         subs->count, first, second);
 }
 
 static bool check_condition(struct rv__check *c, const struct rv__logic *l,
@@ -95,7 +95,7 @@ bool rv__check_logic(struct rv__check *c, const struct rv__logic *l, const struc
     if (l->one.count > 0 && (ok || !rv__enough(c)))
         ok &= check_one(c, &l->one, v, seen);
     if (l->not != NULL && (ok || !rv__enough(c)) && rv__eval_quiet(c, l->not, v, NULL))
-        ok = rv__schema_say(c, v, "is what it may not be: it matches the schema of 'not'");
+        ok = rv__check_say(c, v, "is what it may not be: it matches the schema of 'not'");
     if (ok || !rv__enough(c))
         ok &= check_condition(c, l, v, seen);
     return ok;

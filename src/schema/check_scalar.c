@@ -57,9 +57,9 @@ bool rv__check_type(struct rv__check *c, unsigned types, const struct rv__value 
                                 type_names[i]);
     }
     if (v->type == RV__JSON_NUMBER && types & RV__TYPE_INTEGER)
-        return rv__schema_say(c, v, "must be %s, is %s", expected,
-                              rv__quote(rv__value_text(v), quoted));
-    return rv__schema_say(c, v, "must be %s, is %s", expected, name_of(v));
+        return rv__check_say(c, v, "must be %s, is %s", expected,
+                             rv__quote(rv__value_text(v), quoted));
+    return rv__check_say(c, v, "must be %s, is %s", expected, name_of(v));
 }
 
 static bool is_choice(const struct rv__sub *sub, const struct rv__value *v)
@@ -94,14 +94,14 @@ static bool say_choices(struct rv__check *c, const struct rv__sub *sub, const st
         }
         len += (size_t)snprintf(list + len, sizeof list - len, "%s%s", i ? ", " : "", quoted);
     }
-    return rv__schema_say(c, v, choices->count == 1 ? "must be %s" : "must be one of %s", list);
+    return rv__check_say(c, v, choices->count == 1 ? "must be %s" : "must be one of %s", list);
 }
 
 bool rv__check_choice(struct rv__check *c, const struct rv__sub *sub, const struct rv__value *v)
 {
     char quoted[RV__QUOTED];
     if (sub->constant != NULL && rv__value_cmp(sub->constant, v) != 0)
-        return rv__schema_say(c, v, "must be %s", rv__quote(rv__value_text(sub->constant), quoted));
+        return rv__check_say(c, v, "must be %s", rv__quote(rv__value_text(sub->constant), quoted));
     return sub->choices == NULL || is_choice(sub, v) || say_choices(c, sub, v);
 }
 
@@ -119,9 +119,9 @@ static bool check_bound(struct rv__check *c, const struct rv__bound *bound, int 
         return true;
     if (c->mode == RV__CHECK_QUIET)
         return false;
-    return rv__schema_say(c, v, "must be %s %s, is %s", words,
-                          rv__quote(rv__value_text(bound->value), quoted),
-                          rv__quote(rv__value_text(v), is));
+    return rv__check_say(c, v, "must be %s %s, is %s", words,
+                         rv__quote(rv__value_text(bound->value), quoted),
+                         rv__quote(rv__value_text(v), is));
 }
 
 bool rv__check_number(struct rv__check *c, const struct rv__number_rules *r,
@@ -135,9 +135,9 @@ bool rv__check_number(struct rv__check *c, const struct rv__number_rules *r,
     ok &= check_bound(c, &r->above, 1, false, "more than", v, &n);
     ok &= check_bound(c, &r->below, -1, false, "less than", v, &n);
     if (r->multiple != NULL && !rv__number_is_multiple(&n, &r->divisor))
-        return rv__schema_say(c, v, "must be a multiple of %s, is %s",
-                              rv__quote(rv__value_text(r->multiple), quoted),
-                              rv__quote(rv__value_text(v), is));
+        return rv__check_say(c, v, "must be a multiple of %s, is %s",
+                             rv__quote(rv__value_text(r->multiple), quoted),
+                             rv__quote(rv__value_text(v), is));
     return ok;
 }
 
@@ -156,11 +156,11 @@ static bool check_length(struct rv__check *c, const struct rv__string_rules *r,
         return true;
     size_t count = characters(v->text);
     if (count < r->min)
-        return r->min == 1 ? rv__schema_say(c, v, "may not be empty")
-                           : rv__schema_say(c, v, "must have at least %zu characters, has %zu",
-                                            r->min, count);
-    return count <= r->max || rv__schema_say(c, v, "must have at most %zu character%s, has %zu",
-                                             r->max, r->max == 1 ? "" : "s", count);
+        return r->min == 1 ? rv__check_say(c, v, "may not be empty")
+                           : rv__check_say(c, v, "must have at least %zu characters, has %zu",
+                                           r->min, count);
+    return count <= r->max || rv__check_say(c, v, "must have at most %zu character%s, has %zu",
+                                            r->max, r->max == 1 ? "" : "s", count);
 }
 
 bool rv__check_string(struct rv__check *c, const struct rv__string_rules *r,
@@ -169,14 +169,14 @@ bool rv__check_string(struct rv__check *c, const struct rv__string_rules *r,
     char quoted[RV__QUOTED];
     bool ok = check_length(c, r, v);
     if (r->pattern != NULL && !rv__matches(c, r->pattern, v->text))
-        ok = rv__schema_say(c, v, "must match the pattern '%s'",
-                            rv__quote(r->pattern->source, quoted));
+        ok = rv__check_say(c, v, "must match the pattern '%s'",
+                           rv__quote(r->pattern->source, quoted));
     if (r->format != NULL) {
         int rc = rv__format_matches(r->format, v->text);
         if (rc < 0)
             return rv__stop(c, rc, "out of memory");
         if (rc == 0)
-            ok = rv__schema_say(c, v, "must be %s", r->format->noun);
+            ok = rv__check_say(c, v, "must be %s", r->format->noun);
     }
     return ok;
 }

@@ -77,7 +77,7 @@ static bool say(struct rv__check *c, const struct rv__value *v, struct rv__str k
     return false;
 }
 
-bool rv__schema_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
+bool rv__check_say(struct rv__check *c, const struct rv__value *v, const char *fmt, ...)
 {
     char message[480];
     va_list args;

@@ -187,6 +187,19 @@ static void nesting_something_bad_is_bad(void **state)
            "c.yaml:3: invalid jitter 5: must be from 0 to 1\n");
 }
 
+/* Whatever the order in which they come. */
+static void bad_news_travel_any_way(void **state)
+{
+    struct folder *folder = *state;
+    put(folder, "a.yaml", "name: a\nsteps:\n  - x: { value: 1, jitter: 5 }\n");
+    put(folder, "b.yaml", NESTS("b", "a"));
+    put(folder, "c.yaml", NESTS("c", "b"));
+    expect(folder, load(folder, ""),
+           "a.yaml:3: invalid jitter 5: must be from 0 to 1\n"
+           "b.yaml:3: this workflow has problems of its own: see a.yaml, line 3\n"
+           "c.yaml:3: this workflow has problems of its own: see b.yaml, line 3\n");
+}
+
 static void circles_are_named(void **state)
 {
     struct folder *folder = *state;
@@ -258,11 +271,17 @@ static void no_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(folders_are_searched_in_order), TEST(good_ones_come_back_and_bad_ones_are_told),
-        TEST(what_is_not_there_is_told),     TEST(links_in_a_circle_are_not_followed),
-        TEST(a_device_or_pipe_is_no_file),   TEST(names_are_found_whatever_the_order),
-        TEST(nesting_something_bad_is_bad),  TEST(circles_are_named),
-        TEST(others_may_know_more),          TEST(no_memory_is_told),
+        TEST(folders_are_searched_in_order),
+        TEST(good_ones_come_back_and_bad_ones_are_told),
+        TEST(what_is_not_there_is_told),
+        TEST(links_in_a_circle_are_not_followed),
+        TEST(a_device_or_pipe_is_no_file),
+        TEST(names_are_found_whatever_the_order),
+        TEST(nesting_something_bad_is_bad),
+        TEST(bad_news_travel_any_way),
+        TEST(circles_are_named),
+        TEST(others_may_know_more),
+        TEST(no_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -442,6 +442,14 @@ static void *follow(void *arg)
     return NULL;
 }
 
+static void *signal_soon(void *arg)
+{
+    struct rig *rig = arg;
+    usleep(1000);
+    (void)rv_signal(rig->engine, "r", "go", NULL, NULL);
+    return NULL;
+}
+
 static void many_follow_at_once(void **state)
 {
     struct rig *rig = *state;
@@ -474,6 +482,35 @@ static void many_follow_at_once(void **state)
         assert_int_equal(followers[i].events, followers[i].want * 8);
         rv_feed_close(followers[i].feed);
     }
+}
+
+static void one_who_follows_a_run_is_woken_for_it(void **state)
+{
+    struct rig *rig = *state;
+    enum { ROUNDS = 20 };
+    rv_workflow *w = rv_workflow_new("w");
+    pthread_t thread;
+    rig_open(rig, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        char alias[8];
+        snprintf(alias, sizeof alias, "s%d", i);
+        rv_add_signal(rv_workflow_body(w), alias, "go", 0, NULL);
+    }
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rig_run(rig, "w", "other", NULL);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r"));
+    for (int i = 0; i < ROUNDS; i++) { /* somebody else first: that is not for him */
+        rv_event event;
+        assert_int_equal(rv_signal(rig->engine, "other", "go", NULL, &rig->err), RV_OK);
+        assert_int_equal(rv_feed_next(rig->feed, 1, NULL, &event, &rig->err), RV_ETIMEDOUT);
+        pthread_create(&thread, NULL, signal_soon, rig);
+        rig_until(rig, "step.completed", "r");
+        if (i + 1 < ROUNDS)
+            rig_until(rig, "step.started", "r");
+        pthread_join(thread, NULL);
+    }
+    rig_until(rig, "run.completed", "r");
 }
 
 static void without_memory_nothing_is_skipped(void **state)
@@ -541,6 +578,7 @@ int main(void)
         RIG_TEST(pages_are_joined_without_a_seam),
         RIG_TEST(waiting_ends_by_time_token_and_close),
         RIG_TEST(many_follow_at_once),
+        RIG_TEST(one_who_follows_a_run_is_woken_for_it),
         RIG_TEST(without_memory_nothing_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

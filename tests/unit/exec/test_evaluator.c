@@ -159,6 +159,16 @@ static void what_has_no_end_is_ended(void **state)
     assert_true(took_ms < 60000); /* far above what it takes: ended at all is what counts */
 }
 
+static void memory_has_a_bound_of_its_own(void **state)
+{
+    struct fixture *fx = *state;
+    struct job job;
+    start(fx, &job, add(fx, "\"${ def f: 1 + f; f }\""), 600000); /* 600 MB a second */
+    wait_for(fx, 1);
+    assert_int_equal(job.err.code, RV_ETIMEDOUT);
+    assert_non_null(strstr(job.err.message, "more memory than it may"));
+}
+
 static void *produce(void *arg)
 {
     struct job *jobs = arg;
@@ -226,6 +236,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(values_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_that_does_not_compile_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_no_end_is_ended, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_has_a_bound_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_may_ask_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(closing_ends_what_goes_on_and_what_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(no_memory_means_no_evaluator, setup, teardown),

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "base/json.h"
+#include "expr/set.h"
 #include "unit/expr/scope.h"
 
 struct fixture {
@@ -189,6 +190,24 @@ static void a_template_is_worth_its_value(void **state)
             fail_msg("%s: %s", r->template, rc < 0 ? fx->err.message : out.at);
         if (r->value == NULL)
             assert_int_equal(fx->out.len, 0);
+    }
+}
+
+/* What an expression is said to use is all it needs: with the whole scope it is worth the same. */
+static void a_part_of_the_scope_is_as_good_as_all_of_it(void **state)
+{
+    struct fixture *fx = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *r = &rows[i];
+        uint32_t number;
+        assert_int_equal(renew(fx, r->template, &number), RV_OK);
+        const struct rv__template *tpl = &fx->set->templates[number];
+        for (size_t e = 0; e < tpl->expr_count; e++)
+            tpl->exprs[e]->whole = true;
+        int rc = eval(fx, number);
+        if ((rc == RV_OK) != (r->value != NULL) ||
+            (rc == RV_OK && !rv__str_is(rv__buf_view(&fx->out), r->value)))
+            fail_msg("%s: %s", r->template, rc < 0 ? fx->err.message : fx->out.text);
     }
 }
 
@@ -581,6 +600,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_template_is_worth_its_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_of_the_scope_is_as_good_as_all_of_it, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(what_is_not_available_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_condition_is_one_expression, setup, teardown),
         cmocka_unit_test_setup_teardown(uses_are_told_from_the_text, setup, teardown),

@@ -81,6 +81,21 @@ static void what_depends_on_the_value_does_not_count(void **state)
 }
 /* clang-format on */
 
+static void what_holds_by_many_ways_counts_once(void **state)
+{
+    struct rv__buf schema;
+    (void)state;
+    rv__buf_init(&schema, 1 << 16);
+    rv__buf_text(&schema, "{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for (int i = 0; i < 40; i++)
+        rv__buf_fmt(&schema,
+                    "\"d%d\":{\"allOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"}]},",
+                    i, i + 1, i + 1);
+    rv__buf_text(&schema, "\"d40\":{\"properties\":{\"a\":{\"default\":1}}}}}");
+    expect_defaults(schema.text, "{}", "{\"a\":1}");
+    rv__buf_done(&schema);
+}
+
 static void defaults_without_end_end(void **state)
 {
     struct fixture fx;
@@ -124,6 +139,7 @@ int main(void)
         cmocka_unit_test(what_holds_unconditionally_counts),
         cmocka_unit_test(the_first_that_says_one_wins),
         cmocka_unit_test(what_depends_on_the_value_does_not_count),
+        cmocka_unit_test(what_holds_by_many_ways_counts_once),
         cmocka_unit_test(defaults_without_end_end),
         cmocka_unit_test(no_memory_means_no_change),
     };

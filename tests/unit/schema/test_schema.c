@@ -31,8 +31,8 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
         { "{\"format\":\"date\"}", "\"2026-02-29\"", ": must be a date (2026-01-31)\n" },
         { "{\"minItems\":1}", "[]", ": must have at least 1 item, has 0\n" },
         { "{\"maxItems\":1}", "[1,2]", ": must have at most 1 item, has 2\n" },
-        { "{\"uniqueItems\":true}", "[1,{\"a\":1,\"b\":2},1.0,{\"b\":2,\"a\":1}]",
-          NULL }, /* below: the order depends on the hash */
+        { "{\"uniqueItems\":true}", "[1,{\"a\":1,\"b\":2},0,{\"b\":2,\"a\":1}]",
+          "/3: must differ from all others, is the same as item 1\n" },
         { "{\"contains\":{\"type\":\"string\"}}", "[1]",
           ": must contain at least 1 item of the kind asked for, contains 0\n" },
         { "{\"contains\":true,\"maxContains\":1}", "[1,2]",
@@ -49,6 +49,9 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
           "/address: is required where 'card' is there\n" },
         { "{\"properties\":{\"a\":{\"items\":{\"properties\":{\"b\":{\"type\":\"null\"}}}}}}",
           "{\"x\":[],\"a\":[0,{\"b\":null},{\"b\":true}]}", "/a/2/b: must be null, is a boolean\n" },
+        { "{\"additionalProperties\":{\"type\":\"string\"}}", "{\"a\":1,\"a\":\"x\"}", "" },
+        { "{\"additionalProperties\":{\"type\":\"string\"}}", "{\"a\":\"x\",\"a\":1}",
+          "/a: must be a string, is a number\n" },
         { "false", "1", ": is not allowed\n" },
         { "{\"properties\":{\"a\":false}}", "{\"a\":1}", "/a: is not allowed\n" },
         { "{\"unevaluatedProperties\":false,\"allOf\":[{\"properties\":{\"a\":true}}]}", "{\"a\":1,\"b\":1}",
@@ -71,8 +74,7 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
           ": must be at most 0, is 1\n: must be at least 2, is 1\n" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].expected != NULL)
-            expect_said(rows[i].schema, rows[i].value, rows[i].expected);
+        expect_said(rows[i].schema, rows[i].value, rows[i].expected);
 }
 
 static void numbers_are_what_is_written(void **state)
@@ -170,13 +172,13 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
         { "{\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\"},\"b\":{\"$id\":\"b\",\"$dynamicAnchor\":\"x\"}},\"$dynamicRef\":\"#x\"}",
           "/$dynamicRef: could mean several $dynamicAnchor of this name; dynamic references are not supported\n" },
         { "{\"$ref\":\"#\"}", ": comes back to itself without end\n" },
-        { "{\"$defs\":{\"a\":{\"allOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}", NULL },
+        { "{\"$defs\":{\"a\":{\"allOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
+          "/$defs/b/not: comes back to itself without end\n" },
         { "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"items\":{\"$ref\":\"#\"}}", "" },
         { "{\"$dynamicRef\":\"#x\",\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\",\"type\":\"null\"}}}", "" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].expected != NULL)
-            expect_schema(rows[i].schema, rows[i].expected);
+        expect_schema(rows[i].schema, rows[i].expected);
 }
 
 static void only_ecma_is_a_pattern(void **state)

@@ -17,5 +17,6 @@ static int lives(rv_ctx *c)
         ;
     return rv_return(c, "i", rv_ctx_attempt(c));
 }
-RV_WORKFLOW("pair", .steps = RV_STEPS(RV_CONCURRENT(.alias = "both",
-                                                    .body = RV_STEPS(RV_STEP(dies), RV_STEP(lives)))))
+RV_WORKFLOW("pair",
+            .steps = RV_STEPS(RV_CONCURRENT(.alias = "both",
+                                            .body = RV_STEPS(RV_STEP(dies), RV_STEP(lives)))))

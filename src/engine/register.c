@@ -1,0 +1,298 @@
+/* register.c: workflow files, made known to an engine; and what is known, listed.
+ *
+ * Files are read, checked and compiled on the caller's thread; only finished plans go to the loop. */
+#include <stdio.h>
+#include <string.h>
+
+#include <rival/rival.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "define/define.h"
+#include "engine/call.h"
+#include "engine/files.h"
+
+/* A workflow that a file nests may be registered already. */
+struct lookup {
+    struct rv__resolver resolver; /* first */
+    rv_engine *engine;
+    struct rv__str name;
+    const struct rv__draft *found;
+};
+
+static int look_up(struct rv__call *call)
+{
+    struct lookup *lookup = call->arg;
+    struct rv__registered *r = rv__registry_find(call->engine, lookup->name);
+    lookup->found = r != NULL ? r->draft : NULL;
+    return RV_OK;
+}
+
+static int find_registered(struct rv__resolver *self, struct rv__str name,
+                           const struct rv__draft **ret)
+{
+    struct lookup *lookup = (struct lookup *)self;
+    lookup->name = name;
+    int rc = rv__call_ask(lookup->engine, look_up, lookup, NULL);
+    if (rc < 0)
+        return rc;
+    if (lookup->found == NULL)
+        return RV_ENOTFOUND;
+    *ret = lookup->found;
+    return RV_OK;
+}
+
+/* The good ones become known; what is refused now is a problem of its file. */
+static int put_all(rv_engine *engine, struct rv__definitions *all, bool replace, int *registered,
+                   rv_error *err)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct rv__definition *item = &all->items[i];
+        struct rv__registration r = { .plan = item->plan,
+                                      .directory = item->directory.at,
+                                      .source = item->file.at,
+                                      .replace = replace };
+        rv_error why = { .code = 0 };
+        int rc = rv__call_register(engine, &r, &why);
+        item->plan = r.plan;
+        if (rc == RV_ENOMEM || rc == RV_ECLOSED || rc == RV_ESTORE) {
+            if (err != NULL)
+                *err = why;
+            return rc;
+        }
+        if (rc < 0 && rv__definitions_complain(all, item->file, why.message) < 0)
+            return rv__nomem(err);
+        *registered += rc == RV_OK;
+    }
+    return RV_OK;
+}
+
+static int first_problem(const struct rv__definitions *all, rv_error *err)
+{
+    const struct rv__problem *p = &all->problems[0];
+    char more[40] = "";
+    if (all->problem_count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", all->problem_count - 1);
+    if (p->line > 0)
+        return rv__fail(err, RV_EINVAL, "%.*s:%u:%u: %.*s%s", RV__ARG(p->file), p->line, p->column,
+                        RV__ARG(p->message), more);
+    return rv__fail(err, RV_EINVAL, "%.*s: %.*s%s", RV__ARG(p->file), RV__ARG(p->message), more);
+}
+
+/* ---------------------------------------------------------------------------------- C files --- */
+
+/* C files are looked at once. Names resolve when all are known: one that nests another that is not there
+ * yet, in C or not, is tried again after those have been registered. */
+struct c_file {
+    char *path;
+    rv_workflow *workflow; /* NULL: it could not be loaded, */
+    bool done;
+    rv_error why; /* and this is why; or why it was not registered */
+};
+
+struct c_files {
+    struct c_file *items;
+    size_t count;
+};
+
+static void c_files_free(struct c_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        rv_workflow_free(files->items[i].workflow);
+        rv__free(files->items[i].path);
+    }
+    rv__free(files->items);
+}
+
+static int c_files_load(rv_engine *engine, const struct rv__definitions *all,
+                        const rv_file_opts *opts, struct c_files *files, rv_error *err)
+{
+    files->items = rv__zalloc(all->other_count ? all->other_count : 1, sizeof *files->items);
+    if (files->items == NULL)
+        return rv__nomem(err);
+    for (size_t i = 0; i < all->other_count; i++) {
+        const struct rv__other_file *other = &all->others[i];
+        if (other->kind != OTHER_C && other->kind != OTHER_OBJECT)
+            continue;
+        struct c_file *file = &files->items[files->count++];
+        file->path = rv__zalloc(1, other->file.len + 1);
+        if (file->path == NULL)
+            return rv__nomem(err);
+        memcpy(file->path, other->file.at, other->file.len);
+        (void)rv__cfile_load(engine, file->path, opts, &file->workflow,
+                             &file->why); /* told later */
+    }
+    return RV_OK;
+}
+
+/* Those that can be by now. Returns how many. */
+static int c_files_put(rv_engine *engine, struct c_files *files)
+{
+    int registered = 0;
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < files->count; i++) {
+            struct c_file *file = &files->items[i];
+            if (file->done || file->workflow == NULL ||
+                rv_register(engine, file->workflow, &file->why) < 0)
+                continue;
+            file->done = more = true;
+            registered++;
+        }
+    }
+    return registered;
+}
+
+static int c_files_complain(const struct c_files *files, struct rv__definitions *all)
+{
+    int rc = RV_OK;
+    for (size_t i = 0; i < files->count && rc == RV_OK; i++)
+        if (!files->items[i].done)
+            rc = rv__definitions_complain(all, rv__str(files->items[i].path),
+                                          files->items[i].why.message);
+    return rc;
+}
+
+int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
+                       const rv_file_opts *opts, rv_error *err)
+{
+    struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
+    struct rv__definitions *all = NULL;
+    struct c_files files = { .count = 0 };
+    int registered = 0;
+    int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+    if (rc < 0)
+        return rc;
+    rc = c_files_load(engine, all, opts, &files, err);
+    if (rc == RV_OK)
+        registered = c_files_put(engine, &files);
+    if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
+        rv__definitions_free(all);
+        all = NULL;
+        rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+    }
+    if (rc == RV_OK)
+        rc = put_all(engine, all, opts->replace, &registered, err);
+    if (rc == RV_OK)
+        registered += c_files_put(engine, &files);
+    if (rc == RV_OK && c_files_complain(&files, all) < 0)
+        rc = rv__nomem(err);
+    c_files_free(&files);
+    if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
+        rc = first_problem(all, err);
+    if (rc == RV_OK && opts->report != NULL)
+        rc = rv__report_new(&all, opts->report, err);
+    rv__definitions_free(all);
+    return rc < 0 ? rc : registered;
+}
+
+static int check_opts(rv_engine *engine, const char *path, const rv_file_opts *opts,
+                      rv_file_opts *known, const char *who, rv_error *err)
+{
+    *known = (rv_file_opts){ .size = sizeof *known };
+    if (engine == NULL || path == NULL)
+        return rv__fail(err, RV_EINVAL, "%s: no %s given", who, engine ? "path" : "engine");
+    if (opts != NULL && opts->size == 0)
+        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_FILE_OPTS");
+    if (opts != NULL)
+        memcpy(known, opts, opts->size < sizeof *known ? opts->size : sizeof *known);
+    return RV_OK;
+}
+
+int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts, rv_error *err)
+{
+    rv_file_opts known;
+    int rc = check_opts(engine, path, opts, &known, "rv_register_file", err);
+    if (rc == RV_OK)
+        rc = rv__register_paths(engine, &path, 1, &known, err);
+    return rc;
+}
+
+int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opts, rv_error *err)
+{
+    rv_file_opts known;
+    int rc = check_opts(engine, path, opts, &known, "rv_register_dir", err);
+    if (rc == RV_OK)
+        rc = rv__register_paths(engine, &path, 1, &known, err);
+    return rc;
+}
+
+void rv_file_opts_init(rv_file_opts *opts)
+{
+    *opts = (rv_file_opts){ .size = sizeof *opts };
+}
+
+/* ------------------------------------------------------------------------------- the list --- */
+
+/* On the loop: everything as text, one after the other, NUL behind each. */
+static int list_all(struct rv__call *call)
+{
+    struct rv__buf *out = call->arg;
+    for (struct rv__registered *r = call->engine->workflows; r != NULL; r = r->next) {
+        const struct rv__plan *plan = r->plan->plan;
+        const struct rv__wrap *wrap = plan->body.wrap;
+        struct rv__str texts[] = { r->name,
+                                   rv__str_none(wrap->description) ? rv__str("")
+                                                                   : wrap->description,
+                                   rv__str_none(wrap->schema) ? rv__str("") : wrap->schema,
+                                   rv__str(plan->version), rv__str(r->source) };
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+            rv__buf_str(out, texts[i]);
+            rv__buf_char(out, '\0');
+        }
+        rv__buf_int(out, plan->body.count);
+        rv__buf_char(out, '\0');
+    }
+    return rv__buf_err(out, &call->err);
+}
+
+int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
+{
+    enum { TEXTS = 6 };
+    struct rv__buf texts;
+    if (engine == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_workflows: %s",
+                        engine == NULL ? "no engine given" : "nowhere to put the list");
+    rv__buf_init(&texts, SIZE_MAX / 8);
+    int rc = rv__call_ask(engine, list_all, &texts, err);
+    if (rc < 0)
+        goto out;
+    size_t count = 0;
+    for (size_t i = 0; i < texts.len; i++)
+        count += texts.text[i] == '\0';
+    count /= TEXTS;
+    char *mem = rv__zalloc(1, sizeof(rv_workflow_list) + count * sizeof(rv_workflow_info) +
+                                  texts.len + 1);
+    if (mem == NULL) {
+        rc = rv__nomem(err);
+        goto out;
+    }
+    rv_workflow_list *list = (rv_workflow_list *)(void *)mem;
+    rv_workflow_info *items = (rv_workflow_info *)(void *)(mem + sizeof *list);
+    char *at = (char *)(items + count);
+    if (texts.len > 0)
+        memcpy(at, texts.text, texts.len);
+    for (size_t i = count; i-- > 0;) { /* the registry has the newest first */
+        const char **fields[] = { &items[i].name, &items[i].description, &items[i].input_schema,
+                                  &items[i].version, &items[i].source };
+        for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
+            *fields[k] = at;
+            at += strlen(at) + 1;
+        }
+        int64_t steps = 0;
+        (void)rv__json_int(rv__str(at), &steps); /* written above */
+        items[i].step_count = (int)steps;
+        at += strlen(at) + 1;
+    }
+    *list = (rv_workflow_list){ .count = count, .items = items };
+    *ret = list;
+out:
+    rv__buf_done(&texts);
+    return rc;
+}
+
+void rv_workflow_list_free(rv_workflow_list *list)
+{
+    rv__free(list);
+}

@@ -1,0 +1,209 @@
+/* test_files.c: workflows from files, run by the testing kit: expressions of every kind, nested
+ * workflows, inputs and descriptions. For src/engine/{register,exprs,sight,builtin}.c. */
+#include "unit/test.h"
+
+#include <sys/stat.h>
+
+#include <rival/rival.h>
+
+struct fixture {
+    char folder[64];
+    rv_engine *engine;
+    rv_error err;
+};
+
+static int setup(void **state)
+{
+    struct fixture *fx = calloc(1, sizeof *fx);
+    if (fx == NULL)
+        return -1;
+    snprintf(fx->folder, sizeof fx->folder, "/tmp/rival-test-XXXXXX");
+    *state = fx;
+    if (mkdtemp(fx->folder) == NULL)
+        return -1;
+    return rv_test_engine_new(NULL, &fx->engine, &fx->err);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fx = *state;
+    char command[200];
+    rv_engine_free(fx->engine);
+    snprintf(command, sizeof command, "rm -rf '%s'", fx->folder);
+    int rc = system(command);
+    free(fx);
+    return rc;
+}
+
+static void write_file(struct fixture *fx, const char *name, const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", fx->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void load(struct fixture *fx, int expected)
+{
+    int rc = rv_register_dir(fx->engine, fx->folder, NULL, &fx->err);
+    if (rc != expected)
+        fail_msg("%d: %s", rc, rc < 0 ? fx->err.message : "");
+}
+
+/* Run it and compare one part of its results. */
+static void expect(struct fixture *fx, const char *workflow, const char *input, const char *part)
+{
+    rv_run_info info;
+    rv_outcome *outcome = NULL;
+    if (rv_run(fx->engine, workflow, input, NULL, &info, &fx->err) < 0 ||
+        rv_wait(fx->engine, NULL, info.run_id, NULL, &outcome, &fx->err) < 0)
+        fail_msg("%s", fx->err.message);
+    if (strstr(outcome->results, part) == NULL && strstr(outcome->error, part) == NULL)
+        fail_msg("%s\n%s %s", part, outcome->results, outcome->error);
+    rv_outcome_free(outcome);
+}
+
+static void expressions_see_what_they_may_see(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(
+        fx, "a.yaml",
+        "name: a\n"
+        "input: { type: object, properties: { n: { type: integer, default: 3 } } }\n"
+        "steps:\n"
+        "  - big: { value: \"${ .input.n }\" }\n"
+        "  - sum: { value: { twice: \"${ .steps.big.result * 2 }\", text: \"n is ${ .input.n }\","
+        " last: \"${ .lastStep.alias }\" }, description: \"made ${ .result.twice }\" }\n"
+        "  - never: { when: \"${ .input.n > 100 }\", value: 1 }\n"
+        "  - all: { value: \"${ .steps | keys }\" }\n"
+        "  - who: { value: \"${ .run.stepName }\" }\n");
+    load(fx, 1);
+    expect(fx, "a", NULL, "\"big\":{\"result\":3,");
+    expect(fx, "a", "{\"n\":12345678901234567890}", "\"big\":{\"result\":12345678901234567890,");
+    expect(fx, "a", "{\"n\":4}",
+           "\"sum\":{\"result\":{\"twice\":8,\"text\":\"n is 4\",\"last\":\"big\"},\"state\":{"
+           "\"description\":\"made 8\"},\"status\":\"completed\"}");
+    expect(fx, "a", NULL, "\"never\":{\"result\":null,\"state\":{},\"status\":\"skipped\"}");
+    expect(fx, "a", NULL, "\"all\":{\"result\":[\"big\",\"never\",\"sum\"],");
+    expect(fx, "a", NULL, "\"who\":{\"result\":\"who\",");
+}
+
+static void supervisors_run_on_expressions(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(
+        fx, "b.yaml",
+        "name: b\n"
+        "steps:\n"
+        "  - each: { forEach: \"${ [1,2,3] }\", parallel: true, run: [ { double: { value: "
+        "\"${ .loop.item * 2 }\" } } ] }\n"
+        "  - total: { value: \"${ [.steps.each.result.iterations[].results.double.result] | add "
+        "}\" }\n"
+        "  - pick: { if: \"${ .steps.total.result > 10 }\", then: [ { yes: { value: big } } ], "
+        "else: [ { no: { value: small } } ] }\n"
+        "  - count: { loop: [ { up: { value: \"${ (.steps.up.result // 0) + 1 }\" } } ], until: "
+        "\"${ .steps.up.result >= 4 }\", keep: last }\n"
+        "  - both: { concurrent: { l: { value: 1 }, r: { value: \"${ .lastStep.alias }\" } } }\n"
+        "  - rest: { delay: \"${ .steps.total.result * 1000 }\" }\n");
+    load(fx, 1);
+    int64_t begin = rv_test_now(fx->engine);
+    expect(fx, "b", NULL, "\"total\":{\"result\":12,");
+    assert_int_equal(rv_test_now(fx->engine) - begin, 12000);
+    expect(fx, "b", NULL, "\"taken\":\"then\"");
+    expect(fx, "b", NULL, "\"count\":{\"result\":{\"iterations\":[{\"index\":3,");
+    expect(fx, "b", NULL, "\"r\":{\"result\":\"count\"");
+}
+
+static void nested_inputs_are_evaluated_and_checked(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "outer.yaml",
+               "name: outer\nsteps:\n"
+               "  - pay: { workflow: inner, input: { amount: \"${ .input.a }\" } }\n"
+               "  - after: { value: \"${ .steps.pay.result }\" }\n");
+    write_file(
+        fx, "inner.yaml",
+        "name: inner\n"
+        "input: { type: object, required: [amount], properties: { amount: { type: number }, "
+        "currency: { default: EUR } } }\n"
+        "steps:\n  - show: { value: \"${ .input.currency + (.input.amount | tostring) }\" }\n");
+    load(fx, 2);
+    expect(fx, "outer", "{\"a\":5}", "\"after\":{\"result\":\"EUR5\",");
+    expect(fx, "outer", "{\"a\":\"x\"}", "the input of workflow 'inner' is refused: /amount");
+}
+
+static void an_expression_that_fails_fails_its_step(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(
+        fx, "c.yaml",
+        "name: c\nsteps:\n  - bad: { value: \"${ 1, 2 }\", onError: { value: \"${ .error.message "
+        "}\" } }\n");
+    write_file(
+        fx, "d.yaml",
+        "name: d\nsteps:\n  - each: { forEach: \"${ 5 }\", run: [ { a: { value: 1 } } ] }\n");
+    load(fx, 2);
+    expect(fx, "c", NULL, "yields more than one value");
+    expect(fx, "d", NULL, "must return an array");
+}
+
+static void a_bad_file_does_not_keep_the_good_from_being_registered(void **state)
+{
+    struct fixture *fx = *state;
+    rv_report *report = NULL;
+    rv_workflow_list *list = NULL;
+    write_file(fx, "good.yaml", "name: good\ndescription: fine\nsteps: [ { a: { value: 1 } } ]\n");
+    write_file(fx, "bad.yaml", "name: bad\nsteps: [ { a: { valeu: 1 } } ]\n");
+    assert_int_equal(
+        rv_register_dir(fx->engine, fx->folder, RV_FILE_OPTS(.report = &report), &fx->err), 1);
+    assert_int_equal(report->problem_count, 1);
+    assert_int_equal(report->problems[0].line, 2);
+    rv_report_free(report);
+    assert_int_equal(rv_register_dir(fx->engine, fx->folder, NULL, &fx->err), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "bad.yaml:2:"));
+    assert_int_equal(rv_workflows(fx->engine, &list, &fx->err), 0);
+    assert_int_equal(list->count, 1);
+    assert_string_equal(list->items[0].name, "good");
+    assert_string_equal(list->items[0].description, "fine");
+    assert_non_null(strstr(list->items[0].source, "good.yaml"));
+    assert_int_equal(list->items[0].step_count, 1);
+    rv_workflow_list_free(list);
+}
+
+static void a_changed_file_replaces_what_new_runs_take(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "v.yaml",
+               "name: v\nsteps: [ { wait: { signal: go } }, { a: { value: old } } ]\n");
+    load(fx, 1);
+    assert_int_equal(rv_run(fx->engine, "v", NULL, RV_RUN_OPTS(.run_id = "old"), NULL, &fx->err),
+                     0);
+    write_file(fx, "v.yaml", "name: v\nsteps: [ { a: { value: new } } ]\n");
+    assert_int_equal(rv_register_dir(fx->engine, fx->folder, NULL, &fx->err), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "already registered"));
+    assert_int_equal(
+        rv_register_dir(fx->engine, fx->folder, RV_FILE_OPTS(.replace = true), &fx->err), 1);
+    expect(fx, "v", NULL, "\"a\":{\"result\":\"new\"");
+    rv_outcome *outcome = NULL;
+    assert_int_equal(rv_signal(fx->engine, "old", "go", NULL, &fx->err), 0);
+    assert_int_equal(rv_wait(fx->engine, NULL, "old", NULL, &outcome, &fx->err), 0);
+    assert_non_null(strstr(outcome->results, "\"a\":{\"result\":\"old\""));
+    rv_outcome_free(outcome);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
+        cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
+        cmocka_unit_test_setup_teardown(nested_inputs_are_evaluated_and_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_expression_that_fails_fails_its_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_bad_file_does_not_keep_the_good_from_being_registered,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_changed_file_replaces_what_new_runs_take, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}
