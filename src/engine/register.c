@@ -147,10 +147,14 @@ static int c_files_put(rv_engine *engine, struct c_files *files)
 static int c_files_complain(const struct c_files *files, struct rv__definitions *all)
 {
     int rc = RV_OK;
-    for (size_t i = 0; i < files->count && rc == RV_OK; i++)
-        if (!files->items[i].done)
-            rc = rv__definitions_complain(all, rv__str(files->items[i].path),
-                                          files->items[i].why.message);
+    for (size_t i = 0; i < files->count && rc == RV_OK; i++) {
+        struct rv__str path; /* it is to live as long as the others */
+        if (files->items[i].done)
+            continue;
+        rc = rv__str_copy(&all->arena, rv__str(files->items[i].path), &path);
+        if (rc == RV_OK)
+            rc = rv__definitions_complain(all, path, files->items[i].why.message);
+    }
     return rc;
 }
 

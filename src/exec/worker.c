@@ -31,6 +31,7 @@ enum {
     LEAST_HOSTS = 4,
     IDLE_MS = 30000,    /* a host without work ends after this */
     PATIENCE_MS = 1000, /* for one that hung up to end by itself, and tell how */
+    SKIP_MOST = 64,     /* who waits for a host of another module is passed over so often */
     DEFAULT_TERM_MS = 1000,
     DEFAULT_KILL_MS = 2000,
 };
@@ -58,10 +59,23 @@ struct rv__host {
 /* Somebody needs a host: on the stack of who waits. */
 struct request {
     struct request *next;
+    pthread_cond_t served;
     struct rv__host *host; /* made, without a process */
     bool done;
     int rc;
     rv_error err;
+};
+
+/* Somebody who wants something done: waits for a host, or speaks with one. On its stack. */
+struct waiter {
+    struct rv__cancel_watch watch; /* first */
+    struct waiter *next;
+    struct rv__hosts *hosts;
+    const char *module;
+    pthread_cond_t look;
+    struct rv__host *host;
+    bool poked; /* there may be room for a host now */
+    bool fired; /* its token */
 };
 
 struct rv__hosts {
@@ -69,8 +83,9 @@ struct rv__hosts {
     char *program;
     pthread_t starter;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* for those who wait for a host */
-    pthread_cond_t wanted;  /* for the starter */
+    pthread_cond_t wanted;        /* for the starter */
+    struct waiter *first, **last; /* who waits for a host, in order */
+    int skipped;                  /* times that another than the first was served */
     struct request *requests;
     struct rv__host *idle; /* the last used first */
     int count;             /* busy, idle, or about to be */
@@ -144,6 +159,8 @@ static struct rv__host *host_new(struct rv__hosts *hosts, const char *module)
     return host;
 }
 
+static void poke_first(struct rv__hosts *hosts);
+
 /* ------------------------------------------------------------------------------ the starter --- */
 
 /* Take those out of the idle ones that have been so for too long (at the stop: all). Under the lock. */
@@ -184,7 +201,7 @@ static void serve(struct rv__hosts *hosts, struct request *request)
     pthread_mutex_lock(&hosts->lock);
     request->rc = rc;
     request->done = true;
-    pthread_cond_broadcast(&hosts->changed);
+    pthread_cond_signal(&request->served);
 }
 
 static void *starter_main(void *arg)
@@ -200,7 +217,7 @@ static void *starter_main(void *arg)
         }
         struct rv__host *old = take_old(hosts);
         if (old != NULL) {
-            pthread_cond_broadcast(&hosts->changed);
+            poke_first(hosts);
             pthread_mutex_unlock(&hosts->lock);
             end_all(old);
             pthread_mutex_lock(&hosts->lock);
@@ -220,7 +237,6 @@ static void *starter_main(void *arg)
 static void hosts_destroy(struct rv__hosts *hosts)
 {
     pthread_mutex_destroy(&hosts->lock);
-    pthread_cond_destroy(&hosts->changed);
     pthread_cond_destroy(&hosts->wanted);
     rv__free(hosts->program);
     rv__free(hosts);
@@ -239,8 +255,8 @@ int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_
     if (hosts == NULL)
         return rv__nomem(err);
     pthread_mutex_init(&hosts->lock, NULL); /* on Linux these cannot fail */
-    pthread_cond_init(&hosts->changed, NULL);
     int rc = rv__cond_init(&hosts->wanted);
+    hosts->last = &hosts->first;
     hosts->opts = *opts;
     if (hosts->opts.limit <= 0)
         hosts->opts.limit = default_limit();
@@ -274,7 +290,8 @@ void rv__hosts_close(struct rv__hosts *hosts)
         return;
     pthread_mutex_lock(&hosts->lock);
     hosts->closing = true;
-    pthread_cond_broadcast(&hosts->changed);
+    for (struct waiter *waiter = hosts->first; waiter != NULL; waiter = waiter->next)
+        pthread_cond_signal(&waiter->look);
     pthread_mutex_unlock(&hosts->lock);
 }
 
@@ -293,23 +310,59 @@ void rv__hosts_free(struct rv__hosts *hosts)
 
 /* -------------------------------------------------------------------------- getting a host --- */
 
-/* Tells the thread that waits for a host, or speaks with one, that its token has fired. */
-struct watch {
-    struct rv__cancel_watch watch; /* first */
-    struct rv__hosts *hosts;
-    struct rv__host *host;
-    bool fired;
-};
-
-static void on_fired(struct rv__cancel_watch *self)
+static void on_fired(struct rv__cancel_watch *watch)
 {
-    struct watch *watch = (struct watch *)self;
-    pthread_mutex_lock(&watch->hosts->lock);
-    watch->fired = true;
-    if (watch->host != NULL)
-        (void)!eventfd_write(watch->host->wake, 1); /* cannot be full */
-    pthread_cond_broadcast(&watch->hosts->changed);
-    pthread_mutex_unlock(&watch->hosts->lock);
+    struct waiter *waiter = (struct waiter *)watch;
+    pthread_mutex_lock(&waiter->hosts->lock);
+    waiter->fired = true;
+    if (waiter->host != NULL)
+        (void)!eventfd_write(waiter->host->wake, 1); /* cannot be full */
+    pthread_cond_signal(&waiter->look);
+    pthread_mutex_unlock(&waiter->hosts->lock);
+}
+
+static void poke_first(struct rv__hosts *hosts)
+{
+    if (hosts->first == NULL)
+        return;
+    hosts->first->poked = true;
+    pthread_cond_signal(&hosts->first->look);
+}
+
+static void stop_waiting(struct rv__hosts *hosts, struct waiter *waiter)
+{
+    struct waiter **at = &hosts->first;
+    while (*at != waiter)
+        at = &(*at)->next;
+    *at = waiter->next;
+    if (waiter->next == NULL)
+        hosts->last = at;
+}
+
+/* In line, until a host is handed over, or there may be room for one. */
+static void wait_in_line(struct rv__hosts *hosts, struct waiter *waiter)
+{
+    waiter->next = NULL;
+    waiter->poked = false;
+    *hosts->last = waiter;
+    hosts->last = &waiter->next;
+    while (waiter->host == NULL && !waiter->poked && !waiter->fired && !hosts->closing)
+        pthread_cond_wait(&waiter->look, &hosts->lock);
+    if (waiter->host == NULL)
+        stop_waiting(hosts, waiter);
+}
+
+/* The next one in line for a host of this module. Others are passed over, for their sake a process would
+ * have to end and another to begin; but not for ever. */
+static struct waiter *next_in_line(struct rv__hosts *hosts, const char *module)
+{
+    struct waiter *waiter = hosts->first;
+    if (hosts->skipped >= SKIP_MOST)
+        return waiter != NULL && strcmp(waiter->module, module) == 0 ? waiter : NULL;
+    while (waiter != NULL && strcmp(waiter->module, module) != 0)
+        waiter = waiter->next;
+    hosts->skipped = waiter != hosts->first ? hosts->skipped + 1 : 0;
+    return waiter;
 }
 
 /* An idle host: of that module, or (module NULL) the one that has been so the longest. */
@@ -338,11 +391,13 @@ static int start_host(struct rv__hosts *hosts, const char *module, struct rv__ho
     struct request request = { .host = host_new(hosts, module) };
     if (request.host == NULL)
         return rv__nomem(err);
+    pthread_cond_init(&request.served, NULL); /* on Linux it cannot fail */
     request.next = hosts->requests;
     hosts->requests = &request;
     pthread_cond_signal(&hosts->wanted);
     while (!request.done)
-        pthread_cond_wait(&hosts->changed, &hosts->lock);
+        pthread_cond_wait(&request.served, &hosts->lock);
+    pthread_cond_destroy(&request.served);
     if (request.rc < 0) {
         host_free(request.host);
         return rv__fail(err, request.rc, "%s", request.err.message);
@@ -358,64 +413,81 @@ static void bury_idle(struct rv__hosts *hosts, struct rv__host *host)
     pthread_mutex_lock(&hosts->lock);
 }
 
+/* A host that is there, or a place for one (*place). Neither: wait. */
+static struct rv__host *find_host(struct rv__hosts *hosts, const struct rv__invocation *invocation,
+                                  bool *place)
+{
+    struct rv__host *host = invocation->fresh ? NULL : take_idle(hosts, invocation->module);
+    if (host != NULL && !rv__child_ended(&host->process))
+        return host;
+    if (host == NULL && hosts->count >= hosts->opts.limit)
+        host = take_idle(hosts, NULL);
+    *place = host != NULL || hosts->count < hosts->opts.limit;
+    if (host != NULL) /* dead, or of another module: its place is ours */
+        bury_idle(hosts, host);
+    else if (*place)
+        hosts->count++;
+    return NULL;
+}
+
 static int acquire(struct rv__hosts *hosts, const struct rv__invocation *invocation,
-                   struct watch *watch, rv_error *err)
+                   struct waiter *waiter, rv_error *err)
 {
     struct rv__host *host = NULL;
+    bool place = false;
     int rc = RV_OK;
     pthread_mutex_lock(&hosts->lock);
-    for (;;) {
-        if (watch->fired || hosts->closing) {
+    while (host == NULL && !place && rc == RV_OK) {
+        if (waiter->fired || hosts->closing) {
             rc = rv__fail(err, RV_ECANCELED, "it was to stop before it had begun");
             break;
         }
-        host = invocation->fresh ? NULL : take_idle(hosts, invocation->module);
-        if (host != NULL && !rv__child_ended(&host->process))
-            break;
-        bool other = host == NULL && hosts->count >= hosts->opts.limit;
-        if (other)
-            host = take_idle(hosts, NULL);
-        if (host != NULL) { /* dead, or of another module: its place is ours */
-            bury_idle(hosts, host);
-        } else if (other) {
-            pthread_cond_wait(&hosts->changed, &hosts->lock);
-            continue;
-        } else {
-            hosts->count++;
+        host = find_host(hosts, invocation, &place);
+        if (host == NULL && !place) {
+            wait_in_line(hosts, waiter);
+            host = waiter->host;
         }
+    }
+    if (place) {
         rc = start_host(hosts, invocation->module, &host, err);
-        if (rc < 0) {
-            hosts->count--;
-            pthread_cond_broadcast(&hosts->changed);
-        }
-        break;
+        hosts->count -= rc < 0;
     }
-    if (rc == RV_OK) {
-        watch->host = host;
-        if (watch->fired) /* while it was being started */
-            (void)!eventfd_write(host->wake, 1);
-    }
+    waiter->host = host;
+    if (host != NULL && waiter->fired) /* while it was being started, or handed over */
+        (void)!eventfd_write(host->wake, 1);
+    if (rc < 0)
+        poke_first(hosts); /* what was ours is the next one's */
     pthread_mutex_unlock(&hosts->lock);
     return rc;
 }
 
-/* Back to the idle ones, or (dead) away. */
-static void release(struct rv__hosts *hosts, struct watch *watch, bool alive)
+/* To the next in line, to the idle ones, or (dead) away. */
+static void release(struct rv__hosts *hosts, struct waiter *waiter, bool alive)
 {
-    struct rv__host *host = watch->host;
+    struct rv__host *host = waiter->host;
     pthread_mutex_lock(&hosts->lock);
-    watch->host = NULL; /* nobody wakes it any more */
+    waiter->host = NULL; /* nobody wakes it any more */
     if (alive) {
         eventfd_t ignored;
-        (void)!eventfd_read(host->wake, &ignored);
-        host->idle_since_ms = rv__mono_ms(rv__clock_real());
-        host->next = hosts->idle;
-        hosts->idle = host;
-        pthread_cond_signal(&hosts->wanted);
+        if (waiter->fired)
+            (void)!eventfd_read(host->wake, &ignored);
+        struct waiter *next = next_in_line(hosts, host->module);
+        if (next != NULL) {
+            stop_waiting(hosts, next);
+            next->host = host;
+            pthread_cond_signal(&next->look);
+        } else {
+            host->idle_since_ms = rv__mono_ms(rv__clock_real());
+            host->next = hosts->idle;
+            hosts->idle = host;
+            hosts->skipped = 0;
+            pthread_cond_signal(&hosts->wanted);
+            poke_first(hosts);
+        }
     } else {
         hosts->count--;
+        poke_first(hosts);
     }
-    pthread_cond_broadcast(&hosts->changed);
     pthread_mutex_unlock(&hosts->lock);
     if (!alive)
         host_free(host);
@@ -562,15 +634,18 @@ static void tell_end(const struct talk *talk, int status, int rc, const rv_error
 
 int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err)
 {
-    struct watch watch = { .watch = { .fired = on_fired }, .hosts = hosts };
-    if (invocation->token != NULL && !rv__cancel_watch(invocation->token, &watch.watch))
-        watch.fired = true;
-    int rc = acquire(hosts, invocation, &watch, err);
+    struct waiter waiter = { .watch = { .fired = on_fired },
+                             .hosts = hosts,
+                             .module = invocation->module };
+    pthread_cond_init(&waiter.look, NULL); /* on Linux it cannot fail */
+    if (invocation->token != NULL && !rv__cancel_watch(invocation->token, &waiter.watch))
+        waiter.fired = true;
+    int rc = acquire(hosts, invocation, &waiter, err);
     if (rc < 0)
         goto out;
 
     rv_error why = { .code = 0 };
-    struct talk talk = { .host = watch.host, .invocation = invocation };
+    struct talk talk = { .host = waiter.host, .invocation = invocation };
     if (invocation->begun != NULL)
         invocation->begun(invocation);
     invocation->ask(invocation, talk.host, &talk.host->out);
@@ -582,7 +657,7 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
     if (rc == 1 && talk.host->sent < talk.host->out.len)
         rc = rv__fail(&why, RV_EPARSE, "it answered before it had heard all");
     if (rc == 1) {
-        release(hosts, &watch, true);
+        release(hosts, &waiter, true);
         rc = RV_OK;
     } else {
         if (rc != RV_ECLOSED)
@@ -593,11 +668,12 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
             rv__fail(err, rc, "%s", why.message);
         else
             tell_end(&talk, status, rc, &why, err);
-        release(hosts, &watch, false);
+        release(hosts, &waiter, false);
         rc = ours ? rc : 1;
     }
 out:
     if (invocation->token != NULL)
-        rv__cancel_unwatch(invocation->token, &watch.watch);
+        rv__cancel_unwatch(invocation->token, &waiter.watch);
+    pthread_cond_destroy(&waiter.look);
     return rc;
 }

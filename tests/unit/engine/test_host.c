@@ -510,10 +510,11 @@ static void compile_errors_are_the_compilers(void **state)
     struct fixture *fx = *state;
     OPEN(fx, .grace_ms = 10000);
     assert_int_equal(try_file(fx, "broken.c", false), RV_EINVAL);
-    if (strstr(fx->err.message, "broken.c: 2:") == NULL ||
+    if (strstr(fx->err.message, "broken.c: 4:") == NULL ||
         strstr(fx->err.message, "undeclared_thing") == NULL)
         fail_msg("%s", fx->err.message);
-    assert_non_null(strstr(fx->said, "undeclared_thing); }")); /* the line, as it printed it */
+    assert_non_null(strstr(fx->said, "broken.c:4:30: error:")); /* as it printed it, */
+    assert_non_null(strstr(fx->said, "    4 |")); /* with the line */
     assert_int_equal(try_file(fx, "empty.c", false), RV_EINVAL);
     assert_non_null(strstr(fx->err.message, "empty.c: "));
     assert_non_null(strstr(fx->err.message, "RV_WORKFLOW"));
