@@ -328,6 +328,9 @@ void rv__plan_ref_resolve(rv_engine *engine, struct rv__plan_ref *plan);
 const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *plan,
                                            const struct rv__node *node, int eval);
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
+/* Do the functions of its workflow run in processes of their own? (Not known of a `call`, which may be
+ * of another workflow's function: it counts as one of ours.) */
+bool rv__node_hosted(const struct rv__node *node);
 /* May its runs go on? Not while its workflow is still to be registered, after a start. */
 bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
 /* Does a node of it ask for a function of this name that is not known? It was resolved. */

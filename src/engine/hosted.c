@@ -389,6 +389,7 @@ static int take_register(struct described *d, const struct rv__frame *frame, rv_
     int rc = rv__workflow_read(has[0], &d->workflow, err);
     if (rc < 0)
         return rc;
+    rv__draft_hosted(d->workflow->draft);
     rv__json_iter_init(&it, has[1]);
     while (rv__json_next(&it, NULL, &value)) {
         if (rv__json_type(value) != RV__JSON_STRING ||

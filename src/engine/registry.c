@@ -131,14 +131,24 @@ static struct rv__function *function_find_any(rv_engine *e, struct rv__str name)
 }
 
 /* The workflow whose definition the node is part of: a nested one's functions are its own. */
-static struct rv__str workflow_of(const struct rv__node *node)
+static const struct rv__wrap *wrap_of(const struct rv__node *node)
 {
     while (node->body == NULL && node->handler_of != NULL)
         node = node->handler_of;
     const struct rv__body *body = node->body != NULL ? node->body : node->handler_in;
     while (body->wrap == NULL)
         body = body->owner->body;
-    return body->wrap->name;
+    return body->wrap;
+}
+
+static struct rv__str workflow_of(const struct rv__node *node)
+{
+    return wrap_of(node)->name;
+}
+
+bool rv__node_hosted(const struct rv__node *node)
+{
+    return wrap_of(node)->hosted;
 }
 
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
