@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -362,6 +363,21 @@ static void an_attempt_that_died_once_is_made_again(void **state)
     rv_outcome_free(outcome);
 }
 
+/* It is no danger to the engine, so it need not be alone in it. */
+static void others_run_beside_one_that_died(void **state)
+{
+    struct fixture *fx = *state;
+    OPEN(fx, .grace_ms = 10000);
+    put_file(fx, "acts.c");
+    start(fx, "acts", "a", "relapse");
+    await_note(fx, "pid"); /* of its second attempt, which waits */
+    start(fx, "acts", "b", "work");
+    rv_outcome *outcome = outcome_of(fx, "b");
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+}
+
 static void siblings_of_the_dead_live(void **state)
 {
     struct fixture *fx = *state;
@@ -495,6 +511,7 @@ static void kill_an_engine(struct fixture *fx, bool first)
     (void)unlink(path);
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
         OPEN(fx, .grace_ms = 10000);
         put_file(fx, "acts.c");
         if (first)
@@ -625,6 +642,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(errors_say_what_to_do, setup, teardown),
         cmocka_unit_test_setup_teardown(a_host_that_dies_is_to_blame, setup, teardown),
         cmocka_unit_test_setup_teardown(an_attempt_that_died_once_is_made_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(others_run_beside_one_that_died, setup, teardown),
         cmocka_unit_test_setup_teardown(siblings_of_the_dead_live, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_has_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(an_endless_step_is_killed_at_its_time_out, setup, teardown),

@@ -51,7 +51,7 @@ static int act(rv_ctx *c)
         close(3);
         pause();
     }
-    if (strcmp(what, "once") == 0 && !is_noted(c, "been")) {
+    if ((strcmp(what, "once") == 0 || strcmp(what, "relapse") == 0) && !is_noted(c, "been")) {
         leave_note(c, "been", 1);
         raise(SIGKILL);
     }
@@ -68,7 +68,7 @@ static int act(rv_ctx *c)
         leave_note(c, "stopped", getpid());
         return rv_fail(c, "told to stop");
     }
-    if (strcmp(what, "wait") == 0) {
+    if (strcmp(what, "wait") == 0 || strcmp(what, "relapse") == 0) {
         leave_note(c, "pid", getpid());
         rv_log_info(c, "waiting");
         rv_cancel_wait(rv_ctx_token(c), -1);
