@@ -7,7 +7,7 @@
  *
  * Objects appear in the cache by rename: two processes at once compile twice, and both find a whole one.
  * When there are more than KEEP_OBJECTS, those that nobody asked for in KEEP_DAYS go. */
-#include "define/cfile.h"
+#include "define/define.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

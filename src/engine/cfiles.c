@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "define/cfile.h"
+#include "define/define.h"
 #include "engine/engine.h"
 #include "engine/files.h"
 #include "engine/table.h"
