@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "engine/context.h"
 #include "engine/engine.h"
@@ -132,6 +133,8 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         };
         w->touch = &b->touches[i];
     }
+    if (RV__BUG(36) && w->touch != NULL)
+        b->touches[i].active = false;
     run->row_status = status;
     run->row_active = active;
     run->row_wake_ms = wake_ms;
@@ -175,7 +178,10 @@ static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count
     while (rv__store_commit(e->store, writes, count, &err) < 0) {
         if (e->kit != NULL && rv__kit_died(e))
             return false;
-        rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, nothing goes on meanwhile */
+        if (RV__BUG(37))
+            break;
+        if (e->kit == NULL)                      /* there the disk heals when it says so */
+            rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, or goes on meanwhile */
     }
     return true;
 }

@@ -415,7 +415,7 @@ void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_char(out, '}');
 }
 
-static int put_loop(rv_ctx *ctx, struct rv__buf *out)
+static int put_loop(rv_ctx *ctx, bool items, struct rv__buf *out)
 {
     struct rv__seen seen = { .status = NULL };
     struct rv__buf room;
@@ -427,6 +427,8 @@ static int put_loop(rv_ctx *ctx, struct rv__buf *out)
     if (rc == RV_OK) {
         rv__buf_text(out, ",\"item\":");
         rv__buf_str(out, seen.json);
+    }
+    if (rc == RV_OK && items) {
         rv__buf_text(out, ",\"items\":");
         rc = put_part(ctx, PART_ITEMS, "null", out);
     }
@@ -435,10 +437,15 @@ static int put_loop(rv_ctx *ctx, struct rv__buf *out)
     return rc == RV_ENOTFOUND ? RV_OK : rc;
 }
 
-static int put_input_and_steps(rv_ctx *ctx, struct rv__buf *out)
+static int put_input(rv_ctx *ctx, struct rv__buf *out)
 {
     rv__buf_text(out, "\"input\":");
-    int rc = put_part(ctx, PART_INPUT, "null", out);
+    return put_part(ctx, PART_INPUT, "null", out);
+}
+
+static int put_input_and_steps(rv_ctx *ctx, struct rv__buf *out)
+{
+    int rc = put_input(ctx, out);
     rv__buf_text(out, ",\"steps\":");
     return rc < 0 ? rc : put_part(ctx, PART_STEPS, "{}", out);
 }
@@ -470,18 +477,19 @@ int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
     return rc;
 }
 
-const char *rv_context_json(rv_ctx *ctx)
+/* All of it; or, in brief, without what may be large: the steps, and the items of a loop. */
+static const char *context_json(rv_ctx *ctx, bool brief)
 {
     struct rv__buf out;
     const char *json = NULL;
     rv__buf_init(&out, RV__JSON_MAX_BYTES);
     rv__buf_char(&out, '{');
-    int rc = put_input_and_steps(ctx, &out);
+    int rc = brief ? put_input(ctx, &out) : put_input_and_steps(ctx, &out);
     rv__buf_text(&out, ",\"lastStep\":");
     if (rc == RV_OK)
         rc = put_last(ctx, &out);
     if (rc == RV_OK)
-        rc = put_loop(ctx, &out);
+        rc = put_loop(ctx, !brief, &out);
     rv__buf_text(&out, ",\"run\":");
     rv__ctx_put_run(ctx, &out);
     if (rc == RV_OK && rv_error_json(ctx, NULL) != NULL) {
@@ -493,6 +501,16 @@ const char *rv_context_json(rv_ctx *ctx)
         json = rv__arena_dup(&ctx->arena, out.text, out.len);
     rv__buf_done(&out);
     return json;
+}
+
+const char *rv__ctx_brief_json(struct rv_ctx *ctx)
+{
+    return context_json(ctx, true);
+}
+
+const char *rv_context_json(rv_ctx *ctx)
+{
+    return context_json(ctx, false);
 }
 
 /* ------------------------------------------------------------------------------ who it is --- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/builtin.h"
@@ -71,10 +72,10 @@ void rv__run_unqueue(struct rv__run *run)
 static bool has_place(const rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
-        return e->functions_in_flight == 0 && !e->suspect_in_flight;
+        return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
     if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
         return false; /* suspects first, and alone */
-    return e->free_places[lane] > 0;
+    return e->free_places[lane] > 0 || RV__BUG(39);
 }
 
 static void take_place(rv_engine *e, int lane)
@@ -111,6 +112,7 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             if (rc == 1) {
                 take_place(e, lane);
                 run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
+                run->lane[lane].granted++;
             }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
@@ -333,6 +335,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
+    run->lane[lane].granted--;
     bool builtin = rv__builtin(run->plan, effect);
     const struct rv__function *function = builtin ? NULL
                                                   : rv__plan_ref_fn(run->plan, effect->node,
@@ -454,6 +457,13 @@ void rv__release_effects(struct rv__run *run)
         else if (effect.kind == EFFECT_WAIT)
             rv__owe(run, &effect);
     }
+    /* What was cancelled in the turn that gave it a place never begins: the next turn gives it to
+     * somebody else. */
+    for (int lane = 1; lane < LANES; lane++)
+        for (; run->lane[lane].granted > 0; run->lane[lane].granted--) {
+            give_place(e, lane);
+            rv__run_touch(run);
+        }
 }
 
 static struct rv__blob *state_of(struct rv_ctx *ctx)
@@ -502,7 +512,8 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .max_attempts = ctx->max_attempts,
                                .backoff = ctx->backoff,
                                .chance = rv__random_double(&e->random) };
-        keep_logs(run, ctx, true);
+        if (!RV__BUG(43))
+            keep_logs(run, ctx, true);
         msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
         if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
                               (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
@@ -513,6 +524,8 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
         rv__blob_unref(msg.state);
     }
     rv__work_drop(ctx);
+    if (e->early != NULL)
+        rv__calls_early(e, run);
 }
 
 /* The engine closes, and these have not ended: the next engine attempts them again. Nobody died, so
@@ -587,6 +600,8 @@ void rv__fetch_logs(rv_engine *e)
     if (e->in_flight == NULL || now_ms < e->log_tick_ms)
         return;
     e->log_tick_ms = now_ms + RV__LOG_TICK_MS;
+    if (e->early != NULL)
+        rv__calls_early(e, NULL);
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
         if (ctx->run->cell == NULL || ctx->run->locked || ctx->life != e->life ||
             atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL)

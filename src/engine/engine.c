@@ -20,13 +20,14 @@ enum {
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
     EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
-    IO_PLACES = 256,   /* http, commands: what waits for others needs no thread of ours */
+    IO_PLACES = RV__IO_PROCESSES, /* commands at once: waiting for a place is not their time */
 };
 
 static void engine_destroy(rv_engine *e)
 {
     rv__commits_done(e);
     rv__evaluator_free(e->evaluator);
+    rv__io_free(e->io);
     rv__hosts_close(e->hosts);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
     rv__hosts_free(e->hosts);
@@ -62,11 +63,9 @@ static void engine_destroy(rv_engine *e)
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
     struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
-    int rc = RV_OK;
     if (e->kit != NULL)
-        e->store = &e->kit->disk.store;
-    else
-        rc = rv__store_open(&store, &e->store, err);
+        return rv__kit_open_store(e, err);
+    int rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)

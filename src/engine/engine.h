@@ -115,8 +115,9 @@ struct rv__run {
         bool queued;
         int64_t since_ns;
         struct rv__run *prev, *next;
-    } lane[LANES];            /* among those that want it */
-    struct rv__call *calls;   /* to be answered after the commit */
+        int granted;        /* places given in this turn, for work that is begun after its commit */
+    } lane[LANES];          /* among those that want it */
+    struct rv__call *calls; /* to be answered after the commit */
     struct rv__call *waiters; /* to be answered at its end */
 
     /* the row in the store, as it is or (new) is to be */
@@ -188,6 +189,7 @@ struct rv_engine {
     struct rv__hosts_opts hosts_opts;
     struct rv__module *modules;
     struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__io *io;               /* of commands; NULL until the first */
     struct rv__buf env;              /* what expressions see of the environment: JSON */
     struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
     uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
@@ -232,13 +234,14 @@ struct rv_engine {
     struct rv__random random;
     rv_cancel *closing;            /* parent of every step's token */
     bool closed;                   /* nothing new is begun */
-    bool stopped;                  /* its loop has ended */
+    atomic_bool stopped;           /* its loop has ended */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
     int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
     struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
-    struct rv__call *late; /* calls to be looked at after the commit */
+    struct rv__call *early; /* answers to handles that nobody waits for yet */
+    struct rv__call *late;  /* calls to be looked at after the commit */
     int64_t commits;
     struct {
         struct rv__retain_limits limits;
@@ -342,6 +345,9 @@ void rv__registry_free(rv_engine *engine);
 void rv__call_take(rv_engine *engine, struct rv__call *call);
 /* Is it about a run that is locked, or all runs? */
 bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
+/* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
+void rv__calls_early(rv_engine *engine, const struct rv__run *run);
+void rv__engine_begin_close(rv_engine *engine);   /* steps are told; nothing new is begun */
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

@@ -449,6 +449,33 @@ static void a_real_engine_is_refused(void **state)
                      RV_EINVAL);
 }
 
+/* ----------------------------------------------------------------------------- places --- */
+
+/* The block's first child gets a place; then the second, whose signal is there already, completes the
+ * block, and the first is cancelled before its work has left the engine. */
+static void a_place_for_what_is_cancelled_at_once_comes_back(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, RV_TEST_OPTS(.workers = 1));
+    rv_workflow *w = rv_workflow_new("race");
+    rv_add_step(rv_workflow_body(w), "before", zero, NULL);
+    rv_concurrent *block = rv_add_concurrent(rv_workflow_body(w), "block",
+                                             RV_CONCURRENT_OPTS(.join = 1));
+    rv_concurrent_step(block, "slow", one, NULL);
+    rv_add_signal(rv_concurrent_body(block, "quick"), "go", "go", 0, NULL);
+    rv_add_step(rv_workflow_body(w), "after", two, NULL);
+    put(fx, w);
+    start(fx, "race", "r");
+    assert_int_equal(rv_signal(fx->engine, "r", "go", NULL, &fx->err), RV_OK);
+    int64_t begin = rv_test_now(fx->engine);
+    rv_outcome *outcome = outcome_of(fx, "r", 1000);
+    assert_int_equal(rv_test_now(fx->engine), begin); /* at once, not when something else happens */
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(counts[1], 0);
+    assert_int_equal(counts[2], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +498,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_handler_is_told_what_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_place_for_what_is_cancelled_at_once_comes_back, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("kit", tests, NULL, NULL);
 }
