@@ -2,6 +2,7 @@
  * killed at any moment, it goes on where it was.
  *
  *     run_file disk_usage.c '{"folder": "/usr/share"}' */
+#define _GNU_SOURCE /* nftw, d_type */
 #include <rival/rival.h>
 
 #include <dirent.h>
