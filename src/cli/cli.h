@@ -29,6 +29,7 @@ struct rv__command {
 int rv__cmd_check(int argc, char **argv);
 int rv__cmd_demo(int argc, char **argv);
 int rv__cmd_plan(int argc, char **argv);
+int rv__cmd_host(int argc, char **argv);
 int rv__cmd_version(int argc, char **argv);
 
 /* demo_resume.c: the demo, and the processes that it starts and kills. */
