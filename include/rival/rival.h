@@ -66,6 +66,13 @@ typedef struct rv_engine_opts {
     int64_t
         host_grace_ms; /* a step in one that was told to stop gets SIGTERM after this, and SIGKILL
                               after twice as long again; 0 = 1000 */
+    /* This run only: the other runs of the store stay as they are, and a call about one of them is
+     * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
+    const char *only_run;
+    bool
+        idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
+    bool read_only; /* change nothing: works also while another process has the store. Calls that
+                       would write, and to wait for a run that has not ended, are RV_ESTATE */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);

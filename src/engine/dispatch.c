@@ -100,7 +100,7 @@ static void give_place(rv_engine *e, int lane)
 
 void rv__grant_all(rv_engine *e, int64_t now_ms)
 {
-    if (e->closed)
+    if (e->closed || e->idle)
         return;
     for (int lane = LANES - 1; lane >= 1; lane--) { /* suspects before the others */
         while (e->want_first[lane] != NULL && has_place(e, lane)) {

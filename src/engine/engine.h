@@ -219,10 +219,12 @@ struct rv_engine {
     struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
-    struct rv__timers waits;    /* by wall clock */
-    struct rv__timers timeouts; /* by monotonic clock, ms */
-    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
-    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
+    struct rv__timers waits;       /* by wall clock */
+    struct rv__timers timeouts;    /* by monotonic clock, ms */
+    int64_t store_wake_ms;         /* the earliest of the runs that sleep in the store; 0 = none */
+    char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
+    bool idle, read_only;          /* start no work; change nothing */
+    int64_t wake_retry_ms;         /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
     int places; /* of functions */
@@ -297,6 +299,7 @@ int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
+int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
 int rv__resume_missing(rv_engine *engine);
 
 /* dispatch.c */
