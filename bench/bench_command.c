@@ -17,8 +17,6 @@
 
 enum { ROUNDS = 15, COMMANDS = 200, AT_ONCE = 8, SLEEPERS = 500 };
 
-extern char **environ;
-
 static const char *const truth[] = { "/bin/true", NULL };
 
 static void by_hand(int at_once)

@@ -61,6 +61,13 @@ typedef struct rv_engine_opts {
      * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
     int64_t retain_age_ms;
     uint64_t retain_runs, retain_bytes;
+    /* This run only: the other runs of the store stay as they are, and a call about one of them is
+     * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
+    const char *only_run;
+    bool
+        idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
+    bool read_only; /* change nothing: works also while another process has the store. Calls that
+                       would write, and to wait for a run that has not ended, are RV_ESTATE */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
@@ -368,7 +375,9 @@ RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, co
                      rv_error *err);
 
 /* Complete a step that returned rv_return_pending() with this handle. `error` NULL: done, with `result`;
- * else it failed with that message. Errors: RV_ENOTFOUND: nobody waits for it (any more). */
+ * else it failed with that message. While the run has steps at work, an answer to a handle that is not
+ * known yet waits up to a second for it: the step may just be returning it.
+ * Errors: RV_ENOTFOUND: nobody waits for it (any more). */
 RV_API int rv_complete(rv_engine *engine, const char *run_id, const char *handle,
                        const char *result, const char *error, rv_error *err);
 

@@ -59,7 +59,8 @@ static void engine_destroy(rv_engine *e)
 
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
+    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db",
+                                    .read_only = opts->read_only };
     int rc = RV_OK;
     if (e->kit != NULL)
         e->store = &e->kit->disk.store;
@@ -101,6 +102,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);
+    if (opts->only_run != NULL)
+        snprintf(e->only_run, sizeof e->only_run, "%s", opts->only_run);
+    e->idle = opts->idle;
+    e->read_only = opts->read_only;
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
@@ -135,7 +140,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
                         : rv__threads_new(workers, &e->executor, err);
     if (rc == RV_OK)
         rc = open_store(e, opts, err);
-    if (rc == RV_OK)
+    if (rc == RV_OK && !e->read_only)
         rc = rv__recover(e, err);
     return rc;
 }
@@ -205,6 +210,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
     if (known.retain_age_ms < 0)
         return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
+    if (known.only_run != NULL && !rv__id_valid(rv__str(known.only_run)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     return rv__engine_make(&known, NULL, 0, ret, err);

@@ -206,10 +206,12 @@ struct rv_engine {
     struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
-    struct rv__timers waits;    /* by wall clock */
-    struct rv__timers timeouts; /* by monotonic clock, ms */
-    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
-    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
+    struct rv__timers waits;       /* by wall clock */
+    struct rv__timers timeouts;    /* by monotonic clock, ms */
+    int64_t store_wake_ms;         /* the earliest of the runs that sleep in the store; 0 = none */
+    char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
+    bool idle, read_only;          /* start no work; change nothing */
+    int64_t wake_retry_ms;         /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
     int places; /* of functions */
@@ -227,7 +229,8 @@ struct rv_engine {
     int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
     struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
-    struct rv__call *late; /* calls to be looked at after the commit */
+    struct rv__call *early; /* answers to handles that nobody waits for yet */
+    struct rv__call *late;  /* calls to be looked at after the commit */
     int64_t commits;
     struct {
         struct rv__retain_limits limits;
@@ -283,6 +286,7 @@ int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
+int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
 int rv__resume_missing(rv_engine *engine);
 
 /* dispatch.c */
@@ -326,6 +330,8 @@ void rv__registry_free(rv_engine *engine);
 void rv__call_take(rv_engine *engine, struct rv__call *call);
 /* Is it about a run that is locked, or all runs? */
 bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
+/* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
+void rv__calls_early(rv_engine *engine, const struct rv__run *run);
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

@@ -92,7 +92,7 @@ static void take_timers(rv_engine *e)
     int rc = rv__wake_due(e, now_ms);
     fire(e, &e->waits, now_ms);
     if (rc == RV_OK)
-        rc = rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, &err);
+        rc = rv__next_wake(e, &err);
     if (rc < 0 || (e->store_wake_ms != 0 && e->store_wake_ms <= now_ms))
         e->wake_retry_ms = rv__mono_ms(e->clock) + (rc < 0 ? RETRY_STORE_MS : 0);
 }
@@ -219,8 +219,26 @@ static void look_around(rv_engine *e)
         e->look_for_missing = rv__resume_missing(e) < 0; /* the store did not answer: again */
 }
 
+/* An engine that only reads: calls that look at a run load it, and it goes again, since another process
+ * may be writing to it. */
+static int64_t read_only_turn(rv_engine *e)
+{
+    e->now_ms = rv__wall_ms(e->clock);
+    take_letters(e);
+    rv__calls_late(e);
+    struct rv__run *run = rv__take_dirty(e);
+    while (run != NULL) {
+        struct rv__run *next = run->next_dirty;
+        rv__run_drop(run);
+        run = next;
+    }
+    return e->closed ? e->close_by_ns : RV__NEVER;
+}
+
 int64_t rv__engine_turn(rv_engine *e)
 {
+    if (e->read_only)
+        return read_only_turn(e);
     int64_t now_ms = e->now_ms = rv__wall_ms(e->clock);
     take_letters(e);
     if (!e->commit.away)

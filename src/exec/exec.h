@@ -92,11 +92,9 @@ struct rv__io;
 
 /* A zero field means the default named beside it. */
 struct rv__io_opts {
-    uint32_t
-        max_processes; /* commands that run at once (3 or 4 descriptors each), others queue in order;
-                               0 = RV__IO_PROCESSES */
-    const char
-        *temp_dir; /* where the directory of the control files is made; NULL = $TMPDIR, /tmp */
+    /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
+    uint32_t max_processes;
+    const char *temp_dir; /* where their control files are; NULL = $TMPDIR, /tmp */
 };
 
 #define RV__IO_PROCESSES     64    /* 256 descriptors: a quarter of the usual limit of a process */
@@ -142,8 +140,9 @@ struct rv__command_result {
     enum rv__command_end end;
     int status;
     enum rv__kill killed;   /* the first reason, if it came while the command ran or queued */
-    rv_error error;         /* code 0: none. RV_ENOTFOUND: no such program; RV_ETOOBIG: stdout or
-                                the control file was, and the command was killed; RV_ENOMEM; RV_ESYS */
+    rv_error error;         /* code 0: none. RV_ENOTFOUND: no such program; RV_ETOOBIG: its stdout,
+                               for which it was ended, or its control file; RV_EBUSY: no room for a
+                               process or its descriptors for 10 s; RV_EINVAL, RV_ENOMEM, RV_ESYS */
     struct rv__str output;  /* stdout, as it came */
     struct rv__str tail;    /* the last lines of stderr, as they came, without the last newline */
     struct rv__str control; /* what it wrote to the control file; empty: nothing */
@@ -153,15 +152,14 @@ struct rv__command_result {
 /* Somebody else's: it lives, with all it points to, until `done` has been called. */
 struct rv__command {
     const char *const *argv; /* ends with NULL; argv[0] without a '/' is looked for in PATH */
-    const char *const
-        *env;             /* "NAME=value", ends with NULL, over what is inherited; NULL: nothing */
-    const char *cwd;      /* NULL: as ours */
-    struct rv__str input; /* its stdin; { NULL, 0 }: /dev/null */
-    size_t max_output;    /* 0 = RV__COMMAND_OUTPUT */
-    int64_t timeout_ms;   /* from its start; then RV__KILL_TIMEOUT; 0 = none */
-    int64_t grace_ms;     /* 0 = RV__COMMAND_GRACE_MS */
-    void (*stderr_line)(struct rv__command *command,
-                        struct rv__str line); /* NULL: nobody listens */
+    const char *const *env; /* "NAME=value" over what is inherited; ends with NULL; NULL: nothing */
+    const char *cwd;        /* NULL: as ours */
+    struct rv__str input;   /* its stdin; { NULL, 0 }: /dev/null */
+    size_t max_output;      /* 0 = RV__COMMAND_OUTPUT */
+    int64_t timeout_ms;     /* from its start; then RV__KILL_TIMEOUT; 0 = none */
+    int64_t grace_ms;       /* 0 = RV__COMMAND_GRACE_MS */
+    /* Each line as it comes, without its newline. NULL: nobody listens. */
+    void (*stderr_line)(struct rv__command *command, struct rv__str line);
     void (*done)(struct rv__command *command, const struct rv__command_result *result);
 
     struct { /* io's; zero before the start */

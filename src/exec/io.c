@@ -5,7 +5,9 @@
  * that does not read gives EPIPE to us instead of SIGPIPE to the program. */
 #include "exec/io.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -36,6 +38,26 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* libuv's own descriptors may not be 0, 1 or 2: it aborts. Where the host has closed those, sit there
+ * until its loop is made. Which ones, as bits. */
+static unsigned sit_on_stdio(void)
+{
+    unsigned held = 0;
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO)
+        held |= 1u << fd;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
+static void leave_stdio(unsigned held)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (held & 1u << fd)
+            close(fd);
+}
+
 static void end_unborn(struct rv__io *io) /* its thread never began */
 {
     uv_close((uv_handle_t *)&io->awake, NULL);
@@ -52,7 +74,9 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
 
     if (io == NULL)
         return rv__nomem(err);
+    unsigned held = sit_on_stdio();
     rc = uv_loop_init(&io->loop);
+    leave_stdio(held);
     if (rc < 0) {
         rv__free(io);
         return rv__fail(err, rc == UV_ENOMEM ? RV_ENOMEM : RV_ESYS, "cannot make an I/O loop: %s",

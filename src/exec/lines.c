@@ -10,7 +10,7 @@ void rv__lines_init(struct rv__lines *lines, void (*line)(void *arg, struct rv__
 {
     *lines = (struct rv__lines){ .line = line, .arg = arg };
     rv__buf_init(&lines->open, RV__COMMAND_LINE + sizeof cut_mark);
-    rv__buf_init(&lines->tail, 2 * RV__COMMAND_TAIL);
+    rv__buf_init(&lines->tail, 2 * (size_t)RV__COMMAND_TAIL);
 }
 
 void rv__lines_done(struct rv__lines *lines)

@@ -271,7 +271,7 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
         if (n < 0)
             condemn(p, RV_ESYS, "its control file cannot be read");
         else if (control->rc == RV_ETOOBIG)
-            condemn(p, RV_ETOOBIG, "it wrote more than 1 MiB to its control file");
+            condemn(p, RV_ETOOBIG, "it wrote too much to its control file (1 MiB is the limit)");
         else if (control->rc != RV_OK)
             condemn(p, RV_ENOMEM, "there is no memory for its control file");
     }
@@ -279,7 +279,6 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
         close(fd);
     unlink(path); /* a directory in its place stays, and the temporary directory with it */
 }
-_Static_assert(RV__COMMAND_CONTROL == 1u << 20, "the message above names the limit");
 
 static void finish(struct rv__process *p)
 {

@@ -107,7 +107,7 @@ IN_CHILD static void default_signals(void)
     for (int sig = 1; sig < _NSIG; sig++)
         syscall(SYS_rt_sigaction, sig, zero, NULL, _NSIG / 8);
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 /* Goes on after what says "not here"; remembers "here, but not for you", as a shell does. */

@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
@@ -527,26 +527,55 @@ static void who_handles_term_has_time_to_clean_up(void **state)
     assert_str(r->output, "bye\n");
 }
 
-static void a_stopped_command_can_be_ended(void **state)
-{
-    (void)state;
-    run_init(&run, "sh", "-c", "echo ready >&2; kill -STOP $$; sleep 1000");
-    run.kill_on = "ready";
-    assert_int_equal(rv__command_start(io, &run.command), RV_OK);
-    assert_int_equal(run_wait(&run)->killed, RV__KILL_CANCEL);
-}
-
-/* Gone, or a zombie that nobody has fetched yet. */
-static bool is_dead(const char *pid)
+/* As /proc says it: 'Z': a zombie that nobody has fetched yet, 'X': gone. */
+static char process_state(const char *pid)
 {
     char path[64], text[256] = "";
     snprintf(path, sizeof path, "/proc/%.*s/stat", (int)strcspn(pid, "\n"), pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return true;
+        return 'X';
     ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
-    return n <= 0 || strstr(text, ") Z") != NULL || strstr(text, ") X") != NULL;
+    const char *paren = n > 0 ? strrchr(text, ')') : NULL;
+    return paren != NULL ? paren[2] : 'X';
+}
+
+static void a_stopped_command_can_be_ended(void **state)
+{
+    (void)state;
+    run_init(&run, "sh", "-c", "echo $$ >&2; kill -STOP $$; sleep 1000");
+    assert_int_equal(rv__command_start(io, &run.command), RV_OK);
+    run_await_lines(&run, 1);
+    while (process_state(run.first_line) != 'T')
+        sched_yield();
+    rv__command_kill(io, &run.command, RV__KILL_CANCEL);
+    assert_int_equal(run_wait(&run)->status, SIGTERM); /* not by the KILL after the grace time */
+}
+
+static void free_it(struct rv__command *command, const struct rv__command_result *result)
+{
+    (void)result;
+    free(command);
+}
+
+/* The end of the line without a newline is told while the command is being finished. */
+static void a_kill_that_comes_with_the_end_is_forgotten(void **state)
+{
+    (void)state;
+    struct run *late = malloc(sizeof *late);
+    assert_non_null(late);
+    run_init(late, "sh", "-c", "printf last >&2");
+    late->kill_on = "last";
+    late->command.done = free_it;
+    assert_int_equal(rv__command_start(io, &late->command), RV_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sh("true")->status, 0);
+}
+
+static bool is_dead(const char *pid)
+{
+    return strchr("ZX", process_state(pid)) != NULL;
 }
 
 static void what_a_command_leaves_behind_is_ended_with_it(void **state)
@@ -766,6 +795,46 @@ static void waiting_for_all_children_does_not_hang_the_host(void **state)
 
 /* ---------------------------------------------------------------------------------- crash --- */
 
+static void close_stdio(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+}
+
+static int run_without_stdio(bool from_the_start)
+{
+    if (from_the_start)
+        close_stdio();
+    if (rv__io_new(&(struct rv__io_opts){ .temp_dir = temp_dir }, &io, NULL) < 0)
+        return 1;
+    if (!from_the_start)
+        close_stdio();
+    run_init(&run, "sh", "-c", "cat; echo err >&2");
+    run.command.input = rv__str("text");
+    if (rv__command_start(io, &run.command) < 0)
+        return 2;
+    const struct rv__command_result *r = run_wait(&run);
+    bool good = rv__str_is(r->output, "text") && rv__str_is(r->tail, "err");
+    rv__io_free(io);
+    return good ? 0 : 3;
+}
+
+/* Ours then land on 0, 1 and 2, where the child's have to be. */
+static void closed_standard_descriptors_do_no_harm(void **state)
+{
+    (void)state;
+    rv__io_free(io); /* no threads while we fork */
+    io = NULL;
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(run_without_stdio(i == 0));
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* The children of this process that were made by this thread. Returns how many, at most 64. */
 static int children(pid_t ret[64])
 {
@@ -911,6 +980,7 @@ int main(void)
         TEST(who_ignores_term_is_killed_after_the_grace_time),
         TEST(who_handles_term_has_time_to_clean_up),
         TEST(a_stopped_command_can_be_ended),
+        TEST(a_kill_that_comes_with_the_end_is_forgotten),
         TEST(what_a_command_leaves_behind_is_ended_with_it),
         TEST(who_leaves_the_group_does_not_hold_us_up),
         TEST(a_limit_holds_and_all_get_their_turn),
@@ -923,6 +993,7 @@ int main(void)
         TEST(a_loop_that_cannot_be_says_why),
         TEST(a_host_that_takes_our_children_is_told),
         TEST(waiting_for_all_children_does_not_hang_the_host),
+        TEST(closed_standard_descriptors_do_no_harm),
         TEST(without_a_warden_commands_go_on),
         TEST(nothing_outlives_an_engine_that_is_killed),
         TEST(without_a_warden_the_commands_themselves_die),
