@@ -179,11 +179,18 @@ is "the bank was asked twice and booked once" "$(wc -l <"$tmp/order/out/ledger.c
 # approval
 exec_file approval/approval.yaml --input '{"patience": "50ms"}'
 is "nobody answers: held back" "$rc $(get '[res["answer"]["result"]["by"], res["decide"]["result"]["taken"]]')" '0 ["nobody", "else"]'
-"$rival" exec approval/approval.yaml --store "$stores/release.db" --run-id release-7 --input '{"patience": "1m"}' >"$tmp/released" 2>/dev/null &
+release="exec approval/approval.yaml --store $stores/release.db --run-id release-7"
+waits() { "$rival" why release-7 --store "$stores/release.db" | grep -q "signal 'approval'"; }
+"$rival" $release --input '{"patience": "1h"}' >/dev/null 2>&1 &
 engine=$!
-ok "a signal reaches the run" eventually "$rival" signal release-7 approval '{"approved": true, "by": "Ada"}' --store "$stores/release.db"
+ok "the run waits for somebody" eventually waits
+kill -INT "$engine"
 wait "$engine"
-is "and Ada releases it" "$? $(cat approval/out/releases)" "0 version 1.0, approved by Ada"
+is "Ctrl-C ends the process, not the run" "$?" 130
+ok "the answer comes while nobody is there" \
+    "$rival" signal release-7 approval '{"approved": true, "by": "Ada"}' --store "$stores/release.db"
+run "$rival" $release
+is "the run goes on with it, and releases" "$rc $(cat approval/out/releases)" "0 version 1.0, approved by Ada"
 
 is "nothing is left behind but the products" "$(leftovers | grep -v -e '/tests/wrong.test')" ""
 
