@@ -37,6 +37,7 @@ int rv__cmd_list(int argc, char **argv);
 int rv__cmd_logs(int argc, char **argv);
 int rv__cmd_new(int argc, char **argv);
 int rv__cmd_plan(int argc, char **argv);
+int rv__cmd_host(int argc, char **argv);
 int rv__cmd_run(int argc, char **argv);
 int rv__cmd_show(int argc, char **argv);
 int rv__cmd_signal(int argc, char **argv);

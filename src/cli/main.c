@@ -262,6 +262,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
         return rv__cmd_version(1, argv);
 
+    if (strcmp(argv[1], "host") == 0) /* not for people, so not in the list */
+        return rv__cmd_host(argc - 1, argv + 1);
+
     const char *name = argv[help_command ? 2 : 1];
     const struct rv__command *command = find(name);
     if (command == NULL)

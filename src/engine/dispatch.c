@@ -253,6 +253,10 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     int rc = rv__cell_view(run->cell, effect->actor, effect->token, &ctx->view);
     assert(rc == RV_OK); /* it is owed: the cell has just said so */
     (void)rc;
+    ctx->source = &rv__engine_source;
+    ctx->attempt = ctx->view.attempt > 0 ? ctx->view.attempt : 1;
+    ctx->loop_index = ctx->view.loop_index;
+    ctx->of_step = ctx->view.node != NULL && ctx->view.node->handler_of != NULL;
     ctx->work.run = rv__ctx_run;
     ctx->work.done = work_finished;
     ctx->engine = e;
@@ -333,15 +337,20 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     enum rv__lane lane = lane_of(e, effect);
     run->lane[lane].granted--;
     bool builtin = rv__builtin(run->plan, effect);
-    rv_step_fn fn = builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    const struct rv__function *function = builtin ? NULL
+                                                  : rv__plan_ref_fn(run->plan, effect->node,
+                                                                    effect->eval);
+    rv_step_fn fn = function != NULL ? function->fn : NULL;
+    const char *module = function != NULL ? function->module : NULL;
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
                              : NULL;
     if (instead != NULL) {
         fn = instead;
         builtin = false;
+        module = NULL;
     }
-    if (fn == NULL && !builtin) {
+    if (fn == NULL && module == NULL && !builtin) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
@@ -358,12 +367,24 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     ctx->begun_ns = rv__mono_ns(e->clock);
     ctx->queued_ns = run->waited_ns;
     owed->work = ctx;
-    if (effect->timeout_ms > 0) {
-        owed->is_timeout = true;
-        (void)rv__timers_arm(&e->timeouts, &owed->timer,
-                             rv__mono_ms(e->clock) + effect->timeout_ms);
+    ctx->timeout_ms = effect->timeout_ms;
+    if (module != NULL) {
+        ctx->function = function;
+        ctx->module = module;
+        ctx->work.run = rv__hosted_run;
+    } else {
+        rv__work_begun(e, ctx);
     }
     e->starting[e->starting_count++] = ctx; /* room was made above */
+}
+
+void rv__work_begun(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__owed **at = owed_find(e, ctx->run, ctx->view.actor);
+    if (*at == NULL || (*at)->work != ctx || ctx->timeout_ms <= 0 || ctx->life != e->life)
+        return;
+    (*at)->is_timeout = true;
+    (void)rv__timers_arm(&e->timeouts, &(*at)->timer, rv__mono_ms(e->clock) + ctx->timeout_ms);
 }
 
 /* It could not be begun after all. */
@@ -402,7 +423,7 @@ static void begin_builtins(rv_engine *e)
 {
     size_t functions = 0;
     for (size_t i = 0; i < e->starting_count; i++) {
-        if (e->starting[i]->fn != NULL)
+        if (e->starting[i]->fn != NULL || e->starting[i]->module != NULL)
             e->starting[functions++] = e->starting[i];
         else
             rv__builtin_begin(e->starting[i]);
@@ -493,8 +514,9 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
                                .chance = rv__random_double(&e->random) };
         if (!RV__BUG(43))
             keep_logs(run, ctx, true);
-        if (ctx->given_up ||
-            (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED))
+        msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
+        if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
+                              (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
             msg = (struct rv__msg){
                 .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
             };                               /* it stopped because we close */

@@ -28,7 +28,10 @@ static void engine_destroy(rv_engine *e)
     rv__commits_done(e);
     rv__evaluator_free(e->evaluator);
     rv__io_free(e->io);
+    rv__hosts_close(e->hosts);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
+    rv__hosts_free(e->hosts);
+    pthread_mutex_destroy(&e->hosts_lock);
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
@@ -107,6 +110,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
+    e->hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
+                                             .term_ms = opts->host_grace_ms,
+                                             .kill_ms = 2 * opts->host_grace_ms,
+                                             .memory_bytes = opts->host_memory };
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
@@ -188,6 +195,7 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->kit = kit;
     pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
+    pthread_mutex_init(&e->hosts_lock, NULL);
     rc = engine_init(e, opts, seed, err);
     if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");

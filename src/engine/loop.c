@@ -29,7 +29,7 @@ int rv__engine_post(rv_engine *e, struct rv__letter *letter)
 /* Letters to runs whose facts are on their way to disk wait, in order. */
 static bool is_held(rv_engine *e, struct rv__letter *letter)
 {
-    if (!e->commit.away || letter->kind == LETTER_LANDED)
+    if (!e->commit.away || letter->kind == LETTER_LANDED || letter->kind == LETTER_BEGUN)
         return false;
     return letter->kind == LETTER_WORK
                ? RV__CONTAINER(letter, struct rv_ctx, letter)->run->locked
@@ -46,6 +46,7 @@ static void take(rv_engine *e, struct rv__letter *letter)
     }
     switch (letter->kind) {
     case LETTER_WORK: rv__work_done(e, RV__CONTAINER(letter, struct rv_ctx, letter)); break;
+    case LETTER_BEGUN: rv__work_begun(e, RV__CONTAINER(letter, struct rv_ctx, begun)); break;
     case LETTER_CALL: rv__call_take(e, RV__CONTAINER(letter, struct rv__call, letter)); break;
     case LETTER_LANDED: e->commit.landed = true; break;
     }

@@ -416,13 +416,16 @@ static void note_lost(void *arg, const struct rv__effect *effect)
     lost->effects[lost->count++] = *effect;
 }
 
+/* A function that ran in a host cannot be what killed the engine. */
 static bool in_process(const struct rv__effect *effect)
 {
-    if (effect->eval >= 0) {
-        const struct rv__node *node = effect->node;
-        return node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
-    }
-    return effect->node->step.lane == LANE_FUNCTION;
+    const struct rv__node *node = effect->node;
+    bool function = effect->eval < 0
+                        ? node->step.lane == LANE_FUNCTION
+                        : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
+    bool called = effect->eval < 0 &&
+                  node->step.kind == STEP_CALL; /* perhaps of another workflow */
+    return function && (called || !rv__node_hosted(node));
 }
 
 static int64_t count_in_process(rv_engine *e)
