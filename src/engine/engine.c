@@ -112,7 +112,8 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
-    e->places = e->free_places[LANE_FUNCTION] = workers;
+    e->places = workers;
+    e->free_places[LANE_FUNCTION] = workers;
     e->free_places[LANE_EVAL] = EVAL_PLACES;
     e->free_places[LANE_IO] = IO_PLACES;
     e->generation = 1;
@@ -174,7 +175,11 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
                     rv_error *err)
 {
     rv_engine *e = rv__zalloc(1, sizeof *e);
-    int rc = e != NULL ? rv__queue_init(&e->inbox, NULL, NULL, err) : rv__nomem(err);
+    if (e == NULL) {
+        rv__kit_free(kit);
+        return rv__nomem(err);
+    }
+    int rc = rv__queue_init(&e->inbox, NULL, NULL, err);
     if (rc == RV_OK && rv__cond_init(&e->left) < 0)
         rc = rv__nomem(err);
     if (rc < 0) {

@@ -20,27 +20,40 @@ static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
     return ref;
 }
 
+static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan, rv_error *err)
+{
+    int rc = rv__plan_exprs_init(&ref->exprs, plan, err);
+    if (rc < 0)
+        return rc;
+    ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
+    ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
+    return ref->steps != NULL && ref->evals != NULL ? RV_OK : rv__nomem(err);
+}
+
+static void plan_free(struct rv__plan_ref *ref)
+{
+    rv__plan_exprs_done(&ref->exprs);
+    rv__plan_free(ref->plan);
+    rv__free(ref->steps);
+    rv__free(ref->evals);
+    rv__free(ref->series);
+    rv__free(ref);
+}
+
 /* Takes the plan over, whatever the outcome. */
 static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret, rv_error *err)
 {
     struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref);
-    int rc = ref != NULL ? rv__plan_exprs_init(&ref->exprs, plan, err) : rv__nomem(err);
-    if (rc == RV_OK) {
-        ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
-        ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
-    }
-    if (rc == RV_OK && (ref->steps == NULL || ref->evals == NULL)) {
-        rv__plan_exprs_done(&ref->exprs);
-        rv__free(ref->steps);
-        rv__free(ref->evals);
-        rc = rv__nomem(err);
-    }
-    if (rc < 0) {
-        rv__free(ref);
+    if (ref == NULL) {
         rv__plan_free(plan);
-        return rc;
+        return rv__nomem(err);
     }
     ref->plan = plan;
+    int rc = plan_fill(ref, plan, err);
+    if (rc < 0) {
+        plan_free(ref);
+        return rc;
+    }
     atomic_init(&ref->refs, 1); /* the table's own */
     ref->next = e->plans;
     e->plans = ref;
@@ -50,14 +63,8 @@ static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **r
 
 void rv__plan_ref_unref(struct rv__plan_ref *ref)
 {
-    if (ref == NULL || atomic_fetch_sub(&ref->refs, 1) != 1)
-        return;
-    rv__plan_exprs_done(&ref->exprs);
-    rv__plan_free(ref->plan);
-    rv__free(ref->steps);
-    rv__free(ref->evals);
-    rv__free(ref->series);
-    rv__free(ref);
+    if (ref != NULL && atomic_fetch_sub(&ref->refs, 1) == 1)
+        plan_free(ref);
 }
 
 struct plan_text {

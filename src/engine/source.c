@@ -46,7 +46,8 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     int rc = RV_OK;
     rv__engine_rows_init(&rows, ctx->run);
     rv__buf_text(room, "{\"result\":");
-    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
+    if (entry != NULL && failed != NULL &&
+        failed->kind != NODE_STEP) /* what a supervisor had by then */
         rc = rv__entry_result(entry, &rows.source, room, NULL);
     else
         rv__buf_text(room, "null");
