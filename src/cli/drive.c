@@ -20,6 +20,7 @@ enum {
     RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
+    REASON_WIDTH = 2000,
 };
 
 /* ------------------------------------------------------------------------------- beginning --- */
@@ -345,22 +346,47 @@ static enum rv__on_suspend ask(struct follow *f)
     }
 }
 
-static void say_why_suspended(struct follow *f)
+/* Why it is suspended, as people read it. */
+static void read_suspension(struct rv__drive *d, struct rv__buf *out)
 {
     rv_run_state *state = NULL;
-    struct rv__buf text, shown;
-    if (f->view.kind == VIEW_NONE || rv_state(f->d->engine, f->d->run_id, &state, NULL) < 0)
+    struct rv__buf text;
+    if (rv_state(d->engine, d->run_id, &state, NULL) < 0)
         return;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    rv__buf_init(&shown, 1u << 16);
     rv__text_error(&text, rv__str(state->suspension));
-    (void)rv__text_fit(&shown, rv__buf_view(&text), 2000);
+    (void)rv__text_fit(out, rv__buf_view(&text), REASON_WIDTH);
+    rv__buf_done(&text);
+    rv_run_state_free(state);
+}
+
+static void say_why_suspended(struct follow *f)
+{
+    struct rv__buf why;
+    if (f->view.kind == VIEW_NONE)
+        return;
+    rv__buf_init(&why, 1u << 16);
+    read_suspension(f->d, &why);
     rv__screen_clear(&f->view);
     fprintf(stderr, "%ssuspended:%s %s\n", rv__colour(stderr, YELLOW), rv__colour(stderr, PLAIN),
-            rv__buf_view(&shown).at);
-    rv__buf_done(&text);
-    rv__buf_done(&shown);
-    rv_run_state_free(state);
+            rv__buf_view(&why).at);
+    rv__buf_done(&why);
+}
+
+/* An abort that nobody was asked about has the reason of the suspension for its own. */
+static int decide(struct follow *f, enum rv__on_suspend what, rv_error *err)
+{
+    struct rv__buf reason;
+    bool asked = f->d->on_suspend == ON_SUSPEND_ASK;
+    if (what == ON_SUSPEND_RESUME || asked)
+        return rv_decide(f->d->engine, f->d->run_id,
+                         what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT, NULL, err);
+    rv__buf_init(&reason, 1u << 16);
+    rv__buf_text(&reason, "suspended, and aborted: ");
+    read_suspension(f->d, &reason);
+    int rc = rv_decide(f->d->engine, f->d->run_id, RV_ABORT, rv__buf_view(&reason).at, err);
+    rv__buf_done(&reason);
+    return rc;
 }
 
 /* Decide, or wait for a decision. CLI_OK: the run goes on or is waited for; else the exit code. */
@@ -385,8 +411,7 @@ static int settle_suspension(struct follow *f)
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
-    int rc = rv_decide(f->d->engine, f->d->run_id, what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT,
-                       f->d->on_suspend == ON_SUSPEND_ASK ? NULL : "by --on-suspend", &err);
+    int rc = decide(f, what, &err);
     if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     f->suspended = f->told = false;

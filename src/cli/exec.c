@@ -1,46 +1,133 @@
 /* exec.c: `rival exec`: run a workflow file here and now, and show it. */
 #include "cli/drive.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/text.h"
 
+struct file {
+    const char *path;
+    char name[256]; /* of its workflow */
+    bool calls;     /* functions that another file has */
+};
+
+/* Does its plan have a step that is a call? One too many costs a look at the files beside it. */
+static bool has_calls(rv_report *report, size_t index)
+{
+    const char *plan = "";
+    return rv_report_plan(report, index, RV_PLAN_JSON, &plan, NULL) == RV_OK &&
+           strstr(plan, "\"kind\":\"call\"") != NULL;
+}
+
 /* The file before the store: a file that is wrong makes no store. */
-static int check_file(const char *file, char *name, size_t room)
+static int check_text(struct file *file)
 {
     rv_report *report = NULL;
     rv_error err;
-    if (rv_check_files(&file, 1, &report, &err) < 0)
+    if (rv_check_files(&file->path, 1, &report, &err) < 0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
     rv__drive_problems(report);
-    size_t index = rv__cli_workflow_of(report, file);
+    size_t index = rv__cli_workflow_of(report, file->path);
     int code = index < report->workflow_count ? CLI_OK : CLI_USAGE;
-    if (code == CLI_OK)
-        snprintf(name, room, "%s", report->workflows[index].name);
-    else if (report->problem_count == 0)
-        (void)rv__cli_usage("exec", "%s is not a workflow in YAML or JSON", file);
-    else
+    if (code == CLI_OK) {
+        snprintf(file->name, sizeof file->name, "%s", report->workflows[index].name);
+        file->calls = has_calls(report, index);
+    } else if (report->problem_count == 0) {
+        (void)rv__cli_usage("exec", "%s is not a workflow in YAML, JSON or C", file->path);
+    } else {
         fprintf(stderr, "nothing was run\n");
+    }
     rv_report_free(report);
     return code;
 }
 
-static int run_file(struct rv__drive *d, const char *file, const char *name)
+/* What the compiler printed, as it is. */
+static void tell(void *told, const char *text)
+{
+    *(bool *)told = true;
+    fputs(text, stderr);
+}
+
+/* What is compiled says its name when it is registered: with an engine that leaves nothing behind. */
+static int check_compiled(struct file *file)
+{
+    rv_engine *engine = NULL;
+    rv_workflow_list *list = NULL;
+    rv_report *report = NULL;
+    rv_error err;
+    bool told = false;
+    int rc = rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:", .idle = true), &engine, &err);
+    if (rc == RV_OK)
+        rc = rv_register_file(engine, file->path,
+                              RV_FILE_OPTS(.tell = tell, .arg = &told, .report = &report), &err);
+    if (rc >= 0)
+        rc = rv_workflows(engine, &list, &err);
+    if (rc < 0)
+        (void)rv__cli_fail(CLI_USAGE, err.message, NULL);
+    if (report != NULL && !told)
+        rv__drive_problems(report);
+    bool found = rc >= 0 && list != NULL && list->count > 0;
+    if (found)
+        snprintf(file->name, sizeof file->name, "%s", list->items[list->count - 1].name);
+    else
+        fprintf(stderr, "nothing was run\n");
+    rv_workflow_list_free(list);
+    rv_report_free(report);
+    rv_engine_free(engine);
+    return found ? CLI_OK : CLI_USAGE;
+}
+
+static bool is_compiled(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
+}
+
+/* The C files beside it, for the functions that it calls. One that does not compile is told. */
+static void register_beside(struct rv__drive *d, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    int len = slash != NULL ? (int)(slash - file) + 1 : 0;
+    struct rv__buf path;
+    bool told = false;
+    rv_error err;
+    rv__buf_init(&path, 1u << 16);
+    rv__buf_fmt(&path, "%.*s.", len, file);
+    DIR *folder = path.rc == RV_OK ? opendir(path.text) : NULL;
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        rv__buf_reset(&path);
+        rv__buf_fmt(&path, "%.*s%s", len, file, entry->d_name);
+        if (!is_compiled(entry->d_name) || entry->d_name[0] == '.' || path.rc < 0)
+            continue;
+        if (rv_register_file(d->engine, path.text,
+                             RV_FILE_OPTS(.replace = true, .tell = tell, .arg = &told), &err) < 0)
+            fprintf(stderr, "%s is passed over: %s\n", path.text, err.message);
+    }
+    if (folder != NULL)
+        (void)closedir(folder); /* only read */
+    rv__buf_done(&path);
+}
+
+static int run_file(struct rv__drive *d, const struct file *file)
 {
     rv_error err;
     struct rv__buf resume;
-    int rc = rv_register_file(d->engine, file, RV_FILE_OPTS(.replace = true), &err);
+    if (file->calls)
+        register_beside(d, file->path);
+    int rc = rv_register_file(d->engine, file->path, RV_FILE_OPTS(.replace = true), &err);
     if (rc < 0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
-    int code = rv__drive_start(d, name);
+    int code = rv__drive_start(d, file->name);
     if (code != CLI_OK)
         return code;
     rv__buf_init(&resume, 1u << 16);
     rv__buf_text(&resume, "rival exec ");
-    rv__text_shell(&resume, file);
+    rv__text_shell(&resume, file->path);
     rv__drive_resume(d, &resume);
-    code = rv__drive_follow(d, name, rv__buf_view(&resume).at);
+    code = rv__drive_follow(d, file->name, rv__buf_view(&resume).at);
     rv__buf_done(&resume);
     return code;
 }
@@ -49,20 +136,20 @@ int rv__cmd_exec(int argc, char **argv)
 {
     struct rv__drive_opts opts = { .store = RV__CLI_STORE };
     struct rv__drive drive;
-    char name[256];
     const struct rv__option options[] = { RV__DRIVE_OPTIONS(opts), { NULL } };
     int count = rv__options_args("exec", argc, argv, options, 1, 1, "which file?");
     if (count < 0)
         return -count;
-    if (access(argv[0], F_OK) < 0)
+    struct file file = { .path = argv[0] };
+    if (access(file.path, F_OK) < 0)
         return rv__cli_usage(
-            "exec", "there is no file '%s'; `rival new NAME` makes one to begin with", argv[0]);
-    int code = check_file(argv[0], name, sizeof name);
+            "exec", "there is no file '%s'; `rival new NAME` makes one to begin with", file.path);
+    int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;
     code = rv__drive_open(&drive, "exec", &opts, false);
     if (code == CLI_OK)
-        code = run_file(&drive, argv[0], name);
+        code = run_file(&drive, &file);
     rv__drive_close(&drive);
     return code;
 }

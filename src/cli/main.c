@@ -107,10 +107,10 @@ static const struct rv__command commands[] = {
       "  rival logs order-1 -f\n"
       "  rival logs order-1 --step charge --level warn\n",
       rv__cmd_logs },
-    { "new", "NAME [--yaml]", "make a workflow file to begin with",
-      "Writes NAME.yaml, which runs as it is: rival exec NAME.yaml. A file that is there already "
-      "is\n"
-      "left as it is.\n"
+    { "new", "NAME [--yaml|--c]", "make a workflow file to begin with",
+      "Writes NAME.yaml, or with --c NAME.c, which runs as it is: rival exec NAME.yaml. A file "
+      "that\n"
+      "is there already is left as it is.\n"
       "\n"
       "Example:\n"
       "  rival new hello && rival exec hello.yaml\n",

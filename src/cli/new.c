@@ -37,6 +37,32 @@ static const char yaml[] =
     "\n"
     "  - time: { command: [date, +%%H:%%M] }\n";
 
+static const char c_file[] =
+    "/* %s: run it with: rival exec %s --input '{\"who\": \"world\"}' */\n"
+    "#include <rival/rival.h>\n"
+    "\n"
+    "/* A step returns its result as JSON; Jansson's formats say how. */\n"
+    "static int greet(rv_ctx *c)\n"
+    "{\n"
+    "    rv_log_info(c, \"greeting %%s\", rv_input_str(c, \"/who\"));\n"
+    "    return rv_return(c, \"{s:s}\", \"who\", rv_input_str(c, \"/who\"));\n"
+    "}\n"
+    "\n"
+    "/* It sees the results of those before it, and may be tried again. */\n"
+    "static int say(rv_ctx *c)\n"
+    "{\n"
+    "    rv_describe(c, \"said hello to %%s\", rv_step_str(c, \"greet\", \"/who\"));\n"
+    "    return rv_return(c, \"b\", 1);\n"
+    "}\n"
+    "\n"
+    "RV_WORKFLOW(\"%s\", .description = \"Say hello, and rest\",\n"
+    "            .input = \"{\\\"type\\\":\\\"object\\\",\\\"properties\\\":\"\n"
+    "                     "
+    "\"{\\\"who\\\":{\\\"type\\\":\\\"string\\\",\\\"default\\\":\\\"world\\\"}}}\",\n"
+    "            /* The timer is right even if the process dies meanwhile: try Ctrl-C there. */\n"
+    "            .steps = RV_STEPS(RV_STEP(greet), RV_DELAY(2000, .alias = \"rest\"),\n"
+    "                              RV_STEP(say, .timeout_ms = 10000, .max_attempts = 3)))\n";
+
 /* A name as the file format wants it. */
 static bool is_name(const char *name)
 {
@@ -47,7 +73,7 @@ static bool is_name(const char *name)
            strstr(name, "__") == NULL && strlen(name) <= NAME_MAX_BYTES;
 }
 
-static int write_file(const char *file, const char *name)
+static int write_file(const char *file, const char *name, bool as_c)
 {
     char message[600];
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -55,7 +81,10 @@ static int write_file(const char *file, const char *name)
     if (out == NULL && errno == EEXIST)
         return rv__cli_usage("new", "%s exists already, and is left as it is", file);
     if (out != NULL) {
-        fprintf(out, yaml, file, file, name);
+        if (as_c)
+            fprintf(out, c_file, file, file, name);
+        else
+            fprintf(out, yaml, file, file, name);
         if (fclose(out) == 0)
             return CLI_OK;
     }
@@ -79,11 +108,13 @@ int rv__cmd_new(int argc, char **argv)
                              "'%s' is not a name: letters, digits and _ . -, beginning with a "
                              "letter or _, no __",
                              argv[0]);
-    if (as_c || as_ts)
-        return rv__cli_usage("new", "%s files are not run by this version yet; YAML is the default",
-                             as_c ? "C" : "TypeScript");
-    snprintf(file, sizeof file, "%s.yaml", argv[0]);
-    int code = write_file(file, argv[0]);
+    if (as_ts)
+        return rv__cli_usage("new", "TypeScript files are not run by this version yet; there are "
+                                    "--yaml and --c");
+    if (as_c && as_yaml)
+        return rv__cli_usage("new", "--yaml or --c, not both");
+    snprintf(file, sizeof file, "%s.%s", argv[0], as_c ? "c" : "yaml");
+    int code = write_file(file, argv[0], as_c);
     if (code == CLI_OK)
         printf("made %s; run it with: rival exec %s\n", file, file);
     return code;

@@ -174,6 +174,7 @@ printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
 run "$rival" exec missing.yaml --run-id m1
 is "suspended without a terminal: aborted" "$rc:$(jq_ .status)" "1:failed"
 like "and it says why" "$err" "suspended.*nobodyHasIt"
+like "in its error, too" "$(jq_ .error.message)" "suspended, and aborted: .*nobodyHasIt"
 run "$rival" exec missing.yaml --run-id m2 --on-suspend resume
 is "resumed in vain: left suspended, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
 "$rival" exec missing.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
@@ -195,6 +196,22 @@ run "$rival" exec detached.yaml --json
 is "detached children are waited for" "$rc:$(cat did)" "0:late"
 rm -f did
 
+# C: a file of its own, and functions for a YAML file beside it.
+export XDG_CACHE_HOME=$tmp/cache
+mkdir c && cd c || exit 1
+run "$rival" new greet --c
+sed -i 's/RV_DELAY(2000/RV_DELAY(1/' greet.c
+run "$rival" exec greet.c --json
+is "a C file" "$rc:$(jq_ '.results.greet.result.who + ", " + .results.say.state.description')" "0:world, said hello to world"
+printf 'name: calls\nsteps:\n  - greet: { call: greet }\n' >calls.yaml
+run "$rival" exec calls.yaml --json --input '{"who": "you"}'
+is "a function of a C file beside it" "$rc:$(jq_ .results.greet.result.who)" "0:you"
+echo 'int x = ;' >wrong.c
+run "$rival" exec wrong.c
+is "C that does not compile: exit code 2" "$rc:$out" "2:"
+like "as the compiler says it" "$err" "wrong.c:1:9: error: expected expression"
+cd ..
+
 # Environment: only what is allowed.
 printf 'name: env\nsteps:\n  - it: { value: "${ .env.SECRET }" }\n' >env.yaml
 SECRET=s run "$rival" exec env.yaml --json
@@ -202,9 +219,15 @@ is "expressions do not see the environment" "$(jq_ .results.it.result)" null
 SECRET=s run "$rival" exec env.yaml --json --allow-env HOME,SECRET
 is "but what is allowed" "$(jq_ .results.it.result)" s
 
-# On a terminal.
-terminal=(tmux -S "$tmp/tmux" -f /dev/null)
-cleanup() { "${terminal[@]}" kill-server 2>/dev/null; }
+# On a terminal; each has a server of its own, since one that ends may still be there for the next.
+terminals=0
+on_terminal() { # columns, rows, shell command
+    cleanup
+    terminals=$((terminals + 1))
+    terminal=(tmux -S "$tmp/tmux$terminals" -f /dev/null)
+    "${terminal[@]}" new-session -d -x "$1" -y "$2" "$3; echo \"exit=\$?\"; sleep 60"
+}
+cleanup() { [ "$terminals" = 0 ] || "${terminal[@]}" kill-server 2>/dev/null; }
 terminal_shows() { "${terminal[@]}" capture-pane -p | grep -qE "$1"; }
 {
     printf 'name: big\nsteps:\n'
@@ -216,7 +239,7 @@ terminal_shows() { "${terminal[@]}" capture-pane -p | grep -qE "$1"; }
 YAML
     for i in $(seq 16); do printf '  - after%s: { value: %s }\n' "$i" "$i"; done
 } >big.yaml
-"${terminal[@]}" new-session -d -x 80 -y 20 "LC_ALL=C.UTF-8 '$rival' exec big.yaml --run-id t1 >t1.out; echo \"exit=\$?\"; sleep 60"
+on_terminal 80 20 "LC_ALL=C.UTF-8 '$rival' exec big.yaml --run-id t1 >t1.out"
 eventually terminal_shows 'work: at 199'
 screen=$("${terminal[@]}" capture-pane -p)
 like "live: the run" "$screen" '^big  t1  [0-9.ms]+'
@@ -238,10 +261,9 @@ like "it ends as a record" "$screen" '^✓ after16 '
 like "with a last line" "$screen" '^big completed after '
 # What a terminal got back from above when it grew is not ours.
 unlike "without what moves" "$(printf '%s\n' "$screen" | sed -n '/^✓ before1 /,$p')" '⠋|⠙|⠹|to come'
-"${terminal[@]}" kill-server
 rm -f go
 
-"${terminal[@]}" new-session -d -x 100 -y 30 "LC_ALL=C NO_COLOR=1 '$rival' exec big.yaml --run-id t2; echo \"exit=\$?\"; sleep 60"
+on_terminal 100 30 "LC_ALL=C NO_COLOR=1 '$rival' exec big.yaml --run-id t2"
 eventually terminal_shows 'iter199'
 unlike "NO_COLOR: none" "$("${terminal[@]}" capture-pane -p -e)" "$esc\[[0-9;]*3[0-9]m"
 unlike "an ASCII locale: nothing else" "$("${terminal[@]}" capture-pane -p | tr -d '\n' | LC_ALL=C grep -o '[^ -~]')" .
@@ -250,10 +272,9 @@ eventually terminal_shows 'exit='
 screen=$("${terminal[@]}" capture-pane -p)
 like "Ctrl-C in a terminal: how to go on" "$screen" '^to go on: rival exec big.yaml --run-id t2'
 like "and its exit code" "$screen" '^exit=130'
-"${terminal[@]}" kill-server
 touch go
 
-"${terminal[@]}" new-session -d -x 100 -y 30 "LC_ALL=C.UTF-8 '$rival' exec missing.yaml --run-id t3 >/dev/null; echo \"exit=\$?\"; sleep 60"
+on_terminal 100 30 "LC_ALL=C.UTF-8 '$rival' exec missing.yaml --run-id t3 >/dev/null"
 eventually terminal_shows '\[r/a/i/q\]'
 "${terminal[@]}" send-keys i Enter
 eventually terminal_shows 'nothing was logged'
