@@ -206,7 +206,7 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
     int rc = rv_wait(d->engine, NULL, d->run_id, NULL, &outcome, &err);
     if (rc == RV_OK)
         rc = rv_state(d->engine, d->run_id, &state, &err);
-    if (rc < 0) {
+    if (rc < 0 || outcome == NULL || state == NULL) { /* the two come with RV_OK */
         rv__screen_clear(view);
         rv_outcome_free(outcome);
         return rv__cli_fail(CLI_FAILED, err.message, NULL);

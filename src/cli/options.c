@@ -13,7 +13,7 @@ static int unknown(const char *command, const char *argument, const struct rv__o
 {
     const char *names[OPTIONS_MAX];
     size_t count = 0, len = strcspn(argument, "=");
-    for (; options[count].name != NULL && count < OPTIONS_MAX; count++)
+    for (; count < OPTIONS_MAX && options[count].name != NULL; count++)
         names[count] = options[count].name;
     const char *meant = rv__suggest((struct rv__str){ argument, len }, names, count);
     if (meant != NULL)

@@ -319,7 +319,7 @@ void rv__screen_record(struct rv__screen *view, const char *status, int64_t dura
         }
     }
     rv__outline_done(&all);
-    if (error != NULL && *error != '\0')
+    if (*error != '\0')
         print_failure(view, error);
     fprintf(stderr, "%s%s %s%s%s after %s  %s(run %s)%s\n",
             view->kind == VIEW_LIVE || *error != '\0' ? "\n" : "", view->workflow,

@@ -41,7 +41,7 @@ void rv__screen_frame(struct rv__screen *view, bool now); /* draws, if it is tim
 /* The live part goes from the screen: something else is to be said. */
 void rv__screen_clear(struct rv__screen *view);
 /* What remains to be read: every node and how it fared, and of a failed run what failed and what it
- * said last. */
+ * said last; `error` is JSON, "" if there is none. */
 void rv__screen_record(struct rv__screen *view, const char *status, int64_t duration_ms,
                        const char *error);
 

@@ -65,7 +65,7 @@ static int wait_for(struct rv__look *look)
                           &feed, &err);
     if (rc == RV_OK)
         rc = rv_state(look->engine, look->run_id, &state, &err);
-    if (rc < 0) {
+    if (rc < 0 || state == NULL) { /* it comes with RV_OK */
         rv_feed_close(feed);
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     }

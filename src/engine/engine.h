@@ -197,8 +197,10 @@ struct rv_engine {
     struct rv__metrics *metrics;
     struct rv__queue inbox;
     pthread_t thread;
-    bool running_thread;
     int max_crashes;
+    bool running_thread;
+    bool idle, read_only;          /* start no work; change nothing */
+    char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
 
     pthread_mutex_t reply_lock; /* callers wait for their answers under it */
     size_t callers;             /* inside a public call; under it too */
@@ -219,12 +221,10 @@ struct rv_engine {
     struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
-    struct rv__timers waits;       /* by wall clock */
-    struct rv__timers timeouts;    /* by monotonic clock, ms */
-    int64_t store_wake_ms;         /* the earliest of the runs that sleep in the store; 0 = none */
-    char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
-    bool idle, read_only;          /* start no work; change nothing */
-    int64_t wake_retry_ms;         /* not before this (monotonic): the store did not answer */
+    struct rv__timers waits;    /* by wall clock */
+    struct rv__timers timeouts; /* by monotonic clock, ms */
+    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
+    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
     int places; /* of functions */
