@@ -22,7 +22,10 @@ all: deps ## release build: build/rival, build/librival.a, build/librival.so, ri
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: all ## build and show Rival at work
+run: all ## build and show Rival at work: a workflow file, and a run that outlives its processes
+	@echo '$$ rival exec examples/yaml/build/build.yaml'
+	@$(BUILD)/rival exec examples/yaml/build/build.yaml --store $(BUILD)/run.db >/dev/null
+	@echo; echo '$$ rival demo resume'
 	@$(BUILD)/rival demo resume
 
 test: deps-test all ## every test that fits into minutes; ends with "N passed, M failed"

@@ -400,6 +400,19 @@ static int take_register(struct described *d, const struct rv__frame *frame, rv_
     return 1;
 }
 
+/* What the host says is wrong with the file, in its own words. */
+static int tell(struct rv__str json, rv_error *err)
+{
+    struct rv__arena arena;
+    struct rv__str text = json;
+    rv__arena_init(&arena, RV__JSON_MAX_BYTES);
+    if (rv__json_type(json) == RV__JSON_STRING)
+        (void)rv__json_string(json, &arena, &text); /* no memory: as it came, then */
+    int rc = rv__fail(err, RV_ETOOBIG, "%.*s", RV__ARG(text));
+    rv__arena_done(&arena);
+    return rc;
+}
+
 static int took_description(struct rv__invocation *self, struct rv__host *host,
                             const struct rv__frame *frame, struct rv__buf *out, rv_error *err)
 {
@@ -413,7 +426,7 @@ static int took_description(struct rv__invocation *self, struct rv__host *host,
     rv__frame_members(frame, (const char *[]){ "error" }, &error, 1);
     if (frame->type == FRAME_ERROR && !rv__str_none(error) &&
         rv__json_get(error, "message", &message))
-        return rv__fail(err, RV_ETOOBIG, "%.*s", RV__ARG(message)); /* ours to tell as it is */
+        return tell(message, err);
     return rv__fail(err, RV_EPARSE, "it said '%s' before anything was asked",
                     rv__frame_type_name(frame->type));
 }

@@ -105,8 +105,32 @@ static void c_files_free(struct c_files *files)
     rv__free(files->items);
 }
 
+/* Sources that lie in a folder need not be workflows: one that was only found, and has none in its text,
+ * is nobody's mistake. */
+static bool is_meant(const char *path, const char *const *named, size_t count)
+{
+    char piece[64 * 1024 + 16];
+    size_t kept = 0, got;
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(path, named[i]) == 0)
+            return true;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return true; /* the compiler will say why */
+    while (!found && (got = fread(piece + kept, 1, sizeof piece - kept, file)) > 0) {
+        size_t len = kept + got;
+        found = memmem(piece, len, "RV_WORKFLOW", 11) != NULL;
+        kept = len < 10 ? len : 10; /* it may stand across two pieces */
+        memmove(piece, piece + len - kept, kept);
+    }
+    (void)fclose(file); /* it was only read */
+    return found;
+}
+
 static int c_files_load(rv_engine *engine, const struct rv__definitions *all,
-                        const rv_file_opts *opts, struct c_files *files, rv_error *err)
+                        const char *const *named, size_t count, const rv_file_opts *opts,
+                        struct c_files *files, rv_error *err)
 {
     files->items = rv__zalloc(all->other_count ? all->other_count : 1, sizeof *files->items);
     if (files->items == NULL)
@@ -120,8 +144,10 @@ static int c_files_load(rv_engine *engine, const struct rv__definitions *all,
         if (file->path == NULL)
             return rv__nomem(err);
         memcpy(file->path, other->file.at, other->file.len);
-        (void)rv__cfile_load(engine, file->path, opts, &file->workflow,
-                             &file->why); /* told later */
+        file->done = other->kind == OTHER_C && !is_meant(file->path, named, count);
+        if (!file->done)
+            (void)rv__cfile_load(engine, file->path, opts, &file->workflow,
+                                 &file->why); /* told later */
     }
     return RV_OK;
 }
@@ -168,7 +194,7 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
     if (rc < 0)
         return rc;
-    rc = c_files_load(engine, all, opts, &files, err);
+    rc = c_files_load(engine, all, paths, count, opts, &files, err);
     if (rc == RV_OK)
         registered = c_files_put(engine, &files);
     if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */

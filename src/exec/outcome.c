@@ -292,20 +292,16 @@ static int read_control(struct control *c, struct rv__str text)
 
 /* ------------------------------------------------------------------------------------------ */
 
-/* The command's own words stand in for ours, but the tail of stderr stays worth reading. */
-static void add_own_message(struct rv__buf *message, const struct rv__command_result *r,
-                            struct rv__str own, const char *program)
+/* The command's own words stand in for ours. */
+static void add_own_message(struct rv__buf *message, struct rv__str own, const char *program)
 {
-    bool ours = message->len > 0;
     if (rv__str_none(own)) {
-        if (!ours)
+        if (message->len == 0)
             rv__buf_fmt(message, "'%s' reported an error", program);
         return;
     }
     rv__buf_reset(message);
     rv__buf_add(message, own.at, own.len < RV__COMMAND_TAIL ? own.len : RV__COMMAND_TAIL);
-    if (ours && r->end == RV__COMMAND_EXITED)
-        rv__buf_fmt(message, " (exit code %d)", r->status);
 }
 
 static void forget(struct rv__outcome *o)
@@ -337,7 +333,7 @@ int rv__command_outcome(const struct rv__command_result *r, const char *program,
                         message.len > 0 ? "\n" : "", program, why.message);
             code = code != RV_OK ? code : RV_EFAILED;
         } else if (c.failed) {
-            add_own_message(&message, r, c.message, program);
+            add_own_message(&message, c.message, program);
             code = RV_EFAILED;
         }
     }

@@ -172,6 +172,14 @@ static void a_bad_file_does_not_keep_the_good_from_being_registered(void **state
     rv_workflow_list_free(list);
 }
 
+static void sources_that_are_no_workflows_are_left_alone(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "good.yaml", "name: good\nsteps: [ { a: { value: 1 } } ]\n");
+    write_file(fx, "plain.c", "int twice(int n) { return 2 * n; }\n");
+    load(fx, 1);
+}
+
 static void a_changed_file_replaces_what_new_runs_take(void **state)
 {
     struct fixture *fx = *state;
@@ -202,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_expression_that_fails_fails_its_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_file_does_not_keep_the_good_from_being_registered,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(sources_that_are_no_workflows_are_left_alone, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_changed_file_replaces_what_new_runs_take, setup,
                                         teardown),
     };

@@ -196,7 +196,7 @@ static void an_error_in_the_control_object_fails_the_step(void **state)
         { 0, "{\"error\":{}}", "'prog' reported an error", RV__STEP_PLAIN, 0, 0 },
         { 2, "{\"error\":{}}", "'prog' failed with exit code 2: tail", RV__STEP_PLAIN, 0, 0 },
         { 0, "{\"error\":{\"message\":\"dry\"}}", "dry", RV__STEP_PLAIN, 0, 0 },
-        { 2, "{\"error\":{\"message\":\"dry\"}}", "dry (exit code 2)", RV__STEP_PLAIN, 0, 0 },
+        { 2, "{\"error\":{\"message\":\"dry\"}}", "dry", RV__STEP_PLAIN, 0, 0 },
         { 0, "{\"error\":{\"message\":\"m\",\"behavior\":\"stop\"}}", "m", RV__STEP_STOP, 0, 0 },
         { 0, "{\"error\":{\"message\":\"m\",\"behavior\":\"continue\"}}", "m", RV__STEP_CONTINUE, 0,
           0 },
