@@ -368,7 +368,9 @@ RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, co
                      rv_error *err);
 
 /* Complete a step that returned rv_return_pending() with this handle. `error` NULL: done, with `result`;
- * else it failed with that message. Errors: RV_ENOTFOUND: nobody waits for it (any more). */
+ * else it failed with that message. While the run has steps at work, an answer to a handle that is not
+ * known yet waits up to a second for it: the step may just be returning it.
+ * Errors: RV_ENOTFOUND: nobody waits for it (any more). */
 RV_API int rv_complete(rv_engine *engine, const char *run_id, const char *handle,
                        const char *result, const char *error, rv_error *err);
 

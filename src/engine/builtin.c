@@ -9,6 +9,7 @@
 #include "engine/builtin.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/duration.h"
@@ -172,7 +173,7 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
     case STEP_VALUE: take_value(ctx, json); break;
     case STEP_DELAY: take_delay(ctx, json); break;
     case STEP_SIGNAL: take_signal(ctx, json); break;
-    case STEP_COMMAND:
+    case STEP_COMMAND: rv__command_begin(ctx, json); return;
     case STEP_HTTP:
     case STEP_FUNCTION:
     case STEP_CALL:
@@ -220,7 +221,8 @@ void rv__work_finish(struct rv_ctx *ctx)
     const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
     uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, SLOT_DESCRIPTION)
                                     : 0;
-    if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described) {
+    if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
+        atomic_load(&ctx->engine->stopped)) {
         rv__work_post(ctx);
         return;
     }
@@ -238,9 +240,29 @@ bool rv__builtin(const struct rv__plan_ref *plan, const struct rv__effect *effec
     return effect->node != NULL && rv__plan_exprs_number(&plan->exprs, effect->node, slot) != 0;
 }
 
+/* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
+static bool prepare_command(struct rv_ctx *ctx)
+{
+    rv_engine *e = ctx->engine;
+    const char *directory = rv__registry_directory(e, ctx->view.node);
+    rv_error err;
+    if (directory != NULL) {
+        ctx->directory = rv__arena_dup(&ctx->arena, directory, strlen(directory));
+        if (ctx->directory == NULL)
+            return rv_fail(ctx, "out of memory") == 0;
+    }
+    if (e->io == NULL && e->kit == NULL && rv__io_new(NULL, &e->io, &err) < 0)
+        return rv_fail(ctx, "commands cannot be run: %s", err.message) == 0;
+    return true;
+}
+
 void rv__builtin_begin(struct rv_ctx *ctx)
 {
     const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
+    if (ctx->eval < 0 && ctx->view.node->step.kind == STEP_COMMAND && !prepare_command(ctx)) {
+        rv__work_finish(ctx);
+        return;
+    }
     if (ctx->eval == EVAL_INPUT) {
         const struct rv__input_rule *rule = rv__plan_exprs_rule(exprs, ctx->view.body);
         if (rule != NULL && rule->number != 0) {

@@ -18,6 +18,7 @@
 #include "engine/kit.h"
 
 #define DEFAULT_WAIT_MS 300000
+enum { EARLY_ANSWER_MS = 1000 }; /* that an answer waits for the handle it is for */
 
 /* ------------------------------------------------------------------------- the loop's side --- */
 
@@ -211,10 +212,40 @@ static int take_message(rv_engine *e, struct rv__call *call)
     if (rc < 0)
         return not_found(call, rc);
     rc = rv__run_send(run, &call->msg, &call->err);
+    if (rc == RV_ENOTFOUND && call->msg.kind == MSG_ANSWER && run->work != NULL) {
+        call->until_ms = rv__mono_ms(e->clock) + EARLY_ANSWER_MS;
+        push(&e->early, call);
+        return RV_OK;
+    }
     if (rc < 0)
         return rc;
     push(&run->calls, call);
     return RV_OK;
+}
+
+/* Whoever completes a handle may be quicker than the step that gave it away: its attempt has not ended
+ * yet, or that is not on disk. So such an answer waits a little, while the run has work in flight. */
+void rv__calls_early(rv_engine *e, const struct rv__run *of)
+{
+    struct rv__call *call = e->early;
+    e->early = NULL;
+    while (call != NULL) {
+        struct rv__call *next = call->next;
+        struct rv__run *run = rv__run_find(e, call->run_id);
+        bool waits = of != NULL && run != of;
+        bool there = run != NULL && run->cell != NULL;
+        int rc = waits || (there && run->locked) ? RV_EBUSY
+                 : there                         ? rv__run_send(run, &call->msg, &call->err)
+                                                 : RV_ENOTFOUND;
+        if (rc == RV_OK)
+            push(&run->calls, call);
+        else if (rc == RV_EBUSY || (rc == RV_ENOTFOUND && there && run->work != NULL &&
+                                    rv__mono_ms(e->clock) < call->until_ms))
+            push(&e->early, call);
+        else
+            reply(call, rc == RV_ENOTFOUND && !there ? not_found(call, rc) : rc);
+        call = next;
+    }
 }
 
 bool rv__call_waits(rv_engine *e, const struct rv__call *call)
@@ -357,6 +388,7 @@ static void again(rv_engine *e, struct rv__call **list)
 void rv__calls_again(rv_engine *e)
 {
     again(e, &e->late);
+    again(e, &e->early);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
             again(e, &run->calls);
@@ -375,6 +407,7 @@ void rv__calls_close(rv_engine *e)
             push(&e->late, RV__CONTAINER(letter, struct rv__call, letter));
     }
     close_list(&e->late);
+    close_list(&e->early);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
             close_list(&run->calls);

@@ -49,8 +49,9 @@ struct rv__call {
 
     int rc;
     rv_error err;
-    bool waiting; /* CALL_WAIT: it is in its run's list */
-    bool done;    /* under engine->reply_lock */
+    int64_t until_ms; /* of an answer that came before its handle (monotonic) */
+    bool waiting;     /* CALL_WAIT: it is in its run's list */
+    bool done;        /* under engine->reply_lock */
     pthread_cond_t answered;
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };

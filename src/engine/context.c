@@ -383,7 +383,7 @@ static int put_steps(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *
     return rv__view_steps(&ctx->view, &rows->source, out, NULL);
 }
 
-static void put_loop(rv_ctx *ctx, struct rv__buf *out)
+static void put_loop(rv_ctx *ctx, struct rv__buf *out, bool items)
 {
     if (ctx->view.loop_index < 0)
         return;
@@ -391,6 +391,8 @@ static void put_loop(rv_ctx *ctx, struct rv__buf *out)
     if (ctx->view.items != NULL) {
         rv__buf_text(out, ",\"item\":");
         rv__buf_str(out, ctx->view.item);
+    }
+    if (ctx->view.items != NULL && items) {
         rv__buf_text(out, ",\"items\":");
         rv__buf_str(out, rv__blob_str(ctx->view.items));
     }
@@ -441,6 +443,31 @@ int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
     return rc;
 }
 
+const char *rv__ctx_brief_json(struct rv_ctx *ctx)
+{
+    struct rv__engine_rows rows;
+    struct rv__buf out;
+    const char *json = NULL;
+    rv__engine_rows_init(&rows, ctx->run);
+    rv__buf_init(&out, RV__JSON_MAX_BYTES);
+    rv__buf_char(&out, '{');
+    put_input(ctx, &out);
+    rv__buf_text(&out, ",\"lastStep\":");
+    int rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
+    put_loop(ctx, &out, false);
+    rv__buf_text(&out, ",\"run\":");
+    rv__ctx_put_run(ctx, &out);
+    if (rc == RV_OK && ctx->view.error != NULL) {
+        rv__buf_char(&out, ',');
+        rc = put_failure(ctx, &rows, &out);
+    }
+    rv__buf_char(&out, '}');
+    if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
+        json = rv__arena_dup(&ctx->arena, out.text, out.len);
+    rv__buf_done(&out);
+    return json;
+}
+
 const char *rv_context_json(rv_ctx *ctx)
 {
     struct rv__engine_rows rows;
@@ -454,7 +481,7 @@ const char *rv_context_json(rv_ctx *ctx)
     rv__buf_text(&out, ",\"lastStep\":");
     if (rc == RV_OK)
         rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
-    put_loop(ctx, &out);
+    put_loop(ctx, &out, true);
     rv__buf_text(&out, ",\"run\":");
     rv__ctx_put_run(ctx, &out);
     if (rc == RV_OK && ctx->view.error != NULL) {

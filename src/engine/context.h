@@ -6,6 +6,7 @@
 #include <rival/rival.h>
 
 #include "base/arena.h"
+#include "base/cancel.h"
 #include "engine/engine.h"
 #include "engine/sight.h"
 
@@ -33,7 +34,12 @@ struct rv_ctx {
     rv_step_fn fn;                       /* NULL: the engine does it by itself (builtin.c) */
     struct rv__evaluation evaluation;
     struct rv__sight sight;
-    bool describing; /* what is evaluated is its description */
+    bool describing;            /* what is evaluated is its description */
+    struct rv__command command; /* of a command step, */
+    pthread_mutex_t gate;       /* held while it is started, */
+    struct rv__cancel_watch watch;
+    enum rv__output_as output_as;
+    const char *directory; /* of its workflow's file, in the arena; NULL: none */
     enum rv__lane lane;
     int64_t begun_ns,
         queued_ns; /* when it was sent out, by the monotonic clock; and for how long it
@@ -68,6 +74,8 @@ void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
 /* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,
  * "workflowState":…}. */
 void rv__ctx_put_run(struct rv_ctx *ctx, struct rv__buf *out);
+const char *rv__ctx_brief_json(
+    struct rv_ctx *ctx); /* {input, lastStep, loop: {item, index}, run} */
 int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out);
 void rv__ctx_done(struct rv_ctx *ctx); /* gives back all it holds but itself and its run */
 

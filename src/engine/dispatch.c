@@ -491,6 +491,8 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
         rv__blob_unref(msg.state);
     }
     rv__work_drop(ctx);
+    if (e->early != NULL)
+        rv__calls_early(e, run);
 }
 
 /* The engine closes, and these have not ended: the next engine attempts them again. Nobody died, so
@@ -565,6 +567,8 @@ void rv__fetch_logs(rv_engine *e)
     if (e->in_flight == NULL || now_ms < e->log_tick_ms)
         return;
     e->log_tick_ms = now_ms + RV__LOG_TICK_MS;
+    if (e->early != NULL)
+        rv__calls_early(e, NULL);
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
         if (ctx->run->cell == NULL || ctx->run->locked || ctx->life != e->life ||
             atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL)

@@ -20,13 +20,14 @@ enum {
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
     EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
-    IO_PLACES = 256,   /* http, commands: what waits for others needs no thread of ours */
+    IO_PLACES = RV__IO_PROCESSES, /* commands at once: waiting for a place is not their time */
 };
 
 static void engine_destroy(rv_engine *e)
 {
     rv__commits_done(e);
     rv__evaluator_free(e->evaluator);
+    rv__io_free(e->io);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);

@@ -176,6 +176,7 @@ struct rv_engine {
     struct rv__store *step_reader;   /* of steps on their threads, one at a time */
     struct rv__executor *executor;   /* of functions */
     struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__io *io;               /* of commands; NULL until the first */
     struct rv__buf env;              /* what expressions see of the environment: JSON */
     struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
     uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
@@ -220,13 +221,14 @@ struct rv_engine {
     struct rv__random random;
     rv_cancel *closing;            /* parent of every step's token */
     bool closed;                   /* nothing new is begun */
-    bool stopped;                  /* its loop has ended */
+    atomic_bool stopped;           /* its loop has ended */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
     int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
     struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
-    struct rv__call *late; /* calls to be looked at after the commit */
+    struct rv__call *early; /* answers to handles that nobody waits for yet */
+    struct rv__call *late;  /* calls to be looked at after the commit */
     int64_t commits;
     struct {
         struct rv__retain_limits limits;
@@ -325,6 +327,8 @@ void rv__registry_free(rv_engine *engine);
 void rv__call_take(rv_engine *engine, struct rv__call *call);
 /* Is it about a run that is locked, or all runs? */
 bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
+/* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
+void rv__calls_early(rv_engine *engine, const struct rv__run *run);
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

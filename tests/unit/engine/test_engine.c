@@ -368,9 +368,48 @@ static void runs_are_listed_newest_first(void **state)
     rv_run_state_free(run);
 }
 
+static pthread_barrier_t gave_it_away;
+
+static int gives_it_away_first(rv_ctx *c)
+{
+    pthread_barrier_wait(&gave_it_away); /* the other one may answer from here on */
+    pthread_barrier_wait(&gave_it_away); /* it is about to */
+    return rv_return_pending(c, "quick");
+}
+
+static void *answers_at_once(void *arg)
+{
+    struct fixture *fx = arg;
+    pthread_barrier_wait(&gave_it_away);
+    pthread_barrier_wait(&gave_it_away);
+    return (void *)(intptr_t)rv_complete(fx->engine, "q", "quick", "5", NULL, &fx->err);
+}
+
+static void an_answer_may_be_quicker_than_its_handle(void **state)
+{
+    struct fixture *fx = *state;
+    pthread_t thread;
+    void *rc;
+    open_engine(fx);
+    rv_workflow *w = rv_workflow_new("quick");
+    rv_add_step(rv_workflow_body(w), "parks", gives_it_away_first, NULL);
+    put(fx, w);
+    pthread_barrier_init(&gave_it_away, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, answers_at_once, fx), 0);
+    start(fx, "quick", "q", NULL);
+    pthread_join(thread, &rc);
+    assert_int_equal((intptr_t)rc, 0);
+    rv_outcome *outcome = outcome_of(fx, "q");
+    assert_string_equal(outcome->results,
+                        "{\"parks\":{\"result\":5,\"state\":{},\"status\":\"completed\"}}");
+    rv_outcome_free(outcome);
+    pthread_barrier_destroy(&gave_it_away);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_may_be_quicker_than_its_handle, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_goes_from_start_to_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_may_be_repeated, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_are_tried_again, setup, teardown),

@@ -1,0 +1,132 @@
+/* io.c: one libuv loop on one thread, from rv__io_new() to rv__io_free() and never less: the kernel ties
+ * the parent-death signal of a child to the thread that made it.
+ *
+ * The thread has every signal blocked. So no handler of the host's runs on it, and a write to a command
+ * that does not read gives EPIPE to us instead of SIGPIPE to the program. */
+#include "exec/io.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+void rv__io_wake(struct rv__io *io)
+{
+    uv_async_send(&io->awake);
+}
+
+static void on_wake(uv_async_t *awake)
+{
+    struct rv__io *io = RV__CONTAINER(awake, struct rv__io, awake);
+    pthread_mutex_lock(&io->lock);
+    bool closing = io->closing;
+    pthread_mutex_unlock(&io->lock);
+    rv__commands_turn(io->commands, closing);
+    if (closing && rv__commands_idle(io->commands) && !uv_is_closing((uv_handle_t *)awake)) {
+        rv__commands_close(io->commands);
+        uv_close((uv_handle_t *)awake, NULL); /* the last handle: the loop ends */
+    }
+}
+
+static void *thread_main(void *arg)
+{
+    struct rv__io *io = arg;
+    pthread_setname_np(pthread_self(), "rival-io");
+    uv_run(&io->loop, UV_RUN_DEFAULT);
+    return NULL;
+}
+
+/* libuv's own descriptors may not be 0, 1 or 2: it aborts. Where the host has closed those, sit there
+ * until its loop is made. Which ones, as bits. */
+static unsigned sit_on_stdio(void)
+{
+    unsigned held = 0;
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO)
+        held |= 1u << fd;
+    if (fd >= 0)
+        close(fd);
+    return held;
+}
+
+static void leave_stdio(unsigned held)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (held & 1u << fd)
+            close(fd);
+}
+
+static void end_unborn(struct rv__io *io) /* its thread never began */
+{
+    uv_close((uv_handle_t *)&io->awake, NULL);
+    uv_run(&io->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&io->loop);
+}
+
+int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *err)
+{
+    static const struct rv__io_opts defaults;
+    struct rv__io *io = rv__zalloc(1, sizeof *io);
+    sigset_t all, before;
+    int rc;
+
+    if (io == NULL)
+        return rv__nomem(err);
+    unsigned held = sit_on_stdio();
+    rc = uv_loop_init(&io->loop);
+    leave_stdio(held);
+    if (rc < 0) {
+        rv__free(io);
+        return rv__fail(err, rc == UV_ENOMEM ? RV_ENOMEM : RV_ESYS, "cannot make an I/O loop: %s",
+                        uv_strerror(rc));
+    }
+    pthread_mutex_init(&io->lock, NULL); /* on Linux this cannot fail */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* for the thread and the warden */
+
+    rc = uv_async_init(&io->loop, &io->awake, on_wake);
+    if (rc < 0) {
+        uv_loop_close(&io->loop);
+        rc = rv__fail(err, RV_ESYS, "cannot make an I/O loop: %s", uv_strerror(rc));
+        goto out;
+    }
+    rc = rv__commands_new(io, opts != NULL ? opts : &defaults, &io->commands, err);
+    if (rc < 0) {
+        end_unborn(io);
+        goto out;
+    }
+    rc = pthread_create(&io->thread, NULL, thread_main, io);
+    if (rc != 0) {
+        rc = rv__fail(err, RV_ESYS, "cannot make the I/O thread: %s", strerrordesc_np(rc));
+        rv__commands_close(io->commands);
+        end_unborn(io);
+        goto out;
+    }
+    *ret = io;
+    io = NULL;
+out:
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (io != NULL) {
+        rv__commands_free(io->commands);
+        pthread_mutex_destroy(&io->lock);
+        rv__free(io);
+    }
+    return rc;
+}
+
+void rv__io_free(struct rv__io *io)
+{
+    if (io == NULL)
+        return;
+    pthread_mutex_lock(&io->lock);
+    io->closing = true;
+    pthread_mutex_unlock(&io->lock);
+    rv__io_wake(io);
+    pthread_join(io->thread, NULL);
+    uv_loop_close(&io->loop);
+    rv__commands_free(io->commands);
+    pthread_mutex_destroy(&io->lock);
+    rv__free(io);
+}

@@ -1,0 +1,36 @@
+/* io.h: the I/O loop, for those who work on it.
+ *
+ * Each kind of work (commands now; http by libcurl's multi interface next) has its own state, an inbox
+ * in it that io->lock guards, and three functions that the loop calls: `turn` after every wake-up,
+ * `idle` to ask whether it has anything under way, `close` to give up its handles. */
+#ifndef RV_EXEC_IO_H
+#define RV_EXEC_IO_H
+
+#include <pthread.h>
+#include <uv.h>
+
+#include "exec/exec.h"
+
+struct rv__commands;
+
+struct rv__io {
+    uv_loop_t loop; /* its thread's alone */
+    uv_async_t awake;
+    pthread_t thread;
+    pthread_mutex_t lock; /* inboxes, and `closing` */
+    bool closing;
+    struct rv__commands *commands;
+};
+
+/* Have the loop take a turn. Thread: any. */
+void rv__io_wake(struct rv__io *io);
+
+/* What io.c asks of commands. new: before the loop's thread is there; free: after it is gone. */
+int rv__commands_new(struct rv__io *io, const struct rv__io_opts *opts, struct rv__commands **ret,
+                     rv_error *err);
+void rv__commands_free(struct rv__commands *commands);
+void rv__commands_turn(struct rv__commands *commands, bool closing);
+bool rv__commands_idle(const struct rv__commands *commands);
+void rv__commands_close(struct rv__commands *commands);
+
+#endif
