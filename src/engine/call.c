@@ -212,7 +212,8 @@ static int take_message(rv_engine *e, struct rv__call *call)
     if (rc < 0)
         return not_found(call, rc);
     rc = rv__run_send(run, &call->msg, &call->err);
-    if (rc == RV_ENOTFOUND && call->msg.kind == MSG_ANSWER && run->work != NULL) {
+    if (rc == RV_ENOTFOUND && call->msg.kind == MSG_ANSWER && run->work != NULL &&
+        e->kit == NULL) { /* there, no step is just returning: it would wait for ever */
         call->until_ms = rv__mono_ms(e->clock) + EARLY_ANSWER_MS;
         push(&e->early, call);
         return RV_OK;
@@ -399,7 +400,7 @@ void rv__calls_again(rv_engine *e)
 void rv__calls_close(rv_engine *e)
 {
     struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
-    assert(e->held == NULL);                                 /* the last batch has landed */
+    assert(e->held == NULL || e->kit != NULL); /* the last batch has landed; a kit just stops */
     while (node != NULL) {
         struct rv__letter *letter = (struct rv__letter *)node;
         node = node->next;
