@@ -17,7 +17,7 @@
 #include "engine/metrics.h"
 
 enum {
-    RETRY_COMMIT_MS = 100,      /* after a commit that failed: the disk may heal */
+    RETRY_COMMIT_MS = 100,      /* after a commit that failed */
     SNAPSHOT_BYTES = 16 * 1024, /* of journal below which a replay is quicker than a snapshot */
     THREAD_FROM = 8, /* runs in a batch, with others at work: from here on the thread pays */
 };
@@ -143,21 +143,33 @@ static bool has_something(const struct rv__store_write *w)
            w->snapshot.len > 0 || w->result_count > 0;
 }
 
+static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struct rv__str *ret)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    int rc = rv__plan_write(plan, &json, NULL);
+    if (rc == RV_OK)
+        rc = rv__str_copy(arena, rv__buf_view(&json), ret);
+    rv__buf_done(&json);
+    return rc;
+}
+
+/* The disk may heal, memory may be given back. A kit's time does not pass meanwhile. */
+static void wait_a_moment(const rv_engine *e)
+{
+    if (e->kit == NULL)
+        rv__clock_sleep_ms(RETRY_COMMIT_MS);
+}
+
 /* Plans that this batch's new runs are the first to use. */
 static void fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
         if (run->cell == NULL || run->plan->stored)
             continue;
-        struct rv__buf json;
         struct rv__str copy;
-        rv__buf_init(&json, RV__PLAN_MAX_BYTES);
-        int rc = rv__plan_write(run->plan->plan, &json, NULL);
-        if (rc == RV_OK)
-            rc = rv__str_copy(arena, rv__buf_view(&json), &copy);
-        rv__buf_done(&json);
-        if (rc < 0)
-            continue; /* no memory: the commit fails for want of it, and is tried again */
+        while (plan_text(run->plan->plan, arena, &copy) < 0)
+            wait_a_moment(e); /* a run without its definition could not be read again */
         b->definitions[b->definition_count++] = (struct rv__store_definition){
             .hash = rv__str(run->plan->plan->version), .json = copy
         };
@@ -175,7 +187,7 @@ static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count
     while (rv__store_commit(e->store, writes, count, &err) < 0) {
         if (e->kit != NULL && rv__kit_died(e))
             return false;
-        rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, nothing goes on meanwhile */
+        wait_a_moment(e); /* nothing is dropped, nothing goes on meanwhile */
     }
     return true;
 }
@@ -199,7 +211,7 @@ static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
         if (b->writes != NULL && b->rows != NULL && b->touches != NULL && b->definitions != NULL &&
             b->results != NULL && b->logs != NULL)
             return;
-        rv__clock_sleep_ms(RETRY_COMMIT_MS);
+        wait_a_moment(e);
     }
 }
 

@@ -148,14 +148,21 @@ int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, cons
     return rc;
 }
 
-static void put_state(rv_ctx *ctx, const char *key, struct rv__str json)
+static int put_state(rv_ctx *ctx, const char *key, struct rv__str json)
 {
     struct rv__buf *state = &ctx->state_members;
+    size_t before = state->len;
     if (state->len > 0)
         rv__buf_char(state, ',');
     rv__buf_json_str(state, rv__str(key));
     rv__buf_char(state, ':');
     rv__buf_str(state, json);
+    int rc = rv__buf_err(state, NULL);
+    if (rc < 0) {
+        rv__buf_cut(state, before);
+        state->rc = RV_OK; /* what was put before is whole */
+    }
+    return rc;
 }
 
 void rv_describe(rv_ctx *ctx, const char *fmt, ...)
@@ -170,7 +177,7 @@ void rv_describe(rv_ctx *ctx, const char *fmt, ...)
     rv__buf_init(&json, 8 * sizeof text);
     rv__buf_json_str(&json, (struct rv__str){ text, len });
     if (rv__buf_err(&json, NULL) == RV_OK)
-        put_state(ctx, "description", rv__buf_view(&json));
+        (void)put_state(ctx, "description", rv__buf_view(&json)); /* no memory: without it, then */
     ctx->described = true;
     rv__buf_done(&json);
 }
@@ -181,10 +188,10 @@ int rv_set_state(rv_ctx *ctx, const char *key, const char *json)
     if (key == NULL || json == NULL ||
         rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, NULL) < 0)
         return RV_EINVAL;
-    put_state(ctx, key, value);
-    if (strcmp(key, "skipped") == 0)
+    int rc = put_state(ctx, key, value);
+    if (rc == RV_OK && strcmp(key, "skipped") == 0)
         ctx->skipped = rv__str_is(value, "true");
-    return 0;
+    return rc;
 }
 
 int rv_skip(rv_ctx *ctx)

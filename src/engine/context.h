@@ -62,6 +62,7 @@ struct rv_ctx {
     enum rv__behavior behavior;
     int max_attempts, backoff;
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
+    struct rv__log_line *unkept; /* oldest first; taken, but there was no memory: the loop's */
     size_t log_count;
     int64_t takes_ms;        /* rv_test_takes(): its answer comes so much later */
     struct rv__timer answer; /* in the kit, until then */

@@ -101,6 +101,7 @@ struct rv__run {
     bool dirty;                 /* part of this turn */
     bool locked;                /* its facts are on their way to disk: nothing is decided for it */
     bool touched;               /* meanwhile: it is part of the turn after that */
+    bool starved;               /* no memory for something that it is owed: rv__owe_again() */
     struct rv__run *next_dirty; /* of this turn, or of the batch */
     int64_t waited_ns;          /* for the last place it was given */
     struct {
@@ -203,7 +204,8 @@ struct rv_engine {
     size_t run_count;
     struct rv__run *dirty, **last_dirty;
     struct rv__commits commit;
-    struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
+    struct rv__queue_node *held, **last_held; /* letters to runs that are locked, or starved */
+    bool starved; /* no memory for something in this turn: the next one follows at once */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
     struct rv__timers waits;    /* by wall clock */
@@ -250,6 +252,8 @@ void *rv__engine_main(void *engine);
 /* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
 int64_t rv__engine_turn(rv_engine *engine);
 int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
+/* There was no memory for what it says: it is taken again. */
+void rv__engine_take_again(rv_engine *engine, struct rv__letter *letter);
 
 /* commit.c */
 enum rv__commit_outcome {
@@ -293,6 +297,7 @@ void rv__run_unqueue(struct rv__run *run);
 void rv__release_effects(struct rv__run *run);
 void rv__start_all(rv_engine *engine); /* the work that those effects asked for */
 void rv__owe(struct rv__run *run, const struct rv__effect *effect);
+void rv__owe_again(struct rv__run *run); /* what there was no memory for */
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);

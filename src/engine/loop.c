@@ -16,6 +16,7 @@ enum {
     TIMERS_A_TURN = 4096,    /* that fall due at once: the rest at the next turn */
     RETRY_STORE_MS = 100,    /* after the store did not answer: it may heal */
     SLEEP_AT_LEAST_MS = 500, /* a run with a nearer timer stays in memory */
+    RETRY_MEMORY_MS = 10,    /* somebody may give some back */
 };
 
 int rv__engine_post(rv_engine *e, struct rv__letter *letter)
@@ -35,12 +36,23 @@ static bool is_held(rv_engine *e, struct rv__letter *letter)
                : rv__call_waits(e, RV__CONTAINER(letter, struct rv__call, letter));
 }
 
+static void hold(rv_engine *e, struct rv__letter *letter)
+{
+    letter->node.next = NULL;
+    *e->last_held = &letter->node;
+    e->last_held = &letter->node.next;
+}
+
+void rv__engine_take_again(rv_engine *e, struct rv__letter *letter)
+{
+    hold(e, letter);
+    e->starved = true;
+}
+
 static void take(rv_engine *e, struct rv__letter *letter)
 {
     if (is_held(e, letter)) {
-        letter->node.next = NULL;
-        *e->last_held = &letter->node;
-        e->last_held = &letter->node.next;
+        hold(e, letter);
         return;
     }
     switch (letter->kind) {
@@ -116,6 +128,8 @@ static void settle(struct rv__run *run)
     rv__buf_reset(&run->logs);
     run->log_count = 0;
     rv__release_effects(run);
+    if (run->starved)
+        rv__owe_again(run);
     rv__run_answer_calls(run);
     if (rv__run_terminal(rv__cell_status(run->cell)))
         rv__run_answer_waiters(run);
@@ -171,9 +185,10 @@ static void land(rv_engine *e)
 static void take_letters(rv_engine *e)
 {
     take_all(e, rv__queue_take(&e->inbox));
-    if (!e->commit.landed)
+    if (e->commit.landed)
+        land(e);
+    else if (e->commit.away)
         return;
-    land(e);
     struct rv__queue_node *held = e->held;
     e->held = NULL;
     e->last_held = &e->held;
@@ -216,11 +231,14 @@ static void look_around(rv_engine *e)
     take_timers(e);
     stop_waiting_for_registration(e);
     if (e->look_for_missing)
-        e->look_for_missing = rv__resume_missing(e) < 0; /* the store did not answer: again */
+        e->starved |= e->look_for_missing = rv__resume_missing(e) < 0; /* again, then */
 }
 
 int64_t rv__engine_turn(rv_engine *e)
 {
+    if (e->starved && e->kit == NULL)
+        rv__clock_sleep_ms(RETRY_MEMORY_MS);
+    e->starved = false;
     int64_t now_ms = e->now_ms = rv__wall_ms(e->clock);
     take_letters(e);
     if (!e->commit.away)
@@ -241,7 +259,7 @@ int64_t rv__engine_turn(rv_engine *e)
 
     if (e->commit.away) /* until it lands, or something comes */
         return RV__NEVER;
-    if (more_to_do(e))
+    if (e->starved || more_to_do(e))
         return 0;
     int64_t until_ns = RV__NEVER, mono_ns = rv__mono_ns(e->clock);
     int64_t wall_ms = rv__wall_ms(e->clock), next_ms = -1;

@@ -518,12 +518,12 @@ static bool found_again(rv_engine *e, struct rv__run *run)
     return !rv__plan_ref_misses(run->plan, rv__str(missing));
 }
 
-static void resume_if_found(rv_engine *e, struct rv__run *run)
+static int resume_if_found(rv_engine *e, struct rv__run *run)
 {
     struct rv__msg msg = { .kind = MSG_RESUME };
-    if (found_again(e, run))
-        (void)rv__run_send(run, &msg, NULL); /* no memory: it stays suspended, a decision remains */
-    rv__run_touch(run);                      /* it may want places now; or it leaves memory again */
+    int rc = found_again(e, run) ? rv__run_send(run, &msg, NULL) : RV_OK;
+    rv__run_touch(run); /* it may want places now; or it leaves memory again */
+    return rc;
 }
 
 /* Something was registered, so what was missing may be there. */
@@ -536,8 +536,8 @@ int rv__resume_missing(rv_engine *e)
     int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
-            if (run->cell != NULL)
-                resume_if_found(e, run);
+            if (run->cell != NULL && rc == RV_OK)
+                rc = resume_if_found(e, run);
     rv__buf_init(&cursor, 4096);
     rv__buf_init(&next, 4096);
     do {
@@ -548,11 +548,14 @@ int rv__resume_missing(rv_engine *e)
             rc = rv__store_list(e->reader, &query, take_missing, &page, &next, NULL);
         for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
             struct rv__run *run;
-            if (load_to_go_on(e, page.ids[i], &run, NULL) == RV_OK && run != NULL)
-                resume_if_found(e, run);
+            rc = load_to_go_on(e, page.ids[i], &run, NULL);
+            if (rc == RV_OK && run != NULL)
+                rc = resume_if_found(e, run);
         }
         rv__buf_reset(&cursor);
         rv__buf_str(&cursor, rv__buf_view(&next));
+        if (rc == RV_OK)
+            rc = rv__buf_err(&cursor, NULL);
     } while (rc == RV_OK && cursor.len > 0);
     rv__buf_done(&cursor);
     rv__buf_done(&next);
