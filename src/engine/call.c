@@ -213,7 +213,7 @@ static int take_message(rv_engine *e, struct rv__call *call)
         return not_found(call, rc);
     rc = rv__run_send(run, &call->msg, &call->err);
     if (rc == RV_ENOTFOUND && call->msg.kind == MSG_ANSWER && run->work != NULL &&
-        e->kit == NULL) { /* there, no step is just returning: it would wait for ever */
+        e->kit == NULL) { /* there nothing happens while a call is answered */
         call->until_ms = rv__mono_ms(e->clock) + EARLY_ANSWER_MS;
         push(&e->early, call);
         return RV_OK;
@@ -266,6 +266,13 @@ bool rv__call_waits(rv_engine *e, const struct rv__call *call)
     return run != NULL && run->locked;
 }
 
+void rv__engine_begin_close(rv_engine *e)
+{
+    e->closed = true;
+    e->close_by_ns = e->grace_ms < 0 ? RV__NEVER : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
+    rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
+}
+
 void rv__call_take(rv_engine *e, struct rv__call *call)
 {
     int rc = RV_OK;
@@ -286,10 +293,7 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_ASK:
     case CALL_UNWAIT: push(&e->late, call); return;
     case CALL_CLOSE:
-        e->closed = true;
-        e->close_by_ns = e->grace_ms < 0 ? RV__NEVER
-                                         : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
-        rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
+        rv__engine_begin_close(e);
         reply(call, RV_OK);
         return;
     }

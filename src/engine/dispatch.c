@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/builtin.h"
@@ -73,10 +74,10 @@ void rv__run_unqueue(struct rv__run *run)
 static bool has_place(const rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
-        return e->functions_in_flight == 0 && !e->suspect_in_flight;
+        return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
     if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
         return false; /* suspects first, and alone */
-    return e->free_places[lane] > 0;
+    return e->free_places[lane] > 0 || RV__BUG(39);
 }
 
 static void take_place(rv_engine *e, int lane)
@@ -115,6 +116,7 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             if (rc == 1) {
                 take_place(e, lane);
                 run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
+                run->lane[lane].granted++;
             }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
@@ -351,6 +353,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
+    run->lane[lane].granted--;
     bool builtin = rv__builtin(run->plan, effect);
     rv_step_fn fn = builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
@@ -488,6 +491,13 @@ void rv__release_effects(struct rv__run *run)
         else if (effect.kind == EFFECT_WAIT)
             rv__owe(run, &effect);
     }
+    /* What was cancelled in the turn that gave it a place never begins: the next turn gives it to
+     * somebody else. */
+    for (int lane = 1; lane < LANES; lane++)
+        for (; run->lane[lane].granted > 0; run->lane[lane].granted--) {
+            give_place(e, lane);
+            rv__run_touch(run);
+        }
 }
 
 static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)
@@ -515,7 +525,7 @@ static int answer(rv_engine *e, struct rv_ctx *ctx)
     struct rv__blob *state = NULL;
     int rc = state_of(ctx, &state);
     if (rc == RV_OK)
-        rc = keep_logs(run, ctx, true);
+        rc = RV__BUG(43) ? RV_OK : keep_logs(run, ctx, true);
     if (rc < 0) {
         rv__blob_unref(state);
         return rc;

@@ -60,11 +60,9 @@ static void engine_destroy(rv_engine *e)
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
     struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
-    int rc = RV_OK;
     if (e->kit != NULL)
-        e->store = &e->kit->disk.store;
-    else
-        rc = rv__store_open(&store, &e->store, err);
+        return rv__kit_open_store(e, err);
+    int rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)

@@ -108,8 +108,9 @@ struct rv__run {
         bool queued;
         int64_t since_ns;
         struct rv__run *prev, *next;
-    } lane[LANES];            /* among those that want it */
-    struct rv__call *calls;   /* to be answered after the commit */
+        int granted;        /* places given in this turn, for work that is begun after its commit */
+    } lane[LANES];          /* among those that want it */
+    struct rv__call *calls; /* to be answered after the commit */
     struct rv__call *waiters; /* to be answered at its end */
 
     /* the row in the store, as it is or (new) is to be */
@@ -334,6 +335,7 @@ void rv__call_take(rv_engine *engine, struct rv__call *call);
 bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
 /* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
 void rv__calls_early(rv_engine *engine, const struct rv__run *run);
+void rv__engine_begin_close(rv_engine *engine);   /* steps are told; nothing new is begun */
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

@@ -7,22 +7,53 @@
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/reading.h"
 
 #define START_MS \
     INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */
 
 /* ------------------------------------------------------------------------------- driving --- */
 
+int rv__kit_open_store(rv_engine *e, rv_error *err)
+{
+    struct rv__kit *kit = e->kit;
+    rv__store_close(e->step_reader);
+    rv__store_close(e->reader);
+    e->step_reader = e->reader = NULL;
+    if (kit->other != NULL) { /* in memory the disk stays, and who follows it goes on */
+        rv__reading_free(e->reading);
+        e->reading = NULL;
+    }
+    e->store = &kit->disk.store;
+    int rc = RV_OK;
+    if (kit->other != NULL)
+        rc = kit->other->open(kit->other, &e->store, err);
+    else
+        rv__sim_store_restart(&kit->disk);
+    if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->reader, err);
+    if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->step_reader, err);
+    if (rc == RV_OK && e->reading == NULL)
+        rc = rv__reading_new(e->store, &e->reading, err);
+    return rc;
+}
+
 static void reopen(rv_engine *e)
 {
-    e->kit->dead = false;
-    e->kit->crashes++;
-    rv__engine_forget_runs(e);
-    rv__sim_store_restart(&e->kit->disk);
     rv_error err;
-    while (rv__recover(e, &err) < 0) /* only memory can be short: the disk is in memory too */
+    e->kit->dead = false;
+    rv__engine_forget_runs(e);
+    /* Only memory can be short: a kit's disk opens. */
+    while (rv__kit_open_store(e, &err) < 0 || rv__recover(e, &err) < 0)
         rv__engine_forget_runs(e);
     e->register_until_ns = 0; /* the program is the same: all that it registers is registered */
+}
+
+static void crash(rv_engine *e)
+{
+    e->kit->crashes++;
+    reopen(e);
 }
 
 /* A turn, and the death it may end in. Returns the monotonic ns at which something is due. */
@@ -30,7 +61,7 @@ static int64_t turn(rv_engine *e)
 {
     int64_t until_ns = rv__engine_turn(e);
     if (e->kit->dead) {
-        reopen(e);
+        crash(e);
         return 0;
     }
     return until_ns;
@@ -62,9 +93,42 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
     }
 }
 
+/* As rv__engine_main() ends, and rv_engine_new() begins. */
+void rv__kit_restart(rv_engine *e, int64_t grace_ms)
+{
+    rv_cancel *closing = rv_cancel_new(NULL);
+    if (closing == NULL)
+        return; /* no memory: another time */
+    e->grace_ms = grace_ms;
+    rv__engine_begin_close(e);
+    int64_t until_ms = rv__mono_ms(e->clock) + grace_ms;
+    bool crashed = e->kit->dead;
+    int64_t crashes = e->kit->crashes;
+    while (e->in_flight != NULL && rv__mono_ms(e->clock) < until_ms && !crashed) {
+        int64_t before_ms = rv__mono_ms(e->clock);
+        rv__kit_drive(e, NULL, NULL, before_ms + 1);
+        crashed = e->kit->crashes != crashes;
+    }
+    if (!crashed) {
+        rv__hand_back(e);
+        while (!e->kit->dead && rv__engine_turn(e) == 0)
+            ;
+    }
+    e->kit->crashes += e->kit->dead;
+    e->closed = false;
+    rv_cancel *old = e->closing;
+    e->closing = closing;
+    reopen(e);
+    rv_cancel_free(old);
+}
+
 void rv__kit_roll(rv_engine *e)
 {
     struct rv__kit *kit = e->kit;
+    if (kit->other != NULL) {
+        kit->other->before_commit(kit->other);
+        return;
+    }
     if (kit->crash_one_in == 0 || rv__random_below(&kit->random, kit->crash_one_in) != 0)
         return;
     kit->fate = rv__random_below(&kit->random, 2) ? SIM_STORE_DIES_BEFORE : SIM_STORE_DIES_AFTER;
@@ -76,9 +140,14 @@ void rv__kit_roll(rv_engine *e)
 bool rv__kit_died(rv_engine *e)
 {
     struct rv__kit *kit = e->kit;
-    if (!kit->disk.dead)
+    enum rv__kit_death death = KIT_LIVES;
+    if (kit->other != NULL)
+        death = kit->other->failed(kit->other);
+    else if (kit->disk.dead)
+        death = kit->fate == SIM_STORE_DIES_AFTER ? KIT_DIED_AFTER : KIT_DIED_BEFORE;
+    if (death == KIT_LIVES)
         return false;
-    if (kit->fate == SIM_STORE_DIES_AFTER)
+    if (death == KIT_DIED_AFTER)
         for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty)
             if (run->cell != NULL)
                 rv__run_answer_calls(run);
@@ -122,6 +191,12 @@ void rv__kit_free(struct rv__kit *kit)
 
 int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err)
 {
+    return rv__kit_open(opts, NULL, ret, err);
+}
+
+int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine **ret,
+                 rv_error *err)
+{
     static const rv_test_opts defaults = { .size = sizeof defaults };
     if (opts == NULL)
         opts = &defaults;
@@ -133,6 +208,7 @@ int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err)
     if (kit == NULL)
         return rv__nomem(err);
     rv__virtual_clock_init(&kit->clock, opts->start_ms ? opts->start_ms : START_MS);
+    kit->clock.mono_ns = 1000000; /* a turn that ends in 0 has more to do */
     rv__sim_store_init(&kit->disk);
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);
@@ -142,6 +218,7 @@ int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err)
         rv__kit_free(kit);
         return rc;
     }
+    kit->other = other;
     uint32_t max_crashes = opts->max_crashes ? opts->max_crashes : INT32_MAX;
     return rv__engine_make(RV_ENGINE_OPTS(.workers = opts->workers, .max_crashes = max_crashes),
                            kit, opts->seed, ret, err);
@@ -198,7 +275,7 @@ int rv_test_crash(rv_engine *e, rv_error *err)
 {
     int rc = check_kit(e, "rv_test_crash", err);
     if (rc == RV_OK)
-        reopen(e);
+        crash(e);
     return rc;
 }
 

@@ -16,10 +16,26 @@ struct rv__replaced {
     char alias[];
 };
 
+/* What became of the process in a commit that failed. */
+enum rv__kit_death {
+    KIT_LIVES,       /* the commit is to be tried again */
+    KIT_DIED_BEFORE, /* nothing of it is on disk, or nobody knows: who asked for it asks again */
+    KIT_DIED_AFTER,  /* all of it is */
+};
+
+/* A disk that outlives the engines on it: somebody else's, the simulator's. */
+struct rv__kit_disk {
+    /* The store, opened by a new process, which the disk keeps; what an earlier one held is given up. */
+    int (*open)(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err);
+    void (*before_commit)(struct rv__kit_disk *self); /* the moment to arrange for trouble */
+    enum rv__kit_death (*failed)(struct rv__kit_disk *self);
+};
+
 struct rv__kit {
     struct rv__virtual_clock clock;
     struct rv__sim_store disk;
-    struct rv__random random; /* the order of steps, and deaths */
+    struct rv__kit_disk *other; /* NULL: `disk` */
+    struct rv__random random;   /* the order of steps, and deaths */
     struct rv__expr_machine *machine;
     struct rv__timers slow; /* answers that come later: rv_test_takes() */
     struct rv__replaced *replaced;
@@ -29,6 +45,13 @@ struct rv__kit {
     bool dead; /* died in a commit: to be reopened before anything else */
 };
 
+/* rv_test_engine_new() on a disk of the caller's; NULL: a new one of its own. */
+int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine **ret,
+                 rv_error *err);
+/* Its store and the handles to read it, opened by a new process. */
+int rv__kit_open_store(rv_engine *engine, rv_error *err);
+/* An orderly end within grace_ms, and a new beginning: what has not ended by then is handed back. */
+void rv__kit_restart(rv_engine *engine, int64_t grace_ms);
 /* Take turns until *done, without time passing: for calls that need no step to run. */
 void rv__kit_answer(rv_engine *engine, const bool *done);
 /* Take turns, run steps, let time pass: until *done (may be NULL), or `by` fires, or until_ms on the

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
@@ -145,7 +146,10 @@ static void settle(struct rv__run *run)
     if (wake_ms != 0 && (e->store_wake_ms == 0 || wake_ms < e->store_wake_ms))
         e->store_wake_ms = wake_ms;
     if (run->waiters != NULL) { /* waited for: the struct stays, the cell goes */
-        rv__owed_clear_all(run);
+        if (!RV__BUG(33))
+            rv__owed_clear_all(run);
+        if (RV__BUG(35))
+            run->waiters = NULL;
         rv__cell_free(run->cell);
         run->cell = NULL;
         return;
@@ -231,7 +235,7 @@ static void look_around(rv_engine *e)
     take_timers(e);
     stop_waiting_for_registration(e);
     if (e->look_for_missing)
-        e->starved |= e->look_for_missing = rv__resume_missing(e) < 0; /* again, then */
+        e->starved |= e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0;
 }
 
 int64_t rv__engine_turn(rv_engine *e)
@@ -246,6 +250,12 @@ int64_t rv__engine_turn(rv_engine *e)
     rv__fetch_logs(e);
     pump_dirty(e, now_ms);
     rv__grant_all(e, now_ms);
+    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
+        if (RV__BUG(31) && run->cell != NULL)
+            rv__release_effects(run);
+        if (RV__BUG(34) && run->cell != NULL)
+            rv__run_answer_calls(run);
+    }
     if (!e->commit.away) {
         enum rv__commit_outcome outcome = rv__commit(e);
         if (outcome == COMMIT_DIED)

@@ -2,7 +2,7 @@
  *
  * Nothing here decides. Actors are found by id through an open-addressing table; ended ones are kept
  * until the effect of their end is released, then used again. */
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
  *
  * Children that wait are a range, `next` to the last. Whatever is alive when the node ends is
  * cancelled with it. */
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 #include <assert.h>

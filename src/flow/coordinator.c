@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 enum {

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 enum field { /* bits: which fields a kind has besides k, at */

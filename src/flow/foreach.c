@@ -6,7 +6,7 @@
  * The iterations that wait are a range, `next` to `count`, and a cursor into the text of the items;
  * those that have ended are rows in the store and a number here. So a million items cost nothing
  * beyond their text and the iterations that run. */
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 #include "base/error.h"

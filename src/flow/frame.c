@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/alloc.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 bool rv__truth(struct rv__str json)

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 /* What does not fit is told once, at the end: `bad` says what it was. */

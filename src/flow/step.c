@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 /* ------------------------------------------------------------------------------- decide --- */

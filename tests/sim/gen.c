@@ -15,8 +15,9 @@ struct maker {
     int64_t loops;  /* iterations around us, multiplied: bounds the work */
     uint32_t names; /* given so far */
     bool supervisors_common;
-    bool deep;     /* one in the other, and little beside it */
-    bool detaches; /* many blocks are detached */
+    bool deep;      /* one in the other, and little beside it */
+    bool detaches;  /* many blocks are detached */
+    bool functions; /* steps and conditions are functions, delays or signals: what an engine runs */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -48,19 +49,20 @@ static void make_config(struct maker *m, struct rv__step_config *config)
     }
 }
 
-static enum rv__step_kind work_kind(struct chance *c)
+static enum rv__step_kind work_kind(const struct maker *m, struct chance *c)
 {
     static const enum rv__step_kind kinds[] = { STEP_FUNCTION, STEP_FUNCTION, STEP_FUNCTION,
                                                 STEP_CALL,     STEP_HTTP,     STEP_COMMAND,
                                                 STEP_VALUE };
-    return kinds[between(c, 0, 6)];
+    enum rv__step_kind kind = kinds[between(c, 0, 6)];
+    return m->functions ? STEP_FUNCTION : kind;
 }
 
 static void make_step(struct maker *m, struct gen_node *node)
 {
     struct chance *c = &m->chance;
     node->kind = NODE_STEP;
-    node->step = work_kind(c);
+    node->step = work_kind(m, c);
     if (one_in(c, 10))
         node->step = one_in(c, 2) ? STEP_DELAY : STEP_SIGNAL;
     if (node->step == STEP_DELAY) {
@@ -74,7 +76,7 @@ static void make_step(struct maker *m, struct gen_node *node)
     }
     if (one_in(c, 8)) {
         node->has_handler = true;
-        node->handler = work_kind(c);
+        node->handler = work_kind(m, c);
     }
 }
 
@@ -93,9 +95,9 @@ static void maybe_wrap(struct maker *m, struct gen_body *body, uint64_t n)
     if (!one_in(&m->chance, n))
         return;
     body->wrap = true;
-    body->wrap_input = one_in(&m->chance, 2);
+    body->wrap_input = one_in(&m->chance, 2) && !m->functions;
     body->wrap_handler = one_in(&m->chance, 4);
-    snprintf(body->wrap_name, sizeof body->wrap_name, "w%u", m->names++);
+    snprintf(body->wrap_name, sizeof body->wrap_name, "%c%u", m->gen->letter, m->names++);
 }
 
 static void make_concurrent(struct maker *m, struct gen_node *node, int depth, int64_t share)
@@ -134,7 +136,7 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
     int64_t loops = m->loops;
     if ((node->kind == NODE_LOOP || node->kind == NODE_FOREACH) && loops > 400)
         node->kind = NODE_BRANCH;
-    node->by_function = one_in(c, 5);
+    node->by_function |= one_in(c, 5);
     switch (node->kind) {
     case NODE_WORKFLOW: {
         struct gen_body *body = add_body(m, node);
@@ -208,6 +210,7 @@ static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t
                 snprintf(node->alias, sizeof node->alias, "n%u", m->names++);
         }
         node->has_when = one_in(c, 6);
+        node->by_function = m->functions;
         int64_t each = m->left / (count - i);
         bool supervise = m->deep ? i == 0 : one_in(c, m->supervisors_common ? 2 : 4);
         if (m->left > 0 && depth < DEEPEST && each > 0 && supervise)
@@ -217,10 +220,12 @@ static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t
     }
 }
 
-void gen_init(struct gen *gen, uint64_t seed, int64_t budget)
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions)
 {
-    struct maker m = { .gen = gen, .left = budget, .loops = 1 };
-    *gen = (struct gen){ 0 };
+    struct maker m = {
+        .gen = gen, .left = budget, .loops = functions ? 6 : 1, .functions = functions
+    };
+    *gen = (struct gen){ .name = which == 0 ? "main" : "other", .letter = which == 0 ? 'w' : 'v' };
     rv__arena_init(&gen->arena, SIZE_MAX);
     chance_init(&m.chance, seed);
     m.supervisors_common = one_in(&m.chance, 2);
@@ -240,8 +245,7 @@ void gen_done(struct gen *gen)
 
 struct emitter {
     const struct cut *cut;
-    struct rv__draft **drafts;
-    size_t count;
+    struct gen_drafts *to;
 };
 
 static bool dropped(const struct emitter *e, uint32_t ordinal)
@@ -252,10 +256,11 @@ static bool dropped(const struct emitter *e, uint32_t ordinal)
 
 static struct rv__draft *draft(struct emitter *e, const char *name)
 {
-    e->drafts = sim_grow(e->drafts, (e->count + 1) * sizeof *e->drafts);
-    if (rv__draft_new(name, &e->drafts[e->count], NULL) < 0)
+    struct gen_drafts *to = e->to;
+    to->drafts = sim_grow(to->drafts, (to->count + 1) * sizeof *to->drafts);
+    if (rv__draft_new(name, &to->drafts[to->count], NULL) < 0)
         abort();
-    return e->drafts[e->count++];
+    return to->drafts[to->count++];
 }
 
 static struct rv__expr expr(bool by_function, const char *what)
@@ -382,17 +387,30 @@ static void emit_body(struct emitter *e, struct rv__draft *d, struct rv__draft_b
             emit_node(e, d, to, n);
 }
 
-int gen_compile(const struct gen *gen, const struct cut *cut, struct rv__plan **ret, rv_error *err)
+void gen_emit(const struct gen *gen, const struct cut *cut, struct gen_drafts *ret)
 {
-    struct emitter e = { .cut = cut };
-    struct rv__draft *root = draft(&e, "main");
+    struct emitter e = { .cut = cut, .to = ret };
+    *ret = (struct gen_drafts){ 0 };
+    struct rv__draft *root = draft(&e, gen->name);
     emit_body(&e, root, rv__draft_root(root), &gen->root);
     if (gen->has_handler && !dropped(&e, gen->root.ordinal))
         emit_handler(root, NULL, STEP_FUNCTION);
-    int rc = rv__plan_compile(root, NULL, NULL, ret, err);
-    while (e.count > 0) /* the outer ones were made first, and use the inner ones */
-        rv__draft_free(e.drafts[--e.count]);
-    free(e.drafts);
+}
+
+void gen_drafts_done(struct gen_drafts *drafts)
+{
+    while (drafts->count > 0) /* the outer ones were made first, and use the inner ones */
+        rv__draft_free(drafts->drafts[--drafts->count]);
+    free(drafts->drafts);
+    drafts->drafts = NULL;
+}
+
+int gen_compile(const struct gen *gen, const struct cut *cut, struct rv__plan **ret, rv_error *err)
+{
+    struct gen_drafts drafts;
+    gen_emit(gen, cut, &drafts);
+    int rc = rv__plan_compile(drafts.drafts[0], NULL, NULL, ret, err);
+    gen_drafts_done(&drafts);
     return rc;
 }
 

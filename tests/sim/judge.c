@@ -127,9 +127,12 @@ static struct rv__str next_fact(struct rv__str text, size_t *at)
     return (struct rv__str){ from, (size_t)(to - from) };
 }
 
+enum origin { DECIDED, ON_DISK, READ_AGAIN };
+
 static bool read_facts(struct world *world, struct run *run, struct rv__str text, size_t at,
-                       bool is_new)
+                       enum origin origin)
 {
+    bool is_new = origin == DECIDED;
     while (at < text.len && !world->failed) {
         struct rv__str one = next_fact(text, &at);
         struct rv__fact fact;
@@ -140,7 +143,7 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
             judge_fail(world, run, "fact", "%s: %.*s", err.message, RV__ARG(one));
             return false;
         }
-        if (is_new)
+        if (origin != READ_AGAIN)
             trace(world, "  %s  %.*s", run->id, RV__ARG(one));
         if (is_new && fact.at_ms != wall_ms(world))
             judge_fail(world, run, "fact", "it has another time than now: %.*s", RV__ARG(one));
@@ -159,7 +162,7 @@ void judge_facts(struct world *world, struct run *run, enum rv__lane lane)
     struct rv__effect effect;
     int starts = 0;
     if (run->judged < run->facts.json.len)
-        read_facts(world, run, rv__buf_view(&run->facts.json), run->judged, true);
+        read_facts(world, run, rv__buf_view(&run->facts.json), run->judged, DECIDED);
     run->judged = run->facts.json.len;
     while (rv__cell_effect(run->cell, &effect)) {
         judge_owe(run, &effect);
@@ -564,13 +567,24 @@ static int rebuild_row(void *arg, uint64_t seq, struct rv__str facts)
     struct rebuild *r = arg;
     rv_error err;
     (void)seq;
-    if (!read_facts(r->world, r->run, facts, 0, false))
+    if (!read_facts(r->world, r->run, facts, 0, READ_AGAIN))
         return RV_ECANCELED;
     if (rv__cell_replay_json(r->run->shadow, facts, &err) < 0) {
         judge_fail(r->world, r->run, "replay", "the journal cannot be replayed: %s", err.message);
         return RV_ECANCELED;
     }
     return RV_OK;
+}
+
+bool judge_journal(struct world *world, struct run *run, struct rv__str facts)
+{
+    rv_error err;
+    if (!read_facts(world, run, facts, 0, ON_DISK))
+        return false;
+    if (rv__cell_replay_json(run->shadow, facts, &err) < 0)
+        judge_fail(world, run, "replay", "the journal cannot be replayed: %s", err.message);
+    run->durable_t = run->rec.t;
+    return !world->failed;
 }
 
 void judge_rebuild(struct world *world, struct run *run)
@@ -581,7 +595,7 @@ void judge_rebuild(struct world *world, struct run *run)
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     if (rv__cell_empty(&opts, &run->shadow, NULL) < 0)
         abort();
-    (void)rv__store_journal(&world->store.store, rv__str(run->id), 0, rebuild_row, &r, NULL);
+    (void)rv__store_journal(world->disk, rv__str(run->id), 0, rebuild_row, &r, NULL);
     run->durable_t = run->rec.t;
     world->rebuilt += (uint64_t)run->rec.t;
     if (world->rebuilt > ENOUGH) { /* a long run that dies all the time teaches nothing more */
@@ -612,8 +626,7 @@ static int rows_of(struct rv__row_source *self, struct rv__str key, struct rv__b
                    rv_error *err)
 {
     struct store_rows *rows = (struct store_rows *)self;
-    return rv__store_results(&rows->world->store.store, rv__str(rows->run->id), key, append_row,
-                             out, err);
+    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, append_row, out, err);
 }
 
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)
@@ -815,7 +828,9 @@ void judge_over(struct world *world, struct run *run)
     if (rv__cell_results(run->cell, &rows.source, &results, &err) < 0)
         judge_fail(world, run, "results", "the results cannot be read: %s", err.message);
     struct reference exact = { .plan = run->plan, .rec = &run->rec, .oracle = &world->oracle };
-    struct reference foresight = { .plan = run->plan, .oracle = &world->oracle };
+    struct reference foresight = { .plan = run->plan,
+                                   .oracle = &world->oracle,
+                                   .by_engine = world->engine };
     if (!world->failed)
         compare_outcome(world, run, "outcome", &exact, &results);
     if (!world->failed && !run->untimely)

@@ -27,6 +27,15 @@ struct rv__blob *sim_blob(struct rv__str text)
     return blob;
 }
 
+char *sim_copy(struct rv__str text)
+{
+    char *copy = sim_alloc(text.len + 1);
+    if (text.len > 0)
+        memcpy(copy, text.at, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
 uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t z = a * UINT64_C(0x9e3779b97f4a7c15) ^ b;
@@ -72,7 +81,18 @@ void oracle_init(struct oracle *oracle, uint64_t seed)
     oracle->slow_ms = skewed(&c, 1, 100000);
 }
 
-enum aspect { ATTEMPT = 1, RESULT, STATE, ERROR, CRASHES, EVAL, EVAL_MS, ITERATIONS, ANSWER };
+enum aspect {
+    ATTEMPT = 1,
+    RESULT,
+    STATE,
+    ERROR,
+    CRASHES,
+    EVAL,
+    EVAL_MS,
+    ITERATIONS,
+    ANSWER,
+    PANIC
+};
 
 static void look(const struct oracle *o, struct spot at, enum aspect aspect, int64_t more,
                  struct chance *ret)
@@ -189,6 +209,13 @@ void oracle_error(const struct oracle *o, struct spot at, int attempt, bool answ
     rv__buf_fmt(out, "{\"message\":\"went wrong %u\"%s}",
                 (unsigned)rv__random_below(&c.random, 1000000),
                 one_in(&c, 3) ? ",\"code\":[1,{\"x\":null}]" : "");
+}
+
+bool oracle_panics(const struct oracle *o, struct spot at, int attempt)
+{
+    struct chance c;
+    look(o, at, PANIC, attempt, &c);
+    return one_in(&c, 4);
 }
 
 int oracle_crashes(const struct oracle *o, struct spot at, const struct rv__node *node)

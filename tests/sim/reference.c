@@ -270,12 +270,15 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
         if (o.fate == FATE_SKIPPED) {
             ret->status = STATUS_SKIPPED; /* and its result null, whatever was returned */
             ret->state = oracle_json(ref, spot, attempt, 2);
+            if (ref->by_engine) /* rv_skip() is a state like any other */
+                json_object_set_new(ret->state, "skipped", json_true());
             return;
         }
         if (o.fate == FATE_DONE || (answered && !o.answer_fails)) {
             ret->status = STATUS_COMPLETED;
             ret->result = oracle_json(ref, spot, attempt, answered ? 1 : 0);
-            ret->state = oracle_json(ref, spot, attempt, 2);
+            ret->state = ref->by_engine && answered ? json_object()
+                                                    : oracle_json(ref, spot, attempt, 2);
             return;
         }
         /* It failed. */
@@ -289,7 +292,15 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
         ret->status = STATUS_FAILED;
         ret->hard = o.behavior != BEHAVIOR_CONTINUE;
         ret->error = timed_out ? any() : oracle_json(ref, spot, attempt, answered ? 4 : 3);
-        ret->state = timed_out ? json_object() : oracle_json(ref, spot, attempt, 2);
+        bool stateless = timed_out || (ref->by_engine && answered); /* rv_complete() gives none */
+        ret->state = stateless ? json_object() : oracle_json(ref, spot, attempt, 2);
+        bool panics = ref->by_engine && o.fate == FATE_FAILED && o.behavior == BEHAVIOR_PLAIN &&
+                      oracle_panics(ref->oracle, spot, attempt);
+        if (panics) {
+            json_t *plain = ret->error;
+            ret->error = json_sprintf("panic: %s", json_string_value(plain));
+            json_decref(plain);
+        }
         return;
     }
 }

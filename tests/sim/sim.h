@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "base/timers.h"
-#include "flow/bugs.h"
+#include "base/bugs.h"
 #include "flow/flow.h"
 #include "plan/plan.h"
 #include "store/simulated/simulated.h"
@@ -29,6 +29,7 @@
 void *sim_alloc(size_t size);
 void *sim_grow(void *old, size_t size);
 struct rv__blob *sim_blob(struct rv__str text);
+char *sim_copy(struct rv__str text); /* with a NUL behind it; for free() */
 
 /* Scramble two numbers into one: how everything that is "random but fixed" is derived. */
 uint64_t mix(uint64_t a, uint64_t b);
@@ -95,10 +96,20 @@ struct gen {
     bool has_handler;
     uint32_t ordinals; /* pieces that can be dropped */
     uint32_t nodes;
+    const char *name; /* of the workflow */
+    char letter;      /* with which the names of those in it begin */
 };
 
-void gen_init(struct gen *gen, uint64_t seed, int64_t budget);
+/* `which`: of a world's plans, whose names are not to meet. `functions`: only of what an engine can
+ * run without evaluating expressions. */
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions);
 void gen_done(struct gen *gen);
+struct gen_drafts { /* the whole first, then the workflows in it */
+    struct rv__draft **drafts;
+    size_t count;
+};
+void gen_emit(const struct gen *gen, const struct cut *cut, struct gen_drafts *ret);
+void gen_drafts_done(struct gen_drafts *drafts);
 int gen_compile(const struct gen *gen, const struct cut *cut, struct rv__plan **ret, rv_error *err);
 
 /* A plan, and a number for each node that says where it is, but not how many siblings it has. */
@@ -109,6 +120,10 @@ struct sim_plan {
     size_t json_len;
 };
 uint64_t plan_body_key(const struct sim_plan *p, const struct rv__body *body);
+struct world;
+/* plans.c: make world->plans[which]; a plan that is refused, or changes when read, fails the world. */
+void plan_make(struct world *world, int which, uint64_t seed, int64_t budget);
+void plan_done(struct sim_plan *p);
 
 /* ------------------------------------------------------------------------------- oracle --- */
 
@@ -147,6 +162,8 @@ void oracle_result(const struct oracle *o, struct spot at, int attempt, bool ans
 void oracle_state(const struct oracle *o, struct spot at, int attempt, struct rv__buf *out);
 void oracle_error(const struct oracle *o, struct spot at, int attempt, bool answer,
                   struct rv__buf *out);
+/* An attempt that fails plainly in an engine: by a panic? */
+bool oracle_panics(const struct oracle *o, struct spot at, int attempt);
 /* The first so many starts of this step kill the process. */
 int oracle_crashes(const struct oracle *o, struct spot at, const struct rv__node *node);
 /* The value of an evaluation (false: it fails, `out` is the error). `test`: of a loop, which. */
@@ -263,6 +280,7 @@ struct reference {
     const struct sim_plan *plan;
     const struct record *rec; /* NULL: by the oracle */
     const struct oracle *oracle;
+    bool by_engine;               /* through rv_ctx: some things are said otherwise there */
     bool unsure;                  /* by the oracle: not even the status can be told */
     const struct rec_inst *asked; /* by reference_overdue(): */
     bool overdue;                 /* it has all it waited for, and has not ended */
@@ -399,16 +417,19 @@ struct run {
     size_t saved_bytes; /* its state as text, when that was last made */
     int resumes, signals;
     bool untimely; /* something happened that the oracle alone cannot foresee */
+    uint64_t seq;  /* with an engine: of the last journal row that was read */
 };
 
 struct world {
     uint64_t seed;
     struct cut cut;
     bool trace;
+    bool engine; /* there is a real one in it: shell.c */
     struct chance chance;
     struct oracle oracle;
     struct faults faults;
     struct rv__sim_store store;
+    struct rv__store *disk; /* what is on disk is read from here: &store.store, but for engines */
     int64_t mono_ms, wall_offset_ms;
     struct rv__timers mono, wall;
     struct gen gens[2];
@@ -473,6 +494,8 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
                   struct expectation *ret);
 void judge_after(struct world *world, struct run *run, const struct rv__msg *msg, int rc,
                  const struct expectation *expected);
+/* Facts that were read from the disk go into the record and the shadow. */
+bool judge_journal(struct world *world, struct run *run, struct rv__str facts);
 /* Read the facts that were added into the record, and take the effects for release. `lane`: they
  * come of a grant in that lane (LANE_NONE: of something else, which starts no work). */
 void judge_facts(struct world *world, struct run *run, enum rv__lane lane);

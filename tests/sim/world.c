@@ -339,15 +339,6 @@ static void pending_free(struct run *run)
     run->pending_row_count = 0;
 }
 
-static char *copy_text(struct rv__str text)
-{
-    char *copy = sim_alloc(text.len + 1);
-    if (text.len > 0)
-        memcpy(copy, text.at, text.len);
-    copy[text.len] = '\0';
-    return copy;
-}
-
 /* What this run has decided goes to disk next. */
 static void gather(struct world *world, struct run *run)
 {
@@ -357,13 +348,13 @@ static void gather(struct world *world, struct run *run)
         judge_turn(world, run);
     run->pending_t = run->rec.t;
     run->pending_len = run->facts.json.len;
-    run->pending = copy_text(rv__buf_view(&run->facts.json));
+    run->pending = sim_copy(rv__buf_view(&run->facts.json));
     run->pending_row_count = run->facts.row_count;
     run->pending_rows = sim_alloc(run->facts.row_count * sizeof *run->pending_rows);
     for (size_t i = 0; i < run->facts.row_count; i++) {
         run->pending_rows[i] = run->facts.rows[i];
-        run->pending_rows[i].key.at = copy_text(run->facts.rows[i].key);
-        run->pending_rows[i].json.at = copy_text(run->facts.rows[i].json);
+        run->pending_rows[i].key.at = sim_copy(run->facts.rows[i].key);
+        run->pending_rows[i].json.at = sim_copy(run->facts.rows[i].json);
     }
     /* Seldom of what is large, as an engine would. */
     if (one_in(&world->chance, 1 + run->saved_bytes / 10000) &&
@@ -373,7 +364,7 @@ static void gather(struct world *world, struct run *run)
         if (rv__cell_save(run->cell, &text, NULL) < 0)
             judge_fail(world, run, "save", "a cell cannot be saved");
         run->pending_snapshot_len = text.len;
-        run->pending_snapshot = copy_text(rv__buf_view(&text));
+        run->pending_snapshot = sim_copy(rv__buf_view(&text));
         rv__buf_done(&text);
     }
     run->pending_over = rv__run_terminal(rv__cell_status(run->cell)) && !rv__cell_active(run->cell);
@@ -1049,68 +1040,6 @@ static bool when_quiet(struct world *world)
 
 /* ------------------------------------------------------------------------------------ world --- */
 
-static void name_nodes(struct sim_plan *p)
-{
-    p->keys = sim_alloc(p->plan->node_count * sizeof *p->keys);
-    if (p->plan->body.wrap->on_error != NULL)
-        p->keys[p->plan->body.wrap->on_error->id] = 98;
-    for (uint32_t id = 0; id < p->plan->node_count; id++) { /* parents come first */
-        const struct rv__node *node = p->plan->nodes[id];
-        uint64_t above = 5;
-        if (node->handler_of != NULL)
-            above = mix(p->keys[node->handler_of->id], 99);
-        else if (node->body != NULL)
-            above = plan_body_key(p, node->body);
-        else /* a workflow's handler: its workflow has left the number here */
-            above = p->keys[id];
-        p->keys[id] = mix(above, rv__str_hash(RV__HASH_START, node->alias));
-        for (uint32_t b = 0; b < node->body_count; b++) {
-            const struct rv__wrap *wrap = node->bodies[b].wrap;
-            if (wrap != NULL && wrap->on_error != NULL)
-                p->keys[wrap->on_error->id] = mix(plan_body_key(p, &node->bodies[b]), 97);
-        }
-    }
-}
-
-static void make_plan(struct world *world, int which, uint64_t seed, int64_t budget)
-{
-    struct sim_plan *p = &world->plans[which];
-    rv_error err = { .message = "" };
-    gen_init(&world->gens[which], seed, budget);
-    if (gen_compile(&world->gens[which], &world->cut, &p->plan, &err) < 0) {
-        judge_fail(world, NULL, "refused", "a plan is refused: %s", err.message);
-        return;
-    }
-    struct rv__buf text, again;
-    rv__buf_init(&text, SIZE_MAX);
-    rv__buf_init(&again, SIZE_MAX);
-    struct rv__plan *read = NULL;
-    if (rv__plan_write(p->plan, &text, &err) < 0 ||
-        rv__plan_read(rv__buf_view(&text), &read, &err) < 0 ||
-        rv__plan_write(read, &again, &err) < 0)
-        judge_fail(world, NULL, "plan", "a plan cannot be written and read: %s", err.message);
-    else if (!rv__str_eq(rv__buf_view(&text), rv__buf_view(&again)) ||
-             strcmp(read->version, p->plan->version) != 0)
-        judge_fail(world, NULL, "plan", "a plan is another one when it was written and read");
-    if (!world->failed && one_in(&world->chance, 2)) { /* as after a restart */
-        struct rv__plan *swap = p->plan;
-        p->plan = read;
-        read = swap;
-    }
-    p->json_len = text.len;
-    p->json = copy_text(rv__buf_view(&text));
-    rv__buf_done(&text);
-    rv__buf_done(&again);
-    rv__plan_free(read);
-    if (world->failed)
-        return;
-    trace(world, "plan %d: %.*s", which, (int)p->json_len, p->json);
-    tally.nodes += p->plan->node_count;
-    name_nodes(p);
-    (void)rv__store_define(&world->store.store, rv__str(p->plan->version),
-                           (struct rv__str){ p->json, p->json_len }, NULL);
-}
-
 void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool with_trace)
 {
     *world = (struct world){ .seed = seed, .trace = with_trace, .last_run = &world->runs };
@@ -1121,6 +1050,7 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     oracle_init(&world->oracle, seed);
     faults_init(&world->faults, c, &world->cut);
     rv__sim_store_init(&world->store);
+    world->disk = &world->store.store;
     rv__timers_init(&world->mono);
     rv__timers_init(&world->wall);
     world->wall_offset_ms = INT64_C(1700000000000);
@@ -1139,10 +1069,10 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->run_goal = (int)skewed(c, 1, budget < 50 ? 4 : 2);
     if (world->cut.runs > 0)
         world->run_goal = world->cut.runs;
-    make_plan(world, 0, mix(seed, 2), budget);
+    plan_make(world, 0, mix(seed, 2), budget);
     world->plan_count = 1;
     if (world->run_goal > 1 && one_in(c, 4) && !world->failed) {
-        make_plan(world, 1, mix(seed, 3), skewed(c, 1, 20));
+        plan_make(world, 1, mix(seed, 3), skewed(c, 1, 20));
         world->plan_count = 2;
     }
 }
@@ -1180,9 +1110,7 @@ void world_done(struct world *world)
         free(run);
     }
     for (int i = 0; i < 2; i++) {
-        rv__plan_free(world->plans[i].plan);
-        free(world->plans[i].keys);
-        free(world->plans[i].json);
+        plan_done(&world->plans[i]);
         gen_done(&world->gens[i]);
     }
     free(world->notes);

@@ -462,6 +462,33 @@ static void an_answer_that_no_step_waits_for_is_refused_at_once(void **state)
     rv_outcome_free(outcome_of(fx, "r", 100));
 }
 
+/* ----------------------------------------------------------------------------- places --- */
+
+/* The block's first child gets a place; then the second, whose signal is there already, completes the
+ * block, and the first is cancelled before its work has left the engine. */
+static void a_place_for_what_is_cancelled_at_once_comes_back(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, RV_TEST_OPTS(.workers = 1));
+    rv_workflow *w = rv_workflow_new("race");
+    rv_add_step(rv_workflow_body(w), "before", zero, NULL);
+    rv_concurrent *block = rv_add_concurrent(rv_workflow_body(w), "block",
+                                             RV_CONCURRENT_OPTS(.join = 1));
+    rv_concurrent_step(block, "slow", one, NULL);
+    rv_add_signal(rv_concurrent_body(block, "quick"), "go", "go", 0, NULL);
+    rv_add_step(rv_workflow_body(w), "after", two, NULL);
+    put(fx, w);
+    start(fx, "race", "r");
+    assert_int_equal(rv_signal(fx->engine, "r", "go", NULL, &fx->err), RV_OK);
+    int64_t begin = rv_test_now(fx->engine);
+    rv_outcome *outcome = outcome_of(fx, "r", 1000);
+    assert_int_equal(rv_test_now(fx->engine), begin); /* at once, not when something else happens */
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(counts[1], 0);
+    assert_int_equal(counts[2], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +512,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_answer_that_no_step_waits_for_is_refused_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_place_for_what_is_cancelled_at_once_comes_back, setup,
                                         teardown),
     };
     return cmocka_run_group_tests_name("kit", tests, NULL, NULL);

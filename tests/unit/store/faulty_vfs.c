@@ -3,13 +3,21 @@
  * For each file by name it keeps the bytes as of the last sync (`image`) and the writes and
  * truncations since (`changes`). A loss of power writes back the image with a random choice of the
  * changes applied. Removing a file counts as durable at once. */
-#include "unit/test.h"
-
 #include "unit/store/faulty_vfs.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SECTOR = 512 };
+
+/* The simulator, too, is built with this: no test framework here. */
+static void must(bool good)
+{
+    if (!good)
+        abort();
+}
 
 struct change { /* data == NULL: a truncation to `at` */
     struct change *next;
@@ -45,7 +53,7 @@ static void image_size(struct faulty_file *disk, size_t size)
     if (size > disk->cap) {
         disk->cap = size * 2;
         disk->image = realloc(disk->image, disk->cap);
-        assert_non_null(disk->image);
+        must(disk->image != NULL);
     }
     if (size > disk->size)
         memset(disk->image + disk->size, 0, size - disk->size);
@@ -86,12 +94,12 @@ static void remember(struct faulty_file *disk, const void *data, size_t len, sql
     if (disk == NULL)
         return;
     struct change *change = calloc(1, sizeof *change);
-    assert_non_null(change);
+    must(change != NULL);
     change->at = at;
     change->len = len;
     if (data != NULL) {
         change->data = malloc(len + 1);
-        assert_non_null(change->data);
+        must(change->data != NULL);
         memcpy(change->data, data, len);
     }
     *disk->tail = change;
@@ -107,13 +115,13 @@ static struct faulty_file *disk_of(struct faulty_vfs *faulty, const char *path, 
         if (strcmp(disk->path, path) == 0)
             return disk;
     struct faulty_file *disk = calloc(1, sizeof *disk);
-    assert_non_null(disk);
+    must(disk != NULL);
     disk->path = strdup(path);
     disk->tail = &disk->changes;
-    assert_int_equal(real->pMethods->xFileSize(real, &size), SQLITE_OK);
+    must(real->pMethods->xFileSize(real, &size) == SQLITE_OK);
     image_size(disk, (size_t)size);
     if (size > 0)
-        assert_int_equal(real->pMethods->xRead(real, disk->image, (int)size, 0), SQLITE_OK);
+        must(real->pMethods->xRead(real, disk->image, (int)size, 0) == SQLITE_OK);
     disk->next = faulty->files;
     faulty->files = disk;
     return disk;
@@ -310,14 +318,14 @@ static int v_delete(sqlite3_vfs *vfs, const char *name, int sync_dir)
 void faulty_init(struct faulty_vfs *faulty, const char *name)
 {
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
-    assert_non_null(real);
+    must(real != NULL);
     *faulty = (struct faulty_vfs){ .vfs = *real, .real = real, .countdown = -1 };
     faulty->vfs.zName = name;
     faulty->vfs.szOsFile = (int)sizeof(struct handle) + real->szOsFile;
     faulty->vfs.xOpen = v_open;
     faulty->vfs.xDelete = v_delete;
     faulty->vfs.pNext = NULL;
-    assert_int_equal(sqlite3_vfs_register(&faulty->vfs, 0), SQLITE_OK);
+    must(sqlite3_vfs_register(&faulty->vfs, 0) == SQLITE_OK);
 }
 
 void faulty_done(struct faulty_vfs *faulty)
@@ -363,8 +371,8 @@ static void lose(struct faulty_file *disk, struct rv__random *random)
     FILE *file = access(disk->path, F_OK) == 0 ? fopen(disk->path, "wb") : NULL;
     if (file == NULL)
         return; /* removed meanwhile */
-    assert_true(disk->size == 0 || fwrite(disk->image, 1, disk->size, file) == disk->size);
-    assert_int_equal(fclose(file), 0);
+    must(disk->size == 0 || fwrite(disk->image, 1, disk->size, file) == disk->size);
+    must(fclose(file) == 0);
 }
 
 void faulty_power_loss(struct faulty_vfs *faulty, struct rv__random *random)

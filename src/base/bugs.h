@@ -3,8 +3,8 @@
  * A build with -DRV__BUG_NUMBER=n has the n-th one; one with -DRV__BUG_CHOSEN has all of them, and its
  * program chooses one when it starts. Every other build has none, and the compiler removes the tests
  * for them. */
-#ifndef RV_FLOW_BUGS_H
-#define RV_FLOW_BUGS_H
+#ifndef RV_BASE_BUGS_H
+#define RV_BASE_BUGS_H
 
 #if defined(RV__BUG_CHOSEN)
 extern int rv__bug_number;

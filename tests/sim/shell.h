@@ -1,0 +1,81 @@
+/* shell.h: the simulator with a real engine in it: src/engine on a simulated store, or on SQLite over
+ * a file system that fails and loses power.
+ *
+ *   shell.c ──▶ rival.h ──▶ engine ──▶ disk (shell_disk.c)
+ *      │                      │ ▲         │
+ *      │             work.c ◀─┘ └─ kit    ▼ what is on disk, and nothing else
+ *      └──────── oracle ──▶ work      shell_judge.c ──▶ record, shadow, reference
+ *
+ * The judge reads the journal as it is on disk, never what the engine has in mind; so the record never
+ * goes back, over all deaths. */
+#ifndef RV_TESTS_SIM_SHELL_H
+#define RV_TESTS_SIM_SHELL_H
+
+#include "sim.h"
+
+#include "engine/context.h"
+#include "engine/kit.h"
+
+/* An answer to a handle, which somebody outside will give. */
+struct answer {
+    struct answer *next;
+    struct run *run;
+    char handle[24];
+    int64_t due_ms; /* by shell_ms() */
+    bool fails;
+    char *text; /* JSON, or of the error: the message */
+};
+
+struct shell_disk;
+
+struct shell {
+    struct world world; /* plans, oracle, faults, runs, the verdict */
+    rv_engine *engine;
+    struct shell_disk *disk;
+    struct gen_drafts drafts[2];
+    uint64_t works;  /* begun */
+    uint64_t lives;  /* engines made */
+    int64_t base_ms; /* shell_ms() when the engine was made */
+    int workers;
+    struct answer *answers;
+    uint64_t lines;     /* of logs, said */
+    bool killed;        /* a step takes the process with it: in the next commit */
+    bool interrupted;   /* a step has something to tell to whoever lets time pass: */
+    int64_t steps_left; /* so many begin before that is interrupted */
+    bool missing;       /* some function is not there */
+    uint64_t print;     /* of all that happened: same seed, same print */
+    uint64_t stored;    /* lines of logs on disk, while they are counted */
+};
+
+void shell_init(struct shell *shell, uint64_t seed, bool sqlite, bool trace);
+void shell_run(struct shell *shell);
+void shell_done(struct shell *shell);
+
+/* Time, over the deaths of engines. */
+int64_t shell_ms(const struct shell *shell);
+void tell(struct shell *shell, const char *fmt, ...) RV_PRINTF(2, 3);
+void shell_from_inside(struct shell *shell); /* a step does something to a run, perhaps its own */
+struct run *shell_find(struct shell *shell, const char *id);
+
+/* shell_work.c: what every function does: it asks the oracle. */
+extern struct shell *shell_now; /* the one whose engine is at work */
+int shell_work(rv_ctx *ctx);
+
+/* shell_disk.c */
+struct shell_disk *disk_new(struct shell *shell, bool sqlite);
+void disk_free(struct shell_disk *disk); /* its engine is gone */
+struct rv__kit_disk *disk_kit(struct shell_disk *disk);
+
+/* shell_judge.c */
+void shell_watch(struct shell *shell, struct run *run); /* what is new on disk goes to the record */
+void shell_begins(struct shell *shell, struct run *run, rv_ctx *ctx);
+void shell_before(struct shell *shell); /* a commit: nothing that it holds has been acted on */
+void shell_check(struct shell *shell);  /* between two calls */
+void shell_quiet(struct shell *shell, struct run *run);
+void shell_over(struct shell *shell); /* all of it */
+void shell_state(struct shell *shell, struct run *run);
+void shell_list(struct shell *shell);
+/* The outcome that a wait brought. */
+void shell_outcome(struct shell *shell, struct run *run, const rv_outcome *outcome);
+
+#endif

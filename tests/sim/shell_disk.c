@@ -1,0 +1,173 @@
+/* shell_disk.c: the disk under an engine: the store in memory, or SQLite on files that fail, tear and
+ * lose what was not synced. It outlives the engines that use it. */
+#include "shell.h"
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "unit/store/faulty_vfs.h"
+
+#define VFS "rival-shell"
+
+struct shell_disk {
+    struct rv__kit_disk kit; /* first */
+    struct shell *shell;
+    enum rv__kit_death death; /* of the simulated store's next commit */
+    /* SQLite: */
+    bool sqlite;
+    char folder[64], path[96];
+    struct faulty_vfs faulty;
+    struct rv__store *store;
+    int64_t failures_left; /* then the disk has healed */
+};
+
+/* ------------------------------------------------------------------------------- in memory --- */
+
+static int memory_open(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    (void)err;
+    rv__sim_store_restart(&disk->shell->world.store);
+    *ret = &disk->shell->world.store.store;
+    return RV_OK;
+}
+
+static void memory_before(struct rv__kit_disk *self)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    struct world *world = &disk->shell->world;
+    shell_before(disk->shell);
+    disk->death = KIT_LIVES;
+    if (disk->shell->killed) {
+        disk->death = KIT_DIED_BEFORE;
+        disk->shell->killed = false;
+    } else if (strikes(&world->faults, &world->chance, FAULT_STORE)) {
+        tell(disk->shell, "the commit fails, and is repeated");
+        world->store.fate = SIM_STORE_FAILS;
+    } else if (strikes(&world->faults, &world->chance, FAULT_CRASH_COMMIT)) {
+        disk->death = one_in(&world->chance, 2) ? KIT_DIED_BEFORE : KIT_DIED_AFTER;
+    }
+    if (disk->death == KIT_LIVES)
+        return;
+    tell(disk->shell, "---- the process dies %s it",
+         disk->death == KIT_DIED_AFTER ? "in a commit, after" : "in a commit, before");
+    world->store.fate = disk->death == KIT_DIED_AFTER ? SIM_STORE_DIES_AFTER
+                                                      : SIM_STORE_DIES_BEFORE;
+}
+
+static enum rv__kit_death memory_failed(struct rv__kit_disk *self)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    return disk->shell->world.store.dead ? disk->death : KIT_LIVES;
+}
+
+/* ---------------------------------------------------------------------------------- SQLite --- */
+
+static int file_open(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    struct world *world = &disk->shell->world;
+    struct rv__store_opts opts = { .path = disk->path, .vfs = VFS, .busy_timeout_ms = 10 };
+    if (disk->store != NULL) {
+        disk->faulty.dead = true; /* a dead process does not tidy up */
+        rv__store_close(disk->store);
+        disk->store = NULL;
+        bool power = one_in(&world->chance, 2);
+        tell(disk->shell, "the file system %s", power ? "lost power" : "is as it was left");
+        if (power)
+            faulty_power_loss(&disk->faulty, &world->chance.random);
+    }
+    faulty_heal(&disk->faulty);
+    disk->faulty.dies = disk->faulty.stays = false;
+    int rc = rv__store_open(&opts, &disk->store, err);
+    if (rc < 0) {
+        fprintf(stderr, "the store cannot be opened again: %s\n", err->message);
+        abort(); /* nothing can be judged from here on */
+    }
+    *ret = disk->store;
+    return RV_OK;
+}
+
+static void file_before(struct rv__kit_disk *self)
+{
+    enum { CHANGES = FAULTY_WRITE | FAULTY_SYNC | FAULTY_TRUNCATE };
+    struct shell_disk *disk = (struct shell_disk *)self;
+    struct world *world = &disk->shell->world;
+    struct chance *c = &world->chance;
+    shell_before(disk->shell);
+    if (disk->shell->killed || strikes(&world->faults, c, FAULT_CRASH_COMMIT)) {
+        disk->shell->killed = false;
+        disk->faulty.dies = true;
+        disk->faulty.short_write = one_in(c, 2);
+        faulty_fail(&disk->faulty, CHANGES, (long)skewed(c, 0, 12), SQLITE_IOERR);
+        tell(disk->shell, "---- the process will die after %ld writes", disk->faulty.countdown);
+    } else if (!disk->faulty.dies && strikes(&world->faults, c, FAULT_STORE)) {
+        disk->failures_left = between(c, 1, 3);
+        disk->faulty.stays = true;
+        disk->faulty.short_write = one_in(c, 2);
+        faulty_fail(&disk->faulty, one_in(c, 3) ? FAULTY_SYNC : CHANGES, (long)skewed(c, 0, 8),
+                    one_in(c, 2) ? SQLITE_FULL : SQLITE_IOERR);
+        tell(disk->shell, "the disk will fail after %ld writes", disk->faulty.countdown);
+    }
+}
+
+static enum rv__kit_death file_failed(struct rv__kit_disk *self)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    if (disk->faulty.dead) {
+        tell(disk->shell, "---- the process dies in a commit");
+        return KIT_DIED_BEFORE;
+    }
+    tell(disk->shell, "a commit fails");
+    if (--disk->failures_left <= 0) {
+        faulty_heal(&disk->faulty);
+        disk->faulty.stays = false;
+    }
+    return KIT_LIVES;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+/* ------------------------------------------------------------------------------------ both --- */
+
+struct shell_disk *disk_new(struct shell *shell, bool sqlite)
+{
+    struct shell_disk *disk = sim_alloc(sizeof *disk);
+    disk->shell = shell;
+    disk->sqlite = sqlite;
+    disk->kit = (struct rv__kit_disk){ memory_open, memory_before, memory_failed };
+    if (!sqlite)
+        return disk;
+    disk->kit = (struct rv__kit_disk){ file_open, file_before, file_failed };
+    snprintf(disk->folder, sizeof disk->folder, "/tmp/rival-sim-XXXXXX");
+    if (mkdtemp(disk->folder) == NULL)
+        abort();
+    snprintf(disk->path, sizeof disk->path, "%s/a.db", disk->folder);
+    faulty_init(&disk->faulty, VFS);
+    disk->faulty.power = true;
+    return disk;
+}
+
+void disk_free(struct shell_disk *disk)
+{
+    if (disk->sqlite) {
+        faulty_heal(&disk->faulty);
+        rv__store_close(disk->store);
+        faulty_done(&disk->faulty);
+        (void)nftw(disk->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    }
+    free(disk);
+}
+
+struct rv__kit_disk *disk_kit(struct shell_disk *disk)
+{
+    return &disk->kit;
+}
