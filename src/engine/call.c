@@ -315,7 +315,32 @@ static void take_unwait(rv_engine *e, struct rv__call *call)
         if (run->cell == NULL && run->waiters == NULL)
             rv__run_drop(run);
     }
+    for (struct rv__call **at = &e->late; *at != NULL; at = &(*at)->next)
+        if (*at == wait) { /* not even looked at: its run is not on disk yet */
+            *at = wait->next;
+            break;
+        }
     reply(call, RV_OK);
+}
+
+/* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
+static bool look_at_disk(rv_engine *e, struct rv__call *call)
+{
+    struct rv__run *run;
+    int rc = rv__run_read(e, call->run_id, &run, &call->err);
+    if (rc < 0) {
+        if (call->kind != CALL_WAIT)
+            reply(call, not_found(call, rc));
+        return call->kind != CALL_WAIT;
+    }
+    bool ended = rv__run_terminal(rv__cell_status(run->cell));
+    bool answers = call->kind != CALL_WAIT || ended;
+    if (call->kind == CALL_LOOK)
+        reply(call, call->look(call, run));
+    else if (answers)
+        reply(call, describe(call, run));
+    rv__run_unread(run);
+    return answers;
 }
 
 static void take_look(rv_engine *e, struct rv__call *call)
@@ -326,7 +351,10 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call, not_found(call, rc));
         return;
     }
-    if (run->facts.count > 0 || run->locked) { /* not on disk yet: after the next commit */
+    bool unwritten = run->facts.count > 0 || run->locked;
+    if (unwritten && rv__commit_failing(e) && look_at_disk(e, call))
+        return;
+    if (unwritten) { /* not on disk yet: after the next commit */
         push(&e->late, call);
         if (!run->locked)
             rv__run_touch(run);
@@ -360,8 +388,8 @@ void rv__calls_late(rv_engine *e)
         struct rv__call *next = order->next;
         if (order->kind == CALL_UNWAIT)
             take_unwait(e, order);
-        else if (order->kind == CALL_ASK && e->commit.away)
-            push(&e->late, order); /* it may use the writer */
+        else if (order->kind == CALL_ASK && order->writes && e->commit.away)
+            push(&e->late, order);
         else if (order->kind == CALL_ASK)
             reply(order, order->ask(order));
         else
@@ -401,16 +429,22 @@ void rv__calls_again(rv_engine *e)
         }
 }
 
-void rv__calls_close(rv_engine *e)
+static void close_letters(rv_engine *e, struct rv__queue_node *node)
 {
-    struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
-    assert(e->held == NULL || e->kit != NULL); /* the last batch has landed; a kit just stops */
     while (node != NULL) {
         struct rv__letter *letter = (struct rv__letter *)node;
         node = node->next;
         if (letter->kind == LETTER_CALL)
             push(&e->late, RV__CONTAINER(letter, struct rv__call, letter));
     }
+}
+
+void rv__calls_close(rv_engine *e)
+{
+    close_letters(e, rv__queue_take(&e->inbox)); /* came too late to be taken */
+    close_letters(e, e->held);                   /* a commit was given up */
+    e->held = NULL;
+    e->last_held = &e->held;
     close_list(&e->late);
     close_list(&e->early);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
@@ -756,13 +790,15 @@ int rv__call_look(rv_engine *engine, const char *run_id,
     return rc;
 }
 
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
+                 rv_error *err)
 {
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_ASK, err);
     if (rc < 0)
         return rc;
     call.ask = ask;
+    call.writes = writes;
     call.arg = arg;
     call_send(&call);
     rc = call_result(&call, err);

@@ -38,7 +38,8 @@ struct rv__call {
 
     int (*look)(struct rv__call *call, struct rv__run *run);
     int (*ask)(struct rv__call *call);
-    void *arg; /* of those two */
+    void *arg;   /* of those two */
+    bool writes; /* it uses the writer: not while a commit is under way */
 
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
@@ -65,6 +66,7 @@ int rv__call_register(rv_engine *engine, struct rv__registration *registration, 
 int rv__call_look(rv_engine *engine, const char *run_id,
                   int (*look)(struct rv__call *call, struct rv__run *run), void *arg,
                   rv_error *err);
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err);
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
+                 rv_error *err);
 
 #endif

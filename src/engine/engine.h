@@ -167,6 +167,8 @@ struct rv__commits {
     struct rv__store_write *writes; /* NULL: nothing to do */
     size_t count;
     bool stop;
+    rv_health health;    /* how the last attempts went */
+    atomic_bool failing; /* = health.stuck, for who does not want the lock */
 };
 
 struct rv_engine {
@@ -266,7 +268,10 @@ int rv__commits_init(rv_engine *engine, rv_error *err);
 void rv__commits_done(rv_engine *engine);
 enum rv__commit_outcome rv__commit(rv_engine *engine); /* not while one is away */
 bool rv__commit_pays(rv_engine *engine);               /* would it go by the thread? */
-struct rv__run *rv__take_dirty(rv_engine *engine);     /* all of them; none is dirty then */
+bool rv__commit_failing(
+    const rv_engine *engine);               /* it is away, and the store refuses it. Thread: any */
+void rv__commit_give_up(rv_engine *engine); /* no more attempts: the engine closes */
+struct rv__run *rv__take_dirty(rv_engine *engine); /* all of them; none is dirty then */
 /* The runs of the batch that has arrived, unlocked, to be settled. */
 struct rv__run *rv__commit_landed(rv_engine *engine);
 
@@ -274,6 +279,9 @@ struct rv__run *rv__commit_landed(rv_engine *engine);
 struct rv__run *rv__run_find(rv_engine *engine, const char *id);
 int rv__run_new(rv_engine *engine, const char *id, struct rv__plan_ref *plan, struct rv__run **ret);
 int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err);
+/* As the store has it, whatever is in memory: for a look, outside of the table. RV_ENOTFOUND. */
+int rv__run_read(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
+void rv__run_unread(struct rv__run *run);
 /* From the store into memory, with its timers armed and its work owed. RV_ENOTFOUND. */
 int rv__run_load(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
 void rv__run_ref(struct rv__run *run);

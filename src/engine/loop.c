@@ -267,8 +267,10 @@ int64_t rv__engine_turn(rv_engine *e)
         rv__retain_tick(e);
     rv__calls_late(e);
 
-    if (e->commit.away) /* until it lands, or something comes */
-        return RV__NEVER;
+    if (e->commit.away) { /* until it lands, or something comes; or it fails: somebody waits */
+        bool look = e->late != NULL || e->closed;
+        return look ? rv__mono_ns(e->clock) + RETRY_STORE_MS * INT64_C(1000000) : RV__NEVER;
+    }
     if (e->starved || more_to_do(e))
         return 0;
     int64_t until_ns = RV__NEVER, mono_ns = rv__mono_ns(e->clock);
@@ -303,19 +305,24 @@ void *rv__engine_main(void *arg)
 {
     rv_engine *e = arg;
     int64_t until_ns = 0;
+    bool handed_back = false;
     for (;;) {
         if (until_ns != 0)
             (void)rv__queue_wait(&e->inbox, until_ns); /* time or a letter: looked at either way */
         until_ns = rv__engine_turn(e);
-        if (!e->closed || until_ns == 0 || e->commit.away)
-            continue;
-        if (e->in_flight != NULL && rv__mono_ns(e->clock) >= e->close_by_ns) {
-            rv__hand_back(e);
-            while (rv__engine_turn(e) == 0)
-                ;
+        bool late = e->closed && rv__mono_ns(e->clock) >= e->close_by_ns;
+        if (late && rv__commit_failing(e)) { /* as after a crash, then */
+            rv__commit_give_up(e);
             return NULL;
         }
-        if (e->in_flight == NULL)
+        if (!e->closed || until_ns == 0 || e->commit.away)
+            continue;
+        if (e->in_flight == NULL || handed_back)
             return NULL;
+        if (late) {
+            rv__hand_back(e);
+            handed_back = true;
+            until_ns = 0;
+        }
     }
 }

@@ -29,11 +29,11 @@ struct rv__run *rv__run_find(rv_engine *e, const char *id)
     return run;
 }
 
-int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+static struct rv__run *run_make(rv_engine *e, const char *id, struct rv__plan_ref *plan)
 {
     struct rv__run *run = rv__zalloc(1, sizeof *run);
     if (run == NULL)
-        return RV_ENOMEM;
+        return NULL;
     run->engine = e;
     snprintf(run->id, sizeof run->id, "%s", id); /* checked by the caller */
     atomic_init(&run->refs, 1);
@@ -44,6 +44,14 @@ int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct 
     rv__buf_init(&run->logs, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
     run->row_status = RUN_STATUSES; /* none written */
+    return run;
+}
+
+int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+{
+    struct rv__run *run = run_make(e, id, plan);
+    if (run == NULL)
+        return RV_ENOMEM;
     struct rv__run **at = bucket(e, id);
     run->next = *at;
     *at = run;
@@ -316,6 +324,31 @@ int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *e
     if (rc < 0 && err != NULL)
         *err = why;
     return rc;
+}
+
+int rv__run_read(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    struct rv__run *run = run_make(e, id, NULL);
+    if (run == NULL)
+        return rv__nomem(err);
+    struct loading l = { .run = run, .err = err };
+    int rc = rv__store_run(e->reader, rv__str(id), take_row, &l, err);
+    if (rc == RV_OK)
+        rc = load_cell(&l);
+    if (rc < 0) {
+        rv__cell_free(l.cell);
+        rv__run_unref(run);
+        return rc;
+    }
+    *ret = run;
+    return RV_OK;
+}
+
+void rv__run_unread(struct rv__run *run)
+{
+    rv__cell_free(run->cell);
+    run->cell = NULL;
+    rv__run_unref(run);
 }
 
 /* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
