@@ -79,7 +79,8 @@ RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *
 /* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled) and have `grace_ms` to end.
  * What they return is kept; one that fails because it was told, or has not ended by then, is handed back:
  * the next engine attempts it again, and neither a failure nor a crash is counted. Everything is on disk
- * when this returns, unless the store still refuses after `grace_ms`: then it is as after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call.
+ * when this returns, unless the store still refuses after `grace_ms`: then it is as after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
+ * read the store by themselves (rv_list, rv_logs, rv_nodes).
  *
  * Returns how many steps still run: their code cannot be stopped, so the program should end, or wait for
  * them in rv_engine_free(). Closing twice does nothing. From a step of this engine it cannot work, and

@@ -637,7 +637,7 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
         rv__blob_unref(call->input);
         call->input = full;
     } else if (bad.count > 0) {
-        if (opts != NULL && opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+        if (opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
             rc = rv__nomem(err);
         else
             rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
@@ -652,16 +652,18 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
 int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
            rv_run_info *ret, rv_error *err)
 {
+    rv_run_opts known = { .size = sizeof known };
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_RUN, err);
     if (rc < 0)
         return rc;
     call.workflow = workflow;
-    if (workflow == NULL)
-        rc = rv__fail(err, RV_EINVAL, "no workflow named");
-    if (rc == RV_OK && opts != NULL)
-        rc = check_size(opts->size, "RV_RUN_OPTS", err);
-    if (rc == RV_OK && opts != NULL && opts->run_id != NULL)
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
+    rc = workflow != NULL ? check_size(opts->size, "RV_RUN_OPTS", err)
+                          : rv__fail(err, RV_EINVAL, "no workflow named");
+    if (rc == RV_OK && opts->run_id != NULL)
         rc = set_run_id(&call, opts->run_id, err);
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
@@ -812,7 +814,8 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
     int rc = call_init(&call, engine, CALL_STATE, err);
     if (rc < 0)
         return rc;
-    rc = set_run_id(&call, run_id, err);
+    rc = ret != NULL ? set_run_id(&call, run_id, err)
+                     : rv__fail(err, RV_EINVAL, "rv_state: nowhere to put it");
     if (rc == RV_OK) {
         call_send(&call);
         rc = call_result(&call, err);
@@ -945,15 +948,18 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
 int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const rv_wait_opts *opts,
             rv_outcome **ret, rv_error *err)
 {
-    static const rv_wait_opts defaults = { .size = sizeof defaults };
+    rv_wait_opts known = { .size = sizeof known };
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_WAIT, err);
     if (rc < 0)
         return rc;
-    if (opts == NULL)
-        opts = &defaults;
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
     call.workflow = workflow;
     rc = check_size(opts->size, "RV_WAIT_OPTS", err);
+    if (rc == RV_OK && ret == NULL)
+        rc = rv__fail(err, RV_EINVAL, "rv_wait: nowhere to put the outcome");
     if (rc == RV_OK)
         rc = set_run_id(&call, run_id, err);
     int64_t timeout_ms = opts->timeout_ms == 0 ? DEFAULT_WAIT_MS : opts->timeout_ms;
