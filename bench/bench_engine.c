@@ -14,7 +14,7 @@ static const struct {
 } all[] = {
     { "throughput", throughput }, { "latency", latency },   { "fan-out", fan_out },
     { "cancelling", cancelling }, { "starting", starting }, { "sleeping", sleeping },
-    { "loops", loops },
+    { "loops", loops },           { "values", values },
 };
 enum { ALL = sizeof all / sizeof *all };
 

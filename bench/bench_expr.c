@@ -110,7 +110,7 @@ static double measure(struct rv__exprs *set, uint32_t number, struct rv__expr_ma
         rv__buf_reset(&out);
         if (rv__exprs_eval(set, number, machine, &w->scope, &out, &err) < 0) {
             fprintf(stderr, "%s\n", err.message);
-            exit(1);
+            abort();
         }
     }
     int64_t took = cpu_ns() - start;

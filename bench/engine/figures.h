@@ -23,6 +23,7 @@ void loops(struct figures *f);
 void sleeping(struct figures *f);
 void cancelling(struct figures *f);
 void starting(struct figures *f);
+void values(struct figures *f);
 
 void must(int rc, const rv_error *err); /* or say why, and abort */
 double seconds(void);                   /* monotonic */

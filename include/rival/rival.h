@@ -61,6 +61,18 @@ typedef struct rv_engine_opts {
      * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
     int64_t retain_age_ms;
     uint64_t retain_runs, retain_bytes;
+    uint32_t hosts;       /* processes for the steps of C files; 0 = twice the processors */
+    uint64_t host_memory; /* bytes of memory each of them may have; 0 = no limit */
+    int64_t
+        host_grace_ms; /* a step in one that was told to stop gets SIGTERM after this, and SIGKILL
+                              after twice as long again; 0 = 1000 */
+    /* This run only: the other runs of the store stay as they are, and a call about one of them is
+     * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
+    const char *only_run;
+    bool
+        idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
+    bool read_only; /* change nothing: works also while another process has the store. Calls that
+                       would write, and to wait for a run that has not ended, are RV_ESTATE */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
@@ -211,6 +223,117 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
+ * Workflow files in C
+ *
+ * A .c file whose functions are its steps and that declares its workflow, once, with RV_WORKFLOW:
+ *
+ *     #include <rival/rival.h>
+ *     static int findTree(rv_ctx *c) { return rv_return(c, "{s:s}", "treeId", "oak-123"); }
+ *     static int chopTree(rv_ctx *c) { … }
+ *     RV_WORKFLOW("tree-processing", .description = "…", .input = "{…}",
+ *                 .steps = RV_STEPS(RV_STEP(findTree),
+ *                                   RV_STEP(chopTree, .timeout_ms = 60000, .max_attempts = 3)))
+ *
+ * What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
+ * file is registered. A node's result is found by its alias: .alias, or else the name of its function.
+ * Functions are known by their names, so a run finds them again in a changed file. Where a field takes a
+ * function (.when, .on_error), it is known as "<alias>.when", "<alias>.onError". */
+
+#define RV_FILE_ABI 1 /* of the structs below; a file that was compiled for another is refused */
+
+enum rv_node_kind {
+    RV_NODE_STEP = 1,
+    RV_NODE_DELAY = 2,
+    RV_NODE_SIGNAL = 3,
+    RV_NODE_WORKFLOW = 4,
+    RV_NODE_BRANCH = 5,
+    RV_NODE_WHILE = 6,
+    RV_NODE_UNTIL = 7,
+    RV_NODE_FOREACH = 8,
+    RV_NODE_CONCURRENT = 9,
+    RV_NODE_NODES = 10,
+};
+
+typedef struct rv_node_def rv_node_def;
+struct rv_node_def {
+    int kind;          /* set by the macros, as are the next two */
+    const char *name;  /* of its function, signal or workflow */
+    rv_step_fn fn;     /* the step, the condition, the items */
+    const char *alias; /* NULL = the name */
+
+    rv_step_fn when;    /* any node but RV_NODES: false: it is skipped */
+    int64_t timeout_ms; /* steps: of each attempt; signals: of the wait; 0 = none */
+    int on_timeout;     /* steps, as in rv_step_opts, and so the next six */
+    int max_attempts;
+    int backoff;
+    int64_t backoff_base_ms, max_backoff_ms;
+    double jitter;
+    rv_step_fn on_error;
+    const char *const *needs; /* steps: RV_NEEDS("a", "b"): nodes that must be there before */
+    int64_t delay_ms;         /* delays; set by RV_DELAY */
+    const char *default_json; /* signals: the result after the time-out; NULL = it fails */
+    const rv_node_def *const *then, *const *otherwise; /* branches */
+    const rv_node_def *const *body; /* loops, forEach, concurrent (its children), RV_NODES */
+    int64_t max_iterations;         /* loops; 0 = 1000 */
+    int keep;                       /* loops: RV_KEEP_ALL, … */
+    bool parallel;                  /* forEach */
+    int64_t concurrency;            /* forEach, with parallel; 0 = all at once */
+    bool detached, collect;         /* concurrent, and so the next */
+    int64_t join;                   /* 0 = all */
+    int rv_end;                     /* of the macros */
+};
+
+typedef struct rv_workflow_def {
+    uint32_t abi, size, node_size; /* set by RV_WORKFLOW */
+    const char *name;
+    const char *description;
+    const char *input; /* JSON Schema */
+    const rv_node_def *const *steps;
+    rv_step_fn on_error; /* when a run fails */
+    int rv_end;
+} rv_workflow_def;
+
+#define RV_STEPS(...)            ((const rv_node_def *const[]){ __VA_ARGS__, NULL })
+#define RV_NEEDS(...)            ((const char *const[]){ __VA_ARGS__, NULL })
+#define RV_NODE_(node_kind, ...) (&(const rv_node_def){ .kind = (node_kind), __VA_ARGS__ })
+#define RV_FN_(node_kind, function, ...) \
+    RV_NODE_(node_kind, .name = #function, .fn = (function), __VA_ARGS__)
+#define RV_NAMED_(node_kind, text, ...) RV_NODE_(node_kind, .name = (text), __VA_ARGS__)
+#define RV_DELAY_(ms, ...)              RV_NODE_(RV_NODE_DELAY, .delay_ms = (ms), __VA_ARGS__)
+#define RV_NODES_(text, ...)            RV_NODE_(RV_NODE_NODES, .alias = (text), __VA_ARGS__)
+
+/* RV_STEP(function, …): a step.      RV_DELAY(ms, …).      RV_SIGNAL("name", .timeout_ms = …, …).
+ * RV_NESTED("workflow", …): another workflow, by its name.
+ * RV_BRANCH(condition, .then = RV_STEPS(…), .otherwise = RV_STEPS(…)).
+ * RV_WHILE(condition, .body = RV_STEPS(…), …), RV_UNTIL(condition, …): a sequence again and again.
+ * RV_FOREACH(items, .body = RV_STEPS(…), .parallel = true, .concurrency = 4).
+ * RV_CONCURRENT(.alias = "…", .body = RV_STEPS(…)): its children are steps, nested workflows, or
+ * RV_NODES("alias", .body = RV_STEPS(…)). */
+#define RV_STEP(...)       RV_FN_(RV_NODE_STEP, __VA_ARGS__, .rv_end = 0)
+#define RV_DELAY(...)      RV_DELAY_(__VA_ARGS__, .rv_end = 0)
+#define RV_SIGNAL(...)     RV_NAMED_(RV_NODE_SIGNAL, __VA_ARGS__, .rv_end = 0)
+#define RV_NESTED(...)     RV_NAMED_(RV_NODE_WORKFLOW, __VA_ARGS__, .rv_end = 0)
+#define RV_BRANCH(...)     RV_FN_(RV_NODE_BRANCH, __VA_ARGS__, .rv_end = 0)
+#define RV_WHILE(...)      RV_FN_(RV_NODE_WHILE, __VA_ARGS__, .rv_end = 0)
+#define RV_UNTIL(...)      RV_FN_(RV_NODE_UNTIL, __VA_ARGS__, .rv_end = 0)
+#define RV_FOREACH(...)    RV_FN_(RV_NODE_FOREACH, __VA_ARGS__, .rv_end = 0)
+#define RV_CONCURRENT(...) RV_NODE_(RV_NODE_CONCURRENT, __VA_ARGS__, .rv_end = 0)
+#define RV_NODES(...)      RV_NODES_(__VA_ARGS__, .rv_end = 0)
+
+#define RV_WORKFLOW(...) RV_WORKFLOW_(__VA_ARGS__, .rv_end = 0)
+#define RV_WORKFLOW_(workflow_name, ...)                                                \
+    extern RV_API const rv_workflow_def rv_file_table;                                  \
+    const rv_workflow_def rv_file_table = { .abi = RV_FILE_ABI,                         \
+                                            .size = (uint32_t)sizeof(rv_workflow_def),  \
+                                            .node_size = (uint32_t)sizeof(rv_node_def), \
+                                            .name = (workflow_name),                    \
+                                            __VA_ARGS__ };
+
+/* The main function of a host process: argv as the engine gave it, "host" first. `rival host` is this;
+ * a program that is to be its own host (RIVAL_HOST) calls it too. Returns an exit code, or does not. */
+RV_API int rv_host_main(int argc, char **argv);
+
+/* ------------------------------------------------------------------------------------------
  * Files
  *
  * Workflows in YAML or JSON (docs/reference/workflow-file.md), looked at without an engine. */
@@ -267,12 +390,21 @@ typedef struct rv_file_opts {
     size_t size;        /* filled in by RV_FILE_OPTS */
     bool replace;       /* another definition of a name gives way: new runs take this one */
     rv_report **report; /* all that was found, and all that is wrong; NULL = err tells the first */
+    bool in_process; /* C: its steps run on threads of this process: quicker to call, but a crash in
+                           one is a crash of all, and an endless one cannot be stopped */
+    void (*tell)(void *arg, const char *text); /* C: gets all that the compiler printed */
+    void *arg;                                 /* of `tell` */
 } rv_file_opts;
 #define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
 RV_API void rv_file_opts_init(rv_file_opts *opts);
 
 /* Register the workflow of a file; those of all files in a folder, and the folders in it (hidden ones
  * left out). Commands in a file are relative to its folder.
+ *
+ * A .c file is compiled first ($CC or cc, with $RIVAL_CFLAGS; kept in $XDG_CACHE_HOME/rival or
+ * ~/.cache/rival until it changes); a .so was made from one. Its steps run in host processes (the program
+ * `rival`, found by RIVAL_HOST, beside this library, or in PATH), so that one that crashes, or never ends,
+ * takes nobody with it; rv_ctx_engine() is NULL there.
  *
  * Returns how many were registered. A file that is bad does not keep the good ones from it: it is in
  * the report or, without one, makes this RV_EINVAL with the first problem.

@@ -1,10 +1,12 @@
 /* check.c: `rival check`: is every workflow good, and if not, where is it not? */
 #include "cli/cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/options.h"
 
 /* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
  * editors can jump there. */
@@ -20,6 +22,14 @@ void rv__cli_problem(FILE *to, const rv_problem *problem)
     fprintf(to, "%6d | %s\n", problem->line, problem->excerpt);
     fprintf(to, "       | %*s%s^%s\n", problem->caret, "", rv__colour(to, RED),
             rv__colour(to, PLAIN));
+}
+
+size_t rv__cli_workflow_of(const rv_report *report, const char *file)
+{
+    size_t i = 0;
+    while (i < report->workflow_count && strcmp(report->workflows[i].file, file) != 0)
+        i++;
+    return i;
 }
 
 static void add_text(struct rv__buf *out, const char *key, const char *text)
@@ -98,26 +108,16 @@ int rv__cmd_check(int argc, char **argv)
 {
     rv_report *report = NULL;
     rv_error err;
-    bool json = false, only_paths = false;
-    int count = 0;
-    for (int i = 1; i < argc; i++) { /* the paths move together at the front */
-        if (!only_paths && strcmp(argv[i], "--") == 0)
-            only_paths = true;
-        else if (!only_paths && strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (!only_paths && argv[i][0] == '-' && argv[i][1] != '\0')
-            return rv__cli_usage("check", "unknown option '%s'", argv[i]);
-        else
-            argv[count++] = argv[i];
-    }
-    if (count == 0)
-        return rv__cli_usage("check", "which files or folders?");
+    bool json = false;
+    const struct rv__option options[] = { { "--json", .flag = &json }, { NULL } };
+    int count = rv__options_args("check", argc, argv, options, 1, INT_MAX,
+                                 "which files or folders?");
+    if (count < 0)
+        return -count;
 
     int rc = rv_check_files((const char *const *)argv, (size_t)count, &report, &err);
-    if (rc < 0) {
-        fprintf(stderr, "rival: %s\n", err.message);
-        return CLI_FAILED;
-    }
+    if (rc < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (json)
         rc = print_json(report);
     else

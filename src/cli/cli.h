@@ -15,6 +15,8 @@ enum {
     CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_CANCELLED = 3,
+    CLI_SUSPENDED = 4,
+    CLI_INTERRUPTED = 130, /* what shells report for SIGINT: the run goes on another time */
 };
 
 /* A command: one row in main.c, one file of its own. */
@@ -26,10 +28,23 @@ struct rv__command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
+int rv__cmd_cancel(int argc, char **argv);
 int rv__cmd_check(int argc, char **argv);
+int rv__cmd_decide(int argc, char **argv);
 int rv__cmd_demo(int argc, char **argv);
+int rv__cmd_exec(int argc, char **argv);
+int rv__cmd_list(int argc, char **argv);
+int rv__cmd_logs(int argc, char **argv);
+int rv__cmd_new(int argc, char **argv);
 int rv__cmd_plan(int argc, char **argv);
+int rv__cmd_host(int argc, char **argv);
+int rv__cmd_run(int argc, char **argv);
+int rv__cmd_show(int argc, char **argv);
+int rv__cmd_signal(int argc, char **argv);
 int rv__cmd_version(int argc, char **argv);
+int rv__cmd_wait(int argc, char **argv);
+int rv__cmd_why(int argc, char **argv);
+int rv__cmd_workflows(int argc, char **argv);
 
 /* demo_resume.c: the demo, and the processes that it starts and kills. */
 int rv__demo_resume(rv_cancel *interrupt);
@@ -38,12 +53,26 @@ int rv__demo_resume_process(const char *number, const char *store);
 /* Say on stderr what is wrong and where to learn more; returns CLI_USAGE. */
 int rv__cli_usage(const char *command, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/* Say on stderr that something failed, and what to do (NULL: nothing to say); returns `code`. */
+int rv__cli_fail(int code, const char *message, const char *hint);
+
 /* A problem in a file as people and editors read it: place, sentence, line, caret. */
 void rv__cli_problem(FILE *to, const rv_problem *problem);
+/* The index of the workflow that the file itself defines (those it nests are in the report too);
+ * workflow_count: it has none. */
+size_t rv__cli_workflow_of(const rv_report *report, const char *file);
 
 /* Terminal colours, or "" where they would be noise (no terminal, NO_COLOR, TERM=dumb). */
 enum rv__colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };
 const char *rv__colour(FILE *to, enum rv__colour colour);
+
+bool rv__terminal_is(FILE *to); /* one that can move its cursor: not TERM=dumb */
+struct rv__terminal_size {
+    int columns, rows;
+};
+struct rv__terminal_size rv__terminal_size(FILE *to); /* as it is now; 80 × 24 where nobody says */
+/* While it is hidden, a process that leaves at once shows it again. */
+void rv__terminal_cursor(FILE *to, bool shown);
 
 /* Wait, unless the token fires: true if all that time has passed. */
 bool rv__cli_pause(rv_cancel *by, int64_t ms);
@@ -51,5 +80,8 @@ bool rv__cli_pause(rv_cancel *by, int64_t ms);
 /* Fire `token` at the first Ctrl-C or SIGTERM; at the second, leave the process at once. Call it
  * before any thread is made. Returns 0 or RV_ESYS. */
 int rv__interrupt_fires(rv_cancel *token);
+/* A new token that Ctrl-C fires; NULL, with the reason on stderr, if that cannot be. The process keeps
+ * it to its end. */
+rv_cancel *rv__cli_interrupt(void);
 
 #endif

@@ -140,11 +140,6 @@ int rv__cmd_demo(int argc, char **argv)
     if (argc > 2)
         return rv__cli_usage("demo", "unexpected argument '%s'", argv[2]);
 
-    rv_cancel *interrupt = rv_cancel_new(NULL);
-    if (interrupt == NULL || rv__interrupt_fires(interrupt) < 0) {
-        fprintf(stderr, "rival: cannot watch for Ctrl-C\n");
-        rv_cancel_free(interrupt);
-        return CLI_FAILED;
-    }
-    return show(interrupt); /* the token stays: the signal thread holds it to the end */
+    rv_cancel *interrupt = rv__cli_interrupt();
+    return interrupt != NULL ? show(interrupt) : CLI_FAILED;
 }

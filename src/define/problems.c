@@ -67,9 +67,14 @@ static int add_excerpt(struct rv__problem *problem, struct rv__arena *arena, str
         to++;
     while (to > at && to < text.len && ((unsigned char)text.at[to] & 0xc0) == 0x80)
         to--;
-    char *copy = rv__arena_dup(arena, text.at + from, to - from);
+    static const char more[] = "…"; /* behind a line that goes on */
+    bool cut = to < text.len && text.at[to] != '\n' && text.at[to] != '\r';
+    size_t more_len = cut ? sizeof more - 1 : 0;
+    char *copy = rv__arena_alloc(arena, to - from + sizeof more);
     if (copy == NULL)
         return RV_ENOMEM;
+    if (to > from)
+        memcpy(copy, text.at + from, to - from);
     bool utf8 = rv__str_utf8((struct rv__str){ copy, to - from });
     for (size_t i = 0; i < to - from; i++) {
         unsigned char c = (unsigned char)copy[i];
@@ -78,7 +83,8 @@ static int add_excerpt(struct rv__problem *problem, struct rv__arena *arena, str
         else if (!is_printable(c) || (!utf8 && c >= 0x80))
             copy[i] = '?';
     }
-    problem->excerpt = (struct rv__str){ copy, to - from };
+    memcpy(copy + (to - from), more, more_len);
+    problem->excerpt = (struct rv__str){ copy, to - from + more_len };
     problem->caret = count_characters((struct rv__str){ copy, at - from });
     return RV_OK;
 }

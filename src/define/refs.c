@@ -45,6 +45,14 @@ const char *rv__slot_name(enum rv__slot slot)
     return names[slot];
 }
 
+/* As its author wrote it: what a step does is under the name of its kind, a list under forEach. */
+static const char *written_name(const struct template *t)
+{
+    if (t->slot == SLOT_WITH && t->node != NULL)
+        return rv__step_kind_name(t->node->step.kind);
+    return t->slot == SLOT_ITEMS ? "forEach" : rv__slot_name(t->slot);
+}
+
 static void tell(struct checker *c, const struct template *t, struct rv__str pointer,
                  size_t character, struct rv__str near, const char *fmt, ...) RV_PRINTF(6, 7);
 
@@ -77,13 +85,12 @@ static void tell_parse_error(struct checker *c, const struct template *t, const 
     if (strncmp(at, "character ", 10) == 0) {
         unsigned long character = strtoul(at + 10, &end, 10);
         if (strncmp(end, ": ", 2) == 0) {
-            tell(c, t, pointer, character, none, "invalid expression in '%s': %s",
-                 rv__slot_name(t->slot), end + 2);
+            tell(c, t, pointer, character, none, "invalid expression in '%s': %s", written_name(t),
+                 end + 2);
             return;
         }
     }
-    tell(c, t, (struct rv__str)RV__STR(""), 0, none, "invalid '%s': %s", rv__slot_name(t->slot),
-         message);
+    tell(c, t, (struct rv__str)RV__STR(""), 0, none, "invalid '%s': %s", written_name(t), message);
 }
 
 static bool is_condition(enum rv__slot slot)
@@ -325,8 +332,7 @@ static void tell_bad(void *arg, const struct rv__expr_bad *bad)
     for (size_t i = 0; i < c->count; i++)
         if (c->templates[i].number == bad->number)
             tell(c, &c->templates[i], bad->pointer, bad->character, (struct rv__str){ NULL, 0 },
-                 "invalid expression in '%s': %s", rv__slot_name(c->templates[i].slot),
-                 bad->message);
+                 "invalid expression in '%s': %s", written_name(&c->templates[i]), bad->message);
 }
 
 int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct rv__finding *),

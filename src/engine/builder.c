@@ -32,6 +32,36 @@ rv_workflow *rv_workflow_new(const char *name)
     return w;
 }
 
+int rv__workflow_read(struct rv__str json, rv_workflow **ret, rv_error *err)
+{
+    rv_workflow *w = rv__zalloc(1, sizeof *w);
+    if (w == NULL)
+        return rv__nomem(err);
+    rv__arena_init(&w->arena, RV__PLAN_MAX_BYTES);
+    int rc = rv__draft_read(json, &w->draft, err);
+    if (rc < 0) {
+        rv_workflow_free(w);
+        return rc;
+    }
+    w->root = (rv_body){ .workflow = w, .draft = rv__draft_root(w->draft) };
+    *ret = w;
+    return RV_OK;
+}
+
+void rv__workflow_hosted(rv_workflow *w, struct rv__str name, const char *module)
+{
+    struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
+    struct rv__str path;
+    if (named == NULL || rv__str_copy(&w->arena, name, &named->name) < 0 ||
+        rv__str_copy(&w->arena, rv__str(module), &path) < 0) {
+        w->rc = RV_ENOMEM;
+        return;
+    }
+    named->module = path.at;
+    named->next = w->functions;
+    w->functions = named;
+}
+
 void rv_workflow_free(rv_workflow *w)
 {
     if (w == NULL)

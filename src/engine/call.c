@@ -183,6 +183,8 @@ static int take_start(rv_engine *e, struct rv__call *call)
         reply(call, RV__CHECK_INPUT);
         return RV_OK;
     }
+    if (e->only_run[0] != '\0' && strcmp(call->run_id, e->only_run) != 0)
+        return rv__fail(&call->err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
     if (call->run_id[0] == '\0')
         rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
     if (rv__run_new(e, call->run_id, known->plan, &run) < 0)
@@ -280,6 +282,11 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
         reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine is closing"));
         return;
     }
+    if (e->read_only &&
+        (call->kind == CALL_REGISTER || call->kind == CALL_RUN || call->kind == CALL_MESSAGE)) {
+        reply(call, rv__fail(&call->err, RV_ESTATE, "the store is open for reading only"));
+        return;
+    }
     switch (call->kind) {
     case CALL_REGISTER:
         reply(call, call->registration != NULL ? rv__registry_put(e, call->registration, &call->err)
@@ -368,6 +375,10 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         reply(call, describe(call, run));
+    } else if (e->read_only) { /* nobody here would learn of its end */
+        reply(call,
+              rv__fail(&call->err, RV_ESTATE, "run '%s' is %s, and the store open for reading only",
+                       run->id, rv__run_status_name(rv__cell_status(run->cell))));
     } else {
         call->waiting = true;
         push(&run->waiters, call);

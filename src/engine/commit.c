@@ -20,10 +20,14 @@
 #include "engine/kit.h"
 #include "engine/metrics.h"
 
+/* Of journal, below which a replay is quicker than a snapshot. The simulator asks for them sooner. */
+#ifndef RV__SNAPSHOT_BYTES
+#define RV__SNAPSHOT_BYTES (16 * 1024)
+#endif
+
 enum {
-    RETRY_COMMIT_MS = 100,      /* after a commit that failed */
-    SNAPSHOT_BYTES = 16 * 1024, /* of journal below which a replay is quicker than a snapshot */
-    THREAD_FROM = 8, /* runs in a batch, with others at work: from here on the thread pays */
+    RETRY_COMMIT_MS = 100, /* after a commit that failed */
+    THREAD_FROM = 8,       /* runs in a batch, with others at work: from here on the thread pays */
 };
 
 struct batch {
@@ -68,7 +72,8 @@ static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
 static void maybe_snapshot(struct rv__run *run)
 {
     size_t grown = run->journal_bytes + run->facts.json.len;
-    size_t last = run->snapshot_bytes > SNAPSHOT_BYTES ? run->snapshot_bytes : SNAPSHOT_BYTES;
+    size_t last = run->snapshot_bytes > RV__SNAPSHOT_BYTES ? run->snapshot_bytes
+                                                           : RV__SNAPSHOT_BYTES;
     rv__buf_reset(&run->snapshot);
     if (grown <= last || rv__run_terminal(rv__cell_status(run->cell)))
         return;

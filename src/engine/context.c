@@ -1,6 +1,5 @@
-/* context.c: rv_ctx: what a step's function sees and says. On the step's thread; nothing here touches
- * the engine's state: what it sees was captured when it was dispatched (rv__view), and finished
- * iterations are read through a reader of the store. */
+/* context.c: rv_ctx: what a step's function sees and says, in whatever process it is. On the step's
+ * thread; nothing here touches the engine: what it sees comes from its source. */
 #include "engine/context.h"
 
 #include <jansson.h>
@@ -45,7 +44,7 @@ void rv__ctx_done(struct rv_ctx *ctx)
 
 /* ---------------------------------------------------------------------------------- said --- */
 
-static int take_result(rv_ctx *ctx, struct rv__str json)
+int rv__ctx_result(rv_ctx *ctx, struct rv__str json)
 {
     struct rv__str value;
     rv_error err;
@@ -77,7 +76,7 @@ int rv_return(rv_ctx *ctx, const char *format, ...)
     if (rc == RV_OK)
         rc = rv__buf_err(&buf, NULL);
     if (rc == RV_OK)
-        rc = take_result(ctx, rv__buf_view(&buf));
+        rc = rv__ctx_result(ctx, rv__buf_view(&buf));
     else
         rc = rv_fail(ctx, "rv_return: %s", rv_strerror(rc));
     rv__buf_done(&buf);
@@ -86,12 +85,12 @@ int rv_return(rv_ctx *ctx, const char *format, ...)
 
 int rv_return_json(rv_ctx *ctx, const char *json)
 {
-    return take_result(ctx, rv__str(json != NULL ? json : "null"));
+    return rv__ctx_result(ctx, rv__str(json != NULL ? json : "null"));
 }
 
 int rv_return_bool(rv_ctx *ctx, bool value)
 {
-    return take_result(ctx, rv__str(value ? "true" : "false"));
+    return rv__ctx_result(ctx, rv__str(value ? "true" : "false"));
 }
 
 int rv_return_pending(rv_ctx *ctx, const char *handle)
@@ -148,21 +147,25 @@ int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, cons
     return rc;
 }
 
-static int put_state(rv_ctx *ctx, const char *key, struct rv__str json)
+int rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
 {
     struct rv__buf *state = &ctx->state_members;
     size_t before = state->len;
     if (state->len > 0)
         rv__buf_char(state, ',');
-    rv__buf_json_str(state, rv__str(key));
+    rv__buf_json_str(state, key);
     rv__buf_char(state, ':');
     rv__buf_str(state, json);
     int rc = rv__buf_err(state, NULL);
     if (rc < 0) {
         rv__buf_cut(state, before);
         state->rc = RV_OK; /* what was put before is whole */
+        return rc;
     }
-    return rc;
+    if (rv__str_is(key, "skipped"))
+        ctx->skipped = rv__str_is(json, "true");
+    ctx->described |= rv__str_is(key, "description");
+    return RV_OK;
 }
 
 void rv_describe(rv_ctx *ctx, const char *fmt, ...)
@@ -177,8 +180,7 @@ void rv_describe(rv_ctx *ctx, const char *fmt, ...)
     rv__buf_init(&json, 8 * sizeof text);
     rv__buf_json_str(&json, (struct rv__str){ text, len });
     if (rv__buf_err(&json, NULL) == RV_OK)
-        (void)put_state(ctx, "description", rv__buf_view(&json)); /* no memory: without it, then */
-    ctx->described = true;
+        (void)rv__ctx_state(ctx, rv__str("description"), rv__buf_view(&json)); /* or without it */
     rv__buf_done(&json);
 }
 
@@ -188,10 +190,7 @@ int rv_set_state(rv_ctx *ctx, const char *key, const char *json)
     if (key == NULL || json == NULL ||
         rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, NULL) < 0)
         return RV_EINVAL;
-    int rc = put_state(ctx, key, value);
-    if (rc == RV_OK && strcmp(key, "skipped") == 0)
-        ctx->skipped = rv__str_is(value, "true");
-    return rc;
+    return rv__ctx_state(ctx, rv__str(key), value);
 }
 
 int rv_skip(rv_ctx *ctx)
@@ -239,10 +238,34 @@ static double as_double(const char *json, double fallback)
     return d;
 }
 
+/* One part of what it sees, and of that the part at `pointer`. */
+static const char *see(rv_ctx *ctx, enum rv__part what, const char *alias, const char *pointer)
+{
+    struct rv__seen seen = { .status = NULL };
+    struct rv__buf room;
+    const char *found = NULL;
+    rv__buf_init(&room, RV__JSON_MAX_BYTES);
+    if (ctx->source->see(ctx, what, rv__str(alias), &room, &seen) == RV_OK)
+        found = part(ctx, seen.json, pointer);
+    rv__buf_done(&room);
+    return found;
+}
+
+/* What there is to know about a node beside its result. False: it is not there. */
+static bool see_node(rv_ctx *ctx, enum rv__part what, const char *alias, struct rv__seen *ret)
+{
+    *ret = (struct rv__seen){ .status = NULL };
+    return ctx->source->see(ctx, what, rv__str(alias), NULL, ret) == RV_OK;
+}
+
+static const char *state_part(rv_ctx *ctx, struct rv__str state, const char *pointer)
+{
+    return part(ctx, rv__str_none(state) ? rv__str("{}") : state, pointer);
+}
+
 const char *rv_input_json(rv_ctx *ctx, const char *pointer)
 {
-    struct rv__str input = rv__blob_str(ctx->view.input);
-    return part(ctx, rv__str_none(input) ? rv__str("null") : input, pointer);
+    return see(ctx, PART_INPUT, NULL, pointer);
 }
 
 const char *rv_input_str(rv_ctx *ctx, const char *pointer)
@@ -269,24 +292,9 @@ bool rv_input_bool(rv_ctx *ctx, const char *pointer, bool fallback)
     return value;
 }
 
-static const char *result_part(rv_ctx *ctx, const struct rv__entry *entry, const char *pointer)
-{
-    struct rv__engine_rows rows;
-    struct rv__buf json;
-    const char *found = NULL;
-    if (entry == NULL)
-        return NULL;
-    rv__engine_rows_init(&rows, ctx->run);
-    rv__buf_init(&json, RV__JSON_MAX_BYTES);
-    if (rv__entry_result(entry, &rows.source, &json, NULL) == RV_OK)
-        found = part(ctx, rv__buf_view(&json), pointer);
-    rv__buf_done(&json);
-    return found;
-}
-
 const char *rv_step_json(rv_ctx *ctx, const char *alias, const char *pointer)
 {
-    return result_part(ctx, rv__view_find(&ctx->view, rv__str(alias)), pointer);
+    return see(ctx, PART_STEP, alias, pointer);
 }
 
 const char *rv_step_str(rv_ctx *ctx, const char *alias, const char *pointer)
@@ -306,43 +314,39 @@ double rv_step_double(rv_ctx *ctx, const char *alias, const char *pointer, doubl
 
 const char *rv_step_state_json(rv_ctx *ctx, const char *alias, const char *pointer)
 {
-    const struct rv__entry *entry = rv__view_find(&ctx->view, rv__str(alias));
-    if (entry == NULL)
-        return NULL;
-    struct rv__str state = rv__entry_state(entry);
-    return part(ctx, rv__str_none(state) ? rv__str("{}") : state, pointer);
+    struct rv__seen seen;
+    return see_node(ctx, PART_STEP, alias, &seen) ? state_part(ctx, seen.state, pointer) : NULL;
 }
 
 const char *rv_step_status(rv_ctx *ctx, const char *alias)
 {
-    const struct rv__entry *entry = rv__view_find(&ctx->view, rv__str(alias));
-    return entry != NULL ? rv__status_name(rv__entry_status(entry)) : NULL;
+    struct rv__seen seen;
+    return see_node(ctx, PART_STEP, alias, &seen) ? seen.status : NULL;
 }
 
 const char *rv_last_json(rv_ctx *ctx, const char *pointer)
 {
-    return result_part(ctx, ctx->view.last, pointer);
+    return see(ctx, PART_LAST, NULL, pointer);
 }
 
 const char *rv_last_state_json(rv_ctx *ctx, const char *pointer)
 {
-    struct rv__str state = { NULL, 0 };
-    if (ctx->view.last != NULL)
-        state = rv__entry_state(ctx->view.last);
-    return part(ctx, rv__str_none(state) ? rv__str("{}") : state, pointer);
+    struct rv__seen seen;
+    (void)see_node(ctx, PART_LAST, NULL, &seen); /* of the first: {} */
+    return state_part(ctx, seen.state, pointer);
 }
 
 const char *rv_last_alias(rv_ctx *ctx)
 {
-    if (ctx->view.last == NULL)
+    struct rv__seen seen;
+    if (!see_node(ctx, PART_LAST, NULL, &seen))
         return NULL;
-    struct rv__str alias = rv__entry_alias(ctx->view.last);
-    return rv__arena_dup(&ctx->arena, alias.at, alias.len);
+    return rv__arena_dup(&ctx->arena, seen.alias.at, seen.alias.len);
 }
 
 const char *rv_item_json(rv_ctx *ctx, const char *pointer)
 {
-    return part(ctx, ctx->view.item, pointer);
+    return see(ctx, PART_ITEM, NULL, pointer);
 }
 
 const char *rv_item_str(rv_ctx *ctx, const char *pointer)
@@ -352,12 +356,53 @@ const char *rv_item_str(rv_ctx *ctx, const char *pointer)
 
 int64_t rv_loop_index(rv_ctx *ctx)
 {
-    return ctx->view.loop_index;
+    return ctx->loop_index;
 }
 
 const char *rv_error_json(rv_ctx *ctx, const char *pointer)
 {
-    return part(ctx, rv__blob_str(ctx->view.error), pointer);
+    return see(ctx, PART_ERROR, NULL, pointer);
+}
+
+/* ---------------------------------------------------------------------- all of it at once --- */
+
+/* A part where it belongs; `otherwise` where there is none. */
+static int put_part(rv_ctx *ctx, enum rv__part what, const char *otherwise, struct rv__buf *out)
+{
+    struct rv__seen seen = { .status = NULL };
+    struct rv__buf room;
+    rv__buf_init(&room, RV__JSON_MAX_BYTES);
+    int rc = ctx->source->see(ctx, what, (struct rv__str){ NULL, 0 }, &room, &seen);
+    if (rc == RV_OK)
+        rv__buf_str(out, seen.json);
+    else if (rc == RV_ENOTFOUND)
+        rv__buf_text(out, otherwise);
+    rv__buf_done(&room);
+    return rc == RV_ENOTFOUND ? RV_OK : rc;
+}
+
+static int put_last(rv_ctx *ctx, struct rv__buf *out)
+{
+    struct rv__seen seen = { .status = NULL };
+    struct rv__buf room;
+    rv__buf_init(&room, RV__JSON_MAX_BYTES);
+    int rc = ctx->source->see(ctx, PART_LAST, (struct rv__str){ NULL, 0 }, &room, &seen);
+    if (rc == RV_ENOTFOUND) { /* the first: its result is undefined */
+        rv__buf_text(out, "{\"state\":{},\"alias\":null,\"stepName\":null}");
+        rc = RV_OK;
+    } else if (rc == RV_OK) {
+        rv__buf_text(out, "{\"result\":");
+        rv__buf_str(out, seen.json);
+        rv__buf_text(out, ",\"state\":");
+        rv__buf_str(out, rv__str_none(seen.state) ? rv__str("{}") : seen.state);
+        rv__buf_text(out, ",\"alias\":");
+        rv__buf_json_str(out, seen.alias);
+        rv__buf_text(out, ",\"stepName\":");
+        rv__buf_json_str(out, seen.alias);
+        rv__buf_char(out, '}');
+    }
+    rv__buf_done(&room);
+    return rc;
 }
 
 void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
@@ -377,62 +422,53 @@ void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_char(out, '}');
 }
 
-static void put_input(rv_ctx *ctx, struct rv__buf *out)
+static int put_loop(rv_ctx *ctx, bool items, struct rv__buf *out)
 {
-    struct rv__str input = rv__blob_str(ctx->view.input);
-    rv__buf_text(out, "\"input\":");
-    rv__buf_str(out, rv__str_none(input) ? rv__str("null") : input);
-}
-
-static int put_steps(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *out)
-{
-    rv__buf_text(out, ",\"steps\":");
-    return rv__view_steps(&ctx->view, &rows->source, out, NULL);
-}
-
-static void put_loop(rv_ctx *ctx, struct rv__buf *out, bool items)
-{
-    if (ctx->view.loop_index < 0)
-        return;
-    rv__buf_fmt(out, ",\"loop\":{\"index\":%lld", (long long)ctx->view.loop_index);
-    if (ctx->view.items != NULL) {
+    struct rv__seen seen = { .status = NULL };
+    struct rv__buf room;
+    if (ctx->loop_index < 0)
+        return RV_OK;
+    rv__buf_fmt(out, ",\"loop\":{\"index\":%lld", (long long)ctx->loop_index);
+    rv__buf_init(&room, RV__JSON_MAX_BYTES);
+    int rc = ctx->source->see(ctx, PART_ITEM, (struct rv__str){ NULL, 0 }, &room, &seen);
+    if (rc == RV_OK) {
         rv__buf_text(out, ",\"item\":");
-        rv__buf_str(out, ctx->view.item);
+        rv__buf_str(out, seen.json);
     }
-    if (ctx->view.items != NULL && items) {
+    if (rc == RV_OK && items) {
         rv__buf_text(out, ",\"items\":");
-        rv__buf_str(out, rv__blob_str(ctx->view.items));
+        rc = put_part(ctx, PART_ITEMS, "null", out);
     }
+    rv__buf_done(&room);
     rv__buf_char(out, '}');
+    return rc == RV_ENOTFOUND ? RV_OK : rc;
+}
+
+static int put_input(rv_ctx *ctx, struct rv__buf *out)
+{
+    rv__buf_text(out, "\"input\":");
+    return put_part(ctx, PART_INPUT, "null", out);
+}
+
+static int put_input_and_steps(rv_ctx *ctx, struct rv__buf *out)
+{
+    int rc = put_input(ctx, out);
+    rv__buf_text(out, ",\"steps\":");
+    return rc < 0 ? rc : put_part(ctx, PART_STEPS, "{}", out);
 }
 
 /* What a handler is told: "error":…,"failedStep":…,"workflowState":… */
-static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf *out)
+static int put_failure(rv_ctx *ctx, struct rv__buf *out)
 {
-    const struct rv__node *failed = ctx->view.failed_node;
-    struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
-    const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
-    struct rv__str state = rv__blob_str(ctx->view.failed_state);
-    int rc = RV_OK;
     rv__buf_text(out, "\"error\":");
-    rv__buf_str(out, rv__blob_str(ctx->view.error));
-    rv__buf_text(out, ",\"failedStep\":{\"result\":");
-    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
-        rc = rv__entry_result(entry, &rows->source, out, NULL);
-    else
-        rv__buf_text(out, "null");
-    rv__buf_text(out, ",\"state\":");
-    rv__buf_str(out, rv__str_none(state) ? rv__str("{}") : state);
-    rv__buf_text(out, ",\"alias\":");
-    rv__buf_json_str(out, alias);
-    rv__buf_text(out, ",\"stepName\":");
-    rv__buf_json_str(out, alias);
-    rv__buf_text(out, ",\"status\":\"failed\"},\"workflowState\":{");
-    put_input(ctx, out);
+    int rc = put_part(ctx, PART_ERROR, "null", out);
+    rv__buf_text(out, ",\"failedStep\":");
     if (rc == RV_OK)
-        rc = put_steps(ctx, rows, out);
-    rv__buf_fmt(out, ",\"status\":\"%s\",\"runId\":",
-                ctx->view.node->handler_of != NULL ? "running" : "failed");
+        rc = put_part(ctx, PART_FAILED, "null", out);
+    rv__buf_text(out, ",\"workflowState\":{");
+    if (rc == RV_OK)
+        rc = put_input_and_steps(ctx, out);
+    rv__buf_fmt(out, ",\"status\":\"%s\",\"runId\":", ctx->of_step ? "running" : "failed");
     rv__buf_json_str(out, rv__str(rv_ctx_run_id(ctx)));
     rv__buf_text(out, ",\"workflowName\":");
     rv__buf_json_str(out, rv__str(rv_ctx_workflow(ctx)));
@@ -442,31 +478,30 @@ static int put_failure(rv_ctx *ctx, struct rv__engine_rows *rows, struct rv__buf
 
 int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
 {
-    struct rv__engine_rows rows;
-    rv__engine_rows_init(&rows, ctx->run);
     rv__buf_char(out, '{');
-    int rc = put_failure(ctx, &rows, out);
+    int rc = put_failure(ctx, out);
     rv__buf_char(out, '}');
     return rc;
 }
 
-const char *rv__ctx_brief_json(struct rv_ctx *ctx)
+/* All of it; or, in brief, without what may be large: the steps, and the items of a loop. */
+static const char *context_json(rv_ctx *ctx, bool brief)
 {
-    struct rv__engine_rows rows;
     struct rv__buf out;
     const char *json = NULL;
-    rv__engine_rows_init(&rows, ctx->run);
     rv__buf_init(&out, RV__JSON_MAX_BYTES);
     rv__buf_char(&out, '{');
-    put_input(ctx, &out);
+    int rc = brief ? put_input(ctx, &out) : put_input_and_steps(ctx, &out);
     rv__buf_text(&out, ",\"lastStep\":");
-    int rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
-    put_loop(ctx, &out, false);
+    if (rc == RV_OK)
+        rc = put_last(ctx, &out);
+    if (rc == RV_OK)
+        rc = put_loop(ctx, !brief, &out);
     rv__buf_text(&out, ",\"run\":");
     rv__ctx_put_run(ctx, &out);
-    if (rc == RV_OK && ctx->view.error != NULL) {
+    if (rc == RV_OK && rv_error_json(ctx, NULL) != NULL) {
         rv__buf_char(&out, ',');
-        rc = put_failure(ctx, &rows, &out);
+        rc = put_failure(ctx, &out);
     }
     rv__buf_char(&out, '}');
     if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
@@ -475,87 +510,51 @@ const char *rv__ctx_brief_json(struct rv_ctx *ctx)
     return json;
 }
 
+const char *rv__ctx_brief_json(struct rv_ctx *ctx)
+{
+    return context_json(ctx, true);
+}
+
 const char *rv_context_json(rv_ctx *ctx)
 {
-    struct rv__engine_rows rows;
-    struct rv__buf out;
-    const char *json = NULL;
-    rv__engine_rows_init(&rows, ctx->run);
-    rv__buf_init(&out, RV__JSON_MAX_BYTES);
-    rv__buf_char(&out, '{');
-    put_input(ctx, &out);
-    int rc = put_steps(ctx, &rows, &out);
-    rv__buf_text(&out, ",\"lastStep\":");
-    if (rc == RV_OK)
-        rc = rv__view_last(&ctx->view, &rows.source, &out, NULL);
-    put_loop(ctx, &out, true);
-    rv__buf_text(&out, ",\"run\":");
-    rv__ctx_put_run(ctx, &out);
-    if (rc == RV_OK && ctx->view.error != NULL) {
-        rv__buf_char(&out, ',');
-        rc = put_failure(ctx, &rows, &out);
-    }
-    rv__buf_char(&out, '}');
-    if (rc == RV_OK && rv__buf_err(&out, NULL) == RV_OK)
-        json = rv__arena_dup(&ctx->arena, out.text, out.len);
-    rv__buf_done(&out);
-    return json;
+    return context_json(ctx, false);
 }
 
 /* ------------------------------------------------------------------------------ who it is --- */
 
 const char *rv_ctx_run_id(rv_ctx *ctx)
 {
-    return ctx->run->id;
+    return ctx->source->who(ctx, WHO_RUN);
 }
 
 const char *rv_ctx_workflow(rv_ctx *ctx)
 {
-    return ctx->run->plan->plan->body.wrap->name.at; /* texts of a plan have a NUL behind them */
+    return ctx->source->who(ctx, WHO_WORKFLOW);
 }
 
 const char *rv_ctx_step(rv_ctx *ctx)
 {
-    return ctx->view.node != NULL ? ctx->view.node->alias.at : "";
+    return ctx->source->who(ctx, WHO_STEP);
 }
 
 const char *rv_ctx_path(rv_ctx *ctx)
 {
-    struct rv__buf buf;
-    if (ctx->path != NULL)
-        return ctx->path;
-    rv__buf_init(&buf, RV__PATH_BYTES);
-    if (ctx->view.node != NULL)
-        rv__node_path(ctx->view.node, ctx->view.vector, &buf);
-    ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
-    rv__buf_done(&buf);
-    return ctx->path != NULL ? ctx->path : "";
+    return ctx->source->who(ctx, WHO_PATH);
 }
 
 const char *rv_ctx_execution_id(rv_ctx *ctx)
 {
-    char text[48];
-    int n = snprintf(text, sizeof text, "%llu.%llu", (unsigned long long)ctx->view.actor,
-                     (unsigned long long)ctx->view.token);
-    const char *id = rv__arena_dup(&ctx->arena, text, (size_t)n);
-    return id != NULL ? id : "";
+    return ctx->source->who(ctx, WHO_EXECUTION);
+}
+
+const char *rv_ctx_idempotency_key(rv_ctx *ctx)
+{
+    return ctx->source->who(ctx, WHO_KEY);
 }
 
 int rv_ctx_attempt(rv_ctx *ctx)
 {
-    return ctx->view.attempt > 0 ? ctx->view.attempt : 1;
-}
-
-/* The run's id and the actor's number: the same over all attempts of a step, and no other's. */
-const char *rv_ctx_idempotency_key(rv_ctx *ctx)
-{
-    char text[RV_RUN_ID_SIZE + 24];
-    if (ctx->key != NULL)
-        return ctx->key;
-    int n = snprintf(text, sizeof text, "%s/%llu", ctx->run->id,
-                     (unsigned long long)ctx->view.actor);
-    ctx->key = rv__arena_dup(&ctx->arena, text, (size_t)n);
-    return ctx->key != NULL ? ctx->key : "";
+    return ctx->attempt;
 }
 
 rv_engine *rv_ctx_engine(rv_ctx *ctx)
@@ -565,11 +564,15 @@ rv_engine *rv_ctx_engine(rv_ctx *ctx)
 
 bool rv_ctx_cancelled(rv_ctx *ctx)
 {
+    if (ctx->source->listen != NULL)
+        ctx->source->listen(ctx, false);
     return rv_cancel_fired(ctx->token);
 }
 
 rv_cancel *rv_ctx_token(rv_ctx *ctx)
 {
+    if (ctx->source->listen != NULL)
+        ctx->source->listen(ctx, true);
     return ctx->token;
 }
 
@@ -577,7 +580,8 @@ rv_cancel *rv_ctx_token(rv_ctx *ctx)
 
 void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, ...)
 {
-    char text[4096]; /* a line; a longer one is cut */
+    char text[RV__LOG_BYTES + 1];
+    struct rv__str metadata = { NULL, 0 };
     va_list args;
     if (++ctx->log_count > RV__LOG_LINES) /* the loop writes a marker with the count */
         return;
@@ -585,17 +589,23 @@ void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, 
     int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-
-    struct rv__log_line *line = rv__arena_zalloc(&ctx->arena, 1, sizeof *line);
-    if (line == NULL ||
-        rv__str_copy(&ctx->arena, (struct rv__str){ text, len }, &line->message) < 0)
-        return; /* a log line is not worth failing a step for */
-    struct rv__str metadata;
     if (metadata_json != NULL &&
-        rv__json_check(rv__str(metadata_json), RV__JSON_VALUE_DEPTH, &metadata, NULL) == RV_OK)
+        rv__json_check(rv__str(metadata_json), RV__JSON_VALUE_DEPTH, &metadata, NULL) < 0)
+        metadata = (struct rv__str){ NULL, 0 };
+    level = level < RV_DEBUG ? RV_DEBUG : level > RV_ERROR ? RV_ERROR : level;
+    ctx->source->log(ctx, level, (struct rv__str){ text, len }, metadata);
+}
+
+void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__str message,
+                      struct rv__str metadata)
+{
+    struct rv__log_line *line = rv__arena_zalloc(&ctx->arena, 1, sizeof *line);
+    if (line == NULL || rv__str_copy(&ctx->arena, message, &line->message) < 0)
+        return; /* a log line is not worth failing a step for */
+    if (!rv__str_none(metadata))
         (void)rv__str_copy(&ctx->arena, metadata, &line->metadata);
-    line->level = level < RV_DEBUG ? RV_DEBUG : level > RV_ERROR ? RV_ERROR : level;
-    line->at_ms = rv__wall_ms(ctx->engine->clock);
+    line->level = level;
+    line->at_ms = at_ms;
     line->next = atomic_load_explicit(&ctx->logs, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&ctx->logs, &line->next, line,
                                                   memory_order_release, memory_order_relaxed))

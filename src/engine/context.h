@@ -12,6 +12,7 @@
 
 enum {
     RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
+    RV__LOG_BYTES = 4095,  /* of one line; a longer one is cut */
     RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
     RV__PATH_BYTES = (RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1), /* no path is longer */
 };
@@ -23,15 +24,57 @@ struct rv__log_line {
     struct rv__str message, metadata;
 };
 
+/* A part of what a step sees. */
+enum rv__part {
+    PART_INPUT,
+    PART_STEP,  /* the newest node of that alias in scope: its result */
+    PART_STEPS, /* all of them: {alias: {result, state, status}} */
+    PART_LAST,  /* the node before: its result */
+    PART_ITEM,  /* of the innermost forEach */
+    PART_ITEMS,
+    PART_ERROR,  /* handlers: what happened, */
+    PART_FAILED, /* and the node it happened to: {result, state, alias, stepName, status} */
+    PARTS,
+};
+
+/* It, as text, in what the step holds or in the `room` that was given. Only PART_STEP and PART_LAST
+ * have the last three; a state that is "none" is {}. */
+struct rv__seen {
+    struct rv__str json;
+    struct rv__str state, alias;
+    const char *status;
+};
+
+extern const char *const rv__part_names[PARTS]; /* as frames have them */
+
+enum rv__who { WHO_RUN, WHO_WORKFLOW, WHO_STEP, WHO_PATH, WHO_EXECUTION, WHO_KEY };
+
+/* Where a step is: in the engine's process (source.c), or in another, that of a host (host.c). What
+ * rv_ctx sees comes through this, and what it says at once goes through it; its answer stays in the
+ * rv_ctx for the one who runs it. Thread: the step's. */
+struct rv__source {
+    /* RV_ENOTFOUND: there is no such thing. `alias`: of PART_STEP. `room` NULL: of PART_STEP and
+     * PART_LAST all but the result. */
+    int (*see)(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
+               struct rv__seen *ret);
+    const char *(*who)(rv_ctx *ctx, enum rv__who who); /* never NULL */
+    void (*log)(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata);
+    /* Has word come that it should stop? Then its token is fired. `keep`: from now on as it comes, for
+     * the token was handed on. NULL: the token is fired by whoever wants it stopped. */
+    void (*listen)(rv_ctx *ctx, bool keep);
+};
+extern const struct rv__source rv__engine_source;
+
 struct rv_ctx {
-    struct rv__work work;     /* first: the executor knows only this */
+    struct rv__work work; /* first: the executor knows only this */
+    const struct rv__source *source;
     struct rv__letter letter; /* to the engine, when it is done */
     rv_engine *engine;
     struct rv__run *run; /* held */
     uint64_t life;
     struct rv_ctx *next, **link;         /* among the work of its run */
     struct rv_ctx *all_next, **all_link; /* among all work in flight */
-    rv_step_fn fn;                       /* NULL: the engine does it by itself (builtin.c) */
+    rv_step_fn fn; /* NULL, and no module: the engine does it by itself (builtin.c) */
     struct rv__evaluation evaluation;
     struct rv__sight sight;
     bool describing;            /* what is evaluated is its description */
@@ -39,7 +82,11 @@ struct rv_ctx {
     pthread_mutex_t gate;       /* held while it is started, */
     struct rv__cancel_watch watch;
     enum rv__output_as output_as;
-    const char *directory; /* of its workflow's file, in the arena; NULL: none */
+    const char *directory;               /* of its workflow's file, in the arena; NULL: none */
+    const struct rv__function *function; /* in a host process, instead of fn: this one */
+    const char *module;                  /* of this file; NULL: fn, here */
+    struct rv__letter begun;             /* to the engine: a host has it */
+    int64_t timeout_ms;                  /* of the attempt, from then on; 0 = none */
     enum rv__lane lane;
     int64_t begun_ns,
         queued_ns; /* when it was sent out, by the monotonic clock; and for how long it
@@ -47,11 +94,14 @@ struct rv_ctx {
     int eval;      /* -1: an attempt of a step */
     rv_cancel *token;
     struct rv__view view;
+    int attempt;            /* from 1 */
+    int64_t loop_index;     /* -1: in no iteration */
+    bool of_step;           /* a handler: of a step, not of the workflow */
     struct rv__arena arena; /* of what its function was given */
     char *path, *key;       /* in the arena, made when asked for */
 
     /* what it said */
-    enum rv__msg_kind outcome; /* MSG_DONE, MSG_FAILED, MSG_PARK */
+    enum rv__msg_kind outcome; /* MSG_DONE, MSG_FAILED, MSG_PARK; MSG_LOST: its process died */
     struct rv__blob *result, *state, *error;
     struct rv__buf state_members; /* of its state: "key":json, comma-separated */
     struct rv__str handle;
@@ -70,6 +120,12 @@ struct rv_ctx {
 
 /* Run its function and note the outcome. On the step's thread. */
 void rv__ctx_run(struct rv__work *work);
+/* A line of its log, for the loop to fetch. `at_ms` by the wall. */
+void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__str message,
+                      struct rv__str metadata);
+/* What it is to say as its own result or state, if that is JSON: as rv_return_json, rv_set_state. */
+int rv__ctx_result(struct rv_ctx *ctx, struct rv__str json);
+int rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
 /* It could not be run, or it panicked: that is the outcome. */
 void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
 /* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,

@@ -102,7 +102,7 @@ static void give_place(rv_engine *e, int lane)
 
 void rv__grant_all(rv_engine *e, int64_t now_ms)
 {
-    if (e->closed)
+    if (e->closed || e->idle)
         return;
     for (int lane = LANES - 1; lane >= 1; lane--) { /* suspects before the others */
         while (e->want_first[lane] != NULL && has_place(e, lane)) {
@@ -257,6 +257,10 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     int rc = rv__cell_view(run->cell, effect->actor, effect->token, &ctx->view);
     assert(rc == RV_OK); /* it is owed: the cell has just said so */
     (void)rc;
+    ctx->source = &rv__engine_source;
+    ctx->attempt = ctx->view.attempt > 0 ? ctx->view.attempt : 1;
+    ctx->loop_index = ctx->view.loop_index;
+    ctx->of_step = ctx->view.node != NULL && ctx->view.node->handler_of != NULL;
     ctx->work.run = rv__ctx_run;
     ctx->work.done = work_finished;
     ctx->engine = e;
@@ -355,22 +359,27 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     enum rv__lane lane = lane_of(e, effect);
     run->lane[lane].granted--;
     bool builtin = rv__builtin(run->plan, effect);
-    rv_step_fn fn = builtin ? NULL : rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    const struct rv__function *function = builtin ? NULL
+                                                  : rv__plan_ref_fn(run->plan, effect->node,
+                                                                    effect->eval);
+    rv_step_fn fn = function != NULL ? function->fn : NULL;
+    const char *module = function != NULL ? function->module : NULL;
     rv_step_fn instead = e->kit != NULL && effect->eval < 0
                              ? rv__kit_instead(e, effect->node->alias)
                              : NULL;
     if (instead != NULL) {
         fn = instead;
         builtin = false;
+        module = NULL;
     }
-    if (fn == NULL && !builtin) {
+    if (fn == NULL && module == NULL && !builtin) {
         struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
         cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
         return;
     }
     struct rv_ctx *ctx = has_room(e) ? work_new(run, effect, fn) : NULL;
     struct rv__owed *owed = ctx != NULL ? owed_new(run, effect) : NULL;
-    if (owed != NULL && !arm_timeout(e, owed, effect->timeout_ms)) {
+    if (owed != NULL && module == NULL && !arm_timeout(e, owed, effect->timeout_ms)) {
         rv__owed_clear(run, effect->actor);
         owed = NULL;
     }
@@ -384,7 +393,21 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     ctx->begun_ns = rv__mono_ns(e->clock);
     ctx->queued_ns = run->waited_ns;
     owed->work = ctx;
+    ctx->timeout_ms = effect->timeout_ms;
+    if (module != NULL) {
+        ctx->function = function;
+        ctx->module = module;
+        ctx->work.run = rv__hosted_run;
+    }
     e->starting[e->starting_count++] = ctx; /* room was made above */
+}
+
+void rv__work_begun(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__owed **at = owed_find(e, ctx->run, ctx->view.actor);
+    if (*at == NULL || (*at)->work != ctx || ctx->timeout_ms <= 0 || ctx->life != e->life)
+        return;
+    (void)arm_timeout(e, *at, ctx->timeout_ms); /* no memory: this attempt goes without it */
 }
 
 /* It could not be begun after all. */
@@ -423,7 +446,7 @@ static void begin_builtins(rv_engine *e)
 {
     size_t functions = 0;
     for (size_t i = 0; i < e->starting_count; i++) {
-        if (e->starting[i]->fn != NULL)
+        if (e->starting[i]->fn != NULL || e->starting[i]->module != NULL)
             e->starting[functions++] = e->starting[i];
         else
             rv__builtin_begin(e->starting[i]);
@@ -543,7 +566,9 @@ static int answer(rv_engine *e, struct rv_ctx *ctx)
                            .max_attempts = ctx->max_attempts,
                            .backoff = ctx->backoff,
                            .chance = rv__random_double(&e->random) };
-    if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) && ctx->outcome == MSG_FAILED))
+    msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
+    if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
+                          (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
         msg = (struct rv__msg){
             .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
         }; /* it stopped because we close */

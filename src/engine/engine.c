@@ -28,7 +28,10 @@ static void engine_destroy(rv_engine *e)
     rv__commits_done(e);
     rv__evaluator_free(e->evaluator);
     rv__io_free(e->io);
+    rv__hosts_close(e->hosts);
     rv__executor_free(e->executor); /* waits for steps that were handed back */
+    rv__hosts_free(e->hosts);
+    pthread_mutex_destroy(&e->hosts_lock);
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
@@ -59,7 +62,8 @@ static void engine_destroy(rv_engine *e)
 
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db" };
+    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db",
+                                    .read_only = opts->read_only };
     if (e->kit != NULL)
         return rv__kit_open_store(e, err);
     int rc = rv__store_open(&store, &e->store, err);
@@ -99,13 +103,22 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);
+    if (opts->only_run != NULL)
+        snprintf(e->only_run, sizeof e->only_run, "%s", opts->only_run);
+    e->idle = opts->idle;
+    e->read_only = opts->read_only;
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
+    e->hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
+                                             .term_ms = opts->host_grace_ms,
+                                             .kill_ms = 2 * opts->host_grace_ms,
+                                             .memory_bytes = opts->host_memory };
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
-    e->places = e->free_places[LANE_FUNCTION] = workers;
+    e->places = workers;
+    e->free_places[LANE_FUNCTION] = workers;
     e->free_places[LANE_EVAL] = EVAL_PLACES;
     e->free_places[LANE_IO] = IO_PLACES;
     e->generation = 1;
@@ -133,7 +146,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
                         : rv__threads_new(workers, &e->executor, err);
     if (rc == RV_OK)
         rc = open_store(e, opts, err);
-    if (rc == RV_OK)
+    if (rc == RV_OK && !e->read_only)
         rc = rv__recover(e, err);
     return rc;
 }
@@ -167,7 +180,11 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
                     rv_error *err)
 {
     rv_engine *e = rv__zalloc(1, sizeof *e);
-    int rc = e != NULL ? rv__queue_init(&e->inbox, NULL, NULL, err) : rv__nomem(err);
+    if (e == NULL) {
+        rv__kit_free(kit);
+        return rv__nomem(err);
+    }
+    int rc = rv__queue_init(&e->inbox, NULL, NULL, err);
     if (rc == RV_OK && rv__cond_init(&e->left) < 0)
         rc = rv__nomem(err);
     if (rc < 0) {
@@ -178,6 +195,7 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->kit = kit;
     pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
+    pthread_mutex_init(&e->hosts_lock, NULL);
     rc = engine_init(e, opts, seed, err);
     if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");
@@ -203,6 +221,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
     if (known.retain_age_ms < 0)
         return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
+    if (known.only_run != NULL && !rv__id_valid(rv__str(known.only_run)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     return rv__engine_make(&known, NULL, 0, ret, err);

@@ -37,7 +37,7 @@ struct rv__metrics;
 /* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
 struct rv__letter {
     struct rv__queue_node node;
-    enum { LETTER_WORK, LETTER_CALL, LETTER_LANDED } kind;
+    enum { LETTER_WORK, LETTER_BEGUN, LETTER_CALL, LETTER_LANDED } kind;
 };
 
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
@@ -45,10 +45,10 @@ struct rv__plan_ref {
     struct rv__plan_ref *next;
     struct rv__plan *plan;
     atomic_size_t refs;
-    rv_step_fn *steps; /* by node id: what the step does; NULL: not known */
-    rv_step_fn *evals; /* by node id × EVALS: its when, if, while, until, items */
-    uint64_t resolved; /* the registry's generation when these were looked up */
-    bool stored;       /* its definition is in the store */
+    const struct rv__function **steps; /* by node id: what the step does; NULL: not known */
+    const struct rv__function **evals; /* by node id × EVALS: its when, if, while, until, items */
+    uint64_t resolved;                 /* the registry's generation when these were looked up */
+    bool stored;                       /* its definition is in the store */
     struct rv__plan_exprs exprs;
     uint16_t *series; /* by node id: where its steps are counted; metrics.c */
 };
@@ -74,10 +74,18 @@ struct rv__registration {
     bool replace;                   /* another definition of that name gives way */
 };
 
+/* Stays as long as the engine; a later registration changes what it does. */
 struct rv__function {
     struct rv__function *next;
     struct rv__str workflow, name;
     rv_step_fn fn;
+    const char *module; /* not NULL: instead, the one of that name in a host of this module */
+};
+
+/* The path of a shared object, as long as the engine. */
+struct rv__module {
+    struct rv__module *next;
+    char path[];
 };
 
 /* A log line that waits for the next commit: this, then its texts, in run->logs. */
@@ -177,8 +185,12 @@ struct rv_engine {
     struct rv__store *store;  /* the writer */
     struct rv__store *reader; /* of the loop, for what was committed */
     pthread_mutex_t step_reader_lock;
-    struct rv__store *step_reader;   /* of steps on their threads, one at a time */
-    struct rv__executor *executor;   /* of functions */
+    struct rv__store *step_reader; /* of steps on their threads, one at a time */
+    struct rv__executor *executor; /* of functions */
+    pthread_mutex_t hosts_lock;
+    struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
+    struct rv__hosts_opts hosts_opts;
+    struct rv__module *modules;
     struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
     struct rv__io *io;               /* of commands; NULL until the first */
     struct rv__buf env;              /* what expressions see of the environment: JSON */
@@ -211,10 +223,12 @@ struct rv_engine {
     bool starved; /* no memory for something in this turn: the next one follows at once */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
-    struct rv__timers waits;    /* by wall clock */
-    struct rv__timers timeouts; /* by monotonic clock, ms */
-    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
-    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
+    struct rv__timers waits;       /* by wall clock */
+    struct rv__timers timeouts;    /* by monotonic clock, ms */
+    int64_t store_wake_ms;         /* the earliest of the runs that sleep in the store; 0 = none */
+    char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
+    bool idle, read_only;          /* start no work; change nothing */
+    int64_t wake_retry_ms;         /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
     int places; /* of functions */
@@ -297,6 +311,7 @@ int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
+int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
 int rv__resume_missing(rv_engine *engine);
 
 /* dispatch.c */
@@ -309,6 +324,7 @@ void rv__owe(struct rv__run *run, const struct rv__effect *effect);
 void rv__owe_again(struct rv__run *run); /* what there was no memory for */
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
+void rv__work_begun(rv_engine *engine, struct rv_ctx *ctx); /* a host has it: its time counts */
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
 void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
 void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
@@ -328,8 +344,12 @@ struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name)
 int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,
                       bool *damaged, rv_error *err);
 void rv__plan_ref_resolve(rv_engine *engine, struct rv__plan_ref *plan);
-rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *plan, const struct rv__node *node, int eval);
+const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *plan,
+                                           const struct rv__node *node, int eval);
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
+/* Do the functions of its workflow run in processes of their own? (Not known of a `call`, which may be
+ * of another workflow's function: it counts as one of ours.) */
+bool rv__node_hosted(const struct rv__node *node);
 /* May its runs go on? Not while its workflow is still to be registered, after a start. */
 bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
 /* Does a node of it ask for a function of this name that is not known? It was resolved. */
@@ -351,6 +371,12 @@ void rv__calls_close(rv_engine *engine);          /* everybody who still waits: 
 void rv__calls_again(rv_engine *engine);          /* everybody who still waits asks again */
 void rv__engine_enter(rv_engine *engine); /* it is not freed before the leave. Thread: any */
 void rv__engine_leave(rv_engine *engine); /* Thread: any */
+
+/* hosted.c */
+void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
+int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
+/* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
+int rv__hosted_workflow(rv_engine *engine, const char *module, rv_workflow **ret, rv_error *err);
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {

@@ -1,6 +1,7 @@
 /* exprs.c: a plan's templates and schemas, gathered when it is registered or read from the store. */
 #include "engine/exprs.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -43,6 +44,7 @@ static int add(struct gathering *g, const struct rv__node *node, int slot, struc
                        : rv__exprs_add(g->to->set, json, &number, &why);
     if (rc < 0)
         return complain(node, NULL, &why, g->err);
+    assert(g->to->numbers != NULL); /* else nothing is gathered */
     g->to->numbers[(size_t)node->id * SLOTS + (size_t)slot] = number + 1;
     return RV_OK;
 }

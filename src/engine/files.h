@@ -13,4 +13,9 @@ int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
 int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
                        const rv_file_opts *opts, rv_error *err);
 
+/* The workflow of a C file (.c, .so), to be registered and freed. It borrows `path`.
+ * Errors: RV_EINVAL, RV_ENOTFOUND, RV_ESYS, RV_ENOMEM. */
+int rv__cfile_load(rv_engine *engine, const char *path, const rv_file_opts *opts, rv_workflow **ret,
+                   rv_error *err);
+
 #endif

@@ -287,7 +287,7 @@ int64_t rv_test_crashes(rv_engine *e)
 
 void rv_test_takes(rv_ctx *ctx, int64_t ms)
 {
-    if (ctx->engine->kit != NULL)
+    if (ctx->engine != NULL && ctx->engine->kit != NULL)
         ctx->takes_ms = ms;
 }
 

@@ -30,7 +30,7 @@ int rv__engine_post(rv_engine *e, struct rv__letter *letter)
 /* Letters to runs whose facts are on their way to disk wait, in order. */
 static bool is_held(rv_engine *e, struct rv__letter *letter)
 {
-    if (!e->commit.away || letter->kind == LETTER_LANDED)
+    if (!e->commit.away || letter->kind == LETTER_LANDED || letter->kind == LETTER_BEGUN)
         return false;
     return letter->kind == LETTER_WORK
                ? RV__CONTAINER(letter, struct rv_ctx, letter)->run->locked
@@ -58,6 +58,7 @@ static void take(rv_engine *e, struct rv__letter *letter)
     }
     switch (letter->kind) {
     case LETTER_WORK: rv__work_done(e, RV__CONTAINER(letter, struct rv_ctx, letter)); break;
+    case LETTER_BEGUN: rv__work_begun(e, RV__CONTAINER(letter, struct rv_ctx, begun)); break;
     case LETTER_CALL: rv__call_take(e, RV__CONTAINER(letter, struct rv__call, letter)); break;
     case LETTER_LANDED: e->commit.landed = true; break;
     }
@@ -105,7 +106,7 @@ static void take_timers(rv_engine *e)
     int rc = rv__wake_due(e, now_ms);
     fire(e, &e->waits, now_ms);
     if (rc == RV_OK)
-        rc = rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, &err);
+        rc = rv__next_wake(e, &err);
     if (rc < 0 || (e->store_wake_ms != 0 && e->store_wake_ms <= now_ms))
         e->wake_retry_ms = rv__mono_ms(e->clock) + (rc < 0 ? RETRY_STORE_MS : 0);
 }
@@ -238,8 +239,26 @@ static void look_around(rv_engine *e)
         e->starved |= e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0;
 }
 
+/* An engine that only reads: calls that look at a run load it, and it goes again, since another process
+ * may be writing to it. */
+static int64_t read_only_turn(rv_engine *e)
+{
+    e->now_ms = rv__wall_ms(e->clock);
+    take_letters(e);
+    rv__calls_late(e);
+    struct rv__run *run = rv__take_dirty(e);
+    while (run != NULL) {
+        struct rv__run *next = run->next_dirty;
+        rv__run_drop(run);
+        run = next;
+    }
+    return e->closed ? e->close_by_ns : RV__NEVER;
+}
+
 int64_t rv__engine_turn(rv_engine *e)
 {
+    if (e->read_only)
+        return read_only_turn(e);
     if (e->starved && e->kit == NULL)
         rv__clock_sleep_ms(RETRY_MEMORY_MS);
     e->starved = false;

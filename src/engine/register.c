@@ -80,16 +80,109 @@ static int first_problem(const struct rv__definitions *all, rv_error *err)
     return rv__fail(err, RV_EINVAL, "%.*s: %.*s%s", RV__ARG(p->file), RV__ARG(p->message), more);
 }
 
+/* ---------------------------------------------------------------------------------- C files --- */
+
+/* C files are looked at once. Names resolve when all are known: one that nests another that is not there
+ * yet, in C or not, is tried again after those have been registered. */
+struct c_file {
+    char *path;
+    rv_workflow *workflow; /* NULL: it could not be loaded, */
+    bool done;
+    rv_error why; /* and this is why; or why it was not registered */
+};
+
+struct c_files {
+    struct c_file *items;
+    size_t count;
+};
+
+static void c_files_free(struct c_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        rv_workflow_free(files->items[i].workflow);
+        rv__free(files->items[i].path);
+    }
+    rv__free(files->items);
+}
+
+static int c_files_load(rv_engine *engine, const struct rv__definitions *all,
+                        const rv_file_opts *opts, struct c_files *files, rv_error *err)
+{
+    files->items = rv__zalloc(all->other_count ? all->other_count : 1, sizeof *files->items);
+    if (files->items == NULL)
+        return rv__nomem(err);
+    for (size_t i = 0; i < all->other_count; i++) {
+        const struct rv__other_file *other = &all->others[i];
+        if (other->kind != OTHER_C && other->kind != OTHER_OBJECT)
+            continue;
+        struct c_file *file = &files->items[files->count++];
+        file->path = rv__zalloc(1, other->file.len + 1);
+        if (file->path == NULL)
+            return rv__nomem(err);
+        memcpy(file->path, other->file.at, other->file.len);
+        (void)rv__cfile_load(engine, file->path, opts, &file->workflow,
+                             &file->why); /* told later */
+    }
+    return RV_OK;
+}
+
+/* Those that can be by now. Returns how many. */
+static int c_files_put(rv_engine *engine, struct c_files *files)
+{
+    int registered = 0;
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < files->count; i++) {
+            struct c_file *file = &files->items[i];
+            if (file->done || file->workflow == NULL ||
+                rv_register(engine, file->workflow, &file->why) < 0)
+                continue;
+            file->done = more = true;
+            registered++;
+        }
+    }
+    return registered;
+}
+
+static int c_files_complain(const struct c_files *files, struct rv__definitions *all)
+{
+    int rc = RV_OK;
+    for (size_t i = 0; i < files->count && rc == RV_OK; i++) {
+        struct rv__str path; /* it is to live as long as the others */
+        if (files->items[i].done)
+            continue;
+        rc = rv__str_copy(&all->arena, rv__str(files->items[i].path), &path);
+        if (rc == RV_OK)
+            rc = rv__definitions_complain(all, path, files->items[i].why.message);
+    }
+    return rc;
+}
+
 int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
                        const rv_file_opts *opts, rv_error *err)
 {
     struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
     struct rv__definitions *all = NULL;
+    struct c_files files = { .count = 0 };
     int registered = 0;
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
     if (rc < 0)
         return rc;
-    rc = put_all(engine, all, opts->replace, &registered, err);
+    rc = c_files_load(engine, all, opts, &files, err);
+    if (rc == RV_OK)
+        registered = c_files_put(engine, &files);
+    if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
+        rv__definitions_free(all);
+        all = NULL;
+        rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+    }
+    if (rc == RV_OK)
+        rc = put_all(engine, all, opts->replace, &registered, err);
+    if (rc == RV_OK)
+        registered += c_files_put(engine, &files);
+    if (rc == RV_OK && c_files_complain(&files, all) < 0)
+        rc = rv__nomem(err);
+    c_files_free(&files);
     if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)

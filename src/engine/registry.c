@@ -20,27 +20,40 @@ static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
     return ref;
 }
 
+static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan, rv_error *err)
+{
+    int rc = rv__plan_exprs_init(&ref->exprs, plan, err);
+    if (rc < 0)
+        return rc;
+    ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
+    ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
+    return ref->steps != NULL && ref->evals != NULL ? RV_OK : rv__nomem(err);
+}
+
+static void plan_free(struct rv__plan_ref *ref)
+{
+    rv__plan_exprs_done(&ref->exprs);
+    rv__plan_free(ref->plan);
+    rv__free(ref->steps);
+    rv__free(ref->evals);
+    rv__free(ref->series);
+    rv__free(ref);
+}
+
 /* Takes the plan over, whatever the outcome. */
 static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret, rv_error *err)
 {
     struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref);
-    int rc = ref != NULL ? rv__plan_exprs_init(&ref->exprs, plan, err) : rv__nomem(err);
-    if (rc == RV_OK) {
-        ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
-        ref->evals = rv__zalloc((size_t)plan->node_count * EVALS, sizeof *ref->evals);
-    }
-    if (rc == RV_OK && (ref->steps == NULL || ref->evals == NULL)) {
-        rv__plan_exprs_done(&ref->exprs);
-        rv__free(ref->steps);
-        rv__free(ref->evals);
-        rc = rv__nomem(err);
-    }
-    if (rc < 0) {
-        rv__free(ref);
+    if (ref == NULL) {
         rv__plan_free(plan);
-        return rc;
+        return rv__nomem(err);
     }
     ref->plan = plan;
+    int rc = plan_fill(ref, plan, err);
+    if (rc < 0) {
+        plan_free(ref);
+        return rc;
+    }
     atomic_init(&ref->refs, 1); /* the table's own */
     ref->next = e->plans;
     e->plans = ref;
@@ -50,14 +63,8 @@ static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **r
 
 void rv__plan_ref_unref(struct rv__plan_ref *ref)
 {
-    if (ref == NULL || atomic_fetch_sub(&ref->refs, 1) != 1)
-        return;
-    rv__plan_exprs_done(&ref->exprs);
-    rv__plan_free(ref->plan);
-    rv__free(ref->steps);
-    rv__free(ref->evals);
-    rv__free(ref->series);
-    rv__free(ref);
+    if (ref != NULL && atomic_fetch_sub(&ref->refs, 1) == 1)
+        plan_free(ref);
 }
 
 struct plan_text {
@@ -131,14 +138,24 @@ static struct rv__function *function_find_any(rv_engine *e, struct rv__str name)
 }
 
 /* The workflow whose definition the node is part of: a nested one's functions are its own. */
-static struct rv__str workflow_of(const struct rv__node *node)
+static const struct rv__wrap *wrap_of(const struct rv__node *node)
 {
     while (node->body == NULL && node->handler_of != NULL)
         node = node->handler_of;
     const struct rv__body *body = node->body != NULL ? node->body : node->handler_in;
     while (body->wrap == NULL)
         body = body->owner->body;
-    return body->wrap->name;
+    return body->wrap;
+}
+
+static struct rv__str workflow_of(const struct rv__node *node)
+{
+    return wrap_of(node)->name;
+}
+
+bool rv__node_hosted(const struct rv__node *node)
+{
+    return wrap_of(node)->hosted;
 }
 
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
@@ -158,12 +175,13 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
 }
 
-rv_step_fn rv__plan_ref_fn(const struct rv__plan_ref *ref, const struct rv__node *node, int eval)
+const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
+                                           const struct rv__node *node, int eval)
 {
     return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
 }
 
-static rv_step_fn look_up(rv_engine *e, const struct rv__node *node, int eval)
+static const struct rv__function *look_up(rv_engine *e, const struct rv__node *node, int eval)
 {
     struct rv__str name = rv__plan_ref_fn_name(node, eval);
     if (name.len == 0)
@@ -171,7 +189,7 @@ static rv_step_fn look_up(rv_engine *e, const struct rv__node *node, int eval)
     struct rv__function *f = function_find(e, workflow_of(node), name);
     if (f == NULL && eval < 0 && node->step.kind == STEP_CALL)
         f = function_find_any(e, name);
-    return f != NULL ? f->fn : NULL;
+    return f;
 }
 
 /* Which evaluations a kind has besides `when`. */
@@ -276,12 +294,36 @@ static int check_runnable(const struct rv__plan *plan, rv_error *err)
     return RV_OK;
 }
 
+/* The path as the engine's own. NULL: none was given, or (*no_memory) it cannot be kept. */
+static const char *keep_module(rv_engine *e, const char *path, bool *no_memory)
+{
+    if (path == NULL)
+        return NULL;
+    for (struct rv__module *m = e->modules; m != NULL; m = m->next)
+        if (strcmp(m->path, path) == 0)
+            return m->path;
+    size_t len = strlen(path) + 1;
+    struct rv__module *module = rv__alloc(sizeof *module + len);
+    *no_memory |= module == NULL;
+    if (module == NULL)
+        return NULL;
+    memcpy(module->path, path, len);
+    module->next = e->modules;
+    e->modules = module;
+    return module->path;
+}
+
 static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv__named_fn *named)
 {
     for (; named != NULL; named = named->next) {
+        bool no_memory = false;
+        const char *module = keep_module(e, named->module, &no_memory);
         struct rv__function *f = function_find(e, workflow, named->name);
+        if (no_memory)
+            return RV_ENOMEM;
         if (f != NULL) { /* the latest registration of a name counts */
             f->fn = named->fn;
+            f->module = module;
             continue;
         }
         f = rv__zalloc(1, sizeof *f + workflow.len + named->name.len + 2);
@@ -293,6 +335,7 @@ static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv_
         f->workflow = (struct rv__str){ text, workflow.len };
         f->name = (struct rv__str){ text + workflow.len + 1, named->name.len };
         f->fn = named->fn;
+        f->module = module;
         struct rv__function **bucket = function_bucket(e, f->workflow, f->name);
         f->next = *bucket;
         *bucket = f;
@@ -377,7 +420,9 @@ out:
 int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
 {
     struct finder finder = { .resolver = { find_draft }, .engine = e };
-    struct rv__registration r = { .functions = w->functions };
+    struct rv__registration r = { .functions = w->functions,
+                                  .source = w->source,
+                                  .replace = w->replace };
     if (w->rc != RV_OK)
         return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
     int rc = rv__plan_compile(w->draft, &finder.resolver, NULL, &r.plan, err);
@@ -409,6 +454,11 @@ void rv__registry_free(rv_engine *e)
             rv__free(e->functions[i]);
             e->functions[i] = next;
         }
+    while (e->modules != NULL) {
+        struct rv__module *next = e->modules->next;
+        rv__free(e->modules);
+        e->modules = next;
+    }
     while (e->plans != NULL) {
         struct rv__plan_ref *next = e->plans->next;
         rv__plan_ref_unref(e->plans);

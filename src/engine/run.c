@@ -313,10 +313,17 @@ static int load(rv_engine *e, const char *id, struct rv__run **ret, bool *damage
     return RV_OK;
 }
 
+static bool is_ours(const rv_engine *e, const char *id)
+{
+    return e->only_run[0] == '\0' || strcmp(e->only_run, id) == 0;
+}
+
 int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
 {
     rv_error why = { .code = 0 };
     bool damaged = false;
+    if (!is_ours(e, id))
+        return rv__fail(err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
     int rc = load(e, id, ret, &damaged, &why);
     if (damaged)
         return rv__fail(err, RV_ESTORE, "the record of run '%.40s' is damaged: %.160s", id,
@@ -391,6 +398,7 @@ static int load_to_go_on(rv_engine *e, const char *id, struct rv__run **ret, rv_
 
 struct page {
     char (*ids)[RV_RUN_ID_SIZE];
+    const char *only; /* "" = of all runs */
     size_t count;
     uint64_t last_number;
     struct rv__store_place place;
@@ -408,6 +416,9 @@ static int take_id(void *arg, const struct rv__store_run *row)
 static int take_missing(void *arg, const struct rv__store_run *row)
 {
     struct rv__str missing;
+    const struct page *page = arg;
+    if (page->only[0] != '\0' && !rv__str_is(row->id, page->only))
+        return RV_OK;
     if (!rv__str_none(row->suspension) && rv__json_get(row->suspension, "missing", &missing))
         return take_id(arg, row);
     return RV_OK;
@@ -438,13 +449,16 @@ static void note_lost(void *arg, const struct rv__effect *effect)
     lost->effects[lost->count++] = *effect;
 }
 
+/* A function that ran in a host cannot be what killed the engine. */
 static bool in_process(const struct rv__effect *effect)
 {
-    if (effect->eval >= 0) {
-        const struct rv__node *node = effect->node;
-        return node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
-    }
-    return effect->node->step.lane == LANE_FUNCTION;
+    const struct rv__node *node = effect->node;
+    bool function = effect->eval < 0
+                        ? node->step.lane == LANE_FUNCTION
+                        : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
+    bool called = effect->eval < 0 &&
+                  node->step.kind == STEP_CALL; /* perhaps of another workflow */
+    return function && (called || !rv__node_hosted(node));
 }
 
 static int64_t count_in_process(rv_engine *e)
@@ -483,6 +497,48 @@ static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
     return rc;
 }
 
+/* What the row of the only run says: is it active, or when does it want to be woken? */
+struct only_row {
+    bool active;
+    int64_t wake_ms;
+};
+
+static int take_only_row(void *arg, const struct rv__store_run *row)
+{
+    *(struct only_row *)arg = (struct only_row){ row->active, row->wake_at_ms };
+    return RV_OK;
+}
+
+static int read_only_row(rv_engine *e, struct only_row *ret, rv_error *err)
+{
+    *ret = (struct only_row){ false, 0 };
+    int rc = rv__store_run(e->reader, rv__str(e->only_run), take_only_row, ret, err);
+    return rc == RV_ENOTFOUND ? RV_OK : rc; /* it is to begin yet */
+}
+
+int rv__next_wake(rv_engine *e, rv_error *err)
+{
+    struct only_row row;
+    if (e->only_run[0] == '\0')
+        return rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, err);
+    int rc = read_only_row(e, &row, err);
+    if (rc == RV_OK)
+        e->store_wake_ms = row.wake_ms;
+    return rc;
+}
+
+/* Whether others were in flight with it when its engine died is not asked: an engine for one run, which
+ * this one continues, had no others. */
+static int load_only_run(rv_engine *e, rv_error *err)
+{
+    struct only_row row;
+    struct rv__run *run;
+    int rc = read_only_row(e, &row, err);
+    if (rc == RV_OK && row.active)
+        rc = load_to_go_on(e, e->only_run, &run, err);
+    return rc;
+}
+
 static int load_active(rv_engine *e, rv_error *err)
 {
     struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE) };
@@ -504,7 +560,7 @@ static int load_active(rv_engine *e, rv_error *err)
 
 int rv__recover(rv_engine *e, rv_error *err)
 {
-    int rc = load_active(e, err);
+    int rc = e->only_run[0] != '\0' ? load_only_run(e, err) : load_active(e, err);
     if (rc < 0)
         return rc;
     e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
@@ -517,7 +573,7 @@ int rv__recover(rv_engine *e, rv_error *err)
         }
     if (RV__BUG(38))
         return RV_OK;
-    return rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, err);
+    return rv__next_wake(e, err);
 }
 
 /* Runs that sleep in the store and are due come back, a page a turn. */
@@ -527,7 +583,11 @@ int rv__wake_due(rv_engine *e, int64_t now_ms)
     struct page page = { .ids = rv__alloc(sizeof *page.ids * WAKE_PAGE) };
     if (page.ids == NULL)
         return RV_ENOMEM;
-    int rc = rv__store_due(e->reader, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
+    int rc = RV_OK;
+    if (e->only_run[0] == '\0')
+        rc = rv__store_due(e->reader, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
+    else /* it is its own wake time that has come */
+        snprintf(page.ids[page.count++], RV_RUN_ID_SIZE, "%s", e->only_run);
     for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
         struct rv__run *run = NULL;
         rc = load_to_go_on(e, page.ids[i], &run, &err);
@@ -570,7 +630,7 @@ int rv__resume_missing(rv_engine *e)
 {
     struct rv__store_query query = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
                                      .limit = RECOVER_PAGE };
-    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE) };
+    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE), .only = e->only_run };
     struct rv__buf cursor, next;
     int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
     for (size_t b = 0; b < RUN_BUCKETS; b++)

@@ -50,7 +50,7 @@ static int is_quoted(struct rv_ctx *ctx, struct rv__str text, struct rv__scope_t
 {
     struct rv__buf json;
     struct rv__str copy;
-    rv__buf_init(&json, 8 * RV__PLAN_MAX_NAME);
+    rv__buf_init(&json, (size_t)8 * RV__PLAN_MAX_NAME);
     rv__buf_json_str(&json, text);
     int rc = rv__str_copy(&ctx->arena, rv__buf_view(&json), &copy);
     rv__buf_done(&json);

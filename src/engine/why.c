@@ -90,7 +90,7 @@ static enum reason reason_of(const struct why *why, const struct rv__wait *wait)
     switch (wait->kind) {
     case WAIT_WORK: return REASON_RUNNING;
     case WAIT_PLACE:
-        if (!rv__plan_ref_known(why->run->engine, why->run->plan))
+        if (!why->run->engine->read_only && !rv__plan_ref_known(why->run->engine, why->run->plan))
             return REASON_FUNCTION;
         return REASON_PLACE;
     case WAIT_LIMIT: return REASON_CONCURRENCY;

@@ -218,4 +218,113 @@ int rv__command_outcome(const struct rv__command_result *result, const char *pro
                         enum rv__output_as as, struct rv__arena *arena, struct rv__outcome *ret,
                         rv_error *err);
 
+/* ------------------------------------------------------------------------------------------
+ * Frames: what an engine and a worker say to each other (docs/worker-protocol.md; frame.c) */
+
+enum { RV__FRAME_MAX = 64 << 20 }; /* bytes of one: as much as one JSON text may have */
+
+enum rv__frame_type {
+    FRAME_HELLO,    /* worker: who it is */
+    FRAME_REGISTER, /* worker: what it offers */
+    FRAME_INVOKE,   /* engine: run this step */
+    FRAME_GET,      /* worker: show me this part of what the step sees */
+    FRAME_VALUE,    /* engine: this is it */
+    FRAME_LOG,      /* worker: a line */
+    FRAME_STATE,    /* worker: a key of the step's state */
+    FRAME_RESULT,   /* worker: it is done */
+    FRAME_ERROR,    /* worker: it failed */
+    FRAME_CANCEL,   /* engine: stop it */
+    FRAME_PING,     /* either: are you there? */
+    FRAME_PONG,
+    FRAME_DYING, /* worker: a signal has come from which it will not return */
+    FRAME_TYPES,
+};
+const char *rv__frame_type_name(enum rv__frame_type type);
+
+/* Append a frame: begin, members, end. Failures stay in `out`. */
+size_t rv__wire_begin(struct rv__buf *out, enum rv__frame_type type);
+void rv__wire_text(struct rv__buf *out, const char *key, struct rv__str text);
+void rv__wire_json(struct rv__buf *out, const char *key, struct rv__str json);
+void rv__wire_int(struct rv__buf *out, const char *key, int64_t n);
+void rv__wire_end(struct rv__buf *out, size_t start);
+
+/* A stream of them as it comes in. */
+struct rv__frames {
+    struct rv__buf in;
+    size_t at; /* what was read before it */
+};
+struct rv__frame {
+    enum rv__frame_type type;
+    struct rv__str json; /* the object, checked; valid until more is read */
+};
+void rv__frames_init(struct rv__frames *frames);
+void rv__frames_done(struct rv__frames *frames);
+int rv__frames_feed(struct rv__frames *frames, struct rv__str bytes); /* RV_ENOMEM, RV_ETOOBIG */
+/* 1: a frame; 0: the rest of it has not come yet; RV_EPARSE: these are no frames. */
+int rv__frames_next(struct rv__frames *frames, struct rv__frame *ret, rv_error *err);
+/* The members of these names, in one walk; "none" where there is none. */
+void rv__frame_members(const struct rv__frame *frame, const char *const *keys,
+                       struct rv__str *values, size_t count);
+/* From and to a socket. Read what is there: 1: something was; 0: nothing; RV_ECLOSED; RV_ENOMEM. */
+int rv__frames_read(struct rv__frames *frames, int fd);
+int rv__frames_send(int fd, const struct rv__buf *out); /* all of it; RV_ECLOSED */
+
+/* ------------------------------------------------------------------------------------------
+ * Hosts: processes of ours that run the functions of one module each, one at a time (worker.c) */
+
+struct rv__hosts;
+struct rv__host;
+
+struct rv__hosts_opts {
+    const char *program;   /* NULL: looked for; see rv__hosts_program() */
+    int limit;             /* processes at once; 0 = twice the processors, at least 4 */
+    int64_t term_ms;       /* from the cancel frame to SIGTERM; 0 = 1000 */
+    int64_t kill_ms;       /* from there to SIGKILL; 0 = 2000 */
+    uint64_t memory_bytes; /* address space of each; 0 = no limit */
+};
+
+/* One function to be run in a host, as its caller sees it: the conversation is the caller's. */
+struct rv__invocation {
+    const char *module; /* a shared object, by an absolute path */
+    rv_cancel *token;   /* fired: the host is told, then ended; NULL: never */
+    bool fresh;         /* in a host that has done nothing yet */
+    /* What to say first; and what came, with what to say to it. `out` is empty before, and sent after.
+     * `took`: 1: that was the answer, 0: there is more to come, negative: it may not say this. */
+    void (*ask)(struct rv__invocation *self, struct rv__host *host, struct rv__buf *out);
+    int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
+                struct rv__buf *out, rv_error *err);
+    void (*begun)(struct rv__invocation *self); /* a host has it now; NULL: nobody asks */
+};
+
+int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);
+/* Ends all hosts, at once. Nobody may be inside. NULL is allowed. */
+void rv__hosts_free(struct rv__hosts *hosts);
+/* Nothing more is begun in them. What is going on ends by its token. */
+void rv__hosts_close(struct rv__hosts *hosts);
+
+/* Have it done: waits for a free host or starts one, and returns when the answer was taken.
+ * RV_OK; 1: the host died or said what it may not, and *err tells how; negative: it could not be begun,
+ * and *err says why. Thread: any, many at once. */
+int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err);
+
+/* Values that the other end keeps: what many invocations see crosses the wire once. A value goes by its
+ * identity, an address that stays its own as long as it is held. True: the host has it, under *slot.
+ * False: it is to be sent with that slot's number, and kept; held here by `hold`, and given back by
+ * `release` when the host has dropped it; *forget: the host is to drop all it has first. */
+struct rv__shared {
+    const void *identity;
+    void (*release)(void *identity);
+};
+bool rv__host_knows(struct rv__host *host, const void *identity, unsigned *slot);
+unsigned rv__host_keeps(struct rv__host *host, struct rv__shared value, size_t bytes, bool *forget);
+enum {
+    RV__HOST_SLOTS = 256,      /* values kept, */
+    RV__HOST_KEEPS = 16 << 20, /* bytes of all of them, */
+    RV__HOST_SMALL = 512,      /* shorter ones are not worth it */
+};
+
+/* Where the program of hosts is: RIVAL_HOST, this program if it is `rival`, beside the library, or in
+ * PATH. RV_ENOTFOUND: nowhere, and *err says what to do. */
+int rv__hosts_program(struct rv__buf *path, rv_error *err);
+
 #endif

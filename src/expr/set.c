@@ -307,6 +307,7 @@ static void join_program(struct rv__exprs *set, struct rv__expr *expr)
                                                       : NULL;
     if (last == NULL || last->count == RV__PROGRAM_EXPRS ||
         last->tokens + expr->tok_count > RV__PROGRAM_TOKENS) {
+        assert(set->programs != NULL); /* room was made before */
         last = &set->programs[set->program_count++];
         *last = (struct rv__program){ .from = set->jq_count };
     }

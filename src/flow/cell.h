@@ -49,8 +49,6 @@ struct rv__inner {
 };
 
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status);
-struct rv__entry *rv__entry_ref(struct rv__entry *entry);
-void rv__entry_unref(struct rv__entry *entry);
 struct rv__inner *rv__inner_new(uint32_t children);
 struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, int64_t index); /* one child */
 struct rv__inner *rv__inner_ref(struct rv__inner *inner);

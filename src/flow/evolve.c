@@ -146,7 +146,8 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
 static void lost(struct rv__cell *cell, struct rv__actor *actor, const struct rv__fact *fact)
 {
     assert(actor != NULL); /* rv__fact_check saw it */
-    actor->suspect |= fact->suspect || fact->blame;
+    /* With an error it had a process of its own: the engine was never in danger. */
+    actor->suspect |= fact->suspect || (fact->blame && fact->error == NULL);
     actor->crashes += fact->blame;
     back_to_waiting(cell, actor);
     rv__actor_place(cell, actor);

@@ -58,7 +58,7 @@ static const struct {
     [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ERROR | F_STATE | F_HARD },
     [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ERROR | F_DUE },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN },
-    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME },
+    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },

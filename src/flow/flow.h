@@ -73,7 +73,8 @@ enum rv__msg_kind {
     MSG_FAILED,  /* work failed: error, state, behavior … */
     MSG_PARK,    /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
     MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
-    MSG_LOST,    /* the attempt's process died. blame: it was alone in it; suspect: with others */
+    MSG_LOST,    /* the attempt's process died. blame: it was alone in it; suspect: with others;
+                    error: how, if that was a process of its own and not the engine's */
     MSG_MISSING, /* there is no function `name`: the attempt did not begin */
     MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
     MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
@@ -343,6 +344,8 @@ int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, stru
 
 /* One entry of it: the newest of that alias, or NULL; its parts. `state`: "none" is {}. */
 const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias);
+struct rv__entry *rv__entry_ref(struct rv__entry *entry); /* counted; immutable. NULL is allowed */
+void rv__entry_unref(struct rv__entry *entry);            /* NULL is allowed. Thread: any */
 struct rv__str rv__entry_alias(const struct rv__entry *entry);
 enum rv__status rv__entry_status(const struct rv__entry *entry);
 struct rv__str rv__entry_state(const struct rv__entry *entry);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "group/group.h"
 
 static _Thread_local rv_task *current;
 
@@ -29,6 +30,30 @@ int rv__task_run(rv_task *task, rv_task_fn fn, void *arg)
         code = RV_EPANIC;
     current = NULL; /* tasks of one thread do not nest */
     return code;
+}
+
+struct guarded {
+    int (*fn)(void *arg);
+    void *arg;
+};
+
+static int run_guarded(rv_task *task, void *arg, void **value)
+{
+    struct guarded *guarded = arg;
+    (void)task;
+    (void)value;
+    (void)guarded->fn(guarded->arg);
+    return 0;
+}
+
+int rv__panic_guard(int (*fn)(void *arg), void *arg, rv_error *err)
+{
+    struct guarded guarded = { fn, arg };
+    rv_task task = { .group = NULL };
+    int rc = rv__task_run(&task, run_guarded, &guarded);
+    if (rc < 0)
+        *err = task.err;
+    return rc;
 }
 
 void rv_panic(const char *fmt, ...)

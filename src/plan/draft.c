@@ -203,6 +203,11 @@ int rv__draft_new(const char *name, struct rv__draft **ret, rv_error *err)
     return RV_OK;
 }
 
+void rv__draft_hosted(struct rv__draft *draft)
+{
+    draft->workflow.hosted = true;
+}
+
 void rv__draft_description(struct rv__draft *draft, const char *text)
 {
     draft->workflow.description = rv__draft_text(draft, rv__str(text));

@@ -49,6 +49,7 @@ struct rv__draft_body {
 /* A workflow as it was written: a draft is one, and a node of JSON may hold one. */
 struct rv__draft_workflow {
     struct rv__str name, description, schema; /* none: not said */
+    bool hosted;
     struct rv__draft_body body;
     struct rv__draft_node *on_error;
     struct rv__complaints complaints;

@@ -117,6 +117,7 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
     if (wrap == NULL)
         return rv__nomem(c->err);
     body->wrap = wrap;
+    wrap->hosted = draft->hosted;
     rv__compiler_tell(c, &draft->complaints, RV__IN(body, NULL));
 
     int rc = rv__compiler_text(c, draft->name, &wrap->name);

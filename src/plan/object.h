@@ -48,6 +48,7 @@ enum rv__sort {
     X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* made anew */ \
     X(INPUT_SCHEMA, "inputSchema", SORT_WORKFLOW) \
     X(WORKFLOW_DESCRIPTION, "workflowDescription", SORT_WORKFLOW) \
+    X(HOSTED, "hosted", SORT_WORKFLOW | SORT_DOCUMENT) \
     X(STEPS, "steps", SORT_WORKFLOW | SORT_CONCURRENT | SORT_DOCUMENT | HOLDS_NODES) \
     X(IF, "if", SORT_BRANCH) \
     X(THEN, "then", SORT_BRANCH | HOLDS_NODES) \

@@ -119,8 +119,9 @@ struct rv__wrap {
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
     struct rv__str description; /* for people; none = not said */
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
-    struct rv__expr input;      /* EXPR_NONE: the parent's input */
-    struct rv__node *on_error;  /* its handler, or NULL */
+    bool hosted;               /* its functions run in processes of their own: not in its version */
+    struct rv__expr input;     /* EXPR_NONE: the parent's input */
+    struct rv__node *on_error; /* its handler, or NULL */
 };
 
 struct rv__body {
@@ -259,6 +260,7 @@ void rv__draft_free(struct rv__draft *draft); /* NULL is allowed */
  * and rv__plan_compile() tells it. A returned node or body is never NULL: after a failure it is a
  * dummy that takes everything. All texts are copied. */
 void rv__draft_description(struct rv__draft *draft, const char *text);
+void rv__draft_hosted(struct rv__draft *draft); /* its functions run in processes of their own */
 void rv__draft_schema(struct rv__draft *draft, const char *json);
 struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
 

@@ -278,7 +278,8 @@ static void fill_workflow(struct rv__draft_node *node, const struct subject *s)
     node->name = get_text(s, KEY_NAME);
     node->workflow.input = get_expr(s, KEY_INPUT);
     if (get(s, KEY_STEPS) == NULL) { /* by name: it has its own of these */
-        static const enum rv__key own[] = { KEY_INPUT_SCHEMA, KEY_WORKFLOW_DESCRIPTION };
+        static const enum rv__key own[] = { KEY_INPUT_SCHEMA, KEY_WORKFLOW_DESCRIPTION,
+                                            KEY_HOSTED };
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             if (get(s, own[i]) != NULL)
                 complain(s, NULL, "'%s' is only for a workflow with its 'steps'",
@@ -292,6 +293,7 @@ static void fill_workflow(struct rv__draft_node *node, const struct subject *s)
     workflow->name = node->name;
     workflow->description = get_text(s, KEY_WORKFLOW_DESCRIPTION);
     workflow->schema = get_raw(s, KEY_INPUT_SCHEMA);
+    workflow->hosted = get_bool(s, KEY_HOSTED);
     workflow->on_error = make_handler(s);
     fill_body(s, KEY_STEPS, false, &workflow->body);
     node->workflow.here = workflow;
@@ -420,6 +422,7 @@ static void fill_document(struct rv__draft *draft, const struct rv__object *obje
     workflow->name = get_text(&s, KEY_NAME);
     workflow->description = get_text(&s, KEY_DESCRIPTION);
     workflow->schema = get_raw(&s, KEY_INPUT);
+    workflow->hosted = get_bool(&s, KEY_HOSTED);
     workflow->on_error = make_handler(&s);
     if (get(&s, KEY_STEPS) != NULL)
         fill_body(&s, KEY_STEPS, false, &workflow->body);

@@ -84,6 +84,15 @@ static void write_handler(struct writer *w, const struct rv__node *handler)
     write_node(w, handler);
 }
 
+/* Where functions run is no part of what the workflow is: left out of what its version is made from. */
+static void write_hosted(struct writer *w, const struct rv__wrap *wrap)
+{
+    if (!wrap->hosted || w->shallow)
+        return;
+    write_key(w, "hosted");
+    rv__buf_text(w->out, "true");
+}
+
 /* What a workflow in its place has: as members of a node, or of an object that stands for a body. */
 static void write_nested(struct writer *w, const struct rv__body *body)
 {
@@ -95,6 +104,7 @@ static void write_nested(struct writer *w, const struct rv__body *body)
         return;
     write_text(w, "workflowDescription", wrap->description);
     write_raw(w, "inputSchema", wrap->schema);
+    write_hosted(w, wrap);
     write_nodes(w, "steps", body);
     write_handler(w, wrap->on_error);
 }
@@ -227,6 +237,7 @@ void rv__definition_write(const struct rv__body *body, bool shallow, struct rv__
     write_text(&w, "name", body->wrap->name);
     write_text(&w, "description", body->wrap->description);
     write_raw(&w, "input", body->wrap->schema);
+    write_hosted(&w, body->wrap);
     write_nodes(&w, "steps", body);
     write_handler(&w, body->wrap->on_error);
     rv__buf_char(out, '}');

@@ -95,12 +95,12 @@ run "$rival" check "$tmp/nowhere.yaml"
 is "a file that is not there: exit code 1" "$rc" 1
 like "and it says so" "$err" "nowhere.yaml: error: there is no such file or folder"
 
-# The reference shows workflows that are good, as they stand (a nested one is not beside them).
+# The pages show workflows that are good, as they stand (a nested one is not beside them).
 mkdir "$tmp/shown"
 awk -v to="$tmp/shown/" '/^```yaml/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (to n ".yaml") }' \
-    "$RIVAL_SOURCE/docs/reference/workflow-file.md"
+    "$RIVAL_SOURCE/README.md" "$RIVAL_SOURCE/docs/guide/workflow-files.md" "$RIVAL_SOURCE/docs/reference/workflow-file.md"
 run "$rival" check "$tmp/shown"
-is "the examples of the reference are good" "$rc:$err" "0:"
-like "all five of them" "$(printf '%s\n' "$out" | wc -l)" '^ *5$'
+is "the workflows on the pages are good" "$rc:$err" "0:"
+like "all seven of them" "$(printf '%s\n' "$out" | wc -l)" '^ *7$'
 
 done_testing

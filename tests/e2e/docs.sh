@@ -11,7 +11,7 @@ like "make test" "$first" '^make test '
 # Blocks of C are taken from examples/. Those of the README are whole files.
 cat >"$tmp/blocks.py" <<'PY'
 import glob, re, sys
-sources = {path: open(path).read() for path in glob.glob("examples/*.c")}
+sources = {path: open(path).read() for path in glob.glob("examples/*.c") + glob.glob("examples/files/*.c")}
 readme = re.findall(r"^```c\n(.*?)^```", open("README.md").read(), re.M | re.S)
 shown = [sources["examples/lumber.c"], sources["examples/group_basic.c"]]
 bad = [] if readme == shown else ["README.md: not examples/lumber.c, then examples/group_basic.c"]

@@ -149,4 +149,20 @@ words=$(find "$tmp/src" -type f -exec cat {} + | python3 -c 'import sys; print(l
 run "$examples/group_words" --limit 32 "$tmp/src"
 is "it agrees with another way of counting about our sources" "${out%% *}" "$words"
 
+export XDG_CACHE_HOME=$tmp/cache RIVAL_HOST=$RIVAL_BUILD/rival
+files=$RIVAL_SOURCE/examples/files
+is "each workflow file is tried below" "$(cd "$files" && ls ./*.c | sed 's|^\./||')" \
+    "$(sed -nE 's/^run "\$examples\/run_file" "\$files\/([a-z_]+\.c)".*/\1/p' "$0" | sort -u)"
+mkdir -p "$tmp/sizes/a" "$tmp/sizes/b/c" && head -c 1000 /dev/zero >"$tmp/sizes/a/x"
+head -c 5000 /dev/zero >"$tmp/sizes/b/c/y"
+run "$examples/run_file" "$files/disk_usage.c" disk-usage "{\"folder\":\"$tmp/sizes\"}"
+like "disk_usage measures folders in host processes" "$rc $out" \
+    '^0 completed: .*"report":\{"result":\{"bytes":6000,"largest":"[^"]*/sizes/b"\}'
+run "$examples/run_file" "$files/disk_usage.c" disk-usage '{"folder":1}'
+is "and has a schema" "$rc" 1
+run "$examples/run_file" "$files/mirror.c" mirror "{\"from\":\"$tmp/sizes/a\",\"to\":\"$tmp/copy\"}"
+is "mirror copies" "$rc $(cmp "$tmp/sizes/a/x" "$tmp/copy/x" && echo same)" "0 same"
+run "$examples/run_file" "$files/tree.c" tree-processing
+like "tree is chopped" "$rc $out" '^0 completed: .*"description":"Chopped oak-123"'
+
 done_testing

@@ -143,6 +143,17 @@ static void a_problem_shows_its_line(void **state)
     rv__definitions_free(found);
 }
 
+static void a_line_that_is_cut_says_so(void **state)
+{
+    (void)state;
+    struct rv__definitions *found = define(
+        "w.yaml", VALUE("[.inf, \"0123456789012345678901234567890123456789012345678901234567\"]"));
+    assert_int_equal(found->problem_count, 1);
+    assert_str(found->problems[0].excerpt,
+               "      value: [.inf, \"01234567890123456789012345678901234567890123456789012…");
+    rv__definitions_free(found);
+}
+
 static int define_something(struct rv__definitions **ret)
 {
     return rv__define_text(
@@ -174,6 +185,7 @@ int main(void)
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(size_is_bounded),
         cmocka_unit_test(a_problem_shows_its_line),
+        cmocka_unit_test(a_line_that_is_cut_says_so),
         cmocka_unit_test(no_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

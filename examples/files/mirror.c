@@ -1,0 +1,105 @@
+/* mirror.c: copy the files of one folder into another, and see that each arrived.
+ *
+ * A copy that fails is tried again; one that was copied is not copied again after a crash.
+ *
+ *     run_file mirror.c '{"from": "photos", "to": "/media/backup/photos"}' */
+#include <rival/rival.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void path_of(rv_ctx *c, const char *side, const char *name, char path[4096])
+{
+    snprintf(path, 4096, "%s/%s", rv_input_str(c, side), name);
+}
+
+static int prepare(rv_ctx *c)
+{
+    const char *to = rv_input_str(c, "/to");
+    if (mkdir(to, 0755) < 0 && errno != EEXIST)
+        return rv_step_error(c, RV_ON_STOP, 0, -1, "%s: %s", to, strerror(errno));
+    return 0;
+}
+
+static int files(rv_ctx *c)
+{
+    DIR *dir = opendir(rv_input_str(c, "/from"));
+    struct dirent *entry;
+    if (dir == NULL)
+        return rv_fail(c, "%s: %s", rv_input_str(c, "/from"), strerror(errno));
+    json_t *found = json_array();
+    while ((entry = readdir(dir)) != NULL)
+        if (entry->d_type == DT_REG)
+            json_array_append_new(found, json_string(entry->d_name));
+    closedir(dir);
+    return rv_return(c, "o", found);
+}
+
+static int copy_bytes(rv_ctx *c, int from, int to, long long *bytes)
+{
+    char room[65536];
+    ssize_t n;
+    *bytes = 0;
+    while ((n = read(from, room, sizeof room)) > 0) {
+        if (rv_ctx_cancelled(c)) /* a large file should not keep a cancel waiting */
+            return rv_fail(c, "told to stop");
+        if (write(to, room, (size_t)n) != n)
+            return rv_fail(c, "it cannot be written: %s", strerror(errno));
+        *bytes += n;
+    }
+    return n < 0 ? rv_fail(c, "it cannot be read: %s", strerror(errno)) : 0;
+}
+
+/* Under another name first: whoever looks at the mirror sees whole files only. */
+static int copy(rv_ctx *c)
+{
+    char from[4096], to[4096], fresh[4200];
+    const char *name = rv_item_str(c, "");
+    long long bytes;
+    path_of(c, "/from", name, from);
+    path_of(c, "/to", name, to);
+    snprintf(fresh, sizeof fresh, "%s.part", to);
+    int in = open(from, O_RDONLY), out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    int rc = in < 0 || out < 0 ? rv_fail(c, "%s: %s", name, strerror(errno))
+                               : copy_bytes(c, in, out, &bytes);
+    if (rc == 0 && (fsync(out) < 0 || rename(fresh, to) < 0))
+        rc = rv_fail(c, "%s: %s", to, strerror(errno));
+    if (in >= 0)
+        close(in);
+    if (out >= 0)
+        close(out);
+    if (rc != 0)
+        return rc;
+    rv_describe(c, "%s, %lld bytes", name, bytes);
+    return rv_return(c, "I", (json_int_t)bytes);
+}
+
+static int verify(rv_ctx *c)
+{
+    char from[4096], to[4096];
+    struct stat a, b;
+    path_of(c, "/from", rv_item_str(c, ""), from);
+    path_of(c, "/to", rv_item_str(c, ""), to);
+    if (stat(from, &a) < 0 || stat(to, &b) < 0 || a.st_size != b.st_size)
+        return rv_fail(c, "%s differs from %s", to, from);
+    return rv_return_bool(c, true);
+}
+
+static int complain(rv_ctx *c)
+{
+    rv_log_error(c, "the mirror is not complete: %s", rv_error_json(c, "/message"));
+    return 0;
+}
+
+RV_WORKFLOW("mirror", .description = "Copy a folder's files, and check them", .on_error = complain,
+            .input = "{\"type\":\"object\",\"required\":[\"from\",\"to\"]}",
+            .steps = RV_STEPS(RV_STEP(prepare),
+                              RV_FOREACH(files, .alias = "each", .parallel = true, .concurrency = 2,
+                                         .body = RV_STEPS(RV_STEP(copy, .max_attempts = 3),
+                                                          RV_STEP(verify)))))

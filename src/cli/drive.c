@@ -1,0 +1,459 @@
+/* drive.c: a run driven to its end by this process and shown meanwhile.
+ *
+ * The engine is open for this run alone. It is followed by its feed: what is shown is on disk. A second
+ * call with the same id finds the run and goes on with it, since its id is made here, before it begins. */
+#include "cli/drive.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "cli/text.h"
+#include "cli/screen.h"
+
+enum {
+    GRACE_MS = 5000,   /* for steps to end after Ctrl-C */
+    RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
+    ANSWER_BYTES = 64, /* of a decision that is typed */
+    INSPECT_LINES = 20,
+};
+
+/* ------------------------------------------------------------------------------- beginning --- */
+
+static int read_on_suspend(struct rv__drive *d)
+{
+    static const char *const words[] = { "wait", "abort", "resume", "skip", NULL };
+    bool asks = isatty(STDIN_FILENO) && rv__terminal_is(stderr) && !d->opts.json;
+    d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_ABORT;
+    if (d->opts.on_suspend == NULL)
+        return CLI_OK;
+    int choice = rv__option_choice(d->command, "--on-suspend", d->opts.on_suspend, words);
+    if (choice < 0)
+        return CLI_USAGE;
+    if (choice == 3)
+        return rv__cli_usage(d->command, "--on-suspend skip is for the states of a manifest, which "
+                                         "this version does not run yet");
+    d->on_suspend = (enum rv__on_suspend)choice;
+    return CLI_OK;
+}
+
+static int make_id(struct rv__drive *d)
+{
+    struct rv__ids ids;
+    uint64_t seed;
+    rv_error err;
+    if (d->opts.run_id != NULL) {
+        if (!rv__id_valid(rv__str(d->opts.run_id)))
+            return rv__cli_usage(d->command,
+                                 "'%s' is not a run id: 1 to 128 of letters, digits and . _ : -",
+                                 d->opts.run_id);
+        snprintf(d->run_id, sizeof d->run_id, "%s", d->opts.run_id);
+        return CLI_OK;
+    }
+    if (rv__random_seed_system(&seed, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__ids_init(&ids, seed);
+    rv__ids_next(&ids, rv__wall_ms(rv__clock_real()), d->run_id);
+    return CLI_OK;
+}
+
+int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__drive_opts *opts,
+                   bool idle)
+{
+    rv_error err;
+    *d = (struct rv__drive){ .command = command, .opts = *opts };
+    int code = read_on_suspend(d);
+    if (code == CLI_OK)
+        code = make_id(d);
+    if (code == CLI_OK && opts->input != NULL)
+        code = rv__read_input(command, opts->input, &d->input);
+    if (code != CLI_OK)
+        return code;
+    d->interrupt = rv__cli_interrupt(); /* before the engine's threads */
+    if (d->interrupt == NULL)
+        return CLI_FAILED;
+    int rc = rv_engine_new(RV_ENGINE_OPTS(.store = opts->store, .only_run = d->run_id, .idle = idle,
+                                          .grace_ms = GRACE_MS, .allow_env = opts->allow_env.at),
+                           &d->engine, &err);
+    if (rc < 0)
+        return rv__cli_fail(CLI_USAGE, err.message,
+                            rc == RV_EBUSY ? "--store FILE takes another one" : NULL);
+    rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id), &d->feed, &err);
+    d->exists = rc == RV_OK;
+    if (rc < 0 && rc != RV_ENOTFOUND)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    return CLI_OK;
+}
+
+void rv__drive_close(struct rv__drive *d)
+{
+    rv_feed_close(d->feed);
+    if (rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
+        rv_engine_free(d->engine);
+    rv__free(d->input);
+}
+
+void rv__drive_problems(const rv_report *report)
+{
+    for (size_t i = 0; i < report->problem_count; i++)
+        rv__cli_problem(stderr, &report->problems[i]);
+}
+
+static int refuse_input(const rv_violations *violations, const rv_error *err)
+{
+    if (violations == NULL || violations->count == 0)
+        return rv__cli_fail(CLI_USAGE, err->message, NULL);
+    (void)rv__cli_fail(CLI_USAGE, "the workflow refuses this input; nothing was run:", NULL);
+    for (size_t i = 0; i < violations->count; i++) {
+        struct rv__buf line;
+        rv__buf_init(&line, 1u << 16);
+        const rv_violation *v = &violations->items[i];
+        (void)rv__text_fit(&line, rv__str(*v->path != '\0' ? v->path : "(all of it)"), 300);
+        rv__buf_text(&line, ": ");
+        (void)rv__text_fit(&line, rv__str(v->message), 600);
+        fprintf(stderr, "  %s\n", rv__buf_view(&line).at);
+        rv__buf_done(&line);
+    }
+    if (violations->dropped > 0)
+        fprintf(stderr, "  … and %zu more\n", violations->dropped);
+    return CLI_USAGE;
+}
+
+static int check_same_workflow(struct rv__drive *d, const char *workflow)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    char message[500];
+    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    bool same = strcmp(state->workflow, workflow) == 0;
+    snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
+             d->run_id, state->workflow, workflow);
+    rv_run_state_free(state);
+    return same ? CLI_OK : rv__cli_fail(CLI_USAGE, message, "take another --run-id");
+}
+
+int rv__drive_start(struct rv__drive *d, const char *workflow)
+{
+    rv_violations *violations = NULL;
+    rv_error err;
+    if (d->exists && d->input == NULL) /* the run has its input */
+        return check_same_workflow(d, workflow);
+    int rc = rv_run(d->engine, workflow, d->input,
+                    RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), NULL, &err);
+    if (rc == RV_EINVAL) {
+        rc = refuse_input(violations, &err);
+        rv_violations_free(violations);
+        return rc;
+    }
+    if (rc == RV_EEXIST)
+        return rv__cli_fail(CLI_USAGE, err.message,
+                            "without --input, the run goes on with the input it has");
+    if (rc == RV_OK && d->feed == NULL)
+        rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
+                          &d->feed, &err);
+    return rc == RV_OK
+               ? CLI_OK
+               : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
+}
+
+void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
+{
+    rv__buf_text(out, " --run-id ");
+    rv__text_shell(out, d->run_id);
+    if (strcmp(d->opts.store, RV__CLI_STORE) != 0) {
+        rv__buf_text(out, " --store ");
+        rv__text_shell(out, d->opts.store);
+    }
+    for (size_t i = 0; i < d->opts.allow_env.count; i++) {
+        rv__buf_text(out, " --allow-env ");
+        rv__text_shell(out, d->opts.allow_env.at[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------------- following --- */
+
+struct follow {
+    struct rv__drive *d;
+    struct rv__screen view;
+    const char *resume;
+    bool ended, suspended, told;
+    int resumes;
+};
+
+/* Is there something in it that goes on by itself? What a run had detached outlives its end. */
+static bool is_alive(struct rv__drive *d)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 };
+    if (rv_why(d->engine, d->run_id, &text, NULL) < 0)
+        return false;
+    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
+    rv_free(text);
+    return alive;
+}
+
+static int print_outcome(struct rv__drive *d, struct rv__screen *view)
+{
+    rv_outcome *outcome = NULL;
+    rv_run_state *state = NULL;
+    struct rv__buf json;
+    rv_error err;
+    int rc = rv_wait(d->engine, NULL, d->run_id, NULL, &outcome, &err);
+    if (rc == RV_OK)
+        rc = rv_state(d->engine, d->run_id, &state, &err);
+    if (rc < 0) {
+        rv__screen_clear(view);
+        rv_outcome_free(outcome);
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    }
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
+    rv__outcome_json(&json, outcome);
+    rv__screen_clear(view);
+    int code = rv__print_json(
+        &json); /* first: on a terminal, the record is what remains in sight */
+    rv__screen_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
+    if (code == CLI_OK)
+        code = rv__exit_code(outcome->status);
+    rv__buf_done(&json);
+    rv_run_state_free(state);
+    rv_outcome_free(outcome);
+    return code;
+}
+
+static void say_how_to_go_on(struct follow *f)
+{
+    if (f->view.kind != VIEW_NONE)
+        fprintf(stderr, "to go on: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
+                rv__colour(stderr, PLAIN));
+}
+
+/* It stays suspended: the run as it is now, instead of an outcome. */
+static int leave_suspended(struct follow *f)
+{
+    struct rv__drive *d = f->d;
+    rv_run_state *state = NULL;
+    struct rv__buf json;
+    rv_error err;
+    rv__screen_clear(&f->view);
+    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
+    rv__put_run(&json, state);
+    rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
+    int code = rv__print_json(&json);
+    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    say_how_to_go_on(f);
+    rv__buf_done(&json);
+    rv_run_state_free(state);
+    return code == CLI_OK ? CLI_SUSPENDED : code;
+}
+
+static int stop_in_order(struct follow *f)
+{
+    rv_error why = { .code = 0 };
+    rv__screen_clear(&f->view);
+    (void)rv_cancel_cause(f->d->interrupt, &why);
+    if (f->view.kind != VIEW_NONE)
+        fprintf(stderr, "%s: steps that run have %d s to end; Ctrl-C again leaves at once\n",
+                why.message, GRACE_MS / 1000);
+    int left = rv_engine_close(f->d->engine);
+    if (left > 0 && f->view.kind != VIEW_NONE)
+        fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
+                left == 1 ? "" : "s");
+    if (f->view.kind != VIEW_NONE)
+        fprintf(stderr, "stopped; what was done is kept\n");
+    say_how_to_go_on(f);
+    return CLI_INTERRUPTED;
+}
+
+/* -------------------------------------------------------------------------------- suspended --- */
+
+/* A line that is typed; false: there is no more, or Ctrl-C. */
+static bool read_answer(rv_cancel *interrupt, char ret[ANSWER_BYTES])
+{
+    size_t len = 0;
+    char c = '\0';
+    struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+    while (!rv_cancel_fired(interrupt)) {
+        if (poll(&in, 1, RV__FRAME_MS) <= 0)
+            continue;
+        if (read(STDIN_FILENO, &c, 1) != 1)
+            return false;
+        if (c == '\n') {
+            ret[len] = '\0';
+            return true;
+        }
+        if (len + 1 < ANSWER_BYTES)
+            ret[len++] = c;
+    }
+    return false;
+}
+
+static void inspect(struct rv__drive *d)
+{
+    rv_log_list *list = NULL;
+    uint64_t after = 0;
+    size_t got;
+    do { /* the last page is what is wanted */
+        rv_log_list *page = NULL;
+        if (rv_logs(d->engine, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000), &page,
+                    NULL) < 0)
+            break;
+        got = page->count;
+        after = page->next;
+        if (got > 0 || list == NULL) {
+            rv_log_list_free(list);
+            list = page;
+        } else {
+            rv_log_list_free(page);
+        }
+    } while (got == 1000);
+    size_t count = list != NULL ? list->count : 0;
+    for (size_t i = count > INSPECT_LINES ? count - INSPECT_LINES : 0; i < count; i++) {
+        struct rv__buf line;
+        rv__buf_init(&line, 1u << 16);
+        (void)rv__text_fit(&line, rv__str(list->lines[i].message), 500);
+        fprintf(stderr, "  %s: %s\n", list->lines[i].path, rv__buf_view(&line).at);
+        rv__buf_done(&line);
+    }
+    if (count == 0)
+        fprintf(stderr, "  nothing was logged\n");
+    rv_log_list_free(list);
+}
+
+static enum rv__on_suspend ask(struct follow *f)
+{
+    char answer[ANSWER_BYTES];
+    for (;;) {
+        fprintf(stderr,
+                "resume (with fresh attempts), abort, inspect, or quit (it stays suspended)? "
+                "[r/a/i/q] ");
+        fflush(stderr);
+        if (!read_answer(f->d->interrupt, answer) || answer[0] == 'q')
+            return ON_SUSPEND_ASK;
+        if (answer[0] == 'r')
+            return ON_SUSPEND_RESUME;
+        if (answer[0] == 'a')
+            return ON_SUSPEND_ABORT;
+        if (answer[0] == 'i')
+            inspect(f->d);
+    }
+}
+
+static void say_why_suspended(struct follow *f)
+{
+    rv_run_state *state = NULL;
+    struct rv__buf text, shown;
+    if (f->view.kind == VIEW_NONE || rv_state(f->d->engine, f->d->run_id, &state, NULL) < 0)
+        return;
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    rv__buf_init(&shown, 1u << 16);
+    rv__text_error(&text, rv__str(state->suspension));
+    (void)rv__text_fit(&shown, rv__buf_view(&text), 2000);
+    rv__screen_clear(&f->view);
+    fprintf(stderr, "%ssuspended:%s %s\n", rv__colour(stderr, YELLOW), rv__colour(stderr, PLAIN),
+            rv__buf_view(&shown).at);
+    rv__buf_done(&text);
+    rv__buf_done(&shown);
+    rv_run_state_free(state);
+}
+
+/* Decide, or wait for a decision. CLI_OK: the run goes on or is waited for; else the exit code. */
+static int settle_suspension(struct follow *f)
+{
+    rv_error err;
+    enum rv__on_suspend what = f->d->on_suspend;
+    if (!f->told)
+        say_why_suspended(f);
+    f->told = true;
+    if (what == ON_SUSPEND_ASK) {
+        if (f->view.kind == VIEW_LIVE)
+            rv__terminal_cursor(stderr, true);
+        what = ask(f);
+        if (f->view.kind == VIEW_LIVE)
+            rv__terminal_cursor(stderr, false);
+        if (what == ON_SUSPEND_ASK)
+            return leave_suspended(f);
+    }
+    if (what == ON_SUSPEND_WAIT)
+        return CLI_OK;
+    if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
+        f->resumes++ == RESUMES_MAX)
+        return leave_suspended(f);
+    int rc = rv_decide(f->d->engine, f->d->run_id, what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT,
+                       f->d->on_suspend == ON_SUSPEND_ASK ? NULL : "by --on-suspend", &err);
+    if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    f->suspended = f->told = false;
+    return CLI_OK;
+}
+
+/* ---------------------------------------------------------------------------------- the loop --- */
+
+static void take_event(struct follow *f, const rv_event *event)
+{
+    rv__screen_event(&f->view, event);
+    if (strncmp(event->kind, "run.", 4) != 0)
+        return;
+    f->suspended = strcmp(event->kind, "run.suspended") == 0;
+    f->ended = f->ended || strcmp(event->kind, "run.completed") == 0 ||
+               strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0;
+}
+
+static int follow(struct follow *f)
+{
+    struct rv__drive *d = f->d;
+    int64_t pause_ms = f->view.kind == VIEW_LIVE ? RV__FRAME_MS : 10 * RV__FRAME_MS;
+    rv__screen_frame(&f->view, true);
+    for (;;) {
+        rv_event event;
+        rv_error err;
+        int rc = rv_feed_next(d->feed, pause_ms, d->interrupt, &event, &err);
+        if (rc == RV_OK)
+            take_event(f, &event);
+        else if (rc == RV_ECANCELED)
+            return f->suspended ? leave_suspended(f) : stop_in_order(f);
+        else if (rc != RV_ETIMEDOUT && rc != RV_ENOMEM && rc != RV_ESTORE)
+            return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        if (f->suspended && d->on_suspend != ON_SUSPEND_WAIT) {
+            int code = settle_suspension(f);
+            if (code != CLI_OK)
+                return code;
+        } else if (f->suspended && !f->told) {
+            (void)settle_suspension(f); /* tells why */
+        }
+        if (f->ended && !is_alive(d))
+            break;
+        f->view.state = f->ended       ? "ended; what it detached goes on"
+                        : f->suspended ? "suspended"
+                                       : NULL;
+        rv__screen_frame(&f->view, false);
+    }
+    rv_event last; /* what was said while it ended */
+    while (rv_feed_next(d->feed, 0, NULL, &last, NULL) == RV_OK)
+        rv__screen_event(&f->view, &last);
+    return print_outcome(d, &f->view);
+}
+
+int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resume)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
+    f.ended = state->status != RV_RUNNING && !f.suspended;
+    enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
+                                : rv__terminal_is(stderr) ? VIEW_LIVE
+                                                          : VIEW_LINES;
+    rv__screen_init(&f.view, kind, d->engine, workflow, d->run_id, state->started_at);
+    rv_run_state_free(state);
+    int code = f.ended && d->exists && !is_alive(d) ? print_outcome(d, &f.view) : follow(&f);
+    rv__screen_done(&f.view);
+    return code;
+}

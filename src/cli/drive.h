@@ -1,0 +1,57 @@
+/* drive.h: a run driven to its end by this process and shown meanwhile: `exec`, and `run --wait`. */
+#ifndef RV_CLI_DRIVE_H
+#define RV_CLI_DRIVE_H
+
+#include "cli/options.h"
+#include "cli/runs.h"
+
+/* What to do when the run is suspended; as --on-suspend has them. */
+enum rv__on_suspend { ON_SUSPEND_WAIT, ON_SUSPEND_ABORT, ON_SUSPEND_RESUME, ON_SUSPEND_ASK };
+
+/* The options that such commands share. */
+struct rv__drive_opts {
+    const char *input, *run_id, *store, *on_suspend;
+    struct rv__words allow_env;
+    bool json;
+};
+/* Rows for rv__options(): `struct rv__option options[] = { RV__DRIVE_OPTIONS(o), { NULL } }` */
+#define RV__DRIVE_OPTIONS(o)                                                                \
+    { "--input", .letter = "-i", .text = &(o).input }, { "--run-id", .text = &(o).run_id }, \
+        { "--store", .text = &(o).store }, { "--on-suspend", .text = &(o).on_suspend },     \
+        { "--allow-env", .words = &(o).allow_env },                                         \
+    {                                                                                       \
+        "--json", .flag = &(o).json                                                         \
+    }
+
+struct rv__drive {
+    const char *command; /* for messages */
+    struct rv__drive_opts opts;
+    enum rv__on_suspend on_suspend;
+    char run_id[RV_RUN_ID_SIZE]; /* given, or made */
+    char *input;                 /* JSON; NULL = none given */
+    rv_cancel *interrupt;
+    rv_engine *engine;
+    rv_feed *feed;
+    bool exists; /* the run was there before */
+};
+
+/* Options are read: check them, read the input, make the id, open the engine for this run only; with
+ * `idle` it starts no work. CLI_OK; else the reason is on stderr. */
+int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv__drive_opts *opts,
+                   bool idle);
+void rv__drive_close(struct rv__drive *drive);
+
+/* Begin the run, or find that it is there. Its workflow is registered. `workflow` is its name. */
+int rv__drive_start(struct rv__drive *drive, const char *workflow);
+
+/* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.
+ * Returns the exit code. */
+int rv__drive_follow(struct rv__drive *drive, const char *workflow, const char *resume);
+
+/* The problems of files that were to be registered. */
+void rv__drive_problems(const rv_report *report);
+
+/* What remains of the command to go on with: --run-id, --store and what else matters. */
+void rv__drive_resume(const struct rv__drive *drive, struct rv__buf *out);
+
+#endif

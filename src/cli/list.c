@@ -1,0 +1,163 @@
+/* list.c: `rival list`: the runs of a store, the newest first. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/runs.h"
+#include "cli/text.h"
+
+enum { PAGE = 500, DEFAULT_LIMIT = 50, CURSOR_BYTES = 512 };
+
+struct listing {
+    rv_query query;
+    bool json;
+    size_t limit, count;
+    char cursor[CURSOR_BYTES];
+    int64_t now_ms;
+    struct rv__table *table;
+    struct rv__buf out;
+};
+
+static void add_row(struct listing *l, const rv_run_state *run)
+{
+    char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT];
+    struct rv__buf error;
+    const char *status = rv_status_name(run->status);
+    int64_t ms = run->completed_at != 0 ? run->duration_ms : l->now_ms - run->started_at;
+    if (l->count == 0) {
+        static const char *const head[] = { "RUN", "WORKFLOW", "STATUS", "STARTED", "TIME", "" };
+        for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+            rv__table_cell(l->table, DIM, head[i]);
+    }
+    rv__table_cell(l->table, PLAIN, run->run_id);
+    rv__table_cell(l->table, PLAIN, run->workflow);
+    rv__table_cell(l->table, rv__status_colour(status), status);
+    rv__table_cell(l->table, PLAIN, rv__text_when(run->started_at, l->now_ms, when));
+    rv__table_cell(l->table, PLAIN, rv__text_duration(ms, time));
+    rv__buf_init(&error, RV__JSON_MAX_BYTES);
+    if (*run->failed_step != '\0')
+        rv__buf_fmt(&error, "%s: ", run->failed_step);
+    rv__text_error(&error, rv__str(*run->error != '\0' ? run->error : run->suspension));
+    rv__table_cell(l->table, run->status == RV_FAILED ? RED : DIM, rv__buf_view(&error).at);
+    rv__buf_done(&error);
+}
+
+static void add_json(struct listing *l, const rv_run_state *run)
+{
+    if (l->count > 0)
+        rv__buf_char(&l->out, ',');
+    rv__put_run(&l->out, run);
+    rv__buf_char(&l->out, '}');
+}
+
+/* Page by page: one may bring fewer than were asked for, and yet not be the last. */
+static int read_all(struct listing *l, rv_engine *engine, rv_error *err)
+{
+    do {
+        rv_run_list *list = NULL;
+        size_t left = l->limit - l->count;
+        l->query.cursor = l->cursor;
+        l->query.limit = left < PAGE ? left : PAGE;
+        int rc = rv_list(engine, &l->query, &list, err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < list->count; i++, l->count++) {
+            if (l->json)
+                add_json(l, &list->runs[i]);
+            else
+                add_row(l, &list->runs[i]);
+        }
+        snprintf(l->cursor, sizeof l->cursor, "%s", list->next);
+        rv_run_list_free(list);
+    } while (l->cursor[0] != '\0' && l->count < l->limit);
+    return RV_OK;
+}
+
+static int print(struct listing *l)
+{
+    if (l->json) {
+        rv__buf_text(&l->out, "],\"nextCursor\":");
+        if (l->cursor[0] != '\0')
+            rv__buf_json_str(&l->out, rv__str(l->cursor));
+        else
+            rv__buf_text(&l->out, "null");
+        rv__buf_char(&l->out, '}');
+        return rv__print_json(&l->out);
+    }
+    if (l->count == 0)
+        fprintf(stderr, "no runs%s\n",
+                l->query.workflow != NULL || l->query.status_plus_one != 0 || l->query.since != 0 ||
+                        l->query.text != NULL
+                    ? " like that"
+                    : "");
+    bool good = rv__table_print(l->table, stdout);
+    if (l->cursor[0] != '\0')
+        fprintf(stderr, "there are more: --limit N, or --cursor %s\n", l->cursor);
+    return good ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+}
+
+static int list_runs(struct listing *l, const char *store)
+{
+    rv_error err;
+    int code = CLI_FAILED;
+    rv_engine *engine = rv__store_to_read(store);
+    if (engine == NULL)
+        return CLI_FAILED;
+    l->table = rv__table_new(6);
+    rv__buf_init(&l->out, SIZE_MAX / 8); /* bounded by the limit */
+    rv__buf_text(&l->out, "{\"runs\":[");
+    if (l->table == NULL)
+        (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    else if (read_all(l, engine, &err) < 0)
+        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
+    else
+        code = print(l);
+    rv__table_free(l->table);
+    rv__buf_done(&l->out);
+    rv_engine_free(engine);
+    return code;
+}
+
+static int read_query(struct listing *l, const char *status, const char *since, const char *limit)
+{
+    static const char *const statuses[] = { "running", "suspended", "completed",
+                                            "failed",  "cancelled", NULL }; /* as the enum */
+    int64_t n = DEFAULT_LIMIT;
+    if (status != NULL) {
+        int choice = rv__option_choice("list", "--status", status, statuses);
+        if (choice < 0)
+            return CLI_USAGE;
+        l->query.status_plus_one = choice + 1;
+    }
+    if (since != NULL && rv__read_time(since, l->now_ms, &l->query.since) < 0)
+        return rv__cli_usage(
+            "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", since);
+    if (limit != NULL && (rv__json_check(rv__str(limit), 1, NULL, NULL) < 0 ||
+                          rv__json_int(rv__str(limit), &n) < 0 || n < 1))
+        return rv__cli_usage("list", "--limit '%s' is not a number from 1", limit);
+    l->limit = (size_t)n;
+    return CLI_OK;
+}
+
+int rv__cmd_list(int argc, char **argv)
+{
+    const char *store = RV__CLI_STORE, *status = NULL, *since = NULL, *limit = NULL, *cursor = "";
+    struct listing l = { .query = { .size = sizeof l.query },
+                         .now_ms = rv__wall_ms(rv__clock_real()) };
+    const struct rv__option options[] = { { "--store", .text = &store },
+                                          { "--status", .text = &status },
+                                          { "--workflow", .text = &l.query.workflow },
+                                          { "--since", .text = &since },
+                                          { "--text", .text = &l.query.text },
+                                          { "--limit", .letter = "-n", .text = &limit },
+                                          { "--cursor", .text = &cursor },
+                                          { "--json", .flag = &l.json },
+                                          { NULL } };
+    int count = rv__options_args("list", argc, argv, options, 0, 0, "");
+    if (count < 0)
+        return -count;
+    int code = read_query(&l, status, since, limit);
+    snprintf(l.cursor, sizeof l.cursor, "%s", cursor);
+    return code == CLI_OK ? list_runs(&l, store) : code;
+}

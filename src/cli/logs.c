@@ -1,0 +1,128 @@
+/* logs.c: `rival logs`: what the steps of a run said. */
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/runs.h"
+#include "cli/text.h"
+
+enum {
+    PAGE = 500,
+    POLL_MS = 250, /* with -f: the other process does not tell us */
+    TEXT_WIDTH = 100000,
+};
+
+struct logs {
+    rv_log_query query;
+    bool follow;
+    rv_cancel *interrupt;
+};
+
+static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* as the enum */
+
+static void print_json(const rv_log_line *line)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, RV__JSON_MAX_BYTES);
+    rv__buf_fmt(&out, "{\"timestamp\":%lld,\"level\":\"%s\"", (long long)line->at,
+                levels[line->level >= 0 && line->level < 4 ? line->level : 3]);
+    rv__put_text(&out, "message", line->message);
+    rv__put_text(&out, "stepName", line->step);
+    rv__put_text(&out, "path", line->path);
+    rv__put_int(&out, "attempt", line->attempt);
+    if (*line->metadata != '\0')
+        rv__buf_fmt(&out, ",\"metadata\":%s", line->metadata);
+    rv__buf_char(&out, '}');
+    if (out.rc == RV_OK)
+        printf("%s\n", out.text);
+    rv__buf_done(&out);
+}
+
+static void print_line(const rv_log_line *line)
+{
+    static const enum rv__colour colours[] = { DIM, PLAIN, YELLOW, RED };
+    char clock[RV__WHEN_TEXT];
+    struct rv__buf text;
+    int level = line->level >= 0 && line->level < 4 ? line->level : 3;
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    (void)rv__text_fit(&text, rv__str(line->path), TEXT_WIDTH);
+    rv__buf_fmt(&text, "%s  ", rv__colour(stdout, PLAIN));
+    (void)rv__text_fit(&text, rv__str(line->message), TEXT_WIDTH);
+    if (*line->metadata != '\0') {
+        rv__buf_fmt(&text, "  %s", rv__colour(stdout, DIM));
+        (void)rv__text_fit(&text, rv__str(line->metadata), TEXT_WIDTH);
+        rv__buf_text(&text, rv__colour(stdout, PLAIN));
+    }
+    printf("%s%s%s  %s%-5s%s  %s%s\n", rv__colour(stdout, DIM),
+           rv__text_clock(line->at, true, clock), rv__colour(stdout, PLAIN),
+           rv__colour(stdout, colours[level]), levels[level], rv__colour(stdout, PLAIN),
+           rv__colour(stdout, CYAN), rv__buf_view(&text).at);
+    rv__buf_done(&text);
+}
+
+/* Has it ended, with nothing alive in it? Then there is nothing to follow. */
+static bool is_over(struct rv__look *look)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 };
+    if (rv_why(look->engine, look->run_id, &text, NULL) < 0)
+        return false;
+    bool over = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) == 0;
+    rv_free(text);
+    return over;
+}
+
+static int print_logs(struct rv__look *look)
+{
+    struct logs *logs = look->arg;
+    bool over = false;
+    for (;;) {
+        rv_log_list *list = NULL;
+        rv_error err;
+        if (rv_logs(look->engine, look->run_id, &logs->query, &list, &err) < 0)
+            return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        for (size_t i = 0; i < list->count; i++) {
+            if (look->json)
+                print_json(&list->lines[i]);
+            else
+                print_line(&list->lines[i]);
+        }
+        bool more = list->count == PAGE;
+        logs->query.after = list->next;
+        rv_log_list_free(list);
+        if (more)
+            continue;
+        fflush(stdout);
+        if (!logs->follow || over)
+            return CLI_OK;
+        over = is_over(look); /* once more then: its last lines */
+        if (!over && rv_cancel_wait(logs->interrupt, POLL_MS))
+            return CLI_INTERRUPTED;
+    }
+}
+
+int rv__cmd_logs(int argc, char **argv)
+{
+    const char *store = RV__CLI_STORE, *level = "info";
+    struct logs logs = { .query = { .size = sizeof logs.query, .limit = PAGE } };
+    struct rv__look look = { .arg = &logs };
+    const struct rv__option options[] = { { "--store", .text = &store },
+                                          { "--follow", .letter = "-f", .flag = &logs.follow },
+                                          { "--step", .text = &logs.query.step },
+                                          { "--level", .text = &level },
+                                          { "--text", .text = &logs.query.text },
+                                          { "--json", .flag = &look.json },
+                                          { NULL } };
+    int count = rv__options_args("logs", argc, argv, options, 1, 1, "of which run?");
+    if (count < 0)
+        return -count;
+    logs.query.level = rv__option_choice("logs", "--level", level, levels);
+    if (logs.query.level < 0)
+        return CLI_USAGE;
+    if (logs.follow) {
+        logs.interrupt = rv__cli_interrupt();
+        if (logs.interrupt == NULL)
+            return CLI_FAILED;
+    }
+    return rv__look_at_run(store, count, argv, print_logs, &look);
+}

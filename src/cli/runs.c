@@ -1,0 +1,317 @@
+/* runs.c: opening a store, finding a run, saying how it ended. */
+#include "cli/runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/json.h"
+#include "cli/text.h"
+
+enum { PAGE = 200, READ_PIECE = 65536 };
+
+/* ---------------------------------------------------------------------------------- stores --- */
+
+static rv_engine *open_store(const rv_engine_opts *opts)
+{
+    rv_engine *engine = NULL;
+    rv_error err;
+    int rc = rv_engine_new(opts, &engine, &err);
+    if (rc == RV_OK)
+        return engine;
+    const char *hint = NULL;
+    if (rc == RV_EBUSY)
+        hint = "reading works meanwhile: rival list, show, why, logs, wait";
+    else if (opts->read_only && access(opts->store, F_OK) < 0)
+        hint = "`rival exec FILE` makes one; --store says where another is";
+    (void)rv__cli_fail(CLI_FAILED, err.message, hint);
+    return NULL;
+}
+
+rv_engine *rv__store_to_read(const char *store)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .read_only = true));
+}
+
+rv_engine *rv__store_to_write(const char *store, const char *run_id)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true));
+}
+
+/* ------------------------------------------------------------------------------------ runs --- */
+
+static bool run_exists(rv_engine *engine, const char *id)
+{
+    rv_log_list *lines = NULL;
+    int rc = rv_logs(engine, id, RV_LOG_QUERY(.limit = 1), &lines,
+                     NULL); /* the cheapest question */
+    rv_log_list_free(lines);
+    return rc == RV_OK;
+}
+
+/* How many runs begin so; the first ones are named in `names`, the newest in `ret`. */
+static int count_runs(rv_engine *engine, const char *prefix, char ret[RV_RUN_ID_SIZE],
+                      struct rv__buf *names, rv_error *err)
+{
+    enum { ENOUGH = 5 };
+    char cursor[512] = "";
+    int found = 0;
+    do {
+        rv_run_list *list = NULL;
+        int rc = rv_list(engine, RV_QUERY(.text = prefix, .limit = PAGE, .cursor = cursor), &list,
+                         err);
+        if (rc < 0)
+            return rc;
+        for (size_t i = 0; i < list->count && found < ENOUGH; i++) {
+            if (strncmp(list->runs[i].run_id, prefix, strlen(prefix)) != 0)
+                continue;
+            if (found++ == 0)
+                snprintf(ret, RV_RUN_ID_SIZE, "%s", list->runs[i].run_id);
+            rv__buf_fmt(names, "%s%s", found > 1 ? ", " : "", list->runs[i].run_id);
+        }
+        snprintf(cursor, sizeof cursor, "%s", list->next);
+        rv_run_list_free(list);
+    } while (cursor[0] != '\0' && found < ENOUGH);
+    return found;
+}
+
+int rv__find_run(rv_engine *engine, const char *store, const char *given, char ret[RV_RUN_ID_SIZE])
+{
+    rv_error err;
+    char message[400];
+    struct rv__buf names;
+    if (strlen(given) < RV_RUN_ID_SIZE && run_exists(engine, given)) {
+        snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
+        return RV_OK;
+    }
+    rv__buf_init(&names, 5 * RV_RUN_ID_SIZE + 16);
+    int found = *given != '\0' ? count_runs(engine, given, ret, &names, &err) : 0;
+    if (found < 0) {
+        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
+    } else if (found == 0) {
+        snprintf(message, sizeof message, "there is no run '%.130s' in %.150s", given, store);
+        (void)rv__cli_fail(CLI_FAILED, message, "`rival list` shows those there are");
+    } else if (found > 1) {
+        snprintf(message, sizeof message, "'%.130s' is the beginning of several runs", given);
+        (void)rv__cli_fail(CLI_FAILED, message, rv__buf_view(&names).at);
+    }
+    rv__buf_done(&names);
+    return found == 1 ? RV_OK : RV_ENOTFOUND;
+}
+
+int rv__look_at_run(const char *store, int argc, char **argv, int (*show)(struct rv__look *look),
+                    struct rv__look *look)
+{
+    int code = CLI_FAILED;
+    look->store = store;
+    look->engine = rv__store_to_read(store);
+    if (look->engine == NULL)
+        return CLI_FAILED;
+    look->argc = argc - 1;
+    look->argv = argv + 1;
+    if (rv__find_run(look->engine, store, argv[0], look->run_id) == RV_OK)
+        code = show(look);
+    rv_engine_free(look->engine);
+    return code;
+}
+
+static int print_told(const struct rv__tell *tell, rv_engine *engine)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    if (!tell->json) {
+        printf("%s %s\n", tell->done, tell->run_id);
+        return CLI_OK;
+    }
+    if (rv_state(engine, tell->run_id, &state, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", state->run_id, rv_status_name(state->status));
+    rv_run_state_free(state);
+    return CLI_OK;
+}
+
+int rv__tell_run(const char *given, struct rv__tell *tell,
+                 int (*say)(struct rv__tell *tell, rv_engine *engine, rv_error *err))
+{
+    rv_error err;
+    rv_engine *engine = rv__store_to_read(tell->store);
+    if (engine == NULL)
+        return CLI_FAILED;
+    int rc = rv__find_run(engine, tell->store, given, tell->run_id);
+    rv_engine_free(engine);
+    if (rc < 0)
+        return CLI_FAILED;
+    engine = rv__store_to_write(tell->store, tell->run_id);
+    if (engine == NULL)
+        return CLI_FAILED;
+    rc = say(tell, engine, &err);
+    int code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, engine);
+    rv_engine_free(engine);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------ input --- */
+
+static int read_all(FILE *from, struct rv__buf *out)
+{
+    char *piece = rv__alloc(READ_PIECE);
+    size_t got;
+    if (piece == NULL)
+        return RV_ENOMEM;
+    while ((got = fread(piece, 1, READ_PIECE, from)) > 0 && out->rc == RV_OK)
+        rv__buf_add(out, piece, got);
+    rv__free(piece);
+    return ferror(from) ? RV_ESYS : out->rc;
+}
+
+int rv__read_input(const char *command, const char *given, char **ret)
+{
+    struct rv__buf text;
+    rv_error err;
+    const char *where = "--input";
+    int rc;
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    if (given[0] == '@' || strcmp(given, "-") == 0) {
+        FILE *file = given[0] == '@' ? fopen(given + 1, "rbe") : stdin;
+        where = given[0] == '@' ? given + 1 : "stdin";
+        rc = file != NULL ? read_all(file, &text) : RV_ESYS;
+        int number = errno;
+        if (file != NULL && file != stdin)
+            (void)fclose(file); /* only read */
+        if (rc < 0) {
+            rv__buf_done(&text);
+            return rv__cli_usage(command, "cannot read the input from %s: %s", where,
+                                 rc == RV_ESYS ? strerrordesc_np(number) : rv_strerror(rc));
+        }
+    } else {
+        rv__buf_text(&text, given);
+    }
+    rc = rv__json_check(rv__buf_view(&text), RV__JSON_VALUE_DEPTH, NULL, &err);
+    if (rc < 0) {
+        (void)rv__cli_usage(command, "the input is not JSON: %s: %s", where, err.message);
+        rv__buf_done(&text);
+        return CLI_USAGE;
+    }
+    *ret = rv__buf_take(&text);
+    rv__buf_done(&text);
+    return *ret != NULL ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+}
+
+int rv__read_time(const char *text, int64_t now_ms, int64_t *ret)
+{
+    static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
+                                         "%Y-%m-%d %H:%M", "%Y-%m-%d" };
+    int64_t ms;
+    if (rv__duration_ms(rv__str(text), &ms) == RV_OK) {
+        *ret = now_ms > ms ? now_ms - ms : 1;
+        return RV_OK;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct tm tm = { .tm_isdst = -1 };
+        const char *end = strptime(text, forms[i], &tm);
+        if (end == NULL || (*end != '\0' && strcmp(end, "Z") != 0))
+            continue;
+        *ret = (int64_t)(*end == 'Z' ? timegm(&tm) : mktime(&tm)) * 1000;
+        return RV_OK;
+    }
+    return RV_EINVAL;
+}
+
+/* ----------------------------------------------------------------------------------- output --- */
+
+void rv__put_text(struct rv__buf *out, const char *key, const char *text)
+{
+    rv__buf_fmt(out, ",\"%s\":", key);
+    rv__buf_json_str(out, rv__str(text));
+}
+
+void rv__put_int(struct rv__buf *out, const char *key, int64_t value)
+{
+    rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)value);
+}
+
+static void put_json(struct rv__buf *out, const char *key, const char *json)
+{
+    if (json != NULL && *json != '\0')
+        rv__buf_fmt(out, ",\"%s\":%s", key, json);
+}
+
+static void put_time(struct rv__buf *out, const char *key, int64_t at_ms)
+{
+    if (at_ms != 0)
+        rv__put_int(out, key, at_ms);
+}
+
+void rv__put_run(struct rv__buf *out, const rv_run_state *run)
+{
+    rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
+    rv__put_text(out, "workflow", run->workflow);
+    rv__put_text(out, "version", run->version);
+    rv__put_text(out, "status", rv_status_name(run->status));
+    put_time(out, "createdAt", run->created_at);
+    put_time(out, "startedAt", run->started_at);
+    put_time(out, "completedAt", run->completed_at);
+    if (run->completed_at != 0)
+        rv__put_int(out, "duration", run->duration_ms);
+    put_json(out, "error", run->error);
+    if (run->failed_step != NULL && *run->failed_step != '\0')
+        rv__put_text(out, "failedStep", run->failed_step);
+    put_json(out, "suspension", run->suspension);
+}
+
+void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
+{
+    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", outcome->run_id,
+                rv_status_name(outcome->status));
+    put_json(out, "results", *outcome->results != '\0' ? outcome->results : "{}");
+    put_json(out, "error", outcome->error);
+    if (*outcome->failed_step != '\0')
+        rv__put_text(out, "failedStep", outcome->failed_step);
+    rv__buf_char(out, '}');
+}
+
+int rv__print_json(struct rv__buf *json)
+{
+    struct rv__buf pretty;
+    if (json->rc < 0)
+        return rv__cli_fail(CLI_FAILED, rv_strerror(json->rc), NULL);
+    rv__buf_init(&pretty, SIZE_MAX / 8); /* bounded by the text */
+    if (isatty(STDOUT_FILENO))
+        rv__text_json(&pretty, rv__buf_view(json));
+    const struct rv__buf *shown = pretty.len > 0 && pretty.rc == RV_OK ? &pretty : json;
+    fwrite(shown->text, 1, shown->len, stdout);
+    putchar('\n');
+    rv__buf_done(&pretty);
+    return fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+}
+
+int rv__exit_code(int status)
+{
+    switch ((enum rv_run_status)status) {
+    case RV_COMPLETED: return CLI_OK;
+    case RV_FAILED: return CLI_FAILED;
+    case RV_CANCELLED: return CLI_CANCELLED;
+    case RV_SUSPENDED: return CLI_SUSPENDED;
+    case RV_RUNNING: break;
+    }
+    return CLI_OK;
+}
+
+enum rv__colour rv__status_colour(const char *status)
+{
+    static const struct {
+        const char *status;
+        enum rv__colour colour;
+    } colours[] = { { "completed", GREEN },  { "failed", RED },       { "running", CYAN },
+                    { "suspended", YELLOW }, { "cancelled", YELLOW }, { "waiting_retry", YELLOW },
+                    { "skipped", DIM },      { "pending", DIM } };
+    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+        if (strcmp(colours[i].status, status) == 0)
+            return colours[i].colour;
+    return PLAIN;
+}

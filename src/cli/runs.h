@@ -1,0 +1,64 @@
+/* runs.h: what the commands about runs share: opening a store, finding a run, saying how it ended. */
+#ifndef RV_CLI_RUNS_H
+#define RV_CLI_RUNS_H
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+#define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
+
+/* Open the store for reading, which always works, or to write about one run and start nothing. NULL:
+ * the reason is on stderr. */
+rv_engine *rv__store_to_read(const char *store);
+rv_engine *rv__store_to_write(const char *store, const char *run_id);
+
+/* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
+ * reason is on stderr. */
+int rv__find_run(rv_engine *engine, const char *store, const char *given, char ret[RV_RUN_ID_SIZE]);
+
+/* A command that looks at one run: its --store is opened for reading, its run found, its function called.
+ * `arguments` is what is in argv behind the options: the first is the run. */
+struct rv__look {
+    rv_engine *engine;
+    const char *store;
+    char run_id[RV_RUN_ID_SIZE];
+    bool json;
+    int argc;
+    char **argv; /* behind the run */
+    void *arg;
+};
+int rv__look_at_run(const char *store, int argc, char **argv, int (*show)(struct rv__look *look),
+                    struct rv__look *look);
+
+/* A command that tells one run something: finds it, opens the store to write about it, calls `tell`, and
+ * prints {runId, status}, or `done` (a word) and the id. */
+struct rv__tell {
+    const char *store;
+    bool json;
+    char run_id[RV_RUN_ID_SIZE];
+    const char *done;
+    void *arg;
+};
+int rv__tell_run(const char *given, struct rv__tell *tell,
+                 int (*say)(struct rv__tell *tell, rv_engine *engine, rv_error *err));
+
+/* --input: JSON, @FILE or - (stdin). *ret is checked JSON, for rv__free(). CLI_OK; else the reason is on
+ * stderr. */
+int rv__read_input(const char *command, const char *given, char **ret);
+
+/* Read --since and the like: a duration (that long ago) or a date, with a time if need be. */
+int rv__read_time(const char *text, int64_t now_ms, int64_t *ret);
+
+/* How a run ended, or that it is suspended, as one JSON object: pretty on a terminal. */
+void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
+int rv__print_json(struct rv__buf *json); /* to stdout; CLI_OK, CLI_FAILED without memory */
+int rv__exit_code(int status);            /* of a run's status */
+enum rv__colour rv__status_colour(const char *status);
+
+/* ,"key":"text" and ,"key":number */
+void rv__put_text(struct rv__buf *out, const char *key, const char *text);
+void rv__put_int(struct rv__buf *out, const char *key, int64_t value);
+/* {runId, workflow, …}: the row of a run, as lists and `show` have it; without the closing brace. */
+void rv__put_run(struct rv__buf *out, const rv_run_state *run);
+
+#endif

@@ -1,0 +1,182 @@
+/* show.c: `rival show`: a run: what it is, and its nodes with how each fared. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/runs.h"
+#include "cli/text.h"
+#include "cli/outline.h"
+
+enum { PAGE = 500, PIPE_WIDTH = 200, DEPTH_MAX = 200 };
+
+/* ------------------------------------------------------------------------------------ JSON --- */
+
+static int put_nodes(struct rv__look *look, const char *parent, int depth, struct rv__buf *out,
+                     rv_error *err);
+
+static int put_node(struct rv__look *look, const rv_node *node, int depth, struct rv__buf *out,
+                    rv_error *err)
+{
+    rv__buf_text(out, "{\"path\":");
+    rv__buf_json_str(out, rv__str(node->path));
+    rv__put_text(out, "alias", node->alias);
+    rv__put_text(out, "kind", node->kind);
+    rv__put_text(out, "status", node->status);
+    if (node->started_at != 0) {
+        rv__put_int(out, "startedAt", node->started_at);
+        rv__put_int(out, "duration", node->duration_ms);
+        rv__put_int(out, "queueMs", node->queue_ms);
+    }
+    if (node->completed_at != 0)
+        rv__put_int(out, "completedAt", node->completed_at);
+    if (node->due_at != 0)
+        rv__put_int(out, "dueAt", node->due_at);
+    if (node->attempt != 0) {
+        rv__put_int(out, "attempt", node->attempt);
+        rv__put_int(out, "retryCount", node->retry_count);
+        rv__put_int(out, "crashes", node->crashes);
+    }
+    if (*node->error != '\0')
+        rv__buf_fmt(out, ",\"error\":%s", node->error);
+    if (*node->description != '\0')
+        rv__put_text(out, "description", node->description);
+    int rc = RV_OK;
+    if (node->children > 0 && depth < DEPTH_MAX) {
+        rv__buf_text(out, ",\"nodes\":");
+        rc = put_nodes(look, node->path, depth + 1, out, err);
+    }
+    rv__buf_char(out, '}');
+    return rc;
+}
+
+static int put_nodes(struct rv__look *look, const char *parent, int depth, struct rv__buf *out,
+                     rv_error *err)
+{
+    size_t offset = 0, total = 1;
+    int rc = RV_OK;
+    rv__buf_char(out, '[');
+    while (offset < total && rc == RV_OK) {
+        rv_node_list *list = NULL;
+        rc = rv_nodes(look->engine, look->run_id, parent, offset, PAGE, &list, err);
+        if (rc < 0)
+            break;
+        total = list->count > 0 ? list->total : 0;
+        for (size_t i = 0; i < list->count && rc == RV_OK; i++) {
+            if (offset + i > 0)
+                rv__buf_char(out, ',');
+            rc = put_node(look, &list->nodes[i], depth, out, err);
+        }
+        offset += list->count;
+        rv_node_list_free(list);
+    }
+    rv__buf_char(out, ']');
+    return rc;
+}
+
+static int show_json(struct rv__look *look, const rv_run_state *state)
+{
+    struct rv__buf out;
+    rv_error err;
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the run */
+    rv__put_run(&out, state);
+    rv__buf_fmt(&out, ",\"input\":%s,\"results\":%s,\"nodes\":",
+                *state->input != '\0' ? state->input : "null",
+                *state->results != '\0' ? state->results : "{}");
+    int rc = put_nodes(look, "", 0, &out, &err);
+    rv__buf_char(&out, '}');
+    int code = rc == RV_OK ? rv__print_json(&out) : rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__buf_done(&out);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------ text --- */
+
+static void print_field(const char *name, struct rv__str text, int width)
+{
+    struct rv__buf line;
+    if (text.len == 0)
+        return;
+    rv__buf_init(&line, 1u << 16);
+    (void)rv__text_fit(&line, text, width - 11);
+    printf("%s%-10s%s %s\n", rv__colour(stdout, DIM), name, rv__colour(stdout, PLAIN),
+           rv__buf_view(&line).at);
+    rv__buf_done(&line);
+}
+
+static void print_error(const char *name, const char *json, int width)
+{
+    struct rv__buf text;
+    if (*json == '\0')
+        return;
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    rv__text_error(&text, rv__str(json));
+    print_field(name, rv__buf_view(&text), width);
+    rv__buf_done(&text);
+}
+
+static void print_head(const rv_run_state *state, int width)
+{
+    char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT], line[200];
+    int64_t now_ms = rv__wall_ms(rv__clock_real());
+    const char *status = rv_status_name(state->status);
+    int64_t ms = state->completed_at != 0 ? state->duration_ms : now_ms - state->started_at;
+    printf("%s%s%s  %s  %s%s%s\n", rv__colour(stdout, BOLD), state->workflow,
+           rv__colour(stdout, PLAIN), state->run_id, rv__colour(stdout, rv__status_colour(status)),
+           status, rv__colour(stdout, PLAIN));
+    snprintf(line, sizeof line, "%s, %s %s", rv__text_when(state->started_at, now_ms, when),
+             state->completed_at != 0 ? "took" : "for", rv__text_duration(ms, time));
+    print_field("started", rv__str(line), width);
+    if (strcmp(state->input, "null") != 0)
+        print_field("input", rv__str(state->input), width);
+    print_error("error", state->error, width);
+    print_error("suspended", state->suspension, width);
+    printf("\n");
+}
+
+static int show_text(struct rv__look *look, const rv_run_state *state)
+{
+    struct rv__outline tree;
+    rv_error err;
+    int width = rv__terminal_is(stdout) ? rv__terminal_size(stdout).columns : PIPE_WIDTH;
+    struct rv__row_style style = {
+        .to = stdout, .width = width - 1, .unicode = rv__text_unicode(), .words = true
+    };
+    rv__outline_init(&tree, look->engine, look->run_id, false);
+    int rc = rv__outline_read(&tree, &err);
+    if (rc == RV_OK) {
+        print_head(state, width);
+        style.name_width = rv__outline_name_width(&tree, style.width);
+    }
+    for (size_t i = 0; i < tree.count && rc == RV_OK; i++) {
+        struct rv__buf line;
+        rv__buf_init(&line, 1u << 16);
+        rv__row_write(&tree.rows[i], &style, &line);
+        printf("%s\n", rv__buf_view(&line).at);
+        rv__buf_done(&line);
+    }
+    rv__outline_done(&tree);
+    return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
+}
+
+static int show(struct rv__look *look)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    if (rv_state(look->engine, look->run_id, &state, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    int code = look->json ? show_json(look, state) : show_text(look, state);
+    rv_run_state_free(state);
+    return code;
+}
+
+int rv__cmd_show(int argc, char **argv)
+{
+    const char *store = RV__CLI_STORE;
+    struct rv__look look = { .json = false };
+    const struct rv__option options[] = { { "--store", .text = &store },
+                                          { "--json", .flag = &look.json },
+                                          { NULL } };
+    int count = rv__options_args("show", argc, argv, options, 1, 1, "which run?");
+    return count < 0 ? -count : rv__look_at_run(store, count, argv, show, &look);
+}

@@ -1,0 +1,94 @@
+/* workflows.c: `rival workflows`: what can be run from here. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/options.h"
+#include "cli/runs.h"
+#include "cli/text.h"
+
+static int print_list(const rv_report *report)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the files */
+    rv__buf_text(&out, "{\"workflows\":[");
+    for (size_t i = 0; i < report->workflow_count; i++) {
+        const rv_file_workflow *w = &report->workflows[i];
+        rv__buf_text(&out, i > 0 ? ",{\"name\":" : "{\"name\":");
+        rv__buf_json_str(&out, rv__str(w->name));
+        rv__put_text(&out, "description", w->description);
+        rv__put_text(&out, "version", w->version);
+        rv__put_text(&out, "file", w->file);
+        rv__put_int(&out, "nodes", w->node_count);
+        if (*w->input_schema != '\0')
+            rv__buf_fmt(&out, ",\"inputSchema\":%s", w->input_schema);
+        rv__buf_char(&out, '}');
+    }
+    rv__buf_text(&out, "]}");
+    int code = rv__print_json(&out);
+    rv__buf_done(&out);
+    return code;
+}
+
+/* What an input has to have: the names that its schema requires. */
+static void put_required(struct rv__buf *out, const char *schema)
+{
+    struct rv__str required, name;
+    struct rv__json_iter it;
+    if (*schema == '\0' || !rv__json_get(rv__str(schema), "required", &required))
+        return;
+    rv__json_iter_init(&it, required);
+    while (rv__json_next(&it, NULL, &name)) {
+        if (out->len > 0)
+            rv__buf_text(out, ", ");
+        rv__text_error(out, name);
+    }
+}
+
+static int print_table(const rv_report *report)
+{
+    static const char *const head[] = { "WORKFLOW", "FILE", "NEEDS", "DESCRIPTION" };
+    struct rv__table *table = rv__table_new(4);
+    if (table == NULL)
+        return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    for (size_t i = 0; i < 4; i++)
+        rv__table_cell(table, DIM, head[i]);
+    for (size_t i = 0; i < report->workflow_count; i++) {
+        const rv_file_workflow *w = &report->workflows[i];
+        struct rv__buf needs;
+        rv__buf_init(&needs, RV__JSON_MAX_BYTES);
+        put_required(&needs, w->input_schema);
+        rv__table_cell(table, BOLD, w->name);
+        rv__table_cell(table, PLAIN, strncmp(w->file, "./", 2) == 0 ? w->file + 2 : w->file);
+        rv__table_cell(table, PLAIN, rv__buf_view(&needs).at);
+        rv__table_cell(table, PLAIN, w->description);
+        rv__buf_done(&needs);
+    }
+    bool good = report->workflow_count == 0 || rv__table_print(table, stdout);
+    rv__table_free(table);
+    if (report->workflow_count == 0)
+        fprintf(stderr, "no workflows here; `rival new NAME` makes one to begin with\n");
+    if (report->problem_count > 0)
+        fprintf(stderr, "some files are broken: rival check\n");
+    return good ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+}
+
+int rv__cmd_workflows(int argc, char **argv)
+{
+    rv_report *report = NULL;
+    rv_error err;
+    bool json = false;
+    static char here[] = ".";
+    char *only_here[] = { here };
+    const struct rv__option options[] = { { "--json", .flag = &json }, { NULL } };
+    int count = rv__options_args("workflows", argc, argv, options, 0, INT_MAX, "");
+    if (count < 0)
+        return -count;
+    char **paths = count > 0 ? argv : only_here;
+    if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) <
+        0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    int code = json ? print_list(report) : print_table(report);
+    rv_report_free(report);
+    return code;
+}

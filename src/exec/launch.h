@@ -1,0 +1,26 @@
+/* launch.h: a host process: its beginning and its end. Inside exec/ only. */
+#ifndef RV_EXEC_LAUNCH_H
+#define RV_EXEC_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "exec/exec.h"
+
+struct rv__child {
+    pid_t pid;
+    int fd;    /* our end of its socket */
+    int pidfd; /* readable when it has ended; -1: an old kernel */
+};
+
+/* Thread: one that lives as long as the process shall. Errors: RV_ESYS. */
+int rv__child_start(const char *program, const char *module, uint64_t memory_bytes,
+                    struct rv__child *ret, rv_error *err);
+bool rv__child_ended(const struct rv__child *process);
+void rv__child_signal(const struct rv__child *process, int signal); /* to its group */
+
+/* Wait for its end, and kill it if that takes longer. Closes everything. Returns its status as of
+ * waitpid(); -1: somebody else has taken that. */
+int rv__child_reap(struct rv__child *process, int64_t patience_ms);
+void rv__child_tell(int status, char *text, size_t size); /* "was killed by signal 11 (…)" */
+
+#endif

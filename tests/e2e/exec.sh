@@ -1,0 +1,265 @@
+#!/usr/bin/env bash
+# exec.sh: `rival exec`: outcomes and exit codes, inputs, death and going on, Ctrl-C, the live view.
+. "$(dirname "$0")/tap.sh"
+unset NO_COLOR
+esc=$(printf '\033')
+cd "$tmp" || exit 1
+jq_() { printf '%s' "$out" | jq -r "$1"; }
+
+cat >good.yaml <<'YAML'
+name: good
+input: { type: object, required: [who], properties: { who: { type: string }, n: { type: integer, minimum: 1 } } }
+steps:
+  - greet: { value: "Hello, ${ .input.who }!" }
+  - say: { command: [sh, -c, "echo saying it >&2; echo '${ .steps.greet.result }'"], description: "said ${ .result }" }
+YAML
+run "$rival" exec good.yaml --input '{"who": "you"}' --run-id g1
+is "a completed run: exit code 0" "$rc" 0
+is "the outcome is JSON on stdout" "$(jq_ '[.runId, .status, .results.say.result, .results.say.state.description] | join("|")')" \
+    "g1|completed|Hello, you!|said Hello, you!"
+is "one line of it" "$(printf '%s\n' "$out" | wc -l)" 1
+like "progress goes to stderr, with times" "$err" '^[0-9]{2}:[0-9]{2}:[0-9]{2}  started    greet$'
+like "with descriptions" "$err" 'completed  say: said Hello, you!$'
+like "with what steps log" "$err" 'log        say: saying it$'
+like "and ends with how it went" "$err" '^good completed after .*\(run g1\)$'
+unlike "no colours in a pipe" "$err" "$esc"
+ok "the store is made here" test -f rival.db
+first=$out
+run "$rival" exec good.yaml --run-id g1
+is "the same again prints its outcome" "$out" "$first"
+is "and exits with its code" "$rc" 0
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"you"}'
+is "also with the same input" "$rc:$out" "0:$first"
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"me"}'
+is "another input: refused" "$rc:$out" "2:"
+like "as what it is" "$err" "run 'g1' exists already.*with another input"
+run "$rival" exec good.yaml --json --input '{"who":"x"}'
+is "--json: nothing but the outcome" "$rc:$err:$(jq_ .status)" "0::completed"
+like "a run id is made, that sorts by time" "$(jq_ .runId)" '^[0-9a-z]{26}$'
+
+# Inputs.
+echo '{"who": "file"}' >in.json
+run "$rival" exec good.yaml --json --input @in.json
+is "the input from a file" "$(jq_ .results.greet.result)" "Hello, file!"
+out=$("$rival" exec good.yaml --json --input=- <in.json)
+is "the input from stdin" "$(jq_ .results.greet.result)" "Hello, file!"
+run "$rival" exec good.yaml --input '{"n": 0}' --run-id refused
+is "a refused input: exit code 2" "$rc:$out" "2:"
+like "each violation by its pointer" "$err" "^  /n: "
+like "all of them" "$err" "who"
+run "$rival" show refused
+is "and there is no run" "$rc" 1
+run "$rival" exec good.yaml --input '{"who": }'
+is "input that is not JSON: exit code 2" "$rc" 2
+like "with the place" "$err" "not JSON: --input: line 1, column 9"
+run "$rival" exec good.yaml --input @nowhere.json
+is "a file that is not there: exit code 2" "$rc" 2
+like "and it says so" "$err" "nowhere.json: No such file"
+
+# Wrong use makes no run, and no store.
+mkdir clean && cd clean || exit 1
+printf 'name: broken\nsteps:\n  - one: { comand: [ls] }\n' >broken.yaml
+run "$rival" exec broken.yaml
+is "a broken file: exit code 2" "$rc:$out" "2:"
+like "with line and suggestion" "$err" "broken.yaml:3:12: error: .*did you mean 'command'\?"
+run "$rival" exec nowhere.yaml
+is "no file: exit code 2" "$rc" 2
+run "$rival" exec
+is "no argument: exit code 2" "$rc" 2
+run "$rival" exec ../good.yaml --run-id 'a b'
+is "a bad run id: exit code 2" "$rc" 2
+run "$rival" exec ../good.yaml --on-suspend perhaps
+is "a bad choice: exit code 2" "$rc" 2
+run "$rival" exec ../good.yaml --runid x
+like "an option with a slip" "$err" "did you mean '--run-id'\?"
+is "none of that made a store" "$(ls)" "broken.yaml"
+cd ..
+
+# Failure.
+cat >bad.yaml <<'YAML'
+name: bad
+steps:
+  - one: { value: 1 }
+  - two: { forEach: "${ [1, 2, 3] }", run: [ { inner: { command: [sh, -c, "test ${ .loop.item } != 2 || { for i in 1 2; do echo cannot find $i >&2; done; exit 3; }"] } } ] }
+  - three: { value: 3 }
+YAML
+run "$rival" exec bad.yaml --run-id b1
+is "a failed run: exit code 1" "$rc" 1
+is "its outcome says what failed" "$(jq_ '[.status, .failedStep, (.error.message | split("\n")[0])] | join("|")')" \
+    "failed|two|'sh' failed with exit code 3; stderr ended with:"
+like "the record names the step" "$err" '^two:iter1:node0:inner failed: .*exit code 3'
+like "and has the tail of its log" "$err" '^  [|│] cannot find 2$'
+run "$rival" exec bad.yaml --run-id b1
+is "again: the same code" "$rc" 1
+
+# Death in the middle. What was done is not done again.
+cat >slow.yaml <<'YAML'
+name: slow
+steps:
+  - one: { command: [sh, -c, "echo one >>did"] }
+  - two: { command: [sh, -c, "echo begin >>did; test -e go || sleep 60; echo two >>did"] }
+  - three: { command: [sh, -c, "echo three >>did"] }
+YAML
+begun() { grep -q begin did; }
+"$rival" exec slow.yaml --run-id s1 >/dev/null 2>&1 &
+pid=$!
+eventually begun
+kill -9 $pid
+{ wait $pid; } 2>/dev/null
+touch go
+run "$rival" exec slow.yaml --run-id s1
+is "killed, and called again: it goes on" "$rc:$(jq_ .status)" "0:completed"
+is "what was done is not done again" "$(grep -c one did)" 1
+rm -f go did
+
+# Only its own run: another that died is left as it is.
+"$rival" exec slow.yaml --run-id s2 >/dev/null 2>&1 &
+pid=$!
+eventually begun
+kill -9 $pid
+{ wait $pid; } 2>/dev/null
+touch go
+run "$rival" exec good.yaml --json --input '{"who":"z"}'
+is "another run beside it" "$rc" 0
+run "$rival" list --status running --json
+is "leaves the one that died alone" "$(jq_ '[.runs[].runId] | join(",")')" "s2"
+is "it was not attempted" "$(grep -c begin did)" 1
+run "$rival" exec slow.yaml --run-id s2
+is "until it is asked for" "$rc:$(jq_ .status)" "0:completed"
+rm -f go did
+
+# Two at once on one store: the second is told who holds it; with a store of its own it runs.
+"$rival" exec slow.yaml --run-id s3 >first.out 2>first.err &
+pid=$!
+eventually begun
+run "$rival" exec good.yaml --input '{"who":"z"}'
+is "a store that another process holds: exit code 2" "$rc:$out" "2:"
+like "and who that is" "$err" "held by process $pid \(rival exec slow.yaml"
+run "$rival" exec good.yaml --input '{"who":"z"}' --store own.db --json
+is "another store is free" "$rc" 0
+kill -INT $pid
+wait $pid
+is "SIGINT once: exit code 130" $? 130
+like "it says how to go on" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
+is "and prints no outcome" "$(cat first.out)" ""
+touch go
+run "$rival" exec slow.yaml --run-id s3
+is "that command goes on" "$rc:$(jq_ .status)" "0:completed"
+rm -f go did
+
+# Twice: at once. The first waits for a step that does not heed TERM.
+cat >deaf.yaml <<'YAML'
+name: deaf
+steps:
+  - deaf: { command: [sh, -c, "trap '' TERM; echo begin >>did; while :; do sleep 0.1; done"] }
+YAML
+"$rival" exec deaf.yaml --run-id d1 >/dev/null 2>deaf.err &
+pid=$!
+eventually begun
+kill -INT $pid
+eventually grep -q "Ctrl-C again" deaf.err
+kill -INT $pid
+wait $pid
+is "SIGINT twice: exit code 130" $? 130
+unlike "at once" "$(cat deaf.err)" "stopped"
+rm -f did
+
+# Cancelled and suspended.
+printf 'name: waits\nsteps:\n  - ok: { signal: go, timeout: 1h }\n' >waits.yaml
+run "$rival" run waits --run-id w1
+"$rival" cancel w1 >/dev/null
+run "$rival" exec waits.yaml --run-id w1
+is "a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
+printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
+run "$rival" exec missing.yaml --run-id m1
+is "suspended without a terminal: aborted" "$rc:$(jq_ .status)" "1:failed"
+like "and it says why" "$err" "suspended.*nobodyHasIt"
+run "$rival" exec missing.yaml --run-id m2 --on-suspend resume
+is "resumed in vain: left suspended, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
+"$rival" exec missing.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
+pid=$!
+eventually grep -q "^suspended:" m3.err
+kill -INT $pid
+wait $pid
+is "waiting for a decision, and Ctrl-C: exit code 4" $? 4
+is "with the run as it is" "$(jq -r .status m3.out)" suspended
+
+# What a run detached is waited for.
+cat >detached.yaml <<'YAML'
+name: detached
+steps:
+  - later: { concurrent: { slow: { command: [sh, -c, "sleep 0.5; echo late >>did"] } }, continueOn: detached }
+  - end: { value: 1 }
+YAML
+run "$rival" exec detached.yaml --json
+is "detached children are waited for" "$rc:$(cat did)" "0:late"
+rm -f did
+
+# Environment: only what is allowed.
+printf 'name: env\nsteps:\n  - it: { value: "${ .env.SECRET }" }\n' >env.yaml
+SECRET=s run "$rival" exec env.yaml --json
+is "expressions do not see the environment" "$(jq_ .results.it.result)" null
+SECRET=s run "$rival" exec env.yaml --json --allow-env HOME,SECRET
+is "but what is allowed" "$(jq_ .results.it.result)" s
+
+# On a terminal.
+terminal=(tmux -S "$tmp/tmux" -f /dev/null)
+cleanup() { "${terminal[@]}" kill-server 2>/dev/null; }
+terminal_shows() { "${terminal[@]}" capture-pane -p | grep -qE "$1"; }
+{
+    printf 'name: big\nsteps:\n'
+    for i in $(seq 12); do printf '  - before%s: { value: %s }\n' "$i" "$i"; done
+    cat <<'YAML'
+  - each:
+      forEach: "${ [range(200)] }"
+      run: [ { work: { command: [sh, -c, "echo at ${ .loop.index } >&2; test ${ .loop.index } -lt 199 || while ! test -e go; do sleep 0.05; done"] } } ]
+YAML
+    for i in $(seq 16); do printf '  - after%s: { value: %s }\n' "$i" "$i"; done
+} >big.yaml
+"${terminal[@]}" new-session -d -x 80 -y 20 "LC_ALL=C.UTF-8 '$rival' exec big.yaml --run-id t1 >t1.out; echo \"exit=\$?\"; sleep 60"
+eventually terminal_shows 'work: at 199'
+screen=$("${terminal[@]}" capture-pane -p)
+like "live: the run" "$screen" '^big  t1  [0-9.ms]+'
+like "what is finished is one line" "$screen" '^… 12 finished$'
+like "iterations that went well are counted" "$screen" 'each .* 199 completed'
+like "the one that runs is shown" "$screen" '^    .+ work '
+like "what is to come, as far as there is room" "$screen" '^… [0-9]+ to come$'
+like "the tail of the log" "$screen" '^│ each:iter199:node0:work: at 199$'
+is "and it fits the screen" "$(printf '%s\n' "$screen" | grep -c '^big  t1')" 1
+like "with colours" "$("${terminal[@]}" capture-pane -p -e)" "$esc\[[0-9;]*m"
+"${terminal[@]}" resize-window -x 40 -y 10
+once() { [ "$("${terminal[@]}" capture-pane -p | grep -c 'big  t1')" = 1 ]; }
+ok "smaller: it is drawn anew" eventually once
+"${terminal[@]}" resize-window -x 100 -y 40
+touch go
+eventually terminal_shows 'exit=0'
+screen=$("${terminal[@]}" capture-pane -p)
+like "it ends as a record" "$screen" '^✓ after16 '
+like "with a last line" "$screen" '^big completed after '
+# What a terminal got back from above when it grew is not ours.
+unlike "without what moves" "$(printf '%s\n' "$screen" | sed -n '/^✓ before1 /,$p')" '⠋|⠙|⠹|to come'
+"${terminal[@]}" kill-server
+rm -f go
+
+"${terminal[@]}" new-session -d -x 100 -y 30 "LC_ALL=C NO_COLOR=1 '$rival' exec big.yaml --run-id t2; echo \"exit=\$?\"; sleep 60"
+eventually terminal_shows 'iter199'
+unlike "NO_COLOR: none" "$("${terminal[@]}" capture-pane -p -e)" "$esc\[[0-9;]*3[0-9]m"
+unlike "an ASCII locale: nothing else" "$("${terminal[@]}" capture-pane -p | tr -d '\n' | LC_ALL=C grep -o '[^ -~]')" .
+"${terminal[@]}" send-keys C-c
+eventually terminal_shows 'exit='
+screen=$("${terminal[@]}" capture-pane -p)
+like "Ctrl-C in a terminal: how to go on" "$screen" '^to go on: rival exec big.yaml --run-id t2'
+like "and its exit code" "$screen" '^exit=130'
+"${terminal[@]}" kill-server
+touch go
+
+"${terminal[@]}" new-session -d -x 100 -y 30 "LC_ALL=C.UTF-8 '$rival' exec missing.yaml --run-id t3 >/dev/null; echo \"exit=\$?\"; sleep 60"
+eventually terminal_shows '\[r/a/i/q\]'
+"${terminal[@]}" send-keys i Enter
+eventually terminal_shows 'nothing was logged'
+ok "suspended in a terminal: it asks, and shows the log" terminal_shows 'nothing was logged'
+"${terminal[@]}" send-keys q Enter
+eventually terminal_shows 'exit='
+like "quit leaves it suspended" "$("${terminal[@]}" capture-pane -p)" '^exit=4'
+
+done_testing

@@ -1,0 +1,2 @@
+#include "act.h"
+RV_WORKFLOW("acts", .steps = RV_STEPS(RV_STEP(act)))
