@@ -91,12 +91,26 @@ RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *
 /* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled) and have `grace_ms` to end.
  * What they return is kept; one that fails because it was told, or has not ended by then, is handed back:
  * the next engine attempts it again, and neither a failure nor a crash is counted. Everything is on disk
- * when this returns. Callers inside rv_wait() get RV_ECLOSED, and so does every later call.
+ * when this returns, unless the store still refuses after `grace_ms`: then it is as after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
+ * read the store by themselves (rv_list, rv_logs, rv_nodes).
  *
  * Returns how many steps still run: their code cannot be stopped, so the program should end, or wait for
  * them in rv_engine_free(). Closing twice does nothing. From a step of this engine it cannot work, and
  * panics. Thread: any, one at a time. */
 RV_API int rv_engine_close(rv_engine *engine);
+
+/* Can it write? While the store refuses (the disk is full, another program has locked the file), nothing
+ * goes on: no step is begun, and calls that change something wait until it is over; so do those that
+ * read, up to five seconds at first, and then tell what is on disk. What was decided is tried again ten
+ * times a second, and nothing is lost. */
+typedef struct rv_health {
+    bool stuck;        /* the store refuses */
+    int64_t since;     /* so long: ms since 1970; 0 = it does not */
+    uint64_t attempts; /* since then */
+    rv_error why;      /* of the last */
+} rv_health;
+/* Answers at once, whatever the engine is doing. Errors: RV_EINVAL. */
+RV_API int rv_engine_health(rv_engine *engine, rv_health *ret, rv_error *err);
 
 /* Close, wait for steps that still run, and free. NULL is allowed. Nobody may be using it any more. */
 RV_API void rv_engine_free(rv_engine *engine);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 static _Thread_local long countdown = LONG_MAX;
+static _Thread_local long to_fail = LONG_MAX; /* from its end on */
+static _Thread_local unsigned one_in;         /* 0 = no chance */
+static _Thread_local uint64_t chance;
 static _Thread_local bool failed;
 
 static bool must_fail(void)
@@ -17,6 +20,14 @@ static bool must_fail(void)
         return false;
     if (countdown > 0) {
         countdown--;
+        return false;
+    }
+    if (one_in > 0) {
+        chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        if ((chance >> 33) % one_in != 0)
+            return false;
+    } else if (to_fail-- == 0) {
+        countdown = LONG_MAX;
         return false;
     }
     failed = true;
@@ -51,7 +62,22 @@ void rv__free(void *mem)
 
 void rv__test_fail_alloc_after(long n)
 {
-    countdown = n < 0 ? LONG_MAX : n;
+    rv__test_fail_allocs(n, LONG_MAX);
+}
+
+void rv__test_fail_allocs(long after, long count)
+{
+    countdown = after < 0 ? LONG_MAX : after;
+    to_fail = count;
+    one_in = 0;
+    failed = false;
+}
+
+void rv__test_fail_one_alloc_in(unsigned n, uint64_t seed)
+{
+    countdown = n > 0 ? 0 : LONG_MAX;
+    one_in = n;
+    chance = seed;
     failed = false;
 }
 

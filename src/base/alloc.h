@@ -3,6 +3,7 @@
 #define RV_BASE_ALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The struct that `member` (a pointer) is the field of. */
 #define RV__CONTAINER(member, type, field) ((type *)((char *)(member)-offsetof(type, field)))
@@ -17,7 +18,13 @@ void rv__free(void *mem); /* NULL is allowed */
  * switches it off. Only tests call this; it costs the library one thread-local load a call. */
 void rv__test_fail_alloc_after(long n);
 
-/* Has an allocation failed because of rv__test_fail_alloc_after() since it was last called? */
+/* As that, but only `count` of them fail: then memory is there again. */
+void rv__test_fail_allocs(long after, long count);
+
+/* One allocation in `n` fails on this thread, by chances that come from the seed; 0: none does. */
+void rv__test_fail_one_alloc_in(unsigned n, uint64_t seed);
+
+/* Has an allocation failed because of one of these since it was last called? */
 int rv__test_alloc_failed(void);
 
 #endif

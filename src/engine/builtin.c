@@ -46,6 +46,13 @@ static void evaluated_by_hand(struct rv__work *work, const rv_error *err)
     (void)err;
 }
 
+/* For the engine's own part of the work. It is handed back, and so begun again. */
+static void no_memory(struct rv_ctx *ctx)
+{
+    ctx->given_up = true;
+    ctx->outcome = MSG_FAILED;
+}
+
 static void evaluate(struct rv_ctx *ctx, uint32_t number)
 {
     rv_engine *e = ctx->engine;
@@ -62,7 +69,8 @@ static void evaluate(struct rv_ctx *ctx, uint32_t number)
     work->run = evaluate_by_hand;
     work->done = evaluated_by_hand;
     if (e->executor->start(e->executor, &work, 1) == 0) {
-        rv_fail(ctx, "out of memory");
+        if (!ctx->describing) /* else it is done, and goes without */
+            no_memory(ctx);
         rv__work_post(ctx);
     }
 }
@@ -75,7 +83,7 @@ static void take_value(struct rv_ctx *ctx, struct rv__str json)
     ctx->result = rv__blob_new(json);
     ctx->outcome = MSG_DONE;
     if (ctx->result == NULL)
-        rv_fail(ctx, "out of memory");
+        no_memory(ctx);
 }
 
 /* A nested workflow's input: as it was evaluated, or that around it, held to the schema. */
@@ -87,6 +95,10 @@ static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
     rv__violations_init(&bad, &ctx->arena);
     const struct rv__input_rule *rule = rv__plan_exprs_rule(&ctx->run->plan->exprs, ctx->view.body);
     int rc = rv__input_take(rule, input, &bad, &full, &err);
+    if (rc == RV_ENOMEM) {
+        no_memory(ctx);
+        return;
+    }
     if (rc < 0) {
         rv_fail(ctx, "the input of workflow '%.*s' is refused: %s",
                 RV__ARG(ctx->view.body->wrap->name), err.message);
@@ -149,7 +161,7 @@ static void take_signal(struct rv_ctx *ctx, struct rv__str json)
         return;
     }
     if (rv__str_copy(&ctx->arena, name, &ctx->handle) < 0) {
-        rv_fail(ctx, "out of memory");
+        no_memory(ctx);
         return;
     }
     ctx->outcome = MSG_PARK;
@@ -197,15 +209,15 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
         return;
     }
     if (err != NULL) {
-        ctx->given_up = err->code == RV_ECLOSED;
         rv_fail(ctx, "%s", err->message);
+        ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
         rv__work_finish(ctx);
     } else if (ctx->eval == EVAL_INPUT) {
         struct rv__blob *input = rv__blob_new(json);
         if (input != NULL)
             take_input(ctx, input);
         else
-            rv_fail(ctx, "out of memory");
+            no_memory(ctx);
         rv__blob_unref(input);
         rv__work_finish(ctx);
     } else if (ctx->eval >= 0) {
@@ -248,8 +260,10 @@ static bool prepare_command(struct rv_ctx *ctx)
     rv_error err;
     if (directory != NULL) {
         ctx->directory = rv__arena_dup(&ctx->arena, directory, strlen(directory));
-        if (ctx->directory == NULL)
-            return rv_fail(ctx, "out of memory") == 0;
+        if (ctx->directory == NULL) {
+            no_memory(ctx);
+            return false;
+        }
     }
     if (e->io == NULL && e->kit == NULL && rv__io_new(NULL, &e->io, &err) < 0)
         return rv_fail(ctx, "commands cannot be run: %s", err.message) == 0;

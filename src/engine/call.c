@@ -322,7 +322,32 @@ static void take_unwait(rv_engine *e, struct rv__call *call)
         if (run->cell == NULL && run->waiters == NULL)
             rv__run_drop(run);
     }
+    for (struct rv__call **at = &e->late; *at != NULL; at = &(*at)->next)
+        if (*at == wait) { /* not even looked at: its run is not on disk yet */
+            *at = wait->next;
+            break;
+        }
     reply(call, RV_OK);
+}
+
+/* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
+static bool look_at_disk(rv_engine *e, struct rv__call *call)
+{
+    struct rv__run *run;
+    int rc = rv__run_read(e, call->run_id, &run, &call->err);
+    if (rc < 0) {
+        if (call->kind != CALL_WAIT)
+            reply(call, not_found(call, rc));
+        return call->kind != CALL_WAIT;
+    }
+    bool ended = rv__run_terminal(rv__cell_status(run->cell));
+    bool answers = call->kind != CALL_WAIT || ended;
+    if (call->kind == CALL_LOOK)
+        reply(call, call->look(call, run));
+    else if (answers)
+        reply(call, describe(call, run));
+    rv__run_unread(run);
+    return answers;
 }
 
 static void take_look(rv_engine *e, struct rv__call *call)
@@ -333,7 +358,10 @@ static void take_look(rv_engine *e, struct rv__call *call)
         reply(call, not_found(call, rc));
         return;
     }
-    if (run->facts.count > 0 || run->locked) { /* not on disk yet: after the next commit */
+    bool unwritten = run->facts.count > 0 || run->locked;
+    if (unwritten && rv__commit_failing(e) && look_at_disk(e, call))
+        return;
+    if (unwritten) { /* not on disk yet: after the next commit */
         push(&e->late, call);
         if (!run->locked)
             rv__run_touch(run);
@@ -371,8 +399,8 @@ void rv__calls_late(rv_engine *e)
         struct rv__call *next = order->next;
         if (order->kind == CALL_UNWAIT)
             take_unwait(e, order);
-        else if (order->kind == CALL_ASK && e->commit.away)
-            push(&e->late, order); /* it may use the writer */
+        else if (order->kind == CALL_ASK && order->writes && e->commit.away)
+            push(&e->late, order);
         else if (order->kind == CALL_ASK)
             reply(order, order->ask(order));
         else
@@ -412,16 +440,22 @@ void rv__calls_again(rv_engine *e)
         }
 }
 
-void rv__calls_close(rv_engine *e)
+static void close_letters(rv_engine *e, struct rv__queue_node *node)
 {
-    struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
-    assert(e->held == NULL);                                 /* the last batch has landed */
     while (node != NULL) {
         struct rv__letter *letter = (struct rv__letter *)node;
         node = node->next;
         if (letter->kind == LETTER_CALL)
             push(&e->late, RV__CONTAINER(letter, struct rv__call, letter));
     }
+}
+
+void rv__calls_close(rv_engine *e)
+{
+    close_letters(e, rv__queue_take(&e->inbox)); /* came too late to be taken */
+    close_letters(e, e->held);                   /* a commit was given up */
+    e->held = NULL;
+    e->last_held = &e->held;
     close_list(&e->late);
     close_list(&e->early);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
@@ -614,7 +648,7 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
         rv__blob_unref(call->input);
         call->input = full;
     } else if (bad.count > 0) {
-        if (opts != NULL && opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+        if (opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
             rc = rv__nomem(err);
         else
             rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
@@ -629,16 +663,18 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
 int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
            rv_run_info *ret, rv_error *err)
 {
+    rv_run_opts known = { .size = sizeof known };
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_RUN, err);
     if (rc < 0)
         return rc;
     call.workflow = workflow;
-    if (workflow == NULL)
-        rc = rv__fail(err, RV_EINVAL, "no workflow named");
-    if (rc == RV_OK && opts != NULL)
-        rc = check_size(opts->size, "RV_RUN_OPTS", err);
-    if (rc == RV_OK && opts != NULL && opts->run_id != NULL)
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
+    rc = workflow != NULL ? check_size(opts->size, "RV_RUN_OPTS", err)
+                          : rv__fail(err, RV_EINVAL, "no workflow named");
+    if (rc == RV_OK && opts->run_id != NULL)
         rc = set_run_id(&call, opts->run_id, err);
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
@@ -767,13 +803,15 @@ int rv__call_look(rv_engine *engine, const char *run_id,
     return rc;
 }
 
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
+                 rv_error *err)
 {
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_ASK, err);
     if (rc < 0)
         return rc;
     call.ask = ask;
+    call.writes = writes;
     call.arg = arg;
     call_send(&call);
     rc = call_result(&call, err);
@@ -787,7 +825,8 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
     int rc = call_init(&call, engine, CALL_STATE, err);
     if (rc < 0)
         return rc;
-    rc = set_run_id(&call, run_id, err);
+    rc = ret != NULL ? set_run_id(&call, run_id, err)
+                     : rv__fail(err, RV_EINVAL, "rv_state: nowhere to put it");
     if (rc == RV_OK) {
         call_send(&call);
         rc = call_result(&call, err);
@@ -920,15 +959,18 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
 int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const rv_wait_opts *opts,
             rv_outcome **ret, rv_error *err)
 {
-    static const rv_wait_opts defaults = { .size = sizeof defaults };
+    rv_wait_opts known = { .size = sizeof known };
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_WAIT, err);
     if (rc < 0)
         return rc;
-    if (opts == NULL)
-        opts = &defaults;
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
     call.workflow = workflow;
     rc = check_size(opts->size, "RV_WAIT_OPTS", err);
+    if (rc == RV_OK && ret == NULL)
+        rc = rv__fail(err, RV_EINVAL, "rv_wait: nowhere to put the outcome");
     if (rc == RV_OK)
         rc = set_run_id(&call, run_id, err);
     int64_t timeout_ms = opts->timeout_ms == 0 ? DEFAULT_WAIT_MS : opts->timeout_ms;

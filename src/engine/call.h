@@ -2,6 +2,8 @@
 #ifndef RV_ENGINE_CALL_H
 #define RV_ENGINE_CALL_H
 
+#include <string.h>
+
 #include "engine/engine.h"
 
 enum rv__call_kind {
@@ -38,7 +40,8 @@ struct rv__call {
 
     int (*look)(struct rv__call *call, struct rv__run *run);
     int (*ask)(struct rv__call *call);
-    void *arg; /* of those two */
+    void *arg;   /* of those two */
+    bool writes; /* it uses the writer: not while a commit is under way */
 
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
@@ -56,6 +59,13 @@ struct rv__call {
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
 
+/* Options as the caller's program knows them: one that was built earlier has fewer fields. */
+static inline void rv__opts_take(void *known, size_t room, const void *given, size_t size)
+{
+    memcpy(known, given, size < room ? size : room);
+    memcpy(known, &size, sizeof size); /* a size of 0, too: to be refused */
+}
+
 /* Make known what was compiled elsewhere. Errors: as rv_register(). Thread: any but the loop's. */
 int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err);
 
@@ -65,6 +75,7 @@ int rv__call_register(rv_engine *engine, struct rv__registration *registration, 
 int rv__call_look(rv_engine *engine, const char *run_id,
                   int (*look)(struct rv__call *call, struct rv__run *run), void *arg,
                   rv_error *err);
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err);
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
+                 rv_error *err);
 
 #endif

@@ -5,7 +5,10 @@
  * Under load, the loop goes on while a batch is on its way to disk: it takes letters and decides for
  * the runs that are not in the batch; their facts make the next one. A run in the batch is *locked*:
  * nothing is decided for it, and letters to it are held until the batch has landed. So a run's facts
- * and effects always belong to one batch, and nothing needs to be told apart afterwards. */
+ * and effects always belong to one batch, and nothing needs to be told apart afterwards.
+ *
+ * A batch that the store refuses (full disk, locked file) is tried again, unchanged, until it is taken;
+ * on the thread, so that the loop can answer meanwhile, from what is on disk. */
 #include <assert.h>
 #include <string.h>
 
@@ -23,7 +26,7 @@
 #endif
 
 enum {
-    RETRY_COMMIT_MS = 100, /* after a commit that failed: the disk may heal */
+    RETRY_COMMIT_MS = 100, /* after a commit that failed */
     THREAD_FROM = 8,       /* runs in a batch, with others at work: from here on the thread pays */
 };
 
@@ -151,21 +154,33 @@ static bool has_something(const struct rv__store_write *w)
            w->snapshot.len > 0 || w->result_count > 0;
 }
 
+static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struct rv__str *ret)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    int rc = rv__plan_write(plan, &json, NULL);
+    if (rc == RV_OK)
+        rc = rv__str_copy(arena, rv__buf_view(&json), ret);
+    rv__buf_done(&json);
+    return rc;
+}
+
+/* The disk may heal, memory may be given back. A kit's time does not pass meanwhile. */
+static void wait_a_moment(const rv_engine *e)
+{
+    if (e->kit == NULL)
+        rv__clock_sleep_ms(RETRY_COMMIT_MS);
+}
+
 /* Plans that this batch's new runs are the first to use. */
 static void fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
         if (run->cell == NULL || run->plan->stored)
             continue;
-        struct rv__buf json;
         struct rv__str copy;
-        rv__buf_init(&json, RV__PLAN_MAX_BYTES);
-        int rc = rv__plan_write(run->plan->plan, &json, NULL);
-        if (rc == RV_OK)
-            rc = rv__str_copy(arena, rv__buf_view(&json), &copy);
-        rv__buf_done(&json);
-        if (rc < 0)
-            continue; /* no memory: the commit fails for want of it, and is tried again */
+        while (plan_text(run->plan->plan, arena, &copy) < 0)
+            wait_a_moment(e); /* a run without its definition could not be read again */
         b->definitions[b->definition_count++] = (struct rv__store_definition){
             .hash = rv__str(run->plan->plan->version), .json = copy
         };
@@ -173,20 +188,45 @@ static void fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *ar
     }
 }
 
-/* It is tried until it works: what was decided stays decided, and nobody has seen it. False: the
- * process died in it, as a kit arranged. Thread: the loop's or the commits'. */
-static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count)
+static void note_health(rv_engine *e, const rv_error *why)
+{
+    struct rv__commits *c = &e->commit;
+    if (why == NULL && !atomic_load(&c->failing))
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (why == NULL)
+        c->health = (rv_health){ .stuck = false };
+    else if (!c->health.stuck)
+        c->health = (rv_health){ .stuck = true, .since = rv__wall_ms(e->clock) };
+    if (why != NULL) {
+        c->health.attempts++;
+        c->health.why = *why;
+    }
+    atomic_store(&c->failing, why != NULL);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* One attempt. Thread: the loop's or the commits'. */
+static int write_once(rv_engine *e, struct rv__store_write *writes, size_t count)
 {
     rv_error err;
+    int rc = rv__store_commit(e->store, writes, count, &err);
+    note_health(e, rc < 0 ? &err : NULL);
+    return rc;
+}
+
+/* It is tried until it works: what was decided stays decided, and nobody has seen it. False: the
+ * process died in it, as a kit arranged. Thread: the loop's. */
+static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count)
+{
     if (e->kit != NULL)
         rv__kit_roll(e);
-    while (rv__store_commit(e->store, writes, count, &err) < 0) {
+    while (write_once(e, writes, count) < 0) {
         if (e->kit != NULL && rv__kit_died(e))
             return false;
         if (RV__BUG(37))
             break;
-        if (e->kit == NULL)                      /* there the disk heals when it says so */
-            rv__clock_sleep_ms(RETRY_COMMIT_MS); /* nothing is dropped, or goes on meanwhile */
+        wait_a_moment(e); /* nothing is dropped, nothing goes on meanwhile */
     }
     return true;
 }
@@ -210,7 +250,7 @@ static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
         if (b->writes != NULL && b->rows != NULL && b->touches != NULL && b->definitions != NULL &&
             b->results != NULL && b->logs != NULL)
             return;
-        rv__clock_sleep_ms(RETRY_COMMIT_MS);
+        wait_a_moment(e);
     }
 }
 
@@ -249,10 +289,15 @@ static void *commit_main(void *arg)
         struct rv__store_write *writes = c->writes;
         size_t count = c->count;
         pthread_mutex_unlock(&c->lock);
-        (void)write_all(e, writes, count); /* no kit has this thread: it is alive */
+        int rc = write_once(e, writes, count);
         pthread_mutex_lock(&c->lock);
+        if (rc < 0 && !c->stop) { /* nothing is dropped, nothing of it is seen meanwhile */
+            (void)rv__cond_wait_until(&c->wake, &c->lock,
+                                      rv__mono_ns(e->clock) + RETRY_COMMIT_MS * INT64_C(1000000));
+            continue;
+        }
         c->writes = NULL;
-        (void)!rv__engine_post(e, &c->letter); /* open: the loop ends after the last commit */
+        (void)!rv__engine_post(e, &c->letter); /* closed: it was given up */
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -271,10 +316,7 @@ void rv__commits_done(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
     if (c->has_thread) {
-        pthread_mutex_lock(&c->lock);
-        c->stop = true;
-        pthread_cond_signal(&c->wake);
-        pthread_mutex_unlock(&c->lock);
+        rv__commit_give_up(e);
         pthread_join(c->thread, NULL);
     }
     rv__arena_done(&c->arena);
@@ -283,17 +325,36 @@ void rv__commits_done(rv_engine *e)
 }
 
 /* The thread is made when it is first wanted: an engine that is never under load never has it. */
-bool rv__commit_pays(rv_engine *e)
+static bool has_thread(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
+    if (!c->has_thread && e->kit == NULL)
+        c->has_thread = pthread_create(&c->thread, NULL, commit_main, e) == 0;
+    return c->has_thread;
+}
+
+bool rv__commit_failing(const rv_engine *e)
+{
+    return e->commit.away && atomic_load(&e->commit.failing);
+}
+
+void rv__commit_give_up(rv_engine *e)
+{
+    struct rv__commits *c = &e->commit;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool rv__commit_pays(rv_engine *e)
+{
     size_t runs = 0;
     for (struct rv__run *run = e->dirty; run != NULL && runs < THREAD_FROM; run = run->next_dirty)
         runs++;
     if (runs < THREAD_FROM || e->functions_in_flight < THREAD_FROM || e->kit != NULL)
         return false;
-    if (!c->has_thread)
-        c->has_thread = pthread_create(&c->thread, NULL, commit_main, e) == 0;
-    return c->has_thread;
+    return has_thread(e);
 }
 
 struct rv__run *rv__take_dirty(rv_engine *e)
@@ -357,9 +418,25 @@ enum rv__commit_outcome rv__commit(rv_engine *e)
         hand_over(e, b.writes, count);
         return COMMIT_AWAY;
     }
-    bool alive = count == 0 || write_all(e, b.writes, count);
+    bool refused = count > 0 && e->kit == NULL && write_once(e, b.writes, count) < 0;
+    if (refused && has_thread(e)) {
+        hand_over(e, b.writes, count);
+        return COMMIT_AWAY;
+    }
+    bool alive = count == 0 || (e->kit == NULL && !refused) || write_all(e, b.writes, count);
     if (alive && count > 0)
         note_commit(e, count);
     rv__arena_reset(&c->arena);
     return alive ? COMMIT_DONE : COMMIT_DIED;
+}
+
+int rv_engine_health(rv_engine *e, rv_health *ret, rv_error *err)
+{
+    if (e == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_engine_health: %s",
+                        e == NULL ? "no engine given" : "nowhere to put it");
+    pthread_mutex_lock(&e->commit.lock);
+    *ret = e->commit.health;
+    pthread_mutex_unlock(&e->commit.lock);
+    return RV_OK;
 }

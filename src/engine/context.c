@@ -147,17 +147,25 @@ int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, cons
     return rc;
 }
 
-void rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
+int rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
 {
     struct rv__buf *state = &ctx->state_members;
+    size_t before = state->len;
     if (state->len > 0)
         rv__buf_char(state, ',');
     rv__buf_json_str(state, key);
     rv__buf_char(state, ':');
     rv__buf_str(state, json);
+    int rc = rv__buf_err(state, NULL);
+    if (rc < 0) {
+        rv__buf_cut(state, before);
+        state->rc = RV_OK; /* what was put before is whole */
+        return rc;
+    }
     if (rv__str_is(key, "skipped"))
         ctx->skipped = rv__str_is(json, "true");
     ctx->described |= rv__str_is(key, "description");
+    return RV_OK;
 }
 
 void rv_describe(rv_ctx *ctx, const char *fmt, ...)
@@ -172,7 +180,7 @@ void rv_describe(rv_ctx *ctx, const char *fmt, ...)
     rv__buf_init(&json, 8 * sizeof text);
     rv__buf_json_str(&json, (struct rv__str){ text, len });
     if (rv__buf_err(&json, NULL) == RV_OK)
-        rv__ctx_state(ctx, rv__str("description"), rv__buf_view(&json));
+        (void)rv__ctx_state(ctx, rv__str("description"), rv__buf_view(&json)); /* or without it */
     rv__buf_done(&json);
 }
 
@@ -182,8 +190,7 @@ int rv_set_state(rv_ctx *ctx, const char *key, const char *json)
     if (key == NULL || json == NULL ||
         rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, NULL) < 0)
         return RV_EINVAL;
-    rv__ctx_state(ctx, rv__str(key), value);
-    return 0;
+    return rv__ctx_state(ctx, rv__str(key), value);
 }
 
 int rv_skip(rv_ctx *ctx)

@@ -112,6 +112,7 @@ struct rv_ctx {
     enum rv__behavior behavior;
     int max_attempts, backoff;
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
+    struct rv__log_line *unkept; /* oldest first; taken, but there was no memory: the loop's */
     size_t log_count;
     int64_t takes_ms;        /* rv_test_takes(): its answer comes so much later */
     struct rv__timer answer; /* in the kit, until then */
@@ -124,7 +125,7 @@ void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__s
                       struct rv__str metadata);
 /* What it is to say as its own result or state, if that is JSON: as rv_return_json, rv_set_state. */
 int rv__ctx_result(struct rv_ctx *ctx, struct rv__str json);
-void rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
+int rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
 /* It could not be run, or it panicked: that is the outcome. */
 void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
 /* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,

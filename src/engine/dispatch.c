@@ -19,6 +19,8 @@
 #include "engine/kit.h"
 #include "engine/metrics.h"
 
+enum { UNPAID_AT_ONCE = 64 }; /* on the stack, as there is no memory */
+
 /* ------------------------------------------------------------------------------- wanting --- */
 
 static void queue_add(rv_engine *e, struct rv__run *run, int lane)
@@ -107,8 +109,10 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             struct rv__run *run = e->want_first[lane];
             int rc = rv__flow_grant(run->cell, (enum rv__lane)lane, now_ms, &run->facts, NULL);
             rv__run_touch(run);
-            if (rc < 0)
-                return; /* no memory: at the next turn */
+            if (rc < 0) { /* no memory: at the next turn */
+                e->starved = true;
+                return;
+            }
             if (rc == 1) {
                 take_place(e, lane);
                 run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
@@ -305,6 +309,15 @@ static enum rv__lane lane_of(const rv_engine *e, const struct rv__effect *effect
     return e->suspect_in_flight ? LANE_SUSPECT : LANE_FUNCTION;
 }
 
+/* Something that it is owed could not be begun or armed, for want of memory: its state still says so,
+ * and it is looked for there in the next turn. */
+static void starve(struct rv__run *run)
+{
+    run->starved = true;
+    run->engine->starved = true;
+    rv__run_touch(run);
+}
+
 /* It cannot begin: told to the run as a message, in the next turn. */
 static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, enum rv__lane lane,
                          struct rv__str missing)
@@ -314,7 +327,8 @@ static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, e
                            .token = effect->token,
                            .name = missing };
     give_place(run->engine, lane);
-    (void)rv__run_send(run, &msg, NULL); /* no memory: it stays owed, and recovery finds it */
+    if (rv__run_send(run, &msg, NULL) < 0)
+        starve(run);
 }
 
 /* Room for one more among those to be begun this turn. */
@@ -329,6 +343,14 @@ static bool has_room(rv_engine *e)
     e->starting = starting;
     e->starting_cap = cap;
     return true;
+}
+
+static bool arm_timeout(rv_engine *e, struct rv__owed *owed, int64_t timeout_ms)
+{
+    if (timeout_ms <= 0)
+        return true;
+    owed->is_timeout = true;
+    return rv__timers_arm(&e->timeouts, &owed->timer, rv__mono_ms(e->clock) + timeout_ms) == RV_OK;
 }
 
 static void start_work(struct rv__run *run, const struct rv__effect *effect)
@@ -357,6 +379,10 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     }
     struct rv_ctx *ctx = has_room(e) ? work_new(run, effect, fn) : NULL;
     struct rv__owed *owed = ctx != NULL ? owed_new(run, effect) : NULL;
+    if (owed != NULL && module == NULL && !arm_timeout(e, owed, effect->timeout_ms)) {
+        rv__owed_clear(run, effect->actor);
+        owed = NULL;
+    }
     if (owed == NULL) {
         if (ctx != NULL)
             rv__work_drop(ctx);
@@ -372,8 +398,6 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
         ctx->function = function;
         ctx->module = module;
         ctx->work.run = rv__hosted_run;
-    } else {
-        rv__work_begun(e, ctx);
     }
     e->starting[e->starting_count++] = ctx; /* room was made above */
 }
@@ -383,8 +407,7 @@ void rv__work_begun(rv_engine *e, struct rv_ctx *ctx)
     struct rv__owed **at = owed_find(e, ctx->run, ctx->view.actor);
     if (*at == NULL || (*at)->work != ctx || ctx->timeout_ms <= 0 || ctx->life != e->life)
         return;
-    (*at)->is_timeout = true;
-    (void)rv__timers_arm(&e->timeouts, &(*at)->timer, rv__mono_ms(e->clock) + ctx->timeout_ms);
+    (void)arm_timeout(e, *at, ctx->timeout_ms); /* no memory: this attempt goes without it */
 }
 
 /* It could not be begun after all. */
@@ -435,12 +458,46 @@ static void begin_builtins(rv_engine *e)
 void rv__owe(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
-    if (e->owed_count >= e->owed_size && !owed_grow(e) && e->owed_size == 0)
-        return;
+    if (e->owed_count >= e->owed_size)
+        (void)owed_grow(e); /* longer chains, if it cannot */
     rv__owed_clear(run, effect->actor);
     struct rv__owed *owed = owed_new(run, effect);
-    if (owed != NULL)
-        (void)rv__timers_arm(&e->waits, &owed->timer, effect->due_ms);
+    if (owed != NULL && rv__timers_arm(&e->waits, &owed->timer, effect->due_ms) == RV_OK)
+        return;
+    rv__owed_clear(run, effect->actor);
+    starve(run);
+}
+
+struct unpaid {
+    struct rv__run *run;
+    struct rv__effect effects[UNPAID_AT_ONCE];
+    size_t count;
+};
+
+static void note_unpaid(void *arg, const struct rv__effect *effect)
+{
+    struct unpaid *unpaid = arg;
+    const struct rv__owed *owed = *owed_find(unpaid->run->engine, unpaid->run, effect->actor);
+    if (unpaid->count < UNPAID_AT_ONCE && (owed == NULL || owed->token != effect->token))
+        unpaid->effects[unpaid->count++] = *effect;
+}
+
+/* All effects were released: what the state says is owed, and is not, was lost for want of memory. */
+void rv__owe_again(struct rv__run *run)
+{
+    struct unpaid unpaid = { .run = run };
+    run->starved = false;
+    rv__cell_outstanding(run->cell, note_unpaid, &unpaid);
+    for (size_t i = 0; i < unpaid.count; i++) {
+        const struct rv__effect *effect = &unpaid.effects[i];
+        struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
+        if (effect->kind == EFFECT_WAIT)
+            rv__owe(run, effect);
+        else if (rv__run_send(run, &msg, NULL) < 0)
+            starve(run);
+    }
+    if (unpaid.count == UNPAID_AT_ONCE)
+        starve(run); /* there may be more */
 }
 
 /* After the commit: what the facts of this turn ask for. */
@@ -466,23 +523,59 @@ void rv__release_effects(struct rv__run *run)
         }
 }
 
-static struct rv__blob *state_of(struct rv_ctx *ctx)
+static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)
 {
     struct rv__buf json;
+    *ret = NULL;
     if (ctx->state_members.len == 0)
-        return NULL;
+        return RV_OK;
     rv__buf_init(&json, RV__JSON_MAX_BYTES);
     rv__buf_char(&json, '{');
     rv__buf_str(&json, rv__buf_view(&ctx->state_members));
     rv__buf_char(&json, '}');
-    struct rv__blob *state = NULL;
     if (rv__buf_err(&json, NULL) == RV_OK)
-        state = rv__blob_new(rv__buf_view(&json));
+        *ret = rv__blob_new(rv__buf_view(&json));
     rv__buf_done(&json);
-    return state;
+    return *ret != NULL ? RV_OK : RV_ENOMEM;
 }
 
-static void keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended);
+static int keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended);
+
+/* RV_ENOMEM: the run has not taken it. */
+static int answer(rv_engine *e, struct rv_ctx *ctx)
+{
+    struct rv__run *run = ctx->run;
+    struct rv__blob *state = NULL;
+    int rc = state_of(ctx, &state);
+    if (rc == RV_OK)
+        rc = RV__BUG(43) ? RV_OK : keep_logs(run, ctx, true);
+    if (rc < 0) {
+        rv__blob_unref(state);
+        return rc;
+    }
+    struct rv__msg msg = { .kind = ctx->outcome,
+                           .actor = ctx->view.actor,
+                           .token = ctx->view.token,
+                           .result = ctx->result,
+                           .state = state,
+                           .error = ctx->error,
+                           .name = ctx->handle,
+                           .due_ms = ctx->due_ms,
+                           .skipped = ctx->skipped,
+                           .behavior = ctx->behavior,
+                           .max_attempts = ctx->max_attempts,
+                           .backoff = ctx->backoff,
+                           .chance = rv__random_double(&e->random) };
+    msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
+    if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
+                          (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
+        msg = (struct rv__msg){
+            .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
+        }; /* it stopped because we close */
+    rc = rv__run_send(run, &msg, NULL);
+    rv__blob_unref(state);
+    return rc;
+}
 
 /* A step's thread is done with it: its answer goes to the run, if the run still asks. */
 void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
@@ -492,37 +585,15 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
         rv__work_drop(ctx);
         return;
     }
+    if (run->cell != NULL && answer(e, ctx) == RV_ENOMEM) {
+        rv__engine_take_again(e, &ctx->letter);
+        return;
+    }
     struct rv__owed **at = owed_find(e, run, ctx->view.actor);
     give_place(e, ctx->lane);
     rv__metrics_attempt(e, ctx);
     if (*at != NULL && (*at)->work == ctx)
         (*at)->work = NULL; /* nobody to be told to stop any more */
-
-    if (run->cell != NULL) {
-        struct rv__msg msg = { .kind = ctx->outcome,
-                               .actor = ctx->view.actor,
-                               .token = ctx->view.token,
-                               .result = ctx->result,
-                               .state = state_of(ctx),
-                               .error = ctx->error,
-                               .name = ctx->handle,
-                               .due_ms = ctx->due_ms,
-                               .skipped = ctx->skipped,
-                               .behavior = ctx->behavior,
-                               .max_attempts = ctx->max_attempts,
-                               .backoff = ctx->backoff,
-                               .chance = rv__random_double(&e->random) };
-        if (!RV__BUG(43))
-            keep_logs(run, ctx, true);
-        msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
-        if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
-                              (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
-            msg = (struct rv__msg){
-                .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .state = msg.state
-            };                               /* it stopped because we close */
-        (void)rv__run_send(run, &msg, NULL); /* no memory: it stays owed, and recovery finds it */
-        rv__blob_unref(msg.state);
-    }
     rv__work_drop(ctx);
     if (e->early != NULL)
         rv__calls_early(e, run);
@@ -538,15 +609,16 @@ void rv__hand_back(rv_engine *e)
                                .token = ctx->view.token };
         if (ctx->run->cell == NULL)
             continue;
-        keep_logs(ctx->run, ctx, false);
-        (void)rv__run_send(ctx->run, &msg, NULL); /* no memory: as after a crash, then */
+        (void)keep_logs(ctx->run, ctx, false);    /* no memory: without them, then */
+        (void)rv__run_send(ctx->run, &msg, NULL); /* and as after a crash */
     }
 }
 
 /* ----------------------------------------------------------------------------------- logs --- */
 
-static void keep_line(struct rv__run *run, struct rv_ctx *ctx, struct rv__str path,
-                      const struct rv__log_line *line)
+/* RV_ENOMEM: it is not there. */
+static int keep_line(struct rv__run *run, struct rv_ctx *ctx, struct rv__str path,
+                     const struct rv__log_line *line)
 {
     struct rv__kept_line head = { .at_ms = line->at_ms,
                                   .level = line->level,
@@ -555,43 +627,68 @@ static void keep_line(struct rv__run *run, struct rv_ctx *ctx, struct rv__str pa
                                   .step = (uint32_t)ctx->view.node->alias.len,
                                   .message = (uint32_t)line->message.len,
                                   .metadata = (uint32_t)line->metadata.len };
+    size_t before = run->logs.len;
     rv__buf_add(&run->logs, (const char *)&head, sizeof head);
     rv__buf_str(&run->logs, path);
     rv__buf_str(&run->logs, ctx->view.node->alias);
     rv__buf_str(&run->logs, line->message);
     rv__buf_str(&run->logs, line->metadata);
+    if (rv__buf_err(&run->logs, NULL) < 0) {
+        rv__buf_cut(&run->logs, before);
+        run->logs.rc = RV_OK; /* those before it are whole */
+        return RV_ENOMEM;
+    }
     run->log_count++;
+    return RV_OK;
 }
 
-/* What it has said since it was last asked, for the next commit; at its end also how much more it said
- * than is kept. Its step may still run: nothing of it is touched but the lines. */
-static void keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
+/* Its lines, oldest first, behind those there was no memory for. */
+static void take_lines(struct rv_ctx *ctx)
 {
     struct rv__log_line *newest = atomic_exchange_explicit(&ctx->logs, NULL, memory_order_acquire);
-    struct rv__log_line *oldest = NULL;
-    bool too_many = ended && ctx->log_count > RV__LOG_LINES;
-    if (newest == NULL && !too_many)
-        return;
+    struct rv__log_line *oldest = NULL, **end = &ctx->unkept;
     while (newest != NULL) {
         struct rv__log_line *older = newest->next;
         newest->next = oldest;
         oldest = newest;
         newest = older;
     }
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = oldest;
+}
+
+/* What it has said since it was last asked, for the next commit; at its end also how much more it said
+ * than is kept. Its step may still run: nothing of it is touched but the lines. RV_ENOMEM: not all of
+ * them; the rest waits. */
+static int keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
+{
+    bool too_many = ended && ctx->log_count > RV__LOG_LINES;
+    take_lines(ctx);
+    if (ctx->unkept == NULL && !too_many)
+        return RV_OK;
     struct rv__buf path;
     rv__buf_init(&path, RV__PATH_BYTES);
     rv__node_path(ctx->view.node, ctx->view.vector, &path);
-    for (; oldest != NULL; oldest = oldest->next)
-        keep_line(run, ctx, rv__buf_view(&path), oldest);
-    if (too_many) {
+    int rc = rv__buf_err(&path, NULL);
+    while (rc == RV_OK && ctx->unkept != NULL) {
+        rc = keep_line(run, ctx, rv__buf_view(&path), ctx->unkept);
+        if (rc == RV_OK)
+            ctx->unkept = ctx->unkept->next;
+    }
+    if (rc == RV_OK && too_many) {
         char text[80];
         snprintf(text, sizeof text, "%zu more lines of this attempt were not kept",
                  ctx->log_count - RV__LOG_LINES);
-        keep_line(run, ctx, rv__buf_view(&path),
-                  &(struct rv__log_line){
-                      .at_ms = run->engine->now_ms, .level = RV_WARN, .message = rv__str(text) });
+        rc = keep_line(run, ctx, rv__buf_view(&path),
+                       &(struct rv__log_line){ .at_ms = run->engine->now_ms,
+                                               .level = RV_WARN,
+                                               .message = rv__str(text) });
+        if (rc == RV_OK)
+            ctx->log_count = RV__LOG_LINES; /* it is said */
     }
     rv__buf_done(&path);
+    return rc;
 }
 
 void rv__fetch_logs(rv_engine *e)
@@ -604,9 +701,9 @@ void rv__fetch_logs(rv_engine *e)
         rv__calls_early(e, NULL);
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
         if (ctx->run->cell == NULL || ctx->run->locked || ctx->life != e->life ||
-            atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL)
+            (atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL && ctx->unkept == NULL))
             continue;
-        keep_logs(ctx->run, ctx, false);
+        (void)keep_logs(ctx->run, ctx, false); /* no memory: the next time */
         rv__run_touch(ctx->run);
     }
 }

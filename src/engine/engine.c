@@ -355,15 +355,18 @@ static int make_list(const struct listing *l, const struct rv__buf *cursor, rv_r
 
 int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *err)
 {
-    static const rv_query all = { .size = sizeof all };
+    rv_query known = { .size = sizeof known };
     struct listing l = { .count = 0 };
     struct rv__buf cursor;
-    if (query == NULL)
-        query = &all;
-    if (e == NULL || query->size == 0 || query->status_plus_one < 0 ||
+    if (query != NULL)
+        rv__opts_take(&known, sizeof known, query, query->size);
+    query = &known;
+    if (e == NULL || ret == NULL || query->size == 0 || query->status_plus_one < 0 ||
         query->status_plus_one > RUN_STATUSES)
         return rv__fail(err, RV_EINVAL, "rv_list: %s",
-                        e == NULL ? "no engine given" : "make the query with RV_QUERY");
+                        e == NULL     ? "no engine given"
+                        : ret == NULL ? "nowhere to put the list"
+                                      : "make the query with RV_QUERY");
     struct rv__store_query store = {
         .workflow = rv__str(query->workflow),
         .since_ms = query->since,
@@ -425,8 +428,15 @@ void rv_instance_free(rv_instance *instance)
     rv__free(instance);
 }
 
+static int no_instance(rv_error *err)
+{
+    return rv__fail(err, RV_EINVAL, "no instance given");
+}
+
 int rv_instance_run(rv_instance *instance, const char *input, rv_run_info *ret, rv_error *err)
 {
+    if (instance == NULL)
+        return no_instance(err);
     return rv_run(instance->engine, instance->workflow, input,
                   RV_RUN_OPTS(.run_id = instance->run_id), ret, err);
 }
@@ -434,15 +444,21 @@ int rv_instance_run(rv_instance *instance, const char *input, rv_run_info *ret, 
 int rv_instance_wait(rv_instance *instance, const rv_wait_opts *opts, rv_outcome **ret,
                      rv_error *err)
 {
+    if (instance == NULL)
+        return no_instance(err);
     return rv_wait(instance->engine, instance->workflow, instance->run_id, opts, ret, err);
 }
 
 int rv_instance_cancel(rv_instance *instance, rv_error *err)
 {
+    if (instance == NULL)
+        return no_instance(err);
     return rv_cancel_run(instance->engine, instance->run_id, err);
 }
 
 int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error *err)
 {
+    if (instance == NULL)
+        return no_instance(err);
     return rv_state(instance->engine, instance->run_id, ret, err);
 }

@@ -109,6 +109,7 @@ struct rv__run {
     bool dirty;                 /* part of this turn */
     bool locked;                /* its facts are on their way to disk: nothing is decided for it */
     bool touched;               /* meanwhile: it is part of the turn after that */
+    bool starved;               /* no memory for something that it is owed: rv__owe_again() */
     struct rv__run *next_dirty; /* of this turn, or of the batch */
     int64_t waited_ns;          /* for the last place it was given */
     struct {
@@ -174,6 +175,8 @@ struct rv__commits {
     struct rv__store_write *writes; /* NULL: nothing to do */
     size_t count;
     bool stop;
+    rv_health health;    /* how the last attempts went */
+    atomic_bool failing; /* = health.stuck, for who does not want the lock */
 };
 
 struct rv_engine {
@@ -218,7 +221,8 @@ struct rv_engine {
     size_t run_count;
     struct rv__run *dirty, **last_dirty;
     struct rv__commits commit;
-    struct rv__queue_node *held, **last_held; /* letters to runs that are locked */
+    struct rv__queue_node *held, **last_held; /* letters to runs that are locked, or starved */
+    bool starved; /* no memory for something in this turn: the next one follows at once */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
     struct rv__timers waits;    /* by wall clock */
@@ -265,6 +269,8 @@ void *rv__engine_main(void *engine);
 /* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
 int64_t rv__engine_turn(rv_engine *engine);
 int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
+/* There was no memory for what it says: it is taken again. */
+void rv__engine_take_again(rv_engine *engine, struct rv__letter *letter);
 
 /* commit.c */
 enum rv__commit_outcome {
@@ -276,7 +282,10 @@ int rv__commits_init(rv_engine *engine, rv_error *err);
 void rv__commits_done(rv_engine *engine);
 enum rv__commit_outcome rv__commit(rv_engine *engine); /* not while one is away */
 bool rv__commit_pays(rv_engine *engine);               /* would it go by the thread? */
-struct rv__run *rv__take_dirty(rv_engine *engine);     /* all of them; none is dirty then */
+bool rv__commit_failing(
+    const rv_engine *engine);               /* it is away, and the store refuses it. Thread: any */
+void rv__commit_give_up(rv_engine *engine); /* no more attempts: the engine closes */
+struct rv__run *rv__take_dirty(rv_engine *engine); /* all of them; none is dirty then */
 /* The runs of the batch that has arrived, unlocked, to be settled. */
 struct rv__run *rv__commit_landed(rv_engine *engine);
 
@@ -284,6 +293,9 @@ struct rv__run *rv__commit_landed(rv_engine *engine);
 struct rv__run *rv__run_find(rv_engine *engine, const char *id);
 int rv__run_new(rv_engine *engine, const char *id, struct rv__plan_ref *plan, struct rv__run **ret);
 int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err);
+/* As the store has it, whatever is in memory: for a look, outside of the table. RV_ENOTFOUND. */
+int rv__run_read(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
+void rv__run_unread(struct rv__run *run);
 /* From the store into memory, with its timers armed and its work owed. RV_ENOTFOUND. */
 int rv__run_load(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
 void rv__run_ref(struct rv__run *run);
@@ -309,6 +321,7 @@ void rv__run_unqueue(struct rv__run *run);
 void rv__release_effects(struct rv__run *run);
 void rv__start_all(rv_engine *engine); /* the work that those effects asked for */
 void rv__owe(struct rv__run *run, const struct rv__effect *effect);
+void rv__owe_again(struct rv__run *run); /* what there was no memory for */
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
 void rv__work_begun(rv_engine *engine, struct rv_ctx *ctx); /* a host has it: its time counts */

@@ -698,9 +698,10 @@ static int feed_init(struct rv_feed *feed, rv_engine *e, const rv_feed_opts *opt
 
 int rv_feed_open(rv_engine *e, const rv_feed_opts *opts, rv_feed **ret, rv_error *err)
 {
-    static const rv_feed_opts defaults = { .size = sizeof defaults };
-    if (opts == NULL)
-        opts = &defaults;
+    rv_feed_opts known = { .size = sizeof known };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
     if (e == NULL || ret == NULL || opts->size == 0 || opts->from < RV_FROM_NOW ||
         opts->from > RV_FROM_POSITION)
         return rv__fail(err, RV_EINVAL, "rv_feed_open: %s",
@@ -723,7 +724,8 @@ int rv_feed_open(rv_engine *e, const rv_feed_opts *opts, rv_feed **ret, rv_error
 
     rv__engine_enter(e);
     struct rv__reading *r = e->reading;
-    int rc = feed_init(feed, e, opts, err);
+    int rc = atomic_load(&r->closed) ? rv__fail(err, RV_ECLOSED, "the engine has closed")
+                                     : feed_init(feed, e, opts, err);
     if (rc == RV_OK) { /* counted before its position is taken: a commit after that is marked */
         pthread_mutex_lock(&r->hub);
         feed->next = r->all;

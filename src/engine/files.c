@@ -106,7 +106,10 @@ int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_e
         if (paths[i] == NULL)
             return rv__fail(err, RV_EINVAL, "a path is NULL");
     int rc = rv__define_load(paths, count, NULL, &all, err);
-    return rc < 0 ? rc : rv__report_new(&all, ret, err);
+    if (rc == RV_OK)
+        rc = rv__report_new(&all, ret, err); /* takes them, if it can be made */
+    rv__definitions_free(all);
+    return rc;
 }
 
 void rv_report_free(rv_report *shown)

@@ -211,7 +211,7 @@ static int take_state(struct rv_ctx *ctx, struct rv__str state, rv_error *err)
         if (rv__json_string(key, &ctx->arena, &name) < 0)
             return rv__nomem(err);
         if (rv__json_check(value, RV__JSON_VALUE_DEPTH, &value, NULL) == RV_OK)
-            rv__ctx_state(ctx, name, value);
+            (void)rv__ctx_state(ctx, name, value); /* no memory: without it, then */
     }
     return 0;
 }

@@ -197,9 +197,10 @@ int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err)
 int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine **ret,
                  rv_error *err)
 {
-    static const rv_test_opts defaults = { .size = sizeof defaults };
-    if (opts == NULL)
-        opts = &defaults;
+    rv_test_opts known = { .size = sizeof known };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
     if (opts->size == 0 || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_test_engine_new: %s",
                         ret == NULL ? "nowhere to put the engine"

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/call.h"
 #include "engine/reading.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MOST = 1000 };
@@ -84,10 +85,11 @@ static int visit_nothing(void *arg, const struct rv__store_run *row)
 int rv_logs(rv_engine *e, const char *run_id, const rv_log_query *query, rv_log_list **ret,
             rv_error *err)
 {
-    static const rv_log_query all = { .size = sizeof all };
+    rv_log_query known = { .size = sizeof known };
     struct log_page page = { .count = 0 };
-    if (query == NULL)
-        query = &all;
+    if (query != NULL)
+        rv__opts_take(&known, sizeof known, query, query->size);
+    query = &known;
     if (e == NULL || ret == NULL || query->size == 0 || query->level < RV_DEBUG ||
         query->level > RV_ERROR)
         return rv__fail(err, RV_EINVAL, "rv_logs: %s",

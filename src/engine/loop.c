@@ -17,6 +17,7 @@ enum {
     TIMERS_A_TURN = 4096,    /* that fall due at once: the rest at the next turn */
     RETRY_STORE_MS = 100,    /* after the store did not answer: it may heal */
     SLEEP_AT_LEAST_MS = 500, /* a run with a nearer timer stays in memory */
+    RETRY_MEMORY_MS = 10,    /* somebody may give some back */
 };
 
 int rv__engine_post(rv_engine *e, struct rv__letter *letter)
@@ -36,12 +37,23 @@ static bool is_held(rv_engine *e, struct rv__letter *letter)
                : rv__call_waits(e, RV__CONTAINER(letter, struct rv__call, letter));
 }
 
+static void hold(rv_engine *e, struct rv__letter *letter)
+{
+    letter->node.next = NULL;
+    *e->last_held = &letter->node;
+    e->last_held = &letter->node.next;
+}
+
+void rv__engine_take_again(rv_engine *e, struct rv__letter *letter)
+{
+    hold(e, letter);
+    e->starved = true;
+}
+
 static void take(rv_engine *e, struct rv__letter *letter)
 {
     if (is_held(e, letter)) {
-        letter->node.next = NULL;
-        *e->last_held = &letter->node;
-        e->last_held = &letter->node.next;
+        hold(e, letter);
         return;
     }
     switch (letter->kind) {
@@ -118,6 +130,8 @@ static void settle(struct rv__run *run)
     rv__buf_reset(&run->logs);
     run->log_count = 0;
     rv__release_effects(run);
+    if (run->starved)
+        rv__owe_again(run);
     rv__run_answer_calls(run);
     if (rv__run_terminal(rv__cell_status(run->cell)))
         rv__run_answer_waiters(run);
@@ -176,9 +190,10 @@ static void land(rv_engine *e)
 static void take_letters(rv_engine *e)
 {
     take_all(e, rv__queue_take(&e->inbox));
-    if (!e->commit.landed)
+    if (e->commit.landed)
+        land(e);
+    else if (e->commit.away)
         return;
-    land(e);
     struct rv__queue_node *held = e->held;
     e->held = NULL;
     e->last_held = &e->held;
@@ -221,7 +236,7 @@ static void look_around(rv_engine *e)
     take_timers(e);
     stop_waiting_for_registration(e);
     if (e->look_for_missing)
-        e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0; /* no answer: again */
+        e->starved |= e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0;
 }
 
 /* An engine that only reads: calls that look at a run load it, and it goes again, since another process
@@ -244,6 +259,9 @@ int64_t rv__engine_turn(rv_engine *e)
 {
     if (e->read_only)
         return read_only_turn(e);
+    if (e->starved && e->kit == NULL)
+        rv__clock_sleep_ms(RETRY_MEMORY_MS);
+    e->starved = false;
     int64_t now_ms = e->now_ms = rv__wall_ms(e->clock);
     take_letters(e);
     if (!e->commit.away)
@@ -268,9 +286,11 @@ int64_t rv__engine_turn(rv_engine *e)
         rv__retain_tick(e);
     rv__calls_late(e);
 
-    if (e->commit.away) /* until it lands, or something comes */
-        return RV__NEVER;
-    if (more_to_do(e))
+    if (e->commit.away) { /* until it lands, or something comes; or it fails: somebody waits */
+        bool look = e->late != NULL || e->closed;
+        return look ? rv__mono_ns(e->clock) + RETRY_STORE_MS * INT64_C(1000000) : RV__NEVER;
+    }
+    if (e->starved || more_to_do(e))
         return 0;
     int64_t until_ns = RV__NEVER, mono_ns = rv__mono_ns(e->clock);
     int64_t wall_ms = rv__wall_ms(e->clock), next_ms = -1;
@@ -304,19 +324,24 @@ void *rv__engine_main(void *arg)
 {
     rv_engine *e = arg;
     int64_t until_ns = 0;
+    bool handed_back = false;
     for (;;) {
         if (until_ns != 0)
             (void)rv__queue_wait(&e->inbox, until_ns); /* time or a letter: looked at either way */
         until_ns = rv__engine_turn(e);
-        if (!e->closed || until_ns == 0 || e->commit.away)
-            continue;
-        if (e->in_flight != NULL && rv__mono_ns(e->clock) >= e->close_by_ns) {
-            rv__hand_back(e);
-            while (rv__engine_turn(e) == 0)
-                ;
+        bool late = e->closed && rv__mono_ns(e->clock) >= e->close_by_ns;
+        if (late && rv__commit_failing(e)) { /* as after a crash, then */
+            rv__commit_give_up(e);
             return NULL;
         }
-        if (e->in_flight == NULL)
+        if (!e->closed || until_ns == 0 || e->commit.away)
+            continue;
+        if (e->in_flight == NULL || handed_back)
             return NULL;
+        if (late) {
+            rv__hand_back(e);
+            handed_back = true;
+            until_ns = 0;
+        }
     }
 }

@@ -297,7 +297,7 @@ int rv_metrics(rv_engine *e, char **ret, rv_error *err)
         return rv__nomem(err);
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by RV__METRIC_SERIES */
     rv__engine_enter(e);
-    int rc = rv__call_ask(e, copy_all, &m, err);
+    int rc = rv__call_ask(e, copy_all, &m, false, err);
     if (rc == RV_OK) {
         put_facts(&out, m.counted.facts);
         put_steps(&out, &m.counted);

@@ -34,7 +34,7 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
 {
     struct lookup *lookup = (struct lookup *)self;
     lookup->name = name;
-    int rc = rv__call_ask(lookup->engine, look_up, lookup, NULL);
+    int rc = rv__call_ask(lookup->engine, look_up, lookup, false, NULL);
     if (rc < 0)
         return rc;
     if (lookup->found == NULL)
@@ -285,7 +285,7 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "rv_workflows: %s",
                         engine == NULL ? "no engine given" : "nowhere to put the list");
     rv__buf_init(&texts, SIZE_MAX / 8);
-    int rc = rv__call_ask(engine, list_all, &texts, err);
+    int rc = rv__call_ask(engine, list_all, &texts, false, err);
     if (rc < 0)
         goto out;
     size_t count = 0;

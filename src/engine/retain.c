@@ -137,7 +137,7 @@ int rv_retain(rv_engine *e, const rv_retain_opts *opts, uint64_t *ret, rv_error 
         limits = (struct rv__retain_limits){ opts->max_age_ms, opts->max_runs, opts->max_bytes };
     int rc;
     do
-        rc = rv__call_ask(e, ask, &asking, err);
+        rc = rv__call_ask(e, ask, &asking, true, err);
     while (rc == RV_OK && asking.more);
     if (rc == RV_OK && ret != NULL)
         *ret = asking.removed;

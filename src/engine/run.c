@@ -29,11 +29,11 @@ struct rv__run *rv__run_find(rv_engine *e, const char *id)
     return run;
 }
 
-int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+static struct rv__run *run_make(rv_engine *e, const char *id, struct rv__plan_ref *plan)
 {
     struct rv__run *run = rv__zalloc(1, sizeof *run);
     if (run == NULL)
-        return RV_ENOMEM;
+        return NULL;
     run->engine = e;
     snprintf(run->id, sizeof run->id, "%s", id); /* checked by the caller */
     atomic_init(&run->refs, 1);
@@ -44,6 +44,14 @@ int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct 
     rv__buf_init(&run->logs, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
     run->row_status = RUN_STATUSES; /* none written */
+    return run;
+}
+
+int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+{
+    struct rv__run *run = run_make(e, id, plan);
+    if (run == NULL)
+        return RV_ENOMEM;
     struct rv__run **at = bucket(e, id);
     run->next = *at;
     *at = run;
@@ -325,6 +333,31 @@ int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *e
     return rc;
 }
 
+int rv__run_read(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    struct rv__run *run = run_make(e, id, NULL);
+    if (run == NULL)
+        return rv__nomem(err);
+    struct loading l = { .run = run, .err = err };
+    int rc = rv__store_run(e->reader, rv__str(id), take_row, &l, err);
+    if (rc == RV_OK)
+        rc = load_cell(&l);
+    if (rc < 0) {
+        rv__cell_free(l.cell);
+        rv__run_unref(run);
+        return rc;
+    }
+    *ret = run;
+    return RV_OK;
+}
+
+void rv__run_unread(struct rv__run *run)
+{
+    rv__cell_free(run->cell);
+    run->cell = NULL;
+    rv__run_unref(run);
+}
+
 /* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
 static int set_aside(rv_engine *e, const char *id, const rv_error *why, rv_error *err)
 {
@@ -584,12 +617,12 @@ static bool found_again(rv_engine *e, struct rv__run *run)
     return !rv__plan_ref_misses(run->plan, rv__str(missing));
 }
 
-static void resume_if_found(rv_engine *e, struct rv__run *run)
+static int resume_if_found(rv_engine *e, struct rv__run *run)
 {
     struct rv__msg msg = { .kind = MSG_RESUME };
-    if (found_again(e, run))
-        (void)rv__run_send(run, &msg, NULL); /* no memory: it stays suspended, a decision remains */
-    rv__run_touch(run);                      /* it may want places now; or it leaves memory again */
+    int rc = found_again(e, run) ? rv__run_send(run, &msg, NULL) : RV_OK;
+    rv__run_touch(run); /* it may want places now; or it leaves memory again */
+    return rc;
 }
 
 /* Something was registered, so what was missing may be there. */
@@ -602,8 +635,8 @@ int rv__resume_missing(rv_engine *e)
     int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
-            if (run->cell != NULL)
-                resume_if_found(e, run);
+            if (run->cell != NULL && rc == RV_OK)
+                rc = resume_if_found(e, run);
     rv__buf_init(&cursor, 4096);
     rv__buf_init(&next, 4096);
     do {
@@ -614,11 +647,14 @@ int rv__resume_missing(rv_engine *e)
             rc = rv__store_list(e->reader, &query, take_missing, &page, &next, NULL);
         for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
             struct rv__run *run;
-            if (load_to_go_on(e, page.ids[i], &run, NULL) == RV_OK && run != NULL)
-                resume_if_found(e, run);
+            rc = load_to_go_on(e, page.ids[i], &run, NULL);
+            if (rc == RV_OK && run != NULL)
+                rc = resume_if_found(e, run);
         }
         rv__buf_reset(&cursor);
         rv__buf_str(&cursor, rv__buf_view(&next));
+        if (rc == RV_OK)
+            rc = rv__buf_err(&cursor, NULL);
     } while (rc == RV_OK && cursor.len > 0);
     rv__buf_done(&cursor);
     rv__buf_done(&next);

@@ -111,9 +111,7 @@ bool rv__hand_run(struct rv__executor *self, struct rv__random *random)
     pthread_cond_init(&turn.over, NULL);
     int rc = rv_group_go(hand->group, run, &turn);
     if (rc < 0) {
-        rv_error err;
-        rv__fail(&err, rc, "the step could not be begun: %s", rv_strerror(rc));
-        turn.work->done(turn.work, &err);
+        hand->lying[hand->count++] = turn.work; /* no memory: where it was, for another time */
     } else {
         pthread_mutex_lock(&turn.lock);
         while (!turn.done)

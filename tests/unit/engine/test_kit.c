@@ -449,6 +449,19 @@ static void a_real_engine_is_refused(void **state)
                      RV_EINVAL);
 }
 
+/* Outside of a kit such an answer waits a little; here, no step would run meanwhile. */
+static void an_answer_that_no_step_waits_for_is_refused_at_once(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "a", zero, NULL);
+    put(fx, w);
+    start(fx, "w", "r");
+    assert_int_equal(rv_complete(fx->engine, "r", "ticket", NULL, NULL, &fx->err), RV_ENOTFOUND);
+    rv_outcome_free(outcome_of(fx, "r", 100));
+}
+
 /* ----------------------------------------------------------------------------- places --- */
 
 /* The block's first child gets a place; then the second, whose signal is there already, completes the
@@ -498,6 +511,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_handler_is_told_what_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_answer_that_no_step_waits_for_is_refused_at_once, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_place_for_what_is_cancelled_at_once_comes_back, setup,
                                         teardown),
     };

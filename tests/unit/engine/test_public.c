@@ -1,0 +1,329 @@
+/* test_public.c: promises of rival.h that no other test is about: waits and who gives them up, lists,
+ * decisions, signals before their time, what was missing, logs as they are written. For src/engine. */
+#include "unit/engine/rig.h"
+
+#include <time.h>
+
+static atomic_bool gate_open;
+static atomic_int attempts;
+
+static int teardown(void **state)
+{
+    atomic_store(&gate_open, true);
+    return rig_teardown(state);
+}
+#define PUBLIC_TEST(test) cmocka_unit_test_setup_teardown(test, rig_setup, teardown)
+
+static int quick(rv_ctx *c)
+{
+    return rv_return(c, "s", "done");
+}
+
+static int gated(rv_ctx *c)
+{
+    rv_log_info(c, "waiting at the gate");
+    while (!atomic_load(&gate_open) && !rv_ctx_cancelled(c))
+        nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
+    if (!atomic_load(&gate_open))
+        return rv_fail(c, "told to stop");
+    return rv_return(c, "i", rv_ctx_attempt(c));
+}
+
+static int talkative(rv_ctx *c)
+{
+    for (int i = 0; i < 10007; i++)
+        rv_log_debug(c, "%d", i);
+    return 0;
+}
+
+static int fails(rv_ctx *c)
+{
+    atomic_fetch_add(&attempts, 1);
+    return rv_fail(c, "attempt %d", rv_ctx_attempt(c));
+}
+
+static void one_step(struct rig *rig, const char *name, const char *alias, rv_step_fn fn)
+{
+    rv_workflow *w = rv_workflow_new(name);
+    rv_add_step(rv_workflow_body(w), alias, fn, NULL);
+    rig_put(rig, w);
+}
+
+static void open_gated(struct rig *rig)
+{
+    rig_open(rig, NULL);
+    one_step(rig, "quick", "a", quick);
+    one_step(rig, "gated", "g", gated);
+    atomic_store(&gate_open, false);
+}
+
+static int wait_for(struct rig *rig, const char *workflow, const char *run_id,
+                    const rv_wait_opts *opts)
+{
+    rv_outcome *outcome = NULL;
+    int rc = rv_wait(rig->engine, workflow, run_id, opts, &outcome, &rig->err);
+    int status = rc < 0 ? rc : outcome->status;
+    rv_outcome_free(outcome);
+    return status;
+}
+
+static void *fire_soon(void *token)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+    rv_cancel_fire(token, RV_ECANCELED, "enough");
+    return NULL;
+}
+
+static void a_wait_ends_by_time_or_by_its_token(void **state)
+{
+    struct rig *rig = *state;
+    open_gated(rig);
+    rig_run(rig, "gated", "r", NULL);
+    assert_int_equal(wait_for(rig, "gated", "r", RV_WAIT_OPTS(.timeout_ms = 20)), RV_ETIMEDOUT);
+    assert_non_null(strstr(rig->err.message, "'r'"));
+    assert_non_null(strstr(rig->err.message, "gated"));
+    assert_non_null(strstr(rig->err.message, "20 ms"));
+    assert_int_equal(wait_for(rig, "quick", "r", NULL), RV_ENOTFOUND);
+    assert_non_null(strstr(rig->err.message, "is of workflow 'gated'"));
+    assert_int_equal(wait_for(rig, NULL, "nobody", NULL), RV_ENOTFOUND);
+
+    rv_cancel *token = rv_cancel_new(NULL);
+    rv_cancel_fire(token, RV_ECANCELED, "enough");
+    int rc = wait_for(rig, NULL, "r", RV_WAIT_OPTS(.by = token));
+    rv_cancel_free(token);
+    assert_int_equal(rc, RV_ECANCELED);
+    token = rv_cancel_new(NULL);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, fire_soon, token), 0);
+    rc = wait_for(rig, NULL, "r", RV_WAIT_OPTS(.timeout_ms = -1, .by = token));
+    pthread_join(thread, NULL);
+    rv_cancel_free(token);
+    assert_int_equal(rc, RV_ECANCELED);
+    atomic_store(&gate_open, true);
+    assert_int_equal(wait_for(rig, "gated", "r", NULL), RV_COMPLETED);
+}
+
+static void a_signal_may_come_before_its_time(void **state)
+{
+    struct rig *rig = *state;
+    rv_run_state *now = NULL;
+    open_gated(rig);
+    rv_workflow *w = rv_workflow_new("signals");
+    rv_add_step(rv_workflow_body(w), "g", gated, NULL);
+    rv_add_signal(rv_workflow_body(w), "first", "go", 0, NULL);
+    rv_add_signal(rv_workflow_body(w), "second", "go", 0, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "signals", "r", NULL);
+    assert_int_equal(rv_signal(rig->engine, "r", "go", "1", &rig->err), RV_OK);
+    assert_int_equal(rv_signal(rig->engine, "r", "go", NULL, &rig->err), RV_OK);
+    atomic_store(&gate_open, true);
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
+    assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
+    bool in_order = strstr(now->results, "\"first\":{\"result\":1,") != NULL &&
+                    strstr(now->results, "\"second\":{\"result\":null,") != NULL;
+    if (!in_order)
+        print_message("%s\n", now->results);
+    rv_run_state_free(now);
+    assert_true(in_order);
+}
+
+/* The runs that a query finds, as "id,id". */
+static const char *found(struct rig *rig, const rv_query *query)
+{
+    rv_run_list *list = NULL;
+    if (rv_list(rig->engine, query, &list, &rig->err) < 0)
+        fail_msg("no list: %s", rig->err.message);
+    rig->len = 0;
+    rig_add(rig, "%s", "");
+    for (size_t i = 0; i < list->count; i++)
+        rig_add(rig, "%s%s", i > 0 ? "," : "", list->runs[i].run_id);
+    rv_run_list_free(list);
+    return rig->text;
+}
+
+static void runs_are_found_by_what_they_are(void **state)
+{
+    struct rig *rig = *state;
+    rv_run_state *now = NULL;
+    open_gated(rig);
+    one_step(rig, "fails", "f", fails);
+    rig_run(rig, "quick", "q1", "{\"city\":\"Bern\"}");
+    assert_int_equal(rig_wait(rig, "q1"), RV_COMPLETED);
+    rig_run(rig, "fails", "f1", NULL);
+    assert_int_equal(rig_wait(rig, "f1"), RV_FAILED);
+    rig_run(rig, "gated", "g1", NULL);
+    rig_run(rig, "quick", "q2", NULL);
+    assert_int_equal(rig_wait(rig, "q2"), RV_COMPLETED);
+    assert_string_equal(found(rig, RV_QUERY(.workflow = "fails")), "f1");
+    assert_string_equal(found(rig, RV_QUERY(.workflow = "none")), "");
+    assert_string_equal(found(rig, RV_QUERY(.status_plus_one = 1 + RV_RUNNING)), "g1");
+    assert_string_equal(found(rig, RV_QUERY(.status_plus_one = 1 + RV_FAILED)), "f1");
+    assert_string_equal(found(rig, RV_QUERY(.text = "Bern")), "q1");
+    assert_string_equal(found(rig, RV_QUERY(.text = "attempt 1")), "f1");
+    assert_string_equal(found(rig, RV_QUERY(.workflow = "quick", .text = "q2")), "q2");
+    assert_int_equal(rv_state(rig->engine, "q1", &now, &rig->err), RV_OK);
+    int64_t at = now->created_at;
+    rv_run_state_free(now);
+    assert_string_equal(found(rig, RV_QUERY(.until = at - 1)), "");
+    assert_int_equal(strlen(found(rig, RV_QUERY(.since = at))), 11);
+
+    rv_run_list *page = NULL; /* two pages of two */
+    char seen[64] = "", cursor[512] = "";
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            rv_list(rig->engine, RV_QUERY(.limit = 2, .cursor = cursor), &page, &rig->err), RV_OK);
+        assert_int_equal(page->count, 2);
+        for (size_t k = 0; k < 2; k++)
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s,", page->runs[k].run_id);
+        snprintf(cursor, sizeof cursor, "%s", page->next);
+        rv_run_list_free(page);
+    }
+    assert_int_equal(strlen(seen), 12); /* each once; those of one millisecond in any order */
+    assert_true(strstr(seen, "q1,") && strstr(seen, "f1,") && strstr(seen, "g1,") &&
+                strstr(seen, "q2,"));
+    if (cursor[0] != '\0')
+        assert_string_equal(found(rig, RV_QUERY(.limit = 2, .cursor = cursor)), "");
+}
+
+static int status_of(struct rig *rig, const char *run_id, const char *suspension)
+{
+    rv_run_state *now = NULL;
+    if (rv_state(rig->engine, run_id, &now, &rig->err) < 0)
+        fail_msg("no state of %s: %s", run_id, rig->err.message);
+    int status = now->status;
+    bool said = suspension == NULL || strstr(now->suspension, suspension) != NULL;
+    if (!said)
+        print_message("%s\n", now->suspension);
+    rv_run_state_free(now);
+    assert_true(said);
+    return status;
+}
+
+static void register_late(struct rig *rig, const char *name, int64_t rest_ms)
+{
+    rv_workflow *w = rv_workflow_new(name);
+    if (rest_ms > 0)
+        rv_add_delay(rv_workflow_body(w), "rest", rest_ms);
+    rv_add_step(rv_workflow_body(w), "g", gated, NULL);
+    rig_put(rig, w);
+}
+
+/* A run in flight, and one asleep, in a program that does not know their workflows; it says so after
+ * five seconds. Then one is decided about, and the others go on by themselves. */
+static void what_was_missing_may_come_back(void **state)
+{
+    struct rig *rig = *state;
+    open_gated(rig);
+    register_late(rig, "later", 0);
+    register_late(rig, "asleep", 1000);
+    rig_run(rig, "later", "r1", NULL);
+    rig_run(rig, "later", "r2", NULL);
+    rig_run(rig, "asleep", "r3", NULL);
+    atomic_store(&gate_open, false);
+    rig_close(rig); /* r1 and r2 are told, and so handed back */
+    rig_open(rig, NULL);
+    register_late(rig, "later", 0);
+    register_late(rig, "asleep", 1000);
+    atomic_store(&gate_open, false);
+    rig_run(rig, "later", "r4", NULL);
+    rig_run(rig, "later", "r5", NULL);
+    rv_engine_opts opts = { .workers = 2, .grace_ms = 1 };
+    rig_close(rig);
+
+    rig_open(rig, &opts);
+    one_step(rig, "quick", "a", quick);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r3"));
+    rig_until(rig, "run.suspended", "r3");
+    assert_int_equal(status_of(rig, "r3", "\"missing\":\"g\""), RV_SUSPENDED);
+    assert_int_equal(status_of(rig, "r1", "\"missing\":\"g\""), RV_SUSPENDED);
+    assert_int_equal(rv_signal(rig->engine, "r2", "any", NULL, &rig->err), RV_OK);
+    assert_int_equal(rv_decide(rig->engine, "r3", RV_ABORT, "nobody knows it", &rig->err), RV_OK);
+    assert_int_equal(rig_wait(rig, "r3"), RV_FAILED);
+    rig_run(rig, "quick", "other", NULL); /* others go on */
+    assert_int_equal(rig_wait(rig, "other"), RV_COMPLETED);
+    atomic_store(&gate_open, true);
+    register_late(rig, "later", 0);
+    for (int i = 1; i <= 5; i++)
+        if (i != 3) {
+            char id[8];
+            snprintf(id, sizeof id, "r%d", i);
+            assert_int_equal(rig_wait(rig, id), RV_COMPLETED);
+        }
+}
+
+static void log_lines_are_on_disk_while_the_step_runs(void **state)
+{
+    struct rig *rig = *state;
+    rv_log_list *logs = NULL;
+    open_gated(rig);
+    rig_follow(rig, NULL);
+    rig_run(rig, "gated", "r", NULL);
+    rig_until(rig, "log", "r"); /* the gate is closed: the step still runs */
+    assert_int_equal(rv_logs(rig->engine, "r", NULL, &logs, &rig->err), RV_OK);
+    assert_int_equal(logs->count, 1);
+    assert_string_equal(logs->lines[0].message, "waiting at the gate");
+    assert_string_equal(logs->lines[0].path, "g");
+    rv_log_list_free(logs);
+    assert_int_equal(status_of(rig, "r", NULL), RV_RUNNING);
+}
+
+static void a_step_that_says_too_much_is_cut_and_marked(void **state)
+{
+    struct rig *rig = *state;
+    rv_log_list *logs = NULL;
+    rig_open(rig, NULL);
+    one_step(rig, "talk", "t", talkative);
+    rig_run(rig, "talk", "r", NULL);
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
+    assert_int_equal(rv_logs(rig->engine, "r", RV_LOG_QUERY(.level = RV_WARN), &logs, &rig->err),
+                     RV_OK);
+    assert_int_equal(logs->count, 1);
+    assert_string_equal(logs->lines[0].message, "7 more lines of this attempt were not kept");
+    rv_log_list_free(logs);
+    assert_int_equal(rv_logs(rig->engine, "r", RV_LOG_QUERY(.text = "9999"), &logs, &rig->err),
+                     RV_OK);
+    assert_int_equal(logs->count, 1);
+    rv_log_list_free(logs);
+}
+
+static void the_same_start_again_is_the_same_run(void **state)
+{
+    struct rig *rig = *state;
+    rv_run_info info;
+    open_gated(rig);
+    rig_run(rig, "gated", "r", "{\"a\":1,\"b\":2}");
+    assert_int_equal(rv_run(rig->engine, "gated", "{ \"b\": 2, \"a\": 1.0 }",
+                            RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
+                     RV_OK);
+    assert_int_equal(info.status, RV_RUNNING);
+    assert_int_equal(
+        rv_run(rig->engine, "gated", "{\"a\":1}", RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
+        RV_EEXIST);
+    assert_non_null(strstr(rig->err.message, "another input"));
+    assert_int_equal(rv_run(rig->engine, "quick", "{\"a\":1,\"b\":2}", RV_RUN_OPTS(.run_id = "r"),
+                            &info, &rig->err),
+                     RV_EEXIST);
+    assert_non_null(strstr(rig->err.message, "'gated'"));
+    assert_int_equal(rv_cancel_run(rig->engine, "r", &rig->err), RV_OK);
+    assert_int_equal(rig_wait(rig, "r"), RV_CANCELLED);
+    rig_close(rig);
+    open_gated(rig); /* and after a restart, from the store */
+    assert_int_equal(rv_run(rig->engine, "gated", "{\"b\":2,\"a\":1}", RV_RUN_OPTS(.run_id = "r"),
+                            &info, &rig->err),
+                     RV_OK);
+    assert_int_equal(info.status, RV_CANCELLED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PUBLIC_TEST(a_wait_ends_by_time_or_by_its_token),
+        PUBLIC_TEST(a_signal_may_come_before_its_time),
+        PUBLIC_TEST(runs_are_found_by_what_they_are),
+        PUBLIC_TEST(the_same_start_again_is_the_same_run),
+        PUBLIC_TEST(log_lines_are_on_disk_while_the_step_runs),
+        PUBLIC_TEST(a_step_that_says_too_much_is_cut_and_marked),
+        PUBLIC_TEST(what_was_missing_may_come_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
