@@ -13,7 +13,7 @@ static void must(int rc, const rv_error *err)
 {
     if (rc < 0) {
         fprintf(stderr, "bench_host: %s\n", err->message);
-        exit(1);
+        abort();
     }
 }
 
@@ -39,7 +39,7 @@ static double run(const char *file, const char *name, bool in_process, int count
     double took = seconds() - before;
     if (outcome->status != RV_COMPLETED) {
         fprintf(stderr, "bench_host: %s\n", outcome->error);
-        exit(1);
+        abort();
     }
     rv_outcome_free(outcome);
     rv_engine_free(engine);

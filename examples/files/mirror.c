@@ -23,7 +23,7 @@ static int prepare(rv_ctx *c)
 {
     const char *to = rv_input_str(c, "/to");
     if (mkdir(to, 0755) < 0 && errno != EEXIST)
-        return rv_step_error(c, RV_ON_STOP, 0, -1, "%s: %s", to, strerror(errno));
+        return rv_step_error(c, RV_ON_STOP, 0, -1, "%s: %m", to);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static int files(rv_ctx *c)
     DIR *dir = opendir(rv_input_str(c, "/from"));
     struct dirent *entry;
     if (dir == NULL)
-        return rv_fail(c, "%s: %s", rv_input_str(c, "/from"), strerror(errno));
+        return rv_fail(c, "%s: %m", rv_input_str(c, "/from"));
     json_t *found = json_array();
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_type == DT_REG)
@@ -50,10 +50,10 @@ static int copy_bytes(rv_ctx *c, int from, int to, long long *bytes)
         if (rv_ctx_cancelled(c)) /* a large file should not keep a cancel waiting */
             return rv_fail(c, "told to stop");
         if (write(to, room, (size_t)n) != n)
-            return rv_fail(c, "it cannot be written: %s", strerror(errno));
+            return rv_fail(c, "it cannot be written: %m");
         *bytes += n;
     }
-    return n < 0 ? rv_fail(c, "it cannot be read: %s", strerror(errno)) : 0;
+    return n < 0 ? rv_fail(c, "it cannot be read: %m") : 0;
 }
 
 /* Under another name first: whoever looks at the mirror sees whole files only. */
@@ -61,15 +61,14 @@ static int copy(rv_ctx *c)
 {
     char from[4096], to[4096], fresh[4200];
     const char *name = rv_item_str(c, "");
-    long long bytes;
+    long long bytes = 0;
     path_of(c, "/from", name, from);
     path_of(c, "/to", name, to);
     snprintf(fresh, sizeof fresh, "%s.part", to);
     int in = open(from, O_RDONLY), out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    int rc = in < 0 || out < 0 ? rv_fail(c, "%s: %s", name, strerror(errno))
-                               : copy_bytes(c, in, out, &bytes);
+    int rc = in < 0 || out < 0 ? rv_fail(c, "%s: %m", name) : copy_bytes(c, in, out, &bytes);
     if (rc == 0 && (fsync(out) < 0 || rename(fresh, to) < 0))
-        rc = rv_fail(c, "%s: %s", to, strerror(errno));
+        rc = rv_fail(c, "%s: %m", to);
     if (in >= 0)
         close(in);
     if (out >= 0)

@@ -33,7 +33,6 @@ enum {
     KEEP_OBJECTS = 256,
     KEEP_DAYS = 7,
 };
-extern char **environ;
 
 /* The headers of the tree that this was built from, and of where it is to be installed. */
 #ifndef RV__SOURCE_INCLUDE
@@ -107,7 +106,7 @@ static int cache_folder(char folder[MAX_PATH], rv_error *err)
     size_t len = strlen(folder);
     snprintf(folder + len, MAX_PATH - len, "/rival");
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-        return rv__fail(err, RV_ESYS, "%s: %s", folder, strerror(errno));
+        return rv__fail(err, RV_ESYS, "%s: %m", folder);
     return RV_OK;
 }
 
@@ -177,15 +176,16 @@ static int run(const struct command *c, struct rv__buf *said, rv_error *err)
     ssize_t n;
     pid_t pid;
     if (pipe2(pair, O_CLOEXEC) < 0)
-        return rv__fail(err, RV_ESYS, "no pipe to the compiler: %s", strerror(errno));
+        return rv__fail(err, RV_ESYS, "no pipe to the compiler: %m");
     int rc = spawn(c, pair[1], &pid);
     close(pair[1]);
     if (rc != 0) {
         close(pair[0]);
+        errno = rc; /* posix_spawn returns it */
         return rv__fail(err, RV_ENOTFOUND,
-                        "the C compiler '%s' cannot be run (%s): install one, name it in CC, or "
+                        "the C compiler '%s' cannot be run (%m): install one, name it in CC, or "
                         "give a compiled .so",
-                        c->argv[0], strerror(rc));
+                        c->argv[0]);
     }
     while ((n = read(pair[0], bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR))
         if (n > 0 && said->len + (size_t)n <= SAID_BYTES)
@@ -214,7 +214,7 @@ static int temporary(struct build *b, char path[MAX_PATH + 32], const char *endi
     int fd = mkostemps(path, (int)strlen(ending), O_CLOEXEC);
     if (fd < 0) {
         path[0] = '\0';
-        return rv__fail(err, RV_ESYS, "%s cannot be written: %s", b->folder, strerror(errno));
+        return rv__fail(err, RV_ESYS, "%s cannot be written: %m", b->folder);
     }
     close(fd);
     return RV_OK;
@@ -256,7 +256,7 @@ static int hash_file(struct rv__sha256 *hash, const char *path, rv_error *err)
     ssize_t n;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return rv__fail(err, RV_ESYS, "%s: %s", path, strerror(errno));
+        return rv__fail(err, RV_ESYS, "%s: %m", path);
     while ((n = read(fd, bytes, sizeof bytes)) > 0)
         rv__sha256_add(hash, (struct rv__str){ bytes, (size_t)n });
     close(fd);
@@ -329,14 +329,14 @@ static int compile(struct build *b, rv_error *err)
     if (fd >= 0)
         close(fd);
     if (!whole || rename(b->fresh, b->object) < 0)
-        return rv__fail(err, RV_ESYS, "%s cannot be written: %s", b->object, strerror(errno));
+        return rv__fail(err, RV_ESYS, "%s cannot be written: %m", b->object);
     return RV_OK;
 }
 
 /* Objects that nobody asked for in a long time, if there are many. */
 static void sweep(const struct build *b)
 {
-    int64_t old_s = rv__wall_ms(rv__clock_real()) / 1000 - KEEP_DAYS * 86400;
+    int64_t old_s = rv__wall_ms(rv__clock_real()) / 1000 - INT64_C(86400) * KEEP_DAYS;
     for (int pass = 0, count = 0; pass < 2; pass++) {
         DIR *folder = opendir(b->folder);
         struct dirent *entry;
@@ -361,7 +361,7 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
 {
     struct build b = { .file = file, .said = said };
     if (access(file, R_OK) < 0)
-        return rv__fail(err, RV_ENOTFOUND, "it cannot be read: %s", strerror(errno));
+        return rv__fail(err, RV_ENOTFOUND, "it cannot be read: %m");
     int rc = rv__cfile_include(b.include, err);
     if (rc == RV_OK)
         rc = cache_folder(b.folder, err);
@@ -381,10 +381,11 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
         if (rc == RV_OK)
             sweep(&b);
     }
-    if (rc == RV_OK && strlen(b.object) >= RV__CFILE_PATH)
+    size_t len = strlen(b.object);
+    if (rc == RV_OK && len >= RV__CFILE_PATH)
         rc = rv__fail(err, RV_ETOOBIG, "the path of the cache is too long");
     if (rc == RV_OK)
-        snprintf(object, RV__CFILE_PATH, "%s", b.object);
+        memcpy(object, b.object, len + 1);
 out:
     if (b.text[0] != '\0')
         (void)unlink(b.text);

@@ -54,7 +54,7 @@ static int find_object(const char *path, const rv_file_opts *opts, char object[R
         char *full = realpath(path, NULL);
         if (full == NULL || strlen(full) >= RV__CFILE_PATH) {
             free(full);
-            return rv__fail(err, RV_ENOTFOUND, "it cannot be found: %s", strerror(errno));
+            return rv__fail(err, RV_ENOTFOUND, "it cannot be found: %m");
         }
         memcpy(object, full, strlen(full) + 1);
         free(full);

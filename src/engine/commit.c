@@ -22,7 +22,7 @@
 
 /* Of journal, below which a replay is quicker than a snapshot. The simulator asks for them sooner. */
 #ifndef RV__SNAPSHOT_BYTES
-#define RV__SNAPSHOT_BYTES (16 * 1024)
+#define RV__SNAPSHOT_BYTES ((size_t)16384)
 #endif
 
 enum {

@@ -2,6 +2,7 @@
  *
  * A run keeps the plan it started with; its functions are found by name, in whatever program it wakes
  * up in. They are looked up once for each plan and registration, not once for each step. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
         *damaged = rc < 0 && rc != RV_ENOMEM;
         if (rc < 0)
             return rc;
+        assert(ref != NULL);
         ref->stored = true;
     }
     atomic_fetch_add(&ref->refs, 1);
@@ -359,6 +361,7 @@ static int own_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_err
 static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref *ref,
                     struct rv__draft *draft, const char *directory, const char *source)
 {
+    assert(ref != NULL);
     rv__plan_ref_unref(r->plan);
     atomic_fetch_add(&ref->refs, 1);
     r->plan = ref;

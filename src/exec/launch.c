@@ -23,7 +23,6 @@
 #include "base/error.h"
 
 enum { HOST_FD = 3 };
-extern char **environ;
 
 /* ---------------------------------------------------------------------------- the program --- */
 
@@ -142,13 +141,13 @@ int rv__child_start(const char *program, const char *module, uint64_t memory_byt
     int pair[2];
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return rv__fail(err, RV_ESYS, "no socket for a host process: %s", strerror(errno));
+        return rv__fail(err, RV_ESYS, "no socket for a host process: %m");
     int rc = start(program, module, memory_bytes, pair[1], &pid);
     close(pair[1]);
     if (rc != 0) {
         close(pair[0]);
-        return rv__fail(err, RV_ESYS, "the host process '%s' cannot be started: %s", program,
-                        strerror(rc));
+        errno = rc; /* posix_spawn returns it */
+        return rv__fail(err, RV_ESYS, "the host process '%s' cannot be started: %m", program);
     }
     *ret = (struct rv__child){ .pid = pid,
                                .fd = pair[0],

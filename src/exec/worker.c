@@ -465,6 +465,7 @@ static int acquire(struct rv__hosts *hosts, const struct rv__invocation *invocat
 static void release(struct rv__hosts *hosts, struct waiter *waiter, bool alive)
 {
     struct rv__host *host = waiter->host;
+    assert(host != NULL);
     pthread_mutex_lock(&hosts->lock);
     waiter->host = NULL; /* nobody wakes it any more */
     if (alive) {
@@ -586,7 +587,7 @@ static int converse(struct talk *talk, rv_error *err)
         p[0].events = (short)(POLLIN | (host->sent < host->out.len ? POLLOUT : 0));
         int ready = poll(p, 3, until_due(talk));
         if (ready < 0 && errno != EINTR)
-            return rv__fail(err, RV_ESYS, "poll: %s", strerror(errno));
+            return rv__fail(err, RV_ESYS, "poll: %m");
         if (ready > 0 && (p[1].revents & POLLIN)) {
             eventfd_t ignored;
             (void)!eventfd_read(host->wake, &ignored);
@@ -645,6 +646,7 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
         goto out;
 
     rv_error why = { .code = 0 };
+    assert(waiter.host != NULL); /* it was found, or made */
     struct talk talk = { .host = waiter.host, .invocation = invocation };
     if (invocation->begun != NULL)
         invocation->begun(invocation);

@@ -174,7 +174,8 @@ static void runs_are_found_by_what_they_are(void **state)
             rv_list(rig->engine, RV_QUERY(.limit = 2, .cursor = cursor), &page, &rig->err), RV_OK);
         assert_int_equal(page->count, 2);
         for (size_t k = 0; k < 2; k++)
-            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s,", page->runs[k].run_id);
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%.10s,",
+                     page->runs[k].run_id);
         snprintf(cursor, sizeof cursor, "%s", page->next);
         rv_run_list_free(page);
     }

@@ -1,0 +1,552 @@
+/* api.c: the public calls about runs, on the caller's side.
+ *
+ * A call is a struct on the caller's stack. It goes to the loop as a letter (call.c takes it from there),
+ * and its caller waits under the engine's reply_lock until it is answered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "engine/call.h"
+#include "engine/kit.h"
+
+#define DEFAULT_WAIT_MS 300000
+
+static int call_init(struct rv__call *call, rv_engine *e, enum rv__call_kind kind, rv_error *err)
+{
+    *call = (struct rv__call){ .kind = kind, .engine = e };
+    call->letter.kind = LETTER_CALL;
+    rv__buf_init(&call->results, SIZE_MAX / 8);
+    rv__buf_init(&call->texts, SIZE_MAX / 8);
+    if (e == NULL)
+        return rv__fail(err, RV_EINVAL, "no engine given");
+    return rv__cond_init(&call->answered) < 0 ? rv__nomem(err) : RV_OK;
+}
+
+static void call_done(struct rv__call *call)
+{
+    rv__buf_done(&call->results);
+    rv__buf_done(&call->texts);
+    rv__blob_unref(call->input);
+    rv__blob_unref(call->given);
+    rv__plan_ref_unref(call->judge);
+    rv__blob_unref(call->msg.result);
+    rv__blob_unref(call->msg.error);
+    pthread_cond_destroy(&call->answered);
+}
+
+/* The engine is there as long as somebody is inside one of its calls. */
+void rv__engine_enter(rv_engine *e)
+{
+    pthread_mutex_lock(&e->reply_lock);
+    e->callers++;
+    pthread_mutex_unlock(&e->reply_lock);
+}
+
+void rv__engine_leave(rv_engine *e)
+{
+    pthread_mutex_lock(&e->reply_lock);
+    if (--e->callers == 0)
+        pthread_cond_signal(&e->left);
+    pthread_mutex_unlock(&e->reply_lock);
+}
+
+/* Send it, and wait for the answer. */
+static void call_send(struct rv__call *call)
+{
+    rv_engine *e = call->engine;
+    rv__engine_enter(e);
+    if (rv__engine_post(e, &call->letter) < 0) {
+        call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
+    } else if (e->kit != NULL) {
+        rv__kit_answer(e, &call->done);
+    } else {
+        pthread_mutex_lock(&e->reply_lock);
+        while (!call->done)
+            (void)rv__cond_wait_until(&call->answered, &e->reply_lock, RV__NEVER);
+        pthread_mutex_unlock(&e->reply_lock);
+    }
+    rv__engine_leave(e);
+}
+
+static int call_result(struct rv__call *call, rv_error *err)
+{
+    if (call->rc < 0 && err != NULL) {
+        *err = call->err;
+        if (err->code == 0)
+            rv__fail(err, call->rc, "%s", rv_strerror(call->rc));
+    }
+    return call->rc < 0 ? call->rc : RV_OK;
+}
+
+static int set_run_id(struct rv__call *call, const char *run_id, rv_error *err)
+{
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id: 1 to 128 of A-Z a-z 0-9 . _ : -",
+                        run_id != NULL ? run_id : "");
+    snprintf(call->run_id, sizeof call->run_id, "%s", run_id);
+    return RV_OK;
+}
+
+/* JSON text from outside, checked, as a blob; NULL text gives NULL. */
+static int take_json(const char *json, const char *what, struct rv__blob **ret, rv_error *err)
+{
+    struct rv__str value;
+    rv_error why;
+    if (json == NULL)
+        return RV_OK;
+    if (rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, &why) < 0)
+        return rv__fail(err, RV_EINVAL, "the %s is not JSON: %s", what, why.message);
+    *ret = rv__blob_new(value);
+    return *ret != NULL ? RV_OK : rv__nomem(err);
+}
+
+static int take_input(struct rv__call *call, const char *input, rv_error *err)
+{
+    struct rv__buf canonical;
+    int rc = take_json(input, "input", &call->input, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_init(&canonical, RV__JSON_MAX_BYTES);
+    rc = call->input != NULL ? rv__json_canonical(rv__blob_str(call->input), &canonical, err)
+                             : RV_OK;
+    if (rc == RV_OK)
+        rc = rv__buf_err(&canonical, err);
+    if (rc == RV_OK)
+        rv__sha256_hex(rv__buf_view(&canonical), call->input_key);
+    rv__buf_done(&canonical);
+    call->given = rv__blob_ref(call->input);
+    return rc;
+}
+
+static int check_size(size_t size, const char *macro, rv_error *err)
+{
+    if (size != 0)
+        return RV_OK;
+    return rv__fail(err, RV_EINVAL, "options without a size: make them with %s", macro);
+}
+
+int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_REGISTER, err);
+    if (rc < 0)
+        return rc;
+    call.definition = workflow;
+    if (workflow == NULL) {
+        rc = rv__fail(err, RV_EINVAL, "no workflow given");
+    } else {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    call_done(&call);
+    return rc;
+}
+
+/* The violations as the caller gets them, in one allocation. */
+static int give_violations(const struct rv__violations *bad, rv_violations **ret)
+{
+    size_t size = sizeof(rv_violations) + bad->count * sizeof(rv_violation);
+    for (size_t i = 0; i < bad->count; i++)
+        size += bad->items[i].path.len + bad->items[i].message.len + 2;
+    char *mem = rv__zalloc(1, size);
+    if (mem == NULL)
+        return RV_ENOMEM;
+    rv_violations *list = (rv_violations *)(void *)mem;
+    rv_violation *items = (rv_violation *)(void *)(mem + sizeof *list);
+    char *text = (char *)(items + bad->count);
+    for (size_t i = 0; i < bad->count; i++) {
+        const struct rv__str *from[] = { &bad->items[i].path, &bad->items[i].message };
+        const char **to[] = { &items[i].path, &items[i].message };
+        for (int k = 0; k < 2; k++) {
+            *to[k] = text;
+            if (from[k]->len > 0)
+                memcpy(text, from[k]->at, from[k]->len);
+            text += from[k]->len + 1;
+        }
+    }
+    list->count = bad->count;
+    list->dropped = bad->dropped;
+    list->items = items;
+    *ret = list;
+    return RV_OK;
+}
+
+void rv_violations_free(rv_violations *violations)
+{
+    rv__free(violations);
+}
+
+/* Hold the input to the schema of the workflow, on the caller's thread. */
+static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error *err)
+{
+    struct rv__arena arena;
+    struct rv__violations bad;
+    struct rv__blob *full = NULL;
+    rv_error why = { .code = 0 };
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&bad, &arena);
+    const struct rv__plan_ref *plan = call->judge;
+    int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
+                            &full, &why);
+    if (rc == RV_OK) {
+        rv__blob_unref(call->input);
+        call->input = full;
+    } else if (bad.count > 0) {
+        if (opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+            rc = rv__nomem(err);
+        else
+            rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
+                          call->workflow, why.message);
+    } else if (err != NULL) {
+        *err = why;
+    }
+    rv__arena_done(&arena);
+    return rc;
+}
+
+int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
+           rv_run_info *ret, rv_error *err)
+{
+    rv_run_opts known = { .size = sizeof known };
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_RUN, err);
+    if (rc < 0)
+        return rc;
+    call.workflow = workflow;
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
+    rc = workflow != NULL ? check_size(opts->size, "RV_RUN_OPTS", err)
+                          : rv__fail(err, RV_EINVAL, "no workflow named");
+    if (rc == RV_OK && opts->run_id != NULL)
+        rc = set_run_id(&call, opts->run_id, err);
+    if (rc == RV_OK)
+        rc = take_input(&call, input, err);
+    if (rc == RV_OK)
+        call_send(&call);
+    while (rc == RV_OK &&
+           call.rc == RV__CHECK_INPUT) { /* again, if it is registered anew meanwhile */
+        rc = judge_input(&call, opts, err);
+        call.done = false;
+        if (rc == RV_OK)
+            call_send(&call);
+    }
+    if (rc == RV_OK)
+        rc = call_result(&call, err);
+    if (rc == RV_OK && ret != NULL) {
+        memcpy(ret->run_id, call.run_id, sizeof ret->run_id);
+        ret->status = call.status;
+    }
+    call_done(&call);
+    return rc;
+}
+
+static int send_message(rv_engine *engine, const char *run_id, struct rv__msg msg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_MESSAGE, err);
+    if (rc == RV_OK) {
+        call.msg = msg;
+        rc = set_run_id(&call, run_id, err);
+        if (rc == RV_OK) {
+            call_send(&call);
+            rc = call_result(&call, err);
+        }
+        call_done(&call);
+        return rc;
+    }
+    rv__blob_unref(msg.result);
+    rv__blob_unref(msg.error);
+    return rc;
+}
+
+int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err)
+{
+    return send_message(engine, run_id, (struct rv__msg){ .kind = MSG_CANCEL }, err);
+}
+
+int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
+              rv_error *err)
+{
+    struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name) };
+    if (name == NULL || *name == '\0')
+        return rv__fail(err, RV_EINVAL, "a signal needs a name");
+    int rc = take_json(payload, "payload", &msg.result, err);
+    return rc < 0 ? rc : send_message(engine, run_id, msg, err);
+}
+
+static struct rv__blob *message_blob(const char *message)
+{
+    struct rv__buf json;
+    struct rv__blob *blob = NULL;
+    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    rv__buf_text(&json, "{\"message\":");
+    rv__buf_json_str(&json, rv__str(message));
+    rv__buf_char(&json, '}');
+    if (rv__buf_err(&json, NULL) == RV_OK)
+        blob = rv__blob_new(rv__buf_view(&json));
+    rv__buf_done(&json);
+    return blob;
+}
+
+int rv_complete(rv_engine *engine, const char *run_id, const char *handle, const char *result,
+                const char *error, rv_error *err)
+{
+    struct rv__msg msg = { .kind = MSG_ANSWER, .name = rv__str(handle) };
+    if (handle == NULL || *handle == '\0')
+        return rv__fail(err, RV_EINVAL, "no handle given");
+    int rc = take_json(result, "result", &msg.result, err);
+    if (rc < 0)
+        return rc;
+    if (error != NULL && (msg.error = message_blob(error)) == NULL) {
+        rv__blob_unref(msg.result);
+        return rv__nomem(err);
+    }
+    return send_message(engine, run_id, msg, err);
+}
+
+int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *reason,
+              rv_error *err)
+{
+    struct rv__msg msg = { .kind = decision == RV_ABORT ? MSG_ABORT : MSG_RESUME };
+    if (decision != RV_RESUME && decision != RV_ABORT)
+        return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME or RV_ABORT", decision);
+    if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
+        return rv__nomem(err);
+    return send_message(engine, run_id, msg, err);
+}
+
+int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_REGISTER, err);
+    if (rc < 0)
+        return rc;
+    call.registration = registration;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
+}
+
+int rv__call_look(rv_engine *engine, const char *run_id,
+                  int (*look)(struct rv__call *call, struct rv__run *run), void *arg, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_LOOK, err);
+    if (rc < 0)
+        return rc;
+    call.look = look;
+    call.arg = arg;
+    rc = set_run_id(&call, run_id, err);
+    if (rc == RV_OK) {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    call_done(&call);
+    return rc;
+}
+
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
+                 rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_ASK, err);
+    if (rc < 0)
+        return rc;
+    call.ask = ask;
+    call.writes = writes;
+    call.arg = arg;
+    call_send(&call);
+    rc = call_result(&call, err);
+    call_done(&call);
+    return rc;
+}
+
+int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_STATE, err);
+    if (rc < 0)
+        return rc;
+    rc = ret != NULL ? set_run_id(&call, run_id, err)
+                     : rv__fail(err, RV_EINVAL, "rv_state: nowhere to put it");
+    if (rc == RV_OK) {
+        call_send(&call);
+        rc = call_result(&call, err);
+    }
+    if (rc == RV_OK) {
+        /* The struct with its texts behind it, in one allocation. */
+        size_t texts_at = sizeof(rv_run_state), results_at = texts_at + call.texts.len;
+        char *mem = rv__zalloc(1, results_at + call.results.len + 1);
+        if (mem == NULL) {
+            rc = rv__nomem(err);
+        } else {
+            rv_run_state *state = (rv_run_state *)(void *)mem;
+            memcpy(mem + texts_at, call.texts.text, call.texts.len);
+            memcpy(mem + results_at, call.results.text, call.results.len);
+            memcpy(state->run_id, call.run_id, sizeof state->run_id);
+            state->status = call.status;
+            state->workflow = mem + texts_at + call.row.workflow;
+            state->version = mem + texts_at + call.row.version;
+            state->input = mem + texts_at + call.row.input;
+            state->error = mem + texts_at + call.row.error;
+            state->failed_step = mem + texts_at + call.row.failed_step;
+            state->suspension = mem + texts_at + call.row.suspension;
+            state->results = mem + results_at;
+            state->created_at = call.row.created_ms;
+            state->started_at = call.row.started_ms;
+            state->completed_at = call.row.completed_ms;
+            int64_t end_ms = call.row.completed_ms ? call.row.completed_ms
+                                                   : rv__wall_ms(engine->clock);
+            state->duration_ms = end_ms - call.row.started_ms;
+            *ret = state;
+        }
+    }
+    call_done(&call);
+    return rc;
+}
+
+void rv_run_state_free(rv_run_state *state)
+{
+    rv__free(state);
+}
+
+/* The caller gives up: tell the loop, and wait until it has let go of the call. */
+static void give_up(struct rv__call *call)
+{
+    struct rv__call unwait;
+    if (call_init(&unwait, call->engine, CALL_UNWAIT, NULL) < 0)
+        return;
+    unwait.about = call;
+    call_send(&unwait);
+    call_done(&unwait);
+}
+
+/* A waiter whose token fires is woken through its condition. */
+struct wait_watch {
+    struct rv__cancel_watch watch; /* first */
+    struct rv__call *call;
+    bool fired; /* under reply_lock */
+};
+
+static void wait_given_up(struct rv__cancel_watch *watch)
+{
+    struct wait_watch *w = (struct wait_watch *)watch;
+    pthread_mutex_lock(&w->call->engine->reply_lock);
+    w->fired = true;
+    pthread_cond_signal(&w->call->answered);
+    pthread_mutex_unlock(&w->call->engine->reply_lock);
+}
+
+/* 1: answered; 0: the time has passed; -1: the token fired. Inside rv__engine_enter() and rv__engine_leave(). */
+static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
+{
+    rv_engine *e = call->engine;
+    struct wait_watch w = { .watch.fired = wait_given_up, .call = call };
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    if (rv__engine_post(e, &call->letter) < 0) {
+        call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
+        return 1;
+    }
+    if (e->kit != NULL) {
+        int64_t now_ms = rv__mono_ms(e->clock);
+        rv__kit_drive(e, &call->done, by, timeout_ms < 0 ? INT64_MAX : now_ms + timeout_ms);
+        w.fired = rv_cancel_fired(by);
+        deadline_ns = 0;
+    }
+    bool watching = by != NULL && rv__cancel_watch(by, &w.watch);
+    bool in_time = true;
+    pthread_mutex_lock(&e->reply_lock);
+    if (by != NULL && !watching)
+        w.fired = true;
+    while (!call->done && in_time && !w.fired)
+        in_time = rv__cond_wait_until(&call->answered, &e->reply_lock, deadline_ns);
+    bool done = call->done;
+    pthread_mutex_unlock(&e->reply_lock);
+    if (watching)
+        rv__cancel_unwatch(by, &w.watch);
+    if (done)
+        return 1;
+    give_up(call);
+    if (call->done) /* answered at the last moment: that counts */
+        return 1;
+    return w.fired ? -1 : 0;
+}
+
+static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
+{
+    rv__engine_enter(call->engine);
+    int answered = wait_inside(call, timeout_ms, by);
+    rv__engine_leave(call->engine);
+    return answered;
+}
+
+static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
+{
+    size_t texts_at = sizeof(rv_outcome), results_at = texts_at + call->texts.len;
+    char *mem = rv__zalloc(1, results_at + call->results.len + 1);
+    if (mem == NULL)
+        return rv__nomem(err);
+    rv_outcome *outcome = (rv_outcome *)(void *)mem;
+    memcpy(mem + texts_at, call->texts.text, call->texts.len);
+    memcpy(mem + results_at, call->results.text, call->results.len);
+    memcpy(outcome->run_id, call->run_id, sizeof outcome->run_id);
+    outcome->status = call->status;
+    outcome->error = mem + texts_at + call->row.error;
+    outcome->failed_step = mem + texts_at + call->row.failed_step;
+    outcome->results = mem + results_at;
+    *ret = outcome;
+    return RV_OK;
+}
+
+int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const rv_wait_opts *opts,
+            rv_outcome **ret, rv_error *err)
+{
+    rv_wait_opts known = { .size = sizeof known };
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_WAIT, err);
+    if (rc < 0)
+        return rc;
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    opts = &known;
+    call.workflow = workflow;
+    rc = check_size(opts->size, "RV_WAIT_OPTS", err);
+    if (rc == RV_OK && ret == NULL)
+        rc = rv__fail(err, RV_EINVAL, "rv_wait: nowhere to put the outcome");
+    if (rc == RV_OK)
+        rc = set_run_id(&call, run_id, err);
+    int64_t timeout_ms = opts->timeout_ms == 0 ? DEFAULT_WAIT_MS : opts->timeout_ms;
+    if (rc == RV_OK) {
+        int answered = wait_for_answer(&call, timeout_ms, opts->by);
+        if (answered > 0)
+            rc = call_result(&call, err);
+        else if (answered == 0)
+            rc = rv__fail(err, RV_ETIMEDOUT, "run '%s'%s%.60s has not ended after %lld ms", run_id,
+                          workflow != NULL ? " of workflow " : "", workflow != NULL ? workflow : "",
+                          (long long)timeout_ms);
+        else
+            rc = rv__fail(err, RV_ECANCELED, "waiting for run '%s' was cancelled", run_id);
+    }
+    if (rc == RV_OK)
+        rc = make_outcome(&call, ret, err);
+    call_done(&call);
+    return rc;
+}
+
+void rv_outcome_free(rv_outcome *outcome)
+{
+    rv__free(outcome);
+}
+
+const char *rv_status_name(int status)
+{
+    if (status < 0 || status >= RUN_STATUSES)
+        return NULL;
+    return rv__run_status_name((enum rv__run_status)status);
+}
