@@ -2,6 +2,7 @@
  *
  * A call is a struct on the caller's stack. It goes to the loop as a letter (call.c takes it from there),
  * and its caller waits under the engine's reply_lock until it is answered. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -404,6 +405,7 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
             int64_t end_ms = call.row.completed_ms ? call.row.completed_ms
                                                    : rv__wall_ms(engine->clock);
             state->duration_ms = end_ms - call.row.started_ms;
+            assert(ret != NULL); /* or nobody was asked */
             *ret = state;
         }
     }
@@ -500,6 +502,7 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
     outcome->error = mem + texts_at + call->row.error;
     outcome->failed_step = mem + texts_at + call->row.failed_step;
     outcome->results = mem + results_at;
+    assert(ret != NULL); /* or nobody was asked */
     *ret = outcome;
     return RV_OK;
 }

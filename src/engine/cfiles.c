@@ -23,7 +23,7 @@ static bool ends_with(const char *path, const char *ending)
 /* Its functions are called in this process: it stays loaded for good, as runs may be in it at any time. */
 static int load_here(const char *object, rv_workflow **ret, rv_error *err)
 {
-    struct rv__table table;
+    struct rv__table table = { .functions = NULL };
     void *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL)
         return rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
