@@ -119,7 +119,7 @@ static int by_ratio(const void *a, const void *b)
 
 void throughput(struct figures *f)
 {
-    struct round rounds[ROUNDS];
+    struct round rounds[ROUNDS] = { { .ratio = 0 } };
     const int count = f->quick ? 1 : ROUNDS;
     for (int i = 0; i < count; i++)
         rounds[i] = measure(f, f->quick ? 400 : RUNS);

@@ -393,6 +393,7 @@ static int start_host(struct rv__hosts *hosts, const char *module, struct rv__ho
         return rv__nomem(err);
     pthread_cond_init(&request.served, NULL); /* on Linux it cannot fail */
     request.next = hosts->requests;
+    /* cppcheck-suppress autoVariables ; it is taken out again before `done` */
     hosts->requests = &request;
     pthread_cond_signal(&hosts->wanted);
     while (!request.done)
