@@ -61,7 +61,6 @@ struct rv__registered {
     struct rv__str name;
     struct rv__plan_ref *plan;
     struct rv__draft *draft;       /* for those that nest it */
-    struct rv__draft *retired;     /* the one before it */
     char directory[RV__PATH_ROOM]; /* of its file: its commands are relative to it; "" = none */
     char source[RV__PATH_ROOM];    /* its file; "" = the program */
 };
@@ -336,6 +335,8 @@ int64_t rv__retain_until_ns(const rv_engine *engine, int64_t until_ns); /* or wh
 
 /* registry.c */
 int rv__registry_add(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+/* A draft of one's own, from the plan's text: the one it was compiled from may be freed or changed. */
+int rv__plan_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error *err);
 int rv__registry_put(rv_engine *engine, struct rv__registration *registration, rv_error *err);
 /* Where the file of the workflow is that this node belongs to; NULL: it has none. */
 const char *rv__registry_directory(rv_engine *engine, const struct rv__node *node);

@@ -13,20 +13,32 @@
 #include "engine/call.h"
 #include "engine/files.h"
 
-/* A workflow that a file nests may be registered already. */
+/* A workflow that a file nests may be registered already. What is found is a draft of our own: the
+ * registry's may give way to another one while we compile. */
+struct found {
+    struct found *next;
+    struct rv__draft *draft;
+};
+
 struct lookup {
     struct rv__resolver resolver; /* first */
     rv_engine *engine;
     struct rv__str name;
-    const struct rv__draft *found;
+    struct found *found; /* newest first */
 };
 
-static int look_up(struct rv__call *call)
+static int look_up(struct rv__call *call) /* on the loop */
 {
     struct lookup *lookup = call->arg;
     struct rv__registered *r = rv__registry_find(call->engine, lookup->name);
-    lookup->found = r != NULL ? r->draft : NULL;
-    return RV_OK;
+    if (r == NULL)
+        return RV_ENOTFOUND;
+    struct found *found = rv__zalloc(1, sizeof *found);
+    if (found == NULL)
+        return rv__nomem(&call->err);
+    found->next = lookup->found;
+    lookup->found = found;
+    return rv__plan_draft(r->plan->plan, &found->draft, &call->err);
 }
 
 static int find_registered(struct rv__resolver *self, struct rv__str name,
@@ -35,12 +47,19 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
     struct lookup *lookup = (struct lookup *)self;
     lookup->name = name;
     int rc = rv__call_ask(lookup->engine, look_up, lookup, false, NULL);
-    if (rc < 0)
-        return rc;
-    if (lookup->found == NULL)
-        return RV_ENOTFOUND;
-    *ret = lookup->found;
-    return RV_OK;
+    if (rc == RV_OK)
+        *ret = lookup->found->draft;
+    return rc;
+}
+
+static void lookup_done(struct lookup *lookup)
+{
+    while (lookup->found != NULL) {
+        struct found *next = lookup->found->next;
+        rv__draft_free(lookup->found->draft);
+        rv__free(lookup->found);
+        lookup->found = next;
+    }
 }
 
 /* The good ones become known; what is refused now is a problem of its file. */
@@ -193,7 +212,7 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
     int registered = 0;
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
     if (rc < 0)
-        return rc;
+        goto out;
     rc = c_files_load(engine, all, paths, count, opts, &files, err);
     if (rc == RV_OK)
         registered = c_files_put(engine, &files);
@@ -213,7 +232,9 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)
         rc = rv__report_new(&all, opts->report, err);
+out:
     rv__definitions_free(all);
+    lookup_done(&lookup);
     return rc < 0 ? rc : registered;
 }
 

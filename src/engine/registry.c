@@ -240,7 +240,9 @@ bool rv__plan_ref_misses(const struct rv__plan_ref *ref, struct rv__str name)
 
 bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
 {
-    if (rv__registry_find(e, ref->plan->body.wrap->name) == NULL && e->register_until_ns != 0)
+    if (ref->resolved == e->generation) /* the usual case, asked for every step */
+        return true;
+    if (e->register_until_ns != 0 && rv__registry_find(e, ref->plan->body.wrap->name) == NULL)
         return false;
     rv__plan_ref_resolve(e, (struct rv__plan_ref *)ref);
     return true;
@@ -345,8 +347,7 @@ static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv_
     return RV_OK;
 }
 
-/* A draft of our own, from the plan's text: the caller's may be freed or changed. */
-static int own_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error *err)
+int rv__plan_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error *err)
 {
     struct rv__buf json;
     rv__buf_init(&json, RV__PLAN_MAX_BYTES);
@@ -366,10 +367,7 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     atomic_fetch_add(&ref->refs, 1);
     r->plan = ref;
     r->name = ref->plan->body.wrap->name;
-    if (r->draft != NULL) { /* somebody may be compiling with it on another thread */
-        rv__draft_free(r->retired);
-        r->retired = r->draft;
-    }
+    rv__draft_free(r->draft);
     r->draft = draft;
     snprintf(r->directory, sizeof r->directory, "%s", directory != NULL ? directory : "");
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
@@ -389,7 +387,7 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
                         RV__ARG(name), known->source[0] ? ", from " : "", known->source);
     int rc = check_runnable(r->plan, err);
     if (rc == RV_OK)
-        rc = own_draft(r->plan, &draft, err);
+        rc = rv__plan_draft(r->plan, &draft, err);
     if (rc < 0)
         goto out;
     if (add_functions(e, name, r->functions) < 0) {
@@ -447,7 +445,6 @@ void rv__registry_free(rv_engine *e)
         struct rv__registered *next = e->workflows->next;
         rv__plan_ref_unref(e->workflows->plan);
         rv__draft_free(e->workflows->draft);
-        rv__draft_free(e->workflows->retired);
         rv__free(e->workflows);
         e->workflows = next;
     }

@@ -134,6 +134,23 @@ static void nested_inputs_are_evaluated_and_checked(void **state)
     expect(fx, "outer", "{\"a\":\"x\"}", "the input of workflow 'inner' is refused: /amount");
 }
 
+static int from_the_program(rv_ctx *c)
+{
+    return rv_return(c, "s", "from C");
+}
+
+static void a_file_may_nest_what_the_program_registered(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *w = rv_workflow_new("inC");
+    rv_add_step(rv_workflow_body(w), "work", from_the_program, NULL);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), 0);
+    rv_workflow_free(w);
+    write_file(fx, "outer.yaml", "name: outer\nsteps:\n  - first: { workflow: inC }\n");
+    load(fx, 1);
+    expect(fx, "outer", NULL, "\"first\":{\"result\":\"from C\",");
+}
+
 static void an_expression_that_fails_fails_its_step(void **state)
 {
     struct fixture *fx = *state;
@@ -207,6 +224,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
         cmocka_unit_test_setup_teardown(nested_inputs_are_evaluated_and_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_may_nest_what_the_program_registered, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(an_expression_that_fails_fails_its_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_file_does_not_keep_the_good_from_being_registered,
                                         setup, teardown),
