@@ -307,17 +307,11 @@ static int write_results(struct rv__sqlite_conn *conn, int64_t key,
 static int last_of_run(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, uint64_t *ret,
                        rv_error *err)
 {
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
-    if (st == NULL)
-        return rc;
-    rv__sqlite_bind_int(conn, st, 1, key);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc < 0)
-        return rc;
-    *ret = rc == 1 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
-    (void)sqlite3_reset(st);
-    return RV_OK;
+    int64_t last = 0;
+    int rc = rv__sqlite_number(conn, sql, key, &last, err);
+    if (rc == RV_OK)
+        *ret = (uint64_t)last;
+    return rc;
 }
 
 static int write_snapshot(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,

@@ -39,25 +39,34 @@ static struct rv__store_run run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *s
     };
 }
 
+/* The one row that a statement finds by a text. NULL, with *rc: an error, or there is no such
+ * thing (`what`). Who gets one resets it. */
+static sqlite3_stmt *find_one(struct rv__sqlite_conn *conn, enum rv__sql sql, struct rv__str by,
+                              const char *what, int *rc, rv_error *err)
+{
+    *rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, rc, err);
+    if (st == NULL)
+        return NULL;
+    rv__sqlite_bind_str(conn, st, 1, by);
+    *rc = rv__sqlite_step(conn, st, err);
+    if (*rc == 0)
+        *rc = rv__fail(err, RV_ENOTFOUND, "there is no %s '%.*s'", what, RV__ARG(by));
+    return *rc == 1 ? st : NULL;
+}
+
 int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__store_visit_text *visit,
                           void *arg, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_DEFINITION, &rc, err);
-    if (st == NULL)
-        goto out;
-    rv__sqlite_bind_str(conn, st, 1, hash);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc == 0)
-        rc = rv__fail(err, RV_ENOTFOUND, "there is no definition '%.*s'", RV__ARG(hash));
-    if (rc == 1) {
+    int rc;
+    sqlite3_stmt *st = find_one(conn, SQL_DEFINITION, hash, "definition", &rc, err);
+    if (st != NULL) {
         struct rv__str plan = rv__sqlite_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, 0, plan);
+        (void)sqlite3_reset(st); /* repeats what the step said */
     }
-    (void)sqlite3_reset(st); /* repeats what the step said */
-out:
     rv__sqlite_leave(conn);
     return rc;
 }
@@ -66,21 +75,14 @@ int rv__sqlite_run(struct rv__store *store, struct rv__str id, rv__store_visit_r
                    void *arg, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_RUN, &rc, err);
-    if (st == NULL)
-        goto out;
-    rv__sqlite_bind_str(conn, st, 1, id);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc == 0) {
-        rc = rv__fail(err, RV_ENOTFOUND, "there is no run '%.*s'", RV__ARG(id));
-    } else if (rc == 1) {
+    int rc;
+    sqlite3_stmt *st = find_one(conn, SQL_RUN, id, "run", &rc, err);
+    if (st != NULL) {
         struct rv__store_run row = run_of(conn, st);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, &row);
+        (void)sqlite3_reset(st);
     }
-    (void)sqlite3_reset(st);
-out:
     rv__sqlite_leave(conn);
     return rc;
 }
@@ -89,21 +91,14 @@ int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_v
                         void *arg, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_SNAPSHOT, &rc, err);
-    if (st == NULL)
-        goto out;
-    rv__sqlite_bind_str(conn, st, 1, run);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc == 0)
-        rc = rv__fail(err, RV_ENOTFOUND, "run '%.*s' has no snapshot", RV__ARG(run));
-    if (rc == 1) {
+    int rc;
+    sqlite3_stmt *st = find_one(conn, SQL_SNAPSHOT, run, "snapshot of run", &rc, err);
+    if (st != NULL) {
         struct rv__str state = rv__sqlite_text(conn, st, 1);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, (uint64_t)sqlite3_column_int64(st, 0), state);
+        (void)sqlite3_reset(st);
     }
-    (void)sqlite3_reset(st);
-out:
     rv__sqlite_leave(conn);
     return rc;
 }
@@ -275,18 +270,9 @@ int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *a
 int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_NEXT_WAKE, &rc, err);
-    if (st == NULL)
-        goto out;
-    rv__sqlite_bind_int(conn, st, 1, after_ms);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc >= 0)
-        *ret = rc == 1 ? sqlite3_column_int64(st, 0) : 0;
-    (void)sqlite3_reset(st);
-out:
+    int rc = rv__sqlite_number(conn, SQL_NEXT_WAKE, after_ms, ret, err);
     rv__sqlite_leave(conn);
-    return rc < 0 ? rc : RV_OK;
+    return rc;
 }
 
 int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
@@ -337,21 +323,6 @@ static int list_start(const struct rv__store_query *query, int64_t *created, str
     return RV_OK;
 }
 
-static int count_of(struct rv__sqlite_conn *conn, int64_t status, int64_t *ret, rv_error *err)
-{
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_COUNT_OF, &rc, err);
-    if (st == NULL)
-        return rc;
-    rv__sqlite_bind_int(conn, st, 1, status);
-    rc = rv__sqlite_step(conn, st, err);
-    if (rc < 0)
-        return rc;
-    *ret = rc == 1 ? sqlite3_column_int64(st, 0) : 0;
-    (void)sqlite3_reset(st);
-    return RV_OK;
-}
-
 /* Has less than a half of all runs this status? Then its index brings more than the workflow's. */
 static int status_is_rare(struct rv__sqlite_conn *conn, struct rv__str status, bool *ret,
                           rv_error *err)
@@ -367,9 +338,9 @@ static int status_is_rare(struct rv__sqlite_conn *conn, struct rv__str status, b
         return rc;
     int64_t id = rc == 1 ? sqlite3_column_int64(st, 0) : 0;
     (void)sqlite3_reset(st);
-    rc = count_of(conn, COUNT_RUNS, &all, err);
+    rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_RUNS, &all, err);
     if (rc == RV_OK && id != 0)
-        rc = count_of(conn, id, &some, err);
+        rc = rv__sqlite_number(conn, SQL_COUNT_OF, id, &some, err);
     *ret = some < all / 2;
     return rc;
 }
@@ -585,9 +556,9 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
     int64_t runs = 0, finished = 0;
     int rc = rv__sqlite_last_numbers(conn, &usage.last_seq, &run, &usage.forgotten_seq, err);
     if (rc == RV_OK)
-        rc = count_of(conn, COUNT_RUNS, &runs, err);
+        rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_RUNS, &runs, err);
     if (rc == RV_OK)
-        rc = count_of(conn, COUNT_FINISHED, &finished, err);
+        rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_FINISHED, &finished, err);
     sqlite3_stmt *st = rc == RV_OK ? rv__sqlite_get(conn, SQL_SIZE, &rc, err) : NULL;
     if (st != NULL) {
         rc = rv__sqlite_step(conn, st, err);

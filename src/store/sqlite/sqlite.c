@@ -258,6 +258,22 @@ int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
     return rc;
 }
 
+int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
+                      rv_error *err)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_int(conn, st, 1, by);
+    rc = rv__sqlite_step(conn, st, err);
+    if (rc < 0)
+        return rc;
+    *ret = rc == 1 ? sqlite3_column_int64(st, 0) : 0;
+    (void)sqlite3_reset(st); /* repeats what the step said */
+    return RV_OK;
+}
+
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
 {
     if (sqlite3_column_type(st, column) == SQLITE_NULL)

@@ -161,6 +161,10 @@ int rv__sqlite_step(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *er
 /* A statement without rows: step, reset. RV_OK or an error. */
 int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err);
 
+/* The number that a statement finds by another one; 0 if there is no row. */
+int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
+                      rv_error *err);
+
 /* A column of the present row; NULL in the table is "none". A failure (no memory) is remembered:
  * before the texts of a row are used, ask rv__sqlite_whole(). */
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);

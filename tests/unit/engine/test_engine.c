@@ -406,9 +406,34 @@ static void an_answer_may_be_quicker_than_its_handle(void **state)
     pthread_barrier_destroy(&gave_it_away);
 }
 
+static int waits_to_be_let_go(rv_ctx *c)
+{
+    (void)c;
+    pthread_barrier_wait(&gave_it_away);
+    return 0;
+}
+
+static void an_answer_to_nobodys_handle_is_refused_while_steps_run(void **state)
+{
+    struct fixture *fx = *state;
+    open_engine(fx);
+    rv_workflow *w = rv_workflow_new("busy");
+    rv_add_step(rv_workflow_body(w), "waits", waits_to_be_let_go, NULL);
+    put(fx, w);
+    pthread_barrier_init(&gave_it_away, NULL, 2);
+    start(fx, "busy", "b", NULL);
+    int rc = rv_complete(fx->engine, "b", "nobodys", NULL, NULL, &fx->err);
+    pthread_barrier_wait(&gave_it_away);
+    rv_outcome_free(outcome_of(fx, "b"));
+    pthread_barrier_destroy(&gave_it_away);
+    assert_int_equal(rc, RV_ENOTFOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_to_nobodys_handle_is_refused_while_steps_run,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(an_answer_may_be_quicker_than_its_handle, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_goes_from_start_to_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_start_may_be_repeated, setup, teardown),

@@ -1,45 +1,9 @@
 /* test_load.c: many runs at once, so that commits go by their own thread. For src/engine/commit.c. */
-#include "unit/test.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-
-#include <rival/rival.h>
+#include "unit/engine/rig.h"
 
 #include "engine/engine.h"
 
 enum { CLIENTS = 48, RUNS = 12, STEPS = 6 };
-
-struct fixture {
-    char folder[64];
-    rv_engine *engine;
-    rv_error err;
-};
-
-static int setup(void **state)
-{
-    struct fixture *fx = calloc(1, sizeof *fx);
-    char store[96];
-    if (fx == NULL)
-        return -1;
-    snprintf(fx->folder, sizeof fx->folder, "/tmp/rival-test-XXXXXX");
-    if (mkdtemp(fx->folder) == NULL)
-        return -1;
-    snprintf(store, sizeof store, "%s/rival.db", fx->folder);
-    *state = fx;
-    return rv_engine_new(RV_ENGINE_OPTS(.store = store), &fx->engine, &fx->err);
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fx = *state;
-    char command[200];
-    rv_engine_free(fx->engine);
-    snprintf(command, sizeof command, "rm -rf '%s'", fx->folder);
-    int rc = system(command);
-    free(fx);
-    return rc;
-}
 
 static int counts(rv_ctx *c)
 {
@@ -91,9 +55,10 @@ static void *client_main(void *arg)
 
 static void everybody_is_served_while_commits_are_on_their_way(void **state)
 {
-    struct fixture *fx = *state;
+    struct rig *rig = *state;
     struct client clients[CLIENTS];
     rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, RV_ENGINE_OPTS());
     for (int i = 0; i < STEPS; i++) {
         char alias[8];
         snprintf(alias, sizeof alias, "s%d", i);
@@ -101,10 +66,9 @@ static void everybody_is_served_while_commits_are_on_their_way(void **state)
         if (i == 2)
             rv_add_signal(rv_workflow_body(w), "nod", "go", 0, NULL);
     }
-    assert_int_equal(rv_register(fx->engine, w, &fx->err), 0);
-    rv_workflow_free(w);
+    rig_put(rig, w);
     for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = (struct client){ .engine = fx->engine, .number = i };
+        clients[i] = (struct client){ .engine = rig->engine, .number = i };
         assert_int_equal(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
     }
     int completed = 0, cancelled = 0;
@@ -118,14 +82,13 @@ static void everybody_is_served_while_commits_are_on_their_way(void **state)
     if (why != NULL)
         fail_msg("%s", why);
     assert_int_equal(completed + cancelled, CLIENTS * RUNS);
-    assert_true(fx->engine->commit.has_thread); /* or this was no load */
+    assert_true(rig->engine->commit.has_thread); /* or this was no load */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(everybody_is_served_while_commits_are_on_their_way, setup,
-                                        teardown),
+        RIG_TEST(everybody_is_served_while_commits_are_on_their_way),
     };
     return cmocka_run_group_tests_name("load", tests, NULL, NULL);
 }
