@@ -230,19 +230,18 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
 
 int rv_engine_close(rv_engine *e)
 {
-    struct rv__call call = { .kind = CALL_CLOSE, .engine = e, .letter.kind = LETTER_CALL };
+    struct rv__call call = { .kind = CALL_CLOSE,
+                             .engine = e,
+                             .letter.kind = LETTER_CALL,
+                             .answered = PTHREAD_COND_INITIALIZER }; /* nobody waits on it */
     int left = 0;
     if (e == NULL || e->stopped)
         return 0;
     if (e->executor->inside(e->executor))
         rv_panic("the engine is closed from one of its own steps, which would wait for itself");
 
-    int rc = rv__cond_init(&call.answered);
-    if (rc == RV_OK && e->kit == NULL)
-        rc = rv__engine_post(e, &call.letter);
-    if (rc == RV_OK && e->kit == NULL)
+    if (e->kit == NULL && rv__engine_post(e, &call.letter) == RV_OK)
         pthread_join(e->thread, NULL); /* it ends once the last step has, and all is on disk */
-    pthread_cond_destroy(&call.answered);
     e->stopped = true;
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
