@@ -602,6 +602,7 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
  *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
  *   node.started, node.completed, node.failed {error}: supervisors
+ *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
  *   a signal or of a pending step)   signal.received {name, payload}
  *   log {level, message, metadata, stepName, attempt}
@@ -711,7 +712,7 @@ typedef struct rv_node {
     const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
     int error_attempt;       /* in which attempt that was */
     int64_t error_at;        /* and when */
-    const char *description; /* what rv_describe() said; at most 500 bytes; "" = nothing */
+    const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
     size_t children;         /* how many rv_nodes() would list below it */
 } rv_node;
 
