@@ -24,7 +24,9 @@ enum {
 /* The commands, each in its own file; commands.c lists them. */
 extern const struct rv__command rv__cmd_cancel;
 extern const struct rv__command rv__cmd_check;
+extern const struct rv__command rv__cmd_complete;
 extern const struct rv__command rv__cmd_decide;
+extern const struct rv__command rv__cmd_describe;
 extern const struct rv__command rv__cmd_demo;
 extern const struct rv__command rv__cmd_exec;
 extern const struct rv__command rv__cmd_host;

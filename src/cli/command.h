@@ -24,7 +24,6 @@ enum rv__completes {
     COMPLETES_WORKFLOW,     /* names in the files of --from, or of this folder */
     COMPLETES_RUN_WORKFLOW, /* names that runs of the store have */
     COMPLETES_STEP,         /* aliases of the run that was named before */
-    COMPLETES_COMMAND,
 };
 
 /* An option that may be given again and again, each with one or more names between commas. */

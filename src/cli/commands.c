@@ -27,6 +27,8 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_demo,
     &rv__cmd_version,
     /* hidden */
+    &rv__cmd_complete,
+    &rv__cmd_describe,
     &rv__cmd_host,
     NULL,
 };
