@@ -568,8 +568,13 @@ static void waiters_leave_room_for_others_and_end_when_they_hang_up(void **state
                   "{\"type\":\"call\",\"method\":\"wait\",\"runId\":\"a\",\"timeoutMs\":1}");
         if (strstr(receive(fx, fx->fds[1]), "wait for runs already") != NULL)
             break;
-        assert_true(tries < 1000);
+        assert_true(tries < 10000);
         close(fx->fds[1]);
+        struct pollfd refused = { fx->fds[0], POLLIN, 0 };
+        if (poll(&refused, 1, 0) == 1) { /* ours was the quicker one: it took the place */
+            expect(fx, fx->fds[0], "wait for runs already");
+            send_json(fx->fds[0], wait);
+        }
     }
     close(fx->fds[0]); /* its wait ends, and there is room */
     fx->fds[0] = -1;
