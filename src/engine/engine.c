@@ -209,8 +209,8 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     }
     e->running_thread = kit == NULL;
     if (opts->control)
-        rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, &e->control,
-                             err);
+        rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
+                             &e->control, err);
     if (rc < 0)
         rv_engine_free(e);
     else
