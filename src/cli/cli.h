@@ -35,6 +35,7 @@ extern const struct rv__command rv__cmd_logs;
 extern const struct rv__command rv__cmd_new;
 extern const struct rv__command rv__cmd_plan;
 extern const struct rv__command rv__cmd_run;
+extern const struct rv__command rv__cmd_serve;
 extern const struct rv__command rv__cmd_show;
 extern const struct rv__command rv__cmd_signal;
 extern const struct rv__command rv__cmd_version;

@@ -7,6 +7,7 @@ const struct rv__command *const rv__commands[] = {
     /* do */
     &rv__cmd_exec,
     &rv__cmd_run,
+    &rv__cmd_serve,
     /* look */
     &rv__cmd_list,
     &rv__cmd_logs,
