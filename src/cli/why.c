@@ -105,7 +105,7 @@ static int show_why(struct rv__look *look)
 
 static int run_why(int argc, char **argv)
 {
-    struct rv__look look = { .json = false };
+    struct rv__look look = { .asks = true };
     int count = rv__options(&rv__cmd_why, argc, argv, &look);
     return count < 0 ? -count : rv__look_at_run(&look, count, argv, show_why);
 }
