@@ -736,7 +736,9 @@ RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
  *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
  * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
  * one group, the oldest group first, with the first ten nodes of each:
- *   running      on which `executor`; `evaluating` says which condition, items or input it is
+ *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
+ *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
+ *                `evaluating` says which condition, items or input it is
  *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
