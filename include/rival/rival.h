@@ -577,6 +577,7 @@ typedef struct rv_query {
     const char *text;     /* in run id, workflow, error or input */
     size_t limit;         /* 0 = 50; at most 1000 */
     const char *cursor;   /* rv_run_list.next of the page before; NULL = the first page */
+    const char *run_id;   /* this run alone, if it is there: the rest then does not count */
 } rv_query;
 #define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
 RV_API void rv_query_init(rv_query *query);
@@ -734,6 +735,40 @@ typedef struct rv_node_list {
 RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, size_t offset,
                     size_t limit, rv_node_list **ret, rv_error *err);
 RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
+
+/* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */
+typedef struct rv_attempt {
+    int attempt;         /* from 1; one that was lost is followed by another of the same number */
+    const char *outcome; /* "running", "completed", "failed", "skipped", "cancelled", "lost" (with its
+                            process) */
+    int64_t started_at, completed_at;
+    int64_t queue_ms;  /* before it: ready, and waiting for a place */
+    int64_t due_at;    /* failed: the next one was, or is, due then; a wait: until when; 0 = none */
+    const char *error; /* {message, …}; "" = none */
+} rv_attempt;
+
+/* One node with all that is known of it. Texts are JSON and belong to it; "" where there is none. */
+typedef struct rv_node_detail {
+    rv_node node;
+    const char *input;  /* of a nested workflow that is given its own */
+    const char *result; /* of a step; what a supervisor gives is in its children */
+    const char *state;  /* of a step: {description, …} */
+    size_t attempt_count;
+    const rv_attempt *attempts; /* in order */
+    size_t earlier;             /* attempts before these, beyond the thousand that are told */
+} rv_node_detail;
+
+/* Look at one node, by its path. Reads the run's journal: for one that somebody looks at, not for all of
+ * them. *ret is for rv_node_detail_free(). Errors: as rv_nodes(). */
+RV_API int rv_node_get(rv_engine *engine, const char *run_id, const char *path,
+                       rv_node_detail **ret, rv_error *err);
+RV_API void rv_node_detail_free(rv_node_detail *detail); /* NULL is allowed */
+
+/* The plan that a run began with, and keeps; the one that new runs of a workflow take. *ret is JSON,
+ * as `rival plan` shows it, for rv_free().
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED (of a workflow), RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_plan_of_run(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
+RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
 
 /* Why a run does not go on. *ret is JSON, for rv_free():
  *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}

@@ -5,7 +5,7 @@
  * the answer is out or the connection gone:
  *
  *   HEAD ──let in──▶ BODY ──all here──▶ WORKING ──a worker has answered──▶ ANSWERED
- *     └──refused, a file, a log-in──────────────────────────────────────────▲
+ *     └──refused─────────└──a file, a log-in───────────────────────────────────▲
  *
  * While it is WORKING its connection is suspended, so libmicrohttpd leaves both alone, and they are the
  * worker's. There is one thread for all sockets; nothing here waits. */
@@ -616,9 +616,11 @@ static enum MHD_Result begin(struct exchange *x, const char *method)
         return problem(x, status, why); /* not logged in yet: nothing to warn of */
     if (status != 0)
         return refuse(x, status, why);
-    if (is_api(x->path))
-        return MHD_YES;
+    return MHD_YES; /* an answer before the body would close the connection */
+}
 
+static enum MHD_Result answer_file(struct exchange *x)
+{
     if (!is(x->method, "GET") && !is(x->method, "HEAD"))
         return method_not_allowed(x, "GET, HEAD");
     x->asset = rv__asset_find(x->path, x->headers.accept != NULL &&
@@ -652,6 +654,8 @@ static enum MHD_Result all_here(struct exchange *x)
         return refuse(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
     if (rv__buf_err(&x->body, NULL) < 0)
         return problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+    if (!is_api(x->path))
+        return answer_file(x);
     if (is(x->path, "/api/v1/session"))
         return reads ? answer_session(x) : method_not_allowed(x, "GET, HEAD");
     if (is(x->path, "/api/v1/login"))

@@ -62,6 +62,23 @@ void rv__api_problem(int status, const char *title, const char *detail, struct r
 void rv__api_answer_done(struct rv__api_answer *answer);
 
 /* ------------------------------------------------------------------------------------------
+ * Documents, as the API sends them and --json prints them. What may be continued has no closing brace:
+ * run, node, workflow. */
+
+struct rv__buf;
+/* ,"key":"text"   ,"key":number   ,"key":json, unless that is "" */
+void rv__put_text(struct rv__buf *out, const char *key, const char *text);
+void rv__put_int(struct rv__buf *out, const char *key, int64_t value);
+void rv__put_json(struct rv__buf *out, const char *key, const char *json);
+
+void rv__put_run(struct rv__buf *out, const rv_run_state *run);
+void rv__put_node(struct rv__buf *out, const rv_node *node);
+void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
+void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
+void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
+void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
+
+/* ------------------------------------------------------------------------------------------
  * The transport: connections, limits, who may come in, streams, the web UI */
 
 struct rv__server;
