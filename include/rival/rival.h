@@ -655,6 +655,10 @@ typedef struct rv_event {
 RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
                         rv_error *err);
 
+/* Where a feed is: all up to here has been handed out, or came before what it was opened for. To go on
+ * from there later, RV_FROM_POSITION; *seq is 0 where nothing was before: RV_FROM_OLDEST. */
+RV_API void rv_feed_position(rv_feed *feed, uint64_t *seq, uint64_t *index);
+
 /* ------------------------------------------------------------------------------------------
  * Logs and nodes of a run */
 
