@@ -28,16 +28,20 @@ struct rv__command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
 };
 
+int rv__cmd_backup(int argc, char **argv);
 int rv__cmd_cancel(int argc, char **argv);
 int rv__cmd_check(int argc, char **argv);
 int rv__cmd_decide(int argc, char **argv);
 int rv__cmd_demo(int argc, char **argv);
 int rv__cmd_exec(int argc, char **argv);
+int rv__cmd_export(int argc, char **argv);
+int rv__cmd_import(int argc, char **argv);
 int rv__cmd_list(int argc, char **argv);
 int rv__cmd_logs(int argc, char **argv);
 int rv__cmd_new(int argc, char **argv);
 int rv__cmd_plan(int argc, char **argv);
 int rv__cmd_host(int argc, char **argv);
+int rv__cmd_retain(int argc, char **argv);
 int rv__cmd_run(int argc, char **argv);
 int rv__cmd_show(int argc, char **argv);
 int rv__cmd_signal(int argc, char **argv);

@@ -6,6 +6,20 @@
 #include "base/suggest.h"
 
 static const struct rv__command commands[] = {
+    { "backup", "FILE [--store FILE] [--force]", "copy the whole store into one file",
+      "Works while another process drives the store, which is not held up. The copy is that of "
+      "one\n"
+      "moment, is read over, and appears under its name when it is whole. It is a store itself:\n"
+      "rival list --store FILE.\n"
+      "\n"
+      "  --force        a file of that name gives way\n"
+      "  --store FILE   where the runs are (rival.db)\n"
+      "  --json         print {\"file\", \"bytes\"}\n"
+      "\n"
+      "Examples:\n"
+      "  rival backup nightly.db --force\n"
+      "  rival backup /mnt/backup/rival-$(date +%F).db --store /var/lib/rival/rival.db\n",
+      rv__cmd_backup },
     { "cancel", "ID [--store FILE]", "end a run, and all that is alive in it",
       "A run that has ended is left as it is; what it had detached is cancelled.\n"
       "  --store FILE   where the runs are (rival.db)\n"
@@ -81,6 +95,36 @@ static const struct rv__command commands[] = {
       "  rival exec order.yaml --run-id order-1              goes on with it\n"
       "  rival exec order.yaml --json | jq .results.pay.result\n",
       rv__cmd_exec },
+    { "export", "ID [FILE] [--store FILE]", "write one run, with all that is its, into a file",
+      "Definition, input, history and logs, as lines of JSON; to stdout, if no FILE is named or "
+      "it\n"
+      "is -. `rival import` takes it over into another store, where it goes on from where it was.\n"
+      "The run stays here, and goes on here too: cancel it before it is imported elsewhere, "
+      "unless\n"
+      "it has ended.\n"
+      "\n"
+      "  --force        a file of that name gives way\n"
+      "  --store FILE   where the runs are (rival.db)\n"
+      "\n"
+      "Examples:\n"
+      "  rival export order-1 order-1.jsonl\n"
+      "  rival export order-1 | gzip > order-1.jsonl.gz\n"
+      "  rival export order-1 | head -1 | jq .rival\n",
+      rv__cmd_export },
+    { "import", "FILE [--store FILE]", "take over a run that was exported",
+      "All of it or nothing: a file that is cut or altered is refused, and so is a run whose id "
+      "the\n"
+      "store has already. FILE may be - for stdin. The run keeps its id, and goes on when a "
+      "process\n"
+      "drives the store: rival exec WORKFLOW --run-id ID.\n"
+      "\n"
+      "  --store FILE   where it is put (rival.db), made if it is not there\n"
+      "  --json         print {\"runId\", \"status\"}\n"
+      "\n"
+      "Examples:\n"
+      "  rival import order-1.jsonl --store other.db\n"
+      "  rival export order-1 | ssh host rival import -\n",
+      rv__cmd_import },
     { "list", "[--status S] [--workflow NAME] ...", "list runs, the newest first",
       "  --status S       running, suspended, completed, failed or cancelled\n"
       "  --workflow NAME  of this workflow\n"
@@ -128,6 +172,22 @@ static const struct rv__command commands[] = {
       "  rival plan order.yaml --format mermaid > order.mmd\n"
       "  rival plan order.yaml | jq '.steps[].alias'\n",
       rv__cmd_plan },
+    { "retain", "[--older-than AGE] [--keep N] ...", "remove finished runs, the oldest first",
+      "A run goes if one of these bounds says so; runs that have not ended never go. The file "
+      "does\n"
+      "not shrink, but what was removed makes room for new runs.\n"
+      "\n"
+      "  --older-than AGE   that ended longer ago: 12h, 30d\n"
+      "  --keep N           but for the N that ended last\n"
+      "  --max-bytes SIZE   until the store holds no more than this: 500M, 2G\n"
+      "  --dry-run          only say how many (with --max-bytes: about)\n"
+      "  --store FILE       where the runs are (rival.db)\n"
+      "  --json             print {\"removed\", \"left\", \"freedBytes\", \"bytes\", \"dryRun\"}\n"
+      "\n"
+      "Examples:\n"
+      "  rival retain --older-than 30d --dry-run\n"
+      "  rival retain --keep 10000 --max-bytes 2G\n",
+      rv__cmd_retain },
     { "run", "NAME [--input JSON] [--wait] ...", "begin a run of a workflow by its name",
       "Finds the workflow among the files of a folder, records the run and prints its id. It goes "
       "on\n"
