@@ -43,6 +43,8 @@ typedef struct rv_workflow rv_workflow; /* a definition being written */
 typedef struct rv_body rv_body;         /* a sequence of nodes in it */
 typedef struct rv_ctx rv_ctx;           /* a running step, as its function sees it */
 
+#define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
+
 /* A step: returns 0 after rv_return…() (or without: its result is null), else a code: see rv_fail(). */
 typedef int (*rv_step_fn)(rv_ctx *ctx);
 
@@ -73,6 +75,15 @@ typedef struct rv_engine_opts {
         idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
     bool read_only; /* change nothing: works also while another process has the store. Calls that
                        would write, and to wait for a run that has not ended, are RV_ESTATE */
+    /* Listen on a Unix socket beside the store ("NAME.sock", for this user only), so that other processes
+     * can tell these runs something: engines that attach, and the commands of `rival`. */
+    bool control;
+    /* Where another process drives the store and listens so, go by it: this engine reads the store, and
+     * rv_run, rv_cancel_run, rv_signal, rv_complete, rv_decide, rv_why, rv_workflows and rv_wait are
+     * answered by the other. Where nobody drives it, as if this were not set; with read_only, nothing is
+     * ever told, but rv_wait() waits, and rv_why() knows what runs where. See rv_engine_driver(). */
+    bool attach;
+    int64_t drain_ms; /* at close, steps go on undisturbed for so long, before they are told */
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
@@ -85,10 +96,22 @@ RV_API void rv_engine_opts_init(rv_engine_opts *opts);
  * Returns once recovery is planned, not once those runs have finished. Keeps no reference to `opts`.
  * On success *ret is an engine to give to rv_engine_free().
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE (unreadable, newer than this library), RV_EBUSY (another
- * process has the store; the message says which). */
+ * process has the store; the message says which), RV_ESYS (`control`: it cannot listen). */
 RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);
 
-/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled) and have `grace_ms` to end.
+/* Who drives the store that an engine is attached to. */
+typedef struct rv_driver {
+    int64_t pid;
+    char version[32];              /* of its library */
+    char only_run[RV_RUN_ID_SIZE]; /* it drives this run alone; "" = all */
+} rv_driver;
+/* 1: another process does, and answers for this engine: *ret says which, as it was when this one was
+ * made. 0: none. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make
+ * another; by RV_EBUSY that it drives another run; by RV_EFAILED that it went before it answered.
+ * Errors: RV_EINVAL. */
+RV_API int rv_engine_driver(rv_engine *engine, rv_driver *ret, rv_error *err);
+
+/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled), after `drain_ms`, and have `grace_ms` to end.
  * What they return is kept; one that fails because it was told, or has not ended by then, is handed back:
  * the next engine attempts it again, and neither a failure nor a crash is counted. Everything is on disk
  * when this returns, unless the store still refuses after `grace_ms`: then it is as after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
@@ -221,6 +244,11 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
  * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST ("already
  * registered", unless it is the same definition), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+
+/* Take a workflow back: no new run of it can be started, nor another workflow nest it. Runs of it go on,
+ * with the functions they have. Registering it again brings it back.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED. */
+RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Workflow files in C
@@ -432,8 +460,6 @@ RV_API void rv_workflow_list_free(rv_workflow_list *list); /* NULL is allowed */
 
 /* ------------------------------------------------------------------------------------------
  * Runs */
-
-#define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
 
 enum rv_run_status {
     RV_RUNNING = 0,

@@ -3,10 +3,11 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 
 struct backing {
+    const char *store;
+    bool force, json;
     rv_cancel *interrupt;
     bool live; /* stderr is a terminal */
     int shown; /* per cent; -1: none yet */
@@ -42,35 +43,52 @@ static int say_done(const char *file, bool json)
     return code;
 }
 
-int rv__cmd_backup(int argc, char **argv)
+static int run_backup(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE;
-    bool force = false, json = false;
+    struct backing b = { .shown = -1 };
     rv_error err;
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--force", .flag = &force },
-                                          { "--json", .flag = &json },
-                                          { NULL } };
-    int count = rv__options_args("backup", argc, argv, options, 1, 1, "to which file?");
+    int count = rv__options(&rv__cmd_backup, argc, argv, &b);
     if (count < 0)
         return -count;
-    struct backing b = { rv__cli_interrupt(), !json && isatty(STDERR_FILENO), -1 };
-    rv_engine *engine = rv__store_to_read(store);
+    b.live = !b.json && isatty(STDERR_FILENO);
+    b.interrupt = rv__cli_interrupt();
+    rv_engine *engine = b.interrupt != NULL ? rv__store_to_read(b.store) : NULL;
     if (engine == NULL)
         return CLI_FAILED;
     int rc = rv_backup(
-        engine, RV_BACKUP_OPTS(.path = argv[0], .replace = force, .progress = show, .arg = &b),
+        engine, RV_BACKUP_OPTS(.path = argv[0], .replace = b.force, .progress = show, .arg = &b),
         &err);
+    rv_engine_free(engine);
     if (b.live && b.shown >= 0)
         fprintf(stderr, "\r      \r");
-    int code = CLI_OK;
     if (rc == RV_ECANCELED)
-        code = rv__cli_fail(CLI_INTERRUPTED, "stopped: nothing is kept of the backup", NULL);
-    else if (rc < 0)
-        code = rv__cli_fail(CLI_FAILED, err.message,
+        return rv__cli_fail(CLI_INTERRUPTED, "stopped: nothing is kept of the backup", NULL);
+    if (rc < 0)
+        return rv__cli_fail(CLI_FAILED, err.message,
                             rc == RV_EEXIST ? "--force replaces it" : NULL);
-    else
-        code = say_done(argv[0], json);
-    rv_engine_free(engine);
-    return code;
+    return say_done(argv[0], b.json);
 }
+
+static const struct rv__option options[] = {
+    { "--force", NULL, "a file of that name gives way", RV__INTO(struct backing, force) },
+    RV__OPTION_STORE(struct backing, store),
+    RV__OPTION_JSON(struct backing, json, "print {\"file\", \"bytes\"}"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_backup = {
+    .name = "backup",
+    .section = SECTION_STORE,
+    .summary = "copy the whole store into one file",
+    .arguments = { { "FILE", "to which file?", .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Works while another process drives the store, which is not held up. The copy "
+                    "is "
+                    "that of one moment, is read over, and appears under its name when it is "
+                    "whole. It "
+                    "is a store itself: `rival list --store FILE`." },
+    .examples = { { "rival backup nightly.db --force" },
+                  { "rival backup /mnt/backup/rival-$(date +%F).db --store /var/lib/rival.db" } },
+    .exits = { { CLI_INTERRUPTED, "stopped by Ctrl-C; nothing is kept of it" } },
+    .run = run_backup,
+};

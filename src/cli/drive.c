@@ -25,6 +25,8 @@ enum {
 
 /* ------------------------------------------------------------------------------- beginning --- */
 
+const char *const rv__on_suspend_words[] = { "wait", "abort", "resume", NULL }; /* as the enum */
+
 static int read_on_suspend(struct rv__drive *d)
 {
     static const char *const words[] = { "wait", "abort", "resume", "skip", NULL };

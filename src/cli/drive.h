@@ -2,7 +2,6 @@
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
-#include "cli/options.h"
 #include "cli/runs.h"
 
 /* What to do when the run is suspended; as --on-suspend has them. */
@@ -14,14 +13,24 @@ struct rv__drive_opts {
     struct rv__words allow_env;
     bool json;
 };
-/* Rows for rv__options(): `struct rv__option options[] = { RV__DRIVE_OPTIONS(o), { NULL } }` */
-#define RV__DRIVE_OPTIONS(o)                                                                \
-    { "--input", .letter = "-i", .text = &(o).input }, { "--run-id", .text = &(o).run_id }, \
-        { "--store", .text = &(o).store }, { "--on-suspend", .text = &(o).on_suspend },     \
-        { "--allow-env", .words = &(o).allow_env },                                         \
-    {                                                                                       \
-        "--json", .flag = &(o).json                                                         \
-    }
+/* Their rows; `member` is where they are in the command's struct `type`. */
+extern const char *const rv__on_suspend_words[];
+/* clang-format off */
+#define RV__DRIVE_OPTIONS(type, member, json_shape) \
+    { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
+      .completes = COMPLETES_INPUT, RV__INTO(type, member.input) }, \
+    { "--run-id", "ID", "the run's name; made if it is not given. The same again goes on with a run " \
+      "that was stopped or died (its input need not be given again), and prints the outcome of one " \
+      "that has ended", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
+    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there", \
+      .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
+    { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
+      "terminal you are asked, else it is aborted)", .choices = rv__on_suspend_words, \
+      RV__INTO(type, member.on_suspend) }, \
+    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
+      RV__INTO(type, member.allow_env) }, \
+    RV__OPTION_JSON(type, member.json, json_shape)
+/* clang-format on */
 
 struct rv__drive {
     const char *command; /* for messages */

@@ -1,7 +1,6 @@
 /* import.c: `rival import`: take over a run that `rival export` wrote. */
 #include <string.h>
 
-#include "cli/options.h"
 #include "cli/runs.h"
 
 static long from_stdin(void *arg, char *into, size_t room)
@@ -20,20 +19,21 @@ static const char *hint_for(int rc)
     }
 }
 
-int rv__cmd_import(int argc, char **argv)
+struct importing {
+    const char *store;
+    bool json;
+};
+
+static int run_import(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE;
-    bool json = false;
+    struct importing x = { .json = false };
     rv_run_info info;
     rv_error err;
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--json", .flag = &json },
-                                          { NULL } };
-    int count = rv__options_args("import", argc, argv, options, 1, 1, "which file?");
+    int count = rv__options(&rv__cmd_import, argc, argv, &x);
     if (count < 0)
         return -count;
     bool piped = strcmp(argv[0], "-") == 0;
-    rv_engine *engine = rv__store_to_write(store, NULL);
+    rv_engine *engine = rv__store_to_write(x.store, NULL);
     if (engine == NULL)
         return CLI_FAILED;
     int rc = rv_import(
@@ -42,9 +42,30 @@ int rv__cmd_import(int argc, char **argv)
     rv_engine_free(engine);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, hint_for(rc));
-    if (json)
-        printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", info.run_id, rv_status_name(info.status));
-    else
-        printf("imported %s (%s)\n", info.run_id, rv_status_name(info.status));
+    printf(x.json ? "{\"runId\":\"%s\",\"status\":\"%s\"}\n" : "imported %s (%s)\n", info.run_id,
+           rv_status_name(info.status));
     return CLI_OK;
 }
+
+static const struct rv__option options[] = { RV__OPTION_STORE(struct importing, store),
+                                             RV__OPTION_TOLD(struct importing, json),
+                                             { NULL } };
+
+const struct rv__command rv__cmd_import = {
+    .name = "import",
+    .section = SECTION_STORE,
+    .summary = "take over a run that was exported",
+    .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "All of it or nothing: a file that is cut or altered is refused, and so is a "
+                    "run "
+                    "whose id the store has already. FILE may be - for stdin. The store is made if "
+                    "it is "
+                    "not there.",
+                    "The run keeps its id, and goes on when a process drives the store: `rival "
+                    "serve`, or "
+                    "`rival exec` with its workflow and `--run-id`." },
+    .examples = { { "rival import order-1.jsonl --store other.db" },
+                  { "rival export order-1 | ssh host rival import -" } },
+    .run = run_import,
+};

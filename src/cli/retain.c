@@ -3,8 +3,12 @@
 
 #include "base/duration.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
+
+struct retaining {
+    const char *store, *age, *keep, *bytes;
+    bool dry_run, json;
+};
 
 /* A number from 1. False: it is none. */
 static bool read_count(struct rv__str text, uint64_t *ret)
@@ -75,28 +79,49 @@ static int retain(const char *store, const rv_retain_opts *opts, bool json)
     return CLI_OK;
 }
 
-int rv__cmd_retain(int argc, char **argv)
+static int run_retain(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE, *age = NULL, *keep = NULL, *bytes = NULL;
-    rv_retain_opts opts = { .size = sizeof opts };
-    bool json = false;
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--older-than", .text = &age },
-                                          { "--keep", .text = &keep },
-                                          { "--max-bytes", .text = &bytes },
-                                          { "--dry-run", .flag = &opts.dry_run },
-                                          { "--json", .flag = &json },
-                                          { NULL } };
-    int count = rv__options_args("retain", argc, argv, options, 0, 0, "");
+    struct retaining r = { .store = NULL };
+    int count = rv__options(&rv__cmd_retain, argc, argv, &r);
     if (count < 0)
         return -count;
-    if (age == NULL && keep == NULL && bytes == NULL)
+    rv_retain_opts opts = { .size = sizeof opts, .dry_run = r.dry_run };
+    if (r.age == NULL && r.keep == NULL && r.bytes == NULL)
         return rv__cli_usage("retain", "say which may stay: --older-than, --keep or --max-bytes");
-    if (age != NULL && (rv__duration_ms(rv__str(age), &opts.max_age_ms) < 0 || opts.max_age_ms < 1))
-        return rv__cli_usage("retain", "--older-than '%s' is not a duration: 12h, 30d", age);
-    if (keep != NULL && !read_count(rv__str(keep), &opts.max_runs))
-        return rv__cli_usage("retain", "--keep '%s' is not a number from 1", keep);
-    if (bytes != NULL && !read_size(bytes, &opts.max_bytes))
-        return rv__cli_usage("retain", "--max-bytes '%s' is not a size: 500M, 2G", bytes);
-    return retain(store, &opts, json);
+    if (r.age != NULL &&
+        (rv__duration_ms(rv__str(r.age), &opts.max_age_ms) < 0 || opts.max_age_ms < 1))
+        return rv__cli_usage("retain", "--older-than '%s' is not a duration: 12h, 30d", r.age);
+    if (r.keep != NULL && !read_count(rv__str(r.keep), &opts.max_runs))
+        return rv__cli_usage("retain", "--keep '%s' is not a number from 1", r.keep);
+    if (r.bytes != NULL && !read_size(r.bytes, &opts.max_bytes))
+        return rv__cli_usage("retain", "--max-bytes '%s' is not a size: 500M, 2G", r.bytes);
+    return retain(r.store, &opts, r.json);
 }
+
+static const struct rv__option options[] = {
+    { "--older-than", "AGE", "those that ended longer ago: 12h, 30d",
+      RV__INTO(struct retaining, age) },
+    { "--keep", "N", "all but the N that ended last", RV__INTO(struct retaining, keep) },
+    { "--max-bytes", "SIZE", "until the store holds no more than this: 500M, 2G",
+      RV__INTO(struct retaining, bytes) },
+    { "--dry-run", NULL, "only say how many (with --max-bytes: about)",
+      RV__INTO(struct retaining, dry_run) },
+    RV__OPTION_STORE(struct retaining, store),
+    RV__OPTION_JSON(struct retaining, json,
+                    "print {\"removed\", \"left\", \"freedBytes\", \"bytes\", \"dryRun\"}"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_retain = {
+    .name = "retain",
+    .section = SECTION_STORE,
+    .summary = "remove finished runs, the oldest first",
+    .options = options,
+    .paragraphs = { "A run goes if one of the bounds says so; runs that have not ended never go. "
+                    "The "
+                    "file does not shrink, but what was removed makes room for new runs.",
+                    "No other process may drive the store meanwhile, but for --dry-run." },
+    .examples = { { "rival retain --older-than 30d --dry-run" },
+                  { "rival retain --keep 10000 --max-bytes 2G" } },
+    .run = run_retain,
+};

@@ -104,17 +104,17 @@ int rv__find_run(rv_engine *engine, const char *store, const char *given, char r
     return found == 1 ? RV_OK : RV_ENOTFOUND;
 }
 
-int rv__look_at_run(const char *store, int argc, char **argv, int (*show)(struct rv__look *look),
-                    struct rv__look *look)
+int rv__look_at_run(struct rv__look *look, int argc, char **argv,
+                    int (*show)(struct rv__look *look))
 {
     int code = CLI_FAILED;
-    look->store = store;
-    look->engine = rv__store_to_read(store);
+    look->store = look->store != NULL ? look->store : RV__CLI_STORE;
+    look->engine = rv__store_to_read(look->store);
     if (look->engine == NULL)
         return CLI_FAILED;
     look->argc = argc - 1;
     look->argv = argv + 1;
-    if (rv__find_run(look->engine, store, argv[0], look->run_id) == RV_OK)
+    if (rv__find_run(look->engine, look->store, argv[0], look->run_id) == RV_OK)
         code = show(look);
     rv_engine_free(look->engine);
     return code;
@@ -139,6 +139,7 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
                  int (*say)(struct rv__tell *tell, rv_engine *engine, rv_error *err))
 {
     rv_error err;
+    tell->store = tell->store != NULL ? tell->store : RV__CLI_STORE;
     rv_engine *engine = rv__store_to_read(tell->store);
     if (engine == NULL)
         return CLI_FAILED;

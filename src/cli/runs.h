@@ -7,6 +7,16 @@
 
 #define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
 
+/* Options that many commands have: `member` is where the value goes in the struct `type`. */
+/* clang-format off */
+#define RV__OPTION_STORE(type, member) \
+    { "--store", "FILE", "where the runs are (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
+      RV__INTO(type, member) }
+#define RV__OPTION_JSON(type, member, shape) \
+    { "--json", .meaning = (shape), RV__INTO(type, member) }
+#define RV__OPTION_TOLD(type, member) RV__OPTION_JSON(type, member, "print {\"runId\", \"status\"}")
+/* clang-format on */
+
 /* Open the store for reading, which always works, or to write about one run and start nothing. NULL:
  * the reason is on stderr. */
 rv_engine *rv__store_to_read(const char *store);
@@ -16,24 +26,24 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id);
  * reason is on stderr. */
 int rv__find_run(rv_engine *engine, const char *store, const char *given, char ret[RV_RUN_ID_SIZE]);
 
-/* A command that looks at one run: its --store is opened for reading, its run found, its function called.
- * `arguments` is what is in argv behind the options: the first is the run. */
+/* A command that looks at one run: its store is opened for reading, its run found, its function called.
+ * `argv` is what the options left: the first is the run. */
 struct rv__look {
     rv_engine *engine;
-    const char *store;
+    const char *store; /* NULL: RV__CLI_STORE */
     char run_id[RV_RUN_ID_SIZE];
     bool json;
     int argc;
     char **argv; /* behind the run */
     void *arg;
 };
-int rv__look_at_run(const char *store, int argc, char **argv, int (*show)(struct rv__look *look),
-                    struct rv__look *look);
+int rv__look_at_run(struct rv__look *look, int argc, char **argv,
+                    int (*show)(struct rv__look *look));
 
 /* A command that tells one run something: finds it, opens the store to write about it, calls `tell`, and
  * prints {runId, status}, or `done` (a word) and the id. */
 struct rv__tell {
-    const char *store;
+    const char *store; /* NULL: RV__CLI_STORE */
     bool json;
     char run_id[RV_RUN_ID_SIZE];
     const char *done;

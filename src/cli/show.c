@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 #include "cli/outline.h"
@@ -170,13 +169,28 @@ static int show(struct rv__look *look)
     return code;
 }
 
-int rv__cmd_show(int argc, char **argv)
+static int run_show(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE;
     struct rv__look look = { .json = false };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--json", .flag = &look.json },
-                                          { NULL } };
-    int count = rv__options_args("show", argc, argv, options, 1, 1, "which run?");
-    return count < 0 ? -count : rv__look_at_run(store, count, argv, show, &look);
+    int count = rv__options(&rv__cmd_show, argc, argv, &look);
+    return count < 0 ? -count : rv__look_at_run(&look, count, argv, show);
 }
+
+static const struct rv__option options[] = {
+    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTION_JSON(struct rv__look, json, "all of it, nodes within nodes"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_show = {
+    .name = "show",
+    .section = SECTION_LOOK,
+    .summary = "show a run: its nodes and how each fared",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
+    .options = options,
+    .paragraphs = { "Works also while another process drives the run. Iterations that went well "
+                    "are counted, not listed, if they are many." },
+    .examples = { { "rival show order-1" },
+                  { "rival show order-1 --json | jq '.nodes[] | {alias, status, duration}'" } },
+    .run = run_show,
+};

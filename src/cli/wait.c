@@ -4,13 +4,14 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
 enum { POLL_MS = 250 }; /* the other process does not tell us: the store is looked at */
 
 struct waiting {
+    struct rv__look look;
+    const char *timeout;
     rv_cancel *interrupt;
     int64_t timeout_ms; /* negative: for ever */
 };
@@ -86,22 +87,41 @@ static int wait_for(struct rv__look *look)
     return ended ? print_end(look) : code;
 }
 
-int rv__cmd_wait(int argc, char **argv)
+static int run_wait(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE, *timeout = NULL;
     struct waiting w = { .timeout_ms = -1 };
-    struct rv__look look = { .arg = &w };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--timeout", .text = &timeout },
-                                          { "--json", .flag = &look.json },
-                                          { NULL } };
-    int count = rv__options_args("wait", argc, argv, options, 1, 1, "which run?");
+    int count = rv__options(&rv__cmd_wait, argc, argv, &w);
     if (count < 0)
         return -count;
-    if (timeout != NULL && rv__duration_ms(rv__str(timeout), &w.timeout_ms) < 0)
-        return rv__cli_usage("wait", "--timeout '%s' is not a duration like 30s, 5m, 1h", timeout);
+    if (w.timeout != NULL && rv__duration_ms(rv__str(w.timeout), &w.timeout_ms) < 0)
+        return rv__cli_usage("wait", "--timeout '%s' is not a duration like 30s, 5m, 1h",
+                             w.timeout);
     w.interrupt = rv__cli_interrupt();
     if (w.interrupt == NULL)
         return CLI_FAILED;
-    return rv__look_at_run(store, count, argv, wait_for, &look);
+    w.look.arg = &w;
+    return rv__look_at_run(&w.look, count, argv, wait_for);
 }
+
+static const struct rv__option options[] = {
+    { "--timeout", "DURATION", "give up after: 30s, 5m (never)",
+      RV__INTO(struct waiting, timeout) },
+    RV__OPTION_STORE(struct waiting, look.store),
+    RV__OPTION_JSON(struct waiting, look.json, "the outcome is JSON in any case"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_wait = {
+    .name = "wait",
+    .section = SECTION_LOOK,
+    .summary = "wait until a run has ended",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
+    .options = options,
+    .paragraphs = { "Prints the outcome as `rival exec` does, and exits with its code." },
+    .examples = { { "rival wait order-1 --timeout 5m | jq .status" } },
+    .exits = { { CLI_OK, "completed" },
+               { CLI_FAILED, "failed, or given up" },
+               { CLI_CANCELLED, "cancelled" },
+               { CLI_INTERRUPTED, "stopped by Ctrl-C; the run is not touched by that" } },
+    .run = run_wait,
+};

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
@@ -104,13 +103,27 @@ static int show_why(struct rv__look *look)
     return code;
 }
 
-int rv__cmd_why(int argc, char **argv)
+static int run_why(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE;
     struct rv__look look = { .json = false };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--json", .flag = &look.json },
-                                          { NULL } };
-    int count = rv__options_args("why", argc, argv, options, 1, 1, "which run?");
-    return count < 0 ? -count : rv__look_at_run(store, count, argv, show_why, &look);
+    int count = rv__options(&rv__cmd_why, argc, argv, &look);
+    return count < 0 ? -count : rv__look_at_run(&look, count, argv, show_why);
 }
+
+static const struct rv__option options[] = {
+    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTION_JSON(struct rv__look, json, "{\"runId\", \"status\", \"waits\": [...]}"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_why = {
+    .name = "why",
+    .section = SECTION_LOOK,
+    .summary = "say what a run waits for",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
+    .options = options,
+    .paragraphs = { "Everything alive in a run has exactly one reason to wait; those with the same "
+                    "one are told together, the oldest first." },
+    .examples = { { "rival why order-1" }, { "rival why order-1 --json | jq '.waits[].message'" } },
+    .run = run_why,
+};

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/control.h"
 #include "engine/reading.h"
 
 enum {
@@ -347,6 +348,12 @@ int rv_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
     struct why why = { .count = 0 };
     if (e == NULL || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_why: no engine, or nowhere to put the answer");
+    if (e->attached != NULL) { /* who drives it knows more */
+        rv_error why_not;
+        int rc = rv__attached_why(e, run_id, ret, &why_not);
+        if (rc != RV_ECLOSED && rc != RV_EFAILED && rc != RV_EBUSY)
+            return rc == RV_OK ? rc : rv__fail(err, rc, "%s", why_not.message);
+    }
     why.groups = rv__zalloc(GROUPS, sizeof *why.groups);
     if (why.groups == NULL)
         return rv__nomem(err);
