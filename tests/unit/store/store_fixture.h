@@ -52,6 +52,7 @@ int store_suite_lists(void);
 int store_suite_logs(void);
 int store_suite_retention(void);
 int store_suite_handles(void);
+int store_suite_whole(void);
 
 #define STORE_CASE(name)          cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
 #define STORE_GROUP(title, tests) cmocka_run_group_tests_name(title, tests, NULL, NULL)

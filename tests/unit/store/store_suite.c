@@ -294,5 +294,5 @@ int store_suite(struct store_maker *maker)
 {
     the_maker = maker;
     return store_suite_commits() + store_suite_lists() + store_suite_logs() +
-           store_suite_retention() + store_suite_handles();
+           store_suite_retention() + store_suite_handles() + store_suite_whole();
 }
