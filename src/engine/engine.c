@@ -79,6 +79,14 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
+int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
+{
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_reader(e->step_reader, ret, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    return rc;
+}
+
 /* What expressions may see of the environment: only what the owner of the engine names. */
 static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
