@@ -377,7 +377,8 @@ void rv__engine_leave(rv_engine *engine); /* Thread: any */
 void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
 int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
 /* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
-int rv__hosted_workflow(rv_engine *engine, const char *module, rv_workflow **ret, rv_error *err);
+int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
+                        rv_error *err);
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {

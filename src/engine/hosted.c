@@ -431,16 +431,14 @@ static int took_description(struct rv__invocation *self, struct rv__host *host,
                     rv__frame_type_name(frame->type));
 }
 
-int rv__hosted_workflow(rv_engine *e, const char *module, rv_workflow **ret, rv_error *err)
+int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
+                        rv_error *err)
 {
-    struct rv__hosts *hosts = NULL;
     struct described d = { .invocation = { .module = module,
                                            .fresh = true,
                                            .ask = ask_nothing,
                                            .took = took_description } };
-    int rc = rv__engine_hosts(e, &hosts, err);
-    if (rc == RV_OK)
-        rc = rv__hosts_invoke(hosts, &d.invocation, err);
+    int rc = rv__hosts_invoke(hosts, &d.invocation, err);
     if (rc == RV_OK) {
         *ret = d.workflow;
         return RV_OK;

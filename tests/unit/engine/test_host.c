@@ -550,7 +550,7 @@ static void compile_errors_are_the_compilers(void **state)
     struct fixture *fx = *state;
     OPEN(fx, .grace_ms = 10000);
     assert_int_equal(try_file(fx, "broken.c", false), RV_EINVAL);
-    if (strstr(fx->err.message, "broken.c: 4:") == NULL ||
+    if (strstr(fx->err.message, "broken.c:4:30: ") == NULL ||
         strstr(fx->err.message, "undeclared_thing") == NULL)
         fail_msg("%s", fx->err.message);
     assert_non_null(strstr(fx->said, "broken.c:4:30: error:")); /* as it printed it, */
