@@ -260,6 +260,12 @@ struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
     return r;
 }
 
+struct rv__registered *rv__registry_offered(rv_engine *e, struct rv__str name)
+{
+    struct rv__registered *r = rv__registry_find(e, name);
+    return r != NULL && !r->withdrawn ? r : NULL;
+}
+
 struct finder {
     struct rv__resolver resolver; /* first */
     rv_engine *engine;
@@ -267,7 +273,7 @@ struct finder {
 
 static int find_draft(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret)
 {
-    struct rv__registered *r = rv__registry_find(((struct finder *)self)->engine, name);
+    struct rv__registered *r = rv__registry_offered(((struct finder *)self)->engine, name);
     if (r == NULL)
         return RV_ENOTFOUND;
     *ret = r->draft;
@@ -373,6 +379,7 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     r->draft = draft;
     snprintf(r->directory, sizeof r->directory, "%s", directory != NULL ? directory : "");
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
+    r->withdrawn = false;
     e->generation++;
     e->look_for_missing = true;
 }
@@ -383,7 +390,8 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
     struct rv__registered *known = rv__registry_find(e, name);
-    if (known != NULL && !r->replace && strcmp(known->plan->plan->version, r->plan->version) != 0)
+    if (known != NULL && !known->withdrawn && !r->replace &&
+        strcmp(known->plan->plan->version, r->plan->version) != 0)
         return rv__fail(err, RV_EEXIST,
                         "workflow '%.*s' is already registered, with another definition%s%s",
                         RV__ARG(name), known->source[0] ? ", from " : "", known->source);

@@ -276,6 +276,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
 /* frame.c: the sequence. */
 int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
 int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
+/* The row that a frame leaves when it ends, if it is of a kind that does. */
+int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err);
 void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
                             bool hard, struct rv__blob *error);
 /* The node that has just ended is described before the next begins; and: it is (NULL: it cannot be). */

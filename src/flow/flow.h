@@ -214,6 +214,10 @@ int rv__cell_empty(const struct rv__cell_opts *opts, struct rv__cell **ret, rv_e
 int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
 int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json /* comma-separated */,
                          rv_error *err);
+/* The same, and the rows of iterations that end in it are added to `rows`, as they were when the facts
+ * were said: for who has the facts only. */
+int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struct rv__facts *rows,
+                         rv_error *err);
 
 /* The whole state as JSON text, and back. Two cells with the same text are the same. */
 int rv__cell_save(struct rv__cell *cell, struct rv__buf *out, rv_error *err);

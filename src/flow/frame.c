@@ -34,9 +34,8 @@ int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *er
 }
 
 /* A finished iteration leaves the cell for the store, with the fact of its end. */
-static int add_row(struct rv__turn *turn, const struct rv__actor *frame, rv_error *err)
+static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
 {
-    struct rv__facts *facts = turn->facts;
     const struct rv__actor *sup = frame->owner;
     struct rv__buf json, key;
     if (facts->row_count == facts->row_cap) {
@@ -92,13 +91,18 @@ static bool keeps_rows(const struct rv__node *node)
     return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
 }
 
+int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
+{
+    return keeps_rows(frame->owner->node) ? add_row(facts, frame, err) : RV_OK;
+}
+
 /* One body of several: its end is a fact of its own. */
 static int say_ended(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
 {
     struct rv__actor *sup = frame->owner;
     bool row = keeps_rows(sup->node);
     if (row) {
-        int rc = add_row(turn, frame, err);
+        int rc = add_row(turn->facts, frame, err);
         if (rc < 0)
             return rc;
     }
