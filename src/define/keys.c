@@ -90,6 +90,26 @@ bool rv__has_kind(const struct rv__tree *map)
     return false;
 }
 
+/* What the same thing is called elsewhere. */
+static const char *elsewhere(struct rv__str key)
+{
+    static const struct {
+        const char *theirs, *ours;
+    } words[] = {
+        { "name", "alias" },           { "id", "alias" },
+        { "retries", "maxAttempts" },  { "retry", "maxAttempts" },
+        { "attempts", "maxAttempts" }, { "maxRetries", "maxAttempts" },
+        { "condition", "when" },       { "run", "command" },
+        { "exec", "command" },         { "shell", "command" },
+        { "sleep", "delay" },          { "uses", "workflow" },
+        { "parallel", "concurrent" },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (rv__str_is(key, words[i].theirs))
+            return words[i].ours;
+    return NULL;
+}
+
 bool rv__key_unknown(const struct rv__source *source, struct rv__problems *problems,
                      const struct rv__tree *child, int kind, const char *what)
 {
@@ -101,7 +121,11 @@ bool rv__key_unknown(const struct rv__source *source, struct rv__problems *probl
             candidates[count++] = keys[i].key;
     for (int i = 0; kind < 0 && i < FORM_KINDS; i++)
         candidates[count++] = rv__kind_words[i].key;
-    const char *meant = rv__suggest(rv__camel(child->key, &room), candidates, count);
+    struct rv__str camel = rv__camel(child->key, &room);
+    const char *meant = rv__suggest(camel, candidates, count), *word = elsewhere(camel);
+    for (size_t i = 0; meant == NULL && word != NULL && i < count; i++)
+        if (strcmp(candidates[i], word) == 0)
+            meant = word;
     bool empty = rv__tree_real(child)->kind == TREE_NULL && kind >= 0;
     rv__problem_add(
         problems, source, child->key_at, "unknown key '%s' of %s%s%s%s%s",

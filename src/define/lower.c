@@ -23,8 +23,13 @@ struct lower {
     int rc; /* RV_ENOMEM */
 };
 
+enum place {
+    PLACE_NODE,
+    PLACE_CHILD /* of a concurrent */,
+    PLACE_TAKEN /* its alias is another's */
+};
 static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
-                       struct rv__str label, bool child);
+                       struct rv__str label, enum place place);
 static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before);
 
@@ -188,7 +193,7 @@ static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, 
     if (!bare)
         rv__buf_char(l->out, '[');
     lower_node(l, spot, (struct rv__tree *)value, bare ? rv__str(label) : make_label(l, label, 0),
-               false);
+               PLACE_NODE);
     if (bare)
         spot->last->plain = true;
     else
@@ -206,7 +211,7 @@ static void lower_children(struct lower *l, struct rv__spot *spot, const struct 
     for (struct rv__tree *child = real->first; child != NULL; child = child->next) {
         if (child != real->first)
             rv__buf_char(l->out, ',');
-        lower_node(l, spot, child, (struct rv__str){ NULL, 0 }, true);
+        lower_node(l, spot, child, (struct rv__str){ NULL, 0 }, PLACE_CHILD);
     }
     rv__buf_char(l->out, ']');
 }
@@ -284,7 +289,7 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
         write_key(l, name);
         if (rv__tree_real(child)->kind == TREE_MAP) {
             rv__buf_char(l->out, '[');
-            lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), false);
+            lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), PLACE_NODE);
             rv__buf_char(l->out, ']');
         } else {
             lower_list(l, spot, (struct rv__tree *)child, name);
@@ -373,15 +378,17 @@ static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv_
                         rv__cite(alias).text, rv__all_kinds, rv__tree_phrase(body));
 }
 
-/* `child`: of a concurrent. */
 static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
-                       struct rv__str label, bool child)
+                       struct rv__str label, enum place place)
 {
     struct rv__str alias;
     uint32_t at;
+    bool child = place == PLACE_CHILD;
     bool keyed = child && !rv__str_none(item->key);
     struct rv__tree *body = split(item, keyed, &alias, &at);
     struct rv__spot *spot = add_spot(l, parent, label, at);
+    if (place == PLACE_TAKEN) /* which is told: the rest of it is judged under an implied one */
+        alias = (struct rv__str){ NULL, 0 };
     spot->alias = alias;
     spot->body = body;
     spot->implied = (struct rv__str)RV__STR("node");
@@ -413,16 +420,57 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
     }
 }
 
+/* The aliases of a sequence so far, and where they are. */
+struct taken {
+    struct {
+        struct rv__str alias;
+        uint32_t at;
+    } * slots;
+    size_t size;
+};
+
+/* True, with a problem: another node of the sequence has it. */
+static bool is_taken(struct lower *l, struct taken *taken, struct rv__str alias, uint32_t at)
+{
+    size_t line, column, slot = (size_t)rv__str_hash(RV__HASH_START, alias);
+    if (rv__str_none(alias) || taken->slots == NULL)
+        return false;
+    for (;; slot++) {
+        slot &= taken->size - 1;
+        if (rv__str_none(taken->slots[slot].alias)) {
+            taken->slots[slot].alias = alias;
+            taken->slots[slot].at = at;
+            return false;
+        }
+        if (rv__str_eq(taken->slots[slot].alias, alias))
+            break;
+    }
+    rv__json_where(l->source->text, l->source->text.at + taken->slots[slot].at, &line, &column);
+    rv__problem_add(l->problems, l->source, at,
+                    "alias '%s' must be unique in its sequence: line %zu has it",
+                    rv__cite(alias).text, line);
+    return true;
+}
+
 /* `before` is what the paths of its nodes have before "node0"; NULL: nothing, not even that. */
 static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before)
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(list);
     uint32_t index = 0;
+    struct taken taken = { .size = 8 };
     rv__buf_char(l->out, '[');
-    if (real->kind != TREE_LIST)
-        rv__problem_add(l->problems, l->source, list->at, "'%s' must be a list of nodes, and is %s",
+    if (real->kind != TREE_LIST) {
+        rv__problem_add(l->problems, l->source, list->at,
+                        "'%s' must be a list of nodes (- alias: { kind: … }), and is %s",
                         rv__cite(list->key).text, rv__tree_phrase(real));
+        write_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty one would be told, too */
+    }
+    while (taken.size < 2 * (size_t)real->count)
+        taken.size *= 2;
+    taken.slots = rv__arena_zalloc(l->arena, taken.size, sizeof *taken.slots);
+    if (taken.slots == NULL)
+        l->rc = RV_ENOMEM;
     for (struct rv__tree *item = real->kind == TREE_LIST ? real->first : NULL; item != NULL;
          item = item->next) {
         struct rv__str alias;
@@ -433,7 +481,7 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
             rv__buf_char(l->out, ',');
         lower_node(l, parent, item,
                    before != NULL ? make_label(l, before, index) : (struct rv__str){ NULL, 0 },
-                   false);
+                   is_taken(l, &taken, alias, at) ? PLACE_TAKEN : PLACE_NODE);
         index++;
     }
     rv__buf_char(l->out, ']');
