@@ -324,6 +324,12 @@ static void begun(struct rv__invocation *self)
         (void)!rv__engine_post(ctx->engine, &ctx->begun); /* closed: nobody counts its time */
 }
 
+/* What it prints is for its log. */
+static void printed(struct rv__invocation *self, struct rv__str line)
+{
+    rv_log_info(((struct hosted *)self)->ctx, "%.*s", RV__ARG(line));
+}
+
 /* The host died in it: told in its log, where people look, and to the run. */
 static void say_lost(struct rv_ctx *ctx, const rv_error *how)
 {
@@ -342,7 +348,8 @@ void rv__hosted_run(struct rv__work *work)
                                              .token = ctx->token,
                                              .ask = ask,
                                              .took = took,
-                                             .begun = begun },
+                                             .begun = begun,
+                                             .printed = printed },
                              .ctx = ctx,
                              .id = rv_ctx_execution_id(ctx) };
     int rc = rv__engine_hosts(ctx->engine, &hosts, &err);
