@@ -44,6 +44,7 @@ static const struct {
     [LANE_IO] = { "io", "io" },
     [LANE_EVAL] = { "evaluator", "evaluator" },
     [LANE_SUSPECT] = { "suspects, one at a time", "thread" },
+    [LANE_HTTP] = { "connections", "io" },
 };
 
 struct sample {
@@ -166,10 +167,7 @@ static int look(struct rv__call *call, struct rv__run *run)
     rv__buf_char(&why->texts, '\0'); /* 0 is none */
     if (rv__cell_suspension(run->cell).len > 0)
         why->suspension = keep(why, rv__cell_suspension(run->cell));
-    why->places[LANE_FUNCTION] = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
-    why->places[LANE_IO] = e->free_places[LANE_IO];
-    why->places[LANE_EVAL] = e->free_places[LANE_EVAL];
-    why->places[LANE_SUSPECT] = 1;
+    memcpy(why->places, e->places, sizeof why->places);
     rv__cell_waits(run->cell, take_wait, why);
     why->run = NULL;
     return rv__buf_err(&why->texts, &call->err);
