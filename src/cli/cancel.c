@@ -1,5 +1,4 @@
 /* cancel.c: `rival cancel`: end a run and all that is alive in it. */
-#include "cli/options.h"
 #include "cli/runs.h"
 
 static int cancel(struct rv__tell *tell, rv_engine *engine, rv_error *err)
@@ -14,12 +13,26 @@ static int cancel(struct rv__tell *tell, rv_engine *engine, rv_error *err)
     return rc;
 }
 
-int rv__cmd_cancel(int argc, char **argv)
+static int run_cancel(int argc, char **argv)
 {
-    struct rv__tell tell = { .store = RV__CLI_STORE, .done = "cancelled" };
-    const struct rv__option options[] = { { "--store", .text = &tell.store },
-                                          { "--json", .flag = &tell.json },
-                                          { NULL } };
-    int count = rv__options_args("cancel", argc, argv, options, 1, 1, "which run?");
+    struct rv__tell tell = { .done = "cancelled" };
+    int count = rv__options(&rv__cmd_cancel, argc, argv, &tell);
     return count < 0 ? -count : rv__tell_run(argv[0], &tell, cancel);
 }
+
+static const struct rv__option options[] = { RV__OPTION_STORE(struct rv__tell, store),
+                                             RV__OPTION_TOLD(struct rv__tell, json),
+                                             { NULL } };
+
+const struct rv__command rv__cmd_cancel = {
+    .name = "cancel",
+    .section = SECTION_TELL,
+    .summary = "end a run, and all that is alive in it",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
+    .options = options,
+    .paragraphs = { "A run that has ended is left as it is; what it had detached is cancelled.",
+                    "An id may be cut, as long as it is the only one that begins so." },
+    .examples = { { "rival cancel order-1" },
+                  { "rival cancel 01k7h", "the only run that begins so" } },
+    .run = run_cancel,
+};

@@ -1,12 +1,10 @@
 /* check.c: `rival check`: is every workflow good, and if not, where is it not? */
 #include "cli/cli.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/options.h"
 
 /* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
  * editors can jump there. */
@@ -104,21 +102,23 @@ static void print_text(const rv_report *report)
         printf("no workflows there\n");
 }
 
-int rv__cmd_check(int argc, char **argv)
+struct check {
+    bool json;
+};
+
+static int run_check(int argc, char **argv)
 {
     rv_report *report = NULL;
     rv_error err;
-    bool json = false;
-    const struct rv__option options[] = { { "--json", .flag = &json }, { NULL } };
-    int count = rv__options_args("check", argc, argv, options, 1, INT_MAX,
-                                 "which files or folders?");
+    struct check check = { .json = false };
+    int count = rv__options(&rv__cmd_check, argc, argv, &check);
     if (count < 0)
         return -count;
 
     int rc = rv_check_files((const char *const *)argv, (size_t)count, &report, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    if (json)
+    if (check.json)
         rc = print_json(report);
     else
         print_text(report);
@@ -126,3 +126,30 @@ int rv__cmd_check(int argc, char **argv)
     rv_report_free(report);
     return code;
 }
+
+static const struct rv__option options[] = {
+    { "--json",
+      .meaning = "a JSON object: {\"ok\", \"files\", \"workflows\", \"problems\": [{\"file\", "
+                 "\"line\", \"column\", \"message\", \"excerpt\"}], \"others\"}",
+      RV__INTO(struct check, json) },
+    { NULL },
+};
+
+const struct rv__command rv__cmd_check = {
+    .name = "check",
+    .section = SECTION_FILES,
+    .summary = "find what is wrong with workflow files",
+    .arguments = { { "FILE|DIR", "which files or folders?", .many = true,
+                     .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Reads workflows in YAML and JSON: files, and folders with all that is in them "
+                    "(hidden files left out). Checks syntax, keys, durations, the input schema, "
+                    "every expression and the nodes it reads, nested workflows. Everything that is "
+                    "wrong is told at once, each as FILE:LINE:COLUMN with the line. Nothing is "
+                    "run." },
+    .examples = { { "rival check order.yaml" },
+                  { "rival check workflows/ && echo good" },
+                  { "rival check --json . | jq '.problems[].message'" } },
+    .exits = { { CLI_OK, "all good" }, { CLI_FAILED, "something is wrong" } },
+    .run = run_check,
+};

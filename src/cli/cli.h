@@ -9,6 +9,8 @@
 #include <rival/base.h>
 #include <rival/rival.h>
 
+#include "cli/command.h"
+
 /* Exit codes (SPEC: command line). */
 enum {
     CLI_OK = 0,
@@ -19,32 +21,31 @@ enum {
     CLI_INTERRUPTED = 130, /* what shells report for SIGINT: the run goes on another time */
 };
 
-/* A command: one row in main.c, one file of its own. */
-struct rv__command {
-    const char *name;
-    const char *arguments; /* as the usage line shows them */
-    const char *summary;   /* one line for the list */
-    const char *help;      /* the rest of `rival NAME --help`: options, what it does, examples */
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-};
-
-int rv__cmd_cancel(int argc, char **argv);
-int rv__cmd_check(int argc, char **argv);
-int rv__cmd_decide(int argc, char **argv);
-int rv__cmd_demo(int argc, char **argv);
-int rv__cmd_exec(int argc, char **argv);
-int rv__cmd_list(int argc, char **argv);
-int rv__cmd_logs(int argc, char **argv);
-int rv__cmd_new(int argc, char **argv);
-int rv__cmd_plan(int argc, char **argv);
-int rv__cmd_host(int argc, char **argv);
-int rv__cmd_run(int argc, char **argv);
-int rv__cmd_show(int argc, char **argv);
-int rv__cmd_signal(int argc, char **argv);
-int rv__cmd_version(int argc, char **argv);
-int rv__cmd_wait(int argc, char **argv);
-int rv__cmd_why(int argc, char **argv);
-int rv__cmd_workflows(int argc, char **argv);
+/* The commands, each in its own file; commands.c lists them. */
+extern const struct rv__command rv__cmd_backup;
+extern const struct rv__command rv__cmd_cancel;
+extern const struct rv__command rv__cmd_check;
+extern const struct rv__command rv__cmd_complete;
+extern const struct rv__command rv__cmd_decide;
+extern const struct rv__command rv__cmd_describe;
+extern const struct rv__command rv__cmd_demo;
+extern const struct rv__command rv__cmd_exec;
+extern const struct rv__command rv__cmd_export;
+extern const struct rv__command rv__cmd_host;
+extern const struct rv__command rv__cmd_import;
+extern const struct rv__command rv__cmd_list;
+extern const struct rv__command rv__cmd_logs;
+extern const struct rv__command rv__cmd_new;
+extern const struct rv__command rv__cmd_plan;
+extern const struct rv__command rv__cmd_retain;
+extern const struct rv__command rv__cmd_run;
+extern const struct rv__command rv__cmd_serve;
+extern const struct rv__command rv__cmd_show;
+extern const struct rv__command rv__cmd_signal;
+extern const struct rv__command rv__cmd_version;
+extern const struct rv__command rv__cmd_wait;
+extern const struct rv__command rv__cmd_why;
+extern const struct rv__command rv__cmd_workflows;
 
 /* demo_resume.c: the demo, and the processes that it starts and kills. */
 int rv__demo_resume(rv_cancel *interrupt);

@@ -1,8 +1,8 @@
 /* decide.c: `rival decide`: what becomes of a suspended run. */
-#include "cli/options.h"
 #include "cli/runs.h"
 
 struct decision {
+    struct rv__tell tell;
     int what;
     const char *reason;
 };
@@ -13,27 +13,43 @@ static int decide(struct rv__tell *tell, rv_engine *engine, rv_error *err)
     return rv_decide(engine, tell->run_id, decision->what, decision->reason, err);
 }
 
-int rv__cmd_decide(int argc, char **argv)
+static const char *const words[] = { "resume", "abort", "skip", "restart_stage", NULL };
+
+static int run_decide(int argc, char **argv)
 {
-    static const char *const words[] = { "resume", "abort", "skip", "restart_stage", NULL };
     struct decision decision = { .reason = NULL };
-    struct rv__tell tell = { .store = RV__CLI_STORE, .arg = &decision };
-    const struct rv__option options[] = { { "--store", .text = &tell.store },
-                                          { "--reason", .text = &decision.reason },
-                                          { "--json", .flag = &tell.json },
-                                          { NULL } };
-    int count = rv__options_args("decide", argc, argv, options, 2, 2,
-                                 "which run, and resume or abort?");
+    struct rv__tell *tell = &decision.tell;
+    int count = rv__options(&rv__cmd_decide, argc, argv, &decision);
     if (count < 0)
         return -count;
     decision.what = rv__option_choice("decide", "decision", argv[1], words);
-    if (decision.what < 0)
-        return CLI_USAGE;
     if (decision.what > RV_ABORT)
         return rv__cli_usage("decide",
                              "'%s' is for the states of a manifest, which this version does "
                              "not run yet",
                              argv[1]);
-    tell.done = decision.what == RV_RESUME ? "resumed" : "aborted";
-    return rv__tell_run(argv[0], &tell, decide);
+    tell->arg = &decision;
+    tell->done = decision.what == RV_RESUME ? "resumed" : "aborted";
+    return rv__tell_run(argv[0], tell, decide);
 }
+
+static const struct rv__option options[] = {
+    { "--reason", "TEXT", "kept with the decision", RV__INTO(struct decision, reason) },
+    RV__OPTION_STORE(struct decision, tell.store),
+    RV__OPTION_TOLD(struct decision, tell.json),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_decide = {
+    .name = "decide",
+    .section = SECTION_TELL,
+    .summary = "say what becomes of a suspended run",
+    .arguments = { { "ID", "which run, and resume or abort?", .completes = COMPLETES_LIVE_RUN },
+                   { "resume|abort", "resume or abort?", .choices = words } },
+    .options = options,
+    .paragraphs = { "`resume`: it goes on, with fresh attempts. `abort`: it fails.",
+                    "`rival why ID` says why it is suspended." },
+    .examples = { { "rival decide order-1 resume" },
+                  { "rival decide order-1 abort --reason \"the customer has gone\"" } },
+    .run = run_decide,
+};

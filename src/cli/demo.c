@@ -120,26 +120,31 @@ static int demo_group(rv_cancel *interrupt)
     return CLI_CANCELLED;
 }
 
-static const struct {
-    const char *name;
-    int (*show)(rv_cancel *interrupt);
-} demos[] = { { "group", demo_group }, { "resume", rv__demo_resume } };
+static const char *const names[] = { "group", "resume", NULL };
 
-int rv__cmd_demo(int argc, char **argv)
+static int run_demo(int argc, char **argv)
 {
-    int (*show)(rv_cancel * interrupt) = NULL;
-    if (argc < 2)
-        return rv__cli_usage("demo", "which demo? there are: group, resume");
-    for (size_t i = 0; i < sizeof demos / sizeof *demos; i++)
-        if (strcmp(argv[1], demos[i].name) == 0)
-            show = demos[i].show;
-    if (show == NULL)
-        return rv__cli_usage("demo", "there is no demo '%s'; there are: group, resume", argv[1]);
-    if (show == rv__demo_resume && argc == 5 && strcmp(argv[2], "--process") == 0)
-        return rv__demo_resume_process(argv[3], argv[4]);
-    if (argc > 2)
-        return rv__cli_usage("demo", "unexpected argument '%s'", argv[2]);
-
+    if (argc == 5 && strcmp(argv[1], "resume") == 0 && strcmp(argv[2], "--process") == 0)
+        return rv__demo_resume_process(argv[3], argv[4]); /* it starts itself so */
+    int count = rv__options(&rv__cmd_demo, argc, argv, NULL);
+    if (count < 0)
+        return -count;
     rv_cancel *interrupt = rv__cli_interrupt();
-    return interrupt != NULL ? show(interrupt) : CLI_FAILED;
+    if (interrupt == NULL)
+        return CLI_FAILED;
+    return strcmp(argv[0], "group") == 0 ? demo_group(interrupt) : rv__demo_resume(interrupt);
 }
+
+const struct rv__command rv__cmd_demo = {
+    .name = "demo",
+    .section = SECTION_PROGRAM,
+    .summary = "show a part of Rival at work",
+    .arguments = { { "NAME", "which demo? there are: group, resume", .choices = names } },
+    .paragraphs = { "`group`: a task group: tasks on threads, results as they finish, a failing "
+                    "task, a panic, cancellation (Ctrl-C works too).",
+                    "`resume`: a run whose process is killed, twice, and that goes on." },
+    .examples = { { "rival demo resume" },
+                  { "rival demo group | cat", "the same without colours" } },
+    .exits = { { CLI_CANCELLED, "stopped by Ctrl-C" } },
+    .run = run_demo,
+};

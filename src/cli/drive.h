@@ -1,8 +1,7 @@
-/* drive.h: a run driven to its end by this process and shown meanwhile: `exec`, and `run --wait`. */
+/* drive.h: a run driven to its end and shown meanwhile: `exec`, and `run --wait`. */
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
-#include "cli/options.h"
 #include "cli/runs.h"
 
 /* What to do when the run is suspended; as --on-suspend has them. */
@@ -14,14 +13,24 @@ struct rv__drive_opts {
     struct rv__words allow_env;
     bool json;
 };
-/* Rows for rv__options(): `struct rv__option options[] = { RV__DRIVE_OPTIONS(o), { NULL } }` */
-#define RV__DRIVE_OPTIONS(o)                                                                \
-    { "--input", .letter = "-i", .text = &(o).input }, { "--run-id", .text = &(o).run_id }, \
-        { "--store", .text = &(o).store }, { "--on-suspend", .text = &(o).on_suspend },     \
-        { "--allow-env", .words = &(o).allow_env },                                         \
-    {                                                                                       \
-        "--json", .flag = &(o).json                                                         \
-    }
+/* Their rows; `member` is where they are in the command's struct `type`. */
+extern const char *const rv__on_suspend_words[];
+/* clang-format off */
+#define RV__DRIVE_OPTIONS(type, member, json_shape) \
+    { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
+      .completes = COMPLETES_INPUT, RV__INTO(type, member.input) }, \
+    { "--run-id", "ID", "the run's name; made if it is not given. The same again goes on with a run " \
+      "that was stopped or died (its input need not be given again), and prints the outcome of one " \
+      "that has ended", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
+    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there", \
+      .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
+    { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
+      "terminal you are asked, else it is aborted)", .choices = rv__on_suspend_words, \
+      RV__INTO(type, member.on_suspend) }, \
+    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
+      RV__INTO(type, member.allow_env) }, \
+    RV__OPTION_JSON(type, member.json, json_shape)
+/* clang-format on */
 
 struct rv__drive {
     const char *command; /* for messages */
@@ -33,15 +42,23 @@ struct rv__drive {
     rv_engine *engine;
     rv_feed *feed;
     bool exists; /* the run was there before */
+    bool served; /* another process drives it: it is only looked at */
 };
 
-/* Options are read: check them, read the input, make the id, open the engine for this run only; with
- * `idle` it starts no work. CLI_OK; else the reason is on stderr. */
+/* Who is to do the work. */
+enum rv__drive_by {
+    DRIVE_HERE,     /* this process */
+    DRIVE_ANYWHERE, /* the one that drives the store; where none does, this one */
+    DRIVE_LATER,    /* the one that drives the store, now or some day */
+};
+
+/* Options are read: check them, read the input, make the id, open the engine for this run only. CLI_OK;
+ * else the reason is on stderr. */
 int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv__drive_opts *opts,
-                   bool idle);
+                   enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
 
-/* Begin the run, or find that it is there. Its workflow is registered. `workflow` is its name. */
+/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served`. `workflow` is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);
 
 /* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.

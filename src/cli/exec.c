@@ -132,12 +132,15 @@ static int run_file(struct rv__drive *d, const struct file *file)
     return code;
 }
 
-int rv__cmd_exec(int argc, char **argv)
+struct exec {
+    struct rv__drive_opts drive;
+};
+
+static int run_exec(int argc, char **argv)
 {
-    struct rv__drive_opts opts = { .store = RV__CLI_STORE };
+    struct exec exec = { .drive = { .store = RV__CLI_STORE } };
     struct rv__drive drive;
-    const struct rv__option options[] = { RV__DRIVE_OPTIONS(opts), { NULL } };
-    int count = rv__options_args("exec", argc, argv, options, 1, 1, "which file?");
+    int count = rv__options(&rv__cmd_exec, argc, argv, &exec);
     if (count < 0)
         return -count;
     struct file file = { .path = argv[0] };
@@ -147,9 +150,40 @@ int rv__cmd_exec(int argc, char **argv)
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;
-    code = rv__drive_open(&drive, "exec", &opts, false);
+    code = rv__drive_open(&drive, "exec", &exec.drive, DRIVE_HERE);
     if (code == CLI_OK)
         code = run_file(&drive, &file);
     rv__drive_close(&drive);
     return code;
 }
+
+static const struct rv__option options[] = {
+    RV__DRIVE_OPTIONS(struct exec, drive, "nothing but the outcome"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_exec = {
+    .name = "exec",
+    .section = SECTION_DO,
+    .summary = "run a workflow file, here and now",
+    .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Opens the store, runs the workflow, shows it, and prints the outcome as JSON "
+                    "on stdout: {\"runId\", \"status\", \"results\", \"error\", "
+                    "\"failedStep\"}. Progress goes to stderr: live on a terminal, else a line "
+                    "for each event. No server is needed, and other runs of the store are left "
+                    "alone. Workflows that it nests are found beside the file.",
+                    "Ctrl-C stops it in order and says how to go on; a second one leaves at "
+                    "once." },
+    .examples = { { "rival exec order.yaml --input '{\"item\": \"desk\"}'" },
+                  { "rival exec order.yaml --input @order.json --run-id order-1" },
+                  { "rival exec order.yaml --run-id order-1", "goes on with it" },
+                  { "rival exec order.yaml --json | jq .results.pay.result" } },
+    .exits = { { CLI_OK, "completed" },
+               { CLI_FAILED, "failed" },
+               { CLI_USAGE, "wrong use, file or input: nothing was run" },
+               { CLI_CANCELLED, "cancelled" },
+               { CLI_SUSPENDED, "suspended" },
+               { CLI_INTERRUPTED, "stopped by Ctrl-C" } },
+    .run = run_exec,
+};

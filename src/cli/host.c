@@ -3,7 +3,9 @@
 
 #include <rival/rival.h>
 
-int rv__cmd_host(int argc, char **argv)
-{
-    return rv_host_main(argc, argv);
-}
+const struct rv__command rv__cmd_host = {
+    .name = "host",
+    .section = SECTION_HIDDEN,
+    .summary = "run the steps of a C file for an engine",
+    .run = rv_host_main,
+};

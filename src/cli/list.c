@@ -3,13 +3,14 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
 enum { PAGE = 500, DEFAULT_LIMIT = 50, CURSOR_BYTES = 512 };
 
 struct listing {
+    const char *store, *since, *limit_text;
+    int status; /* -1: any */
     rv_query query;
     bool json;
     size_t limit, count;
@@ -97,11 +98,11 @@ static int print(struct listing *l)
     return good ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
 }
 
-static int list_runs(struct listing *l, const char *store)
+static int list_runs(struct listing *l)
 {
     rv_error err;
     int code = CLI_FAILED;
-    rv_engine *engine = rv__store_to_read(store);
+    rv_engine *engine = rv__store_to_read(l->store);
     if (engine == NULL)
         return CLI_FAILED;
     l->table = rv__table_new(6);
@@ -119,45 +120,61 @@ static int list_runs(struct listing *l, const char *store)
     return code;
 }
 
-static int read_query(struct listing *l, const char *status, const char *since, const char *limit)
+static int read_query(struct listing *l)
 {
-    static const char *const statuses[] = { "running", "suspended", "completed",
-                                            "failed",  "cancelled", NULL }; /* as the enum */
     int64_t n = DEFAULT_LIMIT;
-    if (status != NULL) {
-        int choice = rv__option_choice("list", "--status", status, statuses);
-        if (choice < 0)
-            return CLI_USAGE;
-        l->query.status_plus_one = choice + 1;
-    }
-    if (since != NULL && rv__read_time(since, l->now_ms, &l->query.since) < 0)
+    l->query.status_plus_one = l->status + 1;
+    if (l->since != NULL && rv__read_time(l->since, l->now_ms, &l->query.since) < 0)
         return rv__cli_usage(
-            "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", since);
-    if (limit != NULL && (rv__json_check(rv__str(limit), 1, NULL, NULL) < 0 ||
-                          rv__json_int(rv__str(limit), &n) < 0 || n < 1))
-        return rv__cli_usage("list", "--limit '%s' is not a number from 1", limit);
+            "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", l->since);
+    if (l->limit_text != NULL && (rv__json_check(rv__str(l->limit_text), 1, NULL, NULL) < 0 ||
+                                  rv__json_int(rv__str(l->limit_text), &n) < 0 || n < 1))
+        return rv__cli_usage("list", "--limit '%s' is not a number from 1", l->limit_text);
     l->limit = (size_t)n;
+    snprintf(l->cursor, sizeof l->cursor, "%s", l->query.cursor != NULL ? l->query.cursor : "");
     return CLI_OK;
 }
 
-int rv__cmd_list(int argc, char **argv)
+static int run_list(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE, *status = NULL, *since = NULL, *limit = NULL, *cursor = "";
     struct listing l = { .query = { .size = sizeof l.query },
+                         .store = RV__CLI_STORE,
+                         .status = -1,
                          .now_ms = rv__wall_ms(rv__clock_real()) };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--status", .text = &status },
-                                          { "--workflow", .text = &l.query.workflow },
-                                          { "--since", .text = &since },
-                                          { "--text", .text = &l.query.text },
-                                          { "--limit", .letter = "-n", .text = &limit },
-                                          { "--cursor", .text = &cursor },
-                                          { "--json", .flag = &l.json },
-                                          { NULL } };
-    int count = rv__options_args("list", argc, argv, options, 0, 0, "");
+    int count = rv__options(&rv__cmd_list, argc, argv, &l);
     if (count < 0)
         return -count;
-    int code = read_query(&l, status, since, limit);
-    snprintf(l.cursor, sizeof l.cursor, "%s", cursor);
-    return code == CLI_OK ? list_runs(&l, store) : code;
+    int code = read_query(&l);
+    return code == CLI_OK ? list_runs(&l) : code;
 }
+
+static const char *const statuses[] = { "running", "suspended", "completed",
+                                        "failed",  "cancelled", NULL }; /* as the enum */
+
+static const struct rv__option options[] = {
+    { "--status", "STATUS", "running, suspended, completed, failed or cancelled",
+      .choices = statuses, RV__INTO(struct listing, status) },
+    { "--workflow", "NAME", "of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
+      RV__INTO(struct listing, query.workflow) },
+    { "--since", "WHEN", "begun since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",
+      RV__INTO(struct listing, since) },
+    { "--text", "TEXT", "with this in its id, workflow, error or input",
+      RV__INTO(struct listing, query.text) },
+    { "--limit", "N", "at most so many (50)", .letter = "-n",
+      RV__INTO(struct listing, limit_text) },
+    { "--cursor", "CURSOR", "behind those of the list before",
+      RV__INTO(struct listing, query.cursor) },
+    RV__OPTION_STORE(struct listing, store),
+    RV__OPTION_JSON(struct listing, json, "{\"runs\": [...], \"nextCursor\"}"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_list = {
+    .name = "list",
+    .section = SECTION_LOOK,
+    .summary = "list runs, the newest first",
+    .options = options,
+    .examples = { { "rival list --status failed --since 1d" },
+                  { "rival list --json | jq -r '.runs[].runId'" } },
+    .run = run_list,
+};

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
@@ -13,6 +12,7 @@ enum {
 };
 
 struct logs {
+    struct rv__look look;
     rv_log_query query;
     bool follow;
     rv_cancel *interrupt;
@@ -20,19 +20,11 @@ struct logs {
 
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* as the enum */
 
-static void print_json(const rv_log_line *line)
+static void print_json(const char *run_id, const rv_log_line *line)
 {
     struct rv__buf out;
     rv__buf_init(&out, RV__JSON_MAX_BYTES);
-    rv__buf_fmt(&out, "{\"timestamp\":%lld,\"level\":\"%s\"", (long long)line->at,
-                levels[line->level >= 0 && line->level < 4 ? line->level : 3]);
-    rv__put_text(&out, "message", line->message);
-    rv__put_text(&out, "stepName", line->step);
-    rv__put_text(&out, "path", line->path);
-    rv__put_int(&out, "attempt", line->attempt);
-    if (*line->metadata != '\0')
-        rv__buf_fmt(&out, ",\"metadata\":%s", line->metadata);
-    rv__buf_char(&out, '}');
+    rv__put_log_line(&out, run_id, line);
     if (out.rc == RV_OK)
         printf("%s\n", out.text);
     rv__buf_done(&out);
@@ -83,7 +75,7 @@ static int print_logs(struct rv__look *look)
             return rv__cli_fail(CLI_FAILED, err.message, NULL);
         for (size_t i = 0; i < list->count; i++) {
             if (look->json)
-                print_json(&list->lines[i]);
+                print_json(look->run_id, &list->lines[i]);
             else
                 print_line(&list->lines[i]);
         }
@@ -101,28 +93,42 @@ static int print_logs(struct rv__look *look)
     }
 }
 
-int rv__cmd_logs(int argc, char **argv)
+static int run_logs(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE, *level = "info";
-    struct logs logs = { .query = { .size = sizeof logs.query, .limit = PAGE } };
-    struct rv__look look = { .arg = &logs };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--follow", .letter = "-f", .flag = &logs.follow },
-                                          { "--step", .text = &logs.query.step },
-                                          { "--level", .text = &level },
-                                          { "--text", .text = &logs.query.text },
-                                          { "--json", .flag = &look.json },
-                                          { NULL } };
-    int count = rv__options_args("logs", argc, argv, options, 1, 1, "of which run?");
+    struct logs logs = { .query = { .size = sizeof logs.query, .limit = PAGE, .level = RV_INFO } };
+    int count = rv__options(&rv__cmd_logs, argc, argv, &logs);
     if (count < 0)
         return -count;
-    logs.query.level = rv__option_choice("logs", "--level", level, levels);
-    if (logs.query.level < 0)
-        return CLI_USAGE;
     if (logs.follow) {
         logs.interrupt = rv__cli_interrupt();
         if (logs.interrupt == NULL)
             return CLI_FAILED;
     }
-    return rv__look_at_run(store, count, argv, print_logs, &look);
+    logs.look.arg = &logs;
+    return rv__look_at_run(&logs.look, count, argv, print_logs);
 }
+
+static const struct rv__option options[] = {
+    { "--follow", .letter = "-f", .meaning = "go on until the run has ended",
+      RV__INTO(struct logs, follow) },
+    { "--step", "ALIAS", "of this step", .completes = COMPLETES_STEP,
+      RV__INTO(struct logs, query.step) },
+    { "--level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
+      .choices = levels, RV__INTO(struct logs, query.level) },
+    { "--text", "TEXT", "with this in the message", RV__INTO(struct logs, query.text) },
+    RV__OPTION_STORE(struct logs, look.store),
+    RV__OPTION_JSON(struct logs, look.json, "a JSON object for each line"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_logs = {
+    .name = "logs",
+    .section = SECTION_LOOK,
+    .summary = "print what the steps of a run said",
+    .arguments = { { "ID", "of which run?", .completes = COMPLETES_RUN } },
+    .options = options,
+    .examples = { { "rival logs order-1 -f" },
+                  { "rival logs order-1 --step charge --level warn" } },
+    .exits = { { CLI_INTERRUPTED, "stopped by Ctrl-C, with -f" } },
+    .run = run_logs,
+};

@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/text.h"
 
 enum { NAME_MAX_BYTES = 200 }; /* of a workflow, as the file format has it */
@@ -92,15 +91,15 @@ static int write_file(const char *file, const char *name, bool as_c)
     return rv__cli_fail(CLI_FAILED, message, NULL);
 }
 
-int rv__cmd_new(int argc, char **argv)
+struct form {
+    bool yaml, c, ts;
+};
+
+static int run_new(int argc, char **argv)
 {
-    bool as_yaml = false, as_c = false, as_ts = false;
+    struct form form = { .yaml = false };
     char file[NAME_MAX_BYTES + 16];
-    const struct rv__option options[] = { { "--yaml", .flag = &as_yaml },
-                                          { "--c", .flag = &as_c },
-                                          { "--ts", .flag = &as_ts },
-                                          { NULL } };
-    int count = rv__options_args("new", argc, argv, options, 1, 1, "which name?");
+    int count = rv__options(&rv__cmd_new, argc, argv, &form);
     if (count < 0)
         return -count;
     if (!is_name(argv[0]))
@@ -108,14 +107,34 @@ int rv__cmd_new(int argc, char **argv)
                              "'%s' is not a name: letters, digits and _ . -, beginning with a "
                              "letter or _, no __",
                              argv[0]);
-    if (as_ts)
+    if (form.ts)
         return rv__cli_usage("new", "TypeScript files are not run by this version yet; there are "
                                     "--yaml and --c");
-    if (as_c && as_yaml)
+    if (form.c && form.yaml)
         return rv__cli_usage("new", "--yaml or --c, not both");
-    snprintf(file, sizeof file, "%s.%s", argv[0], as_c ? "c" : "yaml");
-    int code = write_file(file, argv[0], as_c);
+    snprintf(file, sizeof file, "%s.%s", argv[0], form.c ? "c" : "yaml");
+    int code = write_file(file, argv[0], form.c);
     if (code == CLI_OK)
         printf("made %s; run it with: rival exec %s\n", file, file);
     return code;
 }
+
+static const struct rv__option options[] = {
+    { "--yaml", .meaning = "a workflow in YAML (the default)", RV__INTO(struct form, yaml) },
+    { "--c", .meaning = "a workflow in C", RV__INTO(struct form, c) },
+    { "--ts", .meaning = "a workflow in TypeScript: not run by this version yet",
+      RV__INTO(struct form, ts) },
+    { NULL },
+};
+
+const struct rv__command rv__cmd_new = {
+    .name = "new",
+    .section = SECTION_FILES,
+    .summary = "make a workflow file to begin with",
+    .arguments = { { "NAME", "which name?" } },
+    .options = options,
+    .paragraphs = { "Writes NAME.yaml, or with --c NAME.c, which runs as it is: `rival exec "
+                    "NAME.yaml`. A file that is there already is left as it is." },
+    .examples = { { "rival new hello && rival exec hello.yaml" } },
+    .run = run_new,
+};

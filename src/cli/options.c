@@ -1,5 +1,5 @@
-/* options.c: how every command reads its arguments. */
-#include "cli/options.h"
+/* options.c: how every command reads its arguments: by its own description. */
+#include "cli/command.h"
 
 #include <string.h>
 
@@ -7,31 +7,39 @@
 #include "base/suggest.h"
 #include "cli/cli.h"
 
-enum { OPTIONS_MAX = 32 }; /* of one command */
-
-static int unknown(const char *command, const char *argument, const struct rv__option *options)
+static int unknown(const struct rv__command *command, const char *argument)
 {
-    const char *names[OPTIONS_MAX];
+    const char *names[RV__OPTIONS_MAX];
     size_t count = 0, len = strcspn(argument, "=");
-    for (; count < OPTIONS_MAX && options[count].name != NULL; count++)
-        names[count] = options[count].name;
+    for (const struct rv__option *o = command->options; o != NULL && o->name != NULL; o++)
+        if (count < RV__OPTIONS_MAX)
+            names[count++] = o->name;
     const char *meant = rv__suggest((struct rv__str){ argument, len }, names, count);
     if (meant != NULL)
-        return -rv__cli_usage(command, "unknown option '%s'; did you mean '%s'?", argument, meant);
-    return -rv__cli_usage(command, "unknown option '%s'", argument);
+        return -rv__cli_usage(command->name, "unknown option '%s'; did you mean '%s'?", argument,
+                              meant);
+    return -rv__cli_usage(command->name, "unknown option '%s'", argument);
 }
 
-/* The option that the argument names; *value: what follows its "=", or NULL. */
-static const struct rv__option *find(const struct rv__option *options, char *argument, char **value)
+const struct rv__option *rv__option_find(const struct rv__command *command, const char *argument,
+                                         const char **value)
 {
     size_t len = strcspn(argument, "=");
     *value = argument[len] == '=' ? argument + len + 1 : NULL;
-    for (const struct rv__option *o = options; o->name != NULL; o++) {
+    for (const struct rv__option *o = command->options; o != NULL && o->name != NULL; o++) {
         bool is_letter = o->letter != NULL && strcmp(argument, o->letter) == 0;
         if (is_letter || (strlen(o->name) == len && strncmp(argument, o->name, len) == 0))
             return o;
     }
     return NULL;
+}
+
+const struct rv__argument *rv__argument_at(const struct rv__command *command, int index)
+{
+    const struct rv__argument *argument = command->arguments;
+    for (; argument->name != NULL && index > 0 && !argument->many; index--)
+        argument++;
+    return argument->name != NULL ? argument : NULL;
 }
 
 static bool add_words(struct rv__words *words, char *text)
@@ -51,12 +59,35 @@ static bool add_words(struct rv__words *words, char *text)
     }
 }
 
-int rv__options(const char *command, int argc, char **argv, const struct rv__option *options)
+static int keep_value(const struct rv__command *command, const struct rv__option *o, char *value,
+                      void *values)
+{
+    void *into = (char *)values + o->at;
+    int choice;
+    switch (o->kind) {
+    case RV__OPTION_FLAG: *(bool *)into = true; return CLI_OK;
+    case RV__OPTION_TEXT: *(const char **)into = value; return CLI_OK;
+    case RV__OPTION_CHOICE:
+        choice = rv__option_choice(command->name, o->name, value, o->choices);
+        if (choice < 0)
+            return -CLI_USAGE;
+        *(int *)into = choice;
+        return CLI_OK;
+    case RV__OPTION_WORDS:
+        if (!add_words(into, value))
+            return -rv__cli_usage(command->name, "%s: too many names", o->name);
+        return CLI_OK;
+    }
+    return CLI_OK;
+}
+
+/* The options go into `values`, the arguments move together at the front. Returns how many. */
+static int read_options(const struct rv__command *command, int argc, char **argv, void *values)
 {
     int count = 0;
     bool only_arguments = false;
-    for (int i = 1; i < argc; i++) { /* the arguments move together at the front */
-        char *value;
+    for (int i = 1; i < argc; i++) {
+        const char *given;
         if (only_arguments || argv[i][0] != '-' || argv[i][1] == '\0') {
             argv[count++] = argv[i];
             continue;
@@ -65,35 +96,39 @@ int rv__options(const char *command, int argc, char **argv, const struct rv__opt
             only_arguments = true;
             continue;
         }
-        const struct rv__option *o = find(options, argv[i], &value);
+        const struct rv__option *o = rv__option_find(command, argv[i], &given);
         if (o == NULL)
-            return unknown(command, argv[i], options);
-        if (o->flag != NULL) {
-            if (value != NULL)
-                return -rv__cli_usage(command, "%s takes no value", o->name);
-            *o->flag = true;
-            continue;
-        }
-        if (value == NULL && i + 1 < argc)
+            return unknown(command, argv[i]);
+        char *value = given != NULL ? argv[i] + (given - argv[i]) : NULL;
+        if (o->kind == RV__OPTION_FLAG && value != NULL)
+            return -rv__cli_usage(command->name, "%s takes no value", o->name);
+        if (o->kind != RV__OPTION_FLAG && value == NULL && i + 1 < argc)
             value = argv[++i];
-        if (value == NULL)
-            return -rv__cli_usage(command, "%s needs a value", o->name);
-        if (o->text != NULL)
-            *o->text = value;
-        else if (!add_words(o->words, value))
-            return -rv__cli_usage(command, "%s: too many names", o->name);
+        if (o->kind != RV__OPTION_FLAG && value == NULL)
+            return -rv__cli_usage(command->name, "%s needs a value: %s", o->name, o->argument);
+        int rc = keep_value(command, o, value, values);
+        if (rc < 0)
+            return rc;
     }
     return count;
 }
 
-int rv__options_args(const char *command, int argc, char **argv, const struct rv__option *options,
-                     int least, int most, const char *what)
+int rv__options(const struct rv__command *command, int argc, char **argv, void *values)
 {
-    int count = rv__options(command, argc, argv, options);
-    if (count >= 0 && count < least)
-        return -rv__cli_usage(command, "%s", what);
-    if (count > most)
-        return -rv__cli_usage(command, "unexpected argument '%s'", argv[most]);
+    int count = read_options(command, argc, argv, values);
+    if (count < 0)
+        return count;
+    for (int i = 0; i < count; i++) {
+        const struct rv__argument *argument = rv__argument_at(command, i);
+        if (argument == NULL)
+            return -rv__cli_usage(command->name, "unexpected argument '%s'", argv[i]);
+        if (argument->choices != NULL &&
+            rv__option_choice(command->name, argument->name, argv[i], argument->choices) < 0)
+            return -CLI_USAGE;
+    }
+    const struct rv__argument *next = rv__argument_at(command, count);
+    if (next != NULL && next->missing != NULL && !(next->many && count > 0))
+        return -rv__cli_usage(command->name, "%s", next->missing);
     return count;
 }
 

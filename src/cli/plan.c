@@ -1,8 +1,6 @@
 /* plan.c: `rival plan`: what a workflow will do, as JSON, as a tree, as a flowchart. */
 #include "cli/cli.h"
 
-#include "cli/options.h"
-
 static int print_plan(rv_report *report, const char *file, int format)
 {
     const char *text;
@@ -21,28 +19,49 @@ static int print_plan(rv_report *report, const char *file, int format)
     return CLI_OK;
 }
 
-int rv__cmd_plan(int argc, char **argv)
+struct plan {
+    int format;
+    bool json;
+};
+
+static int run_plan(int argc, char **argv)
 {
-    static const char *const formats[] = { "json", "text", "mermaid",
-                                           NULL }; /* as the enum has them */
     rv_report *report = NULL;
     rv_error err;
-    const char *name = "json";
-    bool json = false;
-    const struct rv__option options[] = { { "--format", .text = &name },
-                                          { "--json", .flag = &json },
-                                          { NULL } };
-    int count = rv__options_args("plan", argc, argv, options, 1, 1, "which file?");
+    struct plan plan = { .format = RV_PLAN_JSON };
+    int count = rv__options(&rv__cmd_plan, argc, argv, &plan);
     if (count < 0)
         return -count;
-    int format = json ? RV_PLAN_JSON : rv__option_choice("plan", "--format", name, formats);
-    if (format < 0)
-        return CLI_USAGE;
 
     const char *file = argv[0];
     if (rv_check_files(&file, 1, &report, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    int code = print_plan(report, file, format);
+    int code = print_plan(report, file, plan.json ? RV_PLAN_JSON : plan.format);
     rv_report_free(report);
     return code;
 }
+
+static const char *const formats[] = { "json", "text", "mermaid", NULL }; /* as the enum */
+
+static const struct rv__option options[] = {
+    { "--format", "FORMAT",
+      "json: the plan as it is stored with each run (the default); text: a tree of nodes, "
+      "conditions, time-outs, retries; mermaid: a flowchart for Markdown pages and mermaid.live",
+      .choices = formats, RV__INTO(struct plan, format) },
+    { "--json", .meaning = "the same as --format json", RV__INTO(struct plan, json) },
+    { NULL },
+};
+
+const struct rv__command rv__cmd_plan = {
+    .name = "plan",
+    .section = SECTION_FILES,
+    .summary = "show what a workflow will do",
+    .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Checks the file as `rival check` does, and prints its plan, nested workflows "
+                    "in their place." },
+    .examples = { { "rival plan order.yaml --format text" },
+                  { "rival plan order.yaml --format mermaid > order.mmd" },
+                  { "rival plan order.yaml | jq '.steps[].alias'" } },
+    .run = run_plan,
+};

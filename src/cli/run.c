@@ -26,7 +26,7 @@ static int say_started(const struct rv__drive *d)
         return CLI_OK;
     }
     printf("%s\n", d->run_id);
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDERR_FILENO) && !d->served)
         fprintf(stderr,
                 "it is recorded, and goes on when a process drives the store: "
                 "rival exec FILE --run-id %s\n",
@@ -38,7 +38,7 @@ static int begin(struct rv__drive *d, const char *name, const char *from, bool w
 {
     bool problems = false;
     struct rv__buf resume;
-    int code = register_all(d, from, &problems);
+    int code = d->served ? CLI_OK : register_all(d, from, &problems);
     if (code == CLI_OK)
         code = rv__drive_start(d, name);
     if (code == CLI_USAGE && problems)
@@ -59,22 +59,57 @@ static int begin(struct rv__drive *d, const char *name, const char *from, bool w
     return code;
 }
 
-int rv__cmd_run(int argc, char **argv)
+struct run {
+    struct rv__drive_opts drive;
+    const char *from;
+    bool wait;
+};
+
+static int run_run(int argc, char **argv)
 {
-    struct rv__drive_opts opts = { .store = RV__CLI_STORE };
+    struct run run = { .drive = { .store = RV__CLI_STORE }, .from = "." };
     struct rv__drive drive;
-    const char *from = ".";
-    bool wait = false;
-    const struct rv__option options[] = {
-        RV__DRIVE_OPTIONS(opts), { "--from", .text = &from }, { "--wait", .flag = &wait }, { NULL }
-    };
-    int count = rv__options_args("run", argc, argv, options, 1, 1,
-                                 "which workflow? `rival workflows` lists them");
+    int count = rv__options(&rv__cmd_run, argc, argv, &run);
     if (count < 0)
         return -count;
-    int code = rv__drive_open(&drive, "run", &opts, !wait);
+    int code = rv__drive_open(&drive, "run", &run.drive, run.wait ? DRIVE_ANYWHERE : DRIVE_LATER);
     if (code == CLI_OK)
-        code = begin(&drive, argv[0], from, wait);
+        code = begin(&drive, argv[0], run.from, run.wait);
     rv__drive_close(&drive);
     return code;
 }
+
+static const struct rv__option options[] = {
+    { "--from", "DIR", "where the files are (.)", .completes = COMPLETES_FOLDER,
+      RV__INTO(struct run, from) },
+    { "--wait", .meaning = "drive it to its end, and print the outcome",
+      RV__INTO(struct run, wait) },
+    RV__DRIVE_OPTIONS(struct run, drive,
+                      "print {\"runId\", \"status\"}; with --wait, nothing but the outcome"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_run = {
+    .name = "run",
+    .section = SECTION_DO,
+    .summary = "begin a run of a workflow by its name",
+    .arguments = { { "NAME", "which workflow? `rival workflows` lists them",
+                     .completes = COMPLETES_WORKFLOW } },
+    .options = options,
+    .paragraphs = { "Where a process serves the store (`rival serve`), it begins the run, of one "
+                    "of its workflows. Else the workflow is found among the files of a folder, and "
+                    "the run recorded: it goes on when a process drives the store; with --wait "
+                    "this "
+                    "one does. Prints the run's id; with --wait, shows it as `rival exec` does, "
+                    "and "
+                    "prints its outcome." },
+    .examples = { { "rival run greet --wait" },
+                  { "id=$(rival run order --from workflows --input @order.json)" } },
+    .exits = { { CLI_OK, "recorded; with --wait: completed" },
+               { CLI_FAILED, "failed" },
+               { CLI_USAGE, "wrong use, file or input: nothing was run" },
+               { CLI_CANCELLED, "with --wait: cancelled" },
+               { CLI_SUSPENDED, "with --wait: suspended" },
+               { CLI_INTERRUPTED, "with --wait: stopped by Ctrl-C" } },
+    .run = run_run,
+};

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 #include "cli/outline.h"
@@ -18,29 +17,7 @@ static int put_nodes(struct rv__look *look, const char *parent, int depth, struc
 static int put_node(struct rv__look *look, const rv_node *node, int depth, struct rv__buf *out,
                     rv_error *err)
 {
-    rv__buf_text(out, "{\"path\":");
-    rv__buf_json_str(out, rv__str(node->path));
-    rv__put_text(out, "alias", node->alias);
-    rv__put_text(out, "kind", node->kind);
-    rv__put_text(out, "status", node->status);
-    if (node->started_at != 0) {
-        rv__put_int(out, "startedAt", node->started_at);
-        rv__put_int(out, "duration", node->duration_ms);
-        rv__put_int(out, "queueMs", node->queue_ms);
-    }
-    if (node->completed_at != 0)
-        rv__put_int(out, "completedAt", node->completed_at);
-    if (node->due_at != 0)
-        rv__put_int(out, "dueAt", node->due_at);
-    if (node->attempt != 0) {
-        rv__put_int(out, "attempt", node->attempt);
-        rv__put_int(out, "retryCount", node->retry_count);
-        rv__put_int(out, "crashes", node->crashes);
-    }
-    if (*node->error != '\0')
-        rv__buf_fmt(out, ",\"error\":%s", node->error);
-    if (*node->description != '\0')
-        rv__put_text(out, "description", node->description);
+    rv__put_node(out, node);
     int rc = RV_OK;
     if (node->children > 0 && depth < DEPTH_MAX) {
         rv__buf_text(out, ",\"nodes\":");
@@ -170,13 +147,28 @@ static int show(struct rv__look *look)
     return code;
 }
 
-int rv__cmd_show(int argc, char **argv)
+static int run_show(int argc, char **argv)
 {
-    const char *store = RV__CLI_STORE;
     struct rv__look look = { .json = false };
-    const struct rv__option options[] = { { "--store", .text = &store },
-                                          { "--json", .flag = &look.json },
-                                          { NULL } };
-    int count = rv__options_args("show", argc, argv, options, 1, 1, "which run?");
-    return count < 0 ? -count : rv__look_at_run(store, count, argv, show, &look);
+    int count = rv__options(&rv__cmd_show, argc, argv, &look);
+    return count < 0 ? -count : rv__look_at_run(&look, count, argv, show);
 }
+
+static const struct rv__option options[] = {
+    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTION_JSON(struct rv__look, json, "all of it, nodes within nodes"),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_show = {
+    .name = "show",
+    .section = SECTION_LOOK,
+    .summary = "show a run: its nodes and how each fared",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
+    .options = options,
+    .paragraphs = { "Works also while another process drives the run. Iterations that went well "
+                    "are counted, not listed, if they are many." },
+    .examples = { { "rival show order-1" },
+                  { "rival show order-1 --json | jq '.nodes[] | {alias, status, duration}'" } },
+    .run = run_show,
+};

@@ -1,6 +1,5 @@
 /* signal.c: `rival signal`: a message to a run, for the step that waits for it or will. */
 #include "base/alloc.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 
 struct message {
@@ -14,15 +13,11 @@ static int send_signal(struct rv__tell *tell, rv_engine *engine, rv_error *err)
     return rv_signal(engine, tell->run_id, message->name, message->payload, err);
 }
 
-int rv__cmd_signal(int argc, char **argv)
+static int run_signal(int argc, char **argv)
 {
     struct message message = { .payload = NULL };
-    struct rv__tell tell = { .store = RV__CLI_STORE, .done = "signalled", .arg = &message };
-    const struct rv__option options[] = { { "--store", .text = &tell.store },
-                                          { "--json", .flag = &tell.json },
-                                          { NULL } };
-    int count = rv__options_args("signal", argc, argv, options, 2, 3,
-                                 "which run, and which signal?");
+    struct rv__tell tell = { .done = "signalled", .arg = &message };
+    int count = rv__options(&rv__cmd_signal, argc, argv, &tell);
     if (count < 0)
         return -count;
     message.name = argv[1];
@@ -32,3 +27,22 @@ int rv__cmd_signal(int argc, char **argv)
     rv__free(message.payload);
     return code;
 }
+
+static const struct rv__option options[] = { RV__OPTION_STORE(struct rv__tell, store),
+                                             RV__OPTION_TOLD(struct rv__tell, json),
+                                             { NULL } };
+
+const struct rv__command rv__cmd_signal = {
+    .name = "signal",
+    .section = SECTION_TELL,
+    .summary = "send a run a signal",
+    .arguments = { { "ID", "which run, and which signal?", .completes = COMPLETES_LIVE_RUN },
+                   { "NAME", "which signal?" },
+                   { "JSON", .completes = COMPLETES_INPUT } },
+    .options = options,
+    .paragraphs = { "It is kept until a step takes it. JSON is what the step gets as its result "
+                    "(null); @FILE reads it from a file, - from stdin." },
+    .examples = { { "rival signal order-1 approved '{\"by\": \"kim\"}'" },
+                  { "rival signal order-1 papers @papers.json" } },
+    .run = run_signal,
+};

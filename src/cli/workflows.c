@@ -1,9 +1,7 @@
 /* workflows.c: `rival workflows`: what can be run from here. */
-#include <limits.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
@@ -73,22 +71,45 @@ static int print_table(const rv_report *report)
     return good ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
 }
 
-int rv__cmd_workflows(int argc, char **argv)
+struct workflows {
+    bool json;
+};
+
+static int run_workflows(int argc, char **argv)
 {
     rv_report *report = NULL;
     rv_error err;
-    bool json = false;
+    struct workflows workflows = { .json = false };
     static char here[] = ".";
     char *only_here[] = { here };
-    const struct rv__option options[] = { { "--json", .flag = &json }, { NULL } };
-    int count = rv__options_args("workflows", argc, argv, options, 0, INT_MAX, "");
+    int count = rv__options(&rv__cmd_workflows, argc, argv, &workflows);
     if (count < 0)
         return -count;
     char **paths = count > 0 ? argv : only_here;
     if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) <
         0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    int code = json ? print_list(report) : print_table(report);
+    int code = workflows.json ? print_list(report) : print_table(report);
     rv_report_free(report);
     return code;
 }
+
+static const struct rv__option options[] = {
+    { "--json",
+      .meaning = "{\"workflows\": [{\"name\", \"description\", \"file\", \"version\", "
+                 "\"nodes\", \"inputSchema\"}]}",
+      RV__INTO(struct workflows, json) },
+    { NULL },
+};
+
+const struct rv__command rv__cmd_workflows = {
+    .name = "workflows",
+    .section = SECTION_FILES,
+    .summary = "list the workflows of files and folders",
+    .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Those of this folder, if none is named." },
+    .examples = { { "rival workflows" },
+                  { "rival workflows examples/ --json | jq -r '.workflows[].name'" } },
+    .run = run_workflows,
+};

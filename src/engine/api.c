@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/call.h"
+#include "engine/control.h"
 #include "engine/kit.h"
 
 #define DEFAULT_WAIT_MS 300000
@@ -147,8 +148,7 @@ int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
     return rc;
 }
 
-/* The violations as the caller gets them, in one allocation. */
-static int give_violations(const struct rv__violations *bad, rv_violations **ret)
+int rv__violations_give(const struct rv__violations *bad, rv_violations **ret)
 {
     size_t size = sizeof(rv_violations) + bad->count * sizeof(rv_violation);
     for (size_t i = 0; i < bad->count; i++)
@@ -197,7 +197,7 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
         rv__blob_unref(call->input);
         call->input = full;
     } else if (bad.count > 0) {
-        if (opts->violations != NULL && give_violations(&bad, opts->violations) < 0)
+        if (opts->violations != NULL && rv__violations_give(&bad, opts->violations) < 0)
             rc = rv__nomem(err);
         else
             rc = rv__fail(err, RV_EINVAL, "the input of workflow '%.60s' is refused: %s",
@@ -225,6 +225,11 @@ int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_
                           : rv__fail(err, RV_EINVAL, "no workflow named");
     if (rc == RV_OK && opts->run_id != NULL)
         rc = set_run_id(&call, opts->run_id, err);
+    if (rc == RV_OK && rv__attached_tells(engine)) {
+        rc = rv__attached_run(engine, workflow, input, opts, ret, err);
+        call_done(&call);
+        return rc;
+    }
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
     if (rc == RV_OK)
@@ -267,6 +272,8 @@ static int send_message(rv_engine *engine, const char *run_id, struct rv__msg ms
 
 int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err)
 {
+    if (rv__attached_tells(engine))
+        return rv__attached_cancel(engine, run_id, err);
     return send_message(engine, run_id, (struct rv__msg){ .kind = MSG_CANCEL }, err);
 }
 
@@ -276,6 +283,8 @@ int rv_signal(rv_engine *engine, const char *run_id, const char *name, const cha
     struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name) };
     if (name == NULL || *name == '\0')
         return rv__fail(err, RV_EINVAL, "a signal needs a name");
+    if (rv__attached_tells(engine))
+        return rv__attached_signal(engine, run_id, name, payload, err);
     int rc = take_json(payload, "payload", &msg.result, err);
     return rc < 0 ? rc : send_message(engine, run_id, msg, err);
 }
@@ -300,6 +309,8 @@ int rv_complete(rv_engine *engine, const char *run_id, const char *handle, const
     struct rv__msg msg = { .kind = MSG_ANSWER, .name = rv__str(handle) };
     if (handle == NULL || *handle == '\0')
         return rv__fail(err, RV_EINVAL, "no handle given");
+    if (rv__attached_tells(engine))
+        return rv__attached_complete(engine, run_id, handle, result, error, err);
     int rc = take_json(result, "result", &msg.result, err);
     if (rc < 0)
         return rc;
@@ -316,6 +327,8 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     struct rv__msg msg = { .kind = decision == RV_ABORT ? MSG_ABORT : MSG_RESUME };
     if (decision != RV_RESUME && decision != RV_ABORT)
         return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME or RV_ABORT", decision);
+    if (rv__attached_tells(engine))
+        return rv__attached_decide(engine, run_id, decision, reason, err);
     if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
         return rv__nomem(err);
     return send_message(engine, run_id, msg, err);
@@ -525,7 +538,9 @@ int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const r
     if (rc == RV_OK)
         rc = set_run_id(&call, run_id, err);
     int64_t timeout_ms = opts->timeout_ms == 0 ? DEFAULT_WAIT_MS : opts->timeout_ms;
-    if (rc == RV_OK) {
+    if (rc == RV_OK && engine->attached != NULL)
+        rc = rv__attached_wait(engine, workflow, run_id, timeout_ms, opts->by, err);
+    if (rc == RV_OK) { /* attached: it has ended, so this answers at once */
         int answered = wait_for_answer(&call, timeout_ms, opts->by);
         if (answered > 0)
             rc = call_result(&call, err);

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/context.h"
+#include "engine/control.h"
 #include "engine/kit.h"
 
 enum { EARLY_ANSWER_MS = 1000 }; /* that an answer waits for the handle it is for */
@@ -132,6 +133,8 @@ static void list_names(rv_engine *e, char *text, size_t room)
     size_t len = 0;
     text[0] = '\0';
     for (struct rv__registered *r = e->workflows; r != NULL && len + 1 < room; r = r->next) {
+        if (r->withdrawn)
+            continue;
         int n = snprintf(text + len, room - len, "%s%.*s", len ? ", " : "", RV__ARG(r->name));
         len += n > 0 ? (size_t)n : 0;
     }
@@ -155,7 +158,7 @@ static int start_again(struct rv__call *call, struct rv__run *run)
 
 static int take_start(rv_engine *e, struct rv__call *call)
 {
-    struct rv__registered *known = rv__registry_find(e, rv__str(call->workflow));
+    struct rv__registered *known = rv__registry_offered(e, rv__str(call->workflow));
     struct rv__run *run = NULL;
     if (known == NULL) {
         char names[160];
@@ -266,8 +269,19 @@ bool rv__call_waits(rv_engine *e, const struct rv__call *call)
 
 void rv__engine_begin_close(rv_engine *e)
 {
+    if (e->closed)
+        return;
     e->closed = true;
-    e->close_by_ns = e->grace_ms < 0 ? RV__NEVER : rv__mono_ns(e->clock) + e->grace_ms * 1000000;
+    e->tell_by_ns = rv__mono_ns(e->clock) + e->drain_ms * 1000000;
+    e->close_by_ns = e->grace_ms < 0 ? RV__NEVER : e->tell_by_ns + e->grace_ms * 1000000;
+    rv__engine_tell_close(e);
+}
+
+void rv__engine_tell_close(rv_engine *e)
+{
+    if (e->tell_by_ns == 0 || rv__mono_ns(e->clock) < e->tell_by_ns)
+        return;
+    e->tell_by_ns = 0;
     rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
 }
 
@@ -280,7 +294,11 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     }
     if (e->read_only &&
         (call->kind == CALL_REGISTER || call->kind == CALL_RUN || call->kind == CALL_MESSAGE)) {
-        reply(call, rv__fail(&call->err, RV_ESTATE, "the store is open for reading only"));
+        reply(call,
+              rv__fail(&call->err, RV_ESTATE, "%s",
+                       rv__attached_tells(e)
+                           ? "another process drives the store: workflows are registered there"
+                           : "the store is open for reading only"));
         return;
     }
     switch (call->kind) {

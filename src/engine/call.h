@@ -66,6 +66,10 @@ static inline void rv__opts_take(void *known, size_t room, const void *given, si
     memcpy(known, &size, sizeof size); /* a size of 0, too: to be refused */
 }
 
+/* Violations as a caller gets them, in one allocation. RV_ENOMEM. */
+struct rv__violations;
+int rv__violations_give(const struct rv__violations *bad, rv_violations **ret);
+
 /* Make known what was compiled elsewhere. Errors: as rv_register(). Thread: any but the loop's. */
 int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err);
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/context.h"
+#include "engine/control.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
 #include "engine/reading.h"
@@ -25,6 +26,8 @@ enum {
 
 static void engine_destroy(rv_engine *e)
 {
+    rv__control_free(e->control);
+    rv__attached_free(e->attached);
     rv__commits_done(e);
     rv__evaluator_free(e->evaluator);
     rv__io_free(e->io);
@@ -62,7 +65,7 @@ static void engine_destroy(rv_engine *e)
 
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : "rival.db",
+    struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : RV__STORE_DEFAULT,
                                     .read_only = opts->read_only };
     if (e->kit != NULL)
         return rv__kit_open_store(e, err);
@@ -73,6 +76,14 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
         rc = rv__store_reader(e->store, &e->step_reader, err);
     if (rc == RV_OK)
         rc = rv__reading_new(e->store, &e->reading, err);
+    return rc;
+}
+
+int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
+{
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_reader(e->step_reader, ret, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
     return rc;
 }
 
@@ -100,6 +111,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
     e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
+    e->drain_ms = opts->read_only ? 0 : opts->drain_ms;
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);
@@ -204,8 +216,14 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
         return rc;
     }
     e->running_thread = kit == NULL;
-    *ret = e;
-    return RV_OK;
+    if (opts->control)
+        rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
+                             &e->control, err);
+    if (rc < 0)
+        rv_engine_free(e);
+    else
+        *ret = e;
+    return rc;
 }
 
 int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
@@ -223,8 +241,17 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (known.only_run != NULL && !rv__id_valid(rv__str(known.only_run)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
+    if (known.drain_ms < 0)
+        return rv__fail(err, RV_EINVAL, "drain_ms is negative: 0 is not at all");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
+    if (known.control && known.read_only && !known.attach)
+        return rv__fail(err, RV_EINVAL, "an engine that only reads has nothing to control");
+    if ((known.control || known.attach) && known.store != NULL && !strcmp(known.store, ":memory:"))
+        return rv__fail(err, RV_EINVAL,
+                        "a store in memory is nobody else's: no control, no attach");
+    if (known.attach)
+        return rv__engine_attach(&known, ret, err);
     return rv__engine_make(&known, NULL, 0, ret, err);
 }
 
@@ -250,6 +277,8 @@ int rv_engine_close(rv_engine *e)
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->reply_lock);
     pthread_mutex_unlock(&e->reply_lock);
+    rv__control_free(e->control); /* until now it has told others that we close */
+    e->control = NULL;
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL && e->kit == NULL; ctx = ctx->all_next)
         left++;
     return left;
@@ -381,8 +410,12 @@ int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *er
     rv__buf_init(&l.texts, SIZE_MAX / 8);
     rv__buf_init(&cursor, 4096);
     pthread_mutex_lock(&e->step_reader_lock);
-    int rc = rv__store_list(e->step_reader, &store, take_listed, &l, &cursor, err);
+    int rc = query->run_id == NULL
+                 ? rv__store_list(e->step_reader, &store, take_listed, &l, &cursor, err)
+                 : rv__store_run(e->step_reader, rv__str(query->run_id), take_listed, &l, err);
     pthread_mutex_unlock(&e->step_reader_lock);
+    if (rc == RV_ENOTFOUND && query->run_id != NULL)
+        rc = RV_OK;
     if (rc == RV_OK)
         rc = rv__buf_err(&l.texts, err);
     if (rc == RV_OK)

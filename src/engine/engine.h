@@ -28,7 +28,9 @@
 #include "flow/flow.h"
 #include "store/store.h"
 
+struct rv__attached;
 struct rv__call;
+struct rv__control;
 struct rv__kit;
 struct rv__owed;
 struct rv__reading;
@@ -55,6 +57,8 @@ struct rv__plan_ref {
 
 enum { RV__PATH_ROOM = 4096 }; /* Linux' own bound */
 
+#define RV__STORE_DEFAULT "rival.db"
+
 /* A workflow by name: what new runs take. */
 struct rv__registered {
     struct rv__registered *next;
@@ -63,6 +67,7 @@ struct rv__registered {
     struct rv__draft *draft;       /* for those that nest it */
     char directory[RV__PATH_ROOM]; /* of its file: its commands are relative to it; "" = none */
     char source[RV__PATH_ROOM];    /* its file; "" = the program */
+    bool withdrawn;                /* for runs that there are: new ones do not find it */
 };
 
 /* A workflow to be made known, compiled. */
@@ -203,6 +208,8 @@ struct rv_engine {
     bool running_thread;
     bool idle, read_only;          /* start no work; change nothing */
     char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
+    struct rv__control *control;   /* others ask through it; NULL: they do not */
+    struct rv__attached *attached; /* it is another's to drive; NULL: ours. Never changes */
 
     pthread_mutex_t reply_lock; /* callers wait for their answers under it */
     size_t callers;             /* inside a public call; under it too */
@@ -239,6 +246,7 @@ struct rv_engine {
     rv_cancel *closing;            /* parent of every step's token */
     bool closed;                   /* nothing new is begun */
     atomic_bool stopped;           /* its loop has ended */
+    int64_t drain_ms, tell_by_ns;  /* until then steps do not know that it closes; 0 = they do */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
     int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
@@ -261,6 +269,9 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
                     rv_error *err);
 /* All that is in memory of runs goes; calls that wait for them ask again. For a death in a kit. */
 void rv__engine_forget_runs(rv_engine *engine);
+
+/* A handle of one's own to read the store with, for who takes long; to be closed. Thread: any. */
+int rv__engine_reader(rv_engine *engine, struct rv__store **ret, rv_error *err);
 
 /* loop.c */
 void *rv__engine_main(void *engine);
@@ -302,11 +313,20 @@ void rv__run_drop(struct rv__run *run);  /* out of the table */
 void rv__run_touch(struct rv__run *run); /* it is part of this turn */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
 bool rv__run_idle(const struct rv__run *run);
+bool rv__cell_idle(const struct rv__cell *cell); /* nothing in it could be done now */
 /* Its earliest timer; 0 = none. Walks over its actors: ask rv__run_may_walk() first, which says yes to
  * small runs always and to large ones now and then, so that the walks stay a part of each turn's
  * cost. */
 int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
+int64_t rv__cell_wake_ms(const struct rv__cell *cell);
+/* The work that it is owed. Give the effects to rv__free(). */
+struct rv__started {
+    struct rv__effect *effects;
+    size_t count, cap;
+    bool no_memory; /* these are not all */
+};
+struct rv__started rv__cell_started(const struct rv__cell *cell);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
 int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
@@ -340,6 +360,8 @@ int rv__registry_put(rv_engine *engine, struct rv__registration *registration, r
 /* Where the file of the workflow is that this node belongs to; NULL: it has none. */
 const char *rv__registry_directory(rv_engine *engine, const struct rv__node *node);
 struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
+struct rv__registered *rv__registry_offered(rv_engine *engine,
+                                            struct rv__str name); /* not withdrawn */
 /* *damaged: the store has it not, or in a form that cannot be read. */
 int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,
                       bool *damaged, rv_error *err);
@@ -363,7 +385,8 @@ void rv__call_take(rv_engine *engine, struct rv__call *call);
 bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
 /* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
 void rv__calls_early(rv_engine *engine, const struct rv__run *run);
-void rv__engine_begin_close(rv_engine *engine);   /* steps are told; nothing new is begun */
+void rv__engine_begin_close(rv_engine *engine);   /* nothing new is begun */
+void rv__engine_tell_close(rv_engine *engine);    /* steps are told, once it is time */
 void rv__calls_late(rv_engine *engine);           /* after the commit */
 void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */

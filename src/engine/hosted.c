@@ -308,6 +308,7 @@ static int took(struct rv__invocation *self, struct rv__host *host, const struct
     case FRAME_VALUE:
     case FRAME_CANCEL:
     case FRAME_DYING:
+    case FRAME_CALL:
     case FRAME_TYPES: break;
     }
     return rv__fail(err, RV_EPARSE, "it may not say '%s'", rv__frame_type_name(frame->type));

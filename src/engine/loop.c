@@ -317,6 +317,8 @@ int64_t rv__engine_turn(rv_engine *e)
         until_ns = late->due * 1000000;
     if (e->closed && e->close_by_ns < until_ns)
         until_ns = e->close_by_ns;
+    if (e->tell_by_ns != 0 && e->tell_by_ns < until_ns)
+        until_ns = e->tell_by_ns;
     return rv__retain_until_ns(e, until_ns);
 }
 
@@ -329,6 +331,7 @@ void *rv__engine_main(void *arg)
         if (until_ns != 0)
             (void)rv__queue_wait(&e->inbox, until_ns); /* time or a letter: looked at either way */
         until_ns = rv__engine_turn(e);
+        rv__engine_tell_close(e);
         bool late = e->closed && rv__mono_ns(e->clock) >= e->close_by_ns;
         if (late && rv__commit_failing(e)) { /* as after a crash, then */
             rv__commit_give_up(e);

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "define/define.h"
 #include "engine/call.h"
+#include "engine/control.h"
 #include "engine/files.h"
 
 /* A workflow that a file nests may be registered already. What is found is a draft of our own: the
@@ -30,7 +31,7 @@ struct lookup {
 static int look_up(struct rv__call *call) /* on the loop */
 {
     struct lookup *lookup = call->arg;
-    struct rv__registered *r = rv__registry_find(call->engine, lookup->name);
+    struct rv__registered *r = rv__registry_offered(call->engine, lookup->name);
     if (r == NULL)
         return RV_ENOTFOUND;
     struct found *found = rv__zalloc(1, sizeof *found);
@@ -274,6 +275,26 @@ void rv_file_opts_init(rv_file_opts *opts)
     *opts = (rv_file_opts){ .size = sizeof *opts };
 }
 
+/* ---------------------------------------------------------------------------- taking back --- */
+
+static int withdraw(struct rv__call *call) /* on the loop */
+{
+    const char *name = call->arg;
+    struct rv__registered *r = rv__registry_offered(call->engine, rv__str(name));
+    if (r == NULL)
+        return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'", name);
+    r->withdrawn = true;
+    return RV_OK;
+}
+
+int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
+{
+    if (engine == NULL || workflow == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_unregister: no %s given",
+                        engine == NULL ? "engine" : "workflow");
+    return rv__call_ask(engine, withdraw, (void *)(uintptr_t)workflow, false, err);
+}
+
 /* ------------------------------------------------------------------------------- the list --- */
 
 /* On the loop: everything as text, one after the other, NUL behind each. */
@@ -281,6 +302,8 @@ static int list_all(struct rv__call *call)
 {
     struct rv__buf *out = call->arg;
     for (struct rv__registered *r = call->engine->workflows; r != NULL; r = r->next) {
+        if (r->withdrawn)
+            continue;
         const struct rv__plan *plan = r->plan->plan;
         const struct rv__wrap *wrap = plan->body.wrap;
         struct rv__str texts[] = { r->name,
@@ -306,7 +329,9 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "rv_workflows: %s",
                         engine == NULL ? "no engine given" : "nowhere to put the list");
     rv__buf_init(&texts, SIZE_MAX / 8);
-    int rc = rv__call_ask(engine, list_all, &texts, false, err);
+    int rc = engine->attached != NULL ? rv__attached_workflows(engine, &texts, err) : RV_ECLOSED;
+    if (rc == RV_ECLOSED) /* nobody else's: ours */
+        rc = rv__call_ask(engine, list_all, &texts, false, err);
     if (rc < 0)
         goto out;
     size_t count = 0;
@@ -324,7 +349,9 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
     char *at = (char *)(items + count);
     if (texts.len > 0)
         memcpy(at, texts.text, texts.len);
-    for (size_t i = count; i-- > 0;) { /* the registry has the newest first */
+    bool newest_first = engine->attached == NULL; /* so the registry has them */
+    for (size_t n = 0; n < count; n++) {
+        size_t i = newest_first ? count - 1 - n : n;
         const char **fields[] = { &items[i].name, &items[i].description, &items[i].input_schema,
                                   &items[i].version, &items[i].source };
         for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {

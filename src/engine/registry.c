@@ -172,6 +172,7 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
     case EVAL_UNTIL: expr = &node->loop.until; break;
     case EVAL_ITEMS: expr = &node->foreach.items; break;
     case EVAL_INPUT:
+    case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
@@ -204,6 +205,7 @@ static bool has_eval(const struct rv__node *node, int eval)
     case EVAL_UNTIL: return node->kind == NODE_LOOP;
     case EVAL_ITEMS: return node->kind == NODE_FOREACH;
     case EVAL_INPUT:
+    case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return false;
@@ -258,6 +260,12 @@ struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
     return r;
 }
 
+struct rv__registered *rv__registry_offered(rv_engine *e, struct rv__str name)
+{
+    struct rv__registered *r = rv__registry_find(e, name);
+    return r != NULL && !r->withdrawn ? r : NULL;
+}
+
 struct finder {
     struct rv__resolver resolver; /* first */
     rv_engine *engine;
@@ -265,7 +273,7 @@ struct finder {
 
 static int find_draft(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret)
 {
-    struct rv__registered *r = rv__registry_find(((struct finder *)self)->engine, name);
+    struct rv__registered *r = rv__registry_offered(((struct finder *)self)->engine, name);
     if (r == NULL)
         return RV_ENOTFOUND;
     *ret = r->draft;
@@ -371,6 +379,7 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     r->draft = draft;
     snprintf(r->directory, sizeof r->directory, "%s", directory != NULL ? directory : "");
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
+    r->withdrawn = false;
     e->generation++;
     e->look_for_missing = true;
 }
@@ -381,7 +390,8 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
     struct rv__registered *known = rv__registry_find(e, name);
-    if (known != NULL && !r->replace && strcmp(known->plan->plan->version, r->plan->version) != 0)
+    if (known != NULL && !known->withdrawn && !r->replace &&
+        strcmp(known->plan->plan->version, r->plan->version) != 0)
         return rv__fail(err, RV_EEXIST,
                         "workflow '%.*s' is already registered, with another definition%s%s",
                         RV__ARG(name), known->source[0] ? ", from " : "", known->source);

@@ -347,6 +347,7 @@ enum rv__frame_type {
     FRAME_PING,     /* either: are you there? */
     FRAME_PONG,
     FRAME_DYING, /* worker: a signal has come from which it will not return */
+    FRAME_CALL,  /* on a control socket: do this (engine/control.h) */
     FRAME_TYPES,
 };
 const char *rv__frame_type_name(enum rv__frame_type type);

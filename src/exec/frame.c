@@ -23,7 +23,7 @@ static const char *const names[FRAME_TYPES] = {
     [FRAME_GET] = "get",       [FRAME_VALUE] = "value",       [FRAME_LOG] = "log",
     [FRAME_STATE] = "state",   [FRAME_RESULT] = "result",     [FRAME_ERROR] = "error",
     [FRAME_CANCEL] = "cancel", [FRAME_PING] = "ping",         [FRAME_PONG] = "pong",
-    [FRAME_DYING] = "dying",
+    [FRAME_DYING] = "dying",   [FRAME_CALL] = "call",
 };
 
 const char *rv__frame_type_name(enum rv__frame_type type)

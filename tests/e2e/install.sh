@@ -15,6 +15,9 @@ flags() { PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --define-variable=prefix=
 is "headers, libraries and program are there" \
     "$(cd "$prefix" && ls include/rival/group.h include/rival/base.h bin/rival && cd "$libdir" && ls librival.a librival.so)" \
     "$(printf 'bin/rival\ninclude/rival/base.h\ninclude/rival/group.h\nlibrival.a\nlibrival.so')"
+is "and the man page, and completions, where the shells look for them" \
+    "$(cd "$prefix/share" && ls man/man1/rival.1 bash-completion/completions/rival zsh/site-functions/_rival fish/vendor_completions.d/rival.fish)" \
+    "$(printf 'bash-completion/completions/rival\nfish/vendor_completions.d/rival.fish\nman/man1/rival.1\nzsh/site-functions/_rival')"
 is "pkg-config knows the version" "$(flags --modversion)" "$("$rival" --version | cut -d' ' -f2)"
 is "the installed program runs" "$("$prefix/bin/rival" --version)" "$("$rival" --version)"
 

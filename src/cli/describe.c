@@ -1,0 +1,178 @@
+/* describe.c: `rival describe man`: the commands as a man page, when the program is built.
+ *
+ * man(7) and not mdoc(7): what every formatter reads. Words in backquotes come out bold. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/text.h"
+
+enum { PAGE_BYTES = 1 << 22 };
+
+static const struct {
+    const char *term, *meaning;
+} environment[] = {
+    { "NO_COLOR", "if it is set and not empty, nothing is coloured." },
+    { "TERM", "dumb: no colours, and no progress that is drawn in its place." },
+    { "LC_ALL, LC_CTYPE, LANG", "the first that is set decides whether symbols beyond ASCII are "
+                                "used: it has to name UTF-8." },
+};
+
+static const struct rv__exit exits[] = {
+    { CLI_OK, "good; of a run: completed." },
+    { CLI_FAILED, "failed." },
+    { CLI_USAGE, "wrong use, a broken file, a refused input: nothing was run." },
+    { CLI_CANCELLED, "the run was cancelled." },
+    { CLI_SUSPENDED, "the run is suspended." },
+    { CLI_INTERRUPTED, "stopped by Ctrl-C: the run can go on." },
+};
+
+/* Text as roff wants it: nothing in it is a request, and a hyphen that is typed stays one. */
+static void put(struct rv__buf *out, const char *text)
+{
+    bool bold = false;
+    if (*text == '.' || *text == '\'')
+        rv__buf_text(out, "\\&");
+    for (; *text != '\0'; text++) {
+        if (*text == '`') {
+            bold = !bold;
+            rv__buf_text(out, bold ? "\\fB" : "\\fR");
+        } else if (*text == '\\') {
+            rv__buf_text(out, "\\e");
+        } else if (*text == '-') {
+            rv__buf_text(out, "\\-");
+        } else if (*text == '\'') {
+            rv__buf_text(out, "\\(aq");
+        } else {
+            rv__buf_char(out, *text);
+        }
+    }
+    rv__buf_char(out, '\n');
+}
+
+static void put_heading(struct rv__buf *out, const char *request, const char *text)
+{
+    rv__buf_fmt(out, "%s ", request);
+    put(out, text);
+}
+
+static void put_term(struct rv__buf *out, const char *term, const char *meaning)
+{
+    rv__buf_text(out, ".TP\n.B ");
+    put(out, term);
+    put(out, meaning);
+}
+
+static void put_examples(struct rv__buf *out, const struct rv__command *command)
+{
+    if (command->examples[0].line == NULL)
+        return;
+    rv__buf_text(out, ".PP\nExamples:\n.PP\n.in +4n\n.EX\n");
+    for (const struct rv__example *e = command->examples; e->line != NULL; e++) {
+        if (e->says != NULL)
+            rv__buf_fmt(out, "# %s\n", e->says);
+        put(out, e->line);
+    }
+    rv__buf_text(out, ".EE\n.in\n");
+}
+
+static void put_command(struct rv__buf *out, const struct rv__command *command)
+{
+    struct rv__buf text;
+    rv__buf_init(&text, PAGE_BYTES);
+    rv__help_usage(&text, command);
+    put_heading(out, ".SS", rv__buf_view(&text).at);
+    rv__buf_reset(&text);
+    rv__buf_fmt(&text, "%c%s.", command->summary[0] - 'a' + 'A', command->summary + 1);
+    put(out, rv__buf_view(&text).at);
+    for (size_t i = 0; command->paragraphs[i] != NULL; i++) {
+        rv__buf_text(out, ".PP\n");
+        put(out, command->paragraphs[i]);
+    }
+    for (const struct rv__option *o = command->options; o != NULL && o->name != NULL; o++) {
+        rv__buf_reset(&text);
+        rv__help_option(&text, o);
+        put_term(out, rv__buf_view(&text).at, o->meaning);
+    }
+    put_examples(out, command);
+    if (command->exits[0].meaning != NULL)
+        rv__buf_text(out, ".PP\nExit code:\n");
+    for (const struct rv__exit *e = command->exits; e->meaning != NULL; e++) {
+        rv__buf_reset(&text);
+        rv__buf_fmt(&text, "%d", e->code);
+        put_term(out, rv__buf_view(&text).at, e->meaning);
+    }
+    rv__buf_done(&text);
+}
+
+static void put_commands(struct rv__buf *out)
+{
+    const char *before = NULL;
+    for (size_t i = 0; rv__commands[i] != NULL; i++) {
+        const char *section = rv__help_section(rv__commands[i]->section);
+        if (section == NULL)
+            continue;
+        if (section != before) {
+            rv__buf_text(out, ".SH ");
+            for (const char *at = section; *at != '\0'; at++)
+                rv__buf_char(out, *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at);
+            rv__buf_char(out, '\n');
+        }
+        before = section;
+        put_command(out, rv__commands[i]);
+    }
+}
+
+static void put_man(struct rv__buf *out)
+{
+    rv__buf_fmt(out, ".TH RIVAL 1 \"\" \"rival %s\" \"User Commands\"\n", rv_version());
+    rv__buf_text(out, ".SH NAME\nrival \\- workflows and agents that survive crashes\n"
+                      ".SH SYNOPSIS\n.B rival\n.I COMMAND\n.RI [ ARGUMENTS ]\n"
+                      ".SH DESCRIPTION\n");
+    put(out,
+        "Rival runs workflows whose runs are recorded in a store, step by step, so that they go "
+        "on where they were when the process or the machine dies.");
+    rv__buf_text(out, ".PP\n");
+    put(out, "Results go to stdout, everything else to stderr. Options and arguments may be mixed; "
+             "`--name VALUE` and `--name=VALUE` are the same; `--` ends the options. An ID may be "
+             "cut, as long as it is the only one that begins so. `rival COMMAND --help` shows the "
+             "page of a command.");
+    put_commands(out);
+    rv__buf_text(out, ".SH EXIT STATUS\n");
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {
+        char code[16];
+        snprintf(code, sizeof code, "%d", exits[i].code);
+        put_term(out, code, exits[i].meaning);
+    }
+    rv__buf_text(out, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
+        put_term(out, environment[i].term, environment[i].meaning);
+    rv__buf_text(out, ".SH FILES\n");
+    put_term(out, "rival.db", "the store, in the current folder, unless `--store` says otherwise.");
+}
+
+static const char *const forms[] = { "man", NULL };
+
+static int run_describe(int argc, char **argv)
+{
+    struct rv__buf out;
+    int count = rv__options(&rv__cmd_describe, argc, argv, NULL);
+    if (count < 0)
+        return -count;
+    rv__buf_init(&out, PAGE_BYTES);
+    put_man(&out);
+    int rc = out.rc;
+    if (rc == RV_OK)
+        fputs(out.text, stdout);
+    rv__buf_done(&out);
+    return rc == RV_OK && fflush(stdout) == 0
+               ? CLI_OK
+               : rv__cli_fail(CLI_FAILED, "cannot write the page", NULL);
+}
+
+const struct rv__command rv__cmd_describe = {
+    .name = "describe",
+    .section = SECTION_HIDDEN,
+    .summary = "print the commands as a man page",
+    .arguments = { { "man", "as what? there is: man", .choices = forms } },
+    .run = run_describe,
+};

@@ -1,0 +1,421 @@
+/* serve.c: `rival serve`: drive all runs of a store, and answer who asks.
+ *
+ * First the engine, with what it is to know: the workflow files. Then its faces: the control socket (the
+ * engine's own), and HTTP, which is drained before the engine closes and freed after, when no call of the
+ * engine can hold it up. This thread then writes the process's log from the feed, so that what is told is on disk, and waits to be
+ * told to end. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/json.h"
+#include "cli/runs.h"
+#include "cli/served.h"
+#include "cli/text.h"
+#include "server/server.h"
+
+#define NO_HTTP "none" /* as --listen */
+
+enum {
+    HTTP_DRAIN_MS = 2000, /* for answers under way to get out, when we are told to end */
+    OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
+    DRAIN_MS = 10000,    /* --grace: for steps to end by themselves */
+    TOLD_MS = 2000,      /* and then, for those that were told to */
+    HEALTH_MS = 1000,    /* how soon a store that refuses is told */
+    COUNTED_RUNS = 1000, /* of the unfinished runs at the start: more are not counted */
+    REASON_BYTES = 2000, /* of an error in the log */
+};
+
+struct serve {
+    const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
+    const char *listen, *token_file, *tls_cert, *tls_key;
+    struct rv__words allow_env, allow_hosts;
+    bool watch, insecure;
+    int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
+    int64_t drain_ms, age_ms, runs, bytes;
+
+    struct rv__log *log;
+    rv_cancel *interrupt;
+    rv_engine *engine;
+    rv_feed *feed;
+    struct rv__server *server; /* NULL: no HTTP */
+    bool stuck; /* and that was told */
+    int64_t looked_ms;
+    struct rv__served served;
+};
+
+static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
+static const char *const formats[] = { "auto", "json", "text", NULL };
+
+/* --------------------------------------------------------------------------------- options --- */
+
+static int read_time(const char *option, const char *text, int64_t *ret)
+{
+    if (text == NULL || rv__duration_ms(rv__str(text), ret) == RV_OK)
+        return CLI_OK;
+    return rv__cli_usage("serve", "%s '%s' is not a duration like 30s, 5m, 30d", option, text);
+}
+
+static int read_number(const char *option, const char *text, int64_t *ret)
+{
+    if (text == NULL || (rv__json_check(rv__str(text), 1, NULL, NULL) == RV_OK &&
+                         rv__json_int(rv__str(text), ret) == RV_OK && *ret > 0))
+        return CLI_OK;
+    return rv__cli_usage("serve", "%s '%s' is not a number from 1", option, text);
+}
+
+static int read_all(struct serve *s)
+{
+    int code = read_time("--grace", s->grace, &s->drain_ms);
+    if (code == CLI_OK)
+        code = read_time("--retain-age", s->retain_age, &s->age_ms);
+    if (code == CLI_OK)
+        code = read_number("--retain-runs", s->retain_runs, &s->runs);
+    return code == CLI_OK ? read_number("--retain-bytes", s->retain_bytes, &s->bytes) : code;
+}
+
+/* ---------------------------------------------------------------------------------- systemd --- */
+
+/* A word to the manager of services that started us, if one did (sd_notify). */
+static void notify(const char *word)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    size_t len = path != NULL ? strlen(path) : 0;
+    if (len == 0 || len >= sizeof to.sun_path || (path[0] != '/' && path[0] != '@'))
+        return;
+    memcpy(to.sun_path, path, len);
+    if (path[0] == '@')
+        to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    /* It is told for its own good; we go on either way. */
+    (void)!sendto(fd, word, strlen(word), MSG_NOSIGNAL, (const struct sockaddr *)&to,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+    (void)close(fd);
+}
+
+/* --------------------------------------------------------------------------------- the log --- */
+
+/* A text, or the message of an error, in an event. */
+static void take_text(struct rv__buf *out, struct rv__str event, const char *key)
+{
+    struct rv__str value;
+    if (rv__json_get(event, key, &value))
+        rv__text_error(out, value);
+}
+
+static void log_run(const struct serve *s, const rv_event *event, enum rv__log_level level,
+                    const char *message, const char *reason)
+{
+    struct rv__buf why;
+    rv__buf_init(&why, REASON_BYTES);
+    if (reason != NULL)
+        take_text(&why, rv__str(event->json), reason);
+    if (why.len > 0)
+        rv__log(s->log, level, message, RV__LOG_STR("run", event->run_id),
+                RV__LOG_STR("workflow", event->workflow),
+                RV__LOG_STR("why", rv__buf_view(&why).at));
+    else
+        rv__log(s->log, level, message, RV__LOG_STR("run", event->run_id),
+                RV__LOG_STR("workflow", event->workflow));
+    rv__buf_done(&why);
+}
+
+static void log_event(const struct serve *s, const rv_event *event)
+{
+    static const struct {
+        const char *kind;
+        enum rv__log_level level;
+        const char *message, *reason;
+    } runs[] = {
+        { "run.started", RV__LOG_INFO, "run started", NULL },
+        { "run.completed", RV__LOG_INFO, "run completed", NULL },
+        { "run.failed", RV__LOG_WARN, "run failed", "error" },
+        { "run.cancelled", RV__LOG_INFO, "run cancelled", NULL },
+        { "run.suspended", RV__LOG_WARN, "run suspended", "reason" },
+        { "run.resumed", RV__LOG_INFO, "run resumed", NULL },
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        if (strcmp(event->kind, runs[i].kind) == 0) {
+            log_run(s, event, runs[i].level, runs[i].message, runs[i].reason);
+            return;
+        }
+    rv__log(s->log, RV__LOG_DEBUG, event->kind, RV__LOG_STR("run", event->run_id),
+            RV__LOG_STR("workflow", event->workflow), RV__LOG_STR("path", event->path));
+}
+
+/* Nothing goes on while the store refuses: somebody should know. */
+static void look_at_health(struct serve *s)
+{
+    rv_health health;
+    int64_t now_ms = rv__mono_ms(rv__clock_real());
+    if (now_ms - s->looked_ms < HEALTH_MS || rv_engine_health(s->engine, &health, NULL) < 0)
+        return;
+    s->looked_ms = now_ms;
+    if (health.stuck && !s->stuck)
+        rv__log(s->log, RV__LOG_ERROR, "the store refuses: nothing goes on until it is mended",
+                RV__LOG_STR("why", health.why.message),
+                RV__LOG_INT("attempts", (int64_t)health.attempts));
+    else if (!health.stuck && s->stuck)
+        rv__log(s->log, RV__LOG_INFO, "the store works again");
+    s->stuck = health.stuck;
+}
+
+static void follow(struct serve *s)
+{
+    while (!rv_cancel_fired(s->interrupt)) {
+        rv_event event;
+        rv_error err;
+        int rc = s->feed != NULL ? rv_feed_next(s->feed, HEALTH_MS, s->interrupt, &event, &err)
+                                 : RV_ENOTFOUND;
+        if (rc == RV_OK) {
+            log_event(s, &event);
+        } else if (rc == RV_ENOTFOUND && s->feed != NULL) { /* retention was quicker */
+            rv_feed_close(s->feed);
+            s->feed = NULL;
+            (void)rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, NULL);
+            rv__log(s->log, RV__LOG_WARN, "some runs were removed before they were told here");
+        } else if (rc != RV_ETIMEDOUT && rc != RV_ECANCELED) { /* no feed, memory or store */
+            (void)rv_cancel_wait(s->interrupt, HEALTH_MS);
+        }
+        look_at_health(s);
+    }
+}
+
+/* --------------------------------------------------------------------------- from start to end --- */
+
+static int64_t count_runs(rv_engine *engine, int status)
+{
+    rv_run_list *list = NULL;
+    if (rv_list(engine, RV_QUERY(.status_plus_one = 1 + status, .limit = COUNTED_RUNS), &list,
+                NULL) < 0)
+        return 0;
+    int64_t count = (int64_t)list->count;
+    rv_run_list_free(list);
+    return count;
+}
+
+static int open_engine(struct serve *s)
+{
+    rv_error err;
+    int rc = rv_engine_new(
+        RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
+                       .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
+                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes),
+        &s->engine, &err);
+    if (rc < 0)
+        return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
+                            rc == RV_EBUSY ? "one process drives a store: ask that one, or take "
+                                             "another --store"
+                                           : NULL);
+    if (rv__log_on(s->log, RV__LOG_WARN) && /* without a feed nobody pays for it */
+        rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    return CLI_OK;
+}
+
+/* Each connection is a file to the kernel, and the usual limit would be met by connections alone. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+        return;
+    files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer connections */
+}
+
+static int open_http(struct serve *s)
+{
+    rv_error err;
+    struct rv__server_opts opts = { .listen = s->listen,
+                                    .token_file = s->token_file,
+                                    .insecure = s->insecure,
+                                    .tls_cert = s->tls_cert,
+                                    .tls_key = s->tls_key,
+                                    .allow_hosts = s->allow_hosts.at,
+                                    .log = s->log };
+    if (strcmp(s->listen, NO_HTTP) == 0)
+        return CLI_OK;
+    allow_files();
+    int rc = rv__server_new(s->engine, &opts, &s->server, &err);
+    if (rc == RV_OK)
+        return CLI_OK;
+    return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
+                        rc == RV_EBUSY ? "--listen 127.0.0.1:0 takes a free port, --listen " NO_HTTP
+                                         " goes without HTTP"
+                                       : NULL);
+}
+
+static void say_started(const struct serve *s)
+{
+    if (s->server != NULL)
+        rv__log(s->log, RV__LOG_INFO, "listening: open this in a browser",
+                RV__LOG_STR("url", rv__server_url(s->server)),
+                RV__LOG_BOOL("token", s->token_file != NULL));
+    rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", s->store),
+            RV__LOG_INT("pid", getpid()), RV__LOG_STR("version", rv_version()),
+            RV__LOG_INT("workflows", (int64_t)s->served.workflows),
+            RV__LOG_INT("running", count_runs(s->engine, RV_RUNNING)),
+            RV__LOG_INT("suspended", count_runs(s->engine, RV_SUSPENDED)),
+            RV__LOG_BOOL("watching", s->watch));
+    notify("READY=1");
+}
+
+static void stop(struct serve *s)
+{
+    rv_error why = { .code = 0 };
+    rv_event event;
+    (void)rv_cancel_cause(s->interrupt, &why);
+    notify("STOPPING=1");
+    rv__log(s->log, RV__LOG_INFO,
+            "stopping: steps that run may end; a second signal leaves at once",
+            RV__LOG_STR("why", why.message), RV__LOG_INT("graceMs", s->drain_ms));
+    if (s->server != NULL)
+        rv__server_drain(s->server, HTTP_DRAIN_MS);
+    int left = rv_engine_close(s->engine);
+    while (s->feed != NULL && rv_feed_next(s->feed, 0, NULL, &event, NULL) == RV_OK)
+        log_event(s, &event); /* what happened meanwhile */
+    rv__log(s->log, RV__LOG_INFO, "stopped; what was not done goes on with the next start",
+            RV__LOG_INT("stepsLeft", left));
+}
+
+static int serve(struct serve *s)
+{
+    int code = open_engine(s);
+    struct rv__watch *watch = NULL;
+    if (code == CLI_OK) {
+        s->served.engine = s->engine;
+        s->served.log = s->log;
+        watch = rv__watch_new(&s->served, s->watch);
+        code = watch != NULL ? open_http(s) : CLI_FAILED;
+    }
+    if (code == CLI_OK) {
+        say_started(s);
+        follow(s);
+    }
+    rv__watch_free(watch);
+    if (code == CLI_OK)
+        stop(s);
+    rv_feed_close(s->feed);
+    int left = s->engine != NULL ? rv_engine_close(s->engine) : 0;
+    rv__server_free(s->server);
+    if (left == 0) /* else steps run that cannot be stopped: we leave them */
+        rv_engine_free(s->engine);
+    return code;
+}
+
+static int block_hangup(void)
+{
+    sigset_t hup;
+    sigemptyset(&hup);
+    sigaddset(&hup, SIGHUP);
+    return pthread_sigmask(SIG_BLOCK, &hup, NULL);
+}
+
+static int run_serve(int argc, char **argv)
+{
+    static const char *const here[] = { "." };
+    struct serve s = { .store = RV__CLI_STORE, .listen = RV__CLI_LISTEN, .log_level = -1, .drain_ms = DRAIN_MS };
+    rv_error err;
+    int count = rv__options(&rv__cmd_serve, argc, argv, &s);
+    if (count < 0)
+        return -count;
+    int code = read_all(&s);
+    if (code != CLI_OK)
+        return code;
+    for (int i = 0; i < count; i++)
+        if (access(argv[i], F_OK) < 0)
+            return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
+    (void)block_hangup(); /* before any thread: watch.c takes it */
+    s.interrupt = rv__cli_interrupt();
+    if (s.interrupt == NULL)
+        return CLI_FAILED;
+    struct rv__log_opts log = { .format = (enum rv__log_format)s.log_format,
+                                .level = s.log_level < 0
+                                             ? RV__LOG_INFO
+                                             : (enum rv__log_level)(RV__LOG_DEBUG + s.log_level) };
+    if (rv__log_new(&log, &s.log, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    s.served.paths = count > 0 ? (const char *const *)argv : here;
+    s.served.count = count > 0 ? (size_t)count : 1;
+    rv__served_init(&s.served);
+    code = serve(&s);
+    rv__served_done(&s.served);
+    rv__log_free(s.log);
+    return code;
+}
+
+static const struct rv__option options[] = {
+    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there",
+      .completes = COMPLETES_FILE, RV__INTO(struct serve, store) },
+    { "--listen", "HOST:PORT", "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
+                               "a free one; " NO_HTTP ": nowhere",
+      RV__INTO(struct serve, listen) },
+    { "--token-file", "FILE", "who may come in: lines `viewer|operator|admin TOKEN`",
+      .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
+    { "--insecure", .meaning = "let everybody in at an address that others can reach",
+      RV__INTO(struct serve, insecure) },
+    { "--tls-cert", "FILE", "HTTPS, with this certificate (PEM) …", .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, tls_cert) },
+    { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, tls_key) },
+    { "--allow-host", "NAME", "a name by which clients may call this server; again for more",
+      RV__INTO(struct serve, allow_hosts) },
+    { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
+    { "--grace", "DURATION", "how long steps that run may go on after SIGTERM (10s)",
+      RV__INTO(struct serve, grace) },
+    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more",
+      RV__INTO(struct serve, allow_env) },
+    { "--retain-age", "DURATION", "remove runs that ended longer ago (never)",
+      RV__INTO(struct serve, retain_age) },
+    { "--retain-runs", "N", "keep so many finished runs at most (all)",
+      RV__INTO(struct serve, retain_runs) },
+    { "--retain-bytes", "N", "remove the oldest finished runs when the store is larger (never)",
+      RV__INTO(struct serve, retain_bytes) },
+    { "--log-level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
+      .choices = levels, RV__INTO(struct serve, log_level) },
+    { "--log-format", "FORMAT", "auto, json or text (auto: text on a terminal, else JSON lines)",
+      .choices = formats, RV__INTO(struct serve, log_format) },
+    { NULL },
+};
+
+const struct rv__command rv__cmd_serve = {
+    .name = "serve",
+    .section = SECTION_DO,
+    .summary = "drive all runs of a store, and answer who asks",
+    .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Registers the workflows of these files and folders (this one, if none is "
+                    "named), goes on with every run of the store, and begins those that `rival "
+                    "run` asks for. Meanwhile `rival run`, `signal`, `cancel`, `decide` and `why` "
+                    "with the same --store ask this process, through a socket beside the store.",
+                    "The web UI and the HTTP API are at the address of --listen, by default for "
+                    "this machine only. An address that others can reach needs --token-file, or "
+                    "--insecure.",
+                    "A file that is broken is told, and the others are served. With --watch, and "
+                    "at SIGHUP, files are loaded again: new runs take the new version, runs that "
+                    "there are keep theirs, and a broken edit changes nothing.",
+                    "What happens is logged on stderr. SIGTERM or Ctrl-C: nothing new is begun, "
+                    "steps that run may end, the rest is handed to the next process. A second one "
+                    "leaves at once." },
+    .examples = { { "rival serve workflows --store orders.db --watch" },
+                  { "rival serve workflows --listen 0.0.0.0:7400 --token-file tokens "
+                    "--tls-cert cert.pem --tls-key key.pem" },
+                  { "rival run order --store orders.db --input '{\"item\": \"desk\"}'",
+                    "in another terminal" } },
+    .exits = { { CLI_OK, "stopped in order" },
+               { CLI_FAILED, "the store is another's, or cannot be opened" },
+               { CLI_INTERRUPTED, "left at once" } },
+    .run = run_serve,
+};

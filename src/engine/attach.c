@@ -1,0 +1,646 @@
+/* attach.c: an engine beside the one that drives the store: it reads by itself, and asks the other to act.
+ *
+ * Each question has a connection of its own, so that nothing is to be kept alive, shared or found broken:
+ * a driver that ended and was started again is simply found. Where nobody listens, a question that only
+ * wants to know is answered from disk, and one that wants something done says so. */
+#include "engine/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/violations.h"
+#include "engine/call.h"
+
+enum {
+    ATTACH_MS = 2000, /* a writer may be about to listen, or about to end */
+    ATTACH_AGAIN_MS = 50,
+    HELLO_MS = 5000,
+    SEND_MS = 10000,
+    ANSWER_MS = 60000, /* a commit takes milliseconds; a store that refuses may heal */
+    WAIT_AGAIN_MS = 250,
+    WAIT_SLACK_MS = 5000, /* for the answer that the time has passed */
+};
+
+/* --------------------------------------------------------------------------------- waiting --- */
+
+/* Tokens that end a poll. */
+struct waker {
+    int fd;
+    struct ring {
+        struct rv__cancel_watch watch; /* first */
+        rv_cancel *token;
+        int fd;
+    } rings[2];
+};
+
+static void ring(struct rv__cancel_watch *watch)
+{
+    uint64_t one = 1;
+    (void)!write(((struct ring *)watch)->fd, &one, sizeof one); /* full: it is awake */
+}
+
+static int waker_init(struct waker *w, rv_cancel *by, rv_cancel *closing, rv_error *err)
+{
+    rv_cancel *tokens[2] = { by, closing };
+    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->fd < 0)
+        return rv__fail(err, RV_ESYS, "cannot wait for an answer: %s", strerrordesc_np(errno));
+    for (int i = 0; i < 2; i++) {
+        w->rings[i] = (struct ring){ .watch.fired = ring, .token = tokens[i], .fd = w->fd };
+        if (tokens[i] != NULL && !rv__cancel_watch(tokens[i], &w->rings[i].watch))
+            ring(&w->rings[i].watch);
+    }
+    return RV_OK;
+}
+
+static void waker_done(struct waker *w)
+{
+    for (int i = 0; i < 2; i++)
+        if (w->rings[i].token != NULL)
+            rv__cancel_unwatch(w->rings[i].token, &w->rings[i].watch);
+    (void)close(w->fd); /* nothing is in it */
+}
+
+/* 1: `fd` has something; 0: the time has passed; negative: a token fired. `fd` -1: a pause. */
+static int waker_wait(const struct waker *w, int fd, int64_t deadline_ns, rv_error *err)
+{
+    for (;;) {
+        struct pollfd polls[2] = { { w->fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
+        int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());
+        int64_t left_ms = left_ns <= 0 ? 0 : left_ns / 1000000 + 1;
+        int n = poll(polls, 2, left_ms < 60000 ? (int)left_ms : 60000);
+        if (n < 0 && errno != EINTR)
+            return rv__fail(err, RV_ESYS, "cannot wait for an answer: %s", strerrordesc_np(errno));
+        if (n > 0 && polls[0].revents != 0)
+            return rv_cancel_fired(w->rings[1].token)
+                       ? rv__fail(err, RV_ECLOSED, "the engine is closing")
+                       : rv__fail(err, RV_ECANCELED, "waiting was cancelled");
+        if (n > 0)
+            return 1;
+        if (left_ms == 0)
+            return 0;
+    }
+}
+
+/* ---------------------------------------------------------------------------------- asking --- */
+
+struct reply {
+    struct rv__frames frames;
+    struct rv__frame frame;
+};
+
+/* RV_ECLOSED: nobody listens. */
+static int dial(const struct rv__control_place *place, int *ret, rv_error *err)
+{
+    struct timeval limit = { .tv_sec = SEND_MS / 1000 };
+    struct sockaddr_un address;
+    struct ucred who;
+    socklen_t len = sizeof who;
+    char folder[RV__PATH_ROOM];
+    int rc = RV_ESYS, fd = -1, at = -1;
+
+    snprintf(folder, sizeof folder, "%.*s", (int)place->name_at, place->path);
+    at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (at < 0 || fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0) {
+        rc = rv__fail(err, RV_ESYS, "cannot ask at '%.150s': %s", place->path,
+                      strerrordesc_np(errno));
+        goto out;
+    }
+    if (!rv__control_address(place, at, place->path + place->name_at, &address)) {
+        rc = rv__fail(err, RV_ECLOSED, "no address fits the control socket '%.150s'", place->path);
+        goto out;
+    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        bool nobody = errno == ECONNREFUSED || errno == ENOENT;
+        rc = rv__fail(err, nobody ? RV_ECLOSED : RV_ESYS, "cannot ask at '%.150s': %s", place->path,
+                      nobody ? "nobody listens" : strerrordesc_np(errno));
+        goto out;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
+        (who.uid != geteuid() && who.uid != 0 && geteuid() != 0)) {
+        rc = rv__fail(err, RV_ESYS, "'%.150s' is another user's: it is not asked", place->path);
+        goto out;
+    }
+    *ret = fd;
+    fd = -1;
+    rc = RV_OK;
+out:
+    if (fd >= 0)
+        (void)close(fd); /* nothing was sent */
+    if (at >= 0)
+        (void)close(at);
+    return rc;
+}
+
+static int take_answer(const struct rv__attached *attached, int fd, bool sent,
+                       const struct waker *waker, int64_t timeout_ms, struct reply *reply,
+                       rv_error *err)
+{
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    int rc;
+    while ((rc = rv__frames_next(&reply->frames, &reply->frame, err)) == 0) {
+        rc = waker_wait(waker, fd, deadline_ns, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            return rv__fail(err, RV_ETIMEDOUT,
+                            "process %lld, which drives the store, has not answered for %lld ms",
+                            (long long)attached->driver.pid, (long long)timeout_ms);
+        rc = rv__frames_read(&reply->frames, fd);
+        if (rc == RV_ENOMEM)
+            return rv__nomem(err);
+        if (rc < 0 && !sent)
+            return rv__fail(err, RV_ECLOSED, "the process that drove the store is ending");
+        if (rc < 0)
+            return rv__fail(err, RV_EFAILED,
+                            "the process that drove the store ended before it answered: `rival "
+                            "show` tells what became of it");
+    }
+    return rc < 0 ? rc : RV_OK;
+}
+
+/* A member that need not be there. */
+static int take_int(struct rv__str value, int64_t *ret)
+{
+    return rv__str_none(value) ? RV_EINVAL : rv__json_int(value, ret);
+}
+
+static int take_string(struct rv__str value, struct rv__arena *arena, struct rv__str *ret)
+{
+    return rv__str_none(value) ? RV_EINVAL : rv__json_string(value, arena, ret);
+}
+
+/* An error of the other side as our own. */
+static int take_error(const struct reply *reply, rv_error *err)
+{
+    static const char *const keys[] = { "code", "message" };
+    struct rv__str values[2], message;
+    struct rv__arena arena;
+    int64_t code = RV_EFAILED;
+    rv__frame_members(&reply->frame, keys, values, 2);
+    if (take_int(values[0], &code) < 0 || code >= 0 || code < INT32_MIN)
+        code = RV_EFAILED;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
+    if (take_string(values[1], &arena, &message) < 0)
+        message = rv__str(rv_strerror((int)code));
+    (void)rv__fail(err, (int)code, "%.*s", RV__ARG(message));
+    rv__arena_done(&arena);
+    return (int)code;
+}
+
+static void reply_done(struct reply *reply)
+{
+    rv__frames_done(&reply->frames);
+}
+
+/* Ask, and wait for the answer, which is a result when this returns RV_OK; *reply is to be given back in
+ * any case. `request` is a whole frame. */
+static int ask(const struct rv__attached *attached, const struct rv__buf *request,
+               int64_t timeout_ms, rv_cancel *by, rv_cancel *closing, struct reply *reply,
+               rv_error *err)
+{
+    struct waker waker;
+    int fd = -1;
+    reply->frame = (struct rv__frame){ .type = FRAME_TYPES };
+    rv__frames_init(&reply->frames);
+    int rc = rv__buf_err(request, err);
+    if (rc == RV_OK)
+        rc = dial(&attached->place, &fd, err);
+    if (rc < 0)
+        return rc;
+    rc = waker_init(&waker, by, closing, err);
+    if (rc == RV_OK) {
+        bool sent = rv__frames_send(fd, request) == RV_OK; /* if not, it may say why */
+        rc = take_answer(attached, fd, sent, &waker, timeout_ms, reply, err);
+        waker_done(&waker);
+    }
+    (void)close(fd); /* the answer is here */
+    if (rc == RV_OK && reply->frame.type == FRAME_ERROR)
+        return take_error(reply, err);
+    if (rc == RV_OK && reply->frame.type != FRAME_RESULT)
+        return rv__fail(err, RV_EPARSE, "'%.100s' answers with '%s': it is not Rival's",
+                        attached->place.path, rv__frame_type_name(reply->frame.type));
+    return rc;
+}
+
+static size_t begin_call(struct rv__buf *out, const char *method)
+{
+    rv__buf_init(out, SIZE_MAX / 8); /* bounded by the frame's own limit */
+    size_t start = rv__wire_begin(out, FRAME_CALL);
+    rv__wire_text(out, "method", rv__str(method));
+    return start;
+}
+
+static void put_text(struct rv__buf *out, const char *key, const char *text)
+{
+    if (text != NULL)
+        rv__wire_text(out, key, rv__str(text));
+}
+
+static int put_json(struct rv__buf *out, const char *key, const char *json, rv_error *err)
+{
+    struct rv__str value;
+    rv_error why;
+    if (json == NULL)
+        return RV_OK;
+    if (rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, &why) < 0)
+        return rv__fail(err, RV_EINVAL, "the %s is not JSON: %s", key, why.message);
+    rv__wire_json(out, key, value);
+    return RV_OK;
+}
+
+/* Inside a public call: the engine is not freed meanwhile. */
+static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64_t timeout_ms,
+                      rv_cancel *by, struct reply *reply, rv_error *err)
+{
+    rv__wire_end(request, start);
+    rv__engine_enter(e);
+    int rc = ask(e->attached, request, timeout_ms, by, e->closing, reply, err);
+    rv__engine_leave(e);
+    rv__buf_done(request);
+    return rc;
+}
+
+/* One that is answered with no more than that it is done. `rc`: of what was put into it. */
+static int tell_driver(rv_engine *e, struct rv__buf *request, size_t start, int rc, rv_error *err)
+{
+    struct reply reply;
+    if (rc < 0) {
+        rv__buf_done(request);
+        return rc;
+    }
+    rc = ask_driver(e, request, start, ANSWER_MS, NULL, &reply, err);
+    reply_done(&reply);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------- the calls --- */
+
+/* Texts of an answer, in order, each copied with a NUL behind it. */
+static int keep_texts(struct rv__str object, const char *const *keys, size_t count,
+                      struct rv__arena *arena, struct rv__buf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct rv__str value = { NULL, 0 }, text = { "", 0 };
+        if (rv__json_get(object, keys[i], &value) && rv__json_string(value, arena, &text) < 0)
+            text = value; /* a number: as it stands */
+        rv__buf_add(out, text.at, strnlen(text.at, text.len));
+        rv__buf_char(out, '\0');
+    }
+    return out->rc;
+}
+
+static int take_violations(const struct reply *reply, rv_violations **ret)
+{
+    struct rv__arena arena;
+    struct rv__violations list;
+    struct rv__str items = { NULL, 0 }, item, dropped = { NULL, 0 };
+    struct rv__json_iter it;
+    int64_t more = 0;
+    if (!rv__json_get(reply->frame.json, "violations", &items))
+        return RV_OK;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
+    rv__violations_init(&list, &arena);
+    rv__json_iter_init(&it, items);
+    while (rv__json_next(&it, NULL, &item)) {
+        struct rv__str path = { "", 0 }, message = { "", 0 }, value;
+        if (rv__json_get(item, "path", &value))
+            (void)rv__json_string(value, &arena, &path); /* "" where it is none */
+        if (rv__json_get(item, "message", &value))
+            (void)rv__json_string(value, &arena, &message);
+        rv__violations_add(&list, path, "%.*s", RV__ARG(message));
+    }
+    if (rv__json_get(reply->frame.json, "dropped", &dropped) &&
+        rv__json_int(dropped, &more) == RV_OK && more > 0)
+        list.dropped += (size_t)more;
+    int rc = list.rc;
+    if (rc == RV_OK && list.count > 0)
+        rc = rv__violations_give(&list, ret);
+    rv__arena_done(&arena);
+    return rc;
+}
+
+static int take_info(const struct reply *reply, rv_run_info *ret, rv_error *err)
+{
+    static const char *const keys[] = { "runId", "status" };
+    struct rv__str values[2];
+    rv_run_info info = { .status = -1 };
+    rv__frame_members(&reply->frame, keys, values, 2);
+    if (values[0].len > 2 && values[0].len - 2 < sizeof info.run_id) /* ids have no escapes */
+        snprintf(info.run_id, sizeof info.run_id, "%.*s", (int)values[0].len - 2, values[0].at + 1);
+    for (int i = RV_RUNNING; i <= RV_CANCELLED; i++)
+        if (!rv__str_none(values[1]) && rv__json_string_is(values[1], rv__str(rv_status_name(i))))
+            info.status = i;
+    if (info.status < 0 || !rv__id_valid(rv__str(info.run_id)))
+        return rv__fail(err, RV_EPARSE, "the driver's answer is not a run");
+    if (ret != NULL)
+        *ret = info;
+    return RV_OK;
+}
+
+int rv__attached_run(rv_engine *e, const char *workflow, const char *input, const rv_run_opts *opts,
+                     rv_run_info *ret, rv_error *err)
+{
+    struct rv__buf request;
+    struct reply reply;
+    size_t start = begin_call(&request, "run");
+    put_text(&request, "workflow", workflow);
+    put_text(&request, "runId", opts->run_id);
+    int rc = put_json(&request, "input", input, err);
+    if (rc < 0) {
+        rv__buf_done(&request);
+        return rc;
+    }
+    rc = ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
+    if (rc == RV_OK)
+        rc = take_info(&reply, ret, err);
+    else if (rc == RV_EINVAL && opts->violations != NULL && reply.frame.json.at != NULL &&
+             take_violations(&reply, opts->violations) < 0)
+        rc = rv__nomem(err);
+    reply_done(&reply);
+    return rc;
+}
+
+int rv__attached_cancel(rv_engine *e, const char *run_id, rv_error *err)
+{
+    struct rv__buf request;
+    size_t start = begin_call(&request, "cancel");
+    put_text(&request, "runId", run_id);
+    return tell_driver(e, &request, start, RV_OK, err);
+}
+
+int rv__attached_signal(rv_engine *e, const char *run_id, const char *name, const char *payload,
+                        rv_error *err)
+{
+    struct rv__buf request;
+    size_t start = begin_call(&request, "signal");
+    put_text(&request, "runId", run_id);
+    put_text(&request, "name", name);
+    return tell_driver(e, &request, start, put_json(&request, "payload", payload, err), err);
+}
+
+int rv__attached_complete(rv_engine *e, const char *run_id, const char *handle, const char *result,
+                          const char *error, rv_error *err)
+{
+    struct rv__buf request;
+    size_t start = begin_call(&request, "complete");
+    put_text(&request, "runId", run_id);
+    put_text(&request, "handle", handle);
+    put_text(&request, "error", error);
+    return tell_driver(e, &request, start, put_json(&request, "result", result, err), err);
+}
+
+int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const char *reason,
+                        rv_error *err)
+{
+    struct rv__buf request;
+    size_t start = begin_call(&request, "decide");
+    put_text(&request, "runId", run_id);
+    put_text(&request, "action", decision == RV_ABORT ? "abort" : "resume");
+    put_text(&request, "reason", reason);
+    return tell_driver(e, &request, start, RV_OK, err);
+}
+
+int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
+{
+    struct rv__buf request, text;
+    struct reply reply;
+    struct rv__str why = { NULL, 0 };
+    size_t start = begin_call(&request, "why");
+    put_text(&request, "runId", run_id);
+    int rc = ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
+    if (rc == RV_OK && !rv__json_get(reply.frame.json, "why", &why))
+        rc = rv__fail(err, RV_EPARSE, "the driver's answer is no reason");
+    if (rc == RV_OK) {
+        rv__buf_init(&text, RV__FRAME_MAX);
+        rv__buf_str(&text, why);
+        rc = rv__buf_err(&text, err);
+        if (rc == RV_OK)
+            *ret = rv__buf_take(&text);
+        rv__buf_done(&text);
+    }
+    reply_done(&reply);
+    return rc;
+}
+
+int rv__attached_workflows(rv_engine *e, struct rv__buf *ret, rv_error *err)
+{
+    static const char *const keys[] = { "name",    "description", "inputSchema",
+                                        "version", "source",      "steps" };
+    struct rv__buf request;
+    struct reply reply;
+    struct rv__arena arena;
+    struct rv__str list = { NULL, 0 }, item;
+    struct rv__json_iter it;
+    size_t start = begin_call(&request, "workflows");
+    int rc = ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
+    if (rc == RV_OK && rv__json_get(reply.frame.json, "workflows", &list)) {
+        rv__json_iter_init(&it, list);
+        while (rc == RV_OK && rv__json_next(&it, NULL, &item))
+            rc = keep_texts(item, keys, sizeof keys / sizeof *keys, &arena, ret);
+        rc = rv__buf_err(ret, err);
+    }
+    rv__arena_done(&arena);
+    reply_done(&reply);
+    return rc;
+}
+
+/* --------------------------------------------------------------------------------- an end --- */
+
+struct row {
+    const char *workflow; /* it is to be of this one; NULL = any */
+    bool ended, other;
+    rv_error *err;
+};
+
+static int look_at_row(void *arg, const struct rv__store_run *run)
+{
+    struct row *row = arg;
+    row->ended = run->completed_ms != 0;
+    row->other = row->workflow != NULL && !rv__str_is(run->workflow, row->workflow);
+    if (row->other)
+        (void)rv__fail(row->err, RV_ENOTFOUND, "run '%.*s' is of workflow '%.*s', not '%.60s'",
+                       RV__ARG(run->id), RV__ARG(run->workflow), row->workflow);
+    return RV_OK;
+}
+
+static int has_ended(rv_engine *e, const char *workflow, const char *run_id, rv_error *err)
+{
+    struct row row = { .workflow = workflow, .err = err };
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_run(e->step_reader, rv__str(run_id), look_at_row, &row, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    if (rc == RV_ENOTFOUND)
+        return rv__fail(err, rc, "there is no run '%s'", run_id);
+    if (rc == RV_OK && row.other)
+        return RV_ENOTFOUND;
+    return rc < 0 ? rc : row.ended;
+}
+
+static int wait_there(rv_engine *e, const char *run_id, int64_t left_ms, rv_cancel *by,
+                      rv_error *err)
+{
+    struct rv__buf request;
+    struct reply reply;
+    size_t start = begin_call(&request, "wait");
+    put_text(&request, "runId", run_id);
+    rv__wire_int(&request, "timeoutMs", left_ms);
+    int rc = ask_driver(e, &request, start, left_ms < 0 ? -1 : left_ms + WAIT_SLACK_MS, by, &reply,
+                        err);
+    reply_done(&reply);
+    return rc;
+}
+
+static int pause_here(rv_engine *e, int64_t ms, rv_cancel *by, rv_error *err)
+{
+    struct waker waker;
+    rv__engine_enter(e);
+    int rc = waker_init(&waker, by, e->closing, err);
+    if (rc == RV_OK) {
+        rc = waker_wait(&waker, -1, rv__deadline_ns(ms), err);
+        waker_done(&waker);
+    }
+    rv__engine_leave(e);
+    return rc;
+}
+
+int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, int64_t timeout_ms,
+                      rv_cancel *by, rv_error *err)
+{
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    for (;;) {
+        int rc = has_ended(e, workflow, run_id, err);
+        if (rc != 0)
+            return rc < 0 ? rc : RV_OK;
+        int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());
+        int64_t left_ms = timeout_ms < 0 ? -1 : left_ns / 1000000 + 1;
+        if (timeout_ms >= 0 && left_ns <= 0)
+            return rv__fail(err, RV_ETIMEDOUT, "run '%s'%s%.60s has not ended after %lld ms",
+                            run_id, workflow != NULL ? " of workflow " : "",
+                            workflow != NULL ? workflow : "", (long long)timeout_ms);
+        rv_error why;
+        rc = wait_there(e, run_id, left_ms, by, &why);
+        if (rc == RV_OK || rc == RV_ETIMEDOUT)
+            continue;
+        /* Nobody drives it, or one who cannot tell: it is looked at again a little later. */
+        rc = pause_here(e, timeout_ms >= 0 && left_ms < WAIT_AGAIN_MS ? left_ms : WAIT_AGAIN_MS, by,
+                        err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+/* ------------------------------------------------------------------------------- attaching --- */
+
+static int say_hello(struct rv__attached *attached, rv_error *err)
+{
+    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun" };
+    struct rv__str values[4], text;
+    struct rv__arena arena;
+    struct rv__buf request;
+    struct reply reply;
+    int64_t protocol = 0;
+    size_t start = begin_call(&request, "hello");
+    rv__wire_end(&request, start);
+    int rc = ask(attached, &request, HELLO_MS, NULL, NULL, &reply, err);
+    rv__buf_done(&request);
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
+    if (rc == RV_OK) {
+        rv_driver *driver = &attached->driver;
+        rv__frame_members(&reply.frame, keys, values, 4);
+        if (take_int(values[0], &protocol) < 0 || take_int(values[2], &driver->pid) < 0)
+            protocol = 0;
+        if (take_string(values[1], &arena, &text) == RV_OK)
+            snprintf(driver->version, sizeof driver->version, "%.*s", RV__ARG(text));
+        if (take_string(values[3], &arena, &text) == RV_OK)
+            snprintf(driver->only_run, sizeof driver->only_run, "%.*s", RV__ARG(text));
+        if (protocol != RV__CONTROL_PROTOCOL)
+            rc = rv__fail(err, RV_ESTATE,
+                          "process %lld drives the store with version %.20s, which this one (%s) "
+                          "cannot speak to",
+                          (long long)driver->pid, driver->version, rv_version());
+    }
+    rv__arena_done(&arena);
+    reply_done(&reply);
+    return rc;
+}
+
+/* Beside a driver that listens, or (looks_only) beside none. Takes *attached. */
+static int open_beside(const rv_engine_opts *opts, struct rv__attached **attached, rv_engine **ret,
+                       rv_error *err)
+{
+    rv_engine_opts reading = *opts;
+    rv_engine *engine = NULL;
+    reading.read_only = true;
+    reading.control = false;
+    int rc = rv__engine_make(&reading, NULL, 0, &engine, err);
+    if (rc < 0)
+        return rc;
+    engine->attached = *attached;
+    *attached = NULL;
+    *ret = engine;
+    return RV_OK;
+}
+
+int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
+{
+    const char *store = opts->store != NULL ? opts->store : RV__STORE_DEFAULT;
+    int64_t deadline_ns = rv__deadline_ns(ATTACH_MS);
+    struct rv__attached *attached = rv__zalloc(1, sizeof *attached);
+    rv_error none;
+    int rc;
+
+    if (attached == NULL)
+        return rv__nomem(err);
+    attached->looks_only = opts->read_only;
+    for (;;) {
+        int there = access(store, F_OK) < 0 ? RV_ECLOSED
+                                            : rv__control_place(store, &attached->place, &none);
+        if (there == RV_OK)
+            there = say_hello(attached, &none);
+        if (there == RV_OK || opts->read_only) {
+            rc = open_beside(opts, &attached, ret, err);
+            break;
+        }
+        if (there == RV_ESTATE) {
+            rc = rv__fail(err, there, "%s", none.message);
+            break;
+        }
+        rc = rv__engine_make(opts, NULL, 0, ret, err);
+        if (rc != RV_EBUSY || rv__mono_ns(rv__clock_real()) >= deadline_ns)
+            break;
+        rv__clock_sleep_ms(ATTACH_AGAIN_MS);
+    }
+    rv__attached_free(attached);
+    return rc;
+}
+
+void rv__attached_free(struct rv__attached *attached)
+{
+    rv__free(attached);
+}
+
+int rv_engine_driver(rv_engine *e, rv_driver *ret, rv_error *err)
+{
+    if (e == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_engine_driver: no engine, or nowhere to put it");
+    if (e->attached != NULL && e->attached->driver.pid != 0) {
+        *ret = e->attached->driver;
+        return 1;
+    }
+    return 0;
+}
