@@ -237,8 +237,7 @@ struct rv_engine {
     int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
-    int places; /* of functions */
-    int64_t free_places[LANES];
+    int64_t places[LANES], free_places[LANES];
     int64_t functions_in_flight;
     bool suspect_in_flight;
 

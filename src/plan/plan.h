@@ -69,9 +69,10 @@ const char *rv__step_kind_name(enum rv__step_kind kind); /* "function", "http", 
 enum rv__lane {
     LANE_NONE,     /* needs nobody: a delay, a signal, an empty body */
     LANE_FUNCTION, /* functions: threads or hosts */
-    LANE_IO,       /* http, command, chat, tool */
+    LANE_IO,       /* command, chat, tool */
     LANE_EVAL,     /* expressions */
     LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, alone */
+    LANE_HTTP, /* http: as many as there are descriptors for. Last: snapshots name lanes by number */
     LANES,
 };
 

@@ -20,12 +20,16 @@ static void every_kind_becomes_its_node(void **state)
         { "http by its address", W("- a: { http: \"http://x/\" }\n"),
           PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"http://x/\"}")) },
         { "http, in snake case",
-          W("- a: { http: { url: u, response_type: text, throw_on_error: false, timeout: 5s } }\n"),
-          PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"responseType\":\"text\","
-                         "\"throwOnError\":false,\"timeout\":5000}")) },
-        { "user data keeps its keys", W("- a: { http: { url: u, body: { max_attempts: 1 } } }\n"),
+          W("- a: { http: { url: http://u, response_type: text, throw_on_error: false, timeout: 5s "
+            "} }\n"),
           PLAN(STEP("a",
-                    "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"body\":{\"max_attempts\":1}}")) },
+                    "\"kind\":\"http\",\"with\":{\"url\":\"http://u\",\"responseType\":\"text\","
+                    "\"throwOnError\":false,\"timeout\":5000}")) },
+        { "user data keeps its keys",
+          W("- a: { http: { url: http://u, body: { max_attempts: 1 } } }\n"),
+          PLAN(STEP(
+              "a",
+              "\"kind\":\"http\",\"with\":{\"url\":\"http://u\",\"body\":{\"max_attempts\":1}}")) },
         { "a delay with a unit", W("- a: { delay: 1h30m }\n"),
           PLAN(STEP("a", "\"kind\":\"delay\",\"with\":5400000")) },
         { "a bare delay", W("- a: { delay: 250 }\n"),
@@ -142,8 +146,17 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:29: invalid stdin 'all': must be context or none\n" },
         { "http without an address", W("- a: { http: { method: GET } }\n"),
           "3:8: http needs a 'url'\n" },
-        { "http with an unknown key", W("- a: { http: { url: u, metod: GET } }\n"),
-          "3:24: unknown key 'metod' of http; did you mean 'method'?\n" },
+        { "http to something else", W("- a: { http: ftp://x/y }\n"),
+          "3:14: invalid url 'ftp://x/y': must be an address that begins with http:// or "
+          "https://\n" },
+        { "http with bad parameters",
+          W("- a: { http: { url: \"${ .input }\", method: \"GET /\", maxBytes: 0, headers: x } "
+            "}\n"),
+          "3:45: invalid method 'GET /': must be a word such as GET, POST or DELETE\n"
+          "3:63: invalid maxBytes a number: must be a number of bytes from 1 to 67108864\n"
+          "3:75: invalid headers 'x': must be a mapping\n" },
+        { "http with an unknown key", W("- a: { http: { url: http://u, metod: GET } }\n"),
+          "3:31: unknown key 'metod' of http; did you mean 'method'?\n" },
         { "a time that is none", W("- a: { delay: 5 years }\n"),
           "3:15: invalid delay '5 years': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
           "or "
