@@ -39,7 +39,7 @@ is "the socket is gone with its process" "$(ls rival.db.sock 2>/dev/null)" ""
 
 # What runs where is known there.
 exec_ b slow.yaml
-ok "why says that it runs, and since when" eventually why_says b "'nap' runs on .* for"
+ok "why says that it runs, and since when" eventually why_says b "'nap' runs as a command, for"
 run "$rival" why b --json
 is "as JSON" "$(jq_ '.waits[0].reason')" running
 exec_again=$(timeout 20 "$rival" exec slow.yaml --run-id c 2>&1)
