@@ -11,7 +11,7 @@ said() { # a jq condition on a line of the log
 count_said() { jq -n "[inputs | select($1)] | length" log; }
 serve() { # ARGS...: until it is ready
     : >log
-    "$rival" serve "$@" >serve.out 2>log </dev/null &
+    "$rival" serve --listen none "$@" >serve.out 2>log </dev/null &
     pid=$!
     eventually said '.message == "serving"'
 }
@@ -82,7 +82,7 @@ run "$rival" cancel w2 --store s.db
 ok "a cancelled run" eventually said '.message == "run cancelled" and .run == "w2"'
 
 # One process drives a store.
-run "$rival" serve flows --store s.db
+run "$rival" serve flows --store s.db --listen none
 is "a second one: exit code 1" "$rc" 1
 like "is told who has it" "$err" "held by process $pid "
 
@@ -176,6 +176,45 @@ is "a second signal: at once" "$rc" 130
 gone() { ! kill -0 "$(cat step)" 2>/dev/null; }
 ok "and its command goes with it" eventually gone
 
+# A manager of services is told; and so is everybody, when the store refuses.
+cat >"$tmp/notified.py" <<'PY'
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("notify")
+s.settimeout(30)
+open("bound", "w").close()
+print(s.recv(99).decode(), s.recv(99).decode())
+PY
+python3 notified.py >notified &
+notified=$!
+eventually test -e bound
+export NOTIFY_SOCKET=$tmp/notify
+ok "started by a manager of services" serve flows --store n.db
+cat >"$tmp/lock.py" <<'PY'
+import os, sqlite3, time
+c = sqlite3.connect("n.db", isolation_level=None)
+c.execute("BEGIN IMMEDIATE")
+open("locked", "w").close()
+while not os.path.exists("unlock"):
+    time.sleep(0.02)
+c.execute("ROLLBACK")
+PY
+python3 lock.py &
+locker=$!
+eventually test -e locked
+"$rival" run new --store n.db --run-id late >late.out 2>&1 &
+late=$!
+ok "a store that refuses is told" eventually said '.level == "error" and (.message | test("the store refuses")) and (.why | test("locked"))'
+: >unlock
+wait $late
+is "and nothing is lost" "$?:$(cat late.out)" "0:late"
+ok "nor is it silent about the end of it" eventually said '.message == "the store works again"'
+wait $locker
+stop TERM
+unset NOTIFY_SOCKET
+wait $notified
+is "the manager knows when it was ready, and when it stopped" "$(cat notified)" "READY=1 STOPPING=1"
+
 # How it is asked.
 run "$rival" serve nowhere --store s.db
 is "a folder that is not there: exit code 2" "$rc" 2
@@ -183,11 +222,11 @@ for bad in "--grace soon" "--log-level loud" "--retain-runs 0" "--retain-age old
     run "$rival" serve flows --store s.db $bad
     is "$bad: exit code 2" "$rc" 2
 done
-ok "logs as text" eval '"$rival" serve flows --store t.db --log-format text >serve.out 2>text.log & pid=$!; eventually grep -q "INFO  serving  store=t.db" text.log'
+ok "logs as text" eval '"$rival" serve flows --store t.db --listen none --log-format text >serve.out 2>text.log & pid=$!; eventually grep -q "INFO  serving  store=t.db" text.log'
 stop TERM
 mkdir empty && cd empty || exit 1
 : >log
-"$rival" serve --log-level debug 2>log &
+"$rival" serve --listen none --log-level debug 2>log &
 pid=$!
 ok "this folder, if none is named; also without workflows" eventually said '.message == "serving" and .workflows == 0'
 stop TERM
