@@ -191,6 +191,16 @@ ok "the answer comes while nobody is there" \
     "$rival" signal release-7 approval '{"approved": true, "by": "Ada"}' --store "$stores/release.db"
 run "$rival" $release
 is "the run goes on with it, and releases" "$rc $(cat approval/out/releases)" "0 version 1.0, approved by Ada"
+"$rival" exec approval/approval.yaml --store "$stores/release.db" --run-id release-8 \
+    --input '{"patience": "1h", "version": "1.1"}' >"$stores/second.out" 2>/dev/null &
+engine=$!
+waits() { "$rival" why release-8 --store "$stores/release.db" | grep -q "signal 'approval'"; }
+ok "another one waits" eventually waits
+ok "the answer comes from a second terminal" \
+    "$rival" signal release-8 approval '{"approved": false, "by": "Bob"}' --store "$stores/release.db"
+wait "$engine"
+is "and is acted upon where the run is" "$? $(jq -r '[.results.answer.result.by, .results.decide.result.taken] | join(" ")' "$stores/second.out")" \
+    "0 Bob else"
 
 is "nothing is left behind but the products" "$(leftovers | grep -v -e '/tests/wrong.test')" ""
 
