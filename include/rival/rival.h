@@ -577,6 +577,7 @@ typedef struct rv_query {
     const char *text;     /* in run id, workflow, error or input */
     size_t limit;         /* 0 = 50; at most 1000 */
     const char *cursor;   /* rv_run_list.next of the page before; NULL = the first page */
+    const char *run_id;   /* this run alone, if it is there: the rest then does not count */
 } rv_query;
 #define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
 RV_API void rv_query_init(rv_query *query);
@@ -602,6 +603,7 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
  *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
  *   node.started, node.completed, node.failed {error}: supervisors
+ *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
  *   a signal or of a pending step)   signal.received {name, payload}
  *   log {level, message, metadata, stepName, attempt}
@@ -652,6 +654,10 @@ typedef struct rv_event {
  * (both may pass: call again, nothing was skipped). */
 RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
                         rv_error *err);
+
+/* Where a feed is: all up to here has been handed out, or came before what it was opened for. To go on
+ * from there later, RV_FROM_POSITION; *seq is 0 where nothing was before: RV_FROM_OLDEST. */
+RV_API void rv_feed_position(rv_feed *feed, uint64_t *seq, uint64_t *index);
 
 /* ------------------------------------------------------------------------------------------
  * Logs and nodes of a run */
@@ -711,7 +717,7 @@ typedef struct rv_node {
     const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
     int error_attempt;       /* in which attempt that was */
     int64_t error_at;        /* and when */
-    const char *description; /* what rv_describe() said; at most 500 bytes; "" = nothing */
+    const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
     size_t children;         /* how many rv_nodes() would list below it */
 } rv_node;
 
@@ -731,11 +737,47 @@ RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, s
                     size_t limit, rv_node_list **ret, rv_error *err);
 RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
+/* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */
+typedef struct rv_attempt {
+    int attempt;         /* from 1; one that was lost is followed by another of the same number */
+    const char *outcome; /* "running", "completed", "failed", "skipped", "cancelled", "lost" (with its
+                            process) */
+    int64_t started_at, completed_at;
+    int64_t queue_ms;  /* before it: ready, and waiting for a place */
+    int64_t due_at;    /* failed: the next one was, or is, due then; a wait: until when; 0 = none */
+    const char *error; /* {message, …}; "" = none */
+} rv_attempt;
+
+/* One node with all that is known of it. Texts are JSON and belong to it; "" where there is none. */
+typedef struct rv_node_detail {
+    rv_node node;
+    const char *input;  /* of a nested workflow that is given its own */
+    const char *result; /* of a step; what a supervisor gives is in its children */
+    const char *state;  /* of a step: {description, …} */
+    size_t attempt_count;
+    const rv_attempt *attempts; /* in order */
+    size_t earlier;             /* attempts before these, beyond the thousand that are told */
+} rv_node_detail;
+
+/* Look at one node, by its path. Reads the run's journal: for one that somebody looks at, not for all of
+ * them. *ret is for rv_node_detail_free(). Errors: as rv_nodes(). */
+RV_API int rv_node_get(rv_engine *engine, const char *run_id, const char *path,
+                       rv_node_detail **ret, rv_error *err);
+RV_API void rv_node_detail_free(rv_node_detail *detail); /* NULL is allowed */
+
+/* The plan that a run began with, and keeps; the one that new runs of a workflow take. *ret is JSON,
+ * as `rival plan` shows it, for rv_free().
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED (of a workflow), RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_plan_of_run(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
+RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
+
 /* Why a run does not go on. *ret is JSON, for rv_free():
  *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
  * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
  * one group, the oldest group first, with the first ten nodes of each:
- *   running      on which `executor`; `evaluating` says which condition, items or input it is
+ *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
+ *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
+ *                `evaluating` says which condition, items or input it is
  *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`

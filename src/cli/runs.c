@@ -13,7 +13,12 @@
 #include "base/json.h"
 #include "cli/text.h"
 
-enum { PAGE = 200, READ_PIECE = 65536 };
+enum {
+    PAGE = 200,
+    READ_PIECE = 65536,
+    TELL_TRIES = 20, /* to tell a run something, while who drives it is ending */
+    TELL_AGAIN_MS = 100,
+};
 
 /* ---------------------------------------------------------------------------------- stores --- */
 
@@ -26,7 +31,7 @@ static rv_engine *open_store(const rv_engine_opts *opts)
         return engine;
     const char *hint = NULL;
     if (rc == RV_EBUSY)
-        hint = "reading works meanwhile: rival list, show, why, logs, wait";
+        hint = "it does not listen; reading works meanwhile: rival list, show, why, logs, wait";
     else if (opts->read_only && access(opts->store, F_OK) < 0)
         hint = "`rival exec FILE` makes one; --store says where another is";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
@@ -38,9 +43,15 @@ rv_engine *rv__store_to_read(const char *store)
     return open_store(RV_ENGINE_OPTS(.store = store, .read_only = true));
 }
 
+rv_engine *rv__store_to_ask(const char *store)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .read_only = true, .attach = true));
+}
+
 rv_engine *rv__store_to_write(const char *store, const char *run_id)
 {
-    return open_store(RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true));
+    return open_store(
+        RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true, .attach = true));
 }
 
 /* ------------------------------------------------------------------------------------ runs --- */
@@ -109,7 +120,7 @@ int rv__look_at_run(struct rv__look *look, int argc, char **argv,
 {
     int code = CLI_FAILED;
     look->store = look->store != NULL ? look->store : RV__CLI_STORE;
-    look->engine = rv__store_to_read(look->store);
+    look->engine = look->asks ? rv__store_to_ask(look->store) : rv__store_to_read(look->store);
     if (look->engine == NULL)
         return CLI_FAILED;
     look->argc = argc - 1;
@@ -147,10 +158,16 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
     rv_engine_free(engine);
     if (rc < 0)
         return CLI_FAILED;
-    engine = rv__store_to_write(tell->store, tell->run_id);
-    if (engine == NULL)
-        return CLI_FAILED;
-    rc = say(tell, engine, &err);
+    for (int tries = 1;; tries++) {
+        engine = rv__store_to_write(tell->store, tell->run_id);
+        if (engine == NULL)
+            return CLI_FAILED;
+        rc = say(tell, engine, &err);
+        if (rc != RV_ECLOSED || tries == TELL_TRIES)
+            break;
+        rv_engine_free(engine); /* who drove it has just ended, and nothing was done */
+        rv__clock_sleep_ms(TELL_AGAIN_MS);
+    }
     int code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, engine);
     rv_engine_free(engine);
     return code;
@@ -224,57 +241,6 @@ int rv__read_time(const char *text, int64_t now_ms, int64_t *ret)
 }
 
 /* ----------------------------------------------------------------------------------- output --- */
-
-void rv__put_text(struct rv__buf *out, const char *key, const char *text)
-{
-    rv__buf_fmt(out, ",\"%s\":", key);
-    rv__buf_json_str(out, rv__str(text));
-}
-
-void rv__put_int(struct rv__buf *out, const char *key, int64_t value)
-{
-    rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)value);
-}
-
-static void put_json(struct rv__buf *out, const char *key, const char *json)
-{
-    if (json != NULL && *json != '\0')
-        rv__buf_fmt(out, ",\"%s\":%s", key, json);
-}
-
-static void put_time(struct rv__buf *out, const char *key, int64_t at_ms)
-{
-    if (at_ms != 0)
-        rv__put_int(out, key, at_ms);
-}
-
-void rv__put_run(struct rv__buf *out, const rv_run_state *run)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
-    rv__put_text(out, "workflow", run->workflow);
-    rv__put_text(out, "version", run->version);
-    rv__put_text(out, "status", rv_status_name(run->status));
-    put_time(out, "createdAt", run->created_at);
-    put_time(out, "startedAt", run->started_at);
-    put_time(out, "completedAt", run->completed_at);
-    if (run->completed_at != 0)
-        rv__put_int(out, "duration", run->duration_ms);
-    put_json(out, "error", run->error);
-    if (run->failed_step != NULL && *run->failed_step != '\0')
-        rv__put_text(out, "failedStep", run->failed_step);
-    put_json(out, "suspension", run->suspension);
-}
-
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", outcome->run_id,
-                rv_status_name(outcome->status));
-    put_json(out, "results", *outcome->results != '\0' ? outcome->results : "{}");
-    put_json(out, "error", outcome->error);
-    if (*outcome->failed_step != '\0')
-        rv__put_text(out, "failedStep", outcome->failed_step);
-    rv__buf_char(out, '}');
-}
 
 int rv__print_json(struct rv__buf *json)
 {

@@ -4,8 +4,10 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "server/server.h"
 
 #define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
+#define RV__CLI_LISTEN "127.0.0.1:7400" /* where a server is, unless told otherwise */
 
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
@@ -17,9 +19,11 @@
 #define RV__OPTION_TOLD(type, member) RV__OPTION_JSON(type, member, "print {\"runId\", \"status\"}")
 /* clang-format on */
 
-/* Open the store for reading, which always works, or to write about one run and start nothing. NULL:
- * the reason is on stderr. */
+/* Open the store for reading, which always works; to ask also who drives it; or to tell one run
+ * something: by who drives it, or, where nobody does, by writing, and starting nothing. NULL: the reason is
+ * on stderr. */
 rv_engine *rv__store_to_read(const char *store);
+rv_engine *rv__store_to_ask(const char *store);
 rv_engine *rv__store_to_write(const char *store, const char *run_id);
 
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
@@ -33,6 +37,7 @@ struct rv__look {
     const char *store; /* NULL: RV__CLI_STORE */
     char run_id[RV_RUN_ID_SIZE];
     bool json;
+    bool asks; /* also who drives it: what it says may not be on disk */
     int argc;
     char **argv; /* behind the run */
     void *arg;
@@ -59,16 +64,9 @@ int rv__read_input(const char *command, const char *given, char **ret);
 /* Read --since and the like: a duration (that long ago) or a date, with a time if need be. */
 int rv__read_time(const char *text, int64_t now_ms, int64_t *ret);
 
-/* How a run ended, or that it is suspended, as one JSON object: pretty on a terminal. */
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
+/* Pretty on a terminal. */
 int rv__print_json(struct rv__buf *json); /* to stdout; CLI_OK, CLI_FAILED without memory */
 int rv__exit_code(int status);            /* of a run's status */
 enum rv__colour rv__status_colour(const char *status);
-
-/* ,"key":"text" and ,"key":number */
-void rv__put_text(struct rv__buf *out, const char *key, const char *text);
-void rv__put_int(struct rv__buf *out, const char *key, int64_t value);
-/* {runId, workflow, …}: the row of a run, as lists and `show` have it; without the closing brace. */
-void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 
 #endif

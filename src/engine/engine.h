@@ -209,7 +209,6 @@ struct rv_engine {
     bool idle, read_only;          /* start no work; change nothing */
     char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
     struct rv__control *control;   /* others ask through it; NULL: they do not */
-    atomic_int control_waits;      /* of those, how many wait for runs */
     struct rv__attached *attached; /* it is another's to drive; NULL: ours. Never changes */
 
     pthread_mutex_t reply_lock; /* callers wait for their answers under it */

@@ -130,7 +130,7 @@ static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum 
 {
     struct rv__fact fact = { .kind = kind,
                              .actor = actor->id,
-                             .node = actor->node->id,
+                             .node = rv__actor_about(actor)->id,
                              .eval = actor->eval,
                              .result = msg->result,
                              .error = msg->error,
@@ -184,13 +184,14 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
 /* {"message":…}, and "missing" with the function's name if that is the reason. */
 static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
 {
+    struct rv__str alias = rv__actor_about(actor)->alias;
     if (missing.len == 0)
         return rv__error_blob(
             "step '%.*s' was running alone when its process died, %d times: it is "
             "not tried again without a decision",
-            RV__ARG(actor->node->alias), actor->crashes);
+            RV__ARG(alias), actor->crashes);
     struct rv__blob *message = rv__error_blob(
-        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(actor->node->alias),
+        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(alias),
         RV__ARG(missing));
     struct rv__blob *why = NULL;
     struct rv__buf buf;

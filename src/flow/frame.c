@@ -1,8 +1,9 @@
 /* frame.c: the actor of a sequence: the nodes of a body, one after the other.
  *
- *   [to_eval ──▶ eval ──▶] running ──▶ ended
- *   (input of a nested       │  a node fails hard, and the workflow has a handler
- *    workflow)               ▼
+ *   [to_eval ──▶ eval ──▶] running ──▶ ended     (and to_eval, eval between two nodes, for the
+ *   (input of a nested       │                    description of the first)
+ *    workflow)               │  a node fails hard, and the workflow has a handler
+ *                            ▼
  *                          failed ──handler ends──▶ running (failed, handled) ──▶ ended
  *
  * It owns at most one child: the node that runs, or the handler. When it has ended, it tells its
@@ -215,5 +216,33 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
     } else {
         frame->frame.at++;
     }
+    rv__actor_place(cell, frame);
+}
+
+/* What `text` says is put into the state of the node that ended last, in a copy: others read the entry. */
+int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
+                               const struct rv__blob *text)
+{
+    if (text != NULL) {
+        struct rv__entry *entry = rv__entry_described(frame->frame.scope, rv__blob_str(text));
+        if (entry == NULL)
+            return RV_ENOMEM;
+        rv__entry_unref(frame->frame.scope);
+        rv__entry_unref(frame->frame.last);
+        frame->frame.scope = entry;
+        frame->frame.last = rv__entry_ref(entry);
+    }
+    frame->phase = PHASE_RUNNING;
+    frame->suspect = false;
+    frame->crashes = 0;
+    rv__actor_owe(cell, frame);
+    rv__actor_place(cell, frame);
+    return RV_OK;
+}
+
+void rv__frame_evolve_describe(struct rv__cell *cell, struct rv__actor *frame)
+{
+    frame->phase = PHASE_TO_EVAL;
+    frame->eval = EVAL_DESCRIPTION;
     rv__actor_place(cell, frame);
 }
