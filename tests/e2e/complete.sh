@@ -17,7 +17,7 @@ steps:
 Y
 mkdir folder
 timeout 20 "$rival" exec flow.yaml --run-id ab:1 --json >/dev/null 2>&1 & first=$!
-until "$rival" why ab:1 2>/dev/null | grep -q signal; do sleep 0.05; done
+for _ in $(seq 200); do "$rival" why ab:1 2>/dev/null | grep -q signal && break; sleep 0.05; done
 kill -INT $first; wait $first
 printf 'name: quick\nsteps: [ { a: { value: 1 } } ]\n' >folder/quick.yaml
 "$rival" exec folder/quick.yaml --run-id ab:2 --json >/dev/null
@@ -77,7 +77,7 @@ type_in() {
     await "$expected"
     tap_result $? "$says" "the terminal shows:" "$(screen)" "expected: $expected"
 }
-terminal() { tmux -L "$session" -f /dev/null new-session -d -x 120 -y 20 "$@"; }
+terminal() { session=${session}x; tmux -L "$session" -f /dev/null new-session -d -x 120 -y 20 "$@"; }
 
 terminal env PS1='$ ' bash --norc --noprofile
 await '$'
