@@ -20,19 +20,11 @@ struct logs {
 
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL }; /* as the enum */
 
-static void print_json(const rv_log_line *line)
+static void print_json(const char *run_id, const rv_log_line *line)
 {
     struct rv__buf out;
     rv__buf_init(&out, RV__JSON_MAX_BYTES);
-    rv__buf_fmt(&out, "{\"timestamp\":%lld,\"level\":\"%s\"", (long long)line->at,
-                levels[line->level >= 0 && line->level < 4 ? line->level : 3]);
-    rv__put_text(&out, "message", line->message);
-    rv__put_text(&out, "stepName", line->step);
-    rv__put_text(&out, "path", line->path);
-    rv__put_int(&out, "attempt", line->attempt);
-    if (*line->metadata != '\0')
-        rv__buf_fmt(&out, ",\"metadata\":%s", line->metadata);
-    rv__buf_char(&out, '}');
+    rv__put_log_line(&out, run_id, line);
     if (out.rc == RV_OK)
         printf("%s\n", out.text);
     rv__buf_done(&out);
@@ -83,7 +75,7 @@ static int print_logs(struct rv__look *look)
             return rv__cli_fail(CLI_FAILED, err.message, NULL);
         for (size_t i = 0; i < list->count; i++) {
             if (look->json)
-                print_json(&list->lines[i]);
+                print_json(look->run_id, &list->lines[i]);
             else
                 print_line(&list->lines[i]);
         }

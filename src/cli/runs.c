@@ -242,57 +242,6 @@ int rv__read_time(const char *text, int64_t now_ms, int64_t *ret)
 
 /* ----------------------------------------------------------------------------------- output --- */
 
-void rv__put_text(struct rv__buf *out, const char *key, const char *text)
-{
-    rv__buf_fmt(out, ",\"%s\":", key);
-    rv__buf_json_str(out, rv__str(text));
-}
-
-void rv__put_int(struct rv__buf *out, const char *key, int64_t value)
-{
-    rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)value);
-}
-
-static void put_json(struct rv__buf *out, const char *key, const char *json)
-{
-    if (json != NULL && *json != '\0')
-        rv__buf_fmt(out, ",\"%s\":%s", key, json);
-}
-
-static void put_time(struct rv__buf *out, const char *key, int64_t at_ms)
-{
-    if (at_ms != 0)
-        rv__put_int(out, key, at_ms);
-}
-
-void rv__put_run(struct rv__buf *out, const rv_run_state *run)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
-    rv__put_text(out, "workflow", run->workflow);
-    rv__put_text(out, "version", run->version);
-    rv__put_text(out, "status", rv_status_name(run->status));
-    put_time(out, "createdAt", run->created_at);
-    put_time(out, "startedAt", run->started_at);
-    put_time(out, "completedAt", run->completed_at);
-    if (run->completed_at != 0)
-        rv__put_int(out, "duration", run->duration_ms);
-    put_json(out, "error", run->error);
-    if (run->failed_step != NULL && *run->failed_step != '\0')
-        rv__put_text(out, "failedStep", run->failed_step);
-    put_json(out, "suspension", run->suspension);
-}
-
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", outcome->run_id,
-                rv_status_name(outcome->status));
-    put_json(out, "results", *outcome->results != '\0' ? outcome->results : "{}");
-    put_json(out, "error", outcome->error);
-    if (*outcome->failed_step != '\0')
-        rv__put_text(out, "failedStep", outcome->failed_step);
-    rv__buf_char(out, '}');
-}
-
 int rv__print_json(struct rv__buf *json)
 {
     struct rv__buf pretty;

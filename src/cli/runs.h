@@ -4,8 +4,10 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "server/server.h"
 
 #define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
+#define RV__CLI_LISTEN "127.0.0.1:7400" /* where a server is, unless told otherwise */
 
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
@@ -62,16 +64,9 @@ int rv__read_input(const char *command, const char *given, char **ret);
 /* Read --since and the like: a duration (that long ago) or a date, with a time if need be. */
 int rv__read_time(const char *text, int64_t now_ms, int64_t *ret);
 
-/* How a run ended, or that it is suspended, as one JSON object: pretty on a terminal. */
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
+/* Pretty on a terminal. */
 int rv__print_json(struct rv__buf *json); /* to stdout; CLI_OK, CLI_FAILED without memory */
 int rv__exit_code(int status);            /* of a run's status */
 enum rv__colour rv__status_colour(const char *status);
-
-/* ,"key":"text" and ,"key":number */
-void rv__put_text(struct rv__buf *out, const char *key, const char *text);
-void rv__put_int(struct rv__buf *out, const char *key, int64_t value);
-/* {runId, workflow, …}: the row of a run, as lists and `show` have it; without the closing brace. */
-void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 
 #endif

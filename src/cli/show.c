@@ -17,29 +17,7 @@ static int put_nodes(struct rv__look *look, const char *parent, int depth, struc
 static int put_node(struct rv__look *look, const rv_node *node, int depth, struct rv__buf *out,
                     rv_error *err)
 {
-    rv__buf_text(out, "{\"path\":");
-    rv__buf_json_str(out, rv__str(node->path));
-    rv__put_text(out, "alias", node->alias);
-    rv__put_text(out, "kind", node->kind);
-    rv__put_text(out, "status", node->status);
-    if (node->started_at != 0) {
-        rv__put_int(out, "startedAt", node->started_at);
-        rv__put_int(out, "duration", node->duration_ms);
-        rv__put_int(out, "queueMs", node->queue_ms);
-    }
-    if (node->completed_at != 0)
-        rv__put_int(out, "completedAt", node->completed_at);
-    if (node->due_at != 0)
-        rv__put_int(out, "dueAt", node->due_at);
-    if (node->attempt != 0) {
-        rv__put_int(out, "attempt", node->attempt);
-        rv__put_int(out, "retryCount", node->retry_count);
-        rv__put_int(out, "crashes", node->crashes);
-    }
-    if (*node->error != '\0')
-        rv__buf_fmt(out, ",\"error\":%s", node->error);
-    if (*node->description != '\0')
-        rv__put_text(out, "description", node->description);
+    rv__put_node(out, node);
     int rc = RV_OK;
     if (node->children > 0 && depth < DEPTH_MAX) {
         rv__buf_text(out, ",\"nodes\":");

@@ -511,6 +511,32 @@ static int make_list(const struct listing *l, rv_node_list **ret, rv_error *err)
     return RV_OK;
 }
 
+static void listing_done(struct listing *l)
+{
+    rv__free(l->nodes);
+    rv__free(l->where);
+    rv__buf_done(&l->texts);
+}
+
+int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms,
+                  rv_node_list **ret, uint32_t *instance, rv_error *err)
+{
+    struct listing l = { .trace = trace, .now_ms = now_ms, .limit = 1 };
+    struct spot spot;
+    int rc = find_spot(trace, path, &spot, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_init(&l.texts, SIZE_MAX / 8); /* bounded by one path */
+    list_one(&l, &spot);
+    rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
+    if (rc == RV_OK)
+        rc = make_list(&l, ret, err);
+    if (rc == RV_OK)
+        *instance = spot.at;
+    listing_done(&l);
+    return rc;
+}
+
 int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset, size_t limit,
              rv_node_list **ret, rv_error *err)
 {
@@ -537,9 +563,7 @@ int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset
         rc = make_list(&l, ret, err);
     pthread_mutex_unlock(&r->lock);
     rv__engine_leave(e);
-    rv__free(l.nodes);
-    rv__free(l.where);
-    rv__buf_done(&l.texts);
+    listing_done(&l);
     return rc;
 }
 

@@ -118,6 +118,11 @@ size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
 uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
 enum { RV__TRACE_NODES = 2 * 1000 * 1000 }; /* about 300 MB: a run larger than that is not listed */
 
+/* The node at `path`, as a list of one, and its instance in the trace; 0: it was not reached.
+ * Errors: RV_ENOTFOUND, RV_ENOMEM. */
+int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms, rv_node_list **ret,
+                  uint32_t *instance, rv_error *err);
+
 /* Might this fact end steps that are alive, besides the one it is about? */
 bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan);
 

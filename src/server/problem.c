@@ -1,8 +1,6 @@
 /* problem.c: errors as documents: RFC 9457 problem JSON. */
-#include "server/server.h"
-
 #include "base/alloc.h"
-#include "base/json.h"
+#include "server/api.h"
 
 enum { PROBLEM_BYTES = 1 << 20 };
 
@@ -19,6 +17,7 @@ static const struct {
     { 409, "Conflict" },
     { 410, "Gone" },
     { 413, "Content too large" },
+    { 414, "URI too long" },
     { 415, "Unsupported media type" },
     { 421, "Misdirected request" },
     { 422, "Unprocessable content" },
@@ -36,7 +35,8 @@ static const char *title_of(int status)
     return "Error";
 }
 
-void rv__api_problem(int status, const char *title, const char *detail, struct rv__api_answer *ret)
+void rv__api_problem_more(int status, const char *title, const char *detail, struct rv__str more,
+                          struct rv__api_answer *ret)
 {
     struct rv__buf out;
     rv__buf_init(&out, PROBLEM_BYTES);
@@ -44,6 +44,7 @@ void rv__api_problem(int status, const char *title, const char *detail, struct r
     rv__buf_json_str(&out, rv__str(title != NULL ? title : title_of(status)));
     rv__buf_fmt(&out, ",\"status\":%d,\"detail\":", status);
     rv__buf_json_str(&out, rv__str(detail));
+    rv__buf_str(&out, more);
     rv__buf_char(&out, '}');
     *ret = (struct rv__api_answer){ .status = status, .type = "application/problem+json" };
     ret->length = out.len;
@@ -51,6 +52,33 @@ void rv__api_problem(int status, const char *title, const char *detail, struct r
     if (ret->body == NULL) /* the status says it alone */
         ret->length = 0;
     rv__buf_done(&out);
+}
+
+void rv__api_problem(int status, const char *title, const char *detail, struct rv__api_answer *ret)
+{
+    rv__api_problem_more(status, title, detail, (struct rv__str){ NULL, 0 }, ret);
+}
+
+void rv__api_violations(struct rv__api_call *call, const char *in, const char *detail,
+                        const rv_violations *bad)
+{
+    struct rv__buf more;
+    rv__buf_init(&more, PROBLEM_BYTES);
+    rv__put_text(&more, "in", in);
+    rv__buf_text(&more, ",\"violations\":[");
+    size_t told = 0;
+    for (; told < bad->count && more.len < PROBLEM_BYTES / 2; told++) {
+        rv__buf_text(&more, told > 0 ? ",{\"path\":" : "{\"path\":");
+        rv__buf_json_str(&more, rv__str(bad->items[told].path));
+        rv__put_text(&more, "message", bad->items[told].message);
+        rv__buf_char(&more, '}');
+    }
+    rv__buf_char(&more, ']');
+    if (bad->dropped + (bad->count - told) > 0)
+        rv__put_int(&more, "untold", (int64_t)(bad->dropped + (bad->count - told)));
+    rv__api_problem_more(422, NULL, detail, rv__buf_view(&more), call->answer);
+    call->answered = true;
+    rv__buf_done(&more);
 }
 
 void rv__api_answer_done(struct rv__api_answer *answer)

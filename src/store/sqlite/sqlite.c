@@ -54,6 +54,7 @@ enum {
 
 static const char *const texts[SQLS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_BEGIN_READING] = "BEGIN",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
 
@@ -256,6 +257,13 @@ int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
     int rc = rv__sqlite_step(conn, st, err);
     assert(rc != 1);
     return rc;
+}
+
+int rv__sqlite_run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error *err)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
+    return st != NULL ? rv__sqlite_do(conn, st, err) : rc;
 }
 
 int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
@@ -542,6 +550,7 @@ static const struct rv__store_ops sqlite_ops = {
     .commit = rv__sqlite_commit,
     .define = rv__sqlite_define,
     .forget = rv__sqlite_forget,
+    .import = rv__sqlite_import,
     .definition = rv__sqlite_definition,
     .run = rv__sqlite_run,
     .snapshot = rv__sqlite_snapshot,
@@ -555,6 +564,8 @@ static const struct rv__store_ops sqlite_ops = {
     .logs = rv__sqlite_logs,
     .counts = rv__sqlite_counts,
     .finished = rv__sqlite_finished,
+    .whole = rv__sqlite_whole_run,
+    .backup = rv__sqlite_backup,
     .usage = rv__sqlite_usage,
     .stats = sqlite_stats,
     .reader = sqlite_reader,

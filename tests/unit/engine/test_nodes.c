@@ -304,6 +304,159 @@ static void a_run_that_was_aborted_shows_what_failed(void **state)
     rig_until(rig, "run.failed", "r");
 }
 
+/* One node, as "status result state input; #attempt outcome error+due …;". */
+static void look(struct rig *rig, const char *run_id, const char *path)
+{
+    rv_node_detail *node = NULL;
+    if (rv_node_get(rig->engine, run_id, path, &node, &rig->err) < 0)
+        fail_msg("no node '%s': %s", path, rig->err.message);
+    assert_string_equal(node->node.path, path);
+    rig_add(rig, "%s %s %s %s;", node->node.status, node->result, node->state, node->input);
+    for (size_t i = 0; i < node->attempt_count; i++) {
+        const rv_attempt *a = &node->attempts[i];
+        assert_true(a->started_at != 0 && a->completed_at <= node->node.completed_at + 1);
+        rig_add(rig, " #%d %s %s%s", a->attempt, a->outcome, a->error, a->due_at ? "+due" : "");
+    }
+    rig_add(rig, ";");
+    rv_node_detail_free(node);
+}
+
+static int last_words(rv_ctx *c)
+{
+    return rv_return(c, "{s:i}", "n", rv_ctx_attempt(c));
+}
+
+static void one_node_tells_its_values_and_attempts(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_add_step(rv_workflow_body(w), "words", last_words, NULL);
+    rv_add_step(rv_workflow_body(w), "twice", second_time,
+                RV_STEP_OPTS(.max_attempts = 2, .backoff_base_ms = 1));
+    rv_add_step(rv_workflow_body(w), "says", good, NULL);
+    rv_add_step(rv_add_foreach(rv_workflow_body(w), "each", items, NULL), "in", last_words, NULL);
+    rv_add_step(rv_workflow_body(w), "bad", bad,
+                RV_STEP_OPTS(.max_attempts = 2, .backoff_base_ms = 1));
+    rv_add_step(rv_workflow_body(w), "never", good, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", "{\"n\":2}");
+    assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
+    look(rig, "r", "words");
+    rig_saw(rig, "completed {\"n\":1}  ; #1 completed ;");
+    look(rig, "r", "twice");
+    rig_saw(rig, "completed null  ; #1 failed {\"message\":\"not yet\"}+due #2 completed ;");
+    look(rig, "r", "says");
+    rig_saw(rig, "completed null {\"description\":\"done by says\"} ; #1 completed ;");
+    look(rig, "r", "each:iter1:node0:in");
+    rig_saw(rig, "completed {\"n\":1}  ; #1 completed ;");
+    look(rig, "r", "each");
+    rig_saw(rig, "completed   ;;");
+    look(rig, "r", "bad");
+    rig_saw(rig, "failed   ; #1 failed {\"message\":\"no luck in attempt 1\"}+due #2 failed "
+                 "{\"message\":\"no luck in attempt 2\"};");
+    look(rig, "r", "never");
+    rig_saw(rig, "pending   ;;");
+    rv_node_detail *none = NULL;
+    assert_int_equal(rv_node_get(rig->engine, "r", "nix", &none, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_node_get(rig->engine, "nix", "bad", &none, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_node_get(rig->engine, "r", "", &none, &rig->err), RV_EINVAL);
+}
+
+static int takes_long(rv_ctx *c)
+{
+    rv_test_takes(c, 100);
+    return 0;
+}
+
+static void an_attempt_may_be_lost_or_cancelled(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    if (rv_test_engine_new(NULL, &rig->engine, &rig->err) < 0)
+        fail_msg("no engine: %s", rig->err.message);
+    rv_add_step(rv_workflow_body(w), "long", takes_long, NULL);
+    rv_add_signal(rv_workflow_body(w), "go", "go", 60000, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rv_test_advance(rig->engine, 10, NULL);
+    assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
+    rv_test_advance(rig->engine, 1000, NULL);
+    look(rig, "r", "long");
+    rig_saw(rig, "completed null  ; #1 lost  #1 completed ;");
+    look(rig, "r", "go");
+    rig_saw(rig, "running   ; #1 running +due;");
+    rv_cancel_run(rig->engine, "r", NULL);
+    look(rig, "r", "go");
+    rig_saw(rig, "cancelled   ; #1 cancelled ;");
+}
+
+static void no_memory_means_no_node(void **state)
+{
+    struct rig *rig = *state;
+    rv_node_detail *node = NULL;
+    char *plan = NULL;
+    int rc;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_add_step(rv_workflow_body(w), "words", last_words, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rig_wait(rig, "r");
+    TORTURE(rc, rv_node_get(rig->engine, "r", "words", &node, &rig->err), assert_null(node));
+    assert_int_equal(rc, RV_OK);
+    rv_node_detail_free(node);
+    TORTURE(rc, rv_plan_of_run(rig->engine, "r", &plan, &rig->err), assert_null(plan));
+    rv_free(plan);
+}
+
+static void a_run_keeps_its_plan_and_a_workflow_has_the_newest(void **state)
+{
+    struct rig *rig = *state;
+    char *of_run = NULL, *of_workflow = NULL;
+    for (int i = 0; i < 2; i++) {
+        rv_workflow *w = rv_workflow_new("w");
+        rig_open(rig, NULL);
+        rv_add_step(rv_workflow_body(w), i == 0 ? "old" : "new", good, NULL);
+        rig_put(rig, w);
+        if (i == 0) {
+            rig_run(rig, "w", "r", NULL);
+            rig_wait(rig, "r");
+            rig_close(rig);
+        }
+    }
+    assert_int_equal(rv_plan_of_run(rig->engine, "r", &of_run, &rig->err), RV_OK);
+    assert_int_equal(rv_plan_of_workflow(rig->engine, "w", &of_workflow, &rig->err), RV_OK);
+    rig_add(rig, "%s", strstr(of_run, "\"old\"") != NULL ? "old" : of_run);
+    rig_add(rig, " %s", strstr(of_workflow, "\"new\"") != NULL ? "new" : of_workflow);
+    rv_free(of_run);
+    rv_free(of_workflow);
+    rig_saw(rig, "old new");
+    assert_int_equal(rv_plan_of_run(rig->engine, "nix", &of_run, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_plan_of_workflow(rig->engine, "nix", &of_run, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_plan_of_workflow(NULL, "nix", &of_run, &rig->err), RV_EINVAL);
+}
+
+static void a_list_may_be_of_one_run(void **state)
+{
+    struct rig *rig = *state;
+    rv_run_list *runs = NULL;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_add_step(rv_workflow_body(w), "a", good, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", "[7]");
+    rig_run(rig, "w", "r2", NULL);
+    rig_wait(rig, "r");
+    assert_int_equal(rv_list(rig->engine, RV_QUERY(.run_id = "r"), &runs, &rig->err), RV_OK);
+    rig_add(rig, "%zu %s %s", runs->count, runs->runs[0].run_id, runs->runs[0].input);
+    rv_run_list_free(runs);
+    rig_saw(rig, "1 r [7]");
+    assert_int_equal(rv_list(rig->engine, RV_QUERY(.run_id = "nix"), &runs, &rig->err), RV_OK);
+    assert_int_equal(runs->count, 0);
+    rv_run_list_free(runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +466,11 @@ int main(void)
         RIG_TEST(waiting_for_a_place_is_queue_time),
         RIG_TEST(many_iterations_are_a_window_each),
         RIG_TEST(a_run_that_was_aborted_shows_what_failed),
+        RIG_TEST(one_node_tells_its_values_and_attempts),
+        RIG_TEST(an_attempt_may_be_lost_or_cancelled),
+        RIG_TEST(no_memory_means_no_node),
+        RIG_TEST(a_run_keeps_its_plan_and_a_workflow_has_the_newest),
+        RIG_TEST(a_list_may_be_of_one_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,37 +1,699 @@
-/* test_api.c: request -> status and document, for src/server/. */
-#include "unit/test.h"
+/* test_api.c: request -> status and document, for src/server/. Most of it on an engine of the testing
+ * kit: its time moves when told, so documents can be held to the millisecond. */
+#include "unit/engine/rig.h"
 
+#include "base/arena.h"
+#include "base/json.h"
+#include "schema/schema.h"
 #include "server/server.h"
 
+struct world {
+    rv_engine *engine;
+    struct rv__api_answer answer;
+    json_t *document;
+    rv_error err;
+};
+
+static int hello(rv_ctx *c)
+{
+    rv_log_info(c, "hello there");
+    rv_log_debug(c, "quietly");
+    rv_describe(c, "greeted %s", rv_input_str(c, "/name"));
+    return rv_return(c, "{s:s}", "text", "hi");
+}
+
+static int flaky(rv_ctx *c)
+{
+    rv_test_takes(c, 10);
+    return rv_ctx_attempt(c) == 1 ? rv_fail(c, "not yet") : rv_return(c, "i", 7);
+}
+
+static int items(rv_ctx *c)
+{
+    return rv_return_json(c, "[1,2,3]");
+}
+
+static int broken(rv_ctx *c)
+{
+    return rv_fail(c, "it broke");
+}
+
+static void put(struct world *w, rv_workflow *workflow)
+{
+    if (rv_register(w->engine, workflow, &w->err) < 0)
+        fail_msg("cannot register: %s", w->err.message);
+    rv_workflow_free(workflow);
+}
+
+static void begin(struct world *w, const char *workflow, const char *id, const char *input)
+{
+    if (rv_run(w->engine, workflow, input, RV_RUN_OPTS(.run_id = id), NULL, &w->err) < 0)
+        fail_msg("cannot start: %s", w->err.message);
+}
+
+/* Three workflows; a run that has completed (done), one that failed, one that waits for a signal. */
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return -1;
+    *state = w;
+    if (rv_test_engine_new(RV_TEST_OPTS(.seed = 1), &w->engine, &w->err) < 0)
+        return -1;
+    rv_workflow *greet = rv_workflow_new("greet");
+    rv_workflow_describe(greet, "Greets");
+    rv_workflow_input(greet,
+                      "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":"
+                      "{\"type\":\"string\",\"minLength\":2},\"n\":{\"type\":\"integer\"}}}");
+    rv_add_step(rv_workflow_body(greet), "hello", hello, NULL);
+    rv_add_step(rv_workflow_body(greet), "flaky", flaky, RV_STEP_OPTS(.max_attempts = 2));
+    rv_add_step(rv_add_foreach(rv_workflow_body(greet), "each", items, NULL), "again", hello, NULL);
+    put(w, greet);
+    rv_workflow *ask = rv_workflow_new("ask");
+    rv_add_signal(rv_workflow_body(ask), "go", "go", 0, NULL);
+    put(w, ask);
+    rv_workflow *fails = rv_workflow_new("fails");
+    rv_add_step(rv_workflow_body(fails), "broken", broken, NULL);
+    put(w, fails);
+    begin(w, "greet", "done", "{\"name\":\"Ada\"}");
+    rv_test_advance(w->engine, 1000, NULL);
+    begin(w, "fails", "failed", NULL);
+    begin(w, "ask", "waits", "{\"id\":12345678901234567890}");
+    rv_test_advance(w->engine, 1000, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    rv__test_fail_alloc_after(-1);
+    json_decref(w->document);
+    rv__api_answer_done(&w->answer);
+    rv_engine_free(w->engine);
+    free(w);
+    return 0;
+}
+#define API_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+/* "GET /path?query" with a body or none. */
+static void send_as(struct world *w, enum rv__role role, const char *line, const char *body)
+{
+    char text[8192];
+    struct rv__api_request request = { .role = role, .content_type = "application/json" };
+    snprintf(text, sizeof text, "%s", line);
+    char *path = strchr(text, ' '), *query = strchr(text, '?');
+    *path++ = '\0';
+    if (query != NULL)
+        *query++ = '\0';
+    request.method = text;
+    request.path = path;
+    request.query = query;
+    request.body = body;
+    request.body_length = body != NULL ? strlen(body) : 0;
+    json_decref(w->document);
+    w->document = NULL;
+    rv__api_answer_done(&w->answer);
+    rv__api_handle(w->engine, &request, &w->answer);
+    if (w->answer.kind == RV__ANSWER_WHOLE && w->answer.body != NULL) {
+        assert_int_equal(w->answer.length, strlen(w->answer.body));
+        if (strstr(w->answer.type, "json") != NULL) {
+            w->document = json_loads(w->answer.body, JSON_DECODE_INT_AS_REAL, NULL);
+            if (w->document == NULL)
+                fail_msg("%s: not JSON: %s", line, w->answer.body);
+        }
+    }
+}
+
+static void ask_for(struct world *w, const char *line, const char *body)
+{
+    send_as(w, RV__ROLE_ADMIN, line, body);
+}
+
+/* Everything that `expected` says is there; "*" is anything. */
+static bool holds(json_t *actual, json_t *expected)
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+    if (json_is_string(expected) && strcmp(json_string_value(expected), "*") == 0)
+        return actual != NULL;
+    if (json_is_object(expected)) {
+        json_object_foreach (expected, key, value)
+            if (!holds(json_object_get(actual, key), value))
+                return false;
+        return json_is_object(actual);
+    }
+    if (json_is_array(expected)) {
+        if (json_array_size(actual) != json_array_size(expected))
+            return false;
+        json_array_foreach (expected, i, value)
+            if (!holds(json_array_get(actual, i), value))
+                return false;
+        return json_is_array(actual);
+    }
+    return json_equal(actual, expected);
+}
+
+/* With ' for ". */
+static void expect(struct world *w, const char *says, int status, const char *quoted)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s", quoted);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '\'')
+            *at = '"';
+    json_t *expected = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
+    if (expected == NULL)
+        fail_msg("%s: what is expected is not JSON: %s", says, text);
+    bool good = w->answer.status == status && holds(w->document, expected);
+    json_decref(expected);
+    if (!good)
+        fail_msg("%s: %d %s", says, w->answer.status,
+                 w->answer.body != NULL ? w->answer.body : "(nothing)");
+}
+
 static const struct row {
-    const char *says, *method, *path;
+    const char *says, *line, *body;
     int status;
-    const char *body; /* exactly */
+    const char *expected;
 } rows[] = {
-    { "it says that it lives", "GET", "/healthz", 200, "{\"status\":\"ok\"}" },
-    { "what is not there is a problem", "GET", "/nowhere", 404,
-      "{\"type\":\"about:blank\",\"title\":\"Not found\",\"status\":404,\"detail\":\"there is "
-      "nothing "
-      "at this address; /openapi.json lists all there is\"}" },
+    /* the system */
+    { "it lives", "GET /healthz", NULL, 200, "{'status':'ok'}" },
+    { "it is ready", "GET /readyz", NULL, 200, "{'status':'ok','workflows':3}" },
+    { "HEAD is as GET", "HEAD /healthz", NULL, 200, "{'status':'ok'}" },
+
+    /* routing */
+    { "what is not there is a problem", "GET /nowhere", NULL, 404,
+      "{'type':'about:blank','title':'Not found','status':404,'detail':'*'}" },
+    { "a slash too many is another address", "GET /api/v1/runs/", NULL, 404, "{}" },
+    { "no name is no address", "GET /api/v1/runs//why", NULL, 404, "{}" },
+    { "dots lead nowhere", "GET /api/v1/../v1/runs", NULL, 404, "{}" },
+    { "an encoded slash stays in its part", "GET /api/v1/workflows/a%2Fb", NULL, 404,
+      "{'detail':'there is no workflow \\u0027a/b\\u0027'}" },
+    { "a wrong method is told the right ones", "DELETE /api/v1/runs/done", NULL, 405,
+      "{'detail':'this address takes GET and HEAD'}" },
+    { "and so is a GET where one posts", "GET /api/v1/runs/done/cancel", NULL, 405,
+      "{'detail':'this address takes POST'}" },
+    { "half an escape is refused", "GET /api/v1/runs/%4", NULL, 400, "{}" },
+    { "a NUL is refused", "GET /api/v1/runs/a%00b", NULL, 400, "{}" },
+    { "what is not UTF-8 is refused", "GET /api/v1/runs/%ff", NULL, 400, "{}" },
+
+    /* parameters */
+    { "an unknown parameter is named, with the known ones", "GET /api/v1/runs?statsu=running", NULL,
+      400,
+      "{'detail':'there is no parameter \\u0027statsu\\u0027 here (did you mean "
+      "\\u0027status\\u0027?); those there are: workflow, status, since, until, q, limit, "
+      "cursor'}" },
+    { "twice is once too often", "GET /api/v1/runs?q=a&q=b", NULL, 400,
+      "{'detail':'parameter \\u0027q\\u0027 is given twice'}" },
+    { "a number has to be one", "GET /api/v1/runs?limit=ten", NULL, 400,
+      "{'detail':'parameter \\u0027limit\\u0027 is \\u0027ten\\u0027, and has to be an integer "
+      "from "
+      "1 to 1000'}" },
+    { "within its bounds", "GET /api/v1/runs?limit=1001", NULL, 400, "{}" },
+    { "not with a fraction", "GET /api/v1/runs?limit=1.5", NULL, 400, "{}" },
+    { "a choice has to be one", "GET /api/v1/runs?status=ended", NULL, 400,
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027ended\\u0027, and has to be one of "
+      "running, "
+      "suspended, completed, failed, cancelled'}" },
+    { "a cursor that is none is refused", "GET /api/v1/runs?cursor=zzz", NULL, 400, "{}" },
+    { "what is needed is asked for", "GET /api/v1/runs/done/node", NULL, 400,
+      "{'detail':'parameter \\u0027path\\u0027 is missing: The path of the node.'}" },
+    { "where there are none, none is known", "GET /healthz?x=1", NULL, 400,
+      "{'detail':'there is no parameter \\u0027x\\u0027 here; those there are: none'}" },
+    { "a query that is not UTF-8 is refused", "GET /api/v1/runs?q=%c3%28", NULL, 400, "{}" },
+
+    /* workflows */
+    { "workflows are listed", "GET /api/v1/workflows", NULL, 200,
+      "{'workflows':[{'name':'greet','description':'Greets','version':'*','source':'','stepCount':"
+      "3,"
+      "'inputSchema':{'required':['name']}},{'name':'ask'},{'name':'fails'}]}" },
+    { "one comes with its plan", "GET /api/v1/workflows/ask", NULL, 200,
+      "{'name':'ask','plan':{'name':'ask','steps':[{'type':'step','alias':'go'}]}}" },
+    { "one that is not there", "GET /api/v1/workflows/nix", NULL, 404,
+      "{'detail':'there is no workflow \\u0027nix\\u0027'}" },
+
+    /* runs: looking */
+    { "runs are listed, the newest first", "GET /api/v1/runs", NULL, 200,
+      "{'runs':[{'runId':'waits','status':'running'},{'runId':'failed','status':'failed','error':"
+      "{'message':'it "
+      "broke'},'failedStep':'broken'},{'runId':'done','workflow':'greet','version':'*',"
+      "'status':'completed','createdAt':1767225600000,'startedAt':1767225600000,"
+      "'completedAt':1767225600120,'duration':120}],'nextCursor':null}" },
+    { "a page has a cursor", "GET /api/v1/runs?limit=1&status=running", NULL, 200,
+      "{'runs':[{'runId':'waits'}],'nextCursor':null}" },
+    { "by workflow", "GET /api/v1/runs?workflow=greet", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "by text", "GET /api/v1/runs?q=Ad%61", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "by time", "GET /api/v1/runs?until=1767225600500", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "a run comes whole", "GET /api/v1/runs/done", NULL, 200,
+      "{'runId':'done','input':{'name':'Ada'},'results':{'hello':{'result':{'text':'hi'},'state':"
+      "{'description':'greeted Ada'},'status':'completed'},'flaky':{'result':7}},'steps':[{'path':"
+      "'hello','kind':'step','status':'completed','attempt':1,'description':'greeted Ada'},{'path':"
+      "'flaky','attempt':2,'retryCount':1,'error':{'message':'not yet','attemptNumber':1,"
+      "'occurredAt':1767225600010}},{'path':'each','kind':'forEach','children':3}]}" },
+    { "or without results", "GET /api/v1/runs/done?results=0", NULL, 200,
+      "{'runId':'done','input':{'name':'Ada'},'steps':['*','*','*']}" },
+    { "one that is not there", "GET /api/v1/runs/nix", NULL, 404,
+      "{'detail':'there is no run \\u0027nix\\u0027; GET /api/v1/runs lists those there are'}" },
+    { "one that cannot be there", "GET /api/v1/runs/a%20b", NULL, 404, "{'detail':'*'}" },
+    { "its plan is the one it began with", "GET /api/v1/runs/waits/plan", NULL, 200,
+      "{'name':'ask','steps':[{'alias':'go'}]}" },
+    { "why it waits", "GET /api/v1/runs/waits/why", NULL, 200,
+      "{'runId':'waits','status':'running','waits':[{'reason':'signal','name':'go','count':1}]}" },
+    { "nodes at the top", "GET /api/v1/runs/done/nodes?limit=1&offset=1", NULL, 200,
+      "{'nodes':[{'path':'flaky','alias':'flaky','startedAt':1767225600000,'completedAt':"
+      "1767225600120,'duration':120,'queueMs':0}],'total':3,'offset':1}" },
+    { "nodes below", "GET /api/v1/runs/done/nodes?parent=each%3Aiter1", NULL, 200,
+      "{'nodes':[{'path':'each:iter1:node0:again'}],'total':1,'offset':0}" },
+    { "below nothing", "GET /api/v1/runs/done/nodes?parent=nix", NULL, 404,
+      "{'detail':'the run has no node \\u0027nix\\u0027'}" },
+    { "a node with its attempts", "GET /api/v1/runs/done/node?path=flaky", NULL, 200,
+      "{'path':'flaky','status':'completed','result':7,'attempts':[{'attempt':1,'outcome':'failed',"
+      "'startedAt':1767225600000,'completedAt':1767225600010,'queueMs':0,'dueAt':1767225600110,"
+      "'error':{'message':'not yet'}},{'attempt':2,'outcome':'completed','startedAt':1767225600110,"
+      "'completedAt':1767225600120}]}" },
+    { "with its state", "GET /api/v1/runs/done/node?path=hello", NULL, 200,
+      "{'result':{'text':'hi'},'state':{'description':'greeted Ada'},'attempts':['*']}" },
+    { "one that waits has no result", "GET /api/v1/runs/waits/node?path=go", NULL, 200,
+      "{'status':'running','attempts':[{'attempt':1,'outcome':'running'}]}" },
+    { "a node that is not there", "GET /api/v1/runs/done/node?path=nix", NULL, 404, "{}" },
+    { "what the steps said", "GET /api/v1/runs/done/logs?limit=2", NULL, 200,
+      "{'logs':[{'id':'*','level':'info','message':'hello there','timestamp':1767225600000,"
+      "'workflowId':'done','stepName':'hello','path':'hello','attempt':1},{'level':'debug'}],'next'"
+      ":"
+      "'*'}" },
+    { "from a level on", "GET /api/v1/runs/done/logs?level=info&step=hello", NULL, 200,
+      "{'logs':[{'level':'info'}]}" },
+    { "with a text", "GET /api/v1/runs/done/logs?q=QUIET&step=hello", NULL, 200,
+      "{'logs':[{'message':'quietly'}]}" },
+
+    /* runs: waiting */
+    { "what has ended is told at once", "GET /api/v1/runs/failed/wait", NULL, 200,
+      "{'runId':'failed','status':'failed','results':{'broken':{'status':'failed'}},'error':"
+      "{'message':'it broke'},'failedStep':'broken'}" },
+    { "what has not is not waited for here", "GET /api/v1/runs/waits/wait?timeoutMs=0", NULL, 408,
+      "{'title':'Request timeout','runStatus':'running','detail':'run \\u0027waits\\u0027 of "
+      "workflow "
+      "\\u0027ask\\u0027 has not ended after 0 ms'}" },
+
+    /* beginning */
+    { "a run begins", "POST /api/v1/workflows/ask/runs", "{\"runId\":\"new\",\"input\":[1]}", 202,
+      "{'runId':'new','status':'running'}" },
+    { "the same again is the same run", "POST /api/v1/workflows/ask/runs",
+      "{\"input\": [1], \"runId\":\"new\"}", 202, "{'runId':'new'}" },
+    { "with another input it is a conflict", "POST /api/v1/workflows/ask/runs",
+      "{\"runId\":\"new\",\"input\":[2]}", 409, "{'title':'Conflict'}" },
+    { "nothing need be said", "POST /api/v1/workflows/ask/runs", NULL, 202, "{'runId':'*'}" },
+    { "of what is not there", "POST /api/v1/workflows/nix/runs", "{}", 404, "{'detail':'*'}" },
+    { "an input is held to the schema, all of it", "POST /api/v1/workflows/greet/runs",
+      "{\"input\":{\"name\":\"A\",\"n\":1.5}}", 422,
+      "{'title':'Unprocessable content','in':'input','violations':[{'path':'/name','message':'*'},"
+      "{'path':'/n','message':'*'}]}" },
+    { "an id has to be one", "POST /api/v1/workflows/ask/runs", "{\"runId\":\"a b\"}", 422,
+      "{'in':'body','violations':[{'path':'/runId','message':'*'}]}" },
+    { "a member has its type", "POST /api/v1/workflows/ask/runs", "{\"runId\":5}", 422,
+      "{'in':'body','violations':[{'path':'/runId','message':'has to be a text'}]}" },
+    { "and a name that is known", "POST /api/v1/workflows/ask/runs", "{\"inputs\":{}}", 422,
+      "{'violations':[{'path':'/inputs','message':'is not known here; known: input, runId'}]}" },
+    { "a body is an object", "POST /api/v1/workflows/ask/runs", "[]", 422,
+      "{'violations':[{'path':'','message':'has to be an object'}]}" },
+    { "a body is JSON", "POST /api/v1/workflows/ask/runs", "{\"input\":", 400, "{'detail':'*'}" },
+    { "one JSON", "POST /api/v1/workflows/ask/runs", "{} {}", 400, "{}" },
+    { "in UTF-8", "POST /api/v1/workflows/ask/runs", "{\"input\":\"\xff\"}", 400, "{}" },
+
+    /* telling */
+    { "a decision needs an action", "POST /api/v1/runs/waits/decide", "{}", 422,
+      "{'violations':[{'path':'/action','message':'is missing'}]}" },
+    { "that there is", "POST /api/v1/runs/waits/decide", "{\"action\":\"go\"}", 422,
+      "{'violations':[{'path':'/action','message':'has to be one of resume, abort, skip, "
+      "restart_stage'}]}" },
+    { "for a run that is suspended", "POST /api/v1/runs/waits/decide", "{\"action\":\"resume\"}",
+      409, "{'detail':'*'}" },
+    { "skipping is for stages", "POST /api/v1/runs/waits/decide",
+      "{\"action\":\"skip\",\"path\":\"a\"}", 409, "{'detail':'*'}" },
+    { "of a run that is there", "POST /api/v1/runs/nix/decide", "{\"action\":\"abort\"}", 404,
+      "{}" },
+    { "a signal is taken", "POST /api/v1/runs/waits/signals/other", "{\"yes\":1}", 200,
+      "{'runId':'waits','status':'running'}" },
+    { "without a payload too", "POST /api/v1/runs/waits/signals/other", NULL, 200, "{}" },
+    { "not by what has ended", "POST /api/v1/runs/done/signals/go", "1", 409, "{}" },
+    { "nor by nobody", "POST /api/v1/runs/nix/signals/go", "1", 404, "{}" },
+    { "cancel ends it", "POST /api/v1/runs/waits/cancel", NULL, 200,
+      "{'runId':'waits','status':'cancelled'}" },
+    { "again changes nothing", "POST /api/v1/runs/waits/cancel", "{}", 200,
+      "{'status':'cancelled'}" },
+    { "what has ended stays as it is", "POST /api/v1/runs/done/cancel", NULL, 200,
+      "{'status':'completed'}" },
+    { "what it was doing was cancelled", "GET /api/v1/runs/waits/node?path=go", NULL, 200,
+      "{'status':'cancelled','attempts':[{'attempt':1,'outcome':'cancelled','completedAt':'*'}]}" },
 };
 
 static void requests_get_their_answers(void **state)
 {
-    (void)state;
+    struct world *w = *state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rv__api_answer answer;
-        rv__api_handle(NULL,
-                       &(struct rv__api_request){ .method = rows[i].method, .path = rows[i].path },
-                       &answer);
-        if (answer.status != rows[i].status || strcmp(answer.body, rows[i].body) != 0)
-            fail_msg("%s: %d %s", rows[i].says, answer.status, answer.body);
-        assert_int_equal(answer.length, strlen(answer.body));
-        rv__api_answer_done(&answer);
+        ask_for(w, rows[i].line, rows[i].body);
+        expect(w, rows[i].says, rows[i].status, rows[i].expected);
+        assert_string_equal(w->answer.type,
+                            rows[i].status < 400 ? "application/json" : "application/problem+json");
+        if (rows[i].status == 405)
+            assert_non_null(w->answer.allow);
     }
+}
+
+static void numbers_keep_their_digits(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /api/v1/runs/waits", NULL);
+    assert_non_null(strstr(w->answer.body, "\"input\":{\"id\":12345678901234567890}"));
+}
+
+static void pages_follow_each_other(void **state)
+{
+    struct world *w = *state;
+    char line[1024] = "GET /api/v1/runs?limit=1", seen[200] = "";
+    for (int i = 0; i < 4 && *line != '\0'; i++) {
+        ask_for(w, line, NULL);
+        json_t *first = json_array_get(json_object_get(w->document, "runs"), 0);
+        if (first != NULL)
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ",
+                     json_string_value(json_object_get(first, "runId")));
+        const char *next = json_string_value(json_object_get(w->document, "nextCursor"));
+        line[0] = '\0';
+        if (next != NULL)
+            snprintf(line, sizeof line, "GET /api/v1/runs?limit=1&cursor=%s", next);
+    }
+    assert_string_equal(seen, "waits failed done ");
+}
+
+static void roles_say_who_may_do_what(void **state)
+{
+    static const struct {
+        enum rv__role role;
+        const char *line;
+        int status;
+    } tries[] = {
+        { RV__ROLE_NONE, "GET /healthz", 200 },
+        { RV__ROLE_NONE, "GET /readyz", 200 },
+        { RV__ROLE_NONE, "GET /api/v1/runs", 401 },
+        { RV__ROLE_NONE, "GET /metrics", 401 },
+        { RV__ROLE_VIEWER, "GET /api/v1/runs", 200 },
+        { RV__ROLE_VIEWER, "GET /metrics", 200 },
+        { RV__ROLE_VIEWER, "POST /api/v1/runs/waits/cancel", 403 },
+        { RV__ROLE_VIEWER, "POST /api/v1/runs/nix/cancel", 403 },
+        { RV__ROLE_OPERATOR, "POST /api/v1/runs/waits/cancel", 200 },
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        send_as(*state, tries[i].role, tries[i].line, NULL);
+        if (((struct world *)*state)->answer.status != tries[i].status)
+            fail_msg("%s: %d", tries[i].line, ((struct world *)*state)->answer.status);
+    }
+}
+
+static void a_body_says_that_it_is_json(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *type;
+        int status;
+    } tries[] = { { "application/json; charset=utf-8", 200 },
+                  { "Application/JSON", 200 },
+                  { "application/merge-patch+json", 200 },
+                  { "text/plain", 415 },
+                  { "application/jsonx", 415 },
+                  { "", 415 },
+                  { NULL, 415 } };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        const struct rv__api_request request = { .method = "POST",
+                                                 .path = "/api/v1/runs/waits/signals/a",
+                                                 .content_type = tries[i].type,
+                                                 .body = "1",
+                                                 .body_length = 1,
+                                                 .role = RV__ROLE_ADMIN };
+        rv__api_answer_done(&w->answer);
+        rv__api_handle(w->engine, &request, &w->answer);
+        assert_int_equal(w->answer.status, tries[i].status);
+    }
+}
+
+/* Nesting, length and number of what is sent are bounded. */
+static void what_is_too_much_is_refused(void **state)
+{
+    struct world *w = *state;
+    static char body[4000], line[8000];
+    snprintf(body, sizeof body, "{\"input\":");
+    memset(body + 9, '[', 490);
+    memset(body + 499, ']', 490);
+    snprintf(body + 989, sizeof body - 989, "}");
+    ask_for(w, "POST /api/v1/workflows/ask/runs", body);
+    assert_int_equal(w->answer.status, 413);
+    memset(line, 'a', sizeof line - 1);
+    memcpy(line, "GET /", 5);
+    ask_for(w, line, NULL);
+    assert_int_equal(w->answer.status, 414);
+    snprintf(line, sizeof line, "GET /api/v1/runs/%0200d", 0);
+    ask_for(w, line, NULL);
+    assert_int_equal(w->answer.status, 404);
+}
+
+static void events_are_for_the_transport(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /api/v1/runs/done/events?logs=0", NULL);
+    assert_int_equal(w->answer.kind, RV__ANSWER_EVENTS);
+    assert_string_equal(w->answer.run_id, "done");
+    assert_string_equal(w->answer.type, "text/event-stream");
+    assert_true(w->answer.no_logs);
+    ask_for(w, "GET /api/v1/events", NULL);
+    assert_int_equal(w->answer.kind, RV__ANSWER_EVENTS);
+    assert_string_equal(w->answer.run_id, "");
+    assert_false(w->answer.no_logs);
+    ask_for(w, "GET /api/v1/runs/nix/events", NULL);
+    assert_int_equal(w->answer.status, 404);
+    ask_for(w, "GET /api/v1/events?logs=2", NULL);
+    assert_int_equal(w->answer.status, 400);
+}
+
+static void waiting_is_for_the_transport(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /api/v1/runs/waits/wait?timeoutMs=500", NULL);
+    assert_int_equal(w->answer.kind, RV__ANSWER_WAIT);
+    assert_string_equal(w->answer.run_id, "waits");
+    assert_int_equal(w->answer.timeout_ms, 500);
+    ask_for(w, "GET /api/v1/runs/waits/wait", NULL);
+    assert_int_equal(w->answer.timeout_ms, 300000);
+    rv__api_answer_done(&w->answer);
+    rv__api_waited(w->engine, "waits", 500, &w->answer);
+    assert_int_equal(w->answer.status, 408);
+    assert_non_null(strstr(w->answer.body, "after 500 ms\",\"runStatus\":\"running\""));
+    rv_signal(w->engine, "waits", "go", "5", NULL);
+    rv_test_advance(w->engine, 0, NULL);
+    rv__api_answer_done(&w->answer);
+    rv__api_waited(w->engine, "waits", 700, &w->answer);
+    assert_int_equal(w->answer.status, 200);
+    assert_non_null(strstr(w->answer.body, "\"go\":{\"result\":5,"));
+    rv__api_answer_done(&w->answer);
+    rv__api_waited(w->engine, "nix", 700, &w->answer);
+    assert_int_equal(w->answer.status, 404);
+}
+
+static void metrics_are_text(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /metrics", NULL);
+    assert_int_equal(w->answer.status, 200);
+    assert_string_equal(w->answer.type, "text/plain; version=0.0.4; charset=utf-8");
+    assert_non_null(strstr(w->answer.body, "# TYPE"));
+}
+
+/* ------------------------------------------------------------------------------- the document --- */
+
+/* A request for an operation: its path with the names of what there is, and what it needs. */
+static void call_operation(struct world *w, const char *method, const char *path, const char *id)
+{
+    char line[512] = "";
+    size_t len = (size_t)snprintf(line, sizeof line, "%s ", strcmp(method, "get") ? "POST" : "GET");
+    for (const char *at = path; *at != '\0'; at++) {
+        const char *name = strstr(path, "/workflows/") ? "ask"
+                           : strstr(at, "{id}") == at  ? "done"
+                                                       : "go";
+        if (*at != '{') {
+            line[len++] = *at;
+            continue;
+        }
+        if (strcmp(method, "get") != 0 && strcmp(name, "done") == 0)
+            name = "waits";
+        len += (size_t)snprintf(line + len, sizeof line - len, "%s", name);
+        at = strchr(at, '}');
+    }
+    line[len] = '\0';
+    if (strcmp(id, "getNode") == 0)
+        snprintf(line + len, sizeof line - len, "?path=flaky");
+    ask_for(w, line, strcmp(id, "decideRun") == 0 ? "{\"action\":\"resume\"}" : NULL);
+}
+
+/* Is the answer what the document says of this status? */
+static void hold_to_schema(struct world *w, json_t *openapi, json_t *operation, const char *id)
+{
+    char status[16];
+    struct rv__arena arena;
+    struct rv__violations bad;
+    struct rv__schema *schema = NULL;
+    struct rv__buf text;
+    snprintf(status, sizeof status, "%d", w->answer.status);
+    json_t *answer = json_object_get(json_object_get(operation, "responses"), status);
+    if (answer == NULL)
+        fail_msg("%s: %s is not in the document: %s", id, status, w->answer.body);
+    const char *ref = json_string_value(json_object_get(answer, "$ref"));
+    if (ref != NULL)
+        answer = json_object_get(
+            json_object_get(json_object_get(openapi, "components"), "responses"), status);
+    json_t *content = json_object_get(json_object_get(answer, "content"), w->answer.type);
+    if (content == NULL)
+        fail_msg("%s: %s has no content of type %s", id, status, w->answer.type);
+    if (w->document == NULL)
+        return;
+    json_t *whole = json_copy(json_object_get(content, "schema"));
+    json_object_set(whole, "components", json_object_get(openapi, "components"));
+    rv__buf_init(&text, 1u << 20);
+    assert_int_equal(rv__json_dump(whole, &text), RV_OK);
+    json_decref(whole);
+    if (rv__schema_new(rv__buf_view(&text), NULL, &schema, &w->err) < 0)
+        fail_msg("%s: bad schema: %s", id, w->err.message);
+    rv__arena_init(&arena, 1u << 20);
+    rv__violations_init(&bad, &arena);
+    int rc = rv__schema_check(schema, rv__str(w->answer.body), &bad, &w->err);
+    rv__schema_free(schema);
+    rv__arena_done(&arena);
+    rv__buf_done(&text);
+    if (rc < 0)
+        fail_msg("%s: %s: %s", id, w->err.message, w->answer.body);
+}
+
+static void the_document_tells_what_is_answered(void **state)
+{
+    struct world *w = *state;
+    const char *path, *method;
+    json_t *item, *operation;
+    int calls = 0;
+    ask_for(w, "GET /openapi.json", NULL);
+    assert_int_equal(w->answer.status, 200);
+    json_t *openapi = json_incref(w->document);
+    json_object_foreach (json_object_get(openapi, "paths"), path, item)
+        json_object_foreach (item, method, operation) {
+            const char *id = json_string_value(json_object_get(operation, "operationId"));
+            call_operation(w, method, path, id);
+            if (w->answer.kind == RV__ANSWER_WHOLE)
+                hold_to_schema(w, openapi, operation, id);
+            else if (json_object_get(json_object_get(operation, "responses"), "410") == NULL)
+                fail_msg("%s does not say that it may be gone", id);
+            calls++;
+        }
+    json_decref(openapi);
+    assert_int_equal(calls, 20);
+}
+
+/* --------------------------------------------------------------------------------- trouble --- */
+
+/* There is an answer whatever allocation fails, and in the end the right one. */
+static void without_memory_there_is_still_an_answer(void **state)
+{
+    struct world *w = *state;
+    static const char *const paths[] = { "/api/v1/runs", "/api/v1/runs/done/logs", "/openapi.json",
+                                         "/api/v1/runs/done/nodes", "/api/v1/runs/nix" };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct rv__api_request request = { .method = "GET",
+                                                 .path = paths[i],
+                                                 .role = RV__ROLE_VIEWER };
+        int hit = 1;
+        for (long n = 0; hit; n++) {
+            rv__api_answer_done(&w->answer);
+            rv__test_fail_alloc_after(n);
+            rv__api_handle(w->engine, &request, &w->answer);
+            hit = rv__test_alloc_failed();
+            rv__test_fail_alloc_after(-1);
+            assert_true(w->answer.status >= 200 && w->answer.type != NULL);
+            assert_true(w->answer.length == 0 || w->answer.body != NULL);
+            assert_true(!hit || w->answer.status >= 400);
+        }
+        assert_true(w->answer.status == (strstr(paths[i], "nix") != NULL ? 404 : 200));
+    }
+}
+
+static struct rv__api_answer ask(struct rig *rig, const char *method, const char *path,
+                                 const char *body)
+{
+    struct rv__api_answer answer;
+    rv__api_handle(rig->engine,
+                   &(struct rv__api_request){ .method = method,
+                                              .path = path,
+                                              .content_type = "application/json",
+                                              .body = body,
+                                              .body_length = body != NULL ? strlen(body) : 0,
+                                              .role = RV__ROLE_OPERATOR },
+                   &answer);
+    return answer;
+}
+
+static void expect_ask(struct rig *rig, const char *method, const char *path, const char *body,
+                       int status, const char *part)
+{
+    struct rv__api_answer answer = ask(rig, method, path, body);
+    if (answer.status != status || strstr(answer.body, part) == NULL)
+        fail_msg("%s: %d %s", path, answer.status, answer.body);
+    rv__api_answer_done(&answer);
+}
+
+static void a_suspended_run_is_decided_about(void **state)
+{
+    struct rig *rig = *state;
+    for (int i = 0; i < 2; i++) { /* the second time, a function is missing */
+        rv_workflow *w = rv_workflow_new("w");
+        rig_open(rig, NULL);
+        rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
+        if (i == 0)
+            rv_add_step(rv_workflow_body(w), "two", broken, NULL);
+        rig_put(rig, w);
+        if (i == 0) {
+            rig_run(rig, "w", "r1", NULL);
+            rig_run(rig, "w", "r2", NULL);
+            rig_close(rig);
+        }
+    }
+    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_NOW));
+    expect_ask(rig, "POST", "/api/v1/runs/r1/signals/go", NULL, 200, "r1");
+    rig_until(rig, "run.suspended", "r1");
+    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
+    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
+    expect_ask(rig, "GET", "/api/v1/runs/r1/wait?x", NULL, 404, "nothing at this address");
+    expect_ask(rig, "POST", "/api/v1/runs/r1/decide", "{\"action\":\"restart_stage\"}", 409,
+               "this run is suspended");
+    expect_ask(rig, "POST", "/api/v1/runs/r1/decide",
+               "{\"action\":\"abort\",\"reason\":\"enough\"}", 200, "r1");
+    assert_int_equal(rig_wait(rig, "r1"), RV_FAILED);
+    expect_ask(rig, "GET", "/api/v1/runs/r1/wait", NULL, 200, "\"error\":{\"message\":\"enough\"");
+    rv_engine_close(rig->engine);
+    expect_ask(rig, "POST", "/api/v1/runs/r2/cancel", NULL, 503, "closed");
+    expect_ask(rig, "GET", "/readyz", NULL, 503, "closed");
+    expect_ask(rig, "GET", "/healthz", NULL, 200, "ok");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(requests_get_their_answers) };
+    const struct CMUnitTest tests[] = {
+        API_TEST(requests_get_their_answers),
+        API_TEST(numbers_keep_their_digits),
+        API_TEST(pages_follow_each_other),
+        API_TEST(roles_say_who_may_do_what),
+        API_TEST(a_body_says_that_it_is_json),
+        API_TEST(what_is_too_much_is_refused),
+        API_TEST(events_are_for_the_transport),
+        API_TEST(waiting_is_for_the_transport),
+        API_TEST(metrics_are_text),
+        API_TEST(the_document_tells_what_is_answered),
+        API_TEST(without_memory_there_is_still_an_answer),
+        RIG_TEST(a_suspended_run_is_decided_about),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,315 @@
+/* node.c: one node of a run with all that is known of it, and plans as people are shown them.
+ *
+ * What the tree of a run keeps for every node (trace.c) is small on purpose. Who looks at one node wants
+ * its values and each of its attempts: these are read from the journal again, for that node alone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/call.h"
+#include "engine/reading.h"
+
+enum {
+    ATTEMPTS = 1000,    /* that are told of a node: the last ones */
+    ERROR_BYTES = 8192, /* of the error of one attempt */
+};
+
+struct told_attempt {
+    rv_attempt it;
+    size_t error; /* where in `texts`; 0: none */
+};
+
+struct node_look {
+    struct rv__row_reader row;
+    const struct rv__plan *plan;
+    uint64_t actor;
+    uint64_t frame; /* of a nested workflow: its sequence; 0: not begun */
+    struct told_attempt *attempts;
+    size_t count, cap, earlier;
+    int64_t ready_ms; /* since when the next attempt could begin; 0: not known */
+    struct rv__buf texts;
+    size_t input, result, state; /* where in `texts`; 0: none */
+    rv_error *err;
+};
+
+static size_t keep(struct node_look *look, struct rv__str text)
+{
+    if (look->texts.len == 0)
+        rv__buf_char(&look->texts, '\0'); /* 0 is none */
+    if (text.len == 0)
+        return 0;
+    size_t at = look->texts.len;
+    rv__buf_str(&look->texts, text);
+    rv__buf_char(&look->texts, '\0');
+    return at;
+}
+
+/* ------------------------------------------------------------------------------- attempts --- */
+
+static int attempt_began(struct node_look *look, const struct rv__told *fact)
+{
+    if (look->count == 2 * (size_t)ATTEMPTS) { /* the older half goes: amortised constant */
+        memmove(look->attempts, look->attempts + ATTEMPTS, ATTEMPTS * sizeof *look->attempts);
+        look->count -= ATTEMPTS;
+        look->earlier += ATTEMPTS;
+    }
+    if (look->count == look->cap) {
+        size_t cap = look->cap ? look->cap * 2 : 4;
+        struct told_attempt *attempts = rv__realloc(look->attempts, cap * sizeof *attempts);
+        if (attempts == NULL)
+            return rv__nomem(look->err);
+        look->attempts = attempts;
+        look->cap = cap;
+    }
+    bool queued = look->ready_ms != 0 && fact->at_ms > look->ready_ms;
+    look->attempts[look->count++] = (struct told_attempt){
+        .it = { .attempt = fact->attempt,
+                .outcome = "running",
+                .started_at = fact->at_ms,
+                .queue_ms = queued ? fact->at_ms - look->ready_ms : 0,
+                .due_at = fact->due_ms },
+    };
+    look->ready_ms = 0;
+    return RV_OK;
+}
+
+/* The one that runs, if one does. */
+static struct told_attempt *running(struct node_look *look)
+{
+    struct told_attempt *last = look->count > 0 ? &look->attempts[look->count - 1] : NULL;
+    return last != NULL && last->it.completed_at == 0 ? last : NULL;
+}
+
+static void attempt_ended(struct node_look *look, const struct rv__told *fact, const char *outcome)
+{
+    struct told_attempt *last = running(look);
+    if (last == NULL)
+        return;
+    last->it.outcome = outcome;
+    last->it.completed_at = fact->at_ms;
+    last->it.due_at = fact->kind == FACT_STEP_RETRYING ? fact->due_ms : 0;
+    last->error = fact->error.len <= ERROR_BYTES
+                      ? keep(look, fact->error)
+                      : keep(look, rv__str("{\"message\":\"(too long to be listed)\"}"));
+}
+
+static void step_ended(struct node_look *look, const struct rv__told *fact, const char *outcome)
+{
+    attempt_ended(look, fact, outcome);
+    if (fact->kind == FACT_STEP_COMPLETED)
+        look->result = keep(look, fact->result.len > 0 ? fact->result : rv__str("null"));
+    look->state = keep(look, fact->state);
+}
+
+static int take_fact(struct node_look *look, const struct rv__told *fact)
+{
+    if (fact->kind == FACT_BODY_STARTED && fact->owner == look->actor && look->frame == 0)
+        look->frame = fact->actor;
+    if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_INPUT &&
+        (fact->actor == look->actor || (look->frame != 0 && fact->actor == look->frame)))
+        look->input = keep(look, fact->result);
+    if (fact->actor != look->actor)
+        return RV_OK;
+    switch ((int)fact->kind) {
+    case FACT_STEP_STARTED: return attempt_began(look, fact);
+    case FACT_STEP_COMPLETED: step_ended(look, fact, "completed"); break;
+    case FACT_STEP_SKIPPED: step_ended(look, fact, "skipped"); break;
+    case FACT_STEP_FAILED: step_ended(look, fact, "failed"); break;
+    case FACT_STEP_RETRYING: attempt_ended(look, fact, "failed"); break;
+    case FACT_STEP_LOST:
+        attempt_ended(look, fact, "lost");
+        look->ready_ms = fact->at_ms;
+        break;
+    case FACT_TIMER_FIRED: look->ready_ms = fact->at_ms; break;
+    case FACT_STEP_PARKED: {
+        struct told_attempt *last = running(look);
+        if (last != NULL)
+            last->it.due_at = fact->due_ms;
+        break;
+    }
+    default: break;
+    }
+    return RV_OK;
+}
+
+static int take_row(void *arg, uint64_t seq, struct rv__str facts)
+{
+    struct node_look *look = arg;
+    struct rv__told fact;
+    (void)seq;
+    int rc = rv__row_begin(&look->row, facts, look->err);
+    while (rc >= 0 && (rc = rv__row_next(&look->row, look->plan, &fact, look->err)) == 1)
+        rc = take_fact(look, &fact);
+    return rc < 0 ? rc : rv__buf_err(&look->texts, look->err);
+}
+
+/* What the facts of the node do not say: how long its first attempt waited, and that it was cancelled
+ * along with something else. */
+static void settle(struct node_look *look, const rv_node *node)
+{
+    int64_t known_ms = 0;
+    if (look->count > ATTEMPTS) {
+        size_t extra = look->count - ATTEMPTS;
+        memmove(look->attempts, look->attempts + extra, ATTEMPTS * sizeof *look->attempts);
+        look->earlier += extra;
+        look->count = ATTEMPTS;
+    }
+    for (size_t i = 1; i < look->count; i++)
+        known_ms += look->attempts[i].it.queue_ms;
+    if (look->count > 0 && look->earlier == 0 && node->queue_ms > known_ms)
+        look->attempts[0].it.queue_ms = node->queue_ms - known_ms;
+    struct told_attempt *last = running(look);
+    if (last != NULL && node->completed_at != 0) {
+        last->it.completed_at = node->completed_at;
+        last->it.outcome = strcmp(node->status, "cancelled") == 0 ? "cancelled" : "failed";
+        last->it.due_at = 0;
+    }
+}
+
+/* The struct with its attempts and texts behind it, in one allocation. */
+static int make_detail(const struct node_look *look, const rv_node *node, rv_node_detail **ret,
+                       rv_error *err)
+{
+    const char *const copied[] = { node->path, node->error, node->description };
+    size_t attempts_at = sizeof(rv_node_detail);
+    size_t texts_at = attempts_at + look->count * sizeof(rv_attempt);
+    size_t size = texts_at + look->texts.len + 1, lens[3];
+    for (size_t i = 0; i < 3; i++)
+        size += lens[i] = strlen(copied[i]) + 1;
+    char *mem = rv__zalloc(1, size);
+    if (mem == NULL)
+        return rv__nomem(err);
+    rv_node_detail *detail = (rv_node_detail *)(void *)mem;
+    rv_attempt *attempts = (rv_attempt *)(void *)(mem + attempts_at);
+    char *texts = mem + texts_at; /* begins with a NUL: "" is at 0 */
+    memcpy(texts, rv__buf_view(&look->texts).at, look->texts.len);
+    char *put = texts + look->texts.len + 1;
+    detail->node = *node;
+    const char **to[] = { &detail->node.path, &detail->node.error, &detail->node.description };
+    for (size_t i = 0; i < 3; i++) {
+        memcpy(put, copied[i], lens[i]);
+        *to[i] = put;
+        put += lens[i];
+    }
+    detail->node.alias = detail->node.path + (node->alias - node->path);
+    detail->input = texts + look->input;
+    detail->result = texts + look->result;
+    detail->state = texts + look->state;
+    for (size_t i = 0; i < look->count; i++) {
+        attempts[i] = look->attempts[i].it;
+        attempts[i].error = texts + look->attempts[i].error;
+    }
+    detail->attempt_count = look->count;
+    detail->attempts = attempts;
+    detail->earlier = look->earlier;
+    *ret = detail;
+    return RV_OK;
+}
+
+int rv_node_get(rv_engine *e, const char *run_id, const char *path, rv_node_detail **ret,
+                rv_error *err)
+{
+    struct node_look look = { .err = err };
+    const struct rv__trace *trace = NULL;
+    rv_node_list *found = NULL;
+    uint32_t at = 0;
+    if (e == NULL || ret == NULL || path == NULL || *path == '\0')
+        return rv__fail(err, RV_EINVAL,
+                        "rv_node_get: no engine, no path, or nowhere to put the node");
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
+    rv__row_reader_init(&look.row);
+    rv__buf_init(&look.texts, SIZE_MAX / 8); /* bounded by the run's values, and ATTEMPTS errors */
+    rv__engine_enter(e);
+    struct rv__reading *r = e->reading;
+    pthread_mutex_lock(&r->lock);
+    int rc = rv__reading_trace(r, run_id, &trace, err);
+    if (rc == RV_OK)
+        rc = rv__node_find(trace, path, rv__wall_ms(e->clock), &found, &at, err);
+    if (rc == RV_OK && at != 0) {
+        look.plan = trace->plan;
+        look.actor = trace->at[at].actor;
+        rc = rv__store_journal(r->store, rv__str(run_id), 0, take_row, &look, err);
+    }
+    pthread_mutex_unlock(&r->lock);
+    rv__engine_leave(e);
+    if (rc >= 0) {
+        settle(&look, &found->nodes[0]);
+        rc = make_detail(&look, &found->nodes[0], ret, err);
+    }
+    rv_node_list_free(found);
+    rv__row_reader_done(&look.row);
+    rv__buf_done(&look.texts);
+    rv__free(look.attempts);
+    return rc;
+}
+
+void rv_node_detail_free(rv_node_detail *detail)
+{
+    rv__free(detail);
+}
+
+/* ---------------------------------------------------------------------------------- plans --- */
+
+static int write_plan(const struct rv__plan *plan, char **ret, rv_error *err)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    int rc = rv__plan_write(plan, &json, err);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&json, err);
+    if (rc == RV_OK)
+        *ret = rv__buf_take(&json);
+    rv__buf_done(&json);
+    return rc;
+}
+
+int rv_plan_of_run(rv_engine *e, const char *run_id, char **ret, rv_error *err)
+{
+    struct rv__read_run run = { .plan = NULL };
+    if (e == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_plan_of_run: no engine, or nowhere to put the plan");
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
+    rv__engine_enter(e);
+    struct rv__reading *r = e->reading;
+    pthread_mutex_lock(&r->lock);
+    int rc = rv__read_run(&r->shelf, r->store, rv__str(run_id), &run, err);
+    pthread_mutex_unlock(&r->lock);
+    if (rc == RV_OK)
+        rc = write_plan(run.plan->plan, ret, err);
+    rv__shelf_put(&r->shelf, run.plan);
+    rv__engine_leave(e);
+    return rc;
+}
+
+struct plan_ask {
+    const char *workflow;
+    struct rv__plan_ref *plan; /* held */
+};
+
+static int take_plan(struct rv__call *call)
+{
+    struct plan_ask *ask = call->arg;
+    struct rv__registered *found = rv__registry_find(call->engine, rv__str(ask->workflow));
+    if (found == NULL)
+        return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.80s'", ask->workflow);
+    ask->plan = found->plan;
+    atomic_fetch_add(&ask->plan->refs, 1);
+    return RV_OK;
+}
+
+int rv_plan_of_workflow(rv_engine *e, const char *workflow, char **ret, rv_error *err)
+{
+    struct plan_ask ask = { .workflow = workflow };
+    if (workflow == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL,
+                        "rv_plan_of_workflow: no workflow, or nowhere to put the plan");
+    int rc = rv__call_ask(e, take_plan, &ask, false, err);
+    if (rc == RV_OK)
+        rc = write_plan(ask.plan->plan, ret, err);
+    rv__plan_ref_unref(ask.plan);
+    return rc;
+}

@@ -1,0 +1,138 @@
+/* api.h: inside the API: routes as data, and what the function of a route has at hand. */
+#ifndef RV_SERVER_API_H
+#define RV_SERVER_API_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "server/server.h"
+
+enum {
+    RV__API_PATH_BYTES = 4096,
+    RV__API_QUERY_BYTES = 16384,
+    RV__API_PARTS = 8,  /* of a path, and more than any route has */
+    RV__API_PARAMS = 8, /* of a query, and as many as any route has */
+    RV__API_MEMBERS = 4 /* of a body */
+};
+
+enum rv__param_kind {
+    PARAM_TEXT,
+    PARAM_INT,
+    PARAM_FLAG,   /* 0, 1, false, true */
+    PARAM_CHOICE, /* its number is the index */
+    PARAM_JSON,   /* a member of a body: any value */
+};
+
+/* A parameter of a query or a member of a body: what is checked is what is documented. */
+struct rv__param {
+    const char *name; /* NULL: the end of the list */
+    enum rv__param_kind kind;
+    const char *says;           /* one sentence */
+    int64_t min, max, fallback; /* PARAM_INT; PARAM_FLAG: fallback */
+    const char *const *choices; /* PARAM_CHOICE; ends in NULL */
+    bool required;
+};
+
+enum rv__body_kind {
+    BODY_NONE,   /* there may be an empty object */
+    BODY_OBJECT, /* of `members` */
+    BODY_ANY,    /* any JSON; none: null */
+};
+
+struct rv__api_call;
+
+struct rv__route {
+    const char *method; /* of one path there is one */
+    const char *path;   /* "{name}" stands for one part */
+    enum rv__role role;
+    void (*handle)(struct rv__api_call *call);
+    const char *id, *tag, *summary;
+    const struct rv__param *params; /* NULL = none */
+    enum rv__body_kind body;
+    const struct rv__param *members; /* BODY_OBJECT */
+    int status;                      /* when it went well */
+    const char *schema;              /* of the answer; NULL: it is not JSON */
+    const char *type;                /* NULL: application/json */
+    int problems[8];                 /* statuses of its own, 0 behind them */
+};
+extern const struct rv__route rv__routes[];
+extern const size_t rv__route_count;
+
+/* A parameter as it was given. */
+struct rv__given {
+    bool given;
+    const char *text; /* decoded */
+    int64_t number;   /* PARAM_INT, _FLAG, _CHOICE */
+    struct rv__str json;
+};
+
+struct rv__api_call {
+    rv_engine *engine;
+    const struct rv__api_request *request;
+    const struct rv__route *route;
+    struct rv__arena arena; /* of decoded texts */
+    const char *names[RV__API_PARTS];
+    struct rv__given params[RV__API_PARAMS];
+    struct rv__given members[RV__API_MEMBERS];
+    struct rv__str body;           /* BODY_ANY: checked JSON; none */
+    struct rv__buf out;            /* the document */
+    struct rv__api_answer *answer; /* written if it is not that document */
+    bool answered;                 /* it is there */
+};
+
+/* What was given, by the name that the route's table has. `_text`: NULL = not given. */
+const struct rv__given *rv__api_param(const struct rv__api_call *call, const char *name);
+const struct rv__given *rv__api_member(const struct rv__api_call *call, const char *name);
+const char *rv__api_text(const struct rv__api_call *call, const char *name);
+int64_t rv__api_int(const struct rv__api_call *call, const char *name); /* or the fallback */
+
+/* The answer is this problem; what is in `out` is dropped. */
+void rv__api_refuse(struct rv__api_call *call, int status, const char *fmt, ...) RV_PRINTF(3, 4);
+/* The one that an engine's error is: the status by its code, its message as the detail. */
+void rv__api_error(struct rv__api_call *call, const rv_error *err);
+int rv__api_status(int code); /* of an engine's error */
+/* 422 with all that is wrong. `in` says where the paths point into: "input", "body". */
+void rv__api_violations(struct rv__api_call *call, const char *in, const char *detail,
+                        const rv_violations *bad);
+
+/* A problem with members of its own behind the usual ones: `more` is ,"name":value … */
+void rv__api_problem_more(int status, const char *title, const char *detail, struct rv__str more,
+                          struct rv__api_answer *ret);
+
+/* The run that the path names, as its row tells: NULL if there is none, and then the answer is there.
+ * For rv_run_list_free(). */
+rv_run_list *rv__api_run(struct rv__api_call *call);
+/* {runId, status} of it. */
+void rv__api_told(struct rv__api_call *call);
+
+/* Parse; on failure the answer is there. */
+bool rv__api_read_query(struct rv__api_call *call);
+bool rv__api_read_body(struct rv__api_call *call);
+/* Percent-decoded, in the arena, NUL behind it; NULL: not well-formed, not UTF-8, or no memory. */
+const char *rv__api_decode(struct rv__arena *arena, struct rv__str text, bool plus_is_space);
+
+/* A page of what the handlers are. */
+void rv__api_healthz(struct rv__api_call *call);
+void rv__api_readyz(struct rv__api_call *call);
+void rv__api_metrics(struct rv__api_call *call);
+void rv__api_openapi(struct rv__api_call *call);
+void rv__api_workflows(struct rv__api_call *call);
+void rv__api_workflow(struct rv__api_call *call);
+void rv__api_start(struct rv__api_call *call);
+void rv__api_runs(struct rv__api_call *call);
+void rv__api_run_get(struct rv__api_call *call);
+void rv__api_plan(struct rv__api_call *call);
+void rv__api_nodes(struct rv__api_call *call);
+void rv__api_node(struct rv__api_call *call);
+void rv__api_why(struct rv__api_call *call);
+void rv__api_wait(struct rv__api_call *call);
+void rv__api_cancel(struct rv__api_call *call);
+void rv__api_decide(struct rv__api_call *call);
+void rv__api_signal(struct rv__api_call *call);
+void rv__api_logs(struct rv__api_call *call);
+void rv__api_events(struct rv__api_call *call);
+
+extern const char *const rv__level_names[];  /* as enum rv_log_level; ends in NULL */
+extern const char *const rv__status_names[]; /* as enum rv_run_status; ends in NULL */
+extern const char *const rv__action_names[]; /* of decide; the first two as enum rv_decision */
+
+#endif

@@ -1,0 +1,73 @@
+/* nodes.c: the nodes of a run, a window of them, and one with all that is known of it. */
+#include "server/api.h"
+
+void rv__api_nodes(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    rv_node_list *list = NULL;
+    rv_error err;
+    int64_t offset = rv__api_int(call, "offset");
+    if (row == NULL)
+        return;
+    rv_run_list_free(row);
+    if (rv_nodes(call->engine, call->names[0], rv__api_text(call, "parent"), (size_t)offset,
+                 (size_t)rv__api_int(call, "limit"), &list, &err) < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    rv__buf_text(&call->out, "{\"nodes\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&call->out, ',');
+        rv__put_node(&call->out, &list->nodes[i]);
+        rv__buf_char(&call->out, '}');
+    }
+    rv__buf_char(&call->out, ']');
+    rv__put_int(&call->out, "total", (int64_t)list->total);
+    rv__put_int(&call->out, "offset", offset);
+    rv__buf_char(&call->out, '}');
+    rv_node_list_free(list);
+}
+
+static void put_attempt(struct rv__buf *out, const rv_attempt *attempt)
+{
+    rv__buf_fmt(out, "{\"attempt\":%d", attempt->attempt);
+    rv__put_text(out, "outcome", attempt->outcome);
+    rv__put_int(out, "startedAt", attempt->started_at);
+    if (attempt->completed_at != 0)
+        rv__put_int(out, "completedAt", attempt->completed_at);
+    rv__put_int(out, "queueMs", attempt->queue_ms);
+    if (attempt->due_at != 0)
+        rv__put_int(out, "dueAt", attempt->due_at);
+    rv__put_json(out, "error", attempt->error);
+    rv__buf_char(out, '}');
+}
+
+void rv__api_node(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    rv_node_detail *detail = NULL;
+    rv_error err;
+    if (row == NULL)
+        return;
+    rv_run_list_free(row);
+    if (rv_node_get(call->engine, call->names[0], rv__api_text(call, "path"), &detail, &err) < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    rv__put_node(&call->out, &detail->node);
+    rv__put_json(&call->out, "input", detail->input);
+    rv__put_json(&call->out, "result", detail->result);
+    rv__put_json(&call->out, "state", detail->state);
+    rv__buf_text(&call->out, ",\"attempts\":[");
+    for (size_t i = 0; i < detail->attempt_count; i++) {
+        if (i > 0)
+            rv__buf_char(&call->out, ',');
+        put_attempt(&call->out, &detail->attempts[i]);
+    }
+    rv__buf_char(&call->out, ']');
+    if (detail->earlier > 0)
+        rv__put_int(&call->out, "earlierAttempts", (int64_t)detail->earlier);
+    rv__buf_char(&call->out, '}');
+    rv_node_detail_free(detail);
+}

@@ -1,0 +1,118 @@
+/* routes.c: the API on one page: every address, who may call it, what it takes and what it gives.
+ *
+ * api.c and given.c check by these tables, openapi.c documents them. A new address: a row here, a
+ * function, and, if its document is a new one, a schema in openapi.c. */
+#include "server/api.h"
+
+#define JSON_INT_MOST (INT64_C(1) << 53) /* beyond it, JavaScript would round */
+
+static const struct rv__param runs_params[] = {
+    { "workflow", PARAM_TEXT, "Runs of this workflow." },
+    { "status", PARAM_CHOICE, "Runs in this status.", .choices = rv__status_names },
+    { "since", PARAM_INT, "Created at or after, in milliseconds since 1970.",
+      .max = JSON_INT_MOST },
+    { "until", PARAM_INT, "Created before, in milliseconds since 1970.", .max = JSON_INT_MOST },
+    { "q", PARAM_TEXT, "Text in the run's id, workflow, error or input." },
+    { "limit", PARAM_INT, "Runs in one answer.", .min = 1, .max = 1000, .fallback = 50 },
+    { "cursor", PARAM_TEXT, "nextCursor of the page before." },
+    { NULL },
+};
+static const struct rv__param run_params[] = {
+    { "results", PARAM_FLAG, "0 leaves the results out, which can be large.", .fallback = 1 },
+    { NULL },
+};
+static const struct rv__param nodes_params[] = {
+    { "parent", PARAM_TEXT, "The path of the node whose children are meant; else the top level." },
+    { "offset", PARAM_INT, "Children to leave out before the first.", .max = INT32_MAX },
+    { "limit", PARAM_INT, "Children in one answer.", .min = 1, .max = 1000, .fallback = 100 },
+    { NULL },
+};
+static const struct rv__param node_params[] = {
+    { "path", PARAM_TEXT, "The path of the node.", .required = true },
+    { NULL },
+};
+static const struct rv__param wait_params[] = {
+    { "timeoutMs", PARAM_INT, "How long to wait.", .max = 3600000, .fallback = 300000 },
+    { NULL },
+};
+static const struct rv__param logs_params[] = {
+    { "step", PARAM_TEXT, "Lines of the step with this alias." },
+    { "level", PARAM_CHOICE, "Lines of this level and graver.", .choices = rv__level_names },
+    { "q", PARAM_TEXT, "Text in the message." },
+    { "after", PARAM_INT, "`next` of the page before.", .max = JSON_INT_MOST },
+    { "limit", PARAM_INT, "Lines in one answer.", .min = 1, .max = 1000, .fallback = 100 },
+    { NULL },
+};
+static const struct rv__param events_params[] = {
+    { "logs", PARAM_FLAG, "0 leaves `log` events out.", .fallback = 1 },
+    { NULL },
+};
+static const struct rv__param start_members[] = {
+    { "input", PARAM_JSON, "The input; held to the workflow's schema." },
+    { "runId", PARAM_TEXT, "The id of the run; else one is made. Starting it again is harmless." },
+    { NULL },
+};
+static const struct rv__param decide_members[] = {
+    { "action", PARAM_CHOICE, "What to do with the suspended run.", .choices = rv__action_names,
+      .required = true },
+    { "path", PARAM_TEXT, "Which state of a stage schedule is meant." },
+    { "reason", PARAM_TEXT, "Why; with abort it is the run's error." },
+    { NULL },
+};
+
+const struct rv__route rv__routes[] = {
+    { "GET", "/api/v1/workflows", RV__ROLE_VIEWER, rv__api_workflows, "listWorkflows", "workflows",
+      "What can be run", .status = 200, .schema = "WorkflowList" },
+    { "GET", "/api/v1/workflows/{name}", RV__ROLE_VIEWER, rv__api_workflow, "getWorkflow",
+      "workflows", "A workflow with its plan", .status = 200, .schema = "WorkflowDetail",
+      .problems = { 404 } },
+    { "POST", "/api/v1/workflows/{name}/runs", RV__ROLE_OPERATOR, rv__api_start, "startRun",
+      "workflows", "Begin a run", .body = BODY_OBJECT, .members = start_members, .status = 202,
+      .schema = "RunRef", .problems = { 404, 409, 413, 415, 422, 503 } },
+    { "GET", "/api/v1/runs", RV__ROLE_VIEWER, rv__api_runs, "listRuns", "runs",
+      "Runs, the newest first", .params = runs_params, .status = 200, .schema = "RunList" },
+    { "GET", "/api/v1/runs/{id}", RV__ROLE_VIEWER, rv__api_run_get, "getRun", "runs",
+      "A run with its input, results and top-level nodes", .params = run_params, .status = 200,
+      .schema = "RunDetail", .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/plan", RV__ROLE_VIEWER, rv__api_plan, "getRunPlan", "runs",
+      "The plan that the run began with", .status = 200, .schema = "Plan", .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/nodes", RV__ROLE_VIEWER, rv__api_nodes, "listNodes", "nodes",
+      "The children of a node, a window of them", .params = nodes_params, .status = 200,
+      .schema = "NodeList", .problems = { 404, 422 } },
+    { "GET", "/api/v1/runs/{id}/node", RV__ROLE_VIEWER, rv__api_node, "getNode", "nodes",
+      "One node with its values and attempts", .params = node_params, .status = 200,
+      .schema = "NodeDetail", .problems = { 404, 422 } },
+    { "GET", "/api/v1/runs/{id}/why", RV__ROLE_VIEWER, rv__api_why, "whyRun", "runs",
+      "What the run waits for", .status = 200, .schema = "Why", .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/wait", RV__ROLE_VIEWER, rv__api_wait, "waitForRun", "runs",
+      "Wait until the run has ended", .params = wait_params, .status = 200, .schema = "Outcome",
+      .problems = { 404, 408 } },
+    { "POST", "/api/v1/runs/{id}/cancel", RV__ROLE_OPERATOR, rv__api_cancel, "cancelRun", "runs",
+      "Cancel the run and all that is alive in it", .status = 200, .schema = "RunRef",
+      .problems = { 404, 415, 422, 503 } },
+    { "POST", "/api/v1/runs/{id}/decide", RV__ROLE_OPERATOR, rv__api_decide, "decideRun", "runs",
+      "Decide about a suspended run", .body = BODY_OBJECT, .members = decide_members, .status = 200,
+      .schema = "RunRef", .problems = { 404, 409, 415, 422, 503 } },
+    { "POST", "/api/v1/runs/{id}/signals/{name}", RV__ROLE_OPERATOR, rv__api_signal, "signalRun",
+      "runs", "Send a signal; the body is its payload", .body = BODY_ANY, .status = 200,
+      .schema = "RunRef", .problems = { 404, 409, 413, 415, 429, 503 } },
+    { "GET", "/api/v1/runs/{id}/logs", RV__ROLE_VIEWER, rv__api_logs, "listLogs", "logs",
+      "What the run's steps said, in order", .params = logs_params, .status = 200,
+      .schema = "LogList", .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/events", RV__ROLE_VIEWER, rv__api_events, "runEvents", "events",
+      "What happens in the run, as it happens", .params = events_params, .status = 200,
+      .type = "text/event-stream", .problems = { 404, 410 } },
+    { "GET", "/api/v1/events", RV__ROLE_VIEWER, rv__api_events, "allEvents", "events",
+      "What happens in all runs, as it happens", .params = events_params, .status = 200,
+      .type = "text/event-stream", .problems = { 410 } },
+    { "GET", "/healthz", RV__ROLE_NONE, rv__api_healthz, "healthz", "system", "It lives",
+      .status = 200, .schema = "Health" },
+    { "GET", "/readyz", RV__ROLE_NONE, rv__api_readyz, "readyz", "system",
+      "It can take work: the store can be written to", .status = 200, .schema = "Health",
+      .problems = { 503 } },
+    { "GET", "/metrics", RV__ROLE_VIEWER, rv__api_metrics, "metrics", "system",
+      "Figures for Prometheus", .status = 200, .type = "text/plain; version=0.0.4; charset=utf-8" },
+    { "GET", "/openapi.json", RV__ROLE_VIEWER, rv__api_openapi, "openapi", "system",
+      "This document", .status = 200, .schema = "Any" },
+};
+const size_t rv__route_count = sizeof rv__routes / sizeof *rv__routes;

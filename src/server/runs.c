@@ -1,0 +1,262 @@
+/* runs.c: runs: found, looked at, waited for, told something. */
+#include <stdio.h>
+
+#include "base/id.h"
+#include "server/api.h"
+
+const char *const rv__status_names[] = { "running", "suspended", "completed",
+                                         "failed",  "cancelled", NULL };
+const char *const rv__action_names[] = { "resume", "abort", "skip", "restart_stage", NULL };
+
+enum { NODES_PAGE = 1000 };
+
+/* ---------------------------------------------------------------------------------- looking --- */
+
+void rv__api_runs(struct rv__api_call *call)
+{
+    const struct rv__given *status = rv__api_param(call, "status");
+    rv_run_list *list = NULL;
+    rv_error err;
+    int rc = rv_list(call->engine,
+                     RV_QUERY(.workflow = rv__api_text(call, "workflow"),
+                              .status_plus_one = status->given ? (int)status->number + 1 : 0,
+                              .since = rv__api_int(call, "since"),
+                              .until = rv__api_int(call, "until"), .text = rv__api_text(call, "q"),
+                              .limit = (size_t)rv__api_int(call, "limit"),
+                              .cursor = rv__api_text(call, "cursor")),
+                     &list, &err);
+    if (rc < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    rv__buf_text(&call->out, "{\"runs\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&call->out, ',');
+        rv__put_run(&call->out, &list->runs[i]);
+        rv__buf_char(&call->out, '}');
+    }
+    rv__buf_text(&call->out, "],\"nextCursor\":");
+    if (*list->next != '\0')
+        rv__buf_json_str(&call->out, rv__str(list->next));
+    else
+        rv__buf_text(&call->out, "null");
+    rv__buf_char(&call->out, '}');
+    rv_run_list_free(list);
+}
+
+/* ,"steps":[…]: all nodes at the top level. */
+static void put_steps(struct rv__api_call *call, const char *run_id)
+{
+    size_t offset = 0, total = 1;
+    rv_error err;
+    rv__buf_text(&call->out, ",\"steps\":[");
+    while (offset < total) {
+        rv_node_list *list = NULL;
+        if (rv_nodes(call->engine, run_id, NULL, offset, NODES_PAGE, &list, &err) < 0) {
+            rv__api_error(call, &err);
+            return;
+        }
+        total = list->count > 0 ? list->total : 0;
+        for (size_t i = 0; i < list->count; i++) {
+            if (offset + i > 0)
+                rv__buf_char(&call->out, ',');
+            rv__put_node(&call->out, &list->nodes[i]);
+            rv__buf_char(&call->out, '}');
+        }
+        offset += list->count;
+        rv_node_list_free(list);
+    }
+    rv__buf_char(&call->out, ']');
+}
+
+static void put_whole_run(struct rv__api_call *call, const rv_run_state *run)
+{
+    rv__put_run(&call->out, run);
+    rv__put_json(&call->out, "input", *run->input != '\0' ? run->input : "null");
+    rv__put_json(&call->out, "results", run->results);
+    put_steps(call, run->run_id);
+    rv__buf_char(&call->out, '}');
+}
+
+void rv__api_run_get(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    rv_run_state *state = NULL;
+    rv_error err;
+    if (row == NULL)
+        return;
+    if (rv__api_int(call, "results") == 0)
+        put_whole_run(call, &row->runs[0]);
+    else if (rv_state(call->engine, call->names[0], &state, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        put_whole_run(call, state);
+    rv_run_state_free(state);
+    rv_run_list_free(row);
+}
+
+/* What the engine says as JSON is the document. */
+static void put_said(struct rv__api_call *call,
+                     int (*ask)(rv_engine *engine, const char *run_id, char **ret, rv_error *err))
+{
+    rv_run_list *row = rv__api_run(call);
+    char *text = NULL;
+    rv_error err;
+    if (row == NULL)
+        return;
+    rv_run_list_free(row);
+    if (ask(call->engine, call->names[0], &text, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        rv__buf_text(&call->out, text);
+    rv_free(text);
+}
+
+void rv__api_plan(struct rv__api_call *call)
+{
+    put_said(call, rv_plan_of_run);
+}
+
+void rv__api_why(struct rv__api_call *call)
+{
+    put_said(call, rv_why);
+}
+
+/* ---------------------------------------------------------------------------------- waiting --- */
+
+static bool has_ended(const rv_run_state *run)
+{
+    return run->status != RV_RUNNING && run->status != RV_SUSPENDED;
+}
+
+static void put_end(struct rv__api_call *call, const char *run_id)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    if (rv_state(call->engine, run_id, &state, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        rv__put_outcome(&call->out, state);
+    rv_run_state_free(state);
+}
+
+static void not_ended(const rv_run_state *run, int64_t waited_ms, struct rv__api_answer *ret)
+{
+    char detail[400];
+    struct rv__buf more;
+    rv__buf_init(&more, 4096);
+    rv__put_text(&more, "runStatus", rv_status_name(run->status));
+    (void)snprintf(detail, sizeof detail,
+                   "run '%s' of workflow '%.80s' has not ended after %lld ms", run->run_id,
+                   run->workflow, (long long)waited_ms);
+    rv__api_problem_more(408, NULL, detail, rv__buf_view(&more), ret);
+    rv__buf_done(&more);
+}
+
+void rv__api_wait(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    int64_t timeout_ms = rv__api_int(call, "timeoutMs");
+    if (row == NULL)
+        return;
+    if (has_ended(&row->runs[0])) {
+        put_end(call, row->runs[0].run_id);
+    } else if (timeout_ms == 0) {
+        not_ended(&row->runs[0], 0, call->answer);
+        call->answered = true;
+    } else {
+        *call->answer = (struct rv__api_answer){ .kind = RV__ANSWER_WAIT,
+                                                 .status = 200,
+                                                 .type = "application/json",
+                                                 .timeout_ms = timeout_ms };
+        (void)snprintf(call->answer->run_id, sizeof call->answer->run_id, "%s",
+                       row->runs[0].run_id);
+        call->answered = true;
+    }
+    rv_run_list_free(row);
+}
+
+void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
+                    struct rv__api_answer *ret)
+{
+    char path[RV__API_PATH_BYTES];
+    rv_run_list *row = NULL;
+    rv_error err;
+    if (rv_list(engine, RV_QUERY(.run_id = run_id), &row, &err) < 0) {
+        rv__api_problem(rv__api_status(err.code), NULL, err.message, ret);
+        return;
+    }
+    if (row->count == 1 && !has_ended(&row->runs[0])) {
+        not_ended(&row->runs[0], waited_ms, ret);
+    } else { /* its outcome; or 404: it is gone by now */
+        (void)snprintf(path, sizeof path, "/api/v1/runs/%s/wait", run_id);
+        rv__api_handle(
+            engine,
+            &(struct rv__api_request){ .method = "GET", .path = path, .role = RV__ROLE_VIEWER },
+            ret);
+    }
+    rv_run_list_free(row);
+}
+
+/* ---------------------------------------------------------------------------------- telling --- */
+
+/* Done, and how the run is now; or why not. */
+static void told(struct rv__api_call *call, int rc, const rv_error *err)
+{
+    if (rc < 0)
+        rv__api_error(call, err);
+    else
+        rv__api_told(call);
+}
+
+void rv__api_cancel(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    rv_error err;
+    if (row == NULL)
+        return;
+    rv_run_list_free(row);
+    int rc = rv_cancel_run(call->engine, call->names[0], &err);
+    told(call, rc, &err);
+}
+
+void rv__api_decide(struct rv__api_call *call)
+{
+    const struct rv__given *action = rv__api_member(call, "action");
+    rv_run_list *row = rv__api_run(call);
+    rv_error err;
+    if (row == NULL)
+        return;
+    int status = row->runs[0].status;
+    rv_run_list_free(row);
+    if (action->number > RV_ABORT || rv__api_member(call, "path")->given) {
+        rv__api_refuse(
+            call, 409,
+            "'%s'%s is for the states of a stage schedule; this run is %s, and a suspended "
+            "one can be resumed or aborted as a whole",
+            action->text, action->number > RV_ABORT ? "" : " with a path", rv_status_name(status));
+        return;
+    }
+    int rc = rv_decide(call->engine, call->names[0], (int)action->number,
+                       rv__api_member(call, "reason")->text, &err);
+    told(call, rc, &err);
+}
+
+void rv__api_signal(struct rv__api_call *call)
+{
+    rv_run_list *row = rv__api_run(call);
+    struct rv__buf payload;
+    rv_error err;
+    if (row == NULL)
+        return;
+    rv_run_list_free(row);
+    rv__buf_init(&payload, RV__JSON_MAX_BYTES);
+    rv__buf_str(&payload, call->body);
+    int rc = rv__buf_err(&payload, &err);
+    if (rc == RV_OK)
+        rc = rv_signal(call->engine, call->names[0], call->names[1],
+                       call->body.len > 0 ? payload.text : NULL, &err);
+    rv__buf_done(&payload);
+    told(call, rc, &err);
+}

@@ -1,0 +1,142 @@
+/* shapes.c: the documents: a run, a node, a line of a log, a workflow. The API sends them, and the
+ * command line prints them with --json: the same thing looks the same everywhere. */
+#include "base/json.h"
+#include "server/api.h"
+
+const char *const rv__level_names[] = { "debug", "info", "warn", "error", NULL };
+
+void rv__put_text(struct rv__buf *out, const char *key, const char *text)
+{
+    rv__buf_fmt(out, ",\"%s\":", key);
+    rv__buf_json_str(out, rv__str(text));
+}
+
+void rv__put_int(struct rv__buf *out, const char *key, int64_t value)
+{
+    rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)value);
+}
+
+void rv__put_json(struct rv__buf *out, const char *key, const char *json)
+{
+    if (json == NULL || *json == '\0')
+        return;
+    rv__buf_fmt(out, ",\"%s\":", key);
+    rv__buf_text(out, json);
+}
+
+static void put_known(struct rv__buf *out, const char *key, int64_t at_ms)
+{
+    if (at_ms != 0)
+        rv__put_int(out, key, at_ms);
+}
+
+void rv__put_run(struct rv__buf *out, const rv_run_state *run)
+{
+    rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
+    rv__put_text(out, "workflow", run->workflow);
+    rv__put_text(out, "version", run->version);
+    rv__put_text(out, "status", rv_status_name(run->status));
+    put_known(out, "createdAt", run->created_at);
+    put_known(out, "startedAt", run->started_at);
+    put_known(out, "completedAt", run->completed_at);
+    if (run->completed_at != 0)
+        rv__put_int(out, "duration", run->duration_ms);
+    rv__put_json(out, "error", run->error);
+    if (run->failed_step != NULL && *run->failed_step != '\0')
+        rv__put_text(out, "failedStep", run->failed_step);
+    rv__put_json(out, "suspension", run->suspension);
+}
+
+static void put_outcome(struct rv__buf *out, const char *run_id, int status, const char *results,
+                        const char *error, const char *failed_step)
+{
+    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", run_id, rv_status_name(status));
+    rv__put_json(out, "results", *results != '\0' ? results : "{}");
+    rv__put_json(out, "error", error);
+    if (*failed_step != '\0')
+        rv__put_text(out, "failedStep", failed_step);
+    rv__buf_char(out, '}');
+}
+
+void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
+{
+    put_outcome(out, outcome->run_id, outcome->status, outcome->results, outcome->error,
+                outcome->failed_step);
+}
+
+void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
+{
+    put_outcome(out, ended->run_id, ended->status, ended->results, ended->error,
+                ended->failed_step);
+}
+
+/* The error as it is, and in it the attempt and the time, unless it says them itself. */
+static void put_node_error(struct rv__buf *out, const rv_node *node)
+{
+    struct rv__str error = rv__str(node->error), own;
+    if (error.len == 0)
+        return;
+    rv__buf_text(out, ",\"error\":");
+    bool says = rv__json_count(error) == 0 || node->error_at == 0 ||
+                rv__json_get(error, "attemptNumber", &own) ||
+                rv__json_get(error, "occurredAt", &own);
+    rv__buf_add(out, error.at, error.len - !says);
+    if (!says) {
+        rv__put_int(out, "attemptNumber", node->error_attempt);
+        rv__put_int(out, "occurredAt", node->error_at);
+        rv__buf_char(out, '}');
+    }
+    rv__put_int(out, "errorAttempt", node->error_attempt);
+    put_known(out, "errorAt", node->error_at);
+}
+
+void rv__put_node(struct rv__buf *out, const rv_node *node)
+{
+    rv__buf_text(out, "{\"path\":");
+    rv__buf_json_str(out, rv__str(node->path));
+    rv__put_text(out, "alias", node->alias);
+    rv__put_text(out, "kind", node->kind);
+    rv__put_text(out, "status", node->status);
+    if (node->started_at != 0) {
+        rv__put_int(out, "startedAt", node->started_at);
+        rv__put_int(out, "duration", node->duration_ms);
+        rv__put_int(out, "queueMs", node->queue_ms);
+    }
+    put_known(out, "completedAt", node->completed_at);
+    put_known(out, "dueAt", node->due_at);
+    if (node->attempt != 0) {
+        rv__put_int(out, "attempt", node->attempt);
+        rv__put_int(out, "retryCount", node->retry_count);
+        rv__put_int(out, "crashes", node->crashes);
+    }
+    put_node_error(out, node);
+    if (*node->description != '\0')
+        rv__put_text(out, "description", node->description);
+    rv__put_int(out, "children", (int64_t)node->children);
+}
+
+void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line)
+{
+    bool known = line->level >= RV_DEBUG && line->level <= RV_ERROR;
+    rv__buf_fmt(out, "{\"id\":%llu,\"level\":\"%s\"", (unsigned long long)line->id,
+                rv__level_names[known ? line->level : RV_ERROR]);
+    rv__put_text(out, "message", line->message);
+    rv__put_int(out, "timestamp", line->at);
+    rv__put_json(out, "metadata", line->metadata);
+    rv__put_text(out, "workflowId", run_id);
+    rv__put_text(out, "stepName", line->step);
+    rv__put_text(out, "path", line->path);
+    rv__put_int(out, "attempt", line->attempt);
+    rv__buf_char(out, '}');
+}
+
+void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow)
+{
+    rv__buf_text(out, "{\"name\":");
+    rv__buf_json_str(out, rv__str(workflow->name));
+    rv__put_text(out, "description", workflow->description);
+    rv__put_text(out, "version", workflow->version);
+    rv__put_text(out, "source", workflow->source);
+    rv__put_int(out, "stepCount", workflow->step_count);
+    rv__put_json(out, "inputSchema", workflow->input_schema);
+}

@@ -1,0 +1,46 @@
+/* system.c: is it alive, can it work, how much does it do. */
+#include "server/api.h"
+
+void rv__api_healthz(struct rv__api_call *call)
+{
+    rv__buf_text(&call->out, "{\"status\":\"ok\"}");
+}
+
+/* Ready: the store takes writes, and the engine answers. */
+void rv__api_readyz(struct rv__api_call *call)
+{
+    rv_health health;
+    rv_workflow_list *list = NULL;
+    rv_error err;
+    struct rv__buf more;
+    if (rv_engine_health(call->engine, &health, &err) < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    if (health.stuck) { /* what the store says is for those who may look */
+        rv__buf_init(&more, 4096);
+        rv__put_int(&more, "since", health.since);
+        rv__put_int(&more, "attempts", (int64_t)health.attempts);
+        rv__api_problem_more(503, NULL, "the store refuses to be written to", rv__buf_view(&more),
+                             call->answer);
+        call->answered = true;
+        rv__buf_done(&more);
+        return;
+    }
+    if (rv_workflows(call->engine, &list, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        rv__buf_fmt(&call->out, "{\"status\":\"ok\",\"workflows\":%zu}", list->count);
+    rv_workflow_list_free(list);
+}
+
+void rv__api_metrics(struct rv__api_call *call)
+{
+    char *text = NULL;
+    rv_error err;
+    if (rv_metrics(call->engine, &text, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        rv__buf_text(&call->out, text);
+    rv_free(text);
+}

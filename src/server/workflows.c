@@ -1,0 +1,77 @@
+/* workflows.c: what can be run, and a run begun. */
+#include "server/api.h"
+
+void rv__api_workflows(struct rv__api_call *call)
+{
+    rv_workflow_list *list = NULL;
+    rv_error err;
+    if (rv_workflows(call->engine, &list, &err) < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    rv__buf_text(&call->out, "{\"workflows\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&call->out, ',');
+        rv__put_workflow(&call->out, &list->items[i]);
+        rv__buf_char(&call->out, '}');
+    }
+    rv__buf_text(&call->out, "]}");
+    rv_workflow_list_free(list);
+}
+
+void rv__api_workflow(struct rv__api_call *call)
+{
+    rv_workflow_list *list = NULL;
+    char *plan = NULL;
+    rv_error err;
+    if (rv_workflows(call->engine, &list, &err) < 0 ||
+        rv_plan_of_workflow(call->engine, call->names[0], &plan, &err) < 0)
+        rv__api_error(call, &err);
+    for (size_t i = 0; plan != NULL && i < list->count; i++) {
+        if (strcmp(list->items[i].name, call->names[0]) != 0)
+            continue;
+        rv__put_workflow(&call->out, &list->items[i]);
+        rv__put_json(&call->out, "plan", plan);
+        rv__buf_char(&call->out, '}');
+    }
+    rv_free(plan);
+    rv_workflow_list_free(list);
+}
+
+/* What the body says about the input is the input; the rest of the body is ours. */
+static void refuse_start(struct rv__api_call *call, const rv_error *err, const rv_violations *bad)
+{
+    const rv_violation run_id = { .path = "/runId", .message = err->message };
+    const rv_violations one = { .count = 1, .items = &run_id };
+    if (bad != NULL)
+        rv__api_violations(call, "input", err->message, bad);
+    else if (err->code == RV_EINVAL && rv__api_member(call, "runId")->given)
+        rv__api_violations(call, "body", "the body is not as it should be", &one);
+    else
+        rv__api_error(call, err);
+}
+
+void rv__api_start(struct rv__api_call *call)
+{
+    const struct rv__given *input = rv__api_member(call, "input");
+    rv_violations *bad = NULL;
+    rv_run_info info;
+    rv_error err;
+    struct rv__buf text;
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    if (input->given)
+        rv__buf_str(&text, input->json);
+    int rc = rv__buf_err(&text, &err);
+    if (rc == RV_OK)
+        rc = rv_run(call->engine, call->names[0], input->given ? text.text : NULL,
+                    RV_RUN_OPTS(.run_id = rv__api_member(call, "runId")->text, .violations = &bad),
+                    &info, &err);
+    if (rc < 0)
+        refuse_start(call, &err, bad);
+    else
+        rv__buf_fmt(&call->out, "{\"runId\":\"%s\",\"status\":\"%s\"}", info.run_id,
+                    rv_status_name(info.status));
+    rv_violations_free(bad);
+    rv__buf_done(&text);
+}
