@@ -1,8 +1,8 @@
 /* serve.c: `rival serve`: drive all runs of a store, and answer who asks.
  *
  * First the engine, with what it is to know: the workflow files. Then its faces: the control socket (the
- * engine's own); whoever adds another begins it behind `open_engine` and ends it before the engine. This
- * thread then writes the process's log from the feed, so that what is told is on disk, and waits to be
+ * engine's own), and HTTP, which is drained before the engine closes and freed after, when no call of the
+ * engine can hold it up. This thread then writes the process's log from the feed, so that what is told is on disk, and waits to be
  * told to end. */
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,8 +21,13 @@
 #include "cli/runs.h"
 #include "cli/served.h"
 #include "cli/text.h"
+#include "server/server.h"
+
+#define NO_HTTP "none" /* as --listen */
 
 enum {
+    HTTP_DRAIN_MS = 2000, /* for answers under way to get out, when we are told to end */
+    OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
     DRAIN_MS = 10000,    /* --grace: for steps to end by themselves */
     TOLD_MS = 2000,      /* and then, for those that were told to */
     HEALTH_MS = 1000,    /* how soon a store that refuses is told */
@@ -31,8 +37,9 @@ enum {
 
 struct serve {
     const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
-    struct rv__words allow_env;
-    bool watch;
+    const char *listen, *token_file, *tls_cert, *tls_key;
+    struct rv__words allow_env, allow_hosts;
+    bool watch, insecure;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
     int64_t drain_ms, age_ms, runs, bytes;
 
@@ -40,6 +47,7 @@ struct serve {
     rv_cancel *interrupt;
     rv_engine *engine;
     rv_feed *feed;
+    struct rv__server *server; /* NULL: no HTTP */
     bool stuck; /* and that was told */
     int64_t looked_ms;
     struct rv__served served;
@@ -217,8 +225,44 @@ static int open_engine(struct serve *s)
     return CLI_OK;
 }
 
+/* Each connection is a file to the kernel, and the usual limit would be met by connections alone. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
+        return;
+    files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer connections */
+}
+
+static int open_http(struct serve *s)
+{
+    rv_error err;
+    struct rv__server_opts opts = { .listen = s->listen,
+                                    .token_file = s->token_file,
+                                    .insecure = s->insecure,
+                                    .tls_cert = s->tls_cert,
+                                    .tls_key = s->tls_key,
+                                    .allow_hosts = s->allow_hosts.at,
+                                    .log = s->log };
+    if (strcmp(s->listen, NO_HTTP) == 0)
+        return CLI_OK;
+    allow_files();
+    int rc = rv__server_new(s->engine, &opts, &s->server, &err);
+    if (rc == RV_OK)
+        return CLI_OK;
+    return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
+                        rc == RV_EBUSY ? "--listen 127.0.0.1:0 takes a free port, --listen " NO_HTTP
+                                         " goes without HTTP"
+                                       : NULL);
+}
+
 static void say_started(const struct serve *s)
 {
+    if (s->server != NULL)
+        rv__log(s->log, RV__LOG_INFO, "listening: open this in a browser",
+                RV__LOG_STR("url", rv__server_url(s->server)),
+                RV__LOG_BOOL("token", s->token_file != NULL));
     rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", s->store),
             RV__LOG_INT("pid", getpid()), RV__LOG_STR("version", rv_version()),
             RV__LOG_INT("workflows", (int64_t)s->served.workflows),
@@ -237,6 +281,8 @@ static void stop(struct serve *s)
     rv__log(s->log, RV__LOG_INFO,
             "stopping: steps that run may end; a second signal leaves at once",
             RV__LOG_STR("why", why.message), RV__LOG_INT("graceMs", s->drain_ms));
+    if (s->server != NULL)
+        rv__server_drain(s->server, HTTP_DRAIN_MS);
     int left = rv_engine_close(s->engine);
     while (s->feed != NULL && rv_feed_next(s->feed, 0, NULL, &event, NULL) == RV_OK)
         log_event(s, &event); /* what happened meanwhile */
@@ -252,17 +298,20 @@ static int serve(struct serve *s)
         s->served.engine = s->engine;
         s->served.log = s->log;
         watch = rv__watch_new(&s->served, s->watch);
-        code = watch != NULL ? CLI_OK : CLI_FAILED;
+        code = watch != NULL ? open_http(s) : CLI_FAILED;
     }
     if (code == CLI_OK) {
         say_started(s);
         follow(s);
-        rv__watch_free(watch);
-        stop(s);
     }
+    rv__watch_free(watch);
+    if (code == CLI_OK)
+        stop(s);
     rv_feed_close(s->feed);
-    if (s->engine != NULL && rv_engine_close(s->engine) == 0)
-        rv_engine_free(s->engine); /* else steps run that cannot be stopped: we leave them */
+    int left = s->engine != NULL ? rv_engine_close(s->engine) : 0;
+    rv__server_free(s->server);
+    if (left == 0) /* else steps run that cannot be stopped: we leave them */
+        rv_engine_free(s->engine);
     return code;
 }
 
@@ -277,7 +326,7 @@ static int block_hangup(void)
 static int run_serve(int argc, char **argv)
 {
     static const char *const here[] = { "." };
-    struct serve s = { .store = RV__CLI_STORE, .log_level = -1, .drain_ms = DRAIN_MS };
+    struct serve s = { .store = RV__CLI_STORE, .listen = RV__CLI_LISTEN, .log_level = -1, .drain_ms = DRAIN_MS };
     rv_error err;
     int count = rv__options(&rv__cmd_serve, argc, argv, &s);
     if (count < 0)
@@ -310,6 +359,19 @@ static int run_serve(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, store) },
+    { "--listen", "HOST:PORT", "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
+                               "a free one; " NO_HTTP ": nowhere",
+      RV__INTO(struct serve, listen) },
+    { "--token-file", "FILE", "who may come in: lines `viewer|operator|admin TOKEN`",
+      .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
+    { "--insecure", .meaning = "let everybody in at an address that others can reach",
+      RV__INTO(struct serve, insecure) },
+    { "--tls-cert", "FILE", "HTTPS, with this certificate (PEM) …", .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, tls_cert) },
+    { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, tls_key) },
+    { "--allow-host", "NAME", "a name by which clients may call this server; again for more",
+      RV__INTO(struct serve, allow_hosts) },
     { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
     { "--grace", "DURATION", "how long steps that run may go on after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
@@ -338,6 +400,9 @@ const struct rv__command rv__cmd_serve = {
                     "named), goes on with every run of the store, and begins those that `rival "
                     "run` asks for. Meanwhile `rival run`, `signal`, `cancel`, `decide` and `why` "
                     "with the same --store ask this process, through a socket beside the store.",
+                    "The web UI and the HTTP API are at the address of --listen, by default for "
+                    "this machine only. An address that others can reach needs --token-file, or "
+                    "--insecure.",
                     "A file that is broken is told, and the others are served. With --watch, and "
                     "at SIGHUP, files are loaded again: new runs take the new version, runs that "
                     "there are keep theirs, and a broken edit changes nothing.",
@@ -345,6 +410,8 @@ const struct rv__command rv__cmd_serve = {
                     "steps that run may end, the rest is handed to the next process. A second one "
                     "leaves at once." },
     .examples = { { "rival serve workflows --store orders.db --watch" },
+                  { "rival serve workflows --listen 0.0.0.0:7400 --token-file tokens "
+                    "--tls-cert cert.pem --tls-key key.pem" },
                   { "rival run order --store orders.db --input '{\"item\": \"desk\"}'",
                     "in another terminal" } },
     .exits = { { CLI_OK, "stopped in order" },

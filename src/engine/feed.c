@@ -29,6 +29,7 @@ enum {
     KNOWN_RUNS = 256,     /* whose plans are at hand; others are looked up again */
     TRACES = 8,           /* runs whose live steps are known, for what cancels them */
     ENOUGH = 1,           /* of a visitor: the page is full */
+    WHOLE_ROW = INT32_MAX, /* as an index: behind all events of a row */
 };
 
 struct item { /* of a page */
@@ -62,6 +63,7 @@ struct rv_feed {
 
     uint64_t seq;                  /* everything up to here has been handed out */
     uint64_t skip_seq, skip_index; /* and of this row, events up to that one */
+    uint64_t at_seq, at_index;     /* as its caller knows it: the last event, or the beginning */
     uint64_t seen_generation;      /* of commits, before the last look */
     struct item *items;            /* the page */
     size_t item_count, item_cap, item_at;
@@ -639,11 +641,23 @@ int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret
         rc = rv__fail(err, RV_ECANCELED, "waiting for an event was cancelled");
     } else {
         rc = next_or_wait(feed, timeout_ms, ret, err);
+        if (rc == RV_OK) {
+            feed->at_seq = ret->seq;
+            feed->at_index = ret->index;
+        }
         if (by != NULL)
             rv__cancel_unwatch(by, &w.watch);
     }
     pthread_mutex_unlock(&feed->lock);
     return rc;
+}
+
+void rv_feed_position(rv_feed *feed, uint64_t *seq, uint64_t *index)
+{
+    pthread_mutex_lock(&feed->lock);
+    *seq = feed->at_seq;
+    *index = feed->at_index;
+    pthread_mutex_unlock(&feed->lock);
 }
 
 /* --------------------------------------------------------------------------------- opening --- */
@@ -655,7 +669,8 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
     if (rc < 0)
         return rc;
     if (opts->from == RV_FROM_NOW) {
-        feed->seq = usage.last_seq;
+        feed->seq = feed->at_seq = usage.last_seq;
+        feed->at_index = WHOLE_ROW;
     } else if (opts->from == RV_FROM_OLDEST) {
         feed->accepted = usage.forgotten_seq;
     } else if (opts->seq == 0 || opts->seq > usage.last_seq) {
@@ -667,6 +682,8 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
         feed->seq = opts->seq - 1;
         feed->skip_seq = opts->seq;
         feed->skip_index = opts->index;
+        feed->at_seq = opts->seq;
+        feed->at_index = opts->index;
         if (rc == RV_OK && usage.forgotten_seq == opts->seq)
             feed->seq = opts->seq; /* that row itself is gone */
     }

@@ -78,4 +78,57 @@ void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line
 void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
 
+/* ------------------------------------------------------------------------------------------
+ * The transport: connections, limits, who may come in, streams, the web UI */
+
+struct rv__server;
+struct rv__log;
+
+/* What a stranger can make it hold or do. A zero field means the default named beside it; docs/reference/
+ * server.md says what is answered beyond each. */
+struct rv__server_limits {
+    uint32_t connections;             /* in all; 0 = 1024 */
+    uint32_t connections_per_address; /* 0 = 512; an IPv6 /64 is one address */
+    uint32_t requests_per_s;          /* of one address; 0 = 2000; twice as many at once */
+    uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
+    size_t body_bytes;                /* of one request; 0 = 8 MiB */
+    size_t total_bytes;               /* of bodies and answers under way, in all; 0 = 256 MiB */
+    size_t ring_bytes;                /* of events kept for streams; 0 = 8 MiB */
+    int64_t header_ms;                /* for the first request of a connection; 0 = 10 s */
+    int64_t body_ms;                  /* for all of a body; 0 = 30 s */
+    int64_t idle_ms;                  /* from one request to the end of the next one's head; 0 = 60 s */
+    int64_t send_ms;                  /* for an answer to be taken; 0 = 120 s */
+    int64_t stuck_ms;                 /* a connection that moves no byte is closed; 0 = 30 s */
+    int64_t heartbeat_ms;             /* of a stream on which nothing happens; 0 = 15 s */
+};
+
+struct rv__server_opts {
+    const char *listen;     /* HOST:PORT; NULL = "127.0.0.1:7400"; port 0 = a free one */
+    const char *token_file; /* lines `role token`; NULL = everybody is admin */
+    bool insecure;          /* an address that others can reach may go without a token file */
+    const char *tls_cert, *tls_key;       /* PEM files; both or neither */
+    const char *const *allow_hosts;       /* names by which clients may call it, besides those of this
+                                             machine; ends in NULL; NULL = none */
+    struct rv__log *log;                  /* the caller's, for longer than the server; NULL = none */
+    struct rv__server_limits limits;
+};
+
+/* Listen, and answer from threads of its own. The engine has to outlive it. Keeps no reference to
+ * `opts`. *ret is for rv__server_free().
+ * Errors: RV_EINVAL (an address, a token file, a certificate that will not do), RV_EBUSY (the address is
+ * in use), RV_ESYS, RV_ENOMEM. */
+int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct rv__server **ret,
+                   rv_error *err);
+
+/* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
+const char *rv__server_url(const struct rv__server *server);
+
+/* Take no more connections and requests, end the streams, answer who waits, and let answers under way
+ * out, for so long. Whoever still has none is cut off by rv__server_free(). Thread: any, once. */
+void rv__server_drain(struct rv__server *server, int64_t grace_ms);
+
+/* Drain for no time, and free. Waits for calls of the engine under way: close the engine before if they
+ * might not end (a store that refuses), and free it after. NULL is allowed. */
+void rv__server_free(struct rv__server *server);
+
 #endif

@@ -1,0 +1,107 @@
+/* listen.c: the address to listen at. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "server/transport.h"
+
+enum { BACKLOG = 511 }; /* connections that the kernel holds until they are looked at */
+
+bool rv__is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address->sa_family == AF_INET6) {
+        const struct in6_addr *in = &((const struct sockaddr_in6 *)address)->sin6_addr;
+        return IN6_IS_ADDR_LOOPBACK(in) || (IN6_IS_ADDR_V4MAPPED(in) && in->s6_addr[12] == 127);
+    }
+    return false;
+}
+
+/* HOST:PORT, [V6]:PORT, :PORT and *:PORT (every address). */
+static int split(const char *text, struct rv__listen *out, char port[6], rv_error *err)
+{
+    const char *colon = strrchr(text, ':');
+    const char *host = text;
+    size_t host_len, port_len;
+    if (colon == NULL)
+        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: HOST:PORT is needed, "
+                        "as in 127.0.0.1:7400", text);
+    host_len = (size_t)(colon - text);
+    if (host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']') {
+        host++;
+        host_len -= 2;
+    } else if (memchr(host, ':', host_len) != NULL) {
+        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: an IPv6 address is "
+                        "written in brackets, as in [::1]:7400", text);
+    }
+    if (host_len == 1 && host[0] == '*')
+        host_len = 0;
+    port_len = strlen(colon + 1);
+    if (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") != port_len ||
+        host_len >= sizeof out->host)
+        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: the port is a number "
+                        "up to 65535", text);
+    memcpy(out->host, host, host_len);
+    out->host[host_len] = '\0';
+    memcpy(port, colon + 1, port_len + 1);
+    return RV_OK;
+}
+
+static int open_socket(const struct addrinfo *at, const char *text, rv_error *err)
+{
+    int yes = 1;
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return rv__fail(err, RV_ESYS, "cannot make a socket for '%s': %m", text);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* else the bind says why */
+    if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    if (errno == EADDRINUSE)
+        rv__fail(err, RV_EBUSY, "another program listens at %s: choose another port, or 0 for a "
+                 "free one", text);
+    else
+        rv__fail(err, RV_ESYS, "cannot listen at %s: %m", text);
+    close(fd);
+    return err != NULL ? err->code : RV_ESYS;
+}
+
+int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    struct addrinfo *found = NULL;
+    struct sockaddr_storage bound;
+    socklen_t bound_len = sizeof bound;
+    struct rv__listen out = { .fd = -1 };
+    rv_error local;
+    char port[6];
+    int rc = split(text, &out, port, err);
+    if (rc < 0)
+        return rc;
+
+    rc = getaddrinfo(out.host[0] != '\0' ? out.host : NULL, port, &hints, &found);
+    if (rc != 0)
+        return rv__fail(err, RV_EINVAL, "cannot listen at '%s': %s", text, gai_strerror(rc));
+
+    rc = out.fd = open_socket(found, text, err != NULL ? err : &local);
+    freeaddrinfo(found);
+    if (rc < 0)
+        return rc;
+    if (getsockname(out.fd, (struct sockaddr *)&bound, &bound_len) != 0) {
+        close(out.fd);
+        return rv__fail(err, RV_ESYS, "cannot tell the port of '%s': %m", text);
+    }
+    out.v6 = bound.ss_family == AF_INET6;
+    out.port = ntohs(out.v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                            : ((struct sockaddr_in *)&bound)->sin_port);
+    out.loopback = rv__is_loopback((struct sockaddr *)&bound);
+    *ret = out;
+    return RV_OK;
+}

@@ -1,0 +1,299 @@
+/* tokens.c: who may come in: the token file, and sessions of browsers that logged in with a token.
+ *
+ * Neither tokens nor the names of sessions are kept: only their SHA-256. A guess is hashed before it
+ * is compared, so how long a comparison takes tells nothing about what would have been right; all the
+ * same every token is looked at in full. Sessions live in memory: a restart logs everybody out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "server/transport.h"
+
+enum {
+    TOKENS_MAX = 256,
+    TOKEN_MIN_BYTES = 16, /* shorter ones could be found by trying */
+    TOKEN_MAX_BYTES = 512,
+    FILE_MAX_BYTES = 256 << 10,
+    SESSION_MS = 12 * 3600 * 1000, /* a working day: then the token is asked for again */
+};
+
+struct rv__token {
+    enum rv__role role;
+    char hash[RV__SHA256_HEX];
+};
+
+static const char *const role_names[] = {
+    [RV__ROLE_NONE] = "none",
+    [RV__ROLE_VIEWER] = "viewer",
+    [RV__ROLE_OPERATOR] = "operator",
+    [RV__ROLE_ADMIN] = "admin",
+};
+
+const char *rv__role_name(enum rv__role role)
+{
+    return role_names[role];
+}
+
+/* Equal? Looks at every digit, whatever it finds. */
+static bool same_hash(const char *a, const char *b)
+{
+    unsigned differs = 0;
+    for (size_t i = 0; i < RV__SHA256_HEX - 1; i++)
+        differs |= (unsigned)(a[i] ^ b[i]);
+    return differs == 0;
+}
+
+/* ------------------------------------------------------------------------------ token file --- */
+
+static int read_file(const char *path, bool secret, char **ret, size_t *len, rv_error *err)
+{
+    struct stat st;
+    char *text = NULL;
+    ssize_t got;
+    size_t have = 0;
+    int rc = RV_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return rv__fail(err, RV_EINVAL, "cannot read '%s': %m", path);
+    if (fstat(fd, &st) != 0) {
+        rc = rv__fail(err, RV_ESYS, "cannot look at '%s': %m", path);
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = rv__fail(err, RV_EINVAL, "'%s' is not a file", path);
+    } else if (secret && (st.st_mode & 077) != 0) {
+        rc = rv__fail(err, RV_EINVAL, "others may read or change '%s' (mode %03o): chmod 600 it", path,
+                      (unsigned)(st.st_mode & 0777));
+    } else if (st.st_size > FILE_MAX_BYTES) {
+        rc = rv__fail(err, RV_EINVAL, "'%s' is too long: at most %d bytes", path, FILE_MAX_BYTES);
+    } else if ((text = rv__alloc(FILE_MAX_BYTES + 1)) == NULL) {
+        rc = rv__nomem(err);
+    }
+    while (rc == RV_OK && have < FILE_MAX_BYTES &&
+           (got = read(fd, text + have, FILE_MAX_BYTES - have)) != 0) {
+        if (got > 0)
+            have += (size_t)got;
+        else if (errno != EINTR)
+            rc = rv__fail(err, RV_ESYS, "cannot read '%s': %m", path);
+    }
+    close(fd);
+    if (rc < 0) {
+        rv__free(text);
+        return rc;
+    }
+    text[have] = '\0';
+    *ret = text;
+    *len = have;
+    return RV_OK;
+}
+
+int rv__pem_read(const char *path, bool secret, char **ret, rv_error *err)
+{
+    size_t len;
+    return read_file(path, secret, ret, &len, err);
+}
+
+static struct rv__str next_word(struct rv__str *line)
+{
+    struct rv__str word = { line->at, 0 };
+    while (line->len > 0 && (*line->at == ' ' || *line->at == '\t'))
+        line->at++, line->len--;
+    word.at = line->at;
+    while (line->len > 0 && *line->at != ' ' && *line->at != '\t')
+        line->at++, line->len--, word.len++;
+    return word;
+}
+
+static int read_line(struct rv__tokens *tokens, struct rv__str line, const char *path, int number,
+                     rv_error *err)
+{
+    struct rv__str role = next_word(&line), token = next_word(&line);
+    struct rv__token *ret = &tokens->at[tokens->count];
+    if (role.len == 0 || role.at[0] == '#')
+        return RV_OK;
+    ret->role = RV__ROLE_NONE;
+    for (int r = RV__ROLE_VIEWER; r <= RV__ROLE_ADMIN; r++)
+        if (rv__str_is(role, role_names[r]))
+            ret->role = (enum rv__role)r;
+    /* What stands there may be a secret in the wrong place: it is not repeated. */
+    if (ret->role == RV__ROLE_NONE)
+        return rv__fail(err, RV_EINVAL, "%s:%d: a line is `role token`, and the role viewer, operator "
+                        "or admin", path, number);
+    if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
+        return rv__fail(err, RV_EINVAL, "%s:%d: a token has %d to %d characters, this one %zu; make "
+                        "one with: openssl rand -hex 32", path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES,
+                        token.len);
+    for (size_t i = 0; i < token.len; i++)
+        if (token.at[i] <= 0x20 || token.at[i] >= 0x7f)
+            return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters", path,
+                            number);
+    if (next_word(&line).len > 0)
+        return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the token", path, number);
+    if (tokens->count == TOKENS_MAX)
+        return rv__fail(err, RV_EINVAL, "%s:%d: there are more than %d tokens", path, number,
+                        TOKENS_MAX);
+    rv__sha256_hex(token, ret->hash);
+    for (size_t i = 0; i < tokens->count; i++)
+        if (same_hash(tokens->at[i].hash, ret->hash))
+            return rv__fail(err, RV_EINVAL, "%s:%d: this token is there twice", path, number);
+    tokens->count++;
+    return RV_OK;
+}
+
+int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err)
+{
+    struct rv__tokens tokens = { .count = 0 };
+    char *text = NULL;
+    size_t len = 0;
+    int number = 0;
+    int rc = read_file(path, true, &text, &len, err);
+    if (rc < 0)
+        return rc;
+    tokens.at = rv__zalloc(TOKENS_MAX + 1, sizeof *tokens.at);
+    if (tokens.at == NULL)
+        rc = rv__nomem(err);
+    for (const char *at = text; rc == RV_OK && at < text + len;) {
+        size_t line_len = strcspn(at, "\r\n");
+        rc = read_line(&tokens, (struct rv__str){ at, line_len }, path, ++number, err);
+        at += line_len;
+        at += *at == '\r' && at[1] == '\n' ? 2 : 1;
+    }
+    if (rc == RV_OK && tokens.count == 0)
+        rc = rv__fail(err, RV_EINVAL, "there is no token in '%s': a line is `role token`, as in "
+                      "`admin` and what `openssl rand -hex 32` prints", path);
+    explicit_bzero(text, len);
+    rv__free(text);
+    if (rc < 0) {
+        rv__tokens_done(&tokens);
+        return rc;
+    }
+    *ret = tokens;
+    return RV_OK;
+}
+
+void rv__tokens_done(struct rv__tokens *tokens)
+{
+    rv__free(tokens->at);
+    *tokens = (struct rv__tokens){ .count = 0 };
+}
+
+enum rv__role rv__tokens_role(const struct rv__tokens *tokens, struct rv__str token)
+{
+    enum rv__role role = RV__ROLE_NONE;
+    char hash[RV__SHA256_HEX];
+    if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
+        return RV__ROLE_NONE;
+    rv__sha256_hex(token, hash);
+    for (size_t i = 0; i < tokens->count; i++)
+        if (same_hash(tokens->at[i].hash, hash))
+            role = tokens->at[i].role;
+    return role;
+}
+
+/* -------------------------------------------------------------------------------- sessions --- */
+
+struct rv__session {
+    enum rv__role role; /* NONE: a free place */
+    int64_t until_ms;
+    char hash[RV__SHA256_HEX];
+};
+
+int rv__sessions_init(struct rv__sessions *sessions, size_t max, rv_error *err)
+{
+    *sessions = (struct rv__sessions){ .max = max };
+    sessions->at = rv__zalloc(max, sizeof *sessions->at);
+    if (sessions->at == NULL)
+        return rv__nomem(err);
+    if (pthread_mutex_init(&sessions->lock, NULL) != 0) {
+        rv__free(sessions->at);
+        return rv__fail(err, RV_ESYS, "cannot make a lock: %m");
+    }
+    return RV_OK;
+}
+
+void rv__sessions_done(struct rv__sessions *sessions)
+{
+    if (sessions->at == NULL)
+        return;
+    pthread_mutex_destroy(&sessions->lock);
+    rv__free(sessions->at);
+    sessions->at = NULL;
+}
+
+/* 256 bits from the system: nobody guesses that. */
+static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
+{
+    for (int i = 0; i < 4; i++) {
+        uint64_t chance;
+        int rc = rv__random_seed_system(&chance, err);
+        if (rc < 0)
+            return rc;
+        snprintf(ret + 16 * (size_t)i, 17, "%016llx", (unsigned long long)chance);
+    }
+    return RV_OK;
+}
+
+int rv__session_begin(struct rv__sessions *sessions, enum rv__role role, int64_t now_ms,
+                      char ret[RV__SESSION_SIZE], rv_error *err)
+{
+    int rc = make_name(ret, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&sessions->lock);
+    struct rv__session *place = &sessions->at[0];
+    for (size_t i = 0; i < sessions->max; i++) { /* a free one, or the one that would end first */
+        struct rv__session *s = &sessions->at[i];
+        if (s->until_ms < place->until_ms)
+            place = s;
+    }
+    place->role = role;
+    place->until_ms = now_ms + SESSION_MS;
+    rv__sha256_hex(rv__str(ret), place->hash);
+    pthread_mutex_unlock(&sessions->lock);
+    return RV_OK;
+}
+
+static struct rv__session *find(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
+{
+    struct rv__session *found = NULL;
+    char hash[RV__SHA256_HEX];
+    rv__sha256_hex(name, hash);
+    for (size_t i = 0; i < sessions->max; i++) {
+        struct rv__session *s = &sessions->at[i];
+        if (s->role != RV__ROLE_NONE && s->until_ms > now_ms && same_hash(s->hash, hash))
+            found = s;
+    }
+    return found;
+}
+
+enum rv__role rv__session_role(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
+{
+    if (name.len != RV__SESSION_SIZE - 1)
+        return RV__ROLE_NONE;
+    pthread_mutex_lock(&sessions->lock);
+    struct rv__session *s = find(sessions, name, now_ms);
+    enum rv__role role = s != NULL ? s->role : RV__ROLE_NONE;
+    pthread_mutex_unlock(&sessions->lock);
+    return role;
+}
+
+void rv__session_end(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
+{
+    if (name.len != RV__SESSION_SIZE - 1)
+        return;
+    pthread_mutex_lock(&sessions->lock);
+    struct rv__session *s = find(sessions, name, now_ms);
+    if (s != NULL)
+        *s = (struct rv__session){ .role = RV__ROLE_NONE };
+    pthread_mutex_unlock(&sessions->lock);
+}
+
+int64_t rv__session_seconds(void)
+{
+    return SESSION_MS / 1000;
+}
