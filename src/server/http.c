@@ -322,7 +322,8 @@ static void run_waiter(struct rv__job *job)
 {
     struct exchange *x = RV__CONTAINER(job, struct exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = now_ms() >= x->wait_until_ms || atomic_load(&x->server->draining);
+    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone ||
+                atomic_load(&x->server->draining);
     if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);

@@ -703,8 +703,10 @@ static void look_for_gone(struct rv__hub *hub)
         for (size_t b = 0; b < BUCKETS; b++)
             for (struct rv__waiter *w = hub->waiters[b]; w != NULL; w = next) {
                 next = w->next;
-                if (fds[i++].revents != 0)
-                    waiter_fire(hub, w);
+                if (fds[i++].revents == 0)
+                    continue;
+                w->gone = true;
+                waiter_fire(hub, w);
             }
     }
     rv__free(fds);

@@ -163,6 +163,7 @@ struct rv__waiter {
     struct rv__waiter *next, **link; /* link NULL: not waiting */
     struct rv__timer timer;
     int fd;
+    bool gone;          /* its client is: no need to look again */
     struct rv__job job; /* what wakes it, in the read lane */
 };
 /* Before it looks a last time whether it needs to wait. Errors: RV_ECLOSED, or those of rv_feed_open(). */
