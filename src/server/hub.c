@@ -201,7 +201,9 @@ static void waiter_remove(struct rv__hub *hub, struct rv__waiter *w)
 static void waiter_fire(struct rv__hub *hub, struct rv__waiter *w)
 {
     waiter_remove(hub, w);
-    (void)rv__lanes_push(hub->lanes, RV__LANE_READ, &w->job, true); /* lanes close after us */
+    w->fired = true;
+    if (!w->held)
+        (void)rv__lanes_push(hub->lanes, RV__LANE_READ, &w->job, true); /* lanes close after us */
 }
 
 static struct rv__waiter **waiters_of(struct rv__hub *hub, uint64_t run_hash)
@@ -366,6 +368,8 @@ int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *w, int64_t until_ms, rv
         if (w->next != NULL)
             w->next->link = &w->next;
         *bucket = w;
+        w->held = true;
+        w->fired = false;
         hub->followers++;
     }
     pthread_mutex_unlock(&hub->lock);
@@ -374,14 +378,22 @@ int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *w, int64_t until_ms, rv
     return rc;
 }
 
-bool rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *w)
+void rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *w)
 {
     pthread_mutex_lock(&hub->lock);
-    bool waits = w->link != NULL;
-    if (waits)
+    if (!w->fired)
         waiter_remove(hub, w);
     pthread_mutex_unlock(&hub->lock);
-    return waits;
+}
+
+void rv__hub_sleep(struct rv__hub *hub, struct rv__waiter *w)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool fired = w->fired;
+    w->held = false;
+    pthread_mutex_unlock(&hub->lock);
+    if (fired) /* nobody else knows it any more; this is a worker's thread too */
+        w->job.run(&w->job);
 }
 
 /* ---------------------------------------------------------------------------------- streams --- */
