@@ -603,6 +603,7 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
  *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
  *   node.started, node.completed, node.failed {error}: supervisors
+ *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
  *   a signal or of a pending step)   signal.received {name, payload}
  *   log {level, message, metadata, stepName, attempt}
@@ -716,7 +717,7 @@ typedef struct rv_node {
     const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
     int error_attempt;       /* in which attempt that was */
     int64_t error_at;        /* and when */
-    const char *description; /* what rv_describe() said; at most 500 bytes; "" = nothing */
+    const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
     size_t children;         /* how many rv_nodes() would list below it */
 } rv_node;
 
@@ -774,7 +775,9 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
  * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
  * one group, the oldest group first, with the first ten nodes of each:
- *   running      on which `executor`; `evaluating` says which condition, items or input it is
+ *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
+ *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
+ *                `evaluating` says which condition, items or input it is
  *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
@@ -801,6 +804,7 @@ typedef struct rv_retain_opts {
     int64_t max_age_ms; /* runs that ended longer ago go; 0 = age does not count */
     uint64_t max_runs;  /* finished runs that stay; 0 = any number */
     uint64_t max_bytes; /* of the store, unfinished runs included, which never go; 0 = any size */
+    bool dry_run; /* only count them; with max_bytes an estimate: by what a run takes on average */
 } rv_retain_opts;
 #define RV_RETAIN_OPTS(...) (&(rv_retain_opts){ .size = sizeof(rv_retain_opts), __VA_ARGS__ })
 RV_API void rv_retain_opts_init(rv_retain_opts *opts);
@@ -812,6 +816,87 @@ RV_API void rv_retain_opts_init(rv_retain_opts *opts);
  * there. Returns when it is done; *ret (may be NULL) is how many runs went.
  * Errors: RV_EINVAL, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_retain(rv_engine *engine, const rv_retain_opts *opts, uint64_t *ret, rv_error *err);
+
+/* How much the store holds, as it is on disk. */
+typedef struct rv_usage {
+    uint64_t runs;     /* all of them */
+    uint64_t finished; /* those that rv_retain() may remove */
+    uint64_t bytes;    /* of all that is in the store, without free space: its file does not shrink,
+                          but what was removed makes room for what comes */
+} rv_usage;
+/* Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_store_usage(rv_engine *engine, rv_usage *ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Keeping: a run as a file, a store as a file
+ *
+ * Both read what is on disk, as it is at one moment, while runs go on, in this process or in another: they
+ * work on an engine for reading only. Files appear under their name when they are whole and on disk, or
+ * not at all, and only their owner may read them. docs/guide/keeping.md tells when to use which. */
+
+typedef struct rv_export_opts {
+    size_t size;      /* filled in by RV_EXPORT_OPTS */
+    const char *path; /* the file to make; or NULL, and: */
+    bool replace;     /* if it is there, it gives way */
+    /* Gets the text piece by piece, when all of it is known to be good; 0 to go on, anything else ends it
+     * with RV_ECANCELED. */
+    int (*write)(void *arg, const char *bytes, size_t count);
+    void *arg;
+} rv_export_opts;
+#define RV_EXPORT_OPTS(...) (&(rv_export_opts){ .size = sizeof(rv_export_opts), __VA_ARGS__ })
+RV_API void rv_export_opts_init(rv_export_opts *opts);
+
+/* Write one run with all that belongs to it: definition, input, history, logs. Lines of JSON, see
+ * docs/reference/export-format.md. The run stays, and goes on: imported elsewhere it would go on there too.
+ * So export what has ended, or cancel it here before it is imported there. Memory does not grow with the
+ * run.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_EEXIST (the file is there), RV_ESYS (it cannot be written: no room,
+ * …), RV_ECANCELED, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_export(rv_engine *engine, const char *run_id, const rv_export_opts *opts,
+                     rv_error *err);
+
+typedef struct rv_import_opts {
+    size_t size;      /* filled in by RV_IMPORT_OPTS */
+    const char *path; /* the file to read; or NULL, and: */
+    /* Fills in up to `room` bytes and says how many; 0 = that was all; negative ends it with
+     * RV_ECANCELED. */
+    long (*read)(void *arg, char *into, size_t room);
+    void *arg;
+} rv_import_opts;
+#define RV_IMPORT_OPTS(...) (&(rv_import_opts){ .size = sizeof(rv_import_opts), __VA_ARGS__ })
+RV_API void rv_import_opts_init(rv_import_opts *opts);
+
+/* Take over a run that rv_export() wrote, under the same id, in one transaction: all of it or nothing. Its
+ * whole history is checked as if it were hostile. It goes on where it was as soon as an engine drives the
+ * store and its functions are registered: this one at once, unless it is idle. Timers keep their time; what
+ * fell due meanwhile fires once; an attempt that was in flight is made again, and nobody is to blame.
+ * Its events come in the feed behind all that was there. Other runs wait meanwhile, about a second for
+ * each hundred thousand turns.
+ * Errors: RV_EEXIST (the store has a run of that id), RV_EPARSE (it is cut, altered, or no export at all;
+ * the message says in which line), RV_EINVAL (a newer version of Rival wrote it), RV_ESYS (the file
+ * cannot be read), RV_ESTATE (this engine only reads, or is for another run), RV_ECLOSED, RV_ECANCELED, RV_ENOMEM,
+ * RV_ESTORE. */
+RV_API int rv_import(rv_engine *engine, const rv_import_opts *opts, rv_run_info *ret,
+                     rv_error *err);
+
+typedef struct rv_backup_opts {
+    size_t size;      /* filled in by RV_BACKUP_OPTS */
+    const char *path; /* the file to make */
+    bool replace;     /* if it is there, it gives way when the new one is whole */
+    /* Called now and then: how far it is, in pages of the store. 0 to go on, anything else ends it with
+     * RV_ECANCELED. NULL: nobody asks. */
+    int (*progress)(void *arg, uint64_t done, uint64_t total);
+    void *arg;
+} rv_backup_opts;
+#define RV_BACKUP_OPTS(...) (&(rv_backup_opts){ .size = sizeof(rv_backup_opts), __VA_ARGS__ })
+RV_API void rv_backup_opts_init(rv_backup_opts *opts);
+
+/* Copy the whole store into one file, read the copy over, and give it its name. It is a store: open it, or
+ * put it in the place of the old one when no engine has that open.
+ * Errors: RV_EINVAL, RV_EEXIST (the file is there), RV_ESYS (it cannot be made), RV_ECANCELED, RV_ESTATE
+ * (an engine for tests has no store that could be copied), RV_ENOMEM, RV_ESTORE (no room; the store or its
+ * copy is damaged). */
+RV_API int rv_backup(rv_engine *engine, const rv_backup_opts *opts, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Instances */

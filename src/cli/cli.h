@@ -22,6 +22,7 @@ enum {
 };
 
 /* The commands, each in its own file; commands.c lists them. */
+extern const struct rv__command rv__cmd_backup;
 extern const struct rv__command rv__cmd_cancel;
 extern const struct rv__command rv__cmd_check;
 extern const struct rv__command rv__cmd_complete;
@@ -29,11 +30,14 @@ extern const struct rv__command rv__cmd_decide;
 extern const struct rv__command rv__cmd_describe;
 extern const struct rv__command rv__cmd_demo;
 extern const struct rv__command rv__cmd_exec;
+extern const struct rv__command rv__cmd_export;
 extern const struct rv__command rv__cmd_host;
+extern const struct rv__command rv__cmd_import;
 extern const struct rv__command rv__cmd_list;
 extern const struct rv__command rv__cmd_logs;
 extern const struct rv__command rv__cmd_new;
 extern const struct rv__command rv__cmd_plan;
+extern const struct rv__command rv__cmd_retain;
 extern const struct rv__command rv__cmd_run;
 extern const struct rv__command rv__cmd_serve;
 extern const struct rv__command rv__cmd_show;

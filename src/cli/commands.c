@@ -23,6 +23,11 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_new,
     &rv__cmd_plan,
     &rv__cmd_workflows,
+    /* the store */
+    &rv__cmd_backup,
+    &rv__cmd_export,
+    &rv__cmd_import,
+    &rv__cmd_retain,
     /* the program */
     &rv__cmd_demo,
     &rv__cmd_version,

@@ -64,9 +64,26 @@ static int make_id(struct rv__drive *d)
     return CLI_OK;
 }
 
-int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__drive_opts *opts,
-                   bool idle)
+/* A store on a disk that has no sockets can be driven all the same: only, nobody can ask. */
+static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
+    rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
+                                          .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
+                                          .attach = by != DRIVE_HERE, .grace_ms = GRACE_MS,
+                                          .allow_env = d->opts.allow_env.at);
+    int rc = rv_engine_new(&opts, &d->engine, err);
+    if (rc == RV_ESYS && opts.control) {
+        fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
+        opts.control = false;
+        rc = rv_engine_new(&opts, &d->engine, err);
+    }
+    return rc;
+}
+
+int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__drive_opts *opts,
+                   enum rv__drive_by by)
+{
+    rv_driver driver;
     rv_error err;
     *d = (struct rv__drive){ .command = command, .opts = *opts };
     int code = read_on_suspend(d);
@@ -79,12 +96,17 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     d->interrupt = rv__cli_interrupt(); /* before the engine's threads */
     if (d->interrupt == NULL)
         return CLI_FAILED;
-    int rc = rv_engine_new(RV_ENGINE_OPTS(.store = opts->store, .only_run = d->run_id, .idle = idle,
-                                          .grace_ms = GRACE_MS, .allow_env = opts->allow_env.at),
-                           &d->engine, &err);
+    int rc = open_engine(d, by, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_USAGE, err.message,
-                            rc == RV_EBUSY ? "--store FILE takes another one" : NULL);
+                            rc != RV_EBUSY ? NULL
+                            : by == DRIVE_HERE
+                                ? "if it serves, `rival run NAME` begins runs there; "
+                                  "--store FILE takes another store"
+                                : "--store FILE takes another one");
+    d->served = rv_engine_driver(d->engine, &driver, NULL) == 1;
+    if (d->served && d->opts.on_suspend == NULL)
+        d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
     rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id), &d->feed, &err);
     d->exists = rc == RV_OK;
     if (rc < 0 && rc != RV_ENOTFOUND)
@@ -261,6 +283,12 @@ static int stop_in_order(struct follow *f)
     rv_error why = { .code = 0 };
     rv__screen_clear(&f->view);
     (void)rv_cancel_cause(f->d->interrupt, &why);
+    if (f->d->served) {
+        if (f->view.kind != VIEW_NONE)
+            fprintf(stderr, "%s: the run goes on where it is served: rival wait %s\n", why.message,
+                    f->d->run_id);
+        return CLI_INTERRUPTED;
+    }
     if (f->view.kind != VIEW_NONE)
         fprintf(stderr, "%s: steps that run have %d s to end; Ctrl-C again leaves at once\n",
                 why.message, GRACE_MS / 1000);
@@ -435,7 +463,8 @@ static void take_event(struct follow *f, const rv_event *event)
 static int follow(struct follow *f)
 {
     struct rv__drive *d = f->d;
-    int64_t pause_ms = f->view.kind == VIEW_LIVE ? RV__FRAME_MS : 10 * RV__FRAME_MS;
+    bool often = f->view.kind == VIEW_LIVE || d->served; /* nobody tells us: we look */
+    int64_t pause_ms = often ? RV__FRAME_MS : 10 * RV__FRAME_MS;
     rv__screen_frame(&f->view, true);
     for (;;) {
         rv_event event;

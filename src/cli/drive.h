@@ -1,4 +1,4 @@
-/* drive.h: a run driven to its end by this process and shown meanwhile: `exec`, and `run --wait`. */
+/* drive.h: a run driven to its end and shown meanwhile: `exec`, and `run --wait`. */
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
@@ -42,15 +42,23 @@ struct rv__drive {
     rv_engine *engine;
     rv_feed *feed;
     bool exists; /* the run was there before */
+    bool served; /* another process drives it: it is only looked at */
 };
 
-/* Options are read: check them, read the input, make the id, open the engine for this run only; with
- * `idle` it starts no work. CLI_OK; else the reason is on stderr. */
+/* Who is to do the work. */
+enum rv__drive_by {
+    DRIVE_HERE,     /* this process */
+    DRIVE_ANYWHERE, /* the one that drives the store; where none does, this one */
+    DRIVE_LATER,    /* the one that drives the store, now or some day */
+};
+
+/* Options are read: check them, read the input, make the id, open the engine for this run only. CLI_OK;
+ * else the reason is on stderr. */
 int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv__drive_opts *opts,
-                   bool idle);
+                   enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
 
-/* Begin the run, or find that it is there. Its workflow is registered. `workflow` is its name. */
+/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served`. `workflow` is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);
 
 /* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.

@@ -37,14 +37,17 @@ static void put_details(struct rv__buf *out, const rv_event *event)
     int64_t n;
     char text[RV__DURATION_TEXT];
     struct rv__str error = member(event, "error"), state = member(event, "state");
-    struct rv__str reason = member(event, "reason"), description;
+    struct rv__str reason = member(event, "reason");
+    struct rv__str description = member(event, "description"); /* else in the state */
     if (number(event, "attempt", &n) && n > 1)
         rv__buf_fmt(out, " (attempt %lld)", (long long)n);
     if (error.len > 0 || reason.len > 0) {
         rv__buf_text(out, ": ");
         put_string(out, error.len > 0 ? error : reason, TEXT_WIDTH);
     }
-    if (state.len > 0 && rv__json_get(state, "description", &description)) {
+    if (state.len > 0)
+        (void)rv__json_get(state, "description", &description);
+    if (description.len > 0) {
         rv__buf_text(out, ": ");
         put_string(out, description, TEXT_WIDTH);
     }

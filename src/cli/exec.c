@@ -150,7 +150,7 @@ static int run_exec(int argc, char **argv)
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;
-    code = rv__drive_open(&drive, "exec", &exec.drive, false);
+    code = rv__drive_open(&drive, "exec", &exec.drive, DRIVE_HERE);
     if (code == CLI_OK)
         code = run_file(&drive, &file);
     rv__drive_close(&drive);

@@ -26,7 +26,7 @@ static int say_started(const struct rv__drive *d)
         return CLI_OK;
     }
     printf("%s\n", d->run_id);
-    if (isatty(STDERR_FILENO))
+    if (isatty(STDERR_FILENO) && !d->served)
         fprintf(stderr,
                 "it is recorded, and goes on when a process drives the store: "
                 "rival exec FILE --run-id %s\n",
@@ -38,7 +38,7 @@ static int begin(struct rv__drive *d, const char *name, const char *from, bool w
 {
     bool problems = false;
     struct rv__buf resume;
-    int code = register_all(d, from, &problems);
+    int code = d->served ? CLI_OK : register_all(d, from, &problems);
     if (code == CLI_OK)
         code = rv__drive_start(d, name);
     if (code == CLI_USAGE && problems)
@@ -72,7 +72,7 @@ static int run_run(int argc, char **argv)
     int count = rv__options(&rv__cmd_run, argc, argv, &run);
     if (count < 0)
         return -count;
-    int code = rv__drive_open(&drive, "run", &run.drive, !run.wait);
+    int code = rv__drive_open(&drive, "run", &run.drive, run.wait ? DRIVE_ANYWHERE : DRIVE_LATER);
     if (code == CLI_OK)
         code = begin(&drive, argv[0], run.from, run.wait);
     rv__drive_close(&drive);
@@ -96,9 +96,13 @@ const struct rv__command rv__cmd_run = {
     .arguments = { { "NAME", "which workflow? `rival workflows` lists them",
                      .completes = COMPLETES_WORKFLOW } },
     .options = options,
-    .paragraphs = { "Finds the workflow among the files of a folder, records the run and prints "
-                    "its id. It goes on when a process drives the store; with --wait this one "
-                    "does, and shows it as `rival exec` does." },
+    .paragraphs = { "Where a process serves the store (`rival serve`), it begins the run, of one "
+                    "of its workflows. Else the workflow is found among the files of a folder, and "
+                    "the run recorded: it goes on when a process drives the store; with --wait "
+                    "this "
+                    "one does. Prints the run's id; with --wait, shows it as `rival exec` does, "
+                    "and "
+                    "prints its outcome." },
     .examples = { { "rival run greet --wait" },
                   { "id=$(rival run order --from workflows --input @order.json)" } },
     .exits = { { CLI_OK, "recorded; with --wait: completed" },

@@ -13,7 +13,12 @@
 #include "base/json.h"
 #include "cli/text.h"
 
-enum { PAGE = 200, READ_PIECE = 65536 };
+enum {
+    PAGE = 200,
+    READ_PIECE = 65536,
+    TELL_TRIES = 20, /* to tell a run something, while who drives it is ending */
+    TELL_AGAIN_MS = 100,
+};
 
 /* ---------------------------------------------------------------------------------- stores --- */
 
@@ -26,7 +31,7 @@ static rv_engine *open_store(const rv_engine_opts *opts)
         return engine;
     const char *hint = NULL;
     if (rc == RV_EBUSY)
-        hint = "reading works meanwhile: rival list, show, why, logs, wait";
+        hint = "it does not listen; reading works meanwhile: rival list, show, why, logs, wait";
     else if (opts->read_only && access(opts->store, F_OK) < 0)
         hint = "`rival exec FILE` makes one; --store says where another is";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
@@ -38,9 +43,15 @@ rv_engine *rv__store_to_read(const char *store)
     return open_store(RV_ENGINE_OPTS(.store = store, .read_only = true));
 }
 
+rv_engine *rv__store_to_ask(const char *store)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .read_only = true, .attach = true));
+}
+
 rv_engine *rv__store_to_write(const char *store, const char *run_id)
 {
-    return open_store(RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true));
+    return open_store(
+        RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true, .attach = true));
 }
 
 /* ------------------------------------------------------------------------------------ runs --- */
@@ -109,7 +120,7 @@ int rv__look_at_run(struct rv__look *look, int argc, char **argv,
 {
     int code = CLI_FAILED;
     look->store = look->store != NULL ? look->store : RV__CLI_STORE;
-    look->engine = rv__store_to_read(look->store);
+    look->engine = look->asks ? rv__store_to_ask(look->store) : rv__store_to_read(look->store);
     if (look->engine == NULL)
         return CLI_FAILED;
     look->argc = argc - 1;
@@ -147,10 +158,16 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
     rv_engine_free(engine);
     if (rc < 0)
         return CLI_FAILED;
-    engine = rv__store_to_write(tell->store, tell->run_id);
-    if (engine == NULL)
-        return CLI_FAILED;
-    rc = say(tell, engine, &err);
+    for (int tries = 1;; tries++) {
+        engine = rv__store_to_write(tell->store, tell->run_id);
+        if (engine == NULL)
+            return CLI_FAILED;
+        rc = say(tell, engine, &err);
+        if (rc != RV_ECLOSED || tries == TELL_TRIES)
+            break;
+        rv_engine_free(engine); /* who drove it has just ended, and nothing was done */
+        rv__clock_sleep_ms(TELL_AGAIN_MS);
+    }
     int code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, engine);
     rv_engine_free(engine);
     return code;

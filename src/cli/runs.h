@@ -19,9 +19,11 @@
 #define RV__OPTION_TOLD(type, member) RV__OPTION_JSON(type, member, "print {\"runId\", \"status\"}")
 /* clang-format on */
 
-/* Open the store for reading, which always works, or to write about one run and start nothing. NULL:
- * the reason is on stderr. */
+/* Open the store for reading, which always works; to ask also who drives it; or to tell one run
+ * something: by who drives it, or, where nobody does, by writing, and starting nothing. NULL: the reason is
+ * on stderr. */
 rv_engine *rv__store_to_read(const char *store);
+rv_engine *rv__store_to_ask(const char *store);
 rv_engine *rv__store_to_write(const char *store, const char *run_id);
 
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
@@ -35,6 +37,7 @@ struct rv__look {
     const char *store; /* NULL: RV__CLI_STORE */
     char run_id[RV_RUN_ID_SIZE];
     bool json;
+    bool asks; /* also who drives it: what it says may not be on disk */
     int argc;
     char **argv; /* behind the run */
     void *arg;

@@ -1,13 +1,9 @@
 /* wait.c: `rival wait`: until a run that another process drives has ended. */
-#include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "cli/runs.h"
 #include "cli/text.h"
-
-enum { POLL_MS = 250 }; /* the other process does not tell us: the store is looked at */
 
 struct waiting {
     struct rv__look look;
@@ -15,17 +11,6 @@ struct waiting {
     rv_cancel *interrupt;
     int64_t timeout_ms; /* negative: for ever */
 };
-
-/* Has it ended? Reads what is new in its feed. */
-static bool has_ended(rv_feed *feed)
-{
-    rv_event event;
-    while (rv_feed_next(feed, 0, NULL, &event, NULL) == RV_OK)
-        if (strcmp(event.kind, "run.completed") == 0 || strcmp(event.kind, "run.failed") == 0 ||
-            strcmp(event.kind, "run.cancelled") == 0)
-            return true;
-    return false;
-}
 
 static int give_up(const struct rv__look *look, const struct waiting *w)
 {
@@ -38,53 +23,39 @@ static int give_up(const struct rv__look *look, const struct waiting *w)
     return rv__cli_fail(CLI_FAILED, message, "`rival why` says what it waits for");
 }
 
-static int print_end(struct rv__look *look)
+static int print_end(const rv_outcome *outcome)
 {
-    rv_outcome *outcome = NULL;
     struct rv__buf json;
-    rv_error err;
-    if (rv_wait(look->engine, NULL, look->run_id, NULL, &outcome, &err) < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
     rv__outcome_json(&json, outcome);
     int code = rv__print_json(&json);
     if (code == CLI_OK)
         code = rv__exit_code(outcome->status);
     rv__buf_done(&json);
-    rv_outcome_free(outcome);
     return code;
 }
 
 static int wait_for(struct rv__look *look)
 {
     struct waiting *w = look->arg;
-    rv_feed *feed = NULL;
     rv_run_state *state = NULL;
+    rv_outcome *outcome = NULL;
     rv_error err;
-    int64_t began_ms = rv__mono_ms(rv__clock_real());
-    int rc = rv_feed_open(look->engine, RV_FEED_OPTS(.run_id = look->run_id, .no_logs = true),
-                          &feed, &err);
-    if (rc == RV_OK)
-        rc = rv_state(look->engine, look->run_id, &state, &err);
-    if (rc < 0 || state == NULL) { /* it comes with RV_OK */
-        rv_feed_close(feed);
+    if (rv_state(look->engine, look->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    }
-    bool ended = state->status != RV_RUNNING && state->status != RV_SUSPENDED;
     if (state->status == RV_SUSPENDED && isatty(STDERR_FILENO))
         fprintf(stderr, "it is suspended: rival decide %s resume|abort\n", look->run_id);
     rv_run_state_free(state);
-    int code = CLI_OK;
-    while (!ended && code == CLI_OK) {
-        int64_t left_ms = w->timeout_ms - (rv__mono_ms(rv__clock_real()) - began_ms);
-        if (rv_cancel_fired(w->interrupt) || (w->timeout_ms >= 0 && left_ms <= 0))
-            code = give_up(look, w);
-        else if (!(ended = has_ended(feed)))
-            (void)rv_cancel_wait(w->interrupt,
-                                 w->timeout_ms >= 0 && left_ms < POLL_MS ? left_ms : POLL_MS);
-    }
-    rv_feed_close(feed);
-    return ended ? print_end(look) : code;
+    int64_t timeout_ms = w->timeout_ms == 0 ? 1 : w->timeout_ms; /* 0 would be a default */
+    int rc = rv_wait(look->engine, NULL, look->run_id,
+                     RV_WAIT_OPTS(.timeout_ms = timeout_ms, .by = w->interrupt), &outcome, &err);
+    if (rc == RV_ETIMEDOUT || rc == RV_ECANCELED)
+        return give_up(look, w);
+    if (rc < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    int code = print_end(outcome);
+    rv_outcome_free(outcome);
+    return code;
 }
 
 static int run_wait(int argc, char **argv)
@@ -100,6 +71,7 @@ static int run_wait(int argc, char **argv)
     if (w.interrupt == NULL)
         return CLI_FAILED;
     w.look.arg = &w;
+    w.look.asks = true;
     return rv__look_at_run(&w.look, count, argv, wait_for);
 }
 

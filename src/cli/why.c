@@ -6,7 +6,7 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-enum { NODES = 3, MESSAGE_WIDTH = 400 }; /* nodes named of each group */
+enum { NODES = 3, MESSAGE_WIDTH = 400, LINE_BYTES = 1 << 16 }; /* nodes named of each group */
 
 static int64_t number(struct rv__str object, const char *key)
 {
@@ -28,46 +28,94 @@ static void put_string(struct rv__buf *out, struct rv__str object, const char *k
     rv__buf_done(&text);
 }
 
-static void print_wait(struct rv__str wait, int64_t now_ms)
+static bool is(struct rv__str wait, const char *reason)
+{
+    struct rv__str value;
+    size_t len = strlen(reason);
+    return rv__json_get(wait, "reason", &value) && value.len == len + 2 &&
+           memcmp(value.at + 1, reason, len) == 0;
+}
+
+/* What to type, where something can be done about it. */
+static void print_hint(struct rv__str wait, const char *run_id)
+{
+    struct rv__str name;
+    struct rv__buf line, text;
+    rv__buf_init(&line, LINE_BYTES);
+    rv__buf_init(&text, LINE_BYTES);
+    if (is(wait, "signal") && rv__json_get(wait, "name", &name)) {
+        rv__text_error(&text, name);
+        rv__buf_fmt(&line, "rival signal %s ", run_id);
+        rv__text_shell(&line, rv__buf_view(&text).at);
+    } else if (is(wait, "decision")) {
+        rv__buf_fmt(&line, "rival decide %s resume", run_id);
+    }
+    if (line.len > 0 && line.rc == RV_OK)
+        printf("  %s=> %s%s\n", rv__colour(stdout, DIM), line.text, rv__colour(stdout, PLAIN));
+    rv__buf_done(&line);
+    rv__buf_done(&text);
+}
+
+static void print_nodes(struct rv__str wait)
+{
+    struct rv__str nodes, node, path;
+    struct rv__json_iter it;
+    struct rv__buf line;
+    int64_t count = number(wait, "count"), named = 0;
+    if (!rv__json_get(wait, "nodes", &nodes))
+        return;
+    rv__buf_init(&line, LINE_BYTES);
+    rv__json_iter_init(&it, nodes);
+    while (rv__json_next(&it, NULL, &node) && named < NODES) {
+        if (!rv__json_get(node, "path", &path) || path.len <= 2)
+            continue;
+        rv__buf_reset(&line);
+        put_string(&line, node, "path");
+        printf("  %s%s%s\n", rv__colour(stdout, DIM), rv__buf_view(&line).at,
+               rv__colour(stdout, PLAIN));
+        named++;
+    }
+    /* Iterations that have not begun are counted at their forEach: it stands for all of them. */
+    if (count > named && rv__json_count(nodes) > NODES)
+        printf("  %s%s and %lld more%s\n", rv__colour(stdout, DIM),
+               rv__text_unicode() ? "…" : "...", (long long)(count - named),
+               rv__colour(stdout, PLAIN));
+    rv__buf_done(&line);
+}
+
+static void print_wait(struct rv__str wait, const char *run_id, int64_t now_ms)
 {
     char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT];
     struct rv__buf line;
-    struct rv__str nodes, node, path;
-    struct rv__json_iter it;
-    int64_t since = number(wait, "since"), due = number(wait, "dueAt"),
-            count = number(wait, "count");
-    int named = 0;
-    rv__buf_init(&line, 1u << 16);
+    struct rv__str cause;
+    int64_t since = number(wait, "since"), due = number(wait, "dueAt");
+    rv__buf_init(&line, LINE_BYTES);
     put_string(&line, wait, "message");
     if (since != 0)
         rv__buf_fmt(&line, ", for %s", rv__text_duration(now_ms - since, time));
     if (due != 0)
         rv__buf_fmt(&line, ", until %s (in %s)", rv__text_when(due, now_ms, when),
                     rv__text_duration(due - now_ms, time));
-    if (rv__json_get(wait, "cause", &node)) {
+    if (rv__json_get(wait, "cause", &cause)) {
         rv__buf_text(&line, ": ");
         put_string(&line, wait, "cause");
     }
     printf("%s\n", rv__buf_view(&line).at);
-    if (rv__json_get(wait, "nodes", &nodes)) {
-        rv__json_iter_init(&it, nodes);
-        while (rv__json_next(&it, NULL, &node) && named < NODES) {
-            if (!rv__json_get(node, "path", &path) || path.len <= 2)
-                continue;
-            rv__buf_reset(&line);
-            put_string(&line, node, "path");
-            printf("  %s%s%s\n", rv__colour(stdout, DIM), rv__buf_view(&line).at,
-                   rv__colour(stdout, PLAIN));
-            named++;
-        }
-    }
-    if (count > named && named > 0)
-        printf("  %s… and %lld more%s\n", rv__colour(stdout, DIM), (long long)(count - named),
-               rv__colour(stdout, PLAIN));
     rv__buf_done(&line);
+    print_nodes(wait);
+    print_hint(wait, run_id);
 }
 
-static void print_text(struct rv__str why)
+/* Does nobody say that he drives it? Then this is how it stands, and it stays so. */
+static bool is_left_alone(const struct rv__look *look)
+{
+    rv_driver driver;
+    if (rv_engine_driver(look->engine, &driver, NULL) != 1)
+        return true;
+    return driver.only_run[0] != '\0' && strcmp(driver.only_run, look->run_id) != 0;
+}
+
+static void print_text(const struct rv__look *look, struct rv__str why)
 {
     struct rv__str waits = { NULL, 0 }, wait, status = { NULL, 0 };
     struct rv__json_iter it;
@@ -80,7 +128,11 @@ static void print_text(struct rv__str why)
     }
     rv__json_iter_init(&it, waits);
     while (rv__json_next(&it, NULL, &wait))
-        print_wait(wait, rv__wall_ms(rv__clock_real()));
+        print_wait(wait, look->run_id, rv__wall_ms(rv__clock_real()));
+    if (is_left_alone(look))
+        printf("no process says that it drives this run; one that goes on with it:\n"
+               "  %s=> rival exec FILE --run-id %s%s, or rival serve\n",
+               rv__colour(stdout, DIM), look->run_id, rv__colour(stdout, PLAIN));
 }
 
 static int show_why(struct rv__look *look)
@@ -97,7 +149,7 @@ static int show_why(struct rv__look *look)
         code = rv__print_json(&json);
         rv__buf_done(&json);
     } else {
-        print_text(rv__str(text));
+        print_text(look, rv__str(text));
     }
     rv_free(text);
     return code;
@@ -105,7 +157,7 @@ static int show_why(struct rv__look *look)
 
 static int run_why(int argc, char **argv)
 {
-    struct rv__look look = { .json = false };
+    struct rv__look look = { .asks = true };
     int count = rv__options(&rv__cmd_why, argc, argv, &look);
     return count < 0 ? -count : rv__look_at_run(&look, count, argv, show_why);
 }

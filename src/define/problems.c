@@ -84,6 +84,7 @@ static int add_excerpt(struct rv__problem *problem, struct rv__arena *arena, str
             copy[i] = '?';
     }
     memcpy(copy + (to - from), more, more_len);
+    copy[to - from + more_len] = '\0';
     problem->excerpt = (struct rv__str){ copy, to - from + more_len };
     problem->caret = count_characters((struct rv__str){ copy, at - from });
     return RV_OK;

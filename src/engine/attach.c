@@ -172,6 +172,17 @@ static int take_answer(const struct rv__attached *attached, int fd, bool sent,
     return rc < 0 ? rc : RV_OK;
 }
 
+/* A member that need not be there. */
+static int take_int(struct rv__str value, int64_t *ret)
+{
+    return rv__str_none(value) ? RV_EINVAL : rv__json_int(value, ret);
+}
+
+static int take_string(struct rv__str value, struct rv__arena *arena, struct rv__str *ret)
+{
+    return rv__str_none(value) ? RV_EINVAL : rv__json_string(value, arena, ret);
+}
+
 /* An error of the other side as our own. */
 static int take_error(const struct reply *reply, rv_error *err)
 {
@@ -180,10 +191,10 @@ static int take_error(const struct reply *reply, rv_error *err)
     struct rv__arena arena;
     int64_t code = RV_EFAILED;
     rv__frame_members(&reply->frame, keys, values, 2);
-    if (rv__json_int(values[0], &code) < 0 || code >= 0 || code < INT32_MIN)
+    if (take_int(values[0], &code) < 0 || code >= 0 || code < INT32_MIN)
         code = RV_EFAILED;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
-    if (rv__str_none(values[1]) || rv__json_string(values[1], &arena, &message) < 0)
+    if (take_string(values[1], &arena, &message) < 0)
         message = rv__str(rv_strerror((int)code));
     (void)rv__fail(err, (int)code, "%.*s", RV__ARG(message));
     rv__arena_done(&arena);
@@ -331,7 +342,7 @@ static int take_info(const struct reply *reply, rv_run_info *ret, rv_error *err)
     if (values[0].len > 2 && values[0].len - 2 < sizeof info.run_id) /* ids have no escapes */
         snprintf(info.run_id, sizeof info.run_id, "%.*s", (int)values[0].len - 2, values[0].at + 1);
     for (int i = RV_RUNNING; i <= RV_CANCELLED; i++)
-        if (rv__json_string_is(values[1], rv__str(rv_status_name(i))))
+        if (!rv__str_none(values[1]) && rv__json_string_is(values[1], rv__str(rv_status_name(i))))
             info.status = i;
     if (info.status < 0 || !rv__id_valid(rv__str(info.run_id)))
         return rv__fail(err, RV_EPARSE, "the driver's answer is not a run");
@@ -551,11 +562,11 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     if (rc == RV_OK) {
         rv_driver *driver = &attached->driver;
         rv__frame_members(&reply.frame, keys, values, 4);
-        if (rv__json_int(values[0], &protocol) < 0 || rv__json_int(values[2], &driver->pid) < 0)
+        if (take_int(values[0], &protocol) < 0 || take_int(values[2], &driver->pid) < 0)
             protocol = 0;
-        if (rv__json_string(values[1], &arena, &text) == RV_OK)
+        if (take_string(values[1], &arena, &text) == RV_OK)
             snprintf(driver->version, sizeof driver->version, "%.*s", RV__ARG(text));
-        if (!rv__str_none(values[3]) && rv__json_string(values[3], &arena, &text) == RV_OK)
+        if (take_string(values[3], &arena, &text) == RV_OK)
             snprintf(driver->only_run, sizeof driver->only_run, "%.*s", RV__ARG(text));
         if (protocol != RV__CONTROL_PROTOCOL)
             rc = rv__fail(err, RV_ESTATE,

@@ -1,8 +1,11 @@
 /* builtin.c: work that needs no function of the program: conditions, items and inputs as expressions;
- * value, delay and signal steps whose parameters are; and the description of any step that has one.
+ * value, delay and signal steps whose parameters are; and descriptions.
  *
  *   begin ──▶ evaluate its parameters ──▶ do it ──▶ evaluate its description ──▶ the loop's inbox
  *              (evaluator)                           (evaluator)
+ *
+ * A description is made at the end of a step's attempt, as part of it. What ends without an attempt, a
+ * supervisor or a wait, is asked for its description by the state machine, as work of its own.
  *
  * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
  * With a testing kit there is no evaluator: evaluations are work by hand, like functions. */
@@ -168,14 +171,34 @@ static void take_signal(struct rv_ctx *ctx, struct rv__str json)
     ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->engine->clock) + timeout_ms : 0;
 }
 
-static void take_description(struct rv_ctx *ctx, struct rv__str json)
+/* Text as it is, anything else as JSON. `err`: it goes without one, and is otherwise as it was. */
+static void take_description(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
 {
-    struct rv__str text;
-    if (rv__json_type(json) == RV__JSON_STRING &&
-        rv__json_string(json, &ctx->arena, &text) == RV_OK)
-        rv_describe(ctx, "%.*s", RV__ARG(text));
-    else
-        rv_describe(ctx, "%.*s", RV__ARG(json));
+    struct rv__str text = json;
+    if (err != NULL) {
+        rv_log_warn(ctx, "its description could not be made: %s", err->message);
+        return;
+    }
+    if (rv__json_type(json) == RV__JSON_STRING)
+        (void)rv__json_string(json, &ctx->arena, &text); /* no memory: with its quotes */
+    rv_describe(ctx, "%.*s", RV__ARG(text));
+}
+
+/* The same where that is all there is to do: the text is the value, as it would be in the state. */
+static void take_description_alone(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
+{
+    static const char before[] = "\"description\":";
+    take_description(ctx, json, err);
+    struct rv__str said = rv__buf_view(&ctx->state_members);
+    if (err != NULL) {
+        rv_fail(ctx, "%s", err->message);
+        ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
+    } else if (said.len < sizeof before) {
+        no_memory(ctx);
+    } else {
+        take_value(ctx,
+                   (struct rv__str){ said.at + sizeof before - 1, said.len + 1 - sizeof before });
+    }
 }
 
 /* Its parameters are there. */
@@ -200,15 +223,13 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
 static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
 {
     struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
-    if (ctx->describing) { /* one that fails leaves the step as it is, without it */
-        if (err == NULL)
-            take_description(ctx, json);
-        else
-            rv_log_warn(ctx, "its description could not be made: %s", err->message);
+    if (ctx->describing) {
+        take_description(ctx, json, err);
         rv__work_post(ctx);
-        return;
-    }
-    if (err != NULL) {
+    } else if (ctx->eval == EVAL_DESCRIPTION) {
+        take_description_alone(ctx, json, err);
+        rv__work_finish(ctx);
+    } else if (err != NULL) {
         rv_fail(ctx, "%s", err->message);
         ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
         rv__work_finish(ctx);
@@ -231,7 +252,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
 void rv__work_finish(struct rv_ctx *ctx)
 {
     const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
-    uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, SLOT_DESCRIPTION)
+    uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
                                     : 0;
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
         atomic_load(&ctx->engine->stopped)) {

@@ -32,12 +32,11 @@
 #include "base/json.h"
 
 enum {
-    CONNECTIONS = 256, /* at once; one more is told to come again */
-    WAITERS = 192,     /* of them that wait for a run: there is room for others */
+    WAITERS = 192,
+    REQUEST_MS = 10000,
     BACKLOG = 128,
-    REQUEST_MS = 10000, /* for a request to come, from the connection or the answer before */
-    SEND_MS = 10000,    /* for an answer to be taken */
-    POLLS_OURS = 2,     /* what wakes us, and the socket; before those of the connections */
+    SEND_MS = 10000, /* for an answer to be taken */
+    POLLS_OURS = 2,  /* what wakes us, and the socket; before those of the connections */
 };
 
 struct peer {
@@ -60,10 +59,12 @@ struct rv__control {
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
+    struct rv__control_limits limits;
+    atomic_int waiters;
     struct rv__executor *threads;
     struct peer *peers;
     size_t count;
-    struct pollfd polls[POLLS_OURS + CONNECTIONS];
+    struct pollfd polls[POLLS_OURS + RV__CONTROL_CONNECTIONS];
 };
 
 /* ---------------------------------------------------------------------------------- places --- */
@@ -119,7 +120,7 @@ static const char *const keys[KEYS] = { "method", "runId",   "workflow", "input"
 
 struct request {
     rv_engine *engine;
-    rv_cancel *gone;
+    const struct rv__asker *asker;
     struct rv__str values[KEYS];
     struct rv__arena arena;
     struct rv__buf *out; /* members of the result go here */
@@ -257,14 +258,15 @@ static int answer_wait(struct request *r, const char *run_id, rv_error *err)
     int64_t timeout_ms = -1;
     if (!rv__str_none(r->values[TIMEOUT]) && rv__json_int(r->values[TIMEOUT], &timeout_ms) < 0)
         return rv__fail(err, RV_EINVAL, "'timeoutMs' is not a number of milliseconds");
-    if (atomic_fetch_add(&r->engine->control_waits, 1) >= WAITERS) {
-        atomic_fetch_sub(&r->engine->control_waits, 1);
-        return rv__fail(err, RV_EBUSY, "%d callers wait for runs already", WAITERS);
+    if (atomic_fetch_add(r->asker->waiters, 1) >= r->asker->most) {
+        atomic_fetch_sub(r->asker->waiters, 1);
+        return rv__fail(err, RV_EBUSY, "%d callers wait for runs already", r->asker->most);
     }
-    int rc = rv_wait(r->engine, NULL, run_id,
-                     RV_WAIT_OPTS(.timeout_ms = timeout_ms != 0 ? timeout_ms : 1, .by = r->gone),
-                     &outcome, err);
-    atomic_fetch_sub(&r->engine->control_waits, 1);
+    int rc = rv_wait(
+        r->engine, NULL, run_id,
+        RV_WAIT_OPTS(.timeout_ms = timeout_ms != 0 ? timeout_ms : 1, .by = r->asker->gone),
+        &outcome, err);
+    atomic_fetch_sub(r->asker->waiters, 1);
     if (rc < 0)
         return rc;
     rv__wire_text(r->out, "status", rv__str(rv_status_name(outcome->status)));
@@ -309,6 +311,8 @@ static int answer_call(struct request *r, const struct rv__frame *frame, rv_erro
     if (frame->type != FRAME_CALL)
         return rv__fail(err, RV_EINVAL, "this is a control socket: it takes frames of type 'call'");
     rv__frame_members(frame, keys, r->values, KEYS);
+    if (rv__str_none(r->values[METHOD]))
+        return rv__fail(err, RV_EINVAL, "a call needs a 'method'");
     int rc = take_text(r, RUN, &run_id, err);
     for (size_t i = 0; rc == RV_OK && i < sizeof methods / sizeof *methods; i++) {
         if (!rv__json_string_is(r->values[METHOD], rv__str(methods[i].name)))
@@ -318,8 +322,7 @@ static int answer_call(struct request *r, const struct rv__frame *frame, rv_erro
     }
     if (rc < 0)
         return rc;
-    return rv__fail(err, RV_EINVAL, "no such method: %.60s (this is version %s)",
-                    r->values[METHOD].len > 0 ? "it is not known" : "none given", rv_version());
+    return rv__fail(err, RV_EINVAL, "there is no such method in version %s", rv_version());
 }
 
 static void put_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
@@ -341,10 +344,10 @@ static void put_error(struct rv__buf *out, const rv_error *err, const rv_violati
     rv__wire_end(out, start);
 }
 
-void rv__control_answer(rv_engine *engine, const struct rv__frame *frame, rv_cancel *gone,
-                        struct rv__buf *out)
+void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
+                        const struct rv__asker *asker, struct rv__buf *out)
 {
-    struct request r = { .engine = engine, .gone = gone, .out = out };
+    struct request r = { .engine = engine, .asker = asker, .out = out };
     rv_error err = { .code = 0 };
     rv__arena_init(&r.arena, SIZE_MAX); /* bounded by the frame */
     size_t start = rv__wire_begin(out, FRAME_RESULT);
@@ -353,6 +356,9 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame, rv_can
         rv__wire_end(out, start);
     if (rc == RV_OK && out->rc < 0)
         rc = rv__fail(&err, out->rc, "the answer: %s", rv_strerror(out->rc));
+    if (rc == RV_ECLOSED)
+        (void)rv__fail(&err, rc, "process %ld, which drives the store, is ending: try again soon",
+                       (long)getpid());
     if (rc < 0) {
         rv__buf_reset(out);
         put_error(out, &err, r.violations);
@@ -375,7 +381,8 @@ static void run_request(struct rv__work *work)
     struct peer *peer = (struct peer *)work;
     struct rv__buf out;
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the frame's own limit */
-    rv__control_answer(peer->control->engine, &peer->request, peer->gone, &out);
+    struct rv__asker asker = { peer->gone, &peer->control->waiters, peer->control->limits.waiters };
+    rv__control_answer(peer->control->engine, &peer->request, &asker, &out);
     peer->over = out.rc < 0 || rv__frames_send(peer->fd, &out) < 0;
     rv__buf_done(&out);
 }
@@ -434,7 +441,7 @@ static struct peer *peer_new(struct rv__control *control, int fd)
         return NULL;
     }
     rv__frames_init(&peer->frames);
-    peer->until_ms = rv__mono_ms(control->engine->clock) + REQUEST_MS;
+    peer->until_ms = rv__mono_ms(control->engine->clock) + control->limits.request_ms;
     return peer;
 }
 
@@ -446,7 +453,7 @@ static void take_connection(struct rv__control *control)
         return; /* it has gone again; or no descriptors: the others are answered first */
     if (!may_ask(fd))
         refuse(fd, RV_EINVAL, "this socket is for its own user");
-    else if (control->count == CONNECTIONS)
+    else if (control->count >= control->limits.connections)
         refuse(fd, RV_EBUSY, "too many connections: try again");
     else if ((peer = peer_new(control, fd)) == NULL)
         refuse(fd, RV_ENOMEM, rv_strerror(RV_ENOMEM));
@@ -497,7 +504,7 @@ static void look_at(struct peer *peer, short events, int64_t now_ms)
         return;
     if (peer->request.json.at != NULL) { /* it was answered: the next one, if it is there */
         peer->request = (struct rv__frame){ .type = FRAME_TYPES };
-        peer->until_ms = now_ms + REQUEST_MS;
+        peer->until_ms = now_ms + peer->control->limits.request_ms;
         begin_request(peer);
     } else if (events != 0) {
         take_bytes(peer);
@@ -611,8 +618,10 @@ static int control_open(struct rv__control *control, const struct rv__control_pl
     return bind_at(control, place, err);
 }
 
-int rv__control_new(rv_engine *engine, const char *store, struct rv__control **ret, rv_error *err)
+int rv__control_new(rv_engine *engine, const char *store, const struct rv__control_limits *limits,
+                    struct rv__control **ret, rv_error *err)
 {
+    static const struct rv__control_limits none;
     struct rv__control *control = rv__zalloc(1, sizeof *control);
     struct rv__control_place place;
     sigset_t all, before;
@@ -620,11 +629,18 @@ int rv__control_new(rv_engine *engine, const char *store, struct rv__control **r
 
     if (control == NULL)
         return rv__nomem(err);
+    if (limits == NULL)
+        limits = &none;
     control->engine = engine;
+    control->limits = (struct rv__control_limits){
+        .connections = limits->connections ? limits->connections : RV__CONTROL_CONNECTIONS,
+        .waiters = limits->waiters ? limits->waiters : WAITERS,
+        .request_ms = limits->request_ms ? limits->request_ms : REQUEST_MS,
+    };
     control->folder = control->listener = control->awake = -1;
     rc = rv__control_place(store, &place, err);
     if (rc == RV_OK)
-        rc = rv__threads_new(CONNECTIONS, &control->threads, err);
+        rc = rv__threads_new((int)control->limits.connections, &control->threads, err);
     if (rc == RV_OK)
         rc = control_open(control, &place, err);
     if (rc < 0)

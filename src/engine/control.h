@@ -30,16 +30,33 @@ bool rv__control_address(const struct rv__control_place *place, int folder, cons
 
 struct rv__control;
 
+enum { RV__CONTROL_CONNECTIONS = 256 };
+
+/* What a control socket bears. A zero means the default named beside it. */
+struct rv__control_limits {
+    size_t
+        connections; /* at once, RV__CONTROL_CONNECTIONS at most; one more is told to come again */
+    int waiters;     /* of them that wait for a run: 192, so that there is room for others */
+    int64_t
+        request_ms; /* for a request to come whole: 10000 from the connection or the answer before */
+};
+
 /* Listen. The engine is open, and its store held by it: a socket that is there is a dead process's, and
- * gives way. Errors: RV_EINVAL, RV_ESYS, RV_ENOMEM. */
-int rv__control_new(rv_engine *engine, const char *store, struct rv__control **ret, rv_error *err);
+ * gives way. NULL limits: the defaults. Errors: RV_EINVAL, RV_ESYS, RV_ENOMEM. */
+int rv__control_new(rv_engine *engine, const char *store, const struct rv__control_limits *limits,
+                    struct rv__control **ret, rv_error *err);
 /* The socket goes; who is being answered is waited for: the engine's loop has ended. NULL is allowed. */
 void rv__control_free(struct rv__control *control);
 
-/* Answer one request: the frame `result` or `error` goes to `out`. `gone` ends a wait.
- * Thread: any but the loop's. */
-void rv__control_answer(rv_engine *engine, const struct rv__frame *request, rv_cancel *gone,
-                        struct rv__buf *out);
+/* Answer one request: the frame `result` or `error` goes to `out`. `gone` ends a wait; `waiters` counts
+ * those that wait, up to `most`. Thread: any but the loop's. */
+struct rv__asker {
+    rv_cancel *gone;
+    atomic_int *waiters;
+    int most;
+};
+void rv__control_answer(rv_engine *engine, const struct rv__frame *request,
+                        const struct rv__asker *asker, struct rv__buf *out);
 
 /* ------------------------------------------------------------------------------- attached --- */
 

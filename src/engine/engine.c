@@ -79,6 +79,14 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
+int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
+{
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_reader(e->step_reader, ret, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    return rc;
+}
+
 /* What expressions may see of the environment: only what the owner of the engine names. */
 static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
@@ -209,8 +217,8 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     }
     e->running_thread = kit == NULL;
     if (opts->control)
-        rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, &e->control,
-                             err);
+        rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
+                             &e->control, err);
     if (rc < 0)
         rv_engine_free(e);
     else

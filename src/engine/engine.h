@@ -209,7 +209,6 @@ struct rv_engine {
     bool idle, read_only;          /* start no work; change nothing */
     char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
     struct rv__control *control;   /* others ask through it; NULL: they do not */
-    atomic_int control_waits;      /* of those, how many wait for runs */
     struct rv__attached *attached; /* it is another's to drive; NULL: ours. Never changes */
 
     pthread_mutex_t reply_lock; /* callers wait for their answers under it */
@@ -272,6 +271,9 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
 /* All that is in memory of runs goes; calls that wait for them ask again. For a death in a kit. */
 void rv__engine_forget_runs(rv_engine *engine);
 
+/* A handle of one's own to read the store with, for who takes long; to be closed. Thread: any. */
+int rv__engine_reader(rv_engine *engine, struct rv__store **ret, rv_error *err);
+
 /* loop.c */
 void *rv__engine_main(void *engine);
 /* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
@@ -312,11 +314,20 @@ void rv__run_drop(struct rv__run *run);  /* out of the table */
 void rv__run_touch(struct rv__run *run); /* it is part of this turn */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
 bool rv__run_idle(const struct rv__run *run);
+bool rv__cell_idle(const struct rv__cell *cell); /* nothing in it could be done now */
 /* Its earliest timer; 0 = none. Walks over its actors: ask rv__run_may_walk() first, which says yes to
  * small runs always and to large ones now and then, so that the walks stay a part of each turn's
  * cost. */
 int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
+int64_t rv__cell_wake_ms(const struct rv__cell *cell);
+/* The work that it is owed. Give the effects to rv__free(). */
+struct rv__started {
+    struct rv__effect *effects;
+    size_t count, cap;
+    bool no_memory; /* these are not all */
+};
+struct rv__started rv__cell_started(const struct rv__cell *cell);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
 int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */

@@ -145,6 +145,8 @@ static size_t path_of(struct rv__events *e, const struct rv__told *fact)
 /* The kind of its event; NULL: it makes none of its own. */
 static const char *kind_of(const struct rv__told *fact)
 {
+    if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_DESCRIPTION)
+        return "node.described"; /* it came after the node's end */
     switch (fact->kind) {
     case FACT_RUN_STARTED:
     case FACT_RUN_COMPLETED:
@@ -207,6 +209,7 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
             put_text(e, "failedStep", e->plan->nodes[fact->node]->alias);
         break;
     case FACT_RUN_SUSPENDED: put_value(e, "reason", fact->error); break;
+    case FACT_EVAL_COMPLETED: put_value(e, "description", fact->result); break;
     case FACT_STEP_STARTED: put_int(e, "attempt", fact->attempt); break;
     case FACT_STEP_COMPLETED:
     case FACT_STEP_SKIPPED:

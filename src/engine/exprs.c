@@ -77,7 +77,7 @@ static int gather_node(struct gathering *g, const struct rv__node *node)
 {
     int rc = add_expr(g, node, EVAL_WHEN, &node->when);
     if (rc == RV_OK)
-        rc = add_expr(g, node, SLOT_DESCRIPTION, &node->description);
+        rc = add_expr(g, node, EVAL_DESCRIPTION, &node->description);
     if (rc < 0)
         return rc;
     switch (node->kind) {

@@ -7,8 +7,8 @@
 #include "flow/flow.h"
 #include "schema/schema.h"
 
-/* Where a template stands in a node: an evaluation of its own (enum rv__eval), or these. */
-enum { SLOT_WITH = EVALS, SLOT_DESCRIPTION, SLOTS };
+/* Where a template stands in a node: what it is evaluated for (enum rv__eval), or its parameters. */
+enum { SLOT_WITH = EVALS, SLOTS };
 
 /* The input of a workflow, as the outermost or inside of another. */
 struct rv__input_rule {

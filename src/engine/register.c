@@ -349,7 +349,9 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
     char *at = (char *)(items + count);
     if (texts.len > 0)
         memcpy(at, texts.text, texts.len);
-    for (size_t i = count; i-- > 0;) { /* the registry has the newest first */
+    bool newest_first = engine->attached == NULL; /* so the registry has them */
+    for (size_t n = 0; n < count; n++) {
+        size_t i = newest_first ? count - 1 - n : n;
         const char **fields[] = { &items[i].name, &items[i].description, &items[i].input_schema,
                                   &items[i].version, &items[i].source };
         for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {

@@ -172,6 +172,7 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
     case EVAL_UNTIL: expr = &node->loop.until; break;
     case EVAL_ITEMS: expr = &node->foreach.items; break;
     case EVAL_INPUT:
+    case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
@@ -204,6 +205,7 @@ static bool has_eval(const struct rv__node *node, int eval)
     case EVAL_UNTIL: return node->kind == NODE_LOOP;
     case EVAL_ITEMS: return node->kind == NODE_FOREACH;
     case EVAL_INPUT:
+    case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return false;

@@ -27,6 +27,11 @@ struct candidates {
     size_t count;
 };
 
+static bool has_bounds(const struct rv__retain_limits *limits)
+{
+    return limits->max_age_ms > 0 || limits->max_runs > 0 || limits->max_bytes > 0;
+}
+
 /* Oldest first. One that is kept ends it: all behind it are younger. */
 static int choose(void *arg, const struct rv__store_run *row)
 {
@@ -87,7 +92,7 @@ void rv__retain_tick(rv_engine *e)
 {
     const struct rv__retain_limits *limits = &e->retain.limits;
     bool more = false;
-    if (limits->max_age_ms <= 0 && limits->max_runs == 0 && limits->max_bytes == 0)
+    if (!has_bounds(limits))
         return;
     int64_t now_ms = rv__mono_ms(e->clock);
     if (e->closed || now_ms < e->retain.next_ms)
@@ -101,7 +106,7 @@ void rv__retain_tick(rv_engine *e)
 int64_t rv__retain_until_ns(const rv_engine *e, int64_t until_ns)
 {
     const struct rv__retain_limits *limits = &e->retain.limits;
-    if (e->closed || (limits->max_age_ms <= 0 && limits->max_runs == 0 && limits->max_bytes == 0))
+    if (e->closed || !has_bounds(limits))
         return until_ns;
     int64_t at_ns = e->retain.next_ms * 1000000;
     return at_ns < until_ns ? at_ns : until_ns;
@@ -115,6 +120,48 @@ struct asking {
     bool more;
 };
 
+/* How many would go, without a list of them: a walk over those that are too old, a number for the rest. */
+struct counting {
+    int64_t before_ms;
+    uint64_t old;
+};
+
+static int count_old(void *arg, const struct rv__store_run *row)
+{
+    struct counting *c = arg;
+    if (row->completed_ms >= c->before_ms)
+        return 1;
+    c->old++;
+    return RV_OK;
+}
+
+static int foresee(rv_engine *e, const struct rv__retain_limits *limits, uint64_t *ret,
+                   rv_error *err)
+{
+    struct counting c = { rv__wall_ms(e->clock) - limits->max_age_ms, 0 };
+    struct rv__store_usage usage = { 0 };
+    struct rv__store *reader = NULL;
+    int rc = rv__engine_reader(e, &reader, err);
+    if (rc == RV_OK)
+        rc = rv__store_usage(reader, &usage, err);
+    if (rc == RV_OK && limits->max_age_ms > 0)
+        rc = rv__store_finished(reader, NULL, SIZE_MAX, count_old, &c, err);
+    rv__store_close(reader);
+    if (rc < 0)
+        return rc;
+    uint64_t go = c.old;
+    if (limits->max_runs > 0 && usage.finished > limits->max_runs &&
+        go < usage.finished - limits->max_runs)
+        go = usage.finished - limits->max_runs;
+    if (limits->max_bytes > 0 && usage.bytes > limits->max_bytes && usage.runs > 0) {
+        uint64_t each = usage.bytes / usage.runs + 1;
+        uint64_t large = (usage.bytes - limits->max_bytes + each - 1) / each;
+        go = go < large ? large : go;
+    }
+    *ret = go < usage.finished ? go : usage.finished;
+    return RV_OK;
+}
+
 static int ask(struct rv__call *call)
 {
     struct asking *asking = call->arg;
@@ -126,9 +173,14 @@ static int ask(struct rv__call *call)
 int rv_retain(rv_engine *e, const rv_retain_opts *opts, uint64_t *ret, rv_error *err)
 {
     struct rv__retain_limits limits = { 0 };
+    rv_retain_opts known = { .size = sizeof known };
     struct asking asking = { .limits = opts != NULL ? &limits : NULL };
     if (e == NULL)
         return rv__fail(err, RV_EINVAL, "no engine given");
+    if (opts != NULL) {
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+        opts = &known;
+    }
     if (opts != NULL && opts->size == 0)
         return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_RETAIN_OPTS");
     if (opts != NULL && opts->max_age_ms < 0)
@@ -137,10 +189,26 @@ int rv_retain(rv_engine *e, const rv_retain_opts *opts, uint64_t *ret, rv_error 
         limits = (struct rv__retain_limits){ opts->max_age_ms, opts->max_runs, opts->max_bytes };
     int rc;
     do
-        rc = rv__call_ask(e, ask, &asking, true, err);
+        rc = known.dry_run
+                 ? foresee(e, opts != NULL ? &limits : &e->retain.limits, &asking.removed, err)
+                 : rv__call_ask(e, ask, &asking, true, err);
     while (rc == RV_OK && asking.more);
     if (rc == RV_OK && ret != NULL)
         *ret = asking.removed;
+    return rc;
+}
+
+int rv_store_usage(rv_engine *e, rv_usage *ret, rv_error *err)
+{
+    struct rv__store_usage usage;
+    if (e == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_store_usage: %s",
+                        e == NULL ? "no engine given" : "nowhere to put it");
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_usage(e->step_reader, &usage, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    if (rc == RV_OK)
+        *ret = (rv_usage){ usage.runs, usage.finished, usage.bytes };
     return rc;
 }
 

@@ -131,14 +131,19 @@ int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
     return rc;
 }
 
-bool rv__run_idle(const struct rv__run *run)
+bool rv__cell_idle(const struct rv__cell *cell)
 {
-    if (run->work != NULL || rv__cell_working(run->cell) > 0 || rv__cell_more(run->cell))
+    if (rv__cell_working(cell) > 0 || rv__cell_more(cell))
         return false;
     for (int lane = 1; lane < LANES; lane++)
-        if (rv__cell_wants(run->cell, (enum rv__lane)lane))
+        if (rv__cell_wants(cell, (enum rv__lane)lane))
             return false;
     return true;
+}
+
+bool rv__run_idle(const struct rv__run *run)
+{
+    return run->work == NULL && rv__cell_idle(run->cell);
 }
 
 struct earliest {
@@ -165,11 +170,16 @@ bool rv__run_may_walk(struct rv__run *run)
     return true;
 }
 
-int64_t rv__run_wake_ms(const struct rv__run *run)
+int64_t rv__cell_wake_ms(const struct rv__cell *cell)
 {
     struct earliest e = { .due_ms = 0 };
-    rv__cell_outstanding(run->cell, look_at, &e);
+    rv__cell_outstanding(cell, look_at, &e);
     return e.work ? 0 : e.due_ms;
+}
+
+int64_t rv__run_wake_ms(const struct rv__run *run)
+{
+    return rv__cell_wake_ms(run->cell);
 }
 
 /* ------------------------------------------------------------------------------- loading --- */
@@ -424,29 +434,29 @@ static int take_missing(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-struct lost {
-    struct rv__run *run;
-    struct rv__effect *effects;
-    size_t count, cap;
-    bool no_memory;
-};
-
-static void note_lost(void *arg, const struct rv__effect *effect)
+static void note_started(void *arg, const struct rv__effect *effect)
 {
-    struct lost *lost = arg;
+    struct rv__started *started = arg;
     if (effect->kind != EFFECT_START)
         return;
-    if (lost->count == lost->cap) {
-        size_t cap = lost->cap ? lost->cap * 2 : 64;
-        struct rv__effect *effects = rv__realloc(lost->effects, cap * sizeof *effects);
+    if (started->count == started->cap) {
+        size_t cap = started->cap ? started->cap * 2 : 64;
+        struct rv__effect *effects = rv__realloc(started->effects, cap * sizeof *effects);
         if (effects == NULL) {
-            lost->no_memory = true;
+            started->no_memory = true;
             return;
         }
-        lost->effects = effects;
-        lost->cap = cap;
+        started->effects = effects;
+        started->cap = cap;
     }
-    lost->effects[lost->count++] = *effect;
+    started->effects[started->count++] = *effect;
+}
+
+struct rv__started rv__cell_started(const struct rv__cell *cell)
+{
+    struct rv__started started = { .count = 0 };
+    rv__cell_outstanding(cell, note_started, &started);
+    return started;
 }
 
 /* A function that ran in a host cannot be what killed the engine. */
@@ -466,8 +476,7 @@ static int64_t count_in_process(rv_engine *e)
     int64_t count = 0;
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            struct lost lost = { .run = run };
-            rv__cell_outstanding(run->cell, note_lost, &lost);
+            struct rv__started lost = rv__cell_started(run->cell);
             for (size_t i = 0; i < lost.count; i++)
                 count += in_process(&lost.effects[i]);
             rv__free(lost.effects);
@@ -478,11 +487,8 @@ static int64_t count_in_process(rv_engine *e)
 /* What was in flight when the last engine died is lost. Who was alone in it is to blame. */
 static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
 {
-    struct lost lost = { .run = run };
-    int rc = RV_OK;
-    rv__cell_outstanding(run->cell, note_lost, &lost);
-    if (lost.no_memory)
-        rc = rv__nomem(err);
+    struct rv__started lost = rv__cell_started(run->cell);
+    int rc = lost.no_memory ? rv__nomem(err) : RV_OK;
     for (size_t i = 0; i < lost.count && rc == RV_OK; i++) {
         bool ours = in_process(&lost.effects[i]);
         struct rv__msg msg = { .kind = MSG_LOST,

@@ -161,7 +161,9 @@ static int find(struct rv__scope *self, struct rv__str root, struct rv__str name
     if (rv__str_is(root, "env"))
         return is_text(rv__buf_view(&ctx->engine->env), ret);
     if (rv__str_is(root, "result"))
-        return ctx->describing ? is_blob(ctx->result, ret) : RV_ENOTFOUND;
+        return ctx->view.ended != NULL ? is_result(ctx->view.ended, ret)
+               : ctx->describing       ? is_blob(ctx->result, ret)
+                                       : RV_ENOTFOUND;
     return find_failure(sight, root, ret);
 }
 
@@ -213,7 +215,7 @@ void rv__sight_init(struct rv__sight *sight, struct rv_ctx *ctx)
     static const char *const of_description[] = { "result", NULL };
     *sight = (struct rv__sight){ .scope = { .find = find, .text = text, .alias = alias },
                                  .ctx = ctx };
-    sight->scope.roots = ctx->view.error != NULL ? of_handler
-                         : ctx->describing       ? of_description
-                                                 : NULL;
+    sight->scope.roots = ctx->view.error != NULL                      ? of_handler
+                         : ctx->describing || ctx->view.ended != NULL ? of_description
+                                                                      : NULL;
 }

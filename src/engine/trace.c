@@ -280,11 +280,11 @@ static void note_error(struct rv__trace *t, uint32_t i, const struct rv__told *f
     a->error_ms = fact->at_ms;
 }
 
-static void note_description(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void note_description(struct rv__trace *t, uint32_t i, struct rv__str value)
 {
-    struct rv__str value, text;
+    struct rv__str text;
     struct rv__arena arena;
-    if (!t->keep_ended || fact->state.len == 0 || !rv__json_get(fact->state, "description", &value))
+    if (!t->keep_ended || value.len == 0)
         return;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the state */
     if (rv__json_string(value, &arena, &text) == RV_OK) {
@@ -379,7 +379,9 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
     uint32_t parent = t->at[i].parent;
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
-    note_description(t, i, fact);
+    struct rv__str description;
+    if (fact->state.len > 0 && rv__json_get(fact->state, "description", &description))
+        note_description(t, i, description);
     if (status == STATUS_FAILED && node->on_error != NULL && !node->is_handler) {
         finish(t, i, status, fact->at_ms); /* it stays until its handler has run */
         t->at[i].ready_ms = fact->at_ms;
@@ -477,6 +479,10 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
     case FACT_RUN_SUSPENDED: note_error(t, i, fact); break;
     case FACT_EVAL_STARTED: leave_queue(a, fact->at_ms); break;
     case FACT_EVAL_COMPLETED:
+        if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
+            note_description(t, a->last, fact->result);
+        a->ready_ms = fact->at_ms;
+        break;
     case FACT_EVAL_FAILED: a->ready_ms = fact->at_ms; break;
     case FACT_NODE_STARTED:
         leave_queue(a, fact->at_ms);
@@ -525,6 +531,8 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
 static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__told *fact)
 {
     const struct rv__traced *a = &t->at[i];
+    bool describes = a->frame && fact->node != RV__NO_NODE && fact->eval == EVAL_DESCRIPTION;
+    bool lost = a->frame && (fact->kind == FACT_STEP_LOST || fact->kind == FACT_RUN_SUSPENDED);
     bool body = fact->kind == FACT_BODY_ENDED || fact->kind == FACT_EVAL_FAILED;
     bool node = fact->kind == FACT_NODE_STARTED || fact->kind == FACT_NODE_COMPLETED ||
                 fact->kind == FACT_NODE_FAILED || fact->kind == FACT_NODE_SKIPPED ||
@@ -532,6 +540,8 @@ static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__told *
                 fact->kind == FACT_STEP_SKIPPED || fact->kind == FACT_STEP_FAILED ||
                 fact->kind == FACT_STEP_RETRYING || fact->kind == FACT_STEP_PARKED ||
                 fact->kind == FACT_TIMER_FIRED;
+    if (describes || lost) /* about the node that has ended last in it */
+        return true;
     if (a->node == RV__NO_NODE || fact->node != a->node)
         return false;
     return !(body && (!a->frame || t->at[a->parent].frame)) && !(node && a->frame);

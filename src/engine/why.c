@@ -38,13 +38,23 @@ static const char *const reason_names[] = {
 };
 
 static const struct {
-    const char *limit, *executor;
+    const char *limit, *place; /* as JSON has it; as people say it */
 } lanes[LANES] = {
-    [LANE_NONE] = { "none", "engine" },
-    [LANE_FUNCTION] = { "workers", "thread" },
-    [LANE_IO] = { "io", "io" },
-    [LANE_EVAL] = { "evaluator", "evaluator" },
-    [LANE_SUSPECT] = { "suspects, one at a time", "thread" },
+    [LANE_NONE] = { "none", "nothing" },
+    [LANE_FUNCTION] = { "workers", "a free worker" },
+    [LANE_IO] = { "io", "a free place for commands and requests" },
+    [LANE_EVAL] = { "evaluator", "the evaluator" },
+    [LANE_SUSPECT] = { "suspects, one at a time",
+                       "its turn: the engine died while it ran, and such steps run one at a time" },
+};
+
+/* What runs a thing, and how that is said. */
+static const struct {
+    const char *name, *says;
+} executors[] = {
+    { "thread", "runs on a thread" },   { "host", "runs in a host process" },
+    { "command", "runs as a command" }, { "http", "waits for an answer over HTTP" },
+    { "evaluator", "is evaluated" },    { "function", "runs" },
 };
 
 struct sample {
@@ -59,6 +69,7 @@ struct group {
     const struct rv__node *node; /* for comparing only: its plan may be gone afterwards */
     enum rv__lane lane;
     int eval;
+    const char *executor; /* of what runs */
     int64_t count, limit, since_ms, due_ms;
     size_t alias, missing; /* where in `texts`; missing: 0 = none */
     struct sample samples[SAMPLES];
@@ -105,6 +116,24 @@ static enum reason reason_of(const struct why *why, const struct rv__wait *wait)
     return REASON_TURN;
 }
 
+/* Who runs it. A reader cannot know of a `call` whether its function is in a host: it has none. */
+static const char *executor_of(const struct why *why, const struct rv__wait *wait)
+{
+    const struct rv__run *run = why->run;
+    if (wait->node == NULL || wait->lane == LANE_EVAL)
+        return "evaluator";
+    if (wait->lane != LANE_FUNCTION && wait->lane != LANE_SUSPECT)
+        return rv__step_kind_name(wait->node->step.kind);
+    if (rv__node_hosted(wait->node))
+        return "host";
+    if (wait->eval >= 0 || wait->node->step.kind != STEP_CALL)
+        return "thread";
+    if (run->engine->read_only)
+        return "function";
+    const struct rv__function *function = rv__plan_ref_fn(run->plan, wait->node, wait->eval);
+    return function != NULL && function->module != NULL ? "host" : "thread";
+}
+
 static struct group *group_of(struct why *why, const struct rv__wait *wait, enum reason reason)
 {
     for (size_t k = 0; k < why->count; k++) { /* siblings come one after the other */
@@ -125,6 +154,8 @@ static struct group *group_of(struct why *why, const struct rv__wait *wait, enum
                          .lane = wait->lane,
                          .eval = wait->eval,
                          .limit = wait->limit };
+    if (reason == REASON_RUNNING)
+        g->executor = executor_of(why, wait);
     g->alias = keep(why, wait->node != NULL ? wait->node->alias : rv__str(""));
     if (reason == REASON_FUNCTION) {
         struct rv__str name = wait->node != NULL ? rv__plan_ref_fn_name(wait->node, wait->eval)
@@ -167,10 +198,12 @@ static int look(struct rv__call *call, struct rv__run *run)
     rv__buf_char(&why->texts, '\0'); /* 0 is none */
     if (rv__cell_suspension(run->cell).len > 0)
         why->suspension = keep(why, rv__cell_suspension(run->cell));
-    why->places[LANE_FUNCTION] = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
-    why->places[LANE_IO] = e->free_places[LANE_IO];
-    why->places[LANE_EVAL] = e->free_places[LANE_EVAL];
-    why->places[LANE_SUSPECT] = 1;
+    if (!e->read_only) {
+        why->places[LANE_FUNCTION] = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
+        why->places[LANE_IO] = RV__IO_PROCESSES;
+        why->places[LANE_EVAL] = e->free_places[LANE_EVAL];
+        why->places[LANE_SUSPECT] = 1;
+    }
     rv__cell_waits(run->cell, take_wait, why);
     why->run = NULL;
     return rv__buf_err(&why->texts, &call->err);
@@ -223,6 +256,14 @@ static void put_text(struct rv__buf *out, const char *key, const char *text)
     rv__buf_json_str(out, rv__str(text));
 }
 
+static const char *says(const char *executor)
+{
+    for (size_t i = 0; i < sizeof executors / sizeof *executors; i++)
+        if (strcmp(executors[i].name, executor) == 0)
+            return executors[i].says;
+    return "runs";
+}
+
 /* A sentence for people. */
 static void put_message(struct rv__buf *out, const struct why *why, const struct group *g)
 {
@@ -231,10 +272,14 @@ static void put_message(struct rv__buf *out, const struct why *why, const struct
     char text[400];
     switch (g->reason) {
     case REASON_RUNNING:
-        snprintf(text, sizeof text, "'%.100s' runs on a %s", alias, lanes[g->lane].executor);
+        if (g->eval >= 0)
+            snprintf(text, sizeof text, "'%s' of '%.100s' %s",
+                     rv__eval_name((enum rv__eval)g->eval), alias, says(g->executor));
+        else
+            snprintf(text, sizeof text, "'%.100s' %s", alias, says(g->executor));
         break;
     case REASON_PLACE:
-        snprintf(text, sizeof text, "'%.100s' waits for a place: %s", alias, lanes[g->lane].limit);
+        snprintf(text, sizeof text, "'%.100s' waits for %s", alias, lanes[g->lane].place);
         break;
     case REASON_CONCURRENCY:
         snprintf(text, sizeof text, "%lld more iterations of '%.100s' wait: %lld at once",
@@ -294,12 +339,13 @@ static void put_group(struct rv__buf *out, const struct why *why, const struct g
     if (texts[g->alias] != '\0')
         put_text(out, ",\"step\":", texts + g->alias);
     if (g->reason == REASON_RUNNING)
-        put_text(out, ",\"executor\":", lanes[g->lane].executor);
+        put_text(out, ",\"executor\":", g->executor);
     if ((g->reason == REASON_RUNNING || g->reason == REASON_PLACE) && g->eval >= 0)
         put_text(out, ",\"evaluating\":", rv__eval_name((enum rv__eval)g->eval));
     if (g->reason == REASON_PLACE) {
         put_text(out, ",\"limit\":", lanes[g->lane].limit);
-        put_int(out, ",\"limitSize\":", why->places[g->lane]);
+        if (why->places[g->lane] != 0) /* a reader does not know those of the process that drives */
+            put_int(out, ",\"limitSize\":", why->places[g->lane]);
     }
     if (g->reason == REASON_CONCURRENCY)
         put_int(out, ",\"limitSize\":", g->limit);

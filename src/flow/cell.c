@@ -599,7 +599,7 @@ static void effect_of(const struct rv__actor *actor, struct rv__effect *ret)
     *ret = (struct rv__effect){ .kind = EFFECT_STOP,
                                 .actor = actor->id,
                                 .token = actor->token,
-                                .node = actor->node,
+                                .node = actor->ended ? actor->node : rv__actor_about(actor),
                                 .eval = -1 };
     if (actor->ended)
         return;

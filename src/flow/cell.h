@@ -49,6 +49,8 @@ struct rv__inner {
 };
 
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status);
+/* The same with a description in its state: `text` is JSON. NULL: no memory. */
+struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text);
 struct rv__inner *rv__inner_new(uint32_t children);
 struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, int64_t index); /* one child */
 struct rv__inner *rv__inner_ref(struct rv__inner *inner);
@@ -240,6 +242,9 @@ void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor);
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor);
 /* The iterations around it, outermost first; returns how many. */
 size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_MAX_DEPTH]);
+/* The node that its work is for. A frame makes the description of the node that has ended in it last;
+ * NULL: the outermost frame, at anything else. */
+const struct rv__node *rv__actor_about(const struct rv__actor *actor);
 /* The frame it is in: itself, if it is one. A handler: of the node or frame it is for. */
 struct rv__actor *rv__actor_frame(const struct rv__actor *actor);
 
@@ -271,8 +276,14 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
 /* frame.c: the sequence. */
 int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
 int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
+/* The row that a frame leaves when it ends, if it is of a kind that does. */
+int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err);
 void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
                             bool hard, struct rv__blob *error);
+/* The node that has just ended is described before the next begins; and: it is (NULL: it cannot be). */
+void rv__frame_evolve_describe(struct rv__cell *cell, struct rv__actor *frame);
+int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
+                               const struct rv__blob *text);
 void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
                             const struct rv__body *body, int64_t iteration);
 
@@ -316,6 +327,8 @@ int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kin
 struct rv__blob *rv__error_blob(const char *fmt, ...) RV_PRINTF(1, 2);
 /* What it is evaluated for; NULL: an input that only needs to be held against its schema. */
 const struct rv__expr *rv__actor_expr(const struct rv__actor *actor);
+/* Is there a description to be made of the node, as `state` has none? */
+bool rv__describes(const struct rv__node *node, const struct rv__blob *state);
 bool rv__truth(struct rv__str json); /* jq's: neither false nor null */
 
 #endif

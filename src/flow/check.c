@@ -130,21 +130,24 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
 {
     if (fact->kind == FACT_BODY_STARTED)
         return "it has no owner";
-    if (actor->node ==
-        NULL) /* the outermost frame: nothing is said of it but by the run's own facts */
+    const struct rv__node *about = rv__actor_about(actor);
+    if (about == NULL) /* the outermost frame, and nothing that it would evaluate */
         return "the actor is not in a state for it";
     if (!is(actor, (enum who)fits[fact->kind].who) ||
         !(fits[fact->kind].phases & (1u << actor->phase)))
         return "the actor is not in a state for it";
-    if (actor->node->id != fact->node)
+    if (about->id != fact->node)
         return "the actor is of another node";
+    if (fact->describe && (!rv__describes(about, fact->state) || actor->detached))
+        return "it has no description";
     bool working = rv__actor_working(actor);
     if (fact->kind == FACT_EVAL_COMPLETED && fact->result == NULL)
         return "it has no value";
     bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST;
     if (needs_work && !working)
         return "no work is in flight";
-    if ((fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_EVAL_COMPLETED) &&
+    if ((fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_EVAL_COMPLETED ||
+         fact->kind == FACT_EVAL_FAILED) &&
         fact->eval != actor->eval)
         return "another evaluation was wanted";
     if (fact->kind == FACT_BODY_ENDED &&

@@ -74,9 +74,13 @@ int rv__cell_start(const struct rv__cell_opts *opts, struct rv__blob *input, int
     return RV_OK;
 }
 
-int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err)
+/* `rows`: NULL, or what gets the rows. */
+static int replay(struct rv__cell *cell, const struct rv__fact *fact, struct rv__facts *rows,
+                  rv_error *err)
 {
     int rc = rv__fact_check(cell, fact, err);
+    if (rc == RV_OK && rows != NULL && fact->kind == FACT_BODY_ENDED)
+        rc = rv__frame_row(rows, rv__cell_find(cell, fact->actor), err);
     if (rc < 0)
         return rc;
     cell->quiet = true;
@@ -85,7 +89,18 @@ int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error
     return rc < 0 ? rv__nomem(err) : RV_OK;
 }
 
+int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err)
+{
+    return replay(cell, fact, NULL, err);
+}
+
 int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json, rv_error *err)
+{
+    return rv__cell_replay_rows(cell, facts_json, NULL, err);
+}
+
+int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struct rv__facts *rows,
+                         rv_error *err)
 {
     struct rv__json_iter it = { .at = facts_json.at, .end = facts_json.at + facts_json.len };
     struct rv__str json;
@@ -94,7 +109,7 @@ int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json, rv_er
         int rc = rv__fact_read(json, &fact, err);
         if (rc < 0)
             return rc;
-        rc = rv__cell_replay(cell, &fact, err);
+        rc = replay(cell, &fact, rows, err);
         rv__fact_done(&fact);
         if (rc < 0)
             return rc;
@@ -115,7 +130,7 @@ static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum 
 {
     struct rv__fact fact = { .kind = kind,
                              .actor = actor->id,
-                             .node = actor->node->id,
+                             .node = rv__actor_about(actor)->id,
                              .eval = actor->eval,
                              .result = msg->result,
                              .error = msg->error,
@@ -169,13 +184,14 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
 /* {"message":…}, and "missing" with the function's name if that is the reason. */
 static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
 {
+    struct rv__str alias = rv__actor_about(actor)->alias;
     if (missing.len == 0)
         return rv__error_blob(
             "step '%.*s' was running alone when its process died, %d times: it is "
             "not tried again without a decision",
-            RV__ARG(actor->node->alias), actor->crashes);
+            RV__ARG(alias), actor->crashes);
     struct rv__blob *message = rv__error_blob(
-        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(actor->node->alias),
+        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(alias),
         RV__ARG(missing));
     struct rv__blob *why = NULL;
     struct rv__buf buf;

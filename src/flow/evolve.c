@@ -125,6 +125,8 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
     forget_suspension(cell);
     if (child != NULL)
         rv__actor_end(cell, child);
+    if (root->phase == PHASE_TO_EVAL || root->phase == PHASE_EVAL)
+        (void)rv__frame_evolve_described(cell, root, NULL); /* it goes without */
     if (entry != NULL) {
         rv__frame_evolve_child(cell, root, entry, true, fact->error);
         return RV_OK;
@@ -204,10 +206,12 @@ static int eval_started(struct rv__cell *cell, struct rv__actor *actor, const st
     return RV_OK;
 }
 
-static void eval_completed(struct rv__cell *cell, struct rv__actor *actor,
-                           const struct rv__fact *fact)
+static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
+                          const struct rv__fact *fact)
 {
     assert(actor != NULL); /* rv__fact_check saw it */
+    if (fact->eval == EVAL_DESCRIPTION)
+        return rv__frame_evolve_described(cell, actor, fact->result);
     actor->suspect = false;
     actor->crashes = 0;
     if (actor->is_frame) {
@@ -228,6 +232,7 @@ static void eval_completed(struct rv__cell *cell, struct rv__actor *actor,
     }
     rv__actor_owe(cell, actor);
     rv__actor_place(cell, actor);
+    return RV_OK;
 }
 
 /* The input of a nested workflow: its sequence fails before it begins, and no handler is told. */
@@ -419,6 +424,8 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
         int rc = node_detached(cell, actor, entry);
         if (rc < 0)
             rv__entry_unref(entry);
+        else if (fact->describe)
+            rv__frame_evolve_describe(cell, frame);
         return rc;
     }
     bool evaluating = actor->phase == PHASE_EVAL || actor->phase == PHASE_TO_EVAL;
@@ -432,6 +439,8 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
     }
     rv__actor_end(cell, actor);
     rv__frame_evolve_child(cell, frame, entry, status == STATUS_FAILED, fact->error);
+    if (fact->describe)
+        rv__frame_evolve_describe(cell, frame);
     return RV_OK;
 }
 
@@ -447,8 +456,12 @@ int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_RUN_RESUMED: run_resumed(cell); return RV_OK;
     case FACT_RUN_ABORTED: return run_aborted(cell, fact);
     case FACT_EVAL_STARTED: return eval_started(cell, actor, fact);
-    case FACT_EVAL_COMPLETED: eval_completed(cell, actor, fact); return RV_OK;
-    case FACT_EVAL_FAILED: input_failed(cell, actor, fact); return RV_OK;
+    case FACT_EVAL_COMPLETED: return eval_completed(cell, actor, fact);
+    case FACT_EVAL_FAILED:
+        if (fact->eval == EVAL_DESCRIPTION)
+            return rv__frame_evolve_described(cell, actor, NULL);
+        input_failed(cell, actor, fact);
+        return RV_OK;
     case FACT_NODE_STARTED: return node_started(cell, actor, fact);
     case FACT_NODE_COMPLETED: return node_ended(cell, actor, fact, STATUS_COMPLETED);
     case FACT_NODE_FAILED: return node_ended(cell, actor, fact, STATUS_FAILED);

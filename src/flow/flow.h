@@ -63,7 +63,16 @@ static inline bool rv__run_terminal(enum rv__run_status status)
 }
 
 /* What an evaluation is for. */
-enum rv__eval { EVAL_WHEN, EVAL_IF, EVAL_WHILE, EVAL_UNTIL, EVAL_ITEMS, EVAL_INPUT, EVALS };
+enum rv__eval {
+    EVAL_WHEN,
+    EVAL_IF,
+    EVAL_WHILE,
+    EVAL_UNTIL,
+    EVAL_ITEMS,
+    EVAL_INPUT,
+    EVAL_DESCRIPTION, /* of a node that has completed; a step's attempt makes its own */
+    EVALS,
+};
 const char *rv__eval_name(enum rv__eval eval);
 
 /* ------------------------------------------------------------------------------ messages --- */
@@ -119,7 +128,7 @@ enum rv__fact_kind {
     FACT_RUN_ABORTED, /* its sequence fails; run.failed follows, after the handler */
     FACT_EVAL_STARTED,
     FACT_EVAL_COMPLETED,
-    FACT_EVAL_FAILED,  /* of a frame's input; elsewhere the node fails with it */
+    FACT_EVAL_FAILED,  /* of an input or a description; elsewhere the node fails with it */
     FACT_NODE_STARTED, /* a supervisor begins */
     FACT_NODE_COMPLETED,
     FACT_NODE_FAILED,  /* what is alive below it is cancelled with it; so with completed (join) */
@@ -156,6 +165,7 @@ struct rv__fact {
     bool hard;           /* step.failed: it fails its sequence */
     bool suspect, blame; /* step.lost */
     bool taken;          /* step.completed: it took a signal */
+    bool describe;       /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
 };
 #define RV__NO_NODE UINT32_MAX
@@ -203,6 +213,10 @@ int rv__cell_start(const struct rv__cell_opts *opts, struct rv__blob *input, int
 int rv__cell_empty(const struct rv__cell_opts *opts, struct rv__cell **ret, rv_error *err);
 int rv__cell_replay(struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
 int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json /* comma-separated */,
+                         rv_error *err);
+/* The same, and the rows of iterations that end in it are added to `rows`, as they were when the facts
+ * were said: for who has the facts only. */
+int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struct rv__facts *rows,
                          rv_error *err);
 
 /* The whole state as JSON text, and back. Two cells with the same text are the same. */
@@ -322,9 +336,10 @@ struct rv__view {
     struct rv__blob *input;
     struct rv__entry *scope; /* newest first */
     struct rv__entry *last;
-    struct rv__blob *items; /* of the innermost forEach around it */
-    struct rv__str item;    /* a slice of items */
-    int64_t loop_index;     /* of the innermost forEach or loop; -1: none */
+    struct rv__entry *ended; /* whose description is evaluated; NULL for everything else */
+    struct rv__blob *items;  /* of the innermost forEach around it */
+    struct rv__str item;     /* a slice of items */
+    int64_t loop_index;      /* of the innermost forEach or loop; -1: none */
     int attempt;
     uint64_t actor, token;
     int64_t vector[RV__PLAN_MAX_DEPTH];

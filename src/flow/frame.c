@@ -1,8 +1,9 @@
 /* frame.c: the actor of a sequence: the nodes of a body, one after the other.
  *
- *   [to_eval ──▶ eval ──▶] running ──▶ ended
- *   (input of a nested       │  a node fails hard, and the workflow has a handler
- *    workflow)               ▼
+ *   [to_eval ──▶ eval ──▶] running ──▶ ended     (and to_eval, eval between two nodes, for the
+ *   (input of a nested       │                    description of the first)
+ *    workflow)               │  a node fails hard, and the workflow has a handler
+ *                            ▼
  *                          failed ──handler ends──▶ running (failed, handled) ──▶ ended
  *
  * It owns at most one child: the node that runs, or the handler. When it has ended, it tells its
@@ -33,9 +34,8 @@ int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *er
 }
 
 /* A finished iteration leaves the cell for the store, with the fact of its end. */
-static int add_row(struct rv__turn *turn, const struct rv__actor *frame, rv_error *err)
+static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
 {
-    struct rv__facts *facts = turn->facts;
     const struct rv__actor *sup = frame->owner;
     struct rv__buf json, key;
     if (facts->row_count == facts->row_cap) {
@@ -91,13 +91,18 @@ static bool keeps_rows(const struct rv__node *node)
     return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
 }
 
+int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
+{
+    return keeps_rows(frame->owner->node) ? add_row(facts, frame, err) : RV_OK;
+}
+
 /* One body of several: its end is a fact of its own. */
 static int say_ended(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
 {
     struct rv__actor *sup = frame->owner;
     bool row = keeps_rows(sup->node);
     if (row) {
-        int rc = add_row(turn, frame, err);
+        int rc = add_row(turn->facts, frame, err);
         if (rc < 0)
             return rc;
     }
@@ -211,5 +216,33 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
     } else {
         frame->frame.at++;
     }
+    rv__actor_place(cell, frame);
+}
+
+/* What `text` says is put into the state of the node that ended last, in a copy: others read the entry. */
+int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
+                               const struct rv__blob *text)
+{
+    if (text != NULL) {
+        struct rv__entry *entry = rv__entry_described(frame->frame.scope, rv__blob_str(text));
+        if (entry == NULL)
+            return RV_ENOMEM;
+        rv__entry_unref(frame->frame.scope);
+        rv__entry_unref(frame->frame.last);
+        frame->frame.scope = entry;
+        frame->frame.last = rv__entry_ref(entry);
+    }
+    frame->phase = PHASE_RUNNING;
+    frame->suspect = false;
+    frame->crashes = 0;
+    rv__actor_owe(cell, frame);
+    rv__actor_place(cell, frame);
+    return RV_OK;
+}
+
+void rv__frame_evolve_describe(struct rv__cell *cell, struct rv__actor *frame)
+{
+    frame->phase = PHASE_TO_EVAL;
+    frame->eval = EVAL_DESCRIPTION;
     rv__actor_place(cell, frame);
 }

@@ -29,7 +29,8 @@ const char *rv__run_status_name(enum rv__run_status status)
 
 const char *rv__eval_name(enum rv__eval eval)
 {
-    static const char *const names[EVALS] = { "when", "if", "while", "until", "items", "input" };
+    static const char *const names[EVALS] = { "when",  "if",    "while",      "until",
+                                              "items", "input", "description" };
     return names[eval];
 }
 

@@ -40,9 +40,25 @@ const struct rv__expr *rv__actor_expr(const struct rv__actor *actor)
     case EVAL_INPUT:
         return actor->frame.body->wrap->input.kind != EXPR_NONE ? &actor->frame.body->wrap->input
                                                                 : NULL;
+    case EVAL_DESCRIPTION: return &rv__actor_about(actor)->description;
     case EVALS: break;
     }
     return NULL;
+}
+
+const struct rv__node *rv__actor_about(const struct rv__actor *actor)
+{
+    bool evaluates = actor->phase == PHASE_TO_EVAL || actor->phase == PHASE_EVAL;
+    return actor->is_frame && evaluates && actor->eval == EVAL_DESCRIPTION
+               ? actor->frame.scope->node
+               : actor->node;
+}
+
+bool rv__describes(const struct rv__node *node, const struct rv__blob *state)
+{
+    struct rv__str has;
+    return node->description.kind == EXPR_JSON && !node->is_handler &&
+           (state == NULL || !rv__json_get(rv__blob_str(state), "description", &has));
 }
 
 /* A node begins: `actor` if it is there already (its `when` was true), else a new one of `owner`. */
@@ -68,7 +84,7 @@ int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
 int rv__eval_start(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
     struct rv__fact fact = { .kind = FACT_EVAL_STARTED, .actor = actor->id, .eval = actor->eval };
-    fact.node = actor->node->id;
+    fact.node = rv__actor_about(actor)->id;
     return rv__say(turn, &fact, err);
 }
 
@@ -88,6 +104,7 @@ int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kin
     struct rv__fact fact = {
         .kind = kind, .actor = sup->id, .node = sup->node->id, .error = error
     };
+    fact.describe = kind == FACT_NODE_COMPLETED && !sup->detached && rv__describes(sup->node, NULL);
     return rv__say(turn, &fact, err);
 }
 

@@ -176,7 +176,8 @@ static struct rv__inner *load_inner(struct loader *l, const struct members *obje
         inner->children[i].status = (uint8_t)status;
         if (number_of > 0)
             inner->children[i].scope = rv__entry_ref(l->entries[number_of - 1]);
-        if (number_of > 0 && !rv__scope_below(inner->children[i].scope, inner->base))
+        bool never_ran = node->kind == NODE_CONCURRENT && number_of == 0;
+        if (!never_ran && !rv__scope_below(inner->children[i].scope, inner->base))
             l->bad = "ch";
     }
     bool one = node->kind == NODE_WORKFLOW || node->kind == NODE_BRANCH ||

@@ -30,6 +30,37 @@ struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status sta
     return entry;
 }
 
+struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text)
+{
+    struct rv__str state = rv__blob_str(entry->state), key, value;
+    struct rv__entry *copy = rv__entry_new(entry->node, (enum rv__status)entry->status);
+    struct rv__json_iter it;
+    struct rv__buf json;
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the two that are in it */
+    rv__buf_text(&json, "{\"description\":");
+    rv__buf_str(&json, text);
+    bool has = !rv__str_none(state) && rv__json_type(state) == RV__JSON_OBJECT; /* a disk may lie */
+    rv__json_iter_init(&it, has ? state : rv__str("{}"));
+    while (rv__json_next(&it, &key, &value)) {
+        rv__buf_char(&json, ',');
+        rv__buf_str(&json, key);
+        rv__buf_char(&json, ':');
+        rv__buf_str(&json, value);
+    }
+    rv__buf_char(&json, '}');
+    if (copy != NULL && rv__buf_err(&json, NULL) == RV_OK)
+        copy->state = rv__blob_new(rv__buf_view(&json));
+    rv__buf_done(&json);
+    if (copy == NULL || copy->state == NULL) {
+        rv__entry_unref(copy);
+        return NULL;
+    }
+    copy->outer = rv__entry_ref(entry->outer);
+    copy->result = rv__blob_ref(entry->result);
+    copy->inner = entry->inner != NULL ? rv__inner_ref(entry->inner) : NULL;
+    return copy;
+}
+
 struct rv__entry *rv__entry_ref(struct rv__entry *entry)
 {
     if (entry != NULL)
@@ -577,13 +608,23 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
     const struct rv__actor *frame = rv__actor_frame(actor);
     const struct rv__actor *loop = rv__actor_loop(frame);
     const struct rv__actor *around = frame;
-    if (actor->is_frame) /* it evaluates its own input: it sees what its supervisor sees */
+    bool describes = actor->is_frame && actor->eval == EVAL_DESCRIPTION;
+    if (actor->is_frame && !describes) /* its own input: it sees what its supervisor sees */
         around = rv__actor_frame(actor->owner);
-    *ret = (struct rv__view){ .node = actor->node, .actor = id, .token = token, .loop_index = -1 };
-    ret->body = actor->is_frame ? actor->frame.body : NULL;
+    *ret = (struct rv__view){ .actor = id, .token = token, .loop_index = -1 };
+    ret->node = rv__actor_about(actor);
+    ret->body = actor->is_frame && !describes ? actor->frame.body : NULL;
     ret->input = rv__blob_ref(around->frame.input);
-    ret->scope = rv__entry_ref(frame->frame.scope);
-    ret->last = rv__entry_ref(frame->frame.last);
+    if (describes) { /* it sees what the node saw */
+        ret->ended = rv__entry_ref(frame->frame.scope);
+        ret->scope = rv__entry_ref(ret->ended->outer);
+        ret->last = rv__entry_ref(ret->scope != frame->frame.base ? ret->scope
+                                  : frame->owner != NULL ? rv__actor_frame(frame->owner)->frame.last
+                                                         : NULL);
+    } else {
+        ret->scope = rv__entry_ref(frame->frame.scope);
+        ret->last = rv__entry_ref(frame->frame.last);
+    }
     if (!actor->is_frame && actor->node->kind == NODE_LOOP && actor->eval != EVAL_WHEN &&
         actor->sup.inner != NULL) { /* between iterations: it sees what the last one left */
         rv__entry_unref(ret->scope);
@@ -624,6 +665,7 @@ void rv__view_done(struct rv__view *view)
     rv__blob_unref(view->error);
     rv__entry_unref(view->scope);
     rv__entry_unref(view->last);
+    rv__entry_unref(view->ended);
     rv__blob_unref(view->failed_state);
     *view = (struct rv__view){ .loop_index = -1 };
 }

@@ -22,6 +22,12 @@ static bool eval_fits(const struct rv__actor *a)
         return !a->is_frame && a->node->kind == NODE_LOOP && a->node->loop.until.kind != EXPR_NONE;
     case EVAL_ITEMS: return !a->is_frame && a->node->kind == NODE_FOREACH;
     case EVAL_INPUT: return a->is_frame && rv__body_needs_input(a->frame.body);
+    case EVAL_DESCRIPTION: { /* of the node that has ended last in it */
+        const struct rv__entry *ended = a->is_frame ? a->frame.scope : NULL;
+        return ended != NULL && ended != a->frame.base && ended == a->frame.last &&
+               ended->status == STATUS_COMPLETED && a->frame.at > 0 &&
+               rv__describes(ended->node, ended->state);
+    }
     case EVALS: break;
     }
     return false;

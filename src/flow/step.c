@@ -122,6 +122,9 @@ static int say_done(struct rv__turn *turn, struct rv__actor *step, const struct 
     struct rv__fact fact = fact_of(step, msg->skipped ? FACT_STEP_SKIPPED : FACT_STEP_COMPLETED);
     fact.result = msg->skipped ? NULL : msg->result;
     fact.state = msg->state;
+    /* An attempt makes the description itself; what ended while it was parked has no attempt. */
+    fact.describe = step->phase == PHASE_PARKED && !msg->skipped &&
+                    rv__describes(step->node, msg->state);
     return rv__say(turn, &fact, err);
 }
 
@@ -129,6 +132,7 @@ static int say_waited(struct rv__turn *turn, struct rv__actor *step, struct rv__
                       rv_error *err)
 {
     struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
+    fact.describe = rv__describes(step->node, NULL);
     fact.result = rv__blob_new(result);
     if (fact.result == NULL)
         return rv__nomem(err);
@@ -228,6 +232,7 @@ int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *er
     case PHASE_PARKED: { /* its signal is there */
         struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
         fact.taken = true;
+        fact.describe = rv__describes(step->node, NULL);
         fact.result = step->step.channel->first_signal->payload;
         return rv__say(turn, &fact, err);
     }
@@ -298,6 +303,8 @@ static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct 
         take_signal(cell, step->step.channel);
     rv__actor_end(cell, step);
     rv__frame_evolve_child(cell, frame, entry, fact->hard, fact->error);
+    if (fact->describe)
+        rv__frame_evolve_describe(cell, frame);
     return RV_OK;
 }
 

@@ -83,7 +83,9 @@ void rv__cell_waits(const struct rv__cell *cell,
     bool suspended = cell->status == RUN_SUSPENDED;
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL;
          a = rv__cell_walk(cell, a)) {
-        struct rv__wait wait = { .actor = a->id, .node = a->node, .eval = -1, .count = 1 };
+        struct rv__wait wait = {
+            .actor = a->id, .node = rv__actor_about(a), .eval = -1, .count = 1
+        };
         if (a->child == NULL && !rest_of(a, &wait))
             leaf(a, &wait);
         else if (a->child != NULL && !rest_of(a, &wait))

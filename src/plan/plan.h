@@ -145,7 +145,7 @@ struct rv__node {
     const struct rv__body *handler_in; /* for a workflow's handler: its body; NULL else */
     bool is_handler;                   /* of a step or of a workflow */
     struct rv__expr when;              /* false: skipped */
-    struct rv__expr description;       /* evaluated by the executor when it ends */
+    struct rv__expr description;       /* evaluated when it has completed */
     struct rv__node *on_error;         /* its handler, or NULL */
     struct rv__body *bodies;
     uint32_t body_count;

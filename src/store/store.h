@@ -175,6 +175,21 @@ typedef int rv__store_visit_feed(void *arg, uint64_t seq, struct rv__str run, st
 typedef int rv__store_visit_log(void *arg, const struct rv__store_log *line);
 typedef int rv__store_visit_count(void *arg, struct rv__str status, uint64_t runs);
 
+/* Who is shown a whole run. None of them may be NULL. */
+struct rv__store_visitor {
+    rv__store_visit_run *run;         /* once, first */
+    rv__store_visit_text *definition; /* once, then; not at all if the store has none */
+    rv__store_visit_row *row;         /* these two by seq and id, which are one order */
+    rv__store_visit_log *log;
+};
+
+/* Where the writes of an import come from. 1: *ret is the next, its texts borrowed until the call after
+ * that; 0: there are no more; negative: it is to end, and nothing is to be written. */
+typedef int rv__store_next_write(void *arg, struct rv__store_write *ret, rv_error *err);
+
+/* How far a backup is, in pieces of any size. RV_OK to go on; anything else ends it. */
+typedef int rv__store_progress(void *arg, uint64_t done, uint64_t total);
+
 struct rv__store_ops {
     const char *name; /* "simulated", "sqlite" … */
 
@@ -199,6 +214,14 @@ struct rv__store_ops {
      * than RV__STORE_LIST_MAX), RV_ENOMEM, RV_ESTORE. */
     int (*forget)(struct rv__store *store, const struct rv__str *runs, size_t count, bool *ret_more,
                   rv_error *err);
+
+    /* Write a run that is not there yet, piece by piece, in one transaction: as commit, but that the
+     * writes need not be in memory together. Each is about `run`; the first has its row. `next` may not
+     * call the store.
+     * Errors: RV_EEXIST (it is there already), those of commit, what `next` says: nothing of it is
+     * there, but perhaps its definition. */
+    int (*import)(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
+                  void *arg, rv_error *err);
 
     /* ---- reading. Errors of all that follow: RV_ENOMEM, RV_ESTORE, and what the visitor says.
      *
@@ -255,6 +278,18 @@ struct rv__store_ops {
      * oldest), without their input: what may be forgotten. */
     int (*finished)(struct rv__store *store, const struct rv__store_place *after, size_t limit,
                     rv__store_visit_run *visit, void *arg, rv_error *err);
+
+    /* All that a run has, but for its results and snapshot, which follow from the rest: as it is at one
+     * moment, however long the visitors take, and in no more memory than a row needs. As long as it
+     * lasts the WAL cannot begin anew, so a visitor waits for nobody. RV_ENOTFOUND: there is no such run. */
+    int (*whole)(struct rv__store *store, struct rv__str run,
+                 const struct rv__store_visitor *visitor, void *arg, rv_error *err);
+
+    /* Copy the whole store, as it is at one moment, into a file that is there and empty, and read the
+     * copy over. Whoever writes goes on meanwhile (not with ":memory:"). It is not synced.
+     * Errors also: RV_ESTATE: this store is none that a file could hold; what `progress` says. */
+    int (*backup)(struct rv__store *store, const char *path, rv__store_progress *progress,
+                  void *arg, rv_error *err);
 
     /* How much there is. Its cost does not depend on the number of runs. */
     int (*usage)(struct rv__store *store, struct rv__store_usage *ret, rv_error *err);
@@ -318,6 +353,12 @@ static inline int rv__store_forget(struct rv__store *store, const struct rv__str
                                    size_t count, bool *ret_more, rv_error *err)
 {
     return store->ops->forget(store, runs, count, ret_more, err);
+}
+
+static inline int rv__store_import(struct rv__store *store, struct rv__str run,
+                                   rv__store_next_write *next, void *arg, rv_error *err)
+{
+    return store->ops->import(store, run, next, arg, err);
 }
 
 static inline int rv__store_definition(struct rv__store *store, struct rv__str hash,
@@ -406,6 +447,18 @@ static inline int rv__store_finished(struct rv__store *store, const struct rv__s
                                      rv_error *err)
 {
     return store->ops->finished(store, after, limit, visit, arg, err);
+}
+
+static inline int rv__store_whole(struct rv__store *store, struct rv__str run,
+                                  const struct rv__store_visitor *visitor, void *arg, rv_error *err)
+{
+    return store->ops->whole(store, run, visitor, arg, err);
+}
+
+static inline int rv__store_backup(struct rv__store *store, const char *path,
+                                   rv__store_progress *progress, void *arg, rv_error *err)
+{
+    return store->ops->backup(store, path, progress, arg, err);
 }
 
 static inline int rv__store_usage(struct rv__store *store, struct rv__store_usage *ret,

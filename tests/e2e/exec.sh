@@ -37,6 +37,25 @@ run "$rival" exec good.yaml --json --input '{"who":"x"}'
 is "--json: nothing but the outcome" "$rc:$err:$(jq_ .status)" "0::completed"
 like "a run id is made, that sorts by time" "$(jq_ .runId)" '^[0-9a-z]{26}$'
 
+# Every kind of step has its handler, a condition that fails included; descriptions come behind waits.
+cat >handled.yaml <<'YAML'
+name: handled
+steps:
+  - all:
+      concurrent:
+        v: { value: "${ error(\"no\") }", onError: { value: 1 } }
+        d: { delay: "${ \"x\" }", onError: { value: 1 } }
+        s: { signal: { name: never, timeout: 5ms }, onError: { value: 1 } }
+        c: { command: ["false"], onError: { value: 1 } }
+        f: { call: missing, timeout: 5ms, when: "${ error(\"no\") }", onError: { value: 1 } }
+      onFailure: collect
+      description: "${ [.result[] | select(.status == \"failed\")] | length } failed"
+YAML
+run "$rival" exec handled.yaml
+is "every kind of step has its handler" "$(printf '%s\n' "$err" | grep -oE 'completed  all:[a-z]:onError' | sort | tr '\n' ' ')" \
+    "completed  all:c:onError completed  all:d:onError completed  all:f:onError completed  all:s:onError completed  all:v:onError "
+like "a supervisor is described when it has ended" "$err" 'described  all: 5 failed$'
+
 # Inputs.
 echo '{"who": "file"}' >in.json
 run "$rival" exec good.yaml --json --input @in.json

@@ -62,6 +62,7 @@ static void make_step(struct maker *m, struct gen_node *node)
 {
     struct chance *c = &m->chance;
     node->kind = NODE_STEP;
+    node->has_description = one_in(c, 3); /* told of waits only: an attempt makes its own */
     node->step = work_kind(m, c);
     if (one_in(c, 10))
         node->step = one_in(c, 2) ? STEP_DELAY : STEP_SIGNAL;
@@ -132,6 +133,7 @@ static void make_concurrent(struct maker *m, struct gen_node *node, int depth, i
 static void make_supervisor(struct maker *m, struct gen_node *node, int depth, int64_t share)
 {
     struct chance *c = &m->chance;
+    node->has_description = one_in(c, 4);
     node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
     int64_t loops = m->loops;
     if ((node->kind == NODE_LOOP || node->kind == NODE_FOREACH) && loops > 400)
@@ -347,6 +349,9 @@ static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_b
     struct rv__draft_node *made = NULL;
     if (node->has_when && !dropped(e, node->ordinal + 1))
         opts.when = expr(node->by_function, "whenFn");
+    bool waits = node->step == STEP_DELAY || node->step == STEP_SIGNAL;
+    if (node->has_description && (node->kind != NODE_STEP || waits))
+        opts.description = "as it went";
     switch (node->kind) {
     case NODE_STEP:
         opts.config = node->config;

@@ -676,7 +676,7 @@ static void check_scope(struct world *world, struct run *run, const struct rv__e
 
     const struct rv__node *node = effect->node;
     const struct rv__body *body = NULL;
-    if (actor->body != -1) { /* it makes its input */
+    if (actor->body != -1 && effect->eval != EVAL_DESCRIPTION) { /* it makes its input */
         body = actor->plan_body;
         node = NULL;
     } else if (node->is_handler && node->handler_of == NULL) {
@@ -700,7 +700,8 @@ static void check_scope(struct world *world, struct run *run, const struct rv__e
 }
 
 /* The input that is seen there: of the nearest workflow that has one of its own. */
-static const struct rv__blob *input_at(const struct run *run, const struct rec_actor *actor)
+static const struct rv__blob *input_at(const struct run *run, const struct rec_actor *actor,
+                                       int eval)
 {
     const struct rv__body *body = actor->plan_body;
     uint32_t depth = actor->depth;
@@ -710,7 +711,8 @@ static const struct rv__blob *input_at(const struct run *run, const struct rec_a
             body = run->rec.actors[actor->owner].plan_body;
         else
             body = node->handler_of != NULL ? node->handler_of->body : node->body;
-    } else if (body->owner != NULL) { /* its own is being made: what is around it */
+    } else if (body->owner != NULL &&
+               eval != EVAL_DESCRIPTION) { /* its own is being made: what is around it */
         depth -= body->owner->kind == NODE_LOOP || body->owner->kind == NODE_FOREACH;
         body = body->owner->body;
     }
@@ -756,7 +758,7 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     if (view->loop_index != index)
         judge_fail(world, run, "view", "%s sees loop index %lld", name,
                    (long long)view->loop_index);
-    if (!same_blob(view->input, input_at(run, actor), "null"))
+    if (!same_blob(view->input, input_at(run, actor, effect->eval), "null"))
         judge_fail(world, run, "view", "%s sees another input: %.*s", name,
                    RV__ARG(rv__blob_str(view->input)));
     size_t insts = run->rec.insts;

@@ -241,7 +241,7 @@ bool oracle_eval(const struct oracle *o, struct spot at, const struct rv__node *
 {
     struct chance c;
     look(o, at, EVAL, eval * 1000003 + test, &c);
-    if (per_mille(&c, o->eval_fail_per_mille)) {
+    if (per_mille(&c, o->eval_fail_per_mille) && !(eval == EVAL_DESCRIPTION && o->real_exprs)) {
         oracle_error(o, at, (int)test, false, out);
         return false;
     }
@@ -280,6 +280,9 @@ bool oracle_eval(const struct oracle *o, struct spot at, const struct rv__node *
         break;
     }
     case EVAL_INPUT: value(&c, 2, out); break;
+    case EVAL_DESCRIPTION:
+        rv__buf_str(out, node->description.text);
+        break; /* there is no ${ } in it */
     case EVALS: abort();
     }
     return true;

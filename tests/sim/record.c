@@ -301,6 +301,8 @@ static const char *body_started(struct record *rec, const struct rv__fact *fact)
 
 static struct rec_value *eval_of(struct record *rec, struct rec_actor *actor, int eval)
 {
+    if (actor->describes != NULL)
+        return &actor->describes->evals[eval];
     if (actor->body >= 0)
         return &actor->inst->bodies[actor->body].input;
     return actor->inst != NULL ? &actor->inst->evals[eval] : &rec->root_input;
@@ -318,6 +320,7 @@ static void set_value(struct record *rec, struct rec_actor *actor, const struct 
     value->failed = fact->kind != FACT_EVAL_COMPLETED;
     value->t = rec->t;
     set(&value->value, value->failed ? fact->error : fact->result);
+    actor->describes = NULL;
     if (actor->inst != NULL && actor->body == -1) {
         actor->inst->eval_counts[fact->eval]++;
         actor->inst->eval_running = -1;
@@ -440,7 +443,16 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
     if (actor == NULL)
         return "it concerns an actor that nobody has heard of";
     struct rec_inst *inst = actor->inst;
-    if (inst != NULL && fact->node != inst->node)
+    bool describes = fact->kind == FACT_EVAL_STARTED && fact->eval == EVAL_DESCRIPTION;
+    if (describes) {
+        actor->describes = record_find(rec, fact->node, actor->vector, actor->depth);
+        if (actor->describes == NULL || actor->describes->status != STATUS_COMPLETED)
+            return "it describes a node that has not completed";
+        if (actor->describes->evals[EVAL_DESCRIPTION].t >= 0)
+            return "it describes a node a second time";
+    }
+    if (actor->describes != NULL ? fact->node != actor->describes->node
+                                 : inst != NULL && fact->node != inst->node)
         return "it names another node than its actor has";
     switch (fact->kind) {
     case FACT_EVAL_STARTED:

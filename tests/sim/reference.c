@@ -18,7 +18,8 @@ struct end {
     bool reached; /* its sequence got there */
     bool ended;
     enum rv__status status;
-    bool hard; /* it fails its sequence */
+    bool hard;        /* it fails its sequence */
+    bool undescribed; /* its description is being made: its sequence does not go on before */
     json_t *result, *state, *error;
 };
 
@@ -338,6 +339,16 @@ enum seq { SEQ_OPEN, SEQ_ENDED, SEQ_FAILED };
 
 static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at);
 
+/* Was the run aborted when this node had ended, and the next had not begun? */
+static bool aborted_after(const struct reference *ref, const struct rv__body *body, uint32_t i,
+                          struct at at)
+{
+    if (body->owner != NULL)
+        return false;
+    const struct rec_inst *next = i + 1 < body->count ? inst_of(ref, body->nodes[i + 1], at) : NULL;
+    return ref->rec->aborted != NULL || (next != NULL && next->aborted);
+}
+
 /* Run the nodes of a body: their entries go to `map`. *last: the result of the last one that ended;
  * *error: why it failed. Both may be NULL. `failed`: which node. */
 static enum seq sequence(struct reference *ref, const struct rv__body *body, struct at at,
@@ -368,12 +379,14 @@ static enum seq sequence(struct reference *ref, const struct rv__body *body, str
             json_decref(*last);
             *last = end.result != NULL ? json_incref(end.result) : json_null();
         }
-        bool hard = end.hard;
+        bool hard = end.hard, waits = end.undescribed && !aborted_after(ref, body, i, at);
         json_t *e = end.error;
         end.error = NULL;
         put(map, node->alias, entry_of(&end));
         if (!hard) {
             json_decref(e);
+            if (waits)
+                return SEQ_OPEN;
             continue;
         }
         if (failed != NULL)
@@ -719,6 +732,25 @@ static struct end settled(struct reference *ref, const struct rv__node *node, st
     return end;
 }
 
+/* What ends without an attempt has its description made when it has completed; one that cannot be made,
+ * or has not been yet, is not there. */
+static void describe(const struct reference *ref, const struct rv__node *node, struct at at,
+                     struct end *end)
+{
+    json_t *text = NULL;
+    if (node->description.kind == EXPR_NONE || !end->ended || end->status != STATUS_COMPLETED)
+        return;
+    enum known known = evaluated(ref, node, at, EVAL_DESCRIPTION, 0, &text);
+    end->undescribed = known == OPEN;
+    if (known != VALUE) {
+        json_decref(text);
+        return;
+    }
+    if (end->state == NULL)
+        end->state = json_object();
+    json_object_set_new(end->state, "description", text);
+}
+
 static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
     struct end ret = { .reached = true, .ended = true, .status = STATUS_COMPLETED };
@@ -765,7 +797,9 @@ static struct end node_end(struct reference *ref, const struct rv__node *node, s
     case NODE_CONCURRENT: concurrent_end(ref, node, at, &ret); break;
     case NODE_KINDS: abort();
     }
-    return settled(ref, node, at, ret);
+    ret = settled(ref, node, at, ret);
+    describe(ref, node, at, &ret);
+    return ret;
 }
 
 bool reference_overdue(struct reference *ref, const struct rec_inst *inst)

@@ -516,6 +516,7 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     world->last_run = &world->runs;
     chance_init(c, mix(seed, 1));
     oracle_init(&world->oracle, seed);
+    world->oracle.real_exprs = true;
     faults_init(&world->faults, c, &world->cut);
     rv__sim_store_init(&world->store);
     world->execs = sim_alloc(sizeof *world->execs);

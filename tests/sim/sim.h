@@ -63,6 +63,7 @@ struct gen_node {
     enum rv__node_kind kind;
     char alias[24];
     bool has_when, by_function; /* by_function: its expressions are functions */
+    bool has_description;
     bool has_handler;
     enum rv__step_kind step, handler;
     int64_t delay_ms;
@@ -133,6 +134,7 @@ struct oracle {
     int fail_per_mille,
         soft_per_mille; /* how often attempts fail; of these, how often with a say */
     int eval_fail_per_mille;
+    bool real_exprs; /* what is no function is evaluated by an engine: it does not fail */
     int crash_per_mille;
     int64_t slow_ms; /* the longest an attempt takes */
 };
@@ -224,8 +226,10 @@ struct rec_actor {
     int64_t body;   /* of a body: place in inst->bodies; -1: a node; -2: none; -3: the outermost */
     uint64_t owner; /* of a node */
     int64_t eval_started; /* t of the last evaluation */
-    int blames;           /* deaths it is to blame for, since somebody decided about it */
-    bool suspect;         /* it may have killed the process: it must run alone */
+    struct rec_inst
+        *describes; /* of a body: the node in it whose description is made; NULL: none */
+    int blames;     /* deaths it is to blame for, since somebody decided about it */
+    bool suspect;   /* it may have killed the process: it must run alone */
     const struct rv__body *plan_body; /* of a body */
     uint32_t depth;                   /* of a body: with its own iteration */
     int64_t *vector;

@@ -229,7 +229,9 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
 
     struct spot spot = { .vector = actor->vector, .depth = actor->depth };
     int64_t test = 0;
-    if (actor->body >= 0) {
+    if (effect->eval == EVAL_DESCRIPTION) {
+        spot.key = run->plan->keys[effect->node->id];
+    } else if (actor->body >= 0) {
         spot.key = plan_body_key(run->plan, actor->plan_body);
     } else {
         spot.key = run->plan->keys[actor->inst->node];
@@ -897,6 +899,7 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
         expr = actor != NULL && actor->plan_body != NULL ? &actor->plan_body->wrap->input : NULL;
         break;
     }
+    case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return expr != NULL && expr->kind == EXPR_FUNCTION;

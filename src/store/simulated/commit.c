@@ -470,7 +470,7 @@ out:
 
 /* ---------------------------------------------------------------------------- forgetting --- */
 
-static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
+static void drop_run(struct rv__sim_store *sim, struct rv__sim_run *run)
 {
     size_t kept = 0;
     for (size_t i = 0; i < sim->line_count; i++) {
@@ -478,12 +478,8 @@ static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
             sim->lines[kept++] = sim->lines[i];
             continue;
         }
-        if (sim->forgotten < sim->lines[i].id)
-            sim->forgotten = sim->lines[i].id;
         line_done(&sim->lines[i]);
     }
-    if (run->row_count > 0 && sim->forgotten < run->rows[run->row_count - 1].seq)
-        sim->forgotten = run->rows[run->row_count - 1].seq;
     sim->line_count = kept;
     kept = 0;
     for (size_t i = 0; i < sim->run_count; i++)
@@ -491,6 +487,16 @@ static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
             sim->runs[kept++] = sim->runs[i];
     sim->run_count = kept;
     run_free(run);
+}
+
+static void forget_run(struct rv__sim_store *sim, struct rv__sim_run *run)
+{
+    for (size_t i = 0; i < sim->line_count; i++)
+        if (sim->lines[i].run == run && sim->forgotten < sim->lines[i].id)
+            sim->forgotten = sim->lines[i].id;
+    if (run->row_count > 0 && sim->forgotten < run->rows[run->row_count - 1].seq)
+        sim->forgotten = run->rows[run->row_count - 1].seq;
+    drop_run(sim, run);
 }
 
 int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t count,
@@ -511,4 +517,52 @@ int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t
             forget_run(sim, run);
     }
     return RV_OK;
+}
+
+/* ----------------------------------------------------------------------------- importing --- */
+
+static int import_one(struct rv__sim_store *sim, const struct rv__store_write *write, rv_error *err)
+{
+    struct prepared prepared = { 0 };
+    uint64_t seq;
+    int rc = prepare_all(sim, write, 1, &prepared, err);
+    if (rc == RV_OK)
+        apply(sim, write, &prepared, &seq);
+    prepared_done(&prepared);
+    return rc;
+}
+
+/* Written at once, and taken back if it comes to nothing: who could look meanwhile waits for the lock.
+ * The fate of a commit is that of the whole. */
+int rv__sim_import(struct rv__sim_store *sim, struct rv__str id, rv__store_next_write *next,
+                   void *arg, rv_error *err)
+{
+    struct rv__store_write write;
+    enum rv__sim_store_fate fate = sim->fate;
+    uint64_t seq = sim->seq, number = sim->run_number;
+    int rc = RV_OK;
+    if (rv__sim_find(sim, id) != NULL)
+        return rv__fail(err, RV_EEXIST, "there is a run '%.*s' already", RV__ARG(id));
+    while (rc == RV_OK && (rc = next(arg, &write, err)) == 1) {
+        assert(rv__str_eq(write.run, id));
+        rc = import_one(sim, &write, err);
+    }
+    if (rc == RV_OK)
+        sim->fate = SIM_STORE_WORKS;
+    if (rc == RV_OK && fate == SIM_STORE_FAILS)
+        rc = rv__fail(err, RV_ESTORE, "the simulated disk failed");
+    if (rc == RV_OK && fate != SIM_STORE_WORKS) {
+        sim->dead = true;
+        sim->deaths++;
+        rc = rv__fail(err, RV_ESTORE, "the simulated process died in a commit");
+    }
+    struct rv__sim_run *run = rc < 0 && fate != SIM_STORE_DIES_AFTER ? rv__sim_find(sim, id) : NULL;
+    if (run != NULL) {
+        drop_run(sim, run);
+        sim->seq = seq; /* nobody has seen them */
+        sim->run_number = number;
+    }
+    sim->commits += rc == RV_OK;
+    sim->failures += rc < 0;
+    return rc;
 }

@@ -71,6 +71,21 @@ static struct rv__store_run row_of(const struct rv__sim_run *run)
     };
 }
 
+static struct rv__store_log log_of(const struct rv__sim_line *line)
+{
+    return (struct rv__store_log){
+        .id = line->id,
+        .run = view(&line->run->id),
+        .at_ms = line->at_ms,
+        .level = line->level,
+        .path = view(&line->path),
+        .step = view(&line->step),
+        .attempt = line->attempt,
+        .message = view(&line->message),
+        .metadata = view(&line->metadata),
+    };
+}
+
 /* ------------------------------------------------------------------------------- one run --- */
 
 int rv__sim_read_definition(struct rv__sim_store *sim, struct rv__str hash,
@@ -141,6 +156,34 @@ int rv__sim_read_results(struct rv__sim_store *sim, struct rv__str id, struct rv
         if (!rv__str_eq(view(&r->key), key))
             break;
         rc = visit(arg, r->index, view(&r->json));
+    }
+    return rc;
+}
+
+int rv__sim_whole(struct rv__sim_store *sim, struct rv__str id,
+                  const struct rv__store_visitor *visitor, void *arg, rv_error *err)
+{
+    const struct rv__sim_run *run = rv__sim_find(sim, id);
+    int rc = rv__sim_read_run(sim, id, visitor->run, arg, err);
+    if (rc != RV_OK)
+        return rc;
+    for (struct rv__sim_definition *d = sim->definitions; d != NULL && rc == RV_OK; d = d->next)
+        if (rv__str_eq(view(&d->hash), view(&run->columns.version)))
+            rc = visitor->definition(arg, 0, view(&d->json));
+    size_t row = 0, line = 0;
+    while (rc == RV_OK) {
+        while (line < sim->line_count && sim->lines[line].run != run)
+            line++;
+        uint64_t seq = row < run->row_count ? run->rows[row].seq : UINT64_MAX;
+        uint64_t log_id = line < sim->line_count ? sim->lines[line].id : UINT64_MAX;
+        if (seq == UINT64_MAX && log_id == UINT64_MAX)
+            break;
+        if (seq < log_id) {
+            rc = visitor->row(arg, seq, view(&run->rows[row++].facts));
+        } else {
+            struct rv__store_log log = log_of(&sim->lines[line++]);
+            rc = visitor->log(arg, &log);
+        }
     }
     return rc;
 }
@@ -344,18 +387,7 @@ int rv__sim_read_logs(struct rv__sim_store *sim, const struct rv__store_log_quer
     size_t left = query->limit;
     int rc = RV_OK;
     for (size_t i = 0; i < sim->line_count && left > 0 && rc == RV_OK; i++) {
-        const struct rv__sim_line *from = &sim->lines[i];
-        struct rv__store_log line = {
-            .id = from->id,
-            .run = view(&from->run->id),
-            .at_ms = from->at_ms,
-            .level = from->level,
-            .path = view(&from->path),
-            .step = view(&from->step),
-            .attempt = from->attempt,
-            .message = view(&from->message),
-            .metadata = view(&from->metadata),
-        };
+        struct rv__store_log line = log_of(&sim->lines[i]);
         if (line.id <= query->after_id || line.level < query->min_level ||
             (!rv__str_none(query->run) && !rv__str_eq(line.run, query->run)) ||
             (!rv__str_none(query->step) && !rv__str_eq(line.step, query->step)) ||

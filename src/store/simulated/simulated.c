@@ -79,6 +79,13 @@ static int sim_forget(struct rv__store *store, const struct rv__str *runs, size_
     return leave(sim, rc);
 }
 
+static int sim_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
+                      void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_import(sim, run, next, arg, err));
+}
+
 static int refuse(rv_error *err)
 {
     return rv__fail(err, RV_ESTATE, "the store was opened for reading only");
@@ -109,6 +116,16 @@ static int refuse_forget(struct rv__store *store, const struct rv__str *runs, si
     (void)runs;
     (void)count;
     (void)ret_more;
+    return refuse(err);
+}
+
+static int refuse_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
+                         void *arg, rv_error *err)
+{
+    (void)store;
+    (void)run;
+    (void)next;
+    (void)arg;
     return refuse(err);
 }
 
@@ -211,6 +228,23 @@ static int sim_finished(struct rv__store *store, const struct rv__store_place *a
                        : leave(sim, rv__sim_read_finished(sim, after, limit, visit, arg, err));
 }
 
+static int sim_whole(struct rv__store *store, struct rv__str run,
+                     const struct rv__store_visitor *visitor, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_whole(sim, run, visitor, arg, err));
+}
+
+static int sim_backup(struct rv__store *store, const char *path, rv__store_progress *progress,
+                      void *arg, rv_error *err)
+{
+    (void)store;
+    (void)path;
+    (void)progress;
+    (void)arg;
+    return rv__fail(err, RV_ESTATE, "a test's store is none that a file could hold");
+}
+
 static int sim_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error *err)
 {
     struct rv__sim_store *sim = enter(store, err);
@@ -255,13 +289,14 @@ static void sim_close(struct rv__store *store)
     .journal = sim_journal, .results = sim_results, .active = sim_active, .due = sim_due,   \
     .next_wake = sim_next_wake, .feed = sim_feed, .list = sim_list, .logs = sim_logs,       \
     .counts = sim_counts, .finished = sim_finished, .usage = sim_usage, .stats = sim_stats, \
-    .reader = sim_reader
+    .whole = sim_whole, .backup = sim_backup, .reader = sim_reader
 
 static const struct rv__store_ops sim_ops = {
     .name = "simulated",
     .commit = sim_commit,
     .define = sim_define,
     .forget = sim_forget,
+    .import = sim_import,
     READING,
     .close = sim_close,
 };
@@ -271,6 +306,7 @@ static const struct rv__store_ops reader_ops = {
     .commit = refuse_commit,
     .define = refuse_define,
     .forget = refuse_forget,
+    .import = refuse_import,
     READING,
     .close = reader_close,
 };

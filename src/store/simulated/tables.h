@@ -78,6 +78,11 @@ int rv__sim_define(struct rv__sim_store *sim, struct rv__str hash, struct rv__st
 int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t count,
                    rv_error *err);
 
+int rv__sim_import(struct rv__sim_store *sim, struct rv__str run, rv__store_next_write *next,
+                   void *arg, rv_error *err);
+int rv__sim_whole(struct rv__sim_store *sim, struct rv__str run,
+                  const struct rv__store_visitor *visitor, void *arg, rv_error *err);
+
 int rv__sim_read_definition(struct rv__sim_store *sim, struct rv__str hash,
                             rv__store_visit_text *visit, void *arg, rv_error *err);
 int rv__sim_read_run(struct rv__sim_store *sim, struct rv__str id, rv__store_visit_run *visit,

@@ -7,6 +7,8 @@
  * A commit allocates nothing of ours: texts are bound where they lie, and every statement is kept. */
 #include "store/sqlite/sqlite.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -15,24 +17,17 @@ enum { FORGET_ROWS = 2000 };
 
 /* ------------------------------------------------------------------------- transactions --- */
 
-static int run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error *err)
-{
-    int rc = RV_OK;
-    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
-    return st != NULL ? rv__sqlite_do(conn, st, err) : rc;
-}
-
 static int begin(struct rv__sqlite_conn *conn, rv_error *err)
 {
     conn->writer.delta_count = 0;
-    return run_sql(conn, SQL_BEGIN, err);
+    return rv__sqlite_run_sql(conn, SQL_BEGIN, err);
 }
 
 static void roll_back(struct rv__sqlite_conn *conn)
 {
     /* SQLite may have done it itself. Should it fail, the next BEGIN says what is wrong. */
     if (!sqlite3_get_autocommit(conn->db))
-        (void)run_sql(conn, SQL_ROLLBACK, NULL);
+        (void)rv__sqlite_run_sql(conn, SQL_ROLLBACK, NULL);
     rv__sqlite_cache_clear(&conn->writer.runs);
     rv__sqlite_cache_clear(&conn->writer.names);
 }
@@ -433,7 +428,7 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
     if (rc == RV_OK)
         rc = flush_counts(conn, err);
     if (rc == RV_OK)
-        rc = run_sql(conn, SQL_COMMIT, err);
+        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
     w->stats.last_commit_ns = rv__mono_ns(rv__clock_real()) - start_ns;
     if (rc == RV_OK) {
         uint64_t seq = w->seq;
@@ -441,6 +436,50 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
             seq += writes[i].log_count;
             writes[i].seq = rv__str_none(writes[i].facts) ? 0 : ++seq;
         }
+        w->seq = n.seq;
+        w->run = n.run;
+        w->stats.commits++;
+    } else {
+        roll_back(conn);
+        w->stats.failures++;
+    }
+    rv__sqlite_leave(conn);
+    return rc;
+}
+
+/* All that `next` gives, between begin and commit. */
+static int write_next(struct rv__sqlite_conn *conn, struct rv__str run, rv__store_next_write *next,
+                      void *arg, struct numbers *n, rv_error *err)
+{
+    struct known known = { 0 };
+    struct rv__store_write write;
+    int rc = find_run(conn, run, &known, err);
+    if (rc == RV_OK && known.key != 0)
+        return rv__fail(err, RV_EEXIST, "there is a run '%.*s' already", RV__ARG(run));
+    while (rc == RV_OK && (rc = next(arg, &write, err)) == 1) {
+        assert(rv__str_eq(write.run, run));
+        rc = write_one(conn, &write, n, err);
+    }
+    return rc;
+}
+
+int rv__sqlite_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
+                      void *arg, rv_error *err)
+{
+    int rc = refuse(store, err);
+    if (rc < 0)
+        return rc;
+    struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
+    struct rv__sqlite_writer *w = &conn->writer;
+    struct numbers n = { w->seq, w->run };
+    rc = begin(conn, err);
+    if (rc == RV_OK)
+        rc = write_next(conn, run, next, arg, &n, err);
+    if (rc == RV_OK)
+        rc = flush_counts(conn, err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
+    if (rc == RV_OK) {
         w->seq = n.seq;
         w->run = n.run;
         w->stats.commits++;
@@ -463,7 +502,7 @@ int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__s
     if (rc == RV_OK)
         rc = write_definition(conn, hash, json, err);
     if (rc == RV_OK)
-        rc = run_sql(conn, SQL_COMMIT, err);
+        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
     if (rc < 0)
         roll_back(conn);
     rv__sqlite_leave(conn);
@@ -596,7 +635,7 @@ int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_
     if (rc == RV_OK)
         rc = keep_numbers(conn, forgotten, err);
     if (rc == RV_OK)
-        rc = run_sql(conn, SQL_COMMIT, err);
+        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
     if (rc == RV_OK) {
         conn->writer.forgotten = forgotten;
         *ret_more = more;

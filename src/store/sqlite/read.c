@@ -17,8 +17,7 @@ static int64_t page_of(size_t left)
     return left < SQLITE_PAGE_ROWS ? (int64_t)left : SQLITE_PAGE_ROWS;
 }
 
-/* The columns of a statement with RUN_COLUMNS and an input. */
-static struct rv__store_run run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
+struct rv__store_run rv__sqlite_run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
 {
     return (struct rv__store_run){
         .number = (uint64_t)sqlite3_column_int64(st, 0),
@@ -39,10 +38,8 @@ static struct rv__store_run run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *s
     };
 }
 
-/* The one row that a statement finds by a text. NULL, with *rc: an error, or there is no such
- * thing (`what`). Who gets one resets it. */
-static sqlite3_stmt *find_one(struct rv__sqlite_conn *conn, enum rv__sql sql, struct rv__str by,
-                              const char *what, int *rc, rv_error *err)
+sqlite3_stmt *rv__sqlite_find_one(struct rv__sqlite_conn *conn, enum rv__sql sql, struct rv__str by,
+                                  const char *what, int *rc, rv_error *err)
 {
     *rc = RV_OK;
     sqlite3_stmt *st = rv__sqlite_get(conn, sql, rc, err);
@@ -60,7 +57,7 @@ int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__stor
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc;
-    sqlite3_stmt *st = find_one(conn, SQL_DEFINITION, hash, "definition", &rc, err);
+    sqlite3_stmt *st = rv__sqlite_find_one(conn, SQL_DEFINITION, hash, "definition", &rc, err);
     if (st != NULL) {
         struct rv__str plan = rv__sqlite_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
@@ -76,9 +73,9 @@ int rv__sqlite_run(struct rv__store *store, struct rv__str id, rv__store_visit_r
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc;
-    sqlite3_stmt *st = find_one(conn, SQL_RUN, id, "run", &rc, err);
+    sqlite3_stmt *st = rv__sqlite_find_one(conn, SQL_RUN, id, "run", &rc, err);
     if (st != NULL) {
-        struct rv__store_run row = run_of(conn, st);
+        struct rv__store_run row = rv__sqlite_run_of(conn, st);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, &row);
         (void)sqlite3_reset(st);
@@ -92,7 +89,7 @@ int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_v
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc;
-    sqlite3_stmt *st = find_one(conn, SQL_SNAPSHOT, run, "snapshot of run", &rc, err);
+    sqlite3_stmt *st = rv__sqlite_find_one(conn, SQL_SNAPSHOT, run, "snapshot of run", &rc, err);
     if (st != NULL) {
         struct rv__str state = rv__sqlite_text(conn, st, 1);
         rc = rv__sqlite_whole(conn, err);
@@ -187,7 +184,7 @@ static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
             break;
         walk->bind(walk, conn, st, page);
         for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__store_run row = run_of(conn, st);
+            struct rv__store_run row = rv__sqlite_run_of(conn, st);
             walk->place = (struct rv__store_place){ walk->time_of(&row), row.number };
             rc = rv__sqlite_whole(conn, err);
             rc = rc < 0 ? rc : visit(arg, &row);
@@ -395,7 +392,7 @@ static int list_rows(struct rv__sqlite_conn *conn, const struct rv__store_query 
     if (limit > RV__STORE_LIST_MAX)
         limit = RV__STORE_LIST_MAX;
     while ((rc = rv__sqlite_step(conn, st, err)) == 1) {
-        struct rv__store_run row = run_of(conn, st);
+        struct rv__store_run row = rv__sqlite_run_of(conn, st);
         bool match = false;
         if (query->since_ms != 0 && row.created_ms < query->since_ms)
             break;
@@ -460,6 +457,21 @@ out:
 
 /* ---------------------------------------------------------------------------------- logs --- */
 
+struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
+{
+    return (struct rv__store_log){
+        .id = (uint64_t)sqlite3_column_int64(st, 0),
+        .run = rv__sqlite_text(conn, st, 1),
+        .at_ms = sqlite3_column_int64(st, 2),
+        .level = (enum rv__store_level)sqlite3_column_int(st, 3),
+        .path = rv__sqlite_text(conn, st, 4),
+        .step = rv__sqlite_text(conn, st, 5),
+        .attempt = sqlite3_column_int64(st, 6),
+        .message = rv__sqlite_text(conn, st, 7),
+        .metadata = rv__sqlite_text(conn, st, 8),
+    };
+}
+
 static bool log_matches(const struct rv__store_log_query *query, const struct rv__store_log *line)
 {
     return line->level >= query->min_level &&
@@ -484,17 +496,7 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
         if (!all)
             rv__sqlite_bind_str(conn, st, 3, query->run);
         for (rows = 0; left > 0 && (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__store_log line = {
-                .id = (uint64_t)sqlite3_column_int64(st, 0),
-                .run = rv__sqlite_text(conn, st, 1),
-                .at_ms = sqlite3_column_int64(st, 2),
-                .level = (enum rv__store_level)sqlite3_column_int(st, 3),
-                .path = rv__sqlite_text(conn, st, 4),
-                .step = rv__sqlite_text(conn, st, 5),
-                .attempt = sqlite3_column_int64(st, 6),
-                .message = rv__sqlite_text(conn, st, 7),
-                .metadata = rv__sqlite_text(conn, st, 8),
-            };
+            struct rv__store_log line = rv__sqlite_log_of(conn, st);
             after = line.id;
             if (!log_matches(query, &line))
                 continue;

@@ -54,6 +54,7 @@ enum {
 
 static const char *const texts[SQLS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_BEGIN_READING] = "BEGIN",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
 
@@ -258,6 +259,13 @@ int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
     return rc;
 }
 
+int rv__sqlite_run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error *err)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
+    return st != NULL ? rv__sqlite_do(conn, st, err) : rc;
+}
+
 int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
                       rv_error *err)
 {
@@ -418,16 +426,18 @@ static int to_uri(const char *path, const char *query, struct rv__buf *ret, rv_e
     return rv__buf_err(ret, err);
 }
 
-static bool has_wal(const char *path)
+/* Is there a WAL with something in it? */
+static int has_wal(const char *path, bool *ret, rv_error *err)
 {
     struct stat st;
     struct rv__buf name;
     rv__buf_init(&name, SIZE_MAX);
     rv__buf_fmt(&name, "%s-wal", path);
-    /* Without the memory to ask: as if there was one, which refuses. */
-    bool has = name.rc < 0 || (stat(name.text, &st) == 0 && st.st_size > 0);
+    int rc = rv__buf_err(&name, err);
+    if (rc == RV_OK)
+        *ret = stat(name.text, &st) == 0 && st.st_size > 0;
     rv__buf_done(&name);
-    return has;
+    return rc;
 }
 
 /* Is it a folder, or is it not there? SQLite says "unable to open" to both. */
@@ -449,15 +459,23 @@ static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
 {
     char cache[64];
     int version = 0;
+    bool wal = false;
     int rc = look_at(conn->path, true, err);
+    if (rc == RV_OK)
+        rc = has_wal(conn->path, &wal, err);
     if (rc < 0)
         return rc;
 
-    rc = conn_connect(conn, conn->path, SQLITE_OPEN_READONLY, err);
+    /* Reading makes the index of the WAL, and a WAL, if they are not there; and only a connection that
+     * could write takes them away again when it is the last. So it may, where there is no WAL to carry
+     * over; nothing is written through it all the same (query_only). */
+    int mode = wal ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    rc = conn_connect(conn, conn->path, mode, err);
     if (rc == RV_OK)
         rc = rv__sqlite_schema_check(conn, &version, err);
     int why = conn->db != NULL ? sqlite3_errcode(conn->db) & 0xff : SQLITE_OK;
-    if (rc < 0 && (why == SQLITE_CANTOPEN || why == SQLITE_READONLY) && !has_wal(conn->path)) {
+    bool refused = rc < 0 && (why == SQLITE_CANTOPEN || why == SQLITE_READONLY);
+    if (refused && has_wal(conn->path, &wal, NULL) == RV_OK && !wal) {
         /* Its folder cannot be written, not even for the index of the WAL; but there is no WAL. So
          * nobody writes, and the file alone is the whole truth. */
         struct rv__buf uri;
@@ -532,6 +550,7 @@ static const struct rv__store_ops sqlite_ops = {
     .commit = rv__sqlite_commit,
     .define = rv__sqlite_define,
     .forget = rv__sqlite_forget,
+    .import = rv__sqlite_import,
     .definition = rv__sqlite_definition,
     .run = rv__sqlite_run,
     .snapshot = rv__sqlite_snapshot,
@@ -545,6 +564,8 @@ static const struct rv__store_ops sqlite_ops = {
     .logs = rv__sqlite_logs,
     .counts = rv__sqlite_counts,
     .finished = rv__sqlite_finished,
+    .whole = rv__sqlite_whole_run,
+    .backup = rv__sqlite_backup,
     .usage = rv__sqlite_usage,
     .stats = sqlite_stats,
     .reader = sqlite_reader,

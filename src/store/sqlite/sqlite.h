@@ -3,6 +3,7 @@
  *   sqlite.c   open, close, statements, errors          read.c     every reading function
  *   schema.c   the tables, and how they came to be      commit.c   every writing function
  *   holder.c   who writes: one process                  cache.c    names the writer has met lately
+ *   whole.c    a run, or all of it, as of one moment
  *
  * A handle (struct rv__sqlite) is what callers have; a connection (struct rv__sqlite_conn) is what
  * it works on. A reader of a file has a connection of its own; a reader of ":memory:" shares the
@@ -18,6 +19,7 @@
 /* Every statement, prepared when it is first needed and kept: sqlite.c has their texts. */
 enum rv__sql {
     SQL_BEGIN,
+    SQL_BEGIN_READING,
     SQL_COMMIT,
     SQL_ROLLBACK,
     /* writing */
@@ -161,6 +163,9 @@ int rv__sqlite_step(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *er
 /* A statement without rows: step, reset. RV_OK or an error. */
 int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err);
 
+/* A statement without rows and without anything to bind. */
+int rv__sqlite_run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error *err);
+
 /* The number that a statement finds by another one; 0 if there is no row. */
 int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
                       rv_error *err);
@@ -200,7 +205,25 @@ int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__s
 int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
                       bool *ret_more, rv_error *err);
 
+int rv__sqlite_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
+                      void *arg, rv_error *err);
+
+/* ---- whole.c */
+
+int rv__sqlite_whole_run(struct rv__store *store, struct rv__str run,
+                         const struct rv__store_visitor *visitor, void *arg, rv_error *err);
+int rv__sqlite_backup(struct rv__store *store, const char *path, rv__store_progress *progress,
+                      void *arg, rv_error *err);
+
 /* ---- read.c */
+
+/* The columns of the present row of SQL_RUN and of SQL_LOGS_OF_RUN; ask rv__sqlite_whole() then. */
+struct rv__store_run rv__sqlite_run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st);
+struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st);
+/* The one row that a statement finds by a text. NULL, with *rc: an error, or there is no such
+ * thing (`what`). Who gets one resets it. */
+sqlite3_stmt *rv__sqlite_find_one(struct rv__sqlite_conn *conn, enum rv__sql sql, struct rv__str by,
+                                  const char *what, int *rc, rv_error *err);
 
 int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__store_visit_text *visit,
                           void *arg, rv_error *err);

@@ -134,6 +134,74 @@ static void nested_inputs_are_evaluated_and_checked(void **state)
     expect(fx, "outer", "{\"a\":\"x\"}", "the input of workflow 'inner' is refused: /amount");
 }
 
+/* Each kind of node, with a description of its result: seen in its state and in its line. */
+static void every_kind_of_node_can_be_described(void **state)
+{
+    static const struct {
+        const char *body, *says;
+    } kinds[] = {
+        { "value: 3, description: \"${ .result + 1 }\"", "4" },
+        { "delay: 2s, description: \"${ .result.delayedMs }\"", "2000" },
+        { "delay: \"${ 3000 }\", description: \"${ .result.delayedMs }\"", "3000" },
+        { "signal: { name: no, timeout: 1s, default: 5 }, description: \"${ .result }\"", "5" },
+        { "workflow: inner, description: \"${ .result } after ${ .lastStep.alias }\"",
+          "7 after before" },
+        { "if: \"${ true }\", then: [ { a: { value: 1 } } ], description: \"${ .result.taken }\"",
+          "then" },
+        { "loop: [ { a: { value: 1 } } ], until: \"${ true }\", description: \"${ "
+          ".result.iterations | length }\"",
+          "1" },
+        { "forEach: [4, 5], run: [ { a: { value: 1 } } ], description: \"${ "
+          "[.result.iterations[].item] }\"",
+          "[4,5]" },
+        { "concurrent: { a: { value: 8 } }, description: \"${ .result.a.result }\"", "8" },
+        { "concurrent: { a: { value: 8 } }, continueOn: detached, description: \"went on\"",
+          "went on" },
+    };
+    struct fixture *fx = *state;
+    write_file(fx, "inner.yaml", "name: inner\nsteps: [ { a: { value: 7 } } ]\n");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char file[32], text[500];
+        snprintf(file, sizeof file, "k%zu.yaml", i);
+        snprintf(
+            text, sizeof text,
+            "name: k%zu\nsteps: [ { before: { value: 1 } }, { it: { %s } }, { after: { value: "
+            "\"${ .steps.it.state.description }\" } }, { never: { when: \"${ false }\", %s } } "
+            "]\n",
+            i, kinds[i].body, kinds[i].body);
+        write_file(fx, file, text);
+    }
+    load(fx, sizeof kinds / sizeof *kinds + 1);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        char name[32], after[100];
+        rv_outcome *outcome = NULL;
+        rv_node_list *nodes = NULL;
+        snprintf(name, sizeof name, "k%zu", i);
+        assert_int_equal(
+            rv_run(fx->engine, name, NULL, RV_RUN_OPTS(.run_id = name), NULL, &fx->err), 0);
+        assert_int_equal(rv_wait(fx->engine, NULL, name, NULL, &outcome, &fx->err), 0);
+        snprintf(after, sizeof after, "\"after\":{\"result\":\"%s\"", kinds[i].says);
+        if (strstr(outcome->results, after) == NULL ||
+            strstr(outcome->results, "\"never\":{\"result\":null,\"state\":{},\"status\":"
+                                     "\"skipped\"}") == NULL)
+            fail_msg("%s: %s %s", kinds[i].body, outcome->results, outcome->error);
+        assert_int_equal(rv_nodes(fx->engine, name, NULL, 0, 0, &nodes, &fx->err), 0);
+        assert_string_equal(nodes->nodes[1].description, kinds[i].says);
+        rv_node_list_free(nodes);
+        rv_outcome_free(outcome);
+    }
+}
+
+static void a_description_that_cannot_be_made_is_left_out(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(
+        fx, "w.yaml",
+        "name: w\nsteps: [ { it: { delay: 5, description: \"${ error(\\\"no\\\") }\" } } ]\n");
+    load(fx, 1);
+    expect(fx, "w", NULL, "\"state\":{},\"status\":\"completed\"");
+}
+
 static int from_the_program(rv_ctx *c)
 {
     return rv_return(c, "s", "from C");
@@ -223,6 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_kind_of_node_can_be_described, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_description_that_cannot_be_made_is_left_out, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(nested_inputs_are_evaluated_and_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_may_nest_what_the_program_registered, setup,
                                         teardown),

@@ -143,6 +143,94 @@ static void groups_count_more_than_they_name(void **state)
     rig_saw(rig, "running: signal go x20 go at each:iter0:node0:go;");
 }
 
+static void register_text(struct rig *rig, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/w.yaml", rig->folder);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    if (rv_register_file(rig->engine, path, NULL, &rig->err) < 0)
+        fail_msg("not registered: %s", rig->err.message);
+}
+
+static void commands_run_as_such_and_wait_for_places(void **state)
+{
+    struct rig *rig = *state;
+    rig_open(rig, NULL);
+    register_text(rig, "name: w\n"
+                       "steps:\n"
+                       "  - each:\n"
+                       "      forEach: ${ [range(66)] }\n"
+                       "      parallel: true\n"
+                       "      run: [ { nap: { command: [sleep, '600'], stdin: none } } ]\n");
+    rig_run(rig, "w", "r", NULL);
+    until(rig, "step.started", "r", 64);
+    why(rig, "r");
+    assert_non_null(strstr(rig->text, " running nap x64 command at each:iter0:node0:nap;"));
+    assert_non_null(strstr(rig->text, " x2 of 64 io at each"));
+}
+
+static void functions_that_evaluate_are_told_as_that(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", until_told, NULL);
+    rv_add_step(each, "one", good, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    until(rig, "node.started", "r", 1);
+    why(rig, "r");
+    rig_saw(rig, "running: running each x1 thread items at each;");
+}
+
+static int an_hour(rv_ctx *c)
+{
+    rv_test_takes(c, 3600000);
+    return 0;
+}
+
+static void suspects_wait_for_each_other(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    assert_int_equal(rv_test_engine_new(NULL, &rig->engine, &rig->err), RV_OK);
+    rv_concurrent *block = rv_add_concurrent(rv_workflow_body(w), "block", NULL);
+    rv_concurrent_step(block, "a", an_hour, NULL);
+    rv_concurrent_step(block, "b", an_hour, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
+    assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
+    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
+    why(rig, "r"); /* both were in flight when the engine died: one of them at a time */
+    assert_non_null(strstr(rig->text, " running a x1 thread at block:a;"));
+    assert_non_null(strstr(rig->text, " place b x1 of 1 suspects, one at a time at block:b;"));
+}
+
+static void a_reader_says_what_it_can_know(void **state)
+{
+    struct rig *rig = *state;
+    rv_engine *writer;
+    rig_open(rig, NULL);
+    rv_workflow *w = rv_workflow_new("v");
+    rv_add_step(rv_workflow_body(w), "f", until_told, NULL);
+    rig_put(rig, w);
+    register_text(rig, "name: w\nsteps: [ { c: { call: f } } ]\n");
+    rig_run(rig, "w", "r", NULL);
+    until(rig, "step.started", "r", 1);
+    why(rig, "r");
+    rig_saw(rig, "running: running c x1 thread at c;");
+    writer = rig->engine;
+    rig_open(rig, &(rv_engine_opts){ .read_only = true });
+    why(rig, "r");
+    rig_saw(rig, "running: running c x1 function at c;");
+    rig_close(rig);
+    rig->engine = writer;
+}
+
 static void what_is_missing_and_what_is_to_be_decided(void **state)
 {
     struct rig *rig = *state;
@@ -192,6 +280,10 @@ int main(void)
         RIG_TEST(each_wait_has_its_reason),
         RIG_TEST(limits_are_named),
         RIG_TEST(groups_count_more_than_they_name),
+        RIG_TEST(commands_run_as_such_and_wait_for_places),
+        RIG_TEST(functions_that_evaluate_are_told_as_that),
+        RIG_TEST(suspects_wait_for_each_other),
+        RIG_TEST(a_reader_says_what_it_can_know),
         RIG_TEST(what_is_missing_and_what_is_to_be_decided),
         RIG_TEST(nobody_waits_in_what_is_not_there),
     };

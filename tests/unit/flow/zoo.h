@@ -10,18 +10,18 @@ static const char *const zoo[] = {
     /* steps of every kind */
     S("a") "," STEP("b", "'maxAttempts':3,'timeout':50,'onTimeout':'retry','onError':{'name':'h'}") ","
     DELAY("d", "20") "," SIGNAL("s", "go") ","
-    "{'type':'step','alias':'s2','kind':'signal','with':{'name':'${ .n }','timeout':30,'default':[1]}},"
+    "{'type':'step','alias':'s2','kind':'signal','with':{'name':'${ .n }','timeout':30,'default':[1]},'description':'${ .d }'},"
     DELAY("d2", "'${ .n }'") "," STEP("w", "'when':'${ .w }','onError':{'kind':'command','with':['x']}") ","
     STEP("wf", "'when':{'fn':'w'},'maxAttempts':2"),
     /* branches, loops and workflows in each other */
-    "{'type':'loop','alias':'lo','until':'${ .u }','keep':'last','maxIterations':3,'body':["
-      "{'type':'branch','alias':'br','when':'${ .w }','if':'${ .c }','then':[" S("p") "," DELAY("d", "5") "],'else':["
+    "{'type':'loop','alias':'lo','until':'${ .u }','keep':'last','maxIterations':3,'description':'${ .d }','body':["
+      "{'type':'branch','alias':'br','description':'${ .d }','when':'${ .w }','if':'${ .c }','then':[" S("p") "," DELAY("d", "5") "],'else':["
         "{'type':'workflow','alias':'w','name':'w','input':{'fn':'in'},'steps':[" S("q") "," S("r") "],'onError':{'name':'h'}}]}]},"
     "{'type':'loop','alias':'l2','while':{'fn':'m'},'maxIterations':2,'body':{'type':'workflow','name':'v','inputSchema':{},'steps':[" S("s") "]}},"
     "{'type':'workflow','alias':'w2','when':{'fn':'w'},'name':'v','steps':[" S("t") "]}",
     /* iterations in iterations */
     "{'type':'forEach','alias':'e','items':'${ .i }','parallel':true,'concurrency':2,'run':["
-      "{'type':'forEach','alias':'f','items':{'fn':'i'},'run':{'type':'workflow','name':'w','input':'${ .x }','steps':["
+      "{'type':'forEach','alias':'f','description':'${ .d }','items':{'fn':'i'},'run':{'type':'workflow','name':'w','input':'${ .x }','steps':["
         STEP("s", "'maxAttempts':2") "],'onError':{'name':'h'}}}," S("z") "]},"
     "{'type':'loop','alias':'lo','until':'${ .u }','keep':'all','body':["
       "{'type':'forEach','alias':'g','when':'${ .w }','items':[1],'parallel':true,'run':[" S("t") "," DELAY("d", "3") "]}]}",
@@ -29,11 +29,11 @@ static const char *const zoo[] = {
     "{'type':'concurrent','alias':'c','steps':[" S("x") "," STEP("y", "'when':'${ .w }','maxAttempts':2") ","
       "{'alias':'n','nodes':[" S("p") "," SIGNAL("s", "go") "]},"
       "{'type':'workflow','alias':'w','name':'w','input':1,'steps':[" S("q") "]}],'onFailure':'collect'},"
-    "{'type':'concurrent','alias':'j','when':{'fn':'w'},'steps':[" S("x") "," S("y") "," S("z") "],'join':2},"
+    "{'type':'concurrent','alias':'j','description':'${ .d }','when':{'fn':'w'},'steps':[" S("x") "," S("y") "," S("z") "],'join':2},"
     "{'type':'concurrent','alias':'k','steps':[" S("x") "," SIGNAL("s", "go") "," DELAY("d", "9") "]}",
     /* detached blocks */
     "{'type':'forEach','alias':'e','items':'${ .i }','run':["
-      "{'type':'concurrent','alias':'d','continueOn':'detached','steps':[" S("x") ",{'alias':'n','nodes':["
+      "{'type':'concurrent','alias':'d','description':'${ .d }','continueOn':'detached','steps':[" S("x") ",{'alias':'n','nodes':["
         "{'type':'loop','alias':'lo','until':{'fn':'u'},'maxIterations':2,'keep':'none','body':["
           "{'type':'concurrent','alias':'d2','continueOn':'detached','steps':[" STEP("y", "'onError':{'name':'h'}") "]}]}]}]}," S("s") "]},"
     "{'type':'concurrent','alias':'d3','when':'${ .w }','continueOn':'detached','steps':[" SIGNAL("s", "go") "," S("v") "]}",

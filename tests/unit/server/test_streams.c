@@ -163,6 +163,7 @@ static void a_slow_reader_gets_everything(void **state)
     }
     place_start(p, "hold", "last");
     assert_true(hear(p, fd, "\"run.started\",\"runId\":\"last\""));
+    *strstr(p->heard, "\"runId\":\"last\"") = '\0';
     size_t count = ids(p, all, EVENTS + 1);
     free(all);
     assert_int_equal(count, EVENTS + 1);

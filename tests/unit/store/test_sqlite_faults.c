@@ -138,7 +138,7 @@ static int dump_count(void *arg, struct rv__str status, uint64_t runs)
 /* All that can be read, but for the journals of one run each. */
 static int dump(struct rv__store *store, struct rv__buf *ret, rv_error *err)
 {
-    static const char *const runs[] = { "a", "b", "c", "d" };
+    static const char *const runs[] = { "a", "b", "c", "d", "e" };
     struct rv__store_query query = { .with_input = true, .limit = 1000 };
     struct rv__store_log_query lines = { .limit = SIZE_MAX };
     struct rv__store_usage usage;
@@ -199,9 +199,35 @@ static void check_integrity(struct fixture *fx, long n)
 
 /* ---------------------------------------------------------------------------- the script --- */
 
-enum { STEPS = 9 };
+enum { STEPS = 10, IMPORTED = 6 };
 
 static char large[60000]; /* more than a page: overflow, and many writes in one commit */
+
+/* A run that comes from elsewhere, in a few writes. */
+static int next_write(void *arg, struct rv__store_write *ret, rv_error *err)
+{
+    static const struct rv__store_run row = { .id = RV__STR("e"), .status = RV__STR("running") };
+    static const struct rv__store_touch over = { .status = RV__STR("failed"), .completed_ms = 3 };
+    static const struct rv__store_log line = { .message = RV__STR("from afar") };
+    static struct rv__store_result result = { .key = RV__STR("k"), .json = RV__STR("r") };
+    int n = (*(int *)arg)++;
+    (void)err;
+    if (n == IMPORTED)
+        return 0;
+    *ret = (struct rv__store_write){ .run = row.id };
+    result.index = n;
+    if (n == 0) {
+        ret->row = &row;
+        return 1;
+    }
+    ret->facts = (struct rv__str){ large, 4000 };
+    ret->results = &result;
+    ret->result_count = 1;
+    ret->logs = &line;
+    ret->log_count = 1;
+    ret->touch = n == IMPORTED - 1 ? &over : NULL;
+    return 1;
+}
 
 /* Step n of the script, on either store. */
 static int script(struct rv__store *store, int n, rv_error *err)
@@ -248,6 +274,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     };
     struct rv__str forget[] = { rv__str("c"), rv__str("b") };
     bool unused;
+    int from = 0;
     switch (n) {
     case 0: return rv__store_commit(store, first, 3, err);
     case 1:
@@ -257,6 +284,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     case 5: return rv__store_forget(store, forget, 2, &unused, err);
     case 6: return rv__store_commit(store, late, 1, err);
     case 7: return rv__store_commit(store, more, 1, err);
+    case 8: return rv__store_import(store, rv__str("e"), next_write, &from, err);
     default: return rv__store_define(store, rv__str("h2"), rv__str("{}"), err);
     }
 }
@@ -365,6 +393,59 @@ static void reads_that_fail_say_so(void **state)
     }
 }
 
+static int no_progress(void *arg, uint64_t done, uint64_t total)
+{
+    (void)arg;
+    (void)done;
+    (void)total;
+    return RV_OK;
+}
+
+/* Copy the store to `path`, which is there and empty. */
+static int back_up(struct fixture *fx, const char *path, rv_error *err)
+{
+    FILE *file = fopen(path, "w");
+    assert_true(file != NULL && fclose(file) == 0);
+    return rv__store_backup(fx->store, path, no_progress, NULL, err);
+}
+
+/* A backup is whole or an error, and the store does not suffer from it. */
+static void a_backup_that_fails_says_so(void **state)
+{
+    static const struct {
+        unsigned kinds;
+        int rc;
+    } faults[] = { { FAULTY_WRITE | FAULTY_TRUNCATE, SQLITE_FULL },
+                   { FAULTY_READ, SQLITE_IOERR },
+                   { FAULTY_OPEN, SQLITE_CANTOPEN } };
+    struct fixture *fx = *state;
+    rv_error err = { 0, "" };
+    char path[128];
+    snprintf(path, sizeof path, "%s/copy.db", fx->folder);
+    (void)run_script(fx, -1, 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        bool hit = true;
+        for (long n = 0; hit; n++) {
+            faulty_fail(&fx->faulty, faults[i].kinds, n, faults[i].rc);
+            int rc = back_up(fx, path, &err);
+            hit = fx->faulty.hits > 0;
+            if (rc < 0 && (rc != RV_ESTORE || !hit || err.message[0] == '\0'))
+                fail_msg("fault %ld: %d %s", n, rc, err.message);
+            faulty_heal(&fx->faulty);
+            check_same(fx, "after a backup", n);
+            if (rc == RV_OK) {
+                struct rv__store *copy = NULL;
+                struct rv__store_opts opts = { .path = path, .read_only = true, .vfs = VFS };
+                assert_int_equal(rv__store_open(&opts, &copy, NULL), RV_OK);
+                assert_int_equal(dump(copy, &fx->ours, NULL), RV_OK);
+                assert_string_equal(fx->ours.text, fx->theirs.text);
+                rv__store_close(copy);
+            }
+            assert_true(n < 5000);
+        }
+    }
+}
+
 /* The process dies in the n-th write or sync, and with it the power: what was acknowledged is
  * there, and the commit it died in is there as a whole or not at all. */
 static void power_loss_at(struct fixture *fx, long n, uint64_t seed, bool *ret_died)
@@ -459,6 +540,7 @@ int main(void)
         CASE(a_sync_that_fails_is_tried_again),
         CASE(a_file_that_cannot_be_made_is_tried_again),
         CASE(reads_that_fail_say_so),
+        CASE(a_backup_that_fails_says_so),
         CASE(a_loss_of_power_takes_nothing_that_was_acknowledged),
         CASE(a_loss_of_power_while_the_wal_is_carried_over),
     };

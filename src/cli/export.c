@@ -1,0 +1,71 @@
+/* export.c: `rival export`: one run as one file, or on stdout. */
+#include <string.h>
+
+#include "cli/runs.h"
+
+struct exporting {
+    struct rv__look look;
+    bool force;
+};
+
+static int to_stdout(void *arg, const char *bytes, size_t count)
+{
+    (void)arg;
+    return fwrite(bytes, 1, count, stdout) == count ? 0 : 1;
+}
+
+static int export(struct rv__look *look)
+{
+    const struct exporting *x = look->arg;
+    const char *file = look->argc > 0 ? look->argv[0] : "-";
+    bool piped = strcmp(file, "-") == 0;
+    rv_error err;
+    int rc = rv_export(look->engine, look->run_id,
+                       RV_EXPORT_OPTS(.path = piped ? NULL : file, .replace = x->force,
+                                      .write = piped ? to_stdout : NULL),
+                       &err);
+    if (rc == RV_OK && piped && fflush(stdout) == 0)
+        return CLI_OK;
+    if (piped && (rc == RV_OK || rc == RV_ECANCELED))
+        return rv__cli_fail(CLI_FAILED, "stdout took not all of it", NULL);
+    if (rc < 0)
+        return rv__cli_fail(CLI_FAILED, err.message,
+                            rc == RV_EEXIST ? "--force replaces it" : NULL);
+    fprintf(stderr, "exported %s to %s\n", look->run_id, file);
+    return CLI_OK;
+}
+
+static int run_export(int argc, char **argv)
+{
+    struct exporting x = { .force = false };
+    int count = rv__options(&rv__cmd_export, argc, argv, &x);
+    x.look.arg = &x;
+    return count < 0 ? -count : rv__look_at_run(&x.look, count, argv, export);
+}
+
+static const struct rv__option options[] = {
+    { "--force", NULL, "a file of that name gives way", RV__INTO(struct exporting, force) },
+    RV__OPTION_STORE(struct exporting, look.store),
+    { NULL },
+};
+
+const struct rv__command rv__cmd_export = {
+    .name = "export",
+    .section = SECTION_STORE,
+    .summary = "write one run, with all that is its, into a file",
+    .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN },
+                   { "FILE", .completes = COMPLETES_FILE } },
+    .options = options,
+    .paragraphs = { "Definition, input, history and logs, as lines of JSON; to stdout, if no FILE "
+                    "is "
+                    "named or it is -. `rival import` takes it over into another store, where it "
+                    "goes "
+                    "on from where it was.",
+                    "Works while another process drives the run. The run stays, and goes on here "
+                    "too: "
+                    "cancel it before it is imported elsewhere, unless it has ended." },
+    .examples = { { "rival export order-1 order-1.jsonl" },
+                  { "rival export order-1 | gzip > order-1.jsonl.gz" },
+                  { "rival export order-1 | head -1 | jq .rival", "what it is" } },
+    .run = run_export,
+};

@@ -1,0 +1,30 @@
+/* keep.h: the words of the file that a run is exported to: docs/reference/export-format.md.
+ *
+ * One JSON object a line, in this order; what stands before a line's value is exactly this, so that a
+ * reader finds the value without looking through it:
+ *
+ *   {"rival":{"format":1,"runId":…,"workflow":…,"version":…,"status":…,"exportedAt":…,"by":…}}
+ *   {"run":{"createdAt":…,"startedAt":…,"completedAt":…,"inputKey":…,"input":…}}
+ *   {"definition":{…}}
+ *   {"turn":[…]} and {"log":{…}}, in the order in which they were kept
+ *   {"end":{"lines":…,"sha256":…}}    of all lines before it
+ *
+ * Results, snapshot, status and what the run waits for are not in it: they follow from the turns. */
+#ifndef RV_ENGINE_KEEP_H
+#define RV_ENGINE_KEEP_H
+
+#include "base/json.h"
+
+enum {
+    RV__EXPORT_FORMAT = 1,
+    RV__EXPORT_LINE_MAX = (int)RV__JSON_MAX_BYTES + 64, /* a value, and what stands around it */
+};
+
+#define RV__EXPORT_HEAD       "{\"rival\":"
+#define RV__EXPORT_RUN        "{\"run\":"
+#define RV__EXPORT_DEFINITION "{\"definition\":"
+#define RV__EXPORT_TURN       "{\"turn\":"
+#define RV__EXPORT_LOG        "{\"log\":"
+#define RV__EXPORT_END        "{\"end\":"
+
+#endif

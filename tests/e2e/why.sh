@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# why.sh: `rival why` of a run that waits in every way a file can ask for, driven by another process.
+. "$(dirname "$0")/tap.sh"
+pid=
+cleanup() { [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null; }
+cd "$tmp" || exit 1
+
+cat >all.yaml <<'Y'
+name: all
+steps:
+  - block:
+      concurrent:
+        works: { command: [sleep, "600"] }
+        naps: { delay: 1h }
+        asks: { signal: { name: approve, timeout: 2h } }
+        waits: { signal: { name: "go on" } }
+        again: { command: ["false"], maxAttempts: 5, backoffBaseMs: 600000, maxBackoffMs: 600000 }
+        few:
+          - slowly:
+              forEach: "${ [range(20)] }"
+              parallel: true
+              concurrency: 2
+              run: [ { parcel: { command: [sleep, "600"] } } ]
+        many:
+          - each:
+              forEach: "${ [range(20)] }"
+              parallel: true
+              run: [ { tick: { delay: 1h } } ]
+        crunches: { call: crunch }
+Y
+cat >fns.c <<'C'
+#include <rival/rival.h>
+#include <unistd.h>
+static int crunch(rv_ctx *c)
+{
+    while (!rv_ctx_cancelled(c))
+        usleep(1000);
+    return rv_fail(c, "stopped");
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(crunch)))
+C
+"$rival" exec all.yaml --run-id r1 --json >out.json 2>err.txt &
+pid=$!
+groups() { "$rival" why r1 --json 2>/dev/null | jq "$1" 2>/dev/null; }
+for _ in $(seq 400); do
+    [ "$(groups '[.waits[] | select(.step == "again" and .reason == "retry"), select(.step == "tick" and .count == 20),
+        select(.step == "parcel" and .count == 2), select(.executor == "host")] | length')" = 4 ] && break
+    sleep 0.05
+done
+
+json=$("$rival" why r1 --json)
+get() { printf '%s' "$json" | jq -r "$1"; }
+is "each reason, with what belongs to it" "$(get '[.waits[] | [.step, .reason, .count, .executor // .name // .limitSize // .attempt // ""] |
+    map(tostring) | join(" ")] | sort | .[]')" "again retry 1 2
+asks signal 1 approve
+crunches running 1 host
+naps timer 1 
+parcel running 2 command
+slowly concurrency 18 2
+tick timer 20 
+waits signal 1 go on
+works running 1 command"
+is "no node has two reasons" "$(get '[.waits[].nodes[].path] | group_by(.) | map(select(length > 1)) | length')" 0
+is "all that is alive is counted" "$(get '[.waits[].count] | add')" 46
+is "the oldest first" "$(get '[.waits[].since] == ([.waits[].since] | sort)')" true
+is "until when, for those that have a time" "$(get '[.waits[] | select(.dueAt) | .step] | sort | join(" ")')" "again asks naps tick"
+is "of many nodes ten are named" "$(get '[.waits[] | select(.step == "tick") | .nodes[]] | length')" 10
+
+text=$("$rival" why r1)
+like "a command" "$text" "^'works' runs as a command, for [0-9.]+m?s"
+like "a function of a C file" "$text" "^'crunches' runs in a host process, for "
+like "a timer, with its time" "$text" "^'naps' waits for its time, for .*, until .* \(in 59m"
+like "a retry, with which attempt" "$text" "^'again' waits for attempt 2, for .*, until .* \(in "
+like "a signal with a time-out" "$text" "^'asks' waits for the signal 'approve', for .*, until "
+like "and how to send it" "$text" "^  => rival signal r1 approve$"
+like "with quotes where a shell needs them" "$text" "^  => rival signal r1 'go on'$"
+like "iterations that their forEach holds back" "$text" "^18 more iterations of 'slowly' wait: 2 at once, for "
+is "nodes of one group are told together, the first of them by path" \
+    "$(printf '%s\n' "$text" | sed -n "/^'tick'/,/more/p" | tail -n +2)" "  block:many:node0:each:iter0:node0:tick
+  block:many:node0:each:iter1:node0:tick
+  block:many:node0:each:iter2:node0:tick
+  ... and 17 more"
+unlike "nothing is said of a driver that is there" "$text" "no process"
+is "it is as short as there are groups" "$(printf '%s\n' "$text" | grep -c "^[^ ]")" 9
+
+# Nobody drives it any more.
+kill -9 $pid
+wait $pid 2>/dev/null
+pid=
+text=$("$rival" why r1)
+like "without a driver that is said" "$text" "^no process says that it drives this run"
+like "and how to go on" "$text" "rival exec FILE --run-id r1"
+like "the rest is as it was left" "$text" "^'naps' waits for its time"
+
+# What is missing, and what somebody has to decide.
+printf 'name: lost\nsteps: [ { s: { signal: { name: go } } }, { f: { call: crunch } } ]\n' >lost.yaml
+"$rival" run lost --store lost.db --run-id l1 >/dev/null 2>&1
+rm fns.c
+"$rival" signal l1 go --store lost.db >/dev/null
+"$rival" exec lost.yaml --store lost.db --run-id l1 --on-suspend wait --json >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 400); do
+    text=$("$rival" why l1 --store lost.db 2>/dev/null)
+    case $text in *decision*) break ;; esac
+    sleep 0.05
+done
+like "a decision, with its cause" "$text" "^'f' waits for a decision: the run is suspended, for .*: .*crunch"
+like "and how to decide" "$text" "^  => rival decide l1 resume$"
+is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + (.cause | type)')" "decision object"
+"$rival" decide l1 abort --store lost.db >/dev/null
+wait $pid
+pid=
+is "a run that has ended waits for nothing" "$("$rival" why l1 --store lost.db)" "nothing: it is failed"
+
+done_testing

@@ -1,0 +1,295 @@
+/* suite_lists.c: many runs: those that are active or due, the feed, lists. */
+#include "unit/store/store_fixture.h"
+
+/* ------------------------------------------------------------------------ waking, the feed --- */
+
+static void due_are(struct fixture *fx, int64_t now_ms, const struct rv__store_place *after,
+                    size_t limit, const char *expected)
+{
+    assert_int_equal(rv__store_due(fx->store, now_ms, after, limit, see_id, fx, NULL), RV_OK);
+    seen(fx, expected);
+}
+
+static void sleeping_runs_are_due_earliest_first(void **state)
+{
+    struct fixture *fx = *state;
+    put(fx, "late", "running", 1, 0, false, 300);
+    put(fx, "b", "running", 1, 0, false, 100);
+    put(fx, "a", "running", 1, 0, false, 100);
+    put(fx, "early", "running", 1, 0, false, -5);
+    put(fx, "awake", "running", 1, 0, true, 0);
+    due_are(fx, -6, NULL, 9, "");
+    due_are(fx, 99, NULL, 9, "early+ ");
+    due_are(fx, 100, NULL, 9, "early+ b+ a+ ");
+    due_are(fx, 1000, NULL, SIZE_MAX, "early+ b+ a+ late+ ");
+    due_are(fx, 1000, NULL, 2, "early+ b+ ");
+    due_are(fx, 1000, NULL, 0, "");
+    due_are(fx, 1000, &(struct rv__store_place){ 100, 2 }, 9, "a+ late+ "); /* behind b */
+    due_are(fx, 1000, &(struct rv__store_place){ 100, 3 }, 9, "late+ ");
+    touch(fx, "b", (struct rv__store_touch){ .status = rv__str("running"), .active = true });
+    due_are(fx, 1000, NULL, 9, "early+ a+ late+ ");
+}
+
+static void the_next_wake_is_the_earliest_after(void **state)
+{
+    struct fixture *fx = *state;
+    int64_t next = 77;
+    assert_int_equal(rv__store_next_wake(fx->store, INT64_MIN, &next, NULL), RV_OK);
+    assert_int_equal(next, 0);
+    put(fx, "a", "running", 1, 0, false, 100);
+    put(fx, "b", "running", 1, 0, false, 50);
+    put(fx, "c", "running", 1, 0, true, 0);
+    assert_int_equal(rv__store_next_wake(fx->store, INT64_MIN, &next, NULL), RV_OK);
+    assert_int_equal(next, 50);
+    assert_int_equal(rv__store_next_wake(fx->store, 50, &next, NULL), RV_OK);
+    assert_int_equal(next, 100);
+    assert_int_equal(rv__store_next_wake(fx->store, 100, &next, NULL), RV_OK);
+    assert_int_equal(next, 0);
+}
+
+static void active_runs_come_by_pages(void **state)
+{
+    struct fixture *fx = *state;
+    enum { RUNS = 2500 };
+    uint64_t after = 0, number = 0;
+    size_t runs = 0;
+    for (int i = 0; i < RUNS; i += 250) {
+        struct rv__store_run rows[250];
+        struct rv__store_write writes[250];
+        char ids[250][8];
+        for (int k = 0; k < 250; k++) {
+            snprintf(ids[k], sizeof ids[k], "%d", i + k);
+            rows[k] = active_row(ids[k]);
+            rows[k].active = (i + k) % 2 == 0;
+            writes[k] = (struct rv__store_write){ .run = rv__str(ids[k]), .row = &rows[k] };
+        }
+        assert_int_equal(rv__store_commit(fx->store, writes, 250, NULL), RV_OK);
+    }
+    do {
+        after = number;
+        assert_int_equal(rv__store_active_after(fx->store, after, 3, see_number, &number, NULL),
+                         RV_OK);
+        runs += number > after ? (number - after + 1) / 2 : 0; /* every second one is active */
+    } while (number > after);
+    assert_int_equal(number, RUNS - 1);
+    assert_int_equal(runs, RUNS / 2);
+    /* And all of them in one call, which is longer than a page of any store. */
+    assert_int_equal(rv__store_active(fx->store, see_id, fx, NULL), RV_OK);
+    runs = 0;
+    for (size_t i = 0; i < fx->seen.len; i++)
+        runs += fx->seen.text[i] == ' ';
+    assert_int_equal(runs, RUNS / 2);
+    assert_int_equal(rv__store_active_after(fx->store, UINT64_MAX, 9, stop_at_run, NULL, NULL),
+                     RV_OK);
+}
+
+static void the_feed_has_all_rows_of_all_runs_in_order(void **state)
+{
+    struct fixture *fx = *state;
+    assert_int_equal(last_seq(fx), 0);
+    feed_is(fx, 0, 9, "");
+    begin(fx, "b", "1");
+    uint64_t second = begin(fx, "a", "2");
+    append(fx, "b", "3");
+    uint64_t fourth = append(fx, "a", "4");
+    assert_int_equal(last_seq(fx), fourth);
+    feed_is(fx, 0, SIZE_MAX, "b:1 a:2 b:3 a:4 ");
+    feed_is(fx, 0, 2, "b:1 a:2 ");
+    feed_is(fx, second, 9, "b:3 a:4 ");
+    feed_is(fx, fourth, 9, "");
+    feed_is(fx, UINT64_MAX, 9, "");
+    feed_is(fx, 0, 0, "");
+}
+
+/* Longer than a page of any store, so that going on from page to page is met. */
+static void long_journals_and_results_are_whole(void **state)
+{
+    struct fixture *fx = *state;
+    enum { ROWS = 2300 };
+    struct rv__store_result *results = calloc(ROWS, sizeof *results);
+    assert_non_null(results);
+    begin(fx, "a", "x");
+    for (int i = 0; i < ROWS; i++) {
+        results[i] = (struct rv__store_result){ rv__str("k"), i - 5, rv__str("r") };
+        append(fx, "a", "x");
+    }
+    results[0].index = INT64_MIN;
+    results[1].index = INT64_MAX;
+    commit_one(fx, (struct rv__store_write){
+                       .run = rv__str("a"), .results = results, .result_count = ROWS });
+    free(results);
+    assert_int_equal(rv__store_journal(fx->store, rv__str("a"), 0, see_text, fx, NULL), RV_OK);
+    assert_int_equal(fx->seen.len, ROWS + 1);
+    rv__buf_reset(&fx->seen);
+    assert_int_equal(rv__store_feed(fx->store, 0, SIZE_MAX, see_feed, fx, NULL), RV_OK);
+    assert_int_equal(fx->seen.len, (ROWS + 1) * 4);
+    rv__buf_reset(&fx->seen);
+    assert_int_equal(rv__store_results(fx->store, rv__str("a"), rv__str("k"), see_result, fx, NULL),
+                     RV_OK);
+    size_t rows = 0;
+    for (size_t i = 0; i < fx->seen.len; i++)
+        rows += fx->seen.text[i] == ';';
+    assert_int_equal(rows, ROWS);
+}
+
+/* ----------------------------------------------------------------------------------- lists --- */
+
+static void put_in(struct fixture *fx, const char *id, const char *workflow, const char *status,
+                   int64_t created_ms)
+{
+    struct rv__store_run row = full_row(id);
+    row.workflow = rv__str(workflow);
+    row.status = rv__str(status);
+    row.created_ms = created_ms;
+    commit_one(fx, (struct rv__store_write){ .run = rv__str(id), .row = &row });
+}
+
+static void some_runs(struct fixture *fx)
+{
+    put_in(fx, "r1", "alpha", "completed", 100);
+    put_in(fx, "r3", "beta", "failed", 300);
+    put_in(fx, "r2b", "alpha", "failed", 200);
+    put_in(fx, "r2a", "beta", "completed", 200);
+    put_in(fx, "r4", "alpha", "running", 400);
+}
+
+static void lists_have_the_newest_first(void **state)
+{
+    struct fixture *fx = *state;
+    list_is(fx, (struct rv__store_query){ .limit = 0 }, "");
+    some_runs(fx);
+    list_is(fx, (struct rv__store_query){ .limit = 0 }, "r4 r3 r2b r2a r1 ");
+    list_is(fx, (struct rv__store_query){ .limit = 2 }, "r4 r3 ");
+    list_is(fx, (struct rv__store_query){ .with_input = true, .limit = 1 }, "r4+ ");
+}
+
+static void lists_are_filtered(void **state)
+{
+    struct fixture *fx = *state;
+    some_runs(fx);
+    list_is(fx, (struct rv__store_query){ .workflow = rv__str("alpha") }, "r4 r2b r1 ");
+    list_is(fx, (struct rv__store_query){ .workflow = rv__str("nobody") }, "");
+    list_is(fx, (struct rv__store_query){ .status = rv__str("failed") }, "r3 r2b ");
+    list_is(fx, (struct rv__store_query){ .status = rv__str("nothing") }, "");
+    list_is(fx,
+            (struct rv__store_query){ .workflow = rv__str("alpha"), .status = rv__str("failed") },
+            "r2b ");
+    list_is(fx,
+            (struct rv__store_query){ .workflow = rv__str("beta"), .status = rv__str("running") },
+            "");
+    list_is(fx, (struct rv__store_query){ .since_ms = 200 }, "r4 r3 r2b r2a ");
+    list_is(fx, (struct rv__store_query){ .until_ms = 200 }, "r1 ");
+    list_is(fx, (struct rv__store_query){ .since_ms = 200, .until_ms = 400 }, "r3 r2b r2a ");
+    list_is(fx,
+            (struct rv__store_query){
+                .since_ms = 200, .until_ms = 400, .status = rv__str("completed") },
+            "r2a ");
+    list_is(fx, (struct rv__store_query){ .since_ms = 401 }, "");
+}
+
+static void lists_are_searched_for_text(void **state)
+{
+    struct fixture *fx = *state;
+    some_runs(fx);
+    struct rv__store_run row = full_row("other");
+    row.input = rv__str("{\"who\":\"Ada 100%_\"}");
+    row.error = rv__str("{\"message\":\"No Route\"}");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("other"), .row = &row });
+    list_is(fx, (struct rv__store_query){ .text = rv__str("R2") }, "r2b r2a ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("BET") }, "r3 r2a ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("no route") }, "other ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("ada"), .with_input = true }, "other+ ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("0%_") }, "other ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("%") }, "other ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("nowhere") }, "");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("r"), .status = rv__str("failed") },
+            "r3 r2b ");
+}
+
+static void a_list_goes_on_from_its_cursor(void **state)
+{
+    struct fixture *fx = *state;
+    static const struct rv__store_query filters[] = {
+        { .limit = 1 },
+        { .limit = 2 },
+        { .limit = 1, .workflow = RV__STR("alpha") },
+        { .limit = 1, .status = RV__STR("failed") },
+        { .limit = 2, .since_ms = 200 },
+        { .limit = 2, .until_ms = 400 },
+        { .limit = 1, .text = RV__STR("r2") },
+    };
+    static const char *const expected[] = { "r4 r3 r2b r2a r1 ", "r4 r3 r2b r2a r1 ",
+                                            "r4 r2b r1 ",        "r3 r2b ",
+                                            "r4 r3 r2b r2a ",    "r3 r2b r2a r1 ",
+                                            "r2b r2a " };
+    struct rv__buf cursor;
+    some_runs(fx);
+    rv__buf_init(&cursor, SIZE_MAX);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        struct rv__store_query query = filters[i];
+        int pages = 0;
+        do {
+            int rc = rv__store_list(fx->store, &query, see_id, fx, &cursor, NULL);
+            if (rc != RV_OK || ++pages > 10)
+                fail_msg("filter %zu: %d, page %d", i, rc, pages);
+            query.cursor = rv__buf_view(&cursor); /* the same buffer, as a caller would */
+        } while (cursor.len > 0);
+        seen(fx, expected[i]);
+    }
+    rv__buf_done(&cursor);
+    /* A run that comes in between is not met, one that is gone does not matter. */
+    list_is(fx, (struct rv__store_query){ .cursor = rv__str("200:r2b") }, "r2a r1 ");
+    list_is(fx, (struct rv__store_query){ .cursor = rv__str("250:gone") }, "r2b r2a r1 ");
+    static const char *const bad[] = { "", ":", "x", "12", "1x:a", "99999999999999999999999999:a" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct rv__store_query query = { .cursor = rv__str(bad[i]) };
+        assert_int_equal(rv__store_list(fx->store, &query, see_id, fx, NULL, NULL), RV_EINVAL);
+    }
+}
+
+static void a_list_has_at_most_a_thousand(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__buf cursor;
+    rv__buf_init(&cursor, SIZE_MAX);
+    for (int i = 0; i < 1003; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "%d", i);
+        begin(fx, id, "");
+    }
+    struct rv__store_query query = { .limit = 5000 };
+    assert_int_equal(rv__store_list(fx->store, &query, see_id, fx, &cursor, NULL), RV_OK);
+    size_t rows = 0;
+    for (size_t i = 0; i < fx->seen.len; i++)
+        rows += fx->seen.text[i] == ' ';
+    assert_int_equal(rows, RV__STORE_LIST_MAX);
+    rv__buf_reset(&fx->seen);
+    query.cursor = rv__buf_view(&cursor);
+    assert_int_equal(rv__store_list(fx->store, &query, see_id, fx, &cursor, NULL), RV_OK);
+    seen(fx, "10 1 0 "); /* by id: the times are equal */
+    assert_int_equal(cursor.len, 0);
+    query = (struct rv__store_query){ .limit = 0 };
+    assert_int_equal(rv__store_list(fx->store, &query, see_id, fx, NULL, NULL), RV_OK);
+    rows = 0;
+    for (size_t i = 0; i < fx->seen.len; i++)
+        rows += fx->seen.text[i] == ' ';
+    assert_int_equal(rows, RV__STORE_LIST_DEFAULT);
+    rv__buf_done(&cursor);
+}
+
+int store_suite_lists(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_CASE(sleeping_runs_are_due_earliest_first),
+        STORE_CASE(the_next_wake_is_the_earliest_after),
+        STORE_CASE(active_runs_come_by_pages),
+        STORE_CASE(the_feed_has_all_rows_of_all_runs_in_order),
+        STORE_CASE(long_journals_and_results_are_whole),
+        STORE_CASE(lists_have_the_newest_first),
+        STORE_CASE(lists_are_filtered),
+        STORE_CASE(lists_are_searched_for_text),
+        STORE_CASE(a_list_goes_on_from_its_cursor),
+        STORE_CASE(a_list_has_at_most_a_thousand),
+    };
+    return STORE_GROUP("store: lists", tests);
+}

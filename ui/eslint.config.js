@@ -1,0 +1,9 @@
+import reactHooks from "eslint-plugin-react-hooks";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist", "node_modules"] },
+  ...tseslint.configs.strict,
+  reactHooks.configs.flat["recommended-latest"],
+  { rules: { "@typescript-eslint/no-non-null-assertion": "off" } },
+);

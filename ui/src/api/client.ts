@@ -1,0 +1,134 @@
+/* client.ts: asks the server, and tells apart how it can go wrong.
+ *
+ * Every call answers with the document, or throws an ApiError: `status` 0 means that no answer came
+ * (the server is down, or the network), anything else is the server's own refusal, with its problem. */
+import type {
+  Json,
+  LogLevel,
+  Logs,
+  Plan,
+  Problem,
+  Run,
+  RunNodeDetail,
+  RunNodes,
+  RunPageOf,
+  RunStarted,
+  Session,
+  Why,
+  Workflow,
+  WorkflowSummary,
+} from "./types";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Problem,
+  ) {
+    super(problem.detail || problem.title);
+    this.name = "ApiError";
+  }
+  /** No answer at all: worth trying again. */
+  get unreachable(): boolean {
+    return this.status === 0;
+  }
+}
+
+type Query = Record<string, string | number | undefined | null>;
+
+export const API = "/api/v1";
+
+export function pathWith(path: string, query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== "") params.set(name, String(value));
+  const text = params.toString();
+  return API + path + (text ? `?${text}` : "");
+}
+
+let unauthorized: () => void = () => undefined;
+/** Who wants to know that the session is over (401). */
+export function onUnauthorized(listener: () => void): void {
+  unauthorized = listener;
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  try {
+    const body = (await response.json()) as Partial<Problem>;
+    if (typeof body.title === "string") return { ...body, title: body.title, status: response.status };
+  } catch {
+    /* not ours: a proxy's page, or nothing */
+  }
+  return { title: `The server answered with ${response.status} ${response.statusText}`.trim(), status: response.status };
+}
+
+async function request<T>(method: string, path: string, options: { query?: Query; body?: Json; signal?: AbortSignal } = {}): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(pathWith(path, options.query), {
+      method,
+      credentials: "same-origin",
+      headers: { Accept: "application/json", ...(options.body !== undefined && { "Content-Type": "application/json" }) },
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      signal: options.signal,
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, { title: "The server does not answer", status: 0, detail: "No answer from the server. Is `rival serve` running?" });
+  }
+  if (!response.ok) {
+    const problem = await problemOf(response);
+    if (response.status === 401 && path !== "/login") unauthorized();
+    throw new ApiError(response.status, problem);
+  }
+  if (response.status === 204) return undefined as T;
+  const text = await response.text();
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+const part = encodeURIComponent;
+
+export interface RunQuery {
+  workflow?: string;
+  status?: string;
+  since?: number;
+  until?: number;
+  q?: string;
+  limit?: number;
+  cursor?: string;
+}
+
+export interface LogQuery {
+  step?: string;
+  level?: LogLevel;
+  q?: string;
+  after?: number | string;
+  limit?: number;
+}
+
+export const api = {
+  session: (signal?: AbortSignal) => request<Session>("GET", "/session", { signal }),
+  login: (token: string) => request<Session>("POST", "/login", { body: { token } }),
+  logout: () => request<undefined>("POST", "/logout", { body: {} }),
+
+  workflows: (signal?: AbortSignal) => request<{ workflows: WorkflowSummary[] }>("GET", "/workflows", { signal }),
+  workflow: (name: string, signal?: AbortSignal) => request<Workflow>("GET", `/workflows/${part(name)}`, { signal }),
+  launch: (name: string, body: { input?: Json; runId?: string }) =>
+    request<RunStarted>("POST", `/workflows/${part(name)}/runs`, { body: body as Json }),
+
+  runs: (query: RunQuery, signal?: AbortSignal) => request<RunPageOf>("GET", "/runs", { query: { ...query }, signal }),
+  run: (id: string, signal?: AbortSignal) => request<Run>("GET", `/runs/${part(id)}`, { signal }),
+  runPlan: (id: string, signal?: AbortSignal) => request<Plan>("GET", `/runs/${part(id)}/plan`, { signal }),
+  nodes: (id: string, query: { parent?: string; offset?: number; limit?: number }, signal?: AbortSignal) =>
+    request<RunNodes>("GET", `/runs/${part(id)}/nodes`, { query, signal }),
+  node: (id: string, path: string, signal?: AbortSignal) =>
+    request<RunNodeDetail>("GET", `/runs/${part(id)}/node`, { query: { path }, signal }),
+  why: (id: string, signal?: AbortSignal) => request<Why>("GET", `/runs/${part(id)}/why`, { signal }),
+  logs: (id: string, query: LogQuery, signal?: AbortSignal) =>
+    request<Logs>("GET", `/runs/${part(id)}/logs`, { query: { ...query }, signal }),
+
+  cancel: (id: string) => request<unknown>("POST", `/runs/${part(id)}/cancel`, { body: {} }),
+  decide: (id: string, body: { action: string; path?: string; reason?: string }) =>
+    request<unknown>("POST", `/runs/${part(id)}/decide`, { body }),
+  signal: (id: string, name: string, payload: Json) =>
+    request<unknown>("POST", `/runs/${part(id)}/signals/${part(name)}`, { body: payload }),
+};

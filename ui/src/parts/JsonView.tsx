@@ -1,0 +1,99 @@
+/* JsonView.tsx: a JSON value as a tree that folds. What is folded is not rendered, and a long list is
+ * shown a piece at a time, so a value of any size costs what is seen of it. */
+import { useState, type ReactNode } from "react";
+import type { Json } from "../api/types";
+import { CopyButton } from "./CopyButton";
+import { Icon } from "./Icon";
+
+const PIECE = 100;
+const OPEN_LEVELS = 2;
+const LONG_TEXT = 600;
+
+export function JsonView({ value, label }: { value: Json | undefined; label: string }) {
+  if (value === undefined) return <span className="muted">nothing</span>;
+  return (
+    <div className="json" role="group" aria-label={label}>
+      <div className="json-copy">
+        <CopyButton text={() => JSON.stringify(value, null, 2)} what={label} />
+      </div>
+      <Value value={value} level={0} />
+    </div>
+  );
+}
+
+function Value({ value, level, name, last = true }: { value: Json; level: number; name?: ReactNode; last?: boolean }) {
+  const comma = last ? "" : ",";
+  if (value !== null && typeof value === "object")
+    return <Container value={value} level={level} name={name} comma={comma} />;
+  return (
+    <div className="json-line">
+      {name}
+      <Scalar value={value} />
+      {comma}
+    </div>
+  );
+}
+
+function Scalar({ value }: { value: null | boolean | number | string }) {
+  const [whole, setWhole] = useState(false);
+  if (typeof value !== "string") return <span className={`json-${value === null ? "null" : typeof value}`}>{String(value)}</span>;
+  const text = JSON.stringify(value);
+  if (text.length <= LONG_TEXT || whole) return <span className="json-string">{text}</span>;
+  return (
+    <span className="json-string">
+      {text.slice(0, LONG_TEXT)}…{" "}
+      <button className="link-button" onClick={() => setWhole(true)}>
+        all {text.length.toLocaleString("en")} characters
+      </button>
+    </span>
+  );
+}
+
+function Container({ value, level, name, comma }: { value: Json[] | { [key: string]: Json }; level: number; name?: ReactNode; comma: string }) {
+  const list = Array.isArray(value);
+  const size = list ? value.length : Object.keys(value).length;
+  const [open, setOpen] = useState(level < OPEN_LEVELS && size <= PIECE);
+  const [shown, setShown] = useState(PIECE);
+  const [begin, end] = list ? ["[", "]"] : ["{", "}"];
+  if (size === 0)
+    return (
+      <div className="json-line">
+        {name}
+        {begin + end + comma}
+      </div>
+    );
+  const count = `${size.toLocaleString("en")} ${list ? (size === 1 ? "item" : "items") : size === 1 ? "key" : "keys"}`;
+  const entries: [string, Json][] = !open ? [] : list ? value.slice(0, shown).map((item, i) => [String(i), item]) : Object.entries(value).slice(0, shown);
+  return (
+    <div>
+      <div className="json-line">
+        <button className={open ? "json-fold open" : "json-fold"} aria-expanded={open} aria-label={`${open ? "Fold" : "Unfold"} ${count}`} onClick={() => setOpen(!open)}>
+          <Icon name="chevron" size={10} />
+        </button>
+        {name}
+        {begin}
+        {!open && (
+          <>
+            <span className="json-count"> {count} </span>
+            {end + comma}
+          </>
+        )}
+      </div>
+      {open && (
+        <>
+          <div className="json-inner">
+            {entries.map(([key, item], i) => (
+              <Value key={key} value={item} level={level + 1} last={i === size - 1} name={list ? undefined : <span className="json-key">{JSON.stringify(key)}: </span>} />
+            ))}
+            {shown < size && (
+              <button className="link-button" onClick={() => setShown(shown + PIECE)}>
+                {(size - shown).toLocaleString("en")} more
+              </button>
+            )}
+          </div>
+          <div className="json-line">{end + comma}</div>
+        </>
+      )}
+    </div>
+  );
+}

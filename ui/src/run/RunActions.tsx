@@ -1,0 +1,227 @@
+/* RunActions.tsx: what can be told to a run: cancel it, send it a signal, decide for a suspended one. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useId, useState, type FormEvent } from "react";
+import { Link } from "wouter";
+import { api, ApiError } from "../api/client";
+import type { Json, Run } from "../api/types";
+import { useMayOperate } from "../app/session";
+import { Dialog } from "../parts/Dialog";
+import { Icon } from "../parts/Icon";
+import { toast } from "../parts/toast";
+import { isTerminal } from "./live";
+
+type Asking = "cancel" | "signal" | null;
+
+export function RunActions({ run }: { run: Run }) {
+  const mayOperate = useMayOperate();
+  const [asking, setAsking] = useState<Asking>(null);
+  if (!mayOperate) return null;
+  const close = () => setAsking(null);
+  return (
+    <div className="actions">
+      {!isTerminal(run.status) && (
+        <>
+          <button className="button" onClick={() => setAsking("signal")}>
+            <Icon name="bell" /> Signal…
+          </button>
+          <button className="button danger" onClick={() => setAsking("cancel")}>
+            <Icon name="stop" /> Cancel…
+          </button>
+        </>
+      )}
+      {isTerminal(run.status) && (
+        <Link className="button" href={`/workflows/${encodeURIComponent(run.workflow)}?from=${encodeURIComponent(run.runId)}`}>
+          <Icon name="retry" /> Run again…
+        </Link>
+      )}
+      <CancelDialog run={run} open={asking === "cancel"} onClose={close} />
+      <SignalDialog run={run} open={asking === "signal"} onClose={close} />
+    </div>
+  );
+}
+
+/** Tell the server, and how it went; true: done. */
+function useTell(): { busy: boolean; refusal: string; tell: (what: () => Promise<unknown>, done: string) => Promise<boolean> } {
+  const queries = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState("");
+  async function tell(what: () => Promise<unknown>, done: string): Promise<boolean> {
+    setBusy(true);
+    setRefusal("");
+    try {
+      await what();
+      toast(done);
+      void queries.invalidateQueries({ queryKey: ["run"] });
+      void queries.invalidateQueries({ queryKey: ["why"] });
+      return true;
+    } catch (error) {
+      setRefusal(error instanceof ApiError ? error.message : String(error));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  }
+  return { busy, refusal, tell };
+}
+
+interface DialogProps {
+  run: Run;
+  open: boolean;
+  onClose: () => void;
+}
+
+function CancelDialog({ run, open, onClose }: DialogProps) {
+  const { busy, refusal, tell } = useTell();
+  async function cancel() {
+    if (await tell(() => api.cancel(run.runId), `Cancelled ${run.runId}`)) onClose();
+  }
+  return (
+    <Dialog open={open} onClose={onClose} title="Cancel this run?">
+      <p>
+        What runs is stopped, what waits will never start, and <code>onError</code> is not called. Steps that are done stay
+        done. A cancelled run cannot be continued.
+      </p>
+      <div role="alert" className="field-error">
+        {refusal}
+      </div>
+      <div className="actions">
+        <button className="button" onClick={onClose}>
+          Keep it running
+        </button>
+        <button className="button danger primary" disabled={busy} onClick={() => void cancel()}>
+          {busy ? "Cancelling…" : "Cancel the run"}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Sends a signal; `name` is known where the run waits for one. */
+export function SignalDialog({ run, open, onClose, name }: DialogProps & { name?: string }) {
+  return (
+    <Dialog open={open} onClose={onClose} title={name ? `Answer “${name}”` : "Send a signal"}>
+      <SignalForm run={run} onClose={onClose} name={name} />
+    </Dialog>
+  );
+}
+
+/** An approval is what most signals are for: offered by a click, and editable. */
+const ANSWERS: { label: string; payload: string }[] = [
+  { label: "Approve", payload: '{ "approved": true }' },
+  { label: "Reject", payload: '{ "approved": false }' },
+  { label: "Nothing", payload: "null" },
+];
+
+function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; name?: string }) {
+  const ids = useId();
+  const { busy, refusal, tell } = useTell();
+  const [given, setGiven] = useState(name ?? "");
+  const [text, setText] = useState(name ? ANSWERS[0]!.payload : "null");
+  const [bad, setBad] = useState("");
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    let payload: Json;
+    try {
+      payload = JSON.parse(text.trim() || "null") as Json;
+    } catch (error) {
+      setBad(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+      return;
+    }
+    setBad("");
+    if (await tell(() => api.signal(run.runId, given, payload), `Sent “${given}”`)) onClose();
+  }
+
+  return (
+    <form onSubmit={(event) => void submit(event)}>
+      {name === undefined && (
+        <div className="field">
+          <label htmlFor={`${ids}n`}>Name</label>
+          <input id={`${ids}n`} required autoFocus value={given} onChange={(event) => setGiven(event.target.value)} spellCheck={false} />
+          <span className="hint">It is kept until a step waits for a signal of this name.</span>
+        </div>
+      )}
+      <div className="field">
+        <label htmlFor={`${ids}p`}>Content, as JSON</label>
+        <textarea
+          id={`${ids}p`}
+          className="mono"
+          rows={4}
+          value={text}
+          spellCheck={false}
+          onChange={(event) => setText(event.target.value)}
+          aria-invalid={bad !== ""}
+          aria-describedby={`${ids}e`}
+        />
+        <div className="actions answers">
+          {ANSWERS.map((answer) => (
+            <button key={answer.label} type="button" className="button small" onClick={() => setText(answer.payload)}>
+              {answer.label}
+            </button>
+          ))}
+        </div>
+        <div role="alert" id={`${ids}e`} className="field-error">
+          {bad || refusal}
+        </div>
+      </div>
+      <div className="actions">
+        <button type="button" className="button" onClick={onClose}>
+          Close
+        </button>
+        <button className="button primary" disabled={busy || given.trim() === ""}>
+          {busy ? "Sending…" : "Send"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** For a suspended run: go on, or give it up. */
+export function DecideButtons({ run }: { run: Run }) {
+  const ids = useId();
+  const [action, setAction] = useState<"resume" | "abort" | null>(null);
+  const [reason, setReason] = useState("");
+  const { busy, refusal, tell } = useTell();
+  const close = () => setAction(null);
+
+  async function submit(event: FormEvent) {
+    event.preventDefault();
+    if (!action) return;
+    const done = action === "resume" ? "Resumed" : "Aborted";
+    if (await tell(() => api.decide(run.runId, { action, ...(reason.trim() && { reason: reason.trim() }) }), `${done} ${run.runId}`)) close();
+  }
+  return (
+    <>
+      <button className="button primary small" onClick={() => setAction("resume")}>
+        Resume…
+      </button>
+      <button className="button danger small" onClick={() => setAction("abort")}>
+        Abort…
+      </button>
+      <Dialog open={action !== null} onClose={close} title={action === "abort" ? "Abort this run?" : "Resume this run?"}>
+        <form onSubmit={(event) => void submit(event)}>
+          <p>
+            {action === "abort"
+              ? "The run fails, and its onError is called."
+              : "The run goes on: the step it was suspended for is attempted again."}
+          </p>
+          <div className="field">
+            <label htmlFor={ids}>Reason, for the record (may be left empty)</label>
+            <input id={ids} value={reason} onChange={(event) => setReason(event.target.value)} />
+          </div>
+          <div role="alert" className="field-error">
+            {refusal}
+          </div>
+          <div className="actions">
+            <button type="button" className="button" onClick={close}>
+              Not now
+            </button>
+            <button className={action === "abort" ? "button danger primary" : "button primary"} disabled={busy}>
+              {action === "abort" ? "Abort the run" : "Resume the run"}
+            </button>
+          </div>
+        </form>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+/* Waits.tsx: why does it not go on? The server's own answer, kept fresh while the run is alive. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { api } from "../api/client";
+import type { Wait } from "../api/types";
+import { useMayOperate } from "../app/session";
+import { Icon, type IconName } from "../parts/Icon";
+import { When } from "../parts/Time";
+import { isTerminal, useRunEvents, useRunLive } from "./live";
+import { DecideButtons, SignalDialog } from "./RunActions";
+
+const REASON_ICON: Record<string, IconName> = {
+  running: "play",
+  place: "list",
+  concurrency: "list",
+  timer: "clock",
+  retry: "retry",
+  signal: "bell",
+  handle: "bell",
+  function: "question",
+  decision: "question",
+};
+
+/** Asked again at most this often, however much happens. */
+const ASK_MS = 1000;
+
+export function Waits() {
+  const { runId, run } = useRunLive();
+  const queries = useQueryClient();
+  const alive = !isTerminal(run.status);
+  const { data } = useQuery({ queryKey: ["why", runId], queryFn: ({ signal }) => api.why(runId, signal), enabled: alive });
+
+  const asking = useRef<number | undefined>(undefined);
+  const ask = () => {
+    asking.current ??= window.setTimeout(() => {
+      asking.current = undefined;
+      void queries.invalidateQueries({ queryKey: ["why", runId] });
+    }, ASK_MS / 4);
+  };
+  useRunEvents({
+    onEvents: (events) => {
+      if (events.some((event) => event.kind !== "log")) ask();
+    },
+    onOpen: ask,
+  });
+
+  if (!alive || !data || data.waits.length === 0) return null;
+  return (
+    <section className="waits" aria-labelledby="waits-title">
+      <h2 id="waits-title" className="waits-title">
+        {run.status === "suspended" ? "Waits for a decision" : "Now"}
+      </h2>
+      <ul>
+        {data.waits.map((wait) => (
+          <WaitRow key={`${wait.reason} ${wait.step ?? ""} ${wait.name ?? ""}`} wait={wait} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function WaitRow({ wait }: { wait: Wait }) {
+  const { run } = useRunLive();
+  const mayOperate = useMayOperate();
+  const [signalling, setSignalling] = useState(false);
+  return (
+    <li className={`wait wait-${wait.reason}`}>
+      <span className="wait-icon">
+        <Icon name={REASON_ICON[wait.reason] ?? "clock"} />
+      </span>
+      <span className="wait-text">
+        {wait.message}
+        <span className="muted wait-times">
+          {wait.since !== undefined && (
+            <>
+              since <When at={wait.since} />
+            </>
+          )}
+          {wait.dueAt !== undefined && (
+            <>
+              {" "}
+              · until <When at={wait.dueAt} />
+            </>
+          )}
+        </span>
+      </span>
+      {mayOperate && wait.reason === "signal" && wait.name && (
+        <>
+          <button className="button primary small" onClick={() => setSignalling(true)}>
+            Answer…
+          </button>
+          <SignalDialog run={run} name={wait.name} open={signalling} onClose={() => setSignalling(false)} />
+        </>
+      )}
+      {mayOperate && wait.reason === "decision" && <DecideButtons run={run} />}
+    </li>
+  );
+}

@@ -1,0 +1,207 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { api } from "../../api/client";
+import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
+import { Empty } from "../../parts/Empty";
+import { Failure } from "../../parts/Failure";
+import { Loading } from "../../parts/Loading";
+import { SearchField } from "../../parts/SearchField";
+import { formatAbsolute, formatClock } from "../../parts/time";
+import { isTerminal, useRunEvents, useRunLive } from "../live";
+import "./logs.css";
+
+const PAGE = 500;
+const ROW_PX = 26;
+/** How near to the end counts as being there. */
+const NEAR_PX = 40;
+
+interface Filter {
+  step: string;
+  level: LogLevel;
+  q: string;
+}
+
+export function LogsTab() {
+  const { runId, run } = useRunLive();
+  const [params, setParams] = useSearchParams();
+  const [location] = useLocation();
+  void location;
+  const filter: Filter = {
+    step: params.get("step") ?? "",
+    level: LOG_LEVELS.find((level) => level === params.get("level")) ?? "info",
+    q: params.get("q") ?? "",
+  };
+  const set = (name: keyof Filter, value: string) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value) next.set(name, value);
+        else next.delete(name);
+        return next;
+      },
+      { replace: true },
+    );
+
+  return (
+    <div className="logs">
+      <div className="toolbar">
+        <SearchField label="Search in the log" value={filter.q} onChange={(text) => set("q", text)} />
+        <label className="inline-field">
+          Step
+          <input
+            value={filter.step}
+            onChange={(event) => set("step", event.target.value.trim())}
+            placeholder="all"
+            spellCheck={false}
+            list="log-steps"
+          />
+        </label>
+        <datalist id="log-steps">
+          {Object.keys(run.results ?? {}).map((alias) => (
+            <option key={alias} value={alias} />
+          ))}
+        </datalist>
+        <label className="inline-field">
+          Level
+          <select value={filter.level} onChange={(event) => set("level", event.target.value === "info" ? "" : event.target.value)}>
+            <option value="debug">debug and above</option>
+            <option value="info">info and above</option>
+            <option value="warn">warn and above</option>
+            <option value="error">error only</option>
+          </select>
+        </label>
+      </div>
+      <LogView key={`${filter.step}\n${filter.level}\n${filter.q}`} runId={runId} filter={filter} ended={isTerminal(run.status)} />
+    </div>
+  );
+}
+
+function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ended: boolean }) {
+  const query = useInfiniteQuery({
+    queryKey: ["logs", runId, filter],
+    initialPageParam: undefined as number | string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api.logs(
+        runId,
+        { level: filter.level, limit: PAGE, ...(filter.step && { step: filter.step }), ...(filter.q && { q: filter.q }), after: pageParam },
+        signal,
+      ),
+    getNextPageParam: (last) => (last.logs.length > 0 ? (last.next ?? last.logs.at(-1)?.id) : undefined),
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+  const lines = useMemo(() => (query.data?.pages ?? []).flatMap((page) => page.logs), [query.data]);
+  const [follow, setFollow] = useState(!ended);
+  const box = useRef<HTMLDivElement>(null);
+
+  const { hasNextPage, isFetching, fetchNextPage, refetch, data } = query;
+  const more = useRef(false);
+  function readOn() {
+    if (isFetching) {
+      more.current = true; // once this page is in
+      return;
+    }
+    const last = data?.pages.at(-1);
+    // A page that was empty when it was asked for is asked for again; else the one behind the last.
+    if (!last || last.logs.length === 0) void refetch();
+    else void fetchNextPage();
+  }
+  useEffect(() => {
+    if (isFetching || (!more.current && !hasNextPage)) return;
+    more.current = false;
+    if (hasNextPage && (follow || lines.length < PAGE)) void fetchNextPage();
+  }, [isFetching, hasNextPage, fetchNextPage, follow, lines.length]);
+
+  useRunEvents({
+    onEvents: (events: FeedEvent[]) => {
+      if (follow && events.some((event) => event.kind === "log")) readOn();
+    },
+    onOpen: readOn,
+  });
+
+  // The compiler must leave this alone: the virtualizer changes in place.
+  // eslint-disable-next-line react-hooks/incompatible-library
+  const rows = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: 20,
+    getItemKey: (index) => lines[index]?.id ?? index,
+  });
+
+  useEffect(() => {
+    if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: "end" });
+  }, [follow, lines.length, rows]);
+
+  function scrolled() {
+    const element = box.current;
+    if (!element) return;
+    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX;
+    if (atEnd && hasNextPage && !isFetching) void fetchNextPage();
+    if (!atEnd && follow && element.scrollHeight > element.clientHeight + NEAR_PX) setFollow(false);
+  }
+
+  if (query.isPending) return <Loading what="the log" />;
+  if (query.error && lines.length === 0) return <Failure error={query.error} retry={() => void refetch()} />;
+  if (lines.length === 0) return <NoLines filter={filter} ended={ended} />;
+  return (
+    <div className="card log-card">
+      <div className="log-bar">
+        <span className="muted" role="status">
+          {lines.length.toLocaleString("en")} {lines.length === 1 ? "line" : "lines"}
+          {hasNextPage && !follow ? ", more below" : ""}
+        </span>
+        <label className="check">
+          <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.target.checked)} /> Follow
+        </label>
+      </div>
+      <div ref={box} className="log-box" onScroll={scrolled} onWheel={(event) => event.deltaY < 0 && setFollow(false)} tabIndex={0} role="log" aria-label="Log of the run" aria-live="off">
+        <div className="log-space" style={{ height: rows.getTotalSize() }}>
+          {rows.getVirtualItems().map((item) => (
+            <div key={item.key} ref={rows.measureElement} data-index={item.index} className="log-row" style={{ transform: `translateY(${item.start}px)` }}>
+              <Line line={lines[item.index]!} />
+            </div>
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Line({ line }: { line: LogLine }) {
+  return (
+    <div className={`log-line level-${line.level}`}>
+      <time className="muted" dateTime={new Date(line.timestamp).toISOString()} title={formatAbsolute(line.timestamp)}>
+        {formatClock(line.timestamp)}
+      </time>
+      <span className="log-level">{line.level}</span>
+      <span className="log-step" title={line.path + (line.attempt > 1 ? `, attempt ${line.attempt}` : "")}>
+        {line.stepName}
+        {line.attempt > 1 && <span className="muted"> #{line.attempt}</span>}
+      </span>
+      <span className="log-message">
+        {line.message}
+        {line.metadata !== undefined && line.metadata !== null && <code className="log-meta">{JSON.stringify(line.metadata)}</code>}
+      </span>
+    </div>
+  );
+}
+
+function NoLines({ filter, ended }: { filter: Filter; ended: boolean }) {
+  if (filter.step || filter.q || filter.level !== "info")
+    return (
+      <Empty icon="search" title="No line matches">
+        <p>Try another text, step or level.</p>
+      </Empty>
+    );
+  return (
+    <Empty icon="file" title={ended ? "Nothing was logged" : "Nothing logged yet"}>
+      <p>
+        What a command writes to stderr, and what a function logs, is here line by
+        line. Lines of level debug are hidden unless you ask for them.
+      </p>
+    </Empty>
+  );
+}

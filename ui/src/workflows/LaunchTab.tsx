@@ -1,0 +1,209 @@
+/* LaunchTab.tsx: a form made from the input schema. The server judges; what it refuses is shown at the
+ * fields. Whoever prefers JSON, or has a workflow without a schema, types JSON. */
+import Form from "@rjsf/core/lib/components/Form.js"; // its index would drag in a test helper and ajv
+import type { RJSFSchema } from "@rjsf/utils";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useId, useRef, useState, type FormEvent } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { api, ApiError } from "../api/client";
+import type { Json, JsonObject, Violation, Workflow } from "../api/types";
+import { useMayOperate } from "../app/session";
+import { Empty } from "../parts/Empty";
+import { Icon } from "../parts/Icon";
+import { Loading } from "../parts/Loading";
+import { toast } from "../parts/toast";
+import { templates } from "./form/theme";
+import { validator } from "./form/validator";
+import { errorTree, withoutField } from "./form/violations";
+
+export function LaunchTab({ workflow }: { workflow: Workflow }) {
+  const mayOperate = useMayOperate();
+  const [params] = useSearchParams();
+  const from = params.get("from") ?? "";
+  const earlier = useQuery({ queryKey: ["run", from], queryFn: ({ signal }) => api.run(from, signal), enabled: from !== "" });
+  if (!mayOperate)
+    return (
+      <Empty icon="play" title="You may look, but not launch">
+        <p>Your session has the role viewer. Log in with an operator&apos;s token to start runs.</p>
+      </Empty>
+    );
+  if (from && earlier.isPending) return <Loading what="the earlier input" />;
+  return <Launch key={`${workflow.version} ${from}`} workflow={workflow} input={earlier.data?.input} from={earlier.data ? from : ""} />;
+}
+
+/** A schema from which a form can be made: of an object with properties. */
+function formSchema(workflow: Workflow): JsonObject | null {
+  const schema = workflow.inputSchema;
+  if (!schema || typeof schema !== "object") return null;
+  const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
+  const kind = schema.type ?? "object";
+  return (kind === "object" && told !== undefined) || (typeof kind === "string" && kind !== "object") ? schema : null;
+}
+
+function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
+  const schema = formSchema(workflow);
+  const [asJson, setAsJson] = useState(schema === null);
+  const [data, setData] = useState<Json | undefined>(input);
+  const [text, setText] = useState(() => (input === undefined ? "" : JSON.stringify(input, null, 2)));
+  const [runId, setRunId] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const [badJson, setBadJson] = useState("");
+  const [, navigate] = useLocation();
+  const ids = useId();
+  const alert = useRef<HTMLDivElement>(null);
+  const violations: Violation[] = refusal?.problem.violations ?? [];
+
+  useEffect(() => {
+    if (refusal) alert.current?.focus();
+  }, [refusal]);
+
+  function inputOf(): { input?: Json } | null {
+    if (!asJson) return data === undefined ? {} : { input: data };
+    if (text.trim() === "") return {};
+    try {
+      return { input: JSON.parse(text) as Json };
+    } catch (error) {
+      setBadJson(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  }
+
+  async function launch(event?: FormEvent) {
+    event?.preventDefault();
+    if (busy) return;
+    setBadJson("");
+    const given = inputOf();
+    if (!given) return;
+    setBusy(true);
+    setRefusal(null);
+    try {
+      const started = await api.launch(workflow.name, { ...given, ...(runId.trim() && { runId: runId.trim() }) });
+      toast(`Started ${started.runId}`);
+      navigate(`/runs/${encodeURIComponent(started.runId)}`);
+    } catch (error) {
+      setRefusal(error instanceof ApiError ? error : new ApiError(-1, { title: String(error), status: -1 }));
+      setBusy(false);
+    }
+  }
+
+  function change(toJson: boolean) {
+    setBadJson("");
+    if (toJson) setText(data === undefined ? "" : JSON.stringify(data, null, 2));
+    else {
+      try {
+        setData(text.trim() === "" ? undefined : (JSON.parse(text) as Json));
+      } catch (error) {
+        setBadJson(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+        return;
+      }
+    }
+    setAsJson(toJson);
+  }
+
+  const known = new Set(Object.keys((schema?.properties as JsonObject | undefined) ?? {}));
+  const listed = asJson ? violations : withoutField(violations, known, data);
+  return (
+    <div className="launch card">
+      {from && (
+        <p className="hint">
+          With the input of <strong>{from}</strong>; change what you like.
+        </p>
+      )}
+      <div ref={alert} tabIndex={-1} role="alert" className="launch-alert">
+        {refusal && (
+          <div className="failure">
+            <Icon name="question" size={20} />
+            <div>
+              <strong>{refusal.status === 422 && violations.length > 0 ? countOf(violations.length) : refusal.problem.title}</strong>
+              {(refusal.status !== 422 || violations.length === 0) && refusal.problem.detail && <p>{refusal.problem.detail}</p>}
+              {listed.length > 0 && (
+                <ul>
+                  {listed.map((violation, i) => (
+                    <li key={i}>
+                      <code>{violation.path || "/"}</code> {violation.message}
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </div>
+          </div>
+        )}
+      </div>
+
+      {schema && (
+        <div className="launch-mode" role="group" aria-label="How to give the input">
+          <button type="button" className="button small" aria-pressed={!asJson} onClick={() => change(false)}>
+            Form
+          </button>
+          <button type="button" className="button small" aria-pressed={asJson} onClick={() => change(true)}>
+            JSON
+          </button>
+        </div>
+      )}
+
+      {asJson || !schema ? (
+        <div className="field">
+          <label htmlFor={`${ids}json`}>Input, as JSON</label>
+          <textarea
+            id={`${ids}json`}
+            className="mono"
+            rows={8}
+            value={text}
+            spellCheck={false}
+            placeholder={schema ? "{ }" : "null"}
+            onChange={(event) => setText(event.target.value)}
+            aria-invalid={badJson !== ""}
+            aria-describedby={`${ids}bad`}
+          />
+          <div id={`${ids}bad`} role="alert" className="field-error">
+            {badJson}
+          </div>
+          {!schema && <span className="hint">This workflow has no input schema: it takes any JSON, or nothing.</span>}
+        </div>
+      ) : (
+        <Form
+          tagName="div"
+          className="generated"
+          schema={schema as RJSFSchema}
+          validator={validator}
+          templates={templates}
+          formData={data}
+          noValidate
+          noHtml5Validate
+          showErrorList={false}
+          useFallbackUiForUnsupportedType
+          extraErrors={errorTree(violations)}
+          onChange={(event) => setData(event.formData as Json)}
+        />
+      )}
+
+      <form className="launch-foot" onSubmit={(event) => void launch(event)}>
+        <details>
+          <summary>Choose the run&apos;s id</summary>
+          <div className="field">
+            <label htmlFor={`${ids}id`}>Run id</label>
+            <input
+              id={`${ids}id`}
+              value={runId}
+              onChange={(event) => setRunId(event.target.value)}
+              pattern="[A-Za-z0-9._:\-]{1,128}"
+              spellCheck={false}
+              placeholder="made by the server"
+            />
+            <span className="hint">
+              Launching twice with the same id and input starts one run. Letters, digits and <code>. _ : -</code>
+            </span>
+          </div>
+        </details>
+        <button className="button primary" disabled={busy}>
+          <Icon name="play" size={14} /> {busy ? "Launching…" : "Launch"}
+        </button>
+      </form>
+    </div>
+  );
+}
+
+function countOf(count: number): string {
+  return count === 1 ? "The workflow refuses this input" : `The workflow refuses this input, for ${count} reasons`;
+}
