@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/suggest.h"
 
@@ -25,8 +26,22 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
+/* Half of a process' descriptors may be connections of http steps, and the usual limit is there for
+ * programs that use select(), which this one does not. Not further than they need: programs that we
+ * start inherit it, and some close every descriptor they could have. */
+static void raise_descriptors(void)
+{
+    const rlim_t enough = 20480;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= enough)
+        return;
+    limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then with fewer */
+}
+
 int main(int argc, char **argv)
 {
+    raise_descriptors();
     if (argc < 2) {
         rv__help_overview(stderr);
         return CLI_USAGE;
