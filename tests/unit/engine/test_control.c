@@ -278,15 +278,22 @@ static void *wait_for_a(void *arg)
     return (void *)(intptr_t)rc;
 }
 
-static void who_waits_is_told_by_the_next_driver_too(void **state)
+/* A driver, one beside it, and a thread that waits there for run "a". */
+static pthread_t begin_to_wait(struct fixture *fx)
 {
-    struct fixture *fx = *state;
     pthread_t thread;
-    void *status;
     open_driver(fx, NULL);
     attach(fx);
     rig_run(fx->rig, "waits", "a", NULL);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_a, fx), 0);
+    return thread;
+}
+
+static void who_waits_is_told_by_the_next_driver_too(void **state)
+{
+    struct fixture *fx = *state;
+    void *status;
+    pthread_t thread = begin_to_wait(fx);
     rig_close(fx->rig);
     assert_int_equal(rv_signal(fx->beside, "a", "go", NULL, &fx->err), RV_ECLOSED);
     open_driver(fx, NULL);
@@ -298,12 +305,8 @@ static void who_waits_is_told_by_the_next_driver_too(void **state)
 static void closing_an_attached_engine_ends_its_calls(void **state)
 {
     struct fixture *fx = *state;
-    pthread_t thread;
     void *status;
-    open_driver(fx, NULL);
-    attach(fx);
-    rig_run(fx->rig, "waits", "a", NULL);
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_a, fx), 0);
+    pthread_t thread = begin_to_wait(fx);
     rv__clock_sleep_ms(20); /* either order is fine: most times it waits by now */
     rv_engine_close(fx->beside);
     pthread_join(thread, &status);
@@ -690,6 +693,73 @@ static void no_memory_is_an_answer_too(void **state)
     rv__buf_done(&out);
 }
 
+/* --------------------------------------------------------------------- a driver that is none --- */
+
+/* Answers the first connection as a driver would, and each after it with `says`, whatever that is. */
+struct impostor {
+    int listener;
+    const char *says;
+    size_t len;
+};
+
+static void *pretend(void *arg)
+{
+    static const char hello[] = "{\"type\":\"result\",\"protocol\":1,\"pid\":1,\"version\":\"0\"}";
+    const struct impostor *i = arg;
+    char bytes[512];
+    for (int fd, n = 0; (fd = accept(i->listener, NULL, NULL)) >= 0; n++) {
+        (void)!read(fd, bytes, sizeof bytes);
+        if (n == 0)
+            send_json(fd, hello);
+        else
+            (void)!send(fd, i->says, i->len, MSG_NOSIGNAL);
+        close(fd);
+    }
+    return NULL;
+}
+
+static void an_answer_that_is_none_is_told(void **state)
+{
+    static const struct {
+        const char *says;
+        size_t len;
+        int signal, run, why;
+    } rows[] = {
+        { "", 0, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND }, /* why: from the store, then */
+        { "\xff\xff\xff\xff", 4, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\4nope", 8, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x0f{\"type\":\"ping\"}", 19, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x10{\"type\":\"error\"}", 20, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND },
+        { "\0\0\0\x11{\"type\":\"result\"}", 21, RV_OK, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x11{\"type\":", 12, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND },
+    };
+    struct fixture *fx = *state;
+    char path[104], *why = NULL;
+    rv_workflow_list *list = NULL;
+    socket_path(fx, path);
+    open_driver(fx, NULL); /* makes the store */
+    rig_close(fx->rig);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct impostor impostor = { bind_to(path), rows[i].says, rows[i].len };
+        pthread_t thread;
+        assert_int_equal(listen(impostor.listener, 8), 0);
+        assert_int_equal(pthread_create(&thread, NULL, pretend, &impostor), 0);
+        attach(fx);
+        assert_int_equal(rv_signal(fx->beside, "a", "go", NULL, &fx->err), rows[i].signal);
+        assert_int_equal(rv_run(fx->beside, "waits", NULL, NULL, NULL, &fx->err), rows[i].run);
+        assert_int_equal(rv_why(fx->beside, "a", &why, &fx->err), rows[i].why);
+        (void)rv_workflows(fx->beside, &list, &fx->err); /* any answer, but no crash */
+        rv_workflow_list_free(list);
+        list = NULL;
+        rv_engine_free(fx->beside);
+        fx->beside = NULL;
+        shutdown(impostor.listener, SHUT_RDWR);
+        pthread_join(thread, NULL);
+        close(impostor.listener);
+        unlink(path);
+    }
+}
+
 /* --------------------------------------------------------------------- taking back, draining --- */
 
 static void a_workflow_that_was_taken_back_finishes_its_runs(void **state)
@@ -786,6 +856,7 @@ int main(void)
         CONTROL_TEST(another_user_is_refused),
         CONTROL_TEST(whatever_is_sent_nothing_breaks),
         CONTROL_TEST(no_memory_is_an_answer_too),
+        CONTROL_TEST(an_answer_that_is_none_is_told),
         CONTROL_TEST(a_workflow_that_was_taken_back_finishes_its_runs),
         CONTROL_TEST(a_drained_engine_lets_steps_end_undisturbed),
     };
