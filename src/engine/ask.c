@@ -17,7 +17,11 @@
 #include "base/json.h"
 #include "engine/control.h"
 
-enum { SEND_MS = 10000, POLL_MOST_MS = 60000 };
+enum {
+    SEND_MS = 10000,
+    POLL_MOST_MS = 60000,
+    SHORT_ANSWER = 1024, /* bytes: any but a list, a reason, or many violations */
+};
 
 /* --------------------------------------------------------------------------------- waiting --- */
 
@@ -180,10 +184,15 @@ int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, 
             rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err)
 {
     struct waker waker = { .fd = -1 };
+    static const char room[SHORT_ANSWER];
     int fd = -1;
     reply->frame = (struct rv__frame){ .type = FRAME_TYPES };
     rv__frames_init(&reply->frames);
-    int rc = rv__buf_err(request, err);
+    rv__buf_add(&reply->frames.in, room, sizeof room); /* first: what was done is to be told */
+    int rc = rv__buf_err(&reply->frames.in, err);
+    rv__buf_cut(&reply->frames.in, 0);
+    if (rc == RV_OK)
+        rc = rv__buf_err(request, err);
     if (rc == RV_OK)
         rc = dial(&attached->place, &fd, err);
     if (rc < 0)

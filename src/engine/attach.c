@@ -413,7 +413,7 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
             rc = open_beside(opts, &attached, ret, err);
             break;
         }
-        if (there == RV_ESTATE) {
+        if (there == RV_ESTATE || there == RV_ENOMEM) {
             rc = rv__fail(err, there, "%s", none.message);
             break;
         }

@@ -220,6 +220,24 @@ static void a_reader_that_attaches_waits_but_tells_nothing(void **state)
     assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
 }
 
+static void a_reader_waits_also_where_nobody_drives(void **state)
+{
+    struct fixture *fx = *state;
+    rv_outcome *outcome = NULL;
+    open_driver(fx, NULL);
+    rig_run(fx->rig, "waits", "a", NULL);
+    rig_close(fx->rig);
+    assert_ok(
+        rv_engine_new(RV_ENGINE_OPTS(.store = fx->rig->store, .read_only = true, .attach = true),
+                      &fx->beside, &fx->err));
+    assert_int_equal(
+        rv_wait(fx->beside, NULL, "a", RV_WAIT_OPTS(.timeout_ms = 20), &outcome, &fx->err),
+        RV_ETIMEDOUT);
+    open_driver(fx, NULL);
+    assert_ok(rv_signal(fx->rig->engine, "a", "go", NULL, &fx->err));
+    assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
+}
+
 static void where_nobody_drives_it_is_the_writer(void **state)
 {
     struct fixture *fx = *state;
@@ -546,8 +564,9 @@ static void one_connection_too_many_is_told_to_come_again(void **state)
     assert_string_equal(receive(fx, fx->fds[FIRST_PEERS]), "");
     close(fx->fds[0]);
     for (int tries = 0;; tries++) { /* its place is free as soon as its going was seen */
+        static const char ask[] = "\0\0\0\x20{\"type\":\"call\",\"method\":\"hello\"}";
         fx->fds[0] = dial(fx);
-        send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"hello\"}");
+        (void)!send(fx->fds[0], ask, sizeof ask - 1, MSG_NOSIGNAL); /* it may have hung up */
         if (strstr(receive(fx, fx->fds[0]), "\"protocol\":1") != NULL)
             break;
         assert_true(tries < 1000);
@@ -691,6 +710,30 @@ static void no_memory_is_an_answer_too(void **state)
             (void)0);
     assert_int_equal(rc, RV_OK);
     rv__buf_done(&out);
+}
+
+static void no_memory_to_ask_with_is_told(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow_list *list = NULL;
+    char *why = NULL;
+    int rc;
+    open_driver(fx, NULL);
+    rig_run(fx->rig, "waits", "a", NULL);
+    TORTURE(rc,
+            rv_engine_new(RV_ENGINE_OPTS(.store = fx->rig->store, .attach = true), &fx->beside,
+                          &fx->err),
+            assert_null(fx->beside));
+    assert_int_equal(rc, RV_OK);
+    TORTURE(rc, rv_workflows(fx->beside, &list, &fx->err), assert_null(list));
+    assert_int_equal(rc, RV_OK);
+    rv_workflow_list_free(list);
+    TORTURE(rc, rv_why(fx->beside, "a", &why, &fx->err), assert_null(why));
+    assert_int_equal(rc, RV_OK);
+    rv_free(why);
+    TORTURE(rc, rv_signal(fx->beside, "a", "go", "{\"long\":\"\\u0041 text\"}", &fx->err), (void)0);
+    assert_int_equal(rc, RV_OK);
+    assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
 }
 
 /* --------------------------------------------------------------------- a driver that is none --- */
@@ -837,6 +880,7 @@ int main(void)
         CONTROL_TEST(errors_come_back_as_they_are),
         CONTROL_TEST(what_the_driver_knows_is_asked_there),
         CONTROL_TEST(a_reader_that_attaches_waits_but_tells_nothing),
+        CONTROL_TEST(a_reader_waits_also_where_nobody_drives),
         CONTROL_TEST(where_nobody_drives_it_is_the_writer),
         CONTROL_TEST(a_store_held_without_a_socket_names_its_holder),
         CONTROL_TEST(an_engine_for_one_run_says_so),
@@ -856,6 +900,7 @@ int main(void)
         CONTROL_TEST(another_user_is_refused),
         CONTROL_TEST(whatever_is_sent_nothing_breaks),
         CONTROL_TEST(no_memory_is_an_answer_too),
+        CONTROL_TEST(no_memory_to_ask_with_is_told),
         CONTROL_TEST(an_answer_that_is_none_is_told),
         CONTROL_TEST(a_workflow_that_was_taken_back_finishes_its_runs),
         CONTROL_TEST(a_drained_engine_lets_steps_end_undisturbed),
