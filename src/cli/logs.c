@@ -82,11 +82,10 @@ static int print_logs(struct rv__look *look)
         bool more = list->count == PAGE;
         logs->query.after = list->next;
         rv_log_list_free(list);
-        if (more)
+        if (more && !ferror(stdout))
             continue;
-        fflush(stdout);
-        if (!logs->follow || over)
-            return CLI_OK;
+        if (fflush(stdout) != 0 || !logs->follow || over)
+            return CLI_OK;    /* main tells what could not be written */
         over = is_over(look); /* once more then: its last lines */
         if (!over && rv_cancel_wait(logs->interrupt, POLL_MS))
             return CLI_INTERRUPTED;

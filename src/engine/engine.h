@@ -238,8 +238,7 @@ struct rv_engine {
     int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
-    int places; /* of functions */
-    int64_t free_places[LANES];
+    int64_t places[LANES], free_places[LANES];
     int64_t functions_in_flight;
     bool suspect_in_flight;
 
@@ -392,7 +391,8 @@ void rv__engine_leave(rv_engine *engine); /* Thread: any */
 void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
 int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
 /* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
-int rv__hosted_workflow(rv_engine *engine, const char *module, rv_workflow **ret, rv_error *err);
+int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
+                        rv_error *err);
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {
