@@ -64,10 +64,21 @@ static bool is_over(struct rv__look *look)
     return over;
 }
 
+/* An empty answer is one too. */
+static void say_none(const struct logs *logs)
+{
+    bool narrowed = logs->query.step != NULL || logs->query.text != NULL ||
+                    logs->query.level > RV_INFO;
+    fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
+            logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
+                                         : "its steps said nothing");
+}
+
 static int print_logs(struct rv__look *look)
 {
     struct logs *logs = look->arg;
     bool over = false;
+    size_t count = 0;
     for (;;) {
         rv_log_list *list = NULL;
         rv_error err;
@@ -79,13 +90,17 @@ static int print_logs(struct rv__look *look)
             else
                 print_line(&list->lines[i]);
         }
+        count += list->count;
         bool more = list->count == PAGE;
         logs->query.after = list->next;
         rv_log_list_free(list);
         if (more && !ferror(stdout))
             continue;
-        if (fflush(stdout) != 0 || !logs->follow || over)
-            return CLI_OK;    /* main tells what could not be written */
+        if (fflush(stdout) != 0 || !logs->follow || over) {
+            if (count == 0 && !look->json)
+                say_none(logs);
+            return CLI_OK; /* main tells what could not be written */
+        }
         over = is_over(look); /* once more then: its last lines */
         if (!over && rv_cancel_wait(logs->interrupt, POLL_MS))
             return CLI_INTERRUPTED;

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "server/server.h"
 
-#define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
+#define RV__CLI_STORE  "rival.db"       /* where runs are, unless --store says otherwise */
 #define RV__CLI_LISTEN "127.0.0.1:7400" /* where a server is, unless told otherwise */
 
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
