@@ -82,8 +82,8 @@ static int print_pages(struct rv__look *look, struct logs *logs)
         count = list->count;
         logs->query.after = list->next;
         rv_log_list_free(list);
-    } while (count == PAGE);
-    fflush(stdout);
+    } while (count == PAGE && !ferror(stdout));
+    fflush(stdout); /* main tells what could not be written */
     return CLI_OK;
 }
 
@@ -95,7 +95,7 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
     int rc = rv__follow_open(look->client, RV_FEED_OPTS(.run_id = look->run_id), &follow, &err);
     int code = rc == RV_OK ? print_pages(look, logs) : rv__cli_fail(CLI_FAILED, err.message, NULL);
     bool over = false, more = true;
-    while (code == CLI_OK && !over) {
+    while (code == CLI_OK && !over && !ferror(stdout)) {
         rv_event event;
         if (more && (over = is_over(look))) { /* once more then: its last lines */
             code = print_pages(look, logs);
@@ -106,7 +106,7 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
             code = CLI_INTERRUPTED;
         else if (rc < 0 && rc != RV_ETIMEDOUT)
             code = rv__cli_fail(CLI_FAILED, err.message, NULL);
-        more = rc == RV_ETIMEDOUT || strncmp(event.kind, "run.", 4) == 0;
+        more = rc == RV_ETIMEDOUT || (rc == RV_OK && strncmp(event.kind, "run.", 4) == 0);
         bool said = rc == RV_OK && strcmp(event.kind, "log") == 0;
         while (rc == RV_OK && (rc = rv__follow_next(follow, 0, NULL, &event, &err)) == RV_OK) {
             more |= strncmp(event.kind, "run.", 4) == 0;

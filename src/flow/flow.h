@@ -111,6 +111,7 @@ struct rv__msg {
     enum rv__behavior behavior;
     int max_attempts;    /* of a retry step error; 0 = not said */
     int backoff;         /* of a step error: 1 + enum rv__backoff; 0 = not said */
+    int64_t wait_ms;     /* MSG_FAILED: a retry waits for at least so long */
     double chance;       /* [0,1), for jitter */
     int64_t due_ms;      /* MSG_PARK: until when; 0 = its time-out, if it has one */
     bool blame, suspect; /* MSG_LOST */

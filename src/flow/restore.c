@@ -182,8 +182,8 @@ static struct rv__inner *load_inner(struct loader *l, const struct members *obje
     }
     bool one = node->kind == NODE_WORKFLOW || node->kind == NODE_BRANCH ||
                (node->kind == NODE_LOOP && inner->index >= 0);
-    if (one && want != 1)
-        l->bad = "ch";
+    if (one && (want != 1 || !rv__scope_below(inner->children[0].scope, inner->base)))
+        l->bad = "ch"; /* none of these has a child that never began, as a concurrent may */
     return inner;
 }
 

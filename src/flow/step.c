@@ -84,7 +84,8 @@ static int say_failed(struct rv__turn *turn, struct rv__actor *step, const struc
         step->step.attempt < effective_max(&step->node->step.config, msg)) {
         struct rv__fact fact = fact_of(step, FACT_STEP_RETRYING);
         fact.error = msg->error;
-        fact.due_ms = due_at(turn->now_ms, backoff_ms(step, msg));
+        int64_t wait_ms = backoff_ms(step, msg);
+        fact.due_ms = due_at(turn->now_ms, wait_ms > msg->wait_ms ? wait_ms : msg->wait_ms);
         return rv__say(turn, &fact, err);
     }
     struct rv__fact fact = fact_of(step, FACT_STEP_FAILED);

@@ -486,6 +486,51 @@ static void log_lines_come_while_it_runs(void **state)
     }
 }
 
+/* Line by line, in order, with what its children print; in the log of the step that printed it. */
+static void what_a_step_prints_is_in_its_log(void **state)
+{
+    static const char *const first[] = { "first", "second", NULL, "third", "0123456789" };
+    struct fixture *fx = *state;
+    rv_log_list *lines = NULL;
+    OPEN(fx, .grace_ms = 10000, .hosts = 1);
+    put_file(fx, "acts.c");
+    for (int i = 0; i < 2; i++) { /* with a host of its own, and one that has closed its output */
+        const char *id = i == 0 ? "a" : "b";
+        start(fx, "acts", id, i == 0 ? "print" : "nothing");
+        rv_outcome *outcome = outcome_of(fx, id);
+        assert_int_equal(outcome->status, RV_COMPLETED);
+        rv_outcome_free(outcome);
+    }
+    assert_int_equal(rv_logs(fx->engine, "a", NULL, &lines, &fx->err), 0);
+    assert_true(lines->count >= 100);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        assert_string_equal(lines->lines[i].path, "act");
+        assert_int_equal(lines->lines[i].level, RV_INFO);
+        if (first[i] != NULL) /* the other is no text: it is as it can be shown */
+            assert_string_equal(lines->lines[i].message, first[i]);
+    }
+    rv_log_list_free(lines);
+    assert_int_equal(rv_logs(fx->engine, "b", NULL, &lines, &fx->err), 0);
+    assert_int_equal(lines->count, 0);
+    rv_log_list_free(lines);
+}
+
+static void what_it_printed_before_it_died_is_there(void **state)
+{
+    struct fixture *fx = *state;
+    rv_log_list *lines = NULL;
+    char why[256];
+    OPEN(fx, .grace_ms = 10000);
+    put_file(fx, "acts.c");
+    start(fx, "acts", "a", "print and die");
+    while (status_of(fx, "a", why, sizeof why) == RV_RUNNING)
+        tick();
+    assert_int_equal(rv_logs(fx->engine, "a", NULL, &lines, &fx->err), 0);
+    assert_true(lines->count >= 100);
+    assert_string_equal(lines->lines[0].message, "first");
+    rv_log_list_free(lines);
+}
+
 /* A clean end blames nobody: the next engine attempts it again. */
 static void closing_ends_what_runs_in_hosts(void **state)
 {
@@ -550,7 +595,7 @@ static void compile_errors_are_the_compilers(void **state)
     struct fixture *fx = *state;
     OPEN(fx, .grace_ms = 10000);
     assert_int_equal(try_file(fx, "broken.c", false), RV_EINVAL);
-    if (strstr(fx->err.message, "broken.c: 4:") == NULL ||
+    if (strstr(fx->err.message, "broken.c:4:30: ") == NULL ||
         strstr(fx->err.message, "undeclared_thing") == NULL)
         fail_msg("%s", fx->err.message);
     assert_non_null(strstr(fx->said, "broken.c:4:30: error:")); /* as it printed it, */
@@ -651,6 +696,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_polls_is_told_to_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_token_that_was_handed_on_fires, setup, teardown),
         cmocka_unit_test_setup_teardown(log_lines_come_while_it_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_step_prints_is_in_its_log, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_it_printed_before_it_died_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(closing_ends_what_runs_in_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(no_host_outlives_a_killed_engine, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_in_a_host_is_not_blamed_for_the_engine, setup,
