@@ -326,9 +326,10 @@ static int block_hangup(void)
 static int run_serve(int argc, char **argv)
 {
     static const char *const here[] = { "." };
-    struct serve s = {
-        .store = RV__CLI_STORE, .listen = RV__CLI_LISTEN, .log_level = -1, .drain_ms = DRAIN_MS
-    };
+    struct serve s = { .store = rv__store_default(),
+                       .listen = RV__CLI_LISTEN,
+                       .log_level = -1,
+                       .drain_ms = DRAIN_MS };
     rv_error err;
     int count = rv__options(&rv__cmd_serve, argc, argv, &s);
     if (count < 0)

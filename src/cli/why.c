@@ -110,7 +110,10 @@ static void print_wait(struct rv__str wait, const char *run_id, int64_t now_ms)
 static bool is_left_alone(const struct rv__look *look)
 {
     rv_driver driver;
-    if (rv_engine_driver(look->engine, &driver, NULL) != 1)
+    rv_engine *engine = rv__client_engine(look->client);
+    if (engine == NULL) /* a server does */
+        return false;
+    if (rv_engine_driver(engine, &driver, NULL) != 1)
         return true;
     return driver.only_run[0] != '\0' && strcmp(driver.only_run, look->run_id) != 0;
 }
@@ -164,7 +167,7 @@ static int show_why(struct rv__look *look)
     struct rv__buf json;
     rv_error err;
     int code = CLI_OK;
-    if (rv_why(look->engine, look->run_id, &text, &err) < 0)
+    if (rv__client_why(look->client, look->run_id, &text, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (look->json) {
         rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the engine */
@@ -186,7 +189,7 @@ static int run_why(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTIONS_WHERE(struct rv__look, where),
     RV__OPTION_JSON(struct rv__look, json, "{\"runId\", \"status\", \"waits\": [...]}"),
     { NULL },
 };
