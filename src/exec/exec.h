@@ -309,7 +309,7 @@ int64_t rv__fetch_budget(void);
 struct rv__answer_want {
     const char *method, *url; /* for messages: who was asked */
     enum rv__output_as as;    /* AUTO: JSON if it says so or can be read as such, else text */
-    bool any_status;          /* a status other than 2xx is a result, and no error */
+    bool any_status;          /* a status of 400 and above is a result, and no error */
     int64_t now_ms;           /* wall clock, for a Retry-After that names a time */
 };
 
