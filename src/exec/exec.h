@@ -405,6 +405,8 @@ struct rv__invocation {
     int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
                 struct rv__buf *out, rv_error *err);
     void (*begun)(struct rv__invocation *self); /* a host has it now; NULL: nobody asks */
+    /* A line that it printed meanwhile, to its standard output; NULL: nobody reads it. */
+    void (*printed)(struct rv__invocation *self, struct rv__str line);
 };
 
 int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);

@@ -38,11 +38,10 @@ enum {
 #define COOKIE "rival_session"
 #define JSON   "application/json"
 
-/* Nothing from elsewhere, no script in a page's text, no frame around us. Styles: libraries of the UI set
- * them on elements. */
+/* Nothing from elsewhere, no script or style in a page's text, no frame around us. */
 static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
 
 enum phase { HEAD, BODY, WORKING, ANSWERED };
@@ -306,15 +305,15 @@ static bool begin_wait(struct exchange *x)
         wait_is_over(x);
         return true;
     }
-    /* It may have ended before we listened. From here on the job may run: nothing of x but its
-     * request is ours. */
-    rv__api_handle(x->server->engine, &request, &again);
-    if (again.kind != RV__ANSWER_WAIT && rv__hub_unwait(x->server->hub, &x->waiter)) {
+    rv__api_handle(x->server->engine, &request, &again); /* it may have ended before we listened */
+    if (again.kind != RV__ANSWER_WAIT) {
+        rv__hub_unwait(x->server->hub, &x->waiter);
         rv__api_answer_done(&x->answer);
         x->answer = again;
         return true;
     }
     rv__api_answer_done(&again);
+    rv__hub_sleep(x->server->hub, &x->waiter); /* x may be gone behind this */
     return false;
 }
 
@@ -322,7 +321,8 @@ static void run_waiter(struct rv__job *job)
 {
     struct exchange *x = RV__CONTAINER(job, struct exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = now_ms() >= x->wait_until_ms || atomic_load(&x->server->draining);
+    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone ||
+                atomic_load(&x->server->draining);
     if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);

@@ -201,7 +201,9 @@ static void waiter_remove(struct rv__hub *hub, struct rv__waiter *w)
 static void waiter_fire(struct rv__hub *hub, struct rv__waiter *w)
 {
     waiter_remove(hub, w);
-    (void)rv__lanes_push(hub->lanes, RV__LANE_READ, &w->job, true); /* lanes close after us */
+    w->fired = true;
+    if (!w->held)
+        (void)rv__lanes_push(hub->lanes, RV__LANE_READ, &w->job, true); /* lanes close after us */
 }
 
 static struct rv__waiter **waiters_of(struct rv__hub *hub, uint64_t run_hash)
@@ -366,6 +368,8 @@ int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *w, int64_t until_ms, rv
         if (w->next != NULL)
             w->next->link = &w->next;
         *bucket = w;
+        w->held = true;
+        w->fired = false;
         hub->followers++;
     }
     pthread_mutex_unlock(&hub->lock);
@@ -374,14 +378,22 @@ int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *w, int64_t until_ms, rv
     return rc;
 }
 
-bool rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *w)
+void rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *w)
 {
     pthread_mutex_lock(&hub->lock);
-    bool waits = w->link != NULL;
-    if (waits)
+    if (!w->fired)
         waiter_remove(hub, w);
     pthread_mutex_unlock(&hub->lock);
-    return waits;
+}
+
+void rv__hub_sleep(struct rv__hub *hub, struct rv__waiter *w)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool fired = w->fired;
+    w->held = false;
+    pthread_mutex_unlock(&hub->lock);
+    if (fired) /* nobody else knows it any more; this is a worker's thread too */
+        w->job.run(&w->job);
 }
 
 /* ---------------------------------------------------------------------------------- streams --- */
@@ -703,8 +715,10 @@ static void look_for_gone(struct rv__hub *hub)
         for (size_t b = 0; b < BUCKETS; b++)
             for (struct rv__waiter *w = hub->waiters[b]; w != NULL; w = next) {
                 next = w->next;
-                if (fds[i++].revents != 0)
-                    waiter_fire(hub, w);
+                if (fds[i++].revents == 0)
+                    continue;
+                w->gone = true;
+                waiter_fire(hub, w);
             }
     }
     rv__free(fds);

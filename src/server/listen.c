@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ static int split(const char *text, struct rv__listen *out, char port[6], rv_erro
         host_len = 0;
     port_len = strlen(colon + 1);
     if (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") != port_len ||
-        host_len >= sizeof out->host)
+        strtoul(colon + 1, NULL, 10) > UINT16_MAX || host_len >= sizeof out->host)
         return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: the port is a number "
                         "up to 65535", text);
     memcpy(out->host, host, host_len);

@@ -163,12 +163,15 @@ struct rv__waiter {
     struct rv__waiter *next, **link; /* link NULL: not waiting */
     struct rv__timer timer;
     int fd;
+    bool gone;          /* its client is: no need to look again */
+    bool held, fired;   /* it is still being looked whether to wait; woken meanwhile */
     struct rv__job job; /* what wakes it, in the read lane */
 };
-/* Before it looks a last time whether it needs to wait. Errors: RV_ECLOSED, or those of rv_feed_open(). */
+/* From here on nothing is missed, and its job does not run yet: look now whether there is need to wait.
+ * Then one of the other two. Errors: RV_ECLOSED, RV_ENOMEM, and those of rv_feed_open(). */
 int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *waiter, int64_t until_ms, rv_error *err);
-/* It need not wait after all. False: too late, its job runs or will. */
-bool rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *waiter);
+void rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *waiter); /* there is none */
+void rv__hub_sleep(struct rv__hub *hub, struct rv__waiter *waiter);  /* its job has it, any time now */
 
 /* A stream of events as SSE text. `last_id`: what the client saw last, or NULL. To be attached to its
  * connection, read by the thread of that, and given to rv__stream_free().

@@ -175,7 +175,24 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "step config elsewhere", W("- a: { forEach: [], run: { value: 1 }, timeout: 5s }\n"),
           "3:40: step-only config: 'timeout' is for steps, not for a forEach\n" },
         { "an alias twice", W("- a: { value: 1 }\n- a: { value: 2 }\n"),
-          "4:3: alias 'a' must be unique in its sequence: node0 has it\n" },
+          "4:3: alias 'a' must be unique in its sequence: line 3 has it\n" },
+        { "what else is wrong with the second is told there",
+          W("- a: { value: 1 }\n- a: { value: '${ .steps.no }' }\n- a: { value: 1, jitter: 2 }\n"),
+          "4:3: alias 'a' must be unique in its sequence: line 3 has it\n"
+          "4:19: there is no node 'no'\n"
+          "5:3: alias 'a' must be unique in its sequence: line 3 has it\n"
+          "5:18: invalid jitter 2: must be from 0 to 1\n" },
+        { "the words of others", W("- a: { value: 1, name: x, retries: 2 }\n"),
+          "3:18: unknown key 'name' of a node with 'value'; did you mean 'alias'?\n"
+          "3:27: unknown key 'retries' of a node with 'value'; did you mean 'maxAttempts'?\n" },
+        { "an expression without quotes", W("- a: { value: ${ .input.x } }\n"),
+          "3:16: missing comma in flow mapping; between { } and [ ] an expression needs quotes: "
+          "\"${ … }\"\n" },
+        { "no expression there", W("- a: { value: '${ 1 }', b c: { d } x }\n"),
+          "3:36: missing comma in flow mapping\n" },
+        { "a shell's variable", W("- a: { command: [sh, -c, 'echo ${HOME}'] }\n"),
+          "3:34: invalid expression in 'command': HOME/0 is not defined; if it is for the shell, "
+          "write $${ instead\n" },
         { "an alias that cannot be", W("- a b: { value: 1 }\n"), "3:3: invalid alias 'a b': …" },
         { "a supervisor as a child",
           W("- a: { concurrent: { x: { forEach: [], run: { value: 1 } } } }\n"),
@@ -187,8 +204,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "a handler with config", W("- a: { value: 1, onError: { call: f, timeout: 5 } }\n"),
           "3:38: a handler takes no 'timeout'\n" },
         { "steps that are no list", "name: w\nsteps: { a: 1 }\n",
-          "2:1: a workflow needs 'steps' with at least one node\n"
-          "2:8: 'steps' must be a list of nodes, and is a mapping\n" },
+          "2:8: 'steps' must be a list of nodes (- alias: { kind: … }), and is a mapping\n" },
         { "keys of the document", "nam: w\nname: w\nsteps: [ { a: { value: 1 } } ]\n",
           "1:1: unknown key 'nam' of a workflow; did you mean 'name'?\n" },
         { "a name that is no text", "name: 5\nsteps: [ { a: { value: 1 } } ]\n",
@@ -224,7 +240,7 @@ static void everything_is_told_at_once(void **state)
         "string, array, object (or an array of them)\n"
         "4:20: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n"
         "5:20: invalid jitter 7: must be from 0 to 1\n"
-        "6:5: alias 'a' must be unique in its sequence: node0 has it\n"
+        "6:5: alias 'a' must be unique in its sequence: line 4 has it\n"
         "7:21: there is no node 'nobody'\n"
         "8:50: invalid timeout 'soon': must be a duration such as 250ms, 30s, 5m, 1h30m "
         "or 30d, or a number of milliseconds\n");
