@@ -393,12 +393,14 @@ typedef struct rv_report {
     size_t problem_count; /* by file, then by line */
     const rv_problem *problems;
     size_t untold;      /* problems found beyond the hundred that are told of a file */
-    size_t other_count; /* files of other kinds (.c, .so, .ts, .js, .mjs), not looked into */
+    size_t other_count; /* files of other kinds (.ts, .js, .mjs), not looked into */
     const char *const *others;
 } rv_report;
 
 /* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
  * nested workflows; everything that is wrong is in the report. A bad file is no error of this call.
+ * C files are compiled, and a host process says what they declare; of those in a folder only what has an
+ * RV_WORKFLOW in it. Where a file nests a workflow that is nowhere, the C files beside it are looked into.
  * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
 RV_API int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err);
 RV_API void rv_report_free(rv_report *report); /* NULL is allowed */

@@ -90,7 +90,7 @@ static void print_text(const rv_report *report)
                report->workflows[i].name, report->workflows[i].file,
                report->workflows[i].node_count);
     for (size_t i = 0; i < report->other_count; i++)
-        printf("%s--%s  %s  (not looked into: check reads YAML and JSON)\n",
+        printf("%s--%s  %s  (not looked into: check reads YAML, JSON and C)\n",
                rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->others[i]);
     if (report->problem_count > 0)
         fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",

@@ -203,7 +203,7 @@ static void complete(struct completing *c, int count, char **words)
 
 static int run_complete(int argc, char **argv)
 {
-    struct completing c = { .before = "", .store = RV__CLI_STORE, .from = "." };
+    struct completing c = { .before = "", .store = rv__store_default(), .from = "." };
     if (argc < 2)
         return CLI_USAGE;
     c.word = argv[argc - 1];

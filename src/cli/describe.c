@@ -1,4 +1,5 @@
-/* describe.c: `rival describe man`: the commands as a man page, when the program is built.
+/* describe.c: `rival describe man|markdown`: the commands as a man page, when the program is built, and as
+ * the page docs/reference/commands.md, which a test holds to it.
  *
  * man(7) and not mdoc(7): what every formatter reads. Words in backquotes come out bold. */
 #include <string.h>
@@ -25,6 +26,8 @@ static const struct rv__exit exits[] = {
     { CLI_SUSPENDED, "the run is suspended." },
     { CLI_INTERRUPTED, "stopped by Ctrl-C: the run can go on." },
 };
+
+/* ------------------------------------------------------------------------------------ man --- */
 
 /* Text as roff wants it: nothing in it is a request, and a hyphen that is typed stays one. */
 static void put(struct rv__buf *out, const char *text)
@@ -150,7 +153,67 @@ static void put_man(struct rv__buf *out)
     put_term(out, "rival.db", "the store, in the current folder, unless `--store` says otherwise.");
 }
 
-static const char *const forms[] = { "man", NULL };
+/* ------------------------------------------------------------------------------- markdown --- */
+
+/* In a table a bar ends the cell, and "<" and "*" would be markup. */
+static void put_cell(struct rv__buf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (strchr("|<*", *text) != NULL)
+            rv__buf_char(out, '\\');
+        rv__buf_char(out, *text);
+    }
+}
+
+static void put_markdown_command(struct rv__buf *out, const struct rv__command *command)
+{
+    rv__buf_fmt(out, "\n### %s\n\n`", command->name);
+    rv__help_usage(out, command);
+    rv__buf_fmt(out, "`: %s.\n", command->summary);
+    for (size_t i = 0; command->paragraphs[i] != NULL; i++)
+        rv__buf_fmt(out, "\n%s\n", command->paragraphs[i]);
+    if (command->options != NULL)
+        rv__buf_text(out, "\n| option | |\n|---|---|\n");
+    for (const struct rv__option *o = command->options; o != NULL && o->name != NULL; o++) {
+        rv__buf_text(out, "| `");
+        rv__help_option(out, o);
+        rv__buf_text(out, "` | ");
+        put_cell(out, o->meaning);
+        rv__buf_text(out, " |\n");
+    }
+    if (command->examples[0].line != NULL)
+        rv__buf_text(out, "\n```sh\n");
+    for (const struct rv__example *e = command->examples; e->line != NULL; e++)
+        rv__buf_fmt(out, "%s%s%s\n", e->line, e->says != NULL ? "  # " : "",
+                    e->says != NULL ? e->says : "");
+    if (command->examples[0].line != NULL)
+        rv__buf_text(out, "```\n");
+    if (command->exits[0].meaning != NULL)
+        rv__buf_text(out, "\nExit code: ");
+    for (const struct rv__exit *e = command->exits; e->meaning != NULL; e++)
+        rv__buf_fmt(out, "%d %s%s", e->code, e->meaning, e[1].meaning != NULL ? "; " : ".\n");
+}
+
+static void put_markdown(struct rv__buf *out)
+{
+    const char *before = NULL;
+    rv__buf_text(out,
+                 "# The commands\n\n"
+                 "What `rival COMMAND --help` says, for reading. What holds for all commands is in "
+                 "[the command line](cli.md).\nThis page is made by "
+                 "`rival describe markdown`.\n");
+    for (size_t i = 0; rv__commands[i] != NULL; i++) {
+        const char *section = rv__help_section(rv__commands[i]->section);
+        if (section == NULL)
+            continue;
+        if (section != before)
+            rv__buf_fmt(out, "\n## %s\n", section);
+        before = section;
+        put_markdown_command(out, rv__commands[i]);
+    }
+}
+
+static const char *const forms[] = { "man", "markdown", NULL };
 
 static int run_describe(int argc, char **argv)
 {
@@ -159,20 +222,21 @@ static int run_describe(int argc, char **argv)
     if (count < 0)
         return -count;
     rv__buf_init(&out, PAGE_BYTES);
-    put_man(&out);
+    if (strcmp(argv[0], "man") == 0)
+        put_man(&out);
+    else
+        put_markdown(&out);
     int rc = out.rc;
     if (rc == RV_OK)
         fputs(out.text, stdout);
     rv__buf_done(&out);
-    return rc == RV_OK && fflush(stdout) == 0
-               ? CLI_OK
-               : rv__cli_fail(CLI_FAILED, "cannot write the page", NULL);
+    return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, rv_strerror(rc), NULL);
 }
 
 const struct rv__command rv__cmd_describe = {
     .name = "describe",
     .section = SECTION_HIDDEN,
-    .summary = "print the commands as a man page",
-    .arguments = { { "man", "as what? there is: man", .choices = forms } },
+    .summary = "print the commands as a man page, or in Markdown",
+    .arguments = { { "man|markdown", "as what? there are: man, markdown", .choices = forms } },
     .run = run_describe,
 };

@@ -10,13 +10,23 @@
 struct file {
     const char *path;
     char name[256]; /* of its workflow */
-    bool calls;     /* functions that another file has */
+    bool needs_c;   /* it calls functions, or nests workflows, of C files beside it */
 };
 
-/* Does its plan have a step that is a call? One too many costs a look at the files beside it. */
-static bool has_calls(rv_report *report, size_t index)
+static bool is_compiled(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
+}
+
+/* Does it nest a workflow of a C file, or have a step that is a call? One too many costs a look at the
+ * files beside it. */
+static bool needs_c(rv_report *report, size_t index)
 {
     const char *plan = "";
+    for (size_t i = 0; i < report->workflow_count; i++)
+        if (is_compiled(report->workflows[i].file))
+            return true;
     return rv_report_plan(report, index, RV_PLAN_JSON, &plan, NULL) == RV_OK &&
            strstr(plan, "\"kind\":\"call\"") != NULL;
 }
@@ -33,7 +43,7 @@ static int check_text(struct file *file)
     int code = index < report->workflow_count ? CLI_OK : CLI_USAGE;
     if (code == CLI_OK) {
         snprintf(file->name, sizeof file->name, "%s", report->workflows[index].name);
-        file->calls = has_calls(report, index);
+        file->needs_c = needs_c(report, index);
     } else if (report->problem_count == 0) {
         (void)rv__cli_usage("exec", "%s is not a workflow in YAML, JSON or C", file->path);
     } else {
@@ -79,13 +89,7 @@ static int check_compiled(struct file *file)
     return found ? CLI_OK : CLI_USAGE;
 }
 
-static bool is_compiled(const char *file)
-{
-    const char *dot = strrchr(file, '.');
-    return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
-}
-
-/* The C files beside it, for the functions that it calls. One that does not compile is told. */
+/* The C files beside it, for what it calls and nests. One that does not compile is told. */
 static void register_beside(struct rv__drive *d, const char *file)
 {
     const char *slash = strrchr(file, '/');
@@ -115,7 +119,7 @@ static int run_file(struct rv__drive *d, const struct file *file)
 {
     rv_error err;
     struct rv__buf resume;
-    if (file->calls)
+    if (file->needs_c)
         register_beside(d, file->path);
     int rc = rv_register_file(d->engine, file->path, RV_FILE_OPTS(.replace = true), &err);
     if (rc < 0)
@@ -138,7 +142,7 @@ struct exec {
 
 static int run_exec(int argc, char **argv)
 {
-    struct exec exec = { .drive = { .store = RV__CLI_STORE } };
+    struct exec exec = { .drive = { .store = rv__store_default() } };
     struct rv__drive drive;
     int count = rv__options(&rv__cmd_exec, argc, argv, &exec);
     if (count < 0)

@@ -1,7 +1,11 @@
 /* main.c: finds the command and runs it. */
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/suggest.h"
 
@@ -25,7 +29,35 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-int main(int argc, char **argv)
+/* What was printed is out, or somebody learns that it is not; but who closes a pipe early (`| head`) has
+ * what he wanted. */
+static int end_output(int code)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0))
+        return code;
+    (void)rv__cli_fail(CLI_FAILED, "cannot write all of the output",
+                       errno != 0 ? strerrordesc_np(errno) : NULL);
+    return code == CLI_OK ? CLI_FAILED : code;
+}
+
+/* Half of a process' descriptors may be connections of http steps, and the usual limit is there for
+ * programs that use select(), which this one does not. Not further than they need: programs that we
+ * start inherit it, and some close every descriptor they could have. */
+static void raise_descriptors(void)
+{
+    const rlim_t enough = 20480;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= enough)
+        return;
+    limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then with fewer */
+}
+
+static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
         rv__help_overview(stderr);
@@ -51,4 +83,10 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    raise_descriptors();
+    return end_output(run_command(argc, argv));
 }

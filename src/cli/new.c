@@ -92,7 +92,7 @@ static int write_file(const char *file, const char *name, bool as_c)
 }
 
 struct form {
-    bool yaml, c, ts;
+    bool yaml, c, ts, json;
 };
 
 static int run_new(int argc, char **argv)
@@ -114,7 +114,9 @@ static int run_new(int argc, char **argv)
         return rv__cli_usage("new", "--yaml or --c, not both");
     snprintf(file, sizeof file, "%s.%s", argv[0], form.c ? "c" : "yaml");
     int code = write_file(file, argv[0], form.c);
-    if (code == CLI_OK)
+    if (code == CLI_OK && form.json)
+        printf("{\"name\":\"%s\",\"file\":\"%s\"}\n", argv[0], file);
+    else if (code == CLI_OK)
         printf("made %s; run it with: rival exec %s\n", file, file);
     return code;
 }
@@ -124,6 +126,7 @@ static const struct rv__option options[] = {
     { "--c", .meaning = "a workflow in C", RV__INTO(struct form, c) },
     { "--ts", .meaning = "a workflow in TypeScript: not run by this version yet",
       RV__INTO(struct form, ts) },
+    { "--json", .meaning = "print {\"name\", \"file\"}", RV__INTO(struct form, json) },
     { NULL },
 };
 

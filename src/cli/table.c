@@ -5,7 +5,10 @@
 
 enum {
     COLUMNS_MAX = 8,
-    CELL_MAX = 60,     /* columns of the terminal, but for the last */
+    GAP = 2,
+    LAST_LEAST = 16,   /* of the last column, before the others have to give */
+    FIRST_LEAST = 26,  /* of the first, likewise: an id that we made is so long */
+    LEAST = 10,        /* of any: statuses and times are whole */
     PIPE_WIDTH = 2000, /* without a terminal nothing is cut but the absurd */
 };
 
@@ -63,53 +66,79 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
     return (struct rv__str){ table->texts.text + cell->at, cell->len };
 }
 
+/* Which column is to give next. */
+static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX])
+{
+    size_t last = table->columns - 1, widest = last;
+    if (widths[last] > LAST_LEAST)
+        return last;
+    for (size_t c = 0; c < last; c++)
+        if (widths[c] > (c == 0 ? FIRST_LEAST : LEAST) &&
+            (widest == last || widths[c] > widths[widest]))
+            widest = c;
+    return widest == last && widths[last] <= LEAST && widths[0] > LEAST ? 0 : widest;
+}
+
+/* Make the table fit: the last column gives first, then each time the widest of the others. */
+static void shrink(const struct rv__table *table, int width, int widths[COLUMNS_MAX])
+{
+    int sum = 0;
+    for (size_t c = 0; c < table->columns; c++)
+        sum += widths[c] + (c > 0 && widths[c] > 0 ? GAP : 0);
+    while (sum > width) {
+        size_t c = giver(table, widths);
+        if (widths[c] == 0)
+            return; /* a terminal of a few columns: it wraps */
+        widths[c]--;
+        sum -= widths[c] > 0 ? 1 : 1 + GAP;
+    }
+}
+
 static void measure(const struct rv__table *table, int width, int widths[COLUMNS_MAX])
 {
-    int left = width;
     for (size_t c = 0; c < table->columns; c++) {
         widths[c] = 0;
         for (size_t i = c; i < table->count; i += table->columns) {
             int w = rv__text_width(text_of(table, &table->cells[i]));
             widths[c] = w > widths[c] ? w : widths[c];
         }
-        if (c + 1 == table->columns)
-            widths[c] = left;
-        else if (widths[c] > CELL_MAX)
-            widths[c] = CELL_MAX;
-        if (widths[c] > left)
-            widths[c] = left;
-        left -= widths[c] + 2;
-        left = left > 0 ? left : 0;
     }
+    shrink(table, width, widths);
+}
+
+/* A cell behind `blanks`, which are owed by those before it: no line ends in them. Returns how many are
+ * owed then. */
+static int put_cell(const struct rv__table *table, const struct cell *cell, int width, int blanks,
+                    FILE *to, struct rv__buf *out)
+{
+    const char *colour = rv__colour(to, (enum rv__colour)cell->colour);
+    bool coloured = cell->colour != PLAIN && *colour != '\0';
+    if (cell->len == 0 || width == 0)
+        return blanks + width + (width > 0 ? GAP : 0);
+    for (; blanks > 0; blanks--)
+        rv__buf_char(out, ' ');
+    if (coloured)
+        rv__buf_text(out, colour);
+    int used = rv__text_fit(out, text_of(table, cell), width);
+    if (coloured)
+        rv__buf_text(out, rv__colour(to, PLAIN));
+    return width - used + GAP;
 }
 
 bool rv__table_print(const struct rv__table *table, FILE *to)
 {
-    int widths[COLUMNS_MAX];
+    int widths[COLUMNS_MAX], blanks = 0;
     struct rv__buf out;
     if (table->no_memory || table->texts.rc < 0)
         return false;
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the table */
-    measure(table, rv__terminal_is(to) ? rv__terminal_size(to).columns : PIPE_WIDTH, widths);
+    measure(table, rv__terminal_is(to) ? rv__terminal_size(to).columns - 1 : PIPE_WIDTH, widths);
     for (size_t i = 0; i < table->count; i++) {
-        const struct cell *cell = &table->cells[i];
         size_t column = i % table->columns;
-        const char *colour = rv__colour(to, (enum rv__colour)cell->colour);
-        bool coloured = cell->colour != PLAIN && *colour != '\0';
-        if (coloured)
-            rv__buf_text(&out, colour);
-        if (column + 1 == table->columns)
-            (void)rv__text_fit(&out, text_of(table, cell), widths[column]);
-        else
-            rv__text_pad(&out, text_of(table, cell), widths[column]);
-        if (coloured)
-            rv__buf_text(&out, rv__colour(to, PLAIN));
+        blanks = put_cell(table, &table->cells[i], widths[column], blanks, to, &out);
         if (column + 1 == table->columns) {
-            while (out.len > 0 && out.text[out.len - 1] == ' ')
-                rv__buf_cut(&out, out.len - 1);
             rv__buf_char(&out, '\n');
-        } else if (widths[column] > 0) {
-            rv__buf_text(&out, "  ");
+            blanks = 0;
         }
     }
     bool good = out.rc == RV_OK;

@@ -38,8 +38,8 @@ void rv__text_shell(struct rv__buf *out, const char *word);
 /* JSON with a line for each member. It was checked. */
 void rv__text_json(struct rv__buf *out, struct rv__str json);
 
-/* A table: the widths of its columns come from what is in them, the last one takes what is left of the
- * terminal's width and is cut. Cells are text, copied; a column may have a colour of its own in each row. */
+/* A table: the widths of its columns come from what is in them; where the terminal is narrower, the last one
+ * gives first, then the widest. Cells are text, copied; a column may have a colour of its own in each row. */
 struct rv__table;
 struct rv__table *rv__table_new(size_t columns);
 void rv__table_free(struct rv__table *table); /* NULL is allowed */

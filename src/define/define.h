@@ -81,10 +81,20 @@ struct rv__definitions {
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
                     struct rv__definitions **ret, rv_error *err);
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
+void rv__definitions_sort(struct rv__definitions *definitions); /* its problems, by place */
 
 /* One more problem, of a file as a whole: somebody else found it. Errors: RV_ENOMEM. */
 int rv__definitions_complain(struct rv__definitions *definitions, struct rv__str file,
                              const char *message);
+
+/* What is wrong with a C file: each error of those that the compiler `said`, at its line; if it told none,
+ * `why`, of the file as a whole. None instead of `said`: `why` is about what it declares. `file` as it was
+ * named to the compiler. Errors: RV_ENOMEM. */
+int rv__definitions_complain_c(struct rv__definitions *definitions, const char *file,
+                               struct rv__str said, const char *why);
+/* A workflow from elsewhere joins the good ones. Takes the plan, if it can. Errors: RV_ENOMEM. */
+int rv__definitions_add(struct rv__definitions *definitions, const char *file,
+                        struct rv__plan **plan);
 
 /* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
  * one. `file` names it in problems; ".json" at its end makes it JSON. */

@@ -83,6 +83,20 @@ static int read_all(int fd, struct rv__buf *text)
     }
 }
 
+int rv__source_read(const char *path, struct rv__arena *arena, struct rv__str *ret)
+{
+    struct rv__buf text;
+    rv__buf_init(&text, RV__DEFINE_MAX_BYTES + (1 << 16));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0) {
+        (void)read_all(fd, &text); /* as far as it goes */
+        (void)close(fd);
+    }
+    int rc = text.rc == RV_ENOMEM ? RV_ENOMEM : rv__str_copy(arena, rv__buf_view(&text), ret);
+    rv__buf_done(&text);
+    return rc;
+}
+
 static int take_directory(struct rv__loader *l, const char *path, struct rv__str *ret)
 {
     char absolute[PATH_MAX];

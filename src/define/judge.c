@@ -6,6 +6,7 @@
  * everything is told at once, the nodes that are wrong are replaced by something harmless, and the
  * rest is compiled once more, for its expressions only. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -199,6 +200,20 @@ static const struct rv__tree *slot_tree(const struct rv__spot *spot, enum rv__sl
     return value != NULL ? rv__tree_at(value, pointer) : NULL;
 }
 
+/* Is the expression at this place one that only a shell would understand: ${HOME}, ${1:-x}? */
+static bool is_shells(const struct rv__source *source, uint32_t at)
+{
+    const char *text = source->text.at, *end = text + source->text.len, *c = text + at;
+    while (c > text && *c != '\n' && !(c[0] == '{' && c[-1] == '$'))
+        c--;
+    if (c == text || c == end || *c != '{')
+        return false;
+    const char *name = ++c;
+    while (c < end && (*c == '_' || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
+        c++;
+    return c > name && c < end && strchr("}:#%-+=?", *c) != NULL;
+}
+
 static void tell_finding(void *arg, const struct rv__finding *finding)
 {
     struct telling *t = arg;
@@ -227,7 +242,9 @@ static void tell_finding(void *arg, const struct rv__finding *finding)
         at = tree->at;
     else if (tree != NULL)
         at = rv__tree_character(tree, &t->entry->source, finding->character, finding->near);
-    rv__problem_add(&t->loader->problems, &t->entry->source, at, "%s", finding->message);
+    bool shells = spot->kind == FORM_COMMAND && is_shells(&t->entry->source, at);
+    rv__problem_add(&t->loader->problems, &t->entry->source, at, "%s%s", finding->message,
+                    shells ? "; if it is for the shell, write $${ instead" : "");
 }
 
 static int check_expressions(struct rv__loader *l, struct rv__entry *entry,

@@ -141,6 +141,12 @@ static int by_place(const void *a, const void *b)
     return rv__str_cmp(x->message, y->message);
 }
 
+void rv__definitions_sort(struct rv__definitions *all)
+{
+    if (all->problem_count > 0)
+        qsort(all->problems, all->problem_count, sizeof *all->problems, by_place);
+}
+
 static int hand_over(struct rv__loader *l)
 {
     struct rv__definitions *out = l->out;
@@ -150,8 +156,7 @@ static int hand_over(struct rv__loader *l)
     out->problems = l->problems.items;
     out->problem_count = l->problems.count;
     out->dropped = l->problems.dropped;
-    if (out->problem_count > 0)
-        qsort(out->problems, out->problem_count, sizeof *out->problems, by_place);
+    rv__definitions_sort(out);
     out->items = rv__arena_zalloc(&out->arena, l->count, sizeof *out->items);
     if (l->count > 0 && out->items == NULL)
         return rv__nomem(l->err);
@@ -287,5 +292,27 @@ int rv__definitions_complain(struct rv__definitions *all, struct rv__str file, c
     problems[all->problem_count] = (struct rv__problem){ .file = file, .message = text };
     all->problems = problems;
     all->problem_count++;
+    return RV_OK;
+}
+
+int rv__definitions_add(struct rv__definitions *all, const char *file, struct rv__plan **plan)
+{
+    struct rv__definition *items = rv__arena_zalloc(&all->arena, all->count + 1, sizeof *items);
+    const char *slash = strrchr(file, '/');
+    struct rv__str folder = { slash != NULL ? file : ".", slash == NULL ? 1
+                                                          : slash == file
+                                                              ? 1
+                                                              : (size_t)(slash - file) };
+    struct rv__definition item = { .name = (*plan)->body.wrap->name,
+                                   .schema = (*plan)->body.wrap->schema };
+    if (items == NULL || rv__str_copy(&all->arena, rv__str(file), &item.file) < 0 ||
+        rv__str_copy(&all->arena, folder, &item.directory) < 0)
+        return RV_ENOMEM;
+    if (all->count > 0)
+        memcpy(items, all->items, all->count * sizeof *items);
+    item.plan = *plan;
+    *plan = NULL;
+    items[all->count++] = item;
+    all->items = items;
     return RV_OK;
 }

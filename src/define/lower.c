@@ -11,78 +11,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
+#include "define/keys.h"
 #include "define/params.h"
-
-enum { STEPS = (1 << FORM_WORKFLOW) - 1, ANY = (1 << FORM_KINDS) - 1 };
-
-static const struct {
-    const char *key;
-    const char *type;    /* the plan's */
-    const char *implied; /* the alias, where no name gives one */
-} kinds[FORM_KINDS] = {
-    [FORM_HTTP] = { "http", "step", "httpRequest" },
-    [FORM_COMMAND] = { "command", "step", "command" },
-    [FORM_VALUE] = { "value", "step", "value" },
-    [FORM_CALL] = { "call", "step", NULL },
-    [FORM_DELAY] = { "delay", "step", "delay" },
-    [FORM_SIGNAL] = { "signal", "step", "signal" },
-    [FORM_CHAT] = { "chat", "step", "chat" },
-    [FORM_TOOL] = { "tool", "step", "tool" },
-    [FORM_WORKFLOW] = { "workflow", "workflow", NULL },
-    [FORM_IF] = { "if", "branch", "branch" },
-    [FORM_LOOP] = { "loop", "loop", "loop" },
-    [FORM_FOREACH] = { "forEach", "forEach", "forEach" },
-    [FORM_CONCURRENT] = { "concurrent", "concurrent", "concurrent" },
-};
-static const char all_kinds[] = "http, command, value, call, delay, signal, chat, tool, workflow, "
-                                "if, loop, forEach or concurrent";
-
-/* The other keys of a body. Config is taken from any kind: plan/ refuses it with its own sentence. */
-enum use {
-    USE_ALIAS,    /* read before */
-    USE_RAW,      /* as it is, under the same name */
-    USE_DURATION, /* as milliseconds */
-    USE_NODES,    /* a list of nodes */
-    USE_RUN,      /* a list of nodes, or one */
-    USE_HANDLER,
-    USE_PARAM, /* a parameter of the kind */
-};
-static const struct {
-    const char *key;
-    unsigned kinds;
-    enum use use;
-} keys[] = {
-    { "alias", ANY, USE_ALIAS },
-    { "when", ANY, USE_RAW },
-    { "description", ANY, USE_RAW },
-    { "timeout", ANY, USE_DURATION },
-    { "onTimeout", ANY, USE_RAW },
-    { "maxAttempts", ANY, USE_RAW },
-    { "backoff", ANY, USE_RAW },
-    { "backoffBaseMs", ANY, USE_DURATION },
-    { "maxBackoffMs", ANY, USE_DURATION },
-    { "jitter", ANY, USE_RAW },
-    { "needs", ANY, USE_RAW },
-    { "onError", ANY, USE_HANDLER },
-    { "stdin", 1 << FORM_COMMAND, USE_PARAM },
-    { "output", 1 << FORM_COMMAND, USE_PARAM },
-    { "cwd", 1 << FORM_COMMAND, USE_PARAM },
-    { "env", 1 << FORM_COMMAND, USE_PARAM },
-    { "input", 1 << FORM_WORKFLOW, USE_RAW },
-    { "then", 1 << FORM_IF, USE_NODES },
-    { "else", 1 << FORM_IF, USE_NODES },
-    { "while", 1 << FORM_LOOP, USE_RAW },
-    { "until", 1 << FORM_LOOP, USE_RAW },
-    { "maxIterations", 1 << FORM_LOOP, USE_RAW },
-    { "keep", 1 << FORM_LOOP, USE_RAW },
-    { "run", 1 << FORM_FOREACH, USE_RUN },
-    { "parallel", 1 << FORM_FOREACH, USE_RAW },
-    { "concurrency", 1 << FORM_FOREACH, USE_RAW },
-    { "continueOn", 1 << FORM_CONCURRENT, USE_RAW },
-    { "onFailure", 1 << FORM_CONCURRENT, USE_RAW },
-    { "join", 1 << FORM_CONCURRENT, USE_RAW },
-};
-enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
 struct lower {
     const struct rv__source *source;
@@ -93,41 +23,15 @@ struct lower {
     int rc; /* RV_ENOMEM */
 };
 
+enum place {
+    PLACE_NODE,
+    PLACE_CHILD /* of a concurrent */,
+    PLACE_TAKEN /* its alias is another's */
+};
 static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
-                       struct rv__str label, bool child);
+                       struct rv__str label, enum place place);
 static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before);
-
-static int kind_of(struct rv__str key)
-{
-    struct rv__key_room room;
-    struct rv__str camel = rv__camel(key, &room);
-    for (int kind = 0; kind < FORM_KINDS; kind++)
-        if (rv__str_is(camel, kinds[kind].key))
-            return kind;
-    return -1;
-}
-
-static int find_key(struct rv__str key)
-{
-    struct rv__key_room room;
-    struct rv__str camel = rv__camel(key, &room);
-    for (int i = 0; i < KEY_COUNT; i++)
-        if (rv__str_is(camel, keys[i].key))
-            return i;
-    return -1;
-}
-
-static bool has_kind(const struct rv__tree *map)
-{
-    const struct rv__tree *real = rv__tree_real(map);
-    if (real->kind != TREE_MAP)
-        return false;
-    for (const struct rv__tree *child = real->first; child != NULL; child = child->next)
-        if (kind_of(child->key) >= 0)
-            return true;
-    return false;
-}
 
 static struct rv__spot *add_spot(struct lower *l, struct rv__spot *parent, struct rv__str label,
                                  uint32_t at)
@@ -209,7 +113,7 @@ static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__fo
 {
     struct rv__params params = { l->source, l->problems, l->out, body, value };
     write_key(l, "kind");
-    rv__buf_json_str(l->out, rv__str(kinds[kind].key));
+    rv__buf_json_str(l->out, rv__str(rv__kind_words[kind].key));
     switch (kind) {
     case FORM_CALL: write_raw(l, "name", value); break;
     case FORM_HTTP: rv__params_http(&params); break;
@@ -228,74 +132,7 @@ static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__fo
     }
 }
 
-/* ----------------------------------------------------------------------------- the keys --- */
-
-/* Complain about an unknown key, with what was meant: a key of its kind, or a kind. */
-static bool suggest_key(struct lower *l, const struct rv__tree *child, int kind, const char *what)
-{
-    const char *candidates[KEY_COUNT + FORM_KINDS];
-    size_t count = 0;
-    struct rv__key_room room;
-    for (int i = 0; i < KEY_COUNT; i++)
-        if (kind < 0 || keys[i].kinds & 1u << kind)
-            candidates[count++] = keys[i].key;
-    for (int i = 0; kind < 0 && i < FORM_KINDS; i++)
-        candidates[count++] = kinds[i].key;
-    const char *meant = rv__suggest(rv__camel(child->key, &room), candidates, count);
-    bool empty = rv__tree_real(child)->kind == TREE_NULL && kind >= 0;
-    rv__problem_add(
-        l->problems, l->source, child->key_at, "unknown key '%s' of %s%s%s%s%s",
-        rv__cite(child->key).text, what, meant ? "; did you mean '" : "", meant ? meant : "",
-        meant ? "'?" : "",
-        meant == NULL && empty ? "; if it is the alias, indent what belongs to it deeper" : "");
-    for (int i = 0; meant != NULL && i < FORM_KINDS; i++)
-        if (strcmp(meant, kinds[i].key) == 0)
-            return true;
-    return false;
-}
-
-/* Which kind the body is; FORM_KINDS, with a problem: none or several. */
-static enum rv__form_kind find_kind(struct lower *l, const struct rv__tree *body, uint32_t at,
-                                    const struct rv__tree **value)
-{
-    int found = -1;
-    bool meant = false;
-    for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
-        int kind = kind_of(child->key);
-        if (kind < 0)
-            continue;
-        if (found < 0) {
-            found = kind;
-            *value = child;
-        } else {
-            rv__problem_add(l->problems, l->source, child->key_at,
-                            "a node has exactly one kind, and this one has '%s' and '%s'",
-                            kinds[found].key, kinds[kind].key);
-        }
-    }
-    if (found >= 0)
-        return (enum rv__form_kind)found;
-    for (const struct rv__tree *child = body->first; child != NULL; child = child->next)
-        if (find_key(child->key) < 0)
-            meant |= suggest_key(l, child, -1, "a node");
-    if (!meant)
-        rv__problem_add(l->problems, l->source, at, "this node has no kind: it needs one of %s",
-                        all_kinds);
-    return FORM_KINDS;
-}
-
-/* The same key in both spellings. */
-static void check_twice(struct lower *l, const struct rv__tree *body, const struct rv__tree *child)
-{
-    struct rv__key_room mine, theirs;
-    struct rv__str key = rv__camel(child->key, &mine);
-    const struct rv__tree *other = body->first;
-    while (other != child && !rv__str_eq(rv__camel(other->key, &theirs), key))
-        other = other->next;
-    if (other != child && !rv__str_eq(other->key, child->key))
-        rv__problem_add(l->problems, l->source, child->key_at, "'%s' and '%s' are the same key",
-                        rv__cite(other->key).text, rv__cite(child->key).text);
-}
+/* ----------------------------------------------------------------------------- handlers --- */
 
 static void lower_handler(struct lower *l, struct rv__spot *parent, const struct rv__tree *value)
 {
@@ -311,23 +148,23 @@ static void lower_handler(struct lower *l, struct rv__spot *parent, const struct
     }
     if (real->broken > 0)
         return;
-    spot->kind = find_kind(l, real, value->key_at, &work);
+    spot->kind = rv__kind_of_body(l->source, l->problems, real, value->key_at, &work);
     if (spot->kind == FORM_KINDS)
         return;
-    if (!(1u << spot->kind & STEPS)) {
+    if (!(1u << spot->kind & RV__FORM_STEPS)) {
         rv__problem_add(l->problems, l->source, work->key_at, "a handler is a step, and no '%s'",
-                        kinds[spot->kind].key);
+                        rv__kind_words[spot->kind].key);
         return;
     }
     for (const struct rv__tree *child = real->first; child != NULL; child = child->next) {
-        int key = find_key(child->key);
-        if (kind_of(child->key) >= 0 || (key >= 0 && keys[key].use == USE_PARAM))
+        const struct rv__key_word *key = rv__key_find(child->key);
+        if (rv__kind_find(child->key) >= 0 || (key != NULL && key->use == USE_PARAM))
             continue;
-        if (key >= 0)
+        if (key != NULL)
             rv__problem_add(l->problems, l->source, child->key_at, "a handler takes no '%s'",
-                            keys[key].key);
+                            key->key);
         else
-            (void)suggest_key(l, child, (int)spot->kind, "a handler");
+            (void)rv__key_unknown(l->source, l->problems, child, (int)spot->kind, "a handler");
     }
     write_key(l, "onError");
     rv__buf_char(l->out, '{');
@@ -356,7 +193,7 @@ static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, 
     if (!bare)
         rv__buf_char(l->out, '[');
     lower_node(l, spot, (struct rv__tree *)value, bare ? rv__str(label) : make_label(l, label, 0),
-               false);
+               PLACE_NODE);
     if (bare)
         spot->last->plain = true;
     else
@@ -374,7 +211,7 @@ static void lower_children(struct lower *l, struct rv__spot *spot, const struct 
     for (struct rv__tree *child = real->first; child != NULL; child = child->next) {
         if (child != real->first)
             rv__buf_char(l->out, ',');
-        lower_node(l, spot, child, (struct rv__str){ NULL, 0 }, true);
+        lower_node(l, spot, child, (struct rv__str){ NULL, 0 }, PLACE_CHILD);
     }
     rv__buf_char(l->out, ']');
 }
@@ -431,15 +268,15 @@ static bool lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__
 
 static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__tree *child)
 {
-    int key = find_key(child->key);
-    const char *name = key >= 0 ? keys[key].key : NULL;
-    if (key < 0 || !(keys[key].kinds & 1u << spot->kind)) {
+    const struct rv__key_word *key = rv__key_find(child->key);
+    const char *name = key != NULL ? key->key : NULL;
+    if (key == NULL || !(key->kinds & 1u << spot->kind)) {
         char what[40];
-        (void)snprintf(what, sizeof what, "a node with '%s'", kinds[spot->kind].key);
-        (void)suggest_key(l, child, (int)spot->kind, what);
+        (void)snprintf(what, sizeof what, "a node with '%s'", rv__kind_words[spot->kind].key);
+        (void)rv__key_unknown(l->source, l->problems, child, (int)spot->kind, what);
         return;
     }
-    switch (keys[key].use) {
+    switch (key->use) {
     case USE_ALIAS:
     case USE_PARAM: break;
     case USE_RAW: write_raw(l, name, child); break;
@@ -452,7 +289,7 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
         write_key(l, name);
         if (rv__tree_real(child)->kind == TREE_MAP) {
             rv__buf_char(l->out, '[');
-            lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), false);
+            lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), PLACE_NODE);
             rv__buf_char(l->out, ']');
         } else {
             lower_list(l, spot, (struct rv__tree *)child, name);
@@ -466,14 +303,14 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
 static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *body)
 {
     const struct rv__tree *value = NULL;
-    spot->kind = find_kind(l, body, spot->at, &value);
+    spot->kind = rv__kind_of_body(l->source, l->problems, body, spot->at, &value);
     if (spot->kind == FORM_KINDS || body->broken > 0) {
         write_harmless(l, spot->alias);
         return;
     }
     size_t begin = l->out->len;
-    spot->implied = rv__str(kinds[spot->kind].implied);
-    rv__buf_fmt(l->out, "{\"type\":\"%s\"", kinds[spot->kind].type);
+    spot->implied = rv__str(rv__kind_words[spot->kind].implied);
+    rv__buf_fmt(l->out, "{\"type\":\"%s\"", rv__kind_words[spot->kind].type);
     if (!rv__str_none(spot->alias)) {
         write_key(l, "alias");
         rv__buf_json_str(l->out, spot->alias);
@@ -484,8 +321,8 @@ static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *
         return;
     }
     for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
-        check_twice(l, body, child);
-        if (kind_of(child->key) < 0)
+        rv__key_check_twice(l->source, l->problems, body, child);
+        if (rv__kind_find(child->key) < 0)
             lower_key(l, spot, child);
     }
     rv__buf_char(l->out, '}');
@@ -511,7 +348,7 @@ static struct rv__tree *split(struct rv__tree *item, bool keyed, struct rv__str 
         *at = real->first->key_at;
     if (real->kind == TREE_MAP && real->count == 1 && said == NULL) {
         struct rv__tree *only = real->first;
-        if (kind_of(only->key) < 0 || has_kind(only)) {
+        if (rv__kind_find(only->key) < 0 || rv__has_kind(only)) {
             *alias = only->key;
             return (struct rv__tree *)rv__tree_real(only);
         }
@@ -526,7 +363,7 @@ static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv_
 {
     const char *candidates[FORM_KINDS];
     for (int i = 0; i < FORM_KINDS; i++)
-        candidates[i] = kinds[i].key;
+        candidates[i] = rv__kind_words[i].key;
     const char *meant = rv__suggest(alias, candidates, FORM_KINDS);
     if (rv__str_none(alias))
         rv__problem_add(l->problems, l->source, item->at,
@@ -538,18 +375,20 @@ static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv_
     else
         rv__problem_add(l->problems, l->source, at,
                         "the node '%s' must be a mapping with its kind (%s), and is %s",
-                        rv__cite(alias).text, all_kinds, rv__tree_phrase(body));
+                        rv__cite(alias).text, rv__all_kinds, rv__tree_phrase(body));
 }
 
-/* `child`: of a concurrent. */
 static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
-                       struct rv__str label, bool child)
+                       struct rv__str label, enum place place)
 {
     struct rv__str alias;
     uint32_t at;
+    bool child = place == PLACE_CHILD;
     bool keyed = child && !rv__str_none(item->key);
     struct rv__tree *body = split(item, keyed, &alias, &at);
     struct rv__spot *spot = add_spot(l, parent, label, at);
+    if (place == PLACE_TAKEN) /* which is told: the rest of it is judged under an implied one */
+        alias = (struct rv__str){ NULL, 0 };
     spot->alias = alias;
     spot->body = body;
     spot->implied = (struct rv__str)RV__STR("node");
@@ -574,11 +413,43 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
         rv__problem_add(l->problems, l->source, at,
                         "a child of a concurrent is a step, a workflow or a list of nodes: put the "
                         "'%s' into a list",
-                        kinds[spot->kind].key);
+                        rv__kind_words[spot->kind].key);
         rv__buf_cut(l->out, begin);
         spot->first = spot->last = NULL;
         write_harmless(l, alias);
     }
+}
+
+/* The aliases of a sequence so far, and where they are. */
+struct taken {
+    struct {
+        struct rv__str alias;
+        uint32_t at;
+    } * slots;
+    size_t size;
+};
+
+/* True, with a problem: another node of the sequence has it. */
+static bool is_taken(struct lower *l, struct taken *taken, struct rv__str alias, uint32_t at)
+{
+    size_t line, column, slot = (size_t)rv__str_hash(RV__HASH_START, alias);
+    if (rv__str_none(alias) || taken->slots == NULL)
+        return false;
+    for (;; slot++) {
+        slot &= taken->size - 1;
+        if (rv__str_none(taken->slots[slot].alias)) {
+            taken->slots[slot].alias = alias;
+            taken->slots[slot].at = at;
+            return false;
+        }
+        if (rv__str_eq(taken->slots[slot].alias, alias))
+            break;
+    }
+    rv__json_where(l->source->text, l->source->text.at + taken->slots[slot].at, &line, &column);
+    rv__problem_add(l->problems, l->source, at,
+                    "alias '%s' must be unique in its sequence: line %zu has it",
+                    rv__cite(alias).text, line);
+    return true;
 }
 
 /* `before` is what the paths of its nodes have before "node0"; NULL: nothing, not even that. */
@@ -587,10 +458,19 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(list);
     uint32_t index = 0;
+    struct taken taken = { .size = 8 };
     rv__buf_char(l->out, '[');
-    if (real->kind != TREE_LIST)
-        rv__problem_add(l->problems, l->source, list->at, "'%s' must be a list of nodes, and is %s",
+    if (real->kind != TREE_LIST) {
+        rv__problem_add(l->problems, l->source, list->at,
+                        "'%s' must be a list of nodes (- alias: { kind: … }), and is %s",
                         rv__cite(list->key).text, rv__tree_phrase(real));
+        write_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty one would be told, too */
+    }
+    while (taken.size < 2 * (size_t)real->count)
+        taken.size *= 2;
+    taken.slots = rv__arena_zalloc(l->arena, taken.size, sizeof *taken.slots);
+    if (taken.slots == NULL)
+        l->rc = RV_ENOMEM;
     for (struct rv__tree *item = real->kind == TREE_LIST ? real->first : NULL; item != NULL;
          item = item->next) {
         struct rv__str alias;
@@ -601,7 +481,7 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
             rv__buf_char(l->out, ',');
         lower_node(l, parent, item,
                    before != NULL ? make_label(l, before, index) : (struct rv__str){ NULL, 0 },
-                   false);
+                   is_taken(l, &taken, alias, at) ? PLACE_TAKEN : PLACE_NODE);
         index++;
     }
     rv__buf_char(l->out, ']');
@@ -641,7 +521,7 @@ int rv__lower(const struct rv__source *source, struct rv__tree *document, struct
     rv__buf_init(&ret->json, RV__PLAN_MAX_BYTES);
     rv__buf_char(l.out, '{');
     for (struct rv__tree *child = document->first; child != NULL; child = child->next) {
-        check_twice(&l, document, child);
+        rv__key_check_twice(source, problems, document, child);
         lower_document_key(&l, &ret->root, child);
     }
     rv__buf_char(l.out, '}');

@@ -4,10 +4,23 @@
 #include "define/params.h"
 
 #include "base/duration.h"
+#include "base/json.h"
 #include "base/suggest.h"
 
 /* What the value of a parameter can be. */
-enum want { WANT_ANY, WANT_TEXT, WANT_BOOL, WANT_MAP, WANT_DURATION, WANT_WORD };
+enum want {
+    WANT_ANY,
+    WANT_TEXT,
+    WANT_BOOL,
+    WANT_MAP,
+    WANT_DURATION,
+    WANT_WORD,
+    WANT_URL,
+    WANT_METHOD,
+    WANT_BYTES,
+};
+
+#define MOST_BYTES (64 << 20) /* of an answer, as exec/ has it: no JSON text is longer */
 
 struct param {
     const char *key;
@@ -17,10 +30,10 @@ struct param {
 };
 
 static const struct param http_params[] = {
-    { "url", WANT_TEXT },          { "method", WANT_TEXT },
+    { "url", WANT_URL },           { "method", WANT_METHOD },
     { "headers", WANT_MAP },       { "body", WANT_ANY },
     { "timeout", WANT_DURATION },  { "responseType", WANT_WORD, "json|text", "json or text" },
-    { "throwOnError", WANT_BOOL },
+    { "throwOnError", WANT_BOOL }, { "maxBytes", WANT_BYTES },
 };
 static const struct param command_params[] = {
     { "argv", WANT_ANY },
@@ -53,9 +66,37 @@ static bool is_word(struct rv__str text, const char *words)
     return false;
 }
 
+/* As far as it can be seen: a template may stand anywhere in it, also at its beginning. */
+static bool is_url(struct rv__str text)
+{
+    static const char *const begins[] = { "http://", "https://", "${" };
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        size_t len = strlen(begins[i]);
+        if (text.len > len && strncasecmp(text.at, begins[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_method(struct rv__str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((text.at[i] | 0x20) < 'a' || (text.at[i] | 0x20) > 'z')
+            return false;
+    return text.len > 0;
+}
+
+static bool is_count(struct rv__str text, int64_t most)
+{
+    int64_t n;
+    return rv__json_int(text, &n) == RV_OK && n > 0 && n <= most;
+}
+
 static bool is_wanted(const struct rv__tree *value, const struct param *param)
 {
     const struct rv__tree *real = rv__tree_real(value);
+    if (param->want == WANT_URL)
+        return real->kind == TREE_STRING && is_url(real->text);
     if (has_template(value))
         return true;
     switch (param->want) {
@@ -64,6 +105,9 @@ static bool is_wanted(const struct rv__tree *value, const struct param *param)
     case WANT_BOOL: return real->kind == TREE_BOOL;
     case WANT_MAP: return real->kind == TREE_MAP;
     case WANT_WORD: return real->kind == TREE_STRING && is_word(real->text, param->words);
+    case WANT_METHOD: return real->kind == TREE_STRING && is_method(real->text);
+    case WANT_BYTES: return real->kind == TREE_NUMBER && is_count(real->text, MOST_BYTES);
+    case WANT_URL: break;
     case WANT_DURATION: return true; /* told with the value, below */
     }
     return false;
@@ -76,6 +120,9 @@ static const char *wanted(const struct param *param)
     case WANT_BOOL: return "true or false";
     case WANT_MAP: return "a mapping";
     case WANT_WORD: return param->list;
+    case WANT_URL: return "an address that begins with http:// or https://";
+    case WANT_METHOD: return "a word such as GET, POST or DELETE";
+    case WANT_BYTES: return "a number of bytes from 1 to 67108864";
     case WANT_DURATION: return "a duration such as 250ms, 30s or 1h30m, or milliseconds";
     case WANT_ANY: break;
     }

@@ -33,6 +33,10 @@ void rv__problem_add(struct rv__problems *to, const struct rv__source *source, u
 /* The byte at that line and column, both from 1, columns in characters; within the text. */
 uint32_t rv__source_at(const struct rv__source *source, unsigned long line, unsigned long column);
 
+/* discover.c: the text of a file, in the arena; of one that cannot be read or is too long, what there is of
+ * it. Errors: RV_ENOMEM. */
+int rv__source_read(const char *path, struct rv__arena *arena, struct rv__str *ret);
+
 /* Has so much been told of this file that nothing more will be? Then its place need not be found. */
 bool rv__problems_full(const struct rv__source *source);
 

@@ -271,6 +271,26 @@ static enum verdict take(struct builder *b, struct fy_event *event)
     return verdict;
 }
 
+/* Does it stand behind a `${` of its line that is not in quotes? */
+static bool is_in_expression(const struct rv__source *source, uint32_t at)
+{
+    char quote = '\0';
+    bool inside = false;
+    size_t from = at < source->text.len ? at : source->text.len;
+    while (from > 0 && source->text.at[from - 1] != '\n')
+        from--;
+    for (size_t i = from; i <= at && i < source->text.len; i++) {
+        char c = source->text.at[i];
+        if (quote != '\0')
+            quote = c == quote ? '\0' : quote;
+        else if (c == '"' || c == '\'')
+            quote = c;
+        else if (c == '{' && i > from && source->text.at[i - 1] == '$')
+            inside = true;
+    }
+    return inside;
+}
+
 /* What libfyaml says. A bracket that is never closed is told where it was opened. */
 static void tell_errors(struct builder *b, struct fy_diag *diag)
 {
@@ -283,7 +303,10 @@ static void tell_errors(struct builder *b, struct fy_diag *diag)
                                     error->column > 0 ? (unsigned long)error->column : 1);
         if (strstr(error->msg, "without a closing") != NULL && top != NULL && top->flow)
             at = top->tree->at;
-        rv__problem_add(b->problems, b->source, at, "%.200s", error->msg);
+        rv__problem_add(b->problems, b->source, at, "%.200s%s", error->msg,
+                        top != NULL && top->flow && is_in_expression(b->source, at)
+                            ? "; between { } and [ ] an expression needs quotes: \"${ … }\""
+                            : "");
     }
     if (told == 0)
         rv__problem_add(b->problems, b->source, b->last_at, "this is not YAML");

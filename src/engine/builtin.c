@@ -209,7 +209,7 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
     case STEP_DELAY: take_delay(ctx, json); break;
     case STEP_SIGNAL: take_signal(ctx, json); break;
     case STEP_COMMAND: rv__command_begin(ctx, json); return;
-    case STEP_HTTP:
+    case STEP_HTTP: rv__http_begin(ctx, json); return;
     case STEP_FUNCTION:
     case STEP_CALL:
     case STEP_CHAT:
@@ -263,6 +263,66 @@ void rv__work_finish(struct rv_ctx *ctx)
     evaluate(ctx, number);
 }
 
+/* -------------------------------------------------------------------------- by the I/O loop --- */
+
+struct rv__str rv__ctx_text(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str text;
+    if (rv__json_type(json) == RV__JSON_STRING &&
+        rv__json_string(json, &ctx->arena, &text) == RV_OK)
+        return text;
+    return json;
+}
+
+char *rv__ctx_c_text(struct rv_ctx *ctx, struct rv__str text, const char *what)
+{
+    if (text.len > 0 && memchr(text.at, '\0', text.len) != NULL) {
+        rv_fail(ctx, "%s cannot have a NUL character in it", what);
+        return NULL;
+    }
+    char *copy = rv__arena_dup(&ctx->arena, text.at, text.len);
+    if (copy == NULL)
+        rv_fail(ctx, "out of memory");
+    return copy;
+}
+
+static void token_fired(struct rv__cancel_watch *watch)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
+    ctx->stop(ctx);
+}
+
+void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_ctx *ctx),
+                  void (*stop)(struct rv_ctx *ctx))
+{
+    ctx->stop = stop;
+    ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
+    ctx->gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (ctx->engine->io == NULL) {
+        rv_fail(ctx, "%s steps are not run by a test engine: replace '%.*s' by rv_test_replace()",
+                what, RV__ARG(ctx->view.node->alias));
+        rv__work_finish(ctx);
+        return;
+    }
+    pthread_mutex_lock(&ctx->gate);
+    int rc = start(ctx);
+    if (rc == RV_OK && !rv__cancel_watch(ctx->token, &ctx->watch))
+        stop(ctx);
+    pthread_mutex_unlock(&ctx->gate); /* it may be gone from here on, if it was started */
+    if (rc == RV_OK)
+        return;
+    ctx->given_up = rc == RV_ECLOSED;
+    rv_fail(ctx, "the %s could not be started: %s", what, rv_strerror(rc));
+    rv__work_finish(ctx);
+}
+
+void rv__io_ended(struct rv_ctx *ctx)
+{
+    pthread_mutex_lock(&ctx->gate); /* until its beginning is over, however quick it was */
+    pthread_mutex_unlock(&ctx->gate);
+    rv__cancel_unwatch(ctx->token, &ctx->watch);
+}
+
 /* ------------------------------------------------------------------------------- beginning --- */
 
 bool rv__builtin(const struct rv__plan_ref *plan, const struct rv__effect *effect)
@@ -274,7 +334,7 @@ bool rv__builtin(const struct rv__plan_ref *plan, const struct rv__effect *effec
 }
 
 /* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
-static bool prepare_command(struct rv_ctx *ctx)
+static bool prepare_io(struct rv_ctx *ctx)
 {
     rv_engine *e = ctx->engine;
     const char *directory = rv__registry_directory(e, ctx->view.node);
@@ -287,14 +347,20 @@ static bool prepare_command(struct rv_ctx *ctx)
         }
     }
     if (e->io == NULL && e->kit == NULL && rv__io_new(NULL, &e->io, &err) < 0)
-        return rv_fail(ctx, "commands cannot be run: %s", err.message) == 0;
+        return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
+}
+
+static bool needs_io(const struct rv_ctx *ctx)
+{
+    enum rv__step_kind kind = ctx->view.node->step.kind;
+    return ctx->eval < 0 && (kind == STEP_COMMAND || kind == STEP_HTTP);
 }
 
 void rv__builtin_begin(struct rv_ctx *ctx)
 {
     const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
-    if (ctx->eval < 0 && ctx->view.node->step.kind == STEP_COMMAND && !prepare_command(ctx)) {
+    if (ctx->eval != EVAL_INPUT && needs_io(ctx) && !prepare_io(ctx)) {
         rv__work_finish(ctx);
         return;
     }

@@ -15,29 +15,6 @@ enum {
         100000, /* of a command's argv or environment: the system's own bound is in bytes */
 };
 
-/* A C string of the step's arena, without NUL in it. NULL: no memory, or there is one (rv_fail). */
-static char *c_text(struct rv_ctx *ctx, struct rv__str text, const char *what)
-{
-    if (text.len > 0 && memchr(text.at, '\0', text.len) != NULL) {
-        rv_fail(ctx, "%s of a command cannot have a NUL character in it", what);
-        return NULL;
-    }
-    char *copy = rv__arena_dup(&ctx->arena, text.at, text.len);
-    if (copy == NULL)
-        rv_fail(ctx, "out of memory");
-    return copy;
-}
-
-/* A string as it is; anything else as JSON text. */
-static struct rv__str as_text(struct rv_ctx *ctx, struct rv__str json)
-{
-    struct rv__str text;
-    if (rv__json_type(json) == RV__JSON_STRING &&
-        rv__json_string(json, &ctx->arena, &text) == RV_OK)
-        return text;
-    return json;
-}
-
 static bool take_argv(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__json_iter it;
@@ -56,7 +33,7 @@ static bool take_argv(struct rv_ctx *ctx, struct rv__str with)
     }
     rv__json_iter_init(&it, list);
     while (rv__json_next(&it, NULL, &word)) {
-        argv[count] = c_text(ctx, as_text(ctx, word), "an argument");
+        argv[count] = rv__ctx_c_text(ctx, rv__ctx_text(ctx, word), "an argument of a command");
         if (argv[count++] == NULL)
             return false;
     }
@@ -73,7 +50,7 @@ static bool add_env(struct rv_ctx *ctx, char **env, size_t *count, const char *n
     rv__buf_char(&pair, '=');
     rv__buf_str(&pair, value);
     env[*count] = rv__buf_err(&pair, NULL) == RV_OK
-                      ? c_text(ctx, rv__buf_view(&pair), "the environment")
+                      ? rv__ctx_c_text(ctx, rv__buf_view(&pair), "the environment of a command")
                       : NULL;
     rv__buf_done(&pair);
     return env[(*count)++] != NULL;
@@ -114,9 +91,9 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
         rv__json_iter_init(&it, map);
     while (more > 0 && rv__json_next(&it, &key, &value)) {
         const char *word = rv__json_string(key, &ctx->arena, &name) == RV_OK
-                               ? c_text(ctx, name, "a name in the environment")
+                               ? rv__ctx_c_text(ctx, name, "a name in the environment of a command")
                                : NULL;
-        if (word == NULL || !add_env(ctx, env, &count, word, as_text(ctx, value)))
+        if (word == NULL || !add_env(ctx, env, &count, word, rv__ctx_text(ctx, value)))
             return false;
     }
     ctx->command.env = (const char *const *)env;
@@ -129,7 +106,7 @@ static bool take_cwd(struct rv_ctx *ctx, struct rv__str with)
     struct rv__str json, cwd = { NULL, 0 };
     struct rv__buf path;
     if (rv__json_get(with, "cwd", &json))
-        cwd = as_text(ctx, json);
+        cwd = rv__ctx_text(ctx, json);
     if (cwd.len == 0) {
         ctx->command.cwd = ctx->directory;
         return true;
@@ -141,7 +118,7 @@ static bool take_cwd(struct rv_ctx *ctx, struct rv__str with)
     }
     rv__buf_str(&path, cwd);
     if (rv__buf_err(&path, NULL) == RV_OK)
-        ctx->command.cwd = c_text(ctx, rv__buf_view(&path), "the `cwd`");
+        ctx->command.cwd = rv__ctx_c_text(ctx, rv__buf_view(&path), "the `cwd` of a command");
     else
         rv_fail(ctx, "the `cwd` of a command is too long");
     rv__buf_done(&path);
@@ -153,7 +130,7 @@ static bool take_stdin(struct rv_ctx *ctx, struct rv__str with)
     struct rv__str how = { NULL, 0 };
     const char *text;
     if (rv__json_get(with, "stdin", &how))
-        how = as_text(ctx, how);
+        how = rv__ctx_text(ctx, how);
     if (rv__str_is(how, "none"))
         return true;
     if (rv__str_none(how))
@@ -179,7 +156,7 @@ static void take_output(struct rv_ctx *ctx, struct rv__str with)
     ctx->output_as = RV__OUTPUT_AUTO;
     if (!rv__json_get(with, "output", &how))
         return;
-    how = as_text(ctx, how);
+    how = rv__ctx_text(ctx, how);
     if (rv__str_is(how, "json"))
         ctx->output_as = RV__OUTPUT_JSON;
     else if (rv__str_is(how, "text"))
@@ -203,7 +180,7 @@ static void take_state(struct rv_ctx *ctx, const struct rv__outcome *outcome)
         rv__json_iter_init(&it, outcome->state);
     while (has_state && rv__json_next(&it, &key, &value)) {
         const char *word = rv__json_string(key, &ctx->arena, &name) == RV_OK
-                               ? c_text(ctx, name, "a name in the state")
+                               ? rv__ctx_c_text(ctx, name, "a name in the state of a command")
                                : NULL;
         const char *json = rv__arena_dup(&ctx->arena, value.at, value.len);
         if (word != NULL && json != NULL)
@@ -234,9 +211,7 @@ static void ended(struct rv__command *command, const struct rv__command_result *
     struct rv_ctx *ctx = RV__CONTAINER(command, struct rv_ctx, command);
     struct rv__outcome outcome;
     rv_error err;
-    pthread_mutex_lock(&ctx->gate); /* until its beginning is over, however quick it was */
-    pthread_mutex_unlock(&ctx->gate);
-    rv__cancel_unwatch(ctx->token, &ctx->watch); /* nobody ends it any more */
+    rv__io_ended(ctx);
     int rc = rv__command_outcome(result, command->argv[0], ctx->output_as, &ctx->arena, &outcome,
                                  &err);
     if (rc < 0) {
@@ -259,37 +234,22 @@ static void ended(struct rv__command *command, const struct rv__command_result *
     rv__work_finish(ctx);
 }
 
-/* The step's token fired: time-out, cancel, or the engine closes. */
-static void told_to_end(struct rv__cancel_watch *watch)
+static int start(struct rv_ctx *ctx)
 {
-    struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
+    return rv__command_start(ctx->engine->io, &ctx->command);
+}
+
+static void stop(struct rv_ctx *ctx)
+{
     rv__command_kill(ctx->engine->io, &ctx->command, RV__KILL_CANCEL);
 }
 
 void rv__command_begin(struct rv_ctx *ctx, struct rv__str with)
 {
-    rv_engine *e = ctx->engine;
     ctx->command = (struct rv__command){ .stderr_line = said, .done = ended };
-    ctx->watch = (struct rv__cancel_watch){ .fired = told_to_end };
-    ctx->gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     take_output(ctx, with);
-    bool good = take_argv(ctx, with) && take_env(ctx, with) && take_cwd(ctx, with) &&
-                take_stdin(ctx, with);
-    if (good && e->io == NULL) {
-        rv_fail(ctx, "commands are not run by a test engine: replace '%.*s' by rv_test_replace()",
-                RV__ARG(ctx->view.node->alias));
-        good = false;
-    }
-    pthread_mutex_lock(&ctx->gate);
-    int rc = good ? rv__command_start(e->io, &ctx->command) : RV_EINVAL;
-    if (rc == RV_OK && !rv__cancel_watch(ctx->token, &ctx->watch))
-        rv__command_kill(e->io, &ctx->command, RV__KILL_CANCEL);
-    pthread_mutex_unlock(&ctx->gate); /* it may be gone from here on, if it was started */
-    if (rc == RV_OK)
-        return;
-    if (good) {
-        ctx->given_up = rc == RV_ECLOSED;
-        rv_fail(ctx, "the command could not be started: %s", rv_strerror(rc));
-    }
-    rv__work_finish(ctx);
+    if (take_argv(ctx, with) && take_env(ctx, with) && take_cwd(ctx, with) && take_stdin(ctx, with))
+        rv__io_begin(ctx, "command", start, stop);
+    else
+        rv__work_finish(ctx);
 }

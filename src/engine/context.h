@@ -78,10 +78,17 @@ struct rv_ctx {
     struct rv__evaluation evaluation;
     struct rv__sight sight;
     bool describing;            /* what is evaluated is its description */
-    struct rv__command command; /* of a command step, */
-    pthread_mutex_t gate;       /* held while it is started, */
-    struct rv__cancel_watch watch;
+    union { /* of a step that the I/O loop runs, */
+        struct rv__command command;
+        struct {
+            struct rv__fetch fetch;
+            bool any_status;
+        };
+    };
     enum rv__output_as output_as;
+    pthread_mutex_t gate;          /* held while it is started, */
+    struct rv__cancel_watch watch; /* and how to stop it */
+    void (*stop)(struct rv_ctx *ctx);
     const char *directory;               /* of its workflow's file, in the arena; NULL: none */
     const struct rv__function *function; /* in a host process, instead of fn: this one */
     const char *module;                  /* of this file; NULL: fn, here */
@@ -111,6 +118,7 @@ struct rv_ctx {
     bool given_up;  /* the engine closes: it was not done, and did not fail */
     enum rv__behavior behavior;
     int max_attempts, backoff;
+    int64_t wait_ms; /* MSG_FAILED: not again before that; 0 = as its step says */
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
     struct rv__log_line *unkept; /* oldest first; taken, but there was no memory: the loop's */
     size_t log_count;

@@ -565,6 +565,7 @@ static int answer(rv_engine *e, struct rv_ctx *ctx)
                            .behavior = ctx->behavior,
                            .max_attempts = ctx->max_attempts,
                            .backoff = ctx->backoff,
+                           .wait_ms = ctx->wait_ms,
                            .chance = rv__random_double(&e->random) };
     msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
     if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&

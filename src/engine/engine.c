@@ -129,10 +129,12 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
-    e->places = workers;
-    e->free_places[LANE_FUNCTION] = workers;
-    e->free_places[LANE_EVAL] = EVAL_PLACES;
-    e->free_places[LANE_IO] = IO_PLACES;
+    e->places[LANE_FUNCTION] = workers;
+    e->places[LANE_EVAL] = EVAL_PLACES;
+    e->places[LANE_IO] = IO_PLACES;
+    e->places[LANE_SUSPECT] = 1;
+    e->places[LANE_HTTP] = rv__fetch_budget();
+    memcpy(e->free_places, e->places, sizeof e->places);
     e->generation = 1;
     rv__timers_init(&e->waits);
     rv__timers_init(&e->timeouts);
@@ -178,9 +180,7 @@ void rv__engine_forget_runs(rv_engine *e)
             rv__run_drop(e->runs[b]);
     e->dirty = NULL;
     e->last_dirty = &e->dirty;
-    e->free_places[LANE_FUNCTION] = e->places;
-    e->free_places[LANE_EVAL] = EVAL_PLACES;
-    e->free_places[LANE_IO] = IO_PLACES;
+    memcpy(e->free_places, e->places, sizeof e->places);
     e->functions_in_flight = 0;
     e->suspect_in_flight = false;
     e->starting_count = 0;

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/timers.h"
 #include "engine/exprs.h"
+#include "engine/wanted.h"
 #include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
@@ -237,8 +238,7 @@ struct rv_engine {
     int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
-    int places; /* of functions */
-    int64_t free_places[LANES];
+    int64_t places[LANES], free_places[LANES];
     int64_t functions_in_flight;
     bool suspect_in_flight;
 
@@ -314,20 +314,11 @@ void rv__run_drop(struct rv__run *run);  /* out of the table */
 void rv__run_touch(struct rv__run *run); /* it is part of this turn */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
 bool rv__run_idle(const struct rv__run *run);
-bool rv__cell_idle(const struct rv__cell *cell); /* nothing in it could be done now */
 /* Its earliest timer; 0 = none. Walks over its actors: ask rv__run_may_walk() first, which says yes to
  * small runs always and to large ones now and then, so that the walks stay a part of each turn's
  * cost. */
 int64_t rv__run_wake_ms(const struct rv__run *run);
 bool rv__run_may_walk(struct rv__run *run);
-int64_t rv__cell_wake_ms(const struct rv__cell *cell);
-/* The work that it is owed. Give the effects to rv__free(). */
-struct rv__started {
-    struct rv__effect *effects;
-    size_t count, cap;
-    bool no_memory; /* these are not all */
-};
-struct rv__started rv__cell_started(const struct rv__cell *cell);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
 int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
@@ -400,7 +391,8 @@ void rv__engine_leave(rv_engine *engine); /* Thread: any */
 void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
 int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
 /* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
-int rv__hosted_workflow(rv_engine *engine, const char *module, rv_workflow **ret, rv_error *err);
+int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
+                        rv_error *err);
 
 /* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {

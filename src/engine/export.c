@@ -57,7 +57,8 @@ static void put_number(struct rv__buf *out, const char *key, int64_t number)
 /* After the last member: its comma becomes the end of the object and of the line's. */
 static void end_object(struct rv__buf *out)
 {
-    rv__buf_cut(out, out->len - 1);
+    if (out->rc == RV_OK) /* else there is nothing to take back */
+        rv__buf_cut(out, out->len - 1);
     rv__buf_text(out, "}}\n");
 }
 

@@ -1,4 +1,5 @@
-/* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it. */
+/* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it; C files
+ * are looked into by hosts of our own, and never by this process. */
 #include <string.h>
 
 #include <rival/rival.h>
@@ -6,7 +7,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "define/define.h"
+#include "engine/engine.h"
 #include "engine/files.h"
+#include "engine/workflow.h"
 
 /* What the public sees, and what it is made from. */
 struct report {
@@ -97,15 +100,124 @@ int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
     return RV_OK;
 }
 
+/* ---------------------------------------------------------------------------------- checking --- */
+
+struct check {
+    struct rv__resolver resolver; /* first: finds what a C file declares */
+    struct rv__c_files files;
+    const struct rv__definitions *texts; /* and what those may nest; NULL: not loaded yet */
+    bool missed;                         /* a name was asked for and not found */
+};
+
+static struct rv__c_file *declares(const struct rv__c_files *files, struct rv__str name)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (files->items[i].workflow != NULL &&
+            rv__str_eq(rv__draft_name(files->items[i].workflow->draft), name))
+            return &files->items[i];
+    return NULL;
+}
+
+static int find_declared(struct rv__resolver *self, struct rv__str name,
+                         const struct rv__draft **ret)
+{
+    struct check *c = (struct check *)self;
+    struct rv__c_file *file = declares(&c->files, name);
+    for (size_t i = 0; c->texts != NULL && i < c->texts->count; i++)
+        if (c->texts->items[i].draft != NULL && rv__str_eq(c->texts->items[i].name, name)) {
+            *ret = c->texts->items[i].draft;
+            return RV_OK;
+        }
+    c->missed |= file == NULL;
+    if (file == NULL)
+        return RV_ENOTFOUND;
+    file->asked = true;
+    *ret = file->workflow->draft;
+    return RV_OK;
+}
+
+/* The plan of a C file, held to the same rules. RV_EINVAL: file->why says what is wrong first. */
+static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **plan, rv_error *err)
+{
+    struct rv__str name = rv__draft_name(file->workflow->draft);
+    struct rv__arena arena;
+    struct rv__violations bad;
+    for (size_t i = 0; i < c->texts->count; i++)
+        if (rv__str_eq(c->texts->items[i].name, name))
+            return rv__fail(&file->why, RV_EINVAL, "workflow '%.*s' is already registered, by %.*s",
+                            RV__ARG(name), RV__ARG(c->texts->items[i].file));
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the number of violations that are kept */
+    rv__violations_init(&bad, &arena);
+    int rc = rv__plan_compile(file->workflow->draft, &c->resolver, &bad, plan, &file->why);
+    if (rc == RV_OK)
+        rc = rv__define_check_refs(*plan, &bad, &file->why);
+    rv__arena_done(&arena);
+    return rc == RV_ENOMEM ? rv__nomem(err) : rc < 0 ? RV_EINVAL : RV_OK;
+}
+
+/* The workflows of C files join the others, or their problems do. */
+static int add_declared(struct check *c, struct rv__definitions *all, rv_error *err)
+{
+    int rc = RV_OK;
+    c->texts = all;
+    for (size_t i = 0; i < c->files.count && rc == RV_OK; i++) {
+        struct rv__c_file *file = &c->files.items[i];
+        struct rv__plan *plan = NULL;
+        if (file->beside &&
+            !file->asked) /* unless it may be what is missing, it is not our business */
+            file->done = file->workflow != NULL || !c->missed;
+        if (file->workflow == NULL || file->done)
+            continue;
+        rc = judge(c, file, &plan, err);
+        file->done = rc == RV_OK;
+        if (rc == RV_OK && rv__definitions_add(all, file->path, &plan) < 0)
+            rc = rv__nomem(err);
+        rv__plan_free(plan);
+        rc = rc == RV_EINVAL ? RV_OK : rc;
+    }
+    if (rc == RV_OK && rv__c_files_complain(&c->files, all) < 0)
+        rc = rv__nomem(err);
+    return rc;
+}
+
+/* What was looked into is none of the others. */
+static void forget_c_files(struct rv__definitions *all)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->other_count; i++) {
+        all->file_count += all->others[i].kind == OTHER_C || all->others[i].kind == OTHER_OBJECT;
+        if (all->others[i].kind != OTHER_C && all->others[i].kind != OTHER_OBJECT)
+            all->others[kept++] = all->others[i];
+    }
+    all->other_count = kept;
+}
+
 int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err)
 {
     struct rv__definitions *all = NULL;
+    struct check c = { .resolver = { find_declared } };
     if (paths == NULL || count == 0 || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_check_files() needs files or folders");
     for (size_t i = 0; i < count; i++)
         if (paths[i] == NULL)
             return rv__fail(err, RV_EINVAL, "a path is NULL");
-    int rc = rv__define_load(paths, count, NULL, &all, err);
+    int rc = rv__define_load(paths, count, &c.resolver, &all, err);
+    if (rc == RV_OK)
+        rc = rv__c_files_load(&c.files, all, paths, count, NULL, err);
+    bool again = c.missed && all != NULL && all->problem_count > 0;
+    for (size_t i = 0; rc == RV_OK && again && i < count; i++)
+        rc = rv__c_files_beside(&c.files, paths[i], err);
+    if (rc == RV_OK && again && c.files.count > 0) { /* some may nest what those declare */
+        rv__definitions_free(all);
+        all = NULL;
+        c.missed = false;
+        rc = rv__define_load(paths, count, &c.resolver, &all, err);
+    }
+    if (rc == RV_OK)
+        rc = add_declared(&c, all, err);
+    rv__c_files_done(&c.files);
+    if (rc == RV_OK)
+        forget_c_files(all);
     if (rc == RV_OK)
         rc = rv__report_new(&all, ret, err); /* takes them, if it can be made */
     rv__definitions_free(all);

@@ -400,6 +400,7 @@ static void invoke(struct host *host, const struct rv__frame *frame)
     else if (rv__panic_guard(run_fn, &host->ctx, &err) < 0)
         rv__ctx_failed(&host->ctx, &err);
     stop_listening(host);
+    (void)fflush(stdout); /* into its log, before its end is told */
     answer(host);
     for (struct shown *shown = host->shown; shown != NULL; shown = shown->next)
         rv__blob_unref(shown->json);
@@ -497,6 +498,7 @@ int rv_host_main(int argc, char **argv)
     if (getppid() != (pid_t)strtol(argv[2], NULL, 10))
         return 1; /* the engine has died already */
 
+    (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* its steps' logs: line by line */
     struct host *host = rv__zalloc(1, sizeof *host);
     if (host == NULL)
         return 1;

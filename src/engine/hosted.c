@@ -324,6 +324,12 @@ static void begun(struct rv__invocation *self)
         (void)!rv__engine_post(ctx->engine, &ctx->begun); /* closed: nobody counts its time */
 }
 
+/* What it prints is for its log. */
+static void printed(struct rv__invocation *self, struct rv__str line)
+{
+    rv_log_info(((struct hosted *)self)->ctx, "%.*s", RV__ARG(line));
+}
+
 /* The host died in it: told in its log, where people look, and to the run. */
 static void say_lost(struct rv_ctx *ctx, const rv_error *how)
 {
@@ -342,7 +348,8 @@ void rv__hosted_run(struct rv__work *work)
                                              .token = ctx->token,
                                              .ask = ask,
                                              .took = took,
-                                             .begun = begun },
+                                             .begun = begun,
+                                             .printed = printed },
                              .ctx = ctx,
                              .id = rv_ctx_execution_id(ctx) };
     int rc = rv__engine_hosts(ctx->engine, &hosts, &err);
@@ -432,16 +439,14 @@ static int took_description(struct rv__invocation *self, struct rv__host *host,
                     rv__frame_type_name(frame->type));
 }
 
-int rv__hosted_workflow(rv_engine *e, const char *module, rv_workflow **ret, rv_error *err)
+int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
+                        rv_error *err)
 {
-    struct rv__hosts *hosts = NULL;
     struct described d = { .invocation = { .module = module,
                                            .fresh = true,
                                            .ask = ask_nothing,
                                            .took = took_description } };
-    int rc = rv__engine_hosts(e, &hosts, err);
-    if (rc == RV_OK)
-        rc = rv__hosts_invoke(hosts, &d.invocation, err);
+    int rc = rv__hosts_invoke(hosts, &d.invocation, err);
     if (rc == RV_OK) {
         *ret = d.workflow;
         return RV_OK;

@@ -100,86 +100,15 @@ static int first_problem(const struct rv__definitions *all, rv_error *err)
     return rv__fail(err, RV_EINVAL, "%.*s: %.*s%s", RV__ARG(p->file), RV__ARG(p->message), more);
 }
 
-/* ---------------------------------------------------------------------------------- C files --- */
-
-/* C files are looked at once. Names resolve when all are known: one that nests another that is not there
- * yet, in C or not, is tried again after those have been registered. */
-struct c_file {
-    char *path;
-    rv_workflow *workflow; /* NULL: it could not be loaded, */
-    bool done;
-    rv_error why; /* and this is why; or why it was not registered */
-};
-
-struct c_files {
-    struct c_file *items;
-    size_t count;
-};
-
-static void c_files_free(struct c_files *files)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        rv_workflow_free(files->items[i].workflow);
-        rv__free(files->items[i].path);
-    }
-    rv__free(files->items);
-}
-
-/* Sources that lie in a folder need not be workflows: one that was only found, and has none in its text,
- * is nobody's mistake. */
-static bool is_meant(const char *path, const char *const *named, size_t count)
-{
-    char piece[64 * 1024 + 16];
-    size_t kept = 0, got;
-    bool found = false;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(path, named[i]) == 0)
-            return true;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return true; /* the compiler will say why */
-    while (!found && (got = fread(piece + kept, 1, sizeof piece - kept, file)) > 0) {
-        size_t len = kept + got;
-        found = memmem(piece, len, "RV_WORKFLOW", 11) != NULL;
-        kept = len < 10 ? len : 10; /* it may stand across two pieces */
-        memmove(piece, piece + len - kept, kept);
-    }
-    (void)fclose(file); /* it was only read */
-    return found;
-}
-
-static int c_files_load(rv_engine *engine, const struct rv__definitions *all,
-                        const char *const *named, size_t count, const rv_file_opts *opts,
-                        struct c_files *files, rv_error *err)
-{
-    files->items = rv__zalloc(all->other_count ? all->other_count : 1, sizeof *files->items);
-    if (files->items == NULL)
-        return rv__nomem(err);
-    for (size_t i = 0; i < all->other_count; i++) {
-        const struct rv__other_file *other = &all->others[i];
-        if (other->kind != OTHER_C && other->kind != OTHER_OBJECT)
-            continue;
-        struct c_file *file = &files->items[files->count++];
-        file->path = rv__zalloc(1, other->file.len + 1);
-        if (file->path == NULL)
-            return rv__nomem(err);
-        memcpy(file->path, other->file.at, other->file.len);
-        file->done = other->kind == OTHER_C && !is_meant(file->path, named, count);
-        if (!file->done)
-            (void)rv__cfile_load(engine, file->path, opts, &file->workflow,
-                                 &file->why); /* told later */
-    }
-    return RV_OK;
-}
-
-/* Those that can be by now. Returns how many. */
-static int c_files_put(rv_engine *engine, struct c_files *files)
+/* The C files that can be by now; returns how many. Names resolve when all are known: one that nests
+ * another that is not there yet, in C or not, is tried again after those have been registered. */
+static int c_files_put(rv_engine *engine, struct rv__c_files *files)
 {
     int registered = 0;
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < files->count; i++) {
-            struct c_file *file = &files->items[i];
+            struct rv__c_file *file = &files->items[i];
             if (file->done || file->workflow == NULL ||
                 rv_register(engine, file->workflow, &file->why) < 0)
                 continue;
@@ -190,31 +119,17 @@ static int c_files_put(rv_engine *engine, struct c_files *files)
     return registered;
 }
 
-static int c_files_complain(const struct c_files *files, struct rv__definitions *all)
-{
-    int rc = RV_OK;
-    for (size_t i = 0; i < files->count && rc == RV_OK; i++) {
-        struct rv__str path; /* it is to live as long as the others */
-        if (files->items[i].done)
-            continue;
-        rc = rv__str_copy(&all->arena, rv__str(files->items[i].path), &path);
-        if (rc == RV_OK)
-            rc = rv__definitions_complain(all, path, files->items[i].why.message);
-    }
-    return rc;
-}
-
 int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
                        const rv_file_opts *opts, rv_error *err)
 {
     struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
     struct rv__definitions *all = NULL;
-    struct c_files files = { .count = 0 };
+    struct rv__c_files files = { .engine = engine };
     int registered = 0;
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
     if (rc < 0)
         goto out;
-    rc = c_files_load(engine, all, paths, count, opts, &files, err);
+    rc = rv__c_files_load(&files, all, paths, count, opts, err);
     if (rc == RV_OK)
         registered = c_files_put(engine, &files);
     if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
@@ -226,9 +141,9 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
         rc = put_all(engine, all, opts->replace, &registered, err);
     if (rc == RV_OK)
         registered += c_files_put(engine, &files);
-    if (rc == RV_OK && c_files_complain(&files, all) < 0)
+    if (rc == RV_OK && rv__c_files_complain(&files, all) < 0)
         rc = rv__nomem(err);
-    c_files_free(&files);
+    rv__c_files_done(&files);
     if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)

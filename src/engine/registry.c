@@ -294,8 +294,8 @@ static int check_runnable(const struct rv__plan *plan, rv_error *err)
         case STEP_DELAY:
         case STEP_SIGNAL:
         case STEP_COMMAND:
-        case STEP_KINDS: continue;
         case STEP_HTTP:
+        case STEP_KINDS: continue;
         case STEP_CHAT:
         case STEP_TOOL: break;
         }

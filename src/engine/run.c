@@ -106,11 +106,25 @@ void rv__run_touch(struct rv__run *run)
     e->last_dirty = &run->next_dirty;
 }
 
+static bool is_hosted(void *plan, const struct rv__node *step)
+{
+    const struct rv__function *function = rv__plan_ref_fn(plan, step, -1);
+    return function != NULL && function->module != NULL;
+}
+
+static struct rv__cell_opts cell_opts(const struct rv__run *run)
+{
+    return (struct rv__cell_opts){ .plan = run->plan->plan,
+                                   .max_crashes = run->engine->max_crashes,
+                                   .hosted = is_hosted,
+                                   .arg = run->plan };
+}
+
 int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
 {
     rv_engine *e = run->engine;
     int64_t now_ms = e->now_ms;
-    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = e->max_crashes };
+    struct rv__cell_opts opts = cell_opts(run);
     int rc = rv__cell_start(&opts, input, now_ms, &run->facts, &run->cell, err);
     if (rc < 0)
         return rc;
@@ -131,33 +145,9 @@ int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
     return rc;
 }
 
-bool rv__cell_idle(const struct rv__cell *cell)
-{
-    if (rv__cell_working(cell) > 0 || rv__cell_more(cell))
-        return false;
-    for (int lane = 1; lane < LANES; lane++)
-        if (rv__cell_wants(cell, (enum rv__lane)lane))
-            return false;
-    return true;
-}
-
 bool rv__run_idle(const struct rv__run *run)
 {
     return run->work == NULL && rv__cell_idle(run->cell);
-}
-
-struct earliest {
-    int64_t due_ms;
-    bool work;
-};
-
-static void look_at(void *arg, const struct rv__effect *effect)
-{
-    struct earliest *e = arg;
-    if (effect->kind == EFFECT_START)
-        e->work = true;
-    else if (effect->kind == EFFECT_WAIT && (e->due_ms == 0 || effect->due_ms < e->due_ms))
-        e->due_ms = effect->due_ms;
 }
 
 bool rv__run_may_walk(struct rv__run *run)
@@ -168,13 +158,6 @@ bool rv__run_may_walk(struct rv__run *run)
         return false;
     run->walk_credit = 0;
     return true;
-}
-
-int64_t rv__cell_wake_ms(const struct rv__cell *cell)
-{
-    struct earliest e = { .due_ms = 0 };
-    rv__cell_outstanding(cell, look_at, &e);
-    return e.work ? 0 : e.due_ms;
 }
 
 int64_t rv__run_wake_ms(const struct rv__run *run)
@@ -266,7 +249,7 @@ static int load_cell(struct loading *l)
     int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, &l->damaged, l->err);
     if (rc < 0)
         return rc;
-    l->opts = (struct rv__cell_opts){ .plan = l->run->plan->plan, .max_crashes = e->max_crashes };
+    l->opts = cell_opts(l->run);
     rc = rv__store_snapshot(e->reader, id, take_snapshot, l, l->err);
     if (rc == RV_ENOTFOUND)
         rc = rv__cell_empty(&l->opts, &l->cell, l->err);
@@ -434,31 +417,6 @@ static int take_missing(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-static void note_started(void *arg, const struct rv__effect *effect)
-{
-    struct rv__started *started = arg;
-    if (effect->kind != EFFECT_START)
-        return;
-    if (started->count == started->cap) {
-        size_t cap = started->cap ? started->cap * 2 : 64;
-        struct rv__effect *effects = rv__realloc(started->effects, cap * sizeof *effects);
-        if (effects == NULL) {
-            started->no_memory = true;
-            return;
-        }
-        started->effects = effects;
-        started->cap = cap;
-    }
-    started->effects[started->count++] = *effect;
-}
-
-struct rv__started rv__cell_started(const struct rv__cell *cell)
-{
-    struct rv__started started = { .count = 0 };
-    rv__cell_outstanding(cell, note_started, &started);
-    return started;
-}
-
 /* A function that ran in a host cannot be what killed the engine. */
 static bool in_process(const struct rv__effect *effect)
 {
@@ -466,9 +424,8 @@ static bool in_process(const struct rv__effect *effect)
     bool function = effect->eval < 0
                         ? node->step.lane == LANE_FUNCTION
                         : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
-    bool called = effect->eval < 0 &&
-                  node->step.kind == STEP_CALL; /* perhaps of another workflow */
-    return function && (called || !rv__node_hosted(node));
+    bool called = effect->eval < 0 && node->step.kind == STEP_CALL; /* what of, was on record */
+    return function && !effect->hosted && (called || !rv__node_hosted(node));
 }
 
 static int64_t count_in_process(rv_engine *e)

@@ -42,10 +42,11 @@ static const struct {
 } lanes[LANES] = {
     [LANE_NONE] = { "none", "nothing" },
     [LANE_FUNCTION] = { "workers", "a free worker" },
-    [LANE_IO] = { "io", "a free place for commands and requests" },
+    [LANE_IO] = { "io", "a free place for commands" },
     [LANE_EVAL] = { "evaluator", "the evaluator" },
     [LANE_SUSPECT] = { "suspects, one at a time",
                        "its turn: the engine died while it ran, and such steps run one at a time" },
+    [LANE_HTTP] = { "connections", "a free connection" },
 };
 
 /* What runs a thing, and how that is said. */
@@ -198,12 +199,8 @@ static int look(struct rv__call *call, struct rv__run *run)
     rv__buf_char(&why->texts, '\0'); /* 0 is none */
     if (rv__cell_suspension(run->cell).len > 0)
         why->suspension = keep(why, rv__cell_suspension(run->cell));
-    if (!e->read_only) {
-        why->places[LANE_FUNCTION] = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
-        why->places[LANE_IO] = RV__IO_PROCESSES;
-        why->places[LANE_EVAL] = e->free_places[LANE_EVAL];
-        why->places[LANE_SUSPECT] = 1;
-    }
+    if (!e->read_only)
+        memcpy(why->places, e->places, sizeof why->places);
     rv__cell_waits(run->cell, take_wait, why);
     why->run = NULL;
     return rv__buf_err(&why->texts, &call->err);

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "exec/chain.h"
 #include "exec/io.h"
 #include "exec/process.h"
 #include "exec/spawn.h"
@@ -21,53 +22,18 @@ enum { TRY_AGAIN_MS = 100, GIVE_UP_MS = 10000 };
 #define START_BYTES \
     (64u << 20) /* for environment and paths of one command; execve allows far less */
 
-struct list {
-    struct rv__command *first, **end;
-};
-
 struct rv__commands {
     struct rv__io *io;
-    struct list inbox;          /* under io->lock */
-    struct rv__command *killed; /* under io->lock; newest first */
-    struct list queue, running;
+    struct rv__chain inbox, killed; /* under io->lock */
+    struct rv__chain queue, running;
     size_t count, max; /* of those that run */
     uv_timer_t again;
     struct rv__processes processes;
 };
 
-/* -------------------------------------------------------------------------------- lists --- */
-
-static void list_init(struct list *list)
+static struct rv__command *command_of(struct rv__link *listed) /* NULL stays NULL */
 {
-    list->first = NULL;
-    list->end = &list->first;
-}
-
-static void list_add(struct list *list, struct rv__command *c)
-{
-    c->io.next = NULL;
-    c->io.link = list->end;
-    *list->end = c;
-    list->end = &c->io.next;
-}
-
-static void list_remove(struct list *list, struct rv__command *c)
-{
-    *c->io.link = c->io.next;
-    if (c->io.next != NULL)
-        c->io.next->io.link = c->io.link;
-    else
-        list->end = c->io.link;
-}
-
-static void killed_remove(struct rv__command *c)
-{
-    if (c->io.link_killed == NULL)
-        return;
-    *c->io.link_killed = c->io.next_killed;
-    if (c->io.next_killed != NULL)
-        c->io.next_killed->io.link_killed = c->io.link_killed;
-    c->io.link_killed = NULL;
+    return listed != NULL ? RV__CONTAINER(listed, struct rv__command, io.listed) : NULL;
 }
 
 /* --------------------------------------------------------------------------- any thread --- */
@@ -84,7 +50,7 @@ int rv__command_start(struct rv__io *io, struct rv__command *c)
     } else {
         memset(&c->io, 0, sizeof c->io);
         c->io.started = true;
-        list_add(&all->inbox, c);
+        rv__chain_add(&all->inbox, &c->io.listed);
     }
     pthread_mutex_unlock(&io->lock);
     if (rc == RV_OK)
@@ -100,11 +66,7 @@ void rv__command_kill(struct rv__io *io, struct rv__command *c, enum rv__kill wh
     first = c->io.started && !c->io.over && c->io.why == RV__KILL_NONE;
     if (first) {
         c->io.why = why;
-        c->io.next_killed = all->killed;
-        c->io.link_killed = &all->killed;
-        if (all->killed != NULL)
-            all->killed->io.link_killed = &c->io.next_killed;
-        all->killed = c;
+        rv__chain_add(&all->killed, &c->io.killed);
     }
     pthread_mutex_unlock(&io->lock);
     if (first)
@@ -118,7 +80,8 @@ static void tell_done(struct rv__commands *all, struct rv__command *c,
 {
     pthread_mutex_lock(&all->io->lock);
     c->io.over = true;
-    killed_remove(c);
+    if (c->io.killed.at != NULL)
+        rv__chain_remove(&all->killed, &c->io.killed);
     pthread_mutex_unlock(&all->io->lock);
     c->done(c, result); /* from here on it may be gone */
 }
@@ -131,7 +94,7 @@ static void drop(struct rv__commands *all, struct rv__command *c, enum rv__kill 
     if (err != NULL)
         result.error = *err;
     result.output = result.tail = result.control = (struct rv__str){ "", 0 };
-    list_remove(&all->queue, c);
+    rv__chain_remove(&all->queue, &c->io.listed);
     tell_done(all, c, &result);
 }
 
@@ -153,7 +116,7 @@ static bool may_try_again(struct rv__command *c)
 static void start_queued(struct rv__commands *all)
 {
     while (all->queue.first != NULL && all->count < all->max) {
-        struct rv__command *c = all->queue.first;
+        struct rv__command *c = command_of(all->queue.first);
         rv_error err = { 0 };
         int rc = rv__process_start(&all->processes, c, &c->io.process, &err);
         if (rc == RV_EBUSY && may_try_again(c)) { /* it keeps its place, the rest wait too */
@@ -164,8 +127,8 @@ static void start_queued(struct rv__commands *all)
             drop(all, c, RV__KILL_NONE, &err);
             continue;
         }
-        list_remove(&all->queue, c);
-        list_add(&all->running, c);
+        rv__chain_remove(&all->queue, &c->io.listed);
+        rv__chain_add(&all->running, &c->io.listed);
         all->count++;
     }
 }
@@ -173,7 +136,7 @@ static void start_queued(struct rv__commands *all)
 static void on_over(void *arg, struct rv__command *c, const struct rv__command_result *result)
 {
     struct rv__commands *all = arg;
-    list_remove(&all->running, c);
+    rv__chain_remove(&all->running, &c->io.listed);
     all->count--;
     tell_done(all, c, result);
     rv__io_wake(all->io); /* the next one's turn, or the end of the loop */
@@ -183,10 +146,13 @@ static void take_killed(struct rv__commands *all)
 {
     for (;;) {
         pthread_mutex_lock(&all->io->lock);
-        struct rv__command *c = all->killed;
+        struct rv__command *c = all->killed.first != NULL
+                                    ? RV__CONTAINER(all->killed.first, struct rv__command,
+                                                    io.killed)
+                                    : NULL;
         enum rv__kill why = c != NULL ? c->io.why : RV__KILL_NONE;
         if (c != NULL)
-            killed_remove(c);
+            rv__chain_remove(&all->killed, &c->io.killed);
         pthread_mutex_unlock(&all->io->lock);
         if (c == NULL)
             return;
@@ -200,11 +166,7 @@ static void take_killed(struct rv__commands *all)
 void rv__commands_turn(struct rv__commands *all, bool closing)
 {
     pthread_mutex_lock(&all->io->lock);
-    while (all->inbox.first != NULL) {
-        struct rv__command *c = all->inbox.first;
-        list_remove(&all->inbox, c);
-        list_add(&all->queue, c);
-    }
+    rv__chain_move(&all->queue, &all->inbox);
     pthread_mutex_unlock(&all->io->lock);
 
     take_killed(all);
@@ -213,8 +175,9 @@ void rv__commands_turn(struct rv__commands *all, bool closing)
         return;
     }
     while (all->queue.first != NULL)
-        drop(all, all->queue.first, RV__KILL_SHUTDOWN, NULL);
-    for (struct rv__command *c = all->running.first; c != NULL; c = c->io.next)
+        drop(all, command_of(all->queue.first), RV__KILL_SHUTDOWN, NULL);
+    for (struct rv__command *c = command_of(all->running.first); c != NULL;
+         c = command_of(c->io.listed.next))
         rv__process_kill(c->io.process, RV__KILL_SHUTDOWN);
 }
 
@@ -321,9 +284,10 @@ int rv__commands_new(struct rv__io *io, const struct rv__io_opts *opts, struct r
         return rv__nomem(err);
     all->io = io;
     all->max = max;
-    list_init(&all->inbox);
-    list_init(&all->queue);
-    list_init(&all->running);
+    rv__chain_init(&all->inbox);
+    rv__chain_init(&all->killed);
+    rv__chain_init(&all->queue);
+    rv__chain_init(&all->running);
     all->processes = (struct rv__processes){
         .loop = &io->loop, .warden = { .socket = -1 }, .null_fd = -1, .over = on_over, .arg = all
     };

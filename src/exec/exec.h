@@ -90,6 +90,11 @@ void rv__evaluator_start(struct rv__evaluator *evaluator, struct rv__evaluation 
  * these words. */
 struct rv__io;
 
+/* A place in a list; all zero: in none (chain.h). */
+struct rv__link {
+    struct rv__link *next, **at;
+};
+
 /* A zero field means the default named beside it. */
 struct rv__io_opts {
     /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
@@ -104,8 +109,8 @@ struct rv__io_opts {
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS.   Thread: any. */
 int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *err);
 
-/* End every command (RV__KILL_SHUTDOWN, with its grace time), wait for their `done`, and free it. NULL
- * is allowed. Thread: any but the loop's own. */
+/* End every command (RV__KILL_SHUTDOWN, with its grace time) and every request, wait for their `done`,
+ * and free it. NULL is allowed. Thread: any but the loop's own. */
 void rv__io_free(struct rv__io *io);
 
 /* ------------------------------------------------------------------------------------------
@@ -163,8 +168,7 @@ struct rv__command {
     void (*done)(struct rv__command *command, const struct rv__command_result *result);
 
     struct { /* io's; zero before the start */
-        struct rv__command *next, **link;
-        struct rv__command *next_killed, **link_killed;
+        struct rv__link listed, killed;
         struct rv__process *process; /* NULL: queued */
         enum rv__kill why;
         int64_t refused_ms; /* since when the system has had no room for it; 0: it has */
@@ -217,6 +221,112 @@ struct rv__outcome {
 int rv__command_outcome(const struct rv__command_result *result, const char *program,
                         enum rv__output_as as, struct rv__arena *arena, struct rv__outcome *ret,
                         rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Requests by HTTP (fetch.c, multi.c)
+ *
+ * libcurl does them, all on the loop's thread. A request is sent to http and https addresses only, goes
+ * where redirects lead (RV__FETCH_REDIRECTS of them; to another host without its credentials), checks
+ * certificates, goes through the proxy that the environment names, and uses connections again. */
+
+#define RV__FETCH_BYTES     (16u << 20) /* of an answer's body: as of a command's output */
+#define RV__FETCH_MAX_BYTES (64u << 20) /* that may be asked for: no JSON text is longer */
+#define RV__FETCH_WITHIN_MS 30000       /* ms; for who does not say */
+enum {
+    RV__FETCH_HEAD = 64 << 10,     /* bytes of an answer's headers: 16 times what servers send */
+    RV__FETCH_REDIRECTS = 10,      /* as browsers' fewest */
+    RV__FETCH_LOOKUPS = 8,         /* names looked up at once: each takes a thread of libcurl's */
+    RV__FETCH_CONNECTIONS = 10000, /* at once, where the system allows as many: about 300 MB */
+    RV__FETCH_IDLE = 256,          /* connections kept for the next request */
+};
+
+/* How a request ended. The name of each is what people see as an error's `code`. */
+#define RV__FETCH_MAP(X)                                                           \
+    X(ANSWERED, "answered")       /* with whatever status */                       \
+    X(CANCELLED, "cancelled")     /* rv__fetch_cancel(), or the loop ends */       \
+    X(BAD_URL, "badUrl")          /* no http or https address */                   \
+    X(DNS, "dns")                 /* no such name, or nobody who knows it */       \
+    X(REFUSED, "refused")         /* nobody listens there */                       \
+    X(UNREACHABLE, "unreachable") /* no way there, or no descriptor for it */      \
+    X(TLS, "tls")                 /* no agreement, or a certificate is not good */ \
+    X(TIMEOUT, "timeout")                                                          \
+    X(DROPPED, "dropped")      /* the connection ended before the answer did */    \
+    X(TOO_LARGE, "tooLarge")   /* headers or body */                               \
+    X(BAD_ANSWER, "badAnswer") /* what came is not HTTP */                         \
+    X(REDIRECT, "redirect")    /* too many, or to what is no http address */       \
+    X(NO_MEMORY, "noMemory")                                                       \
+    X(STATUS, "status")    /* answer.c: it says that it failed */                  \
+    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */
+enum rv__fetch_end {
+#define X(name, text) RV__FETCH_##name,
+    RV__FETCH_MAP(X)
+#undef X
+        RV__FETCH_ENDS
+};
+const char *rv__fetch_end_name(enum rv__fetch_end end);
+
+/* Valid during `done` only. */
+struct rv__fetch_result {
+    enum rv__fetch_end end;
+    char error[320];     /* unless ANSWERED: a sentence, without who was asked */
+    int status;          /* of ANSWERED: 200 … */
+    struct rv__str head; /* of the last answer: its lines as they came, the status line first */
+    struct rv__str body;
+    int64_t ran_ms; /* from rv__fetch_start() on */
+};
+
+/* Somebody else's: it lives, with all it points to, until `done` has been called. */
+struct rv__fetch {
+    const char *url;
+    const char *method;         /* upper case */
+    const char *const *headers; /* "Name: value"; ends with NULL; NULL: none */
+    struct rv__str body;        /* none: there is none */
+    size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
+    int64_t timeout_ms;         /* of all of it; 0 = none */
+    void (*done)(struct rv__fetch *fetch, const struct rv__fetch_result *result);
+
+    struct { /* io's; zero before the start */
+        struct rv__link listed, cancelled;
+        struct rv__transfer *transfer; /* NULL: in the inbox */
+        int64_t began_ms;
+        bool started, over, told;
+    } io;
+};
+
+/* Begin a request. On success `done` is called exactly once, on the loop's thread.
+ * Errors: RV_EINVAL: something is missing; RV_ECLOSED: rv__io_free() has begun.   Thread: any. */
+int rv__fetch_start(struct rv__io *io, struct rv__fetch *fetch);
+
+/* End a request that was started, at once: `done` comes with RV__FETCH_CANCELLED. One that comes too
+ * late does nothing, but the request must still exist.   Thread: any. */
+void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *fetch);
+
+/* How many requests may be under way at once: half of the descriptors that this process may have, and
+ * not more than RV__FETCH_CONNECTIONS. Thread: any. */
+int64_t rv__fetch_budget(void);
+
+/* What a finished request means for its step. Pure; answer.c. */
+struct rv__answer_want {
+    const char *method, *url; /* for messages: who was asked */
+    enum rv__output_as as;    /* AUTO: JSON if it says so or can be read as such, else text */
+    bool any_status;          /* a status other than 2xx is a result, and no error */
+    int64_t now_ms;           /* wall clock, for a Retry-After that names a time */
+};
+
+/* A wait that a server asks for is kept, but not beyond this: it may be wrong, or not mean well. */
+#define RV__RETRY_AFTER_MS (INT64_C(3600) * 1000)
+
+struct rv__answer {
+    /* The result: {status, statusText, headers, data, duration}; or, if it failed, the error:
+     * {message, code, and of an answer status, statusText, headers, body (its start), retryAfterMs}. */
+    struct rv__str json;
+    enum rv__fetch_end end; /* ANSWERED: `json` is the result */
+    int64_t retry_after_ms; /* 0: the server asked for no wait */
+};
+
+/* Text lives in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is longer than any may be. */
+int rv__fetch_answer(const struct rv__fetch_result *result, const struct rv__answer_want *want,
+                     struct rv__arena *arena, struct rv__answer *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Frames: what an engine and a worker say to each other (docs/worker-protocol.md; frame.c) */
@@ -295,6 +405,8 @@ struct rv__invocation {
     int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
                 struct rv__buf *out, rv_error *err);
     void (*begun)(struct rv__invocation *self); /* a host has it now; NULL: nobody asks */
+    /* A line that it printed meanwhile, to its standard output; NULL: nobody reads it. */
+    void (*printed)(struct rv__invocation *self, struct rv__str line);
 };
 
 int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);

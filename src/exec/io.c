@@ -24,7 +24,10 @@ static void on_wake(uv_async_t *awake)
     bool closing = io->closing;
     pthread_mutex_unlock(&io->lock);
     rv__commands_turn(io->commands, closing);
-    if (closing && rv__commands_idle(io->commands) && !uv_is_closing((uv_handle_t *)awake)) {
+    rv__fetches_turn(io->fetches, closing);
+    if (closing && rv__commands_idle(io->commands) && rv__fetches_idle(io->fetches) &&
+        !uv_is_closing((uv_handle_t *)awake)) {
+        rv__fetches_close(io->fetches);
         rv__commands_close(io->commands);
         uv_close((uv_handle_t *)awake, NULL); /* the last handle: the loop ends */
     }
@@ -92,14 +95,19 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
         rc = rv__fail(err, RV_ESYS, "cannot make an I/O loop: %s", uv_strerror(rc));
         goto out;
     }
-    rc = rv__commands_new(io, opts != NULL ? opts : &defaults, &io->commands, err);
+    rc = rv__fetches_new(io, &io->fetches, err);
+    if (rc == RV_OK)
+        rc = rv__commands_new(io, opts != NULL ? opts : &defaults, &io->commands, err);
     if (rc < 0) {
+        if (io->fetches != NULL)
+            rv__fetches_close(io->fetches);
         end_unborn(io);
         goto out;
     }
     rc = pthread_create(&io->thread, NULL, thread_main, io);
     if (rc != 0) {
         rc = rv__fail(err, RV_ESYS, "cannot make the I/O thread: %s", strerrordesc_np(rc));
+        rv__fetches_close(io->fetches);
         rv__commands_close(io->commands);
         end_unborn(io);
         goto out;
@@ -110,6 +118,7 @@ out:
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (io != NULL) {
         rv__commands_free(io->commands);
+        rv__fetches_free(io->fetches);
         pthread_mutex_destroy(&io->lock);
         rv__free(io);
     }
@@ -127,6 +136,7 @@ void rv__io_free(struct rv__io *io)
     pthread_join(io->thread, NULL);
     uv_loop_close(&io->loop);
     rv__commands_free(io->commands);
+    rv__fetches_free(io->fetches);
     pthread_mutex_destroy(&io->lock);
     rv__free(io);
 }

@@ -1,6 +1,6 @@
 /* io.h: the I/O loop, for those who work on it.
  *
- * Each kind of work (commands now; http by libcurl's multi interface next) has its own state, an inbox
+ * Each kind of work (commands, and requests by HTTP) has its own state, an inbox
  * in it that io->lock guards, and three functions that the loop calls: `turn` after every wake-up,
  * `idle` to ask whether it has anything under way, `close` to give up its handles. */
 #ifndef RV_EXEC_IO_H
@@ -12,6 +12,7 @@
 #include "exec/exec.h"
 
 struct rv__commands;
+struct rv__fetches;
 
 struct rv__io {
     uv_loop_t loop; /* its thread's alone */
@@ -20,6 +21,7 @@ struct rv__io {
     pthread_mutex_t lock; /* inboxes, and `closing` */
     bool closing;
     struct rv__commands *commands;
+    struct rv__fetches *fetches;
 };
 
 /* Have the loop take a turn. Thread: any. */
@@ -32,5 +34,12 @@ void rv__commands_free(struct rv__commands *commands);
 void rv__commands_turn(struct rv__commands *commands, bool closing);
 bool rv__commands_idle(const struct rv__commands *commands);
 void rv__commands_close(struct rv__commands *commands);
+
+/* And of requests. What libcurl needs is made with the first of them. */
+int rv__fetches_new(struct rv__io *io, struct rv__fetches **ret, rv_error *err);
+void rv__fetches_free(struct rv__fetches *fetches);
+void rv__fetches_turn(struct rv__fetches *fetches, bool closing);
+bool rv__fetches_idle(const struct rv__fetches *fetches);
+void rv__fetches_close(struct rv__fetches *fetches);
 
 #endif

@@ -104,16 +104,16 @@ static int attributes(posix_spawnattr_t *attr)
     return rc ? rc : posix_spawnattr_setsigdefault(attr, &all);
 }
 
-static int file_actions(posix_spawn_file_actions_t *actions, int socket)
+static int file_actions(posix_spawn_file_actions_t *actions, int socket, int out)
 {
     int rc = posix_spawn_file_actions_adddup2(actions, socket, HOST_FD);
     rc = rc ? rc : posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2(actions, 2, 1);
+    rc = rc ? rc : posix_spawn_file_actions_adddup2(actions, out, 1);
     return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, HOST_FD + 1);
 }
 
 static int start(const char *program, const char *module, uint64_t memory_bytes, int socket,
-                 pid_t *pid)
+                 int out, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -126,7 +126,7 @@ static int start(const char *program, const char *module, uint64_t memory_bytes,
         return rc;
     rc = posix_spawnattr_init(&attr);
     if (rc == 0) {
-        rc = file_actions(&actions, socket);
+        rc = file_actions(&actions, socket, out);
         rc = rc ? rc : attributes(&attr);
         rc = rc ? rc : posix_spawn(pid, program, &actions, &attr, argv, environ);
         posix_spawnattr_destroy(&attr);
@@ -138,20 +138,29 @@ static int start(const char *program, const char *module, uint64_t memory_bytes,
 int rv__child_start(const char *program, const char *module, uint64_t memory_bytes,
                     struct rv__child *ret, rv_error *err)
 {
-    int pair[2];
+    int pair[2], out[2];
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return rv__fail(err, RV_ESYS, "no socket for a host process: %m");
-    int rc = start(program, module, memory_bytes, pair[1], &pid);
+    if (pipe2(out, O_CLOEXEC) < 0) {
+        int rc = rv__fail(err, RV_ESYS, "no pipe for a host process: %m");
+        close(pair[0]);
+        close(pair[1]);
+        return rc;
+    }
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK); /* our end alone; it cannot fail */
+    int rc = start(program, module, memory_bytes, pair[1], out[1], &pid);
     close(pair[1]);
+    close(out[1]);
     if (rc != 0) {
         close(pair[0]);
+        close(out[0]);
         errno = rc; /* posix_spawn returns it */
         return rv__fail(err, RV_ESYS, "the host process '%s' cannot be started: %m", program);
     }
-    *ret = (struct rv__child){ .pid = pid,
-                               .fd = pair[0],
-                               .pidfd = (int)syscall(SYS_pidfd_open, pid, 0) };
+    *ret = (struct rv__child){
+        .pid = pid, .fd = pair[0], .out = out[0], .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)
+    };
     return RV_OK;
 }
 
@@ -173,6 +182,8 @@ int rv__child_reap(struct rv__child *process, int64_t patience_ms)
     int status = 0;
     struct pollfd p = { .fd = process->pidfd, .events = POLLIN };
     close(process->fd);
+    if (process->out >= 0)
+        close(process->out);
     if (process->pidfd >= 0)
         (void)poll(&p, 1, (int)patience_ms); /* how it ends by itself tells more than our SIGKILL */
     rv__child_signal(process, SIGKILL);      /* and all that it had started */

@@ -10,6 +10,7 @@ struct rv__child {
     pid_t pid;
     int fd;    /* our end of its socket */
     int pidfd; /* readable when it has ended; -1: an old kernel */
+    int out;   /* what it prints, without blocking; -1: nothing any more */
 };
 
 /* Thread: one that lives as long as the process shall. Errors: RV_ESYS. */

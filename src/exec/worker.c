@@ -26,12 +26,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "exec/launch.h"
+#include "exec/lines.h"
 
 enum {
     LEAST_HOSTS = 4,
-    IDLE_MS = 30000,    /* a host without work ends after this */
-    PATIENCE_MS = 1000, /* for one that hung up to end by itself, and tell how */
-    SKIP_MOST = 64,     /* who waits for a host of another module is passed over so often */
+    IDLE_MS = 30000,       /* a host without work ends after this */
+    PATIENCE_MS = 1000,    /* for one that hung up to end by itself, and tell how */
+    PRINTED_BYTES = 65536, /* read at once of what it prints: what a pipe holds */
+    SKIP_MOST = 64,        /* who waits for a host of another module is passed over so often */
     DEFAULT_TERM_MS = 1000,
     DEFAULT_KILL_MS = 2000,
 };
@@ -501,6 +503,7 @@ struct talk {
     struct rv__host *host;
     struct rv__invocation *invocation;
     bool told, termed, killed; /* that it should stop */
+    struct rv__lines lines;    /* what it prints */
     int64_t due_ms;            /* of the next such measure */
 };
 
@@ -519,6 +522,30 @@ static int push_out(struct rv__host *host)
     rv__buf_reset(&host->out);
     host->sent = 0;
     return RV_OK;
+}
+
+/* What it has printed by now: all of it, for a pipe holds no more, unless somebody goes on printing. */
+static void read_printed(struct rv__host *host, struct rv__lines *lines)
+{
+    char bytes[PRINTED_BYTES];
+    for (int i = 0; i < 2 && host->process.out >= 0; i++) {
+        ssize_t n = read(host->process.out, bytes, sizeof bytes);
+        if (n == 0) { /* it has closed its standard output: nothing more will come */
+            close(host->process.out);
+            host->process.out = -1;
+        }
+        if (n > 0)
+            rv__lines_add(lines, (struct rv__str){ bytes, (size_t)n });
+        if (n < (ssize_t)sizeof bytes)
+            break;
+    }
+}
+
+static void tell_printed(void *arg, struct rv__str line)
+{
+    struct rv__invocation *invocation = arg;
+    if (invocation->printed != NULL)
+        invocation->printed(invocation, line);
 }
 
 /* What it said. 1: the answer; 0: more is to come; negative: it may not say that. */
@@ -583,10 +610,12 @@ static int converse(struct talk *talk, rv_error *err)
     struct rv__host *host = talk->host;
     struct pollfd p[] = { { .fd = host->process.fd },
                           { .fd = host->wake, .events = POLLIN },
-                          { .fd = host->process.pidfd, .events = POLLIN } };
+                          { .fd = host->process.pidfd, .events = POLLIN },
+                          { .fd = host->process.out, .events = POLLIN } };
     for (;;) {
+        p[3].fd = host->process.out;
         p[0].events = (short)(POLLIN | (host->sent < host->out.len ? POLLOUT : 0));
-        int ready = poll(p, 3, until_due(talk));
+        int ready = poll(p, 4, until_due(talk));
         if (ready < 0 && errno != EINTR)
             return rv__fail(err, RV_ESYS, "poll: %m");
         if (ready > 0 && (p[1].revents & POLLIN)) {
@@ -602,6 +631,7 @@ static int converse(struct talk *talk, rv_error *err)
         int rc = rv__frames_read(&host->frames, host->process.fd);
         if (rc == RV_ENOMEM)
             return rv__nomem(err);
+        read_printed(host, &talk->lines); /* before what it said after that */
         int heard = rc == 1 ? hear(talk, err) : 0;
         if (heard != 0)
             return heard;
@@ -649,6 +679,10 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
     rv_error why = { .code = 0 };
     assert(waiter.host != NULL); /* it was found, or made */
     struct talk talk = { .host = waiter.host, .invocation = invocation };
+    rv__lines_init(&talk.lines, NULL, NULL);
+    read_printed(talk.host, &talk.lines); /* left by another, who has ended: nobody's */
+    rv__lines_done(&talk.lines);
+    rv__lines_init(&talk.lines, tell_printed, invocation);
     if (invocation->begun != NULL)
         invocation->begun(invocation);
     invocation->ask(invocation, talk.host, &talk.host->out);
@@ -657,6 +691,8 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
         (void)push_out(talk.host); /* it has hung up: reading tells */
         rc = converse(&talk, &why);
     }
+    rv__lines_end(&talk.lines);
+    rv__lines_done(&talk.lines);
     if (rc == 1 && talk.host->sent < talk.host->out.len)
         rc = rv__fail(&why, RV_EPARSE, "it answered before it had heard all");
     if (rc == 1) {

@@ -218,6 +218,11 @@ void rv__draft_schema(struct rv__draft *draft, const char *json)
     draft->workflow.schema = rv__draft_text(draft, rv__str(json));
 }
 
+struct rv__str rv__draft_name(const struct rv__draft *draft)
+{
+    return draft->workflow.name;
+}
+
 struct rv__draft_body *rv__draft_root(struct rv__draft *draft)
 {
     return &draft->workflow.body;

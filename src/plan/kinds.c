@@ -16,7 +16,7 @@ static const struct {
 } step_kinds[STEP_KINDS] = {
     [STEP_FUNCTION] = { "function", "function", LANE_FUNCTION },
     [STEP_CALL] = { "call", "call", LANE_FUNCTION },
-    [STEP_HTTP] = { "http", "httpRequest", LANE_IO },
+    [STEP_HTTP] = { "http", "httpRequest", LANE_HTTP },
     [STEP_COMMAND] = { "command", "command", LANE_IO },
     [STEP_VALUE] = { "value", "value", LANE_EVAL },
     [STEP_DELAY] = { "delay", "delay", LANE_NONE },

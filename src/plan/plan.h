@@ -69,9 +69,10 @@ const char *rv__step_kind_name(enum rv__step_kind kind); /* "function", "http", 
 enum rv__lane {
     LANE_NONE,     /* needs nobody: a delay, a signal, an empty body */
     LANE_FUNCTION, /* functions: threads or hosts */
-    LANE_IO,       /* http, command, chat, tool */
+    LANE_IO,       /* command, chat, tool */
     LANE_EVAL,     /* expressions */
     LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, alone */
+    LANE_HTTP, /* http: as many as there are descriptors for. Last: snapshots name lanes by number */
     LANES,
 };
 
@@ -262,6 +263,7 @@ void rv__draft_free(struct rv__draft *draft); /* NULL is allowed */
 void rv__draft_description(struct rv__draft *draft, const char *text);
 void rv__draft_hosted(struct rv__draft *draft); /* its functions run in processes of their own */
 void rv__draft_schema(struct rv__draft *draft, const char *json);
+struct rv__str rv__draft_name(const struct rv__draft *draft); /* as it was given, good or not */
 struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
 
 /* `name`: of the function, for the kinds function and call; else NULL. with_json: NULL = none. */

@@ -4,33 +4,34 @@
  * them has either in a text), and the tests hold real answers to them. */
 #include "server/api.h"
 
+/* clang-format off */
 #define TIME     "{'type':'integer','minimum':0,'description':'Milliseconds since 1970.'}"
 #define MS       "{'type':'integer','minimum':0,'description':'Milliseconds.'}"
 #define COUNT    "{'type':'integer','minimum':0}"
 #define TEXT     "{'type':'string'}"
 #define REF(of)  "{'$ref':'#/components/schemas/" of "'}"
 #define LIST(of) "{'type':'array','items':" REF(of) "}"
+#define OBJECT(required, fields) \
+    "{'type':'object','required':[" required "],'properties':{" fields "},'additionalProperties':false}"
 
-#define RUN_FIELDS                                                                    \
-    "'runId':" REF("RunId") ",'workflow':" TEXT ",'version':" TEXT ",'status':" REF(  \
-        "RunStatus") ",'createdAt':" TIME ",'startedAt':" TIME ",'completedAt':" TIME \
-                     ",'duration':" MS ",'error':" REF("Error") ",'failedStep':" TEXT \
-                                                                ",'suspension':" REF("Error")
-#define NODE_FIELDS                                                                             \
-    "'path':" TEXT ",'alias':" TEXT ",'kind':{'enum':['step','workflow','branch','loop',"       \
-    "'forEach','concurrent','stage','iteration','path','child','handler']},'status':"           \
-    "{'enum':['pending','running','waiting_retry','completed','failed','skipped','cancelled',"  \
-    "'suspended']},'startedAt':" TIME ",'completedAt':" TIME ",'duration':" MS ",'queueMs':" MS \
-    ",'dueAt':" TIME ",'attempt':" COUNT ",'retryCount':" COUNT ",'crashes':" COUNT             \
-    ",'error':" REF("Error") ",'errorAttempt':" COUNT ",'errorAt':" TIME ",'description':" TEXT \
-                             ",'children':" COUNT
-#define WORKFLOW_FIELDS                                                                    \
+#define RUN_FIELDS \
+    "'runId':" REF("RunId") ",'workflow':" TEXT ",'version':" TEXT ",'status':" REF("RunStatus") \
+    ",'createdAt':" TIME ",'startedAt':" TIME ",'completedAt':" TIME ",'duration':" MS \
+    ",'error':" REF("Error") ",'failedStep':" TEXT ",'suspension':" REF("Error")
+#define NODE_KINDS \
+    "{'enum':['step','workflow','branch','loop','forEach','concurrent','stage','iteration','path'," \
+    "'child','handler']}"
+#define NODE_STATUSES \
+    "{'enum':['pending','running','waiting_retry','completed','failed','skipped','cancelled'," \
+    "'suspended']}"
+#define NODE_FIELDS \
+    "'path':" TEXT ",'alias':" TEXT ",'kind':" NODE_KINDS ",'status':" NODE_STATUSES \
+    ",'startedAt':" TIME ",'completedAt':" TIME ",'duration':" MS ",'queueMs':" MS ",'dueAt':" TIME \
+    ",'attempt':" COUNT ",'retryCount':" COUNT ",'crashes':" COUNT ",'error':" REF("Error") \
+    ",'errorAttempt':" COUNT ",'errorAt':" TIME ",'description':" TEXT ",'children':" COUNT
+#define WORKFLOW_FIELDS \
     "'name':" TEXT ",'description':" TEXT ",'version':" TEXT ",'source':{'type':'string'," \
-    "'description':'Its file; empty: the program.'},'stepCount':" COUNT                    \
-    ",'inputSchema':" REF("Any")
-#define OBJECT(required, fields)                                       \
-    "{'type':'object','required':[" required "],'properties':{" fields \
-    "},'additionalProperties':false}"
+    "'description':'Its file; empty: the program.'},'stepCount':" COUNT ",'inputSchema':" REF("Any")
 
 static const struct {
     const char *name, *schema;
@@ -38,70 +39,66 @@ static const struct {
     { "Any", "{'description':'Any JSON.'}" },
     { "RunId", "{'type':'string','pattern':'^[A-Za-z0-9._:-]{1,128}$'}" },
     { "RunStatus", "{'enum':['running','suspended','completed','failed','cancelled']}" },
-    { "Error", "{'type':'object','description':'What went wrong.','required':['message'],"
-               "'properties':{'message':" TEXT ",'stack':" TEXT ",'attemptNumber':" COUNT
-               ",'occurredAt':" TIME "}}" },
+    { "Error",
+      "{'type':'object','description':'What went wrong.','required':['message'],'properties':"
+      "{'message':" TEXT ",'stack':" TEXT ",'attemptNumber':" COUNT ",'occurredAt':" TIME "}}" },
     { "RunRef", OBJECT("'runId','status'", "'runId':" REF("RunId") ",'status':" REF("RunStatus")) },
     { "Run", OBJECT("'runId','workflow','version','status','createdAt'", RUN_FIELDS) },
-    { "RunList", OBJECT("'runs','nextCursor'",
-                        "'runs':" LIST("Run") ",'nextCursor':{'type':['string','null']}") },
+    { "RunList",
+      OBJECT("'runs','nextCursor'", "'runs':" LIST("Run") ",'nextCursor':{'type':['string','null']}") },
     { "RunDetail",
-      OBJECT("'runId','workflow','version','status','createdAt','input','steps'", RUN_FIELDS
-             ",'input':" REF("Any") ",'results':" REF("Results") ",'steps':" LIST("Node")) },
+      OBJECT("'runId','workflow','version','status','createdAt','input','steps'",
+             RUN_FIELDS ",'input':" REF("Any") ",'results':" REF("Results") ",'steps':" LIST("Node")) },
     { "Results",
       "{'type':'object','description':'By alias, the top-level nodes that were reached.',"
       "'additionalProperties':{'type':'object','required':['status'],'properties':"
       "{'result':{},'state':{'type':'object'},'status':" TEXT "}}}" },
     { "Outcome",
       OBJECT("'runId','status','results'",
-             "'runId':" REF("RunId") ",'status':{'enum':['completed','failed',"
-                                     "'cancelled']},'results':" REF("Results") ",'error':" REF(
-                                         "Error") ",'failedStep':" TEXT) },
+             "'runId':" REF("RunId") ",'status':{'enum':['completed','failed','cancelled']}"
+             ",'results':" REF("Results") ",'error':" REF("Error") ",'failedStep':" TEXT) },
     { "Node", OBJECT("'path','alias','kind','status','children'", NODE_FIELDS) },
-    { "NodeList", OBJECT("'nodes','total','offset'",
-                         "'nodes':" LIST("Node") ",'total':" COUNT ",'offset':" COUNT) },
+    { "NodeList",
+      OBJECT("'nodes','total','offset'", "'nodes':" LIST("Node") ",'total':" COUNT ",'offset':" COUNT) },
     { "NodeDetail",
-      OBJECT(
-          "'path','alias','kind','status','children','attempts'",
-          NODE_FIELDS ",'input':" REF("Any") ",'result':" REF(
-              "Any") ",'state':{'type':'object'},'attempts':" LIST("Attempt") ",'earlierAttempts'"
-                                                                              ":" COUNT) },
-    { "Attempt", OBJECT("'attempt','outcome','startedAt','queueMs'",
-                        "'attempt':" COUNT ",'outcome':{'enum':['running','completed','failed',"
-                        "'skipped','cancelled','lost']},'startedAt':" TIME ",'completedAt':" TIME
-                        ",'queueMs':" MS ",'dueAt':" TIME ",'error':" REF("Error")) },
-    { "Plan", "{'type':'object','required':['name','steps'],'properties':{'name':" TEXT
-              ",'steps':{'type':'array','items':{'type':'object'}}}}" },
-    { "Why", "{'type':'object','required':['runId','status','waits'],'properties':{'runId':" REF(
-                 "RunId") ",'status':" REF("RunStatus") ",'waits':{'type':'array','items':"
-                                                        "{'type':'object','required':['reason','"
-                                                        "count','message','nodes'],'properties':"
-                                                        "{'reason':" TEXT ",'count':" COUNT
-                                                        ",'since':" TIME ",'message':" TEXT
-                                                        ",'nodes':{'type':'array','items':{'type':'"
-                                                        "object'}}}}}}}" },
+      OBJECT("'path','alias','kind','status','children','attempts'",
+             NODE_FIELDS ",'input':" REF("Any") ",'result':" REF("Any") ",'state':{'type':'object'}"
+             ",'attempts':" LIST("Attempt") ",'earlierAttempts':" COUNT) },
+    { "Attempt",
+      OBJECT("'attempt','outcome','startedAt','queueMs'",
+             "'attempt':" COUNT ",'outcome':{'enum':['running','completed','failed','skipped',"
+             "'cancelled','lost']},'startedAt':" TIME ",'completedAt':" TIME ",'queueMs':" MS
+             ",'dueAt':" TIME ",'error':" REF("Error")) },
+    { "Plan",
+      "{'type':'object','required':['name','steps'],'properties':{'name':" TEXT ",'steps':"
+      "{'type':'array','items':{'type':'object'}}}}" },
+    { "Why",
+      "{'type':'object','required':['runId','status','waits'],'properties':{'runId':" REF("RunId")
+      ",'status':" REF("RunStatus") ",'waits':{'type':'array','items':{'type':'object','required':"
+      "['reason','count','message','nodes'],'properties':{'reason':" TEXT ",'count':" COUNT
+      ",'since':" TIME ",'message':" TEXT ",'nodes':{'type':'array','items':{'type':'object'}}}}}}}" },
     { "LogLine",
       OBJECT("'id','level','message','timestamp','workflowId','stepName','path','attempt'",
              "'id':" COUNT ",'level':{'enum':['debug','info','warn','error']},'message':" TEXT
-             ",'timestamp':" TIME ",'metadata':" REF("Any") ",'workflowId':" REF(
-                 "RunId") ",'stepName':" TEXT ",'path':" TEXT ",'attempt':" COUNT) },
+             ",'timestamp':" TIME ",'metadata':" REF("Any") ",'workflowId':" REF("RunId")
+             ",'stepName':" TEXT ",'path':" TEXT ",'attempt':" COUNT) },
     { "LogList", OBJECT("'logs','next'", "'logs':" LIST("LogLine") ",'next':" COUNT) },
     { "Workflow", OBJECT("'name','description','version','source','stepCount'", WORKFLOW_FIELDS) },
-    { "WorkflowDetail", OBJECT("'name','description','version','source','stepCount','plan'",
-                               WORKFLOW_FIELDS ",'plan':" REF("Plan")) },
+    { "WorkflowDetail",
+      OBJECT("'name','description','version','source','stepCount','plan'",
+             WORKFLOW_FIELDS ",'plan':" REF("Plan")) },
     { "WorkflowList", OBJECT("'workflows'", "'workflows':" LIST("Workflow")) },
     { "Health", OBJECT("'status'", "'status':{'const':'ok'},'workflows':" COUNT) },
     { "Problem",
-      "{'type':'object','description':'RFC 9457.','required':['type','title','status',"
-      "'detail'],'properties':{'type':" TEXT ",'title':" TEXT ",'status':" COUNT ",'detail':" TEXT
-      ",'in':{'enum':['input','body'],'description':'422: what the "
-      "paths of the violations point into.'},'violations':{'type':'array','items':" OBJECT(
-          "'path','message'",
-          "'path':" TEXT ",'message':" TEXT) "},'untold':" COUNT
-                                             ",'runStatus':" REF("RunStatus") ",'since':" TIME
-                                                                              ",'attempts':" COUNT
-                                                                              "}}" },
+      "{'type':'object','description':'RFC 9457.','required':['type','title','status','detail'],"
+      "'properties':{'type':" TEXT ",'title':" TEXT ",'status':" COUNT ",'detail':" TEXT
+      ",'in':{'enum':['input','body'],'description':'422: what the paths point into.'}"
+      ",'violations':{'type':'array','items':"
+      OBJECT("'path','message'", "'path':" TEXT ",'message':" TEXT)
+      "},'untold':" COUNT ",'runStatus':" REF("RunStatus") ",'since':" TIME ",'attempts':" COUNT
+      "}}" },
 };
+/* clang-format on */
 
 static void put_quoted(struct rv__buf *out, const char *text)
 {
@@ -264,12 +261,19 @@ static void put_components(struct rv__buf *out)
 void rv__api_openapi(struct rv__api_call *call)
 {
     struct rv__buf *out = &call->out;
-    put_quoted(out, "{'openapi':'3.1.0','info':{'title':'Rival','version':'" RV_VERSION "',"
-                    "'description':'Durable workflows: start, watch, signal, decide, cancel.',"
-                    "'license':{'name':'MIT','identifier':'MIT'}},'servers':[{'url':'/'}],"
-                    "'security':[{'token':[]},{}],'tags':[{'name':'workflows'},{'name':'runs'},"
-                    "{'name':'nodes'},{'name':'logs'},{'name':'events'},{'name':'system'}],"
-                    "'paths':{");
+    put_quoted(out,
+               "{'openapi':'3.1.0','info':{'title':'Rival','version':'" RV_VERSION "',"
+               "'description':'Durable workflows: start, watch, signal, decide, cancel.',"
+               "'license':{'name':'MIT','identifier':'MIT'}},'servers':[{'url':'/'}],"
+               "'security':[{'token':[]},{}],'tags':["
+               "{'name':'workflows','description':'What can be run.'},"
+               "{'name':'runs','description':'What is running, or has.'},"
+               "{'name':'nodes','description':'What a run is made of.'},"
+               "{'name':'logs','description':'What its steps said.'},"
+               "{'name':'events','description':'What happens, as server-sent events: id is the "
+               "position, Last-Event-ID resumes.'},"
+               "{'name':'system','description':'How the server is.'}],"
+               "'paths':{");
     for (size_t i = 0; i < rv__route_count; i++) {
         if (i > 0)
             rv__buf_char(out, ',');

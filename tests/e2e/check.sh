@@ -70,6 +70,50 @@ ok  tree-processing  ($tmp/flows/tree.yaml, 18 nodes)"
 run "$rival" check "$tmp/flows/tree.yaml"
 is "alone it finds what it nests beside it" "$rc" 0
 
+# C files: compiled, and asked what they declare, by a process of their own.
+mkdir "$tmp/c"
+cat >"$tmp/c/outer.yaml" <<'YAML'
+name: outer
+steps:
+  - pay: { workflow: payment }
+YAML
+cat >"$tmp/c/pay.c" <<'C'
+#include <rival/rival.h>
+static int charge(rv_ctx *c) { return rv_return(c, "i", 1); }
+RV_WORKFLOW("payment", .description = "Take the money", .steps = RV_STEPS(RV_STEP(charge)))
+C
+cat >"$tmp/c/wrong.c" <<'C'
+#include <rival/rival.h>
+static int a(rv_ctx *c) { return rv_return(c, "i", 1) }
+RV_WORKFLOW("wrong", .steps = RV_STEPS(RV_STEP(a)))
+C
+echo 'int twice(int n) { return 2 * n; }' >"$tmp/c/plain.c"
+run "$rival" check "$tmp/c/outer.yaml"
+is "a YAML file may nest a workflow of a C file beside it" "$rc:$err:$out" "0::ok  outer  ($tmp/c/outer.yaml, 2 nodes)
+ok  payment  ($tmp/c/pay.c, 1 nodes)"
+run "$rival" check "$tmp/c"
+is "a folder with a C file that does not compile: exit code 1" "$rc" 1
+like "at its line and column" "$err" "^$tmp/c/wrong.c:2:54: error: expected"
+like "with the line" "$err" '^ +2 \| static int a'
+is "the good ones are good" "$(printf '%s\n' "$out" | grep -c ^ok)" 2
+unlike "a source that is no workflow is nobody's business" "$out$err" plain
+cat >"$tmp/c/wrong.c" <<'C'
+#include <rival/rival.h>
+static int a(rv_ctx *c) { return rv_return(c, "i", 1); }
+RV_WORKFLOW("payment", .steps = RV_STEPS(RV_STEP(a, .needs = RV_NEEDS("nobody"))))
+C
+run "$rival" check "$tmp/c"
+like "two of a name are told, over all kinds of files" "$err" "wrong.c:3:1: error: workflow 'payment' is already registered, by $tmp/c/pay.c"
+sed -i s/payment/another/ "$tmp/c/wrong.c"
+run "$rival" check "$tmp/c"
+like "a C file is held to the same rules" "$err" "wrong.c:3:1: error: .*needs 'nobody'"
+echo '__attribute__((constructor)) static void boom(void) { __builtin_trap(); }' >>"$tmp/c/wrong.c"
+run "$rival" check "$tmp/c"
+is "one that kills who looks into it kills nobody else" "$rc:$(printf '%s\n' "$out" | grep -c ^ok)" "1:2"
+like "and that is told" "$err" "wrong.c: error: .*killed by"
+run "$rival" plan --format text "$tmp/c/pay.c"
+like "the plan of a C file" "$out" charge
+
 run "$rival" plan "$tmp/flows/tree.yaml"
 is "plan prints JSON" "$(printf %s "$out" | python3 -c '
 import json, sys

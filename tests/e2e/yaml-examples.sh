@@ -191,16 +191,37 @@ ok "the answer comes while nobody is there" \
     "$rival" signal release-7 approval '{"approved": true, "by": "Ada"}' --store "$stores/release.db"
 run "$rival" $release
 is "the run goes on with it, and releases" "$rc $(cat approval/out/releases)" "0 version 1.0, approved by Ada"
+"$rival" exec approval/approval.yaml --store "$stores/release.db" --run-id release-8 \
+    --input '{"patience": "1h", "version": "1.1"}' >"$stores/second.out" 2>/dev/null &
+engine=$!
+waits() { "$rival" why release-8 --store "$stores/release.db" | grep -q "signal 'approval'"; }
+ok "another one waits" eventually waits
+ok "the answer comes from a second terminal" \
+    "$rival" signal release-8 approval '{"approved": false, "by": "Bob"}' --store "$stores/release.db"
+wait "$engine"
+is "and is acted upon where the run is" "$? $(jq -r '[.results.answer.result.by, .results.decide.result.taken] | join(" ")' "$stores/second.out")" \
+    "0 Bob else"
 
 is "nothing is left behind but the products" "$(leftovers | grep -v -e '/tests/wrong.test')" ""
 
-# The example of the specification (as check.sh has it), with commands that stand in. Two of its steps need what
-# a file alone does not bring: a server to ask (http), a function of a C file (call). Commands take their place.
+# The example of the specification (as check.sh has it), with commands that stand in, and C files that have the
+# function it calls and the workflow it nests. For the server that it asks (http) a command stands in, too.
 mkdir "$tmp/tree" && cd "$tmp/tree" || exit 1
 awk '/<<.YAML.$/ { inside = 1; next } /^YAML$/ { exit } inside' "$here/check.sh" |
     sed -e 's|^      http: {.*|      command: [./chop, "${ .steps.findTree.result.id }"]|' \
-        -e 's|{ call: finishTree }|{ command: [./finish] }|' -e 's|delay: 5s|delay: 50ms|' >tree.yaml
-printf 'name: payment\nsteps:\n  - charge: { value: { paid: true } }\n' >payment.yaml
+        -e 's|delay: 5s|delay: 50ms|' >tree.yaml
+cat >pay.c <<'C'
+#include <rival/rival.h>
+static int charge(rv_ctx *c) { return rv_return(c, "{s:b}", "paid", 1); }
+RV_WORKFLOW("payment", .steps = RV_STEPS(RV_STEP(charge)))
+C
+cat >finish.c <<'C'
+#include <rival/rival.h>
+static int finishTree(rv_ctx *c) { return rv_return_json(c, rv_step_json(c, "sum", "/pieces")); }
+RV_WORKFLOW("finishing", .steps = RV_STEPS(RV_STEP(finishTree)))
+C
+run "$rival" check tree.yaml
+is "a YAML file may nest a workflow of a C file" "$rc:$(grep -c ^ok <<<"$out")" "0:2"
 script() { # NAME: what it does is on stdin
     { echo '#!/bin/sh' && cat; } >"$1"
     chmod +x "$1"
@@ -213,7 +234,6 @@ script saw <<<'echo "plank $1"'
 script email <<<'echo sent'
 script sms <<<'echo "no credit" >&2; exit 1'
 script look <<<'echo x >>looks; echo "{\"done\": $([ $(wc -l <looks) -ge 3 ] && echo true || echo false)}"'
-script finish <<<'echo finished'
 script tell-team <<<'echo "the tree failed" >told'
 exec_file tree.yaml --input '{"treeType": "oak"}'
 is "the example of the specification runs" "$rc $(get 'r["status"]')" "0 completed"
@@ -224,6 +244,7 @@ is "sawn, in order" "$(get '[i["results"]["saw"]["result"] for i in res["planks"
 is "a message that fails is collected" "$(get '[res["notify"]["status"]] + [c["status"] for c in res["notify"]["result"].values()]')" \
     '["completed", "completed", "failed"]'
 is "paid" "$(get '[res["decide"]["result"]["taken"], res["decide"]["result"]["results"]["pay"]["result"]["paid"]]')" '["then", true]'
+is "a function of a C file has ended it" "$(get 'res["finish"]["result"]')" '10'
 is "looked for three times" "$(get 'len(res["poll"]["result"]["iterations"])')" 3
 is "and nobody had to be told" "$(ls told 2>/dev/null)" ""
 exec_file tree.yaml --input '{"treeType": "pine"}'

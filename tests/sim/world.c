@@ -708,7 +708,8 @@ static void turn(struct world *world)
         pump_all(world);
     for (bool any = true; any && !world->failed;) {
         any = false;
-        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION, LANE_IO };
+        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION, LANE_IO,
+                                               LANE_HTTP };
         for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
             any |= grant_lane(world, lanes[i]);
         pump_all(world);
@@ -1061,6 +1062,7 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->places[LANE_FUNCTION] = (int)skewed(c, 1, 12);
     world->places[LANE_IO] = (int)skewed(c, 1, 12);
     world->places[LANE_EVAL] = (int)skewed(c, 1, 4);
+    world->places[LANE_HTTP] = (int)skewed(c, 1, 12);
     world->places[LANE_SUSPECT] = 1;
     world->max_crashes = one_in(c, 2) ? 0 : (int)between(c, 1, 4);
     world->commit_due = world->wake_due = -1;

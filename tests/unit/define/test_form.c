@@ -20,12 +20,16 @@ static void every_kind_becomes_its_node(void **state)
         { "http by its address", W("- a: { http: \"http://x/\" }\n"),
           PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"http://x/\"}")) },
         { "http, in snake case",
-          W("- a: { http: { url: u, response_type: text, throw_on_error: false, timeout: 5s } }\n"),
-          PLAN(STEP("a", "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"responseType\":\"text\","
-                         "\"throwOnError\":false,\"timeout\":5000}")) },
-        { "user data keeps its keys", W("- a: { http: { url: u, body: { max_attempts: 1 } } }\n"),
+          W("- a: { http: { url: http://u, response_type: text, throw_on_error: false, timeout: 5s "
+            "} }\n"),
           PLAN(STEP("a",
-                    "\"kind\":\"http\",\"with\":{\"url\":\"u\",\"body\":{\"max_attempts\":1}}")) },
+                    "\"kind\":\"http\",\"with\":{\"url\":\"http://u\",\"responseType\":\"text\","
+                    "\"throwOnError\":false,\"timeout\":5000}")) },
+        { "user data keeps its keys",
+          W("- a: { http: { url: http://u, body: { max_attempts: 1 } } }\n"),
+          PLAN(STEP(
+              "a",
+              "\"kind\":\"http\",\"with\":{\"url\":\"http://u\",\"body\":{\"max_attempts\":1}}")) },
         { "a delay with a unit", W("- a: { delay: 1h30m }\n"),
           PLAN(STEP("a", "\"kind\":\"delay\",\"with\":5400000")) },
         { "a bare delay", W("- a: { delay: 250 }\n"),
@@ -142,8 +146,17 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:29: invalid stdin 'all': must be context or none\n" },
         { "http without an address", W("- a: { http: { method: GET } }\n"),
           "3:8: http needs a 'url'\n" },
-        { "http with an unknown key", W("- a: { http: { url: u, metod: GET } }\n"),
-          "3:24: unknown key 'metod' of http; did you mean 'method'?\n" },
+        { "http to something else", W("- a: { http: ftp://x/y }\n"),
+          "3:14: invalid url 'ftp://x/y': must be an address that begins with http:// or "
+          "https://\n" },
+        { "http with bad parameters",
+          W("- a: { http: { url: \"${ .input }\", method: \"GET /\", maxBytes: 0, headers: x } "
+            "}\n"),
+          "3:45: invalid method 'GET /': must be a word such as GET, POST or DELETE\n"
+          "3:63: invalid maxBytes a number: must be a number of bytes from 1 to 67108864\n"
+          "3:75: invalid headers 'x': must be a mapping\n" },
+        { "http with an unknown key", W("- a: { http: { url: http://u, metod: GET } }\n"),
+          "3:31: unknown key 'metod' of http; did you mean 'method'?\n" },
         { "a time that is none", W("- a: { delay: 5 years }\n"),
           "3:15: invalid delay '5 years': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
           "or "
@@ -162,7 +175,24 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "step config elsewhere", W("- a: { forEach: [], run: { value: 1 }, timeout: 5s }\n"),
           "3:40: step-only config: 'timeout' is for steps, not for a forEach\n" },
         { "an alias twice", W("- a: { value: 1 }\n- a: { value: 2 }\n"),
-          "4:3: alias 'a' must be unique in its sequence: node0 has it\n" },
+          "4:3: alias 'a' must be unique in its sequence: line 3 has it\n" },
+        { "what else is wrong with the second is told there",
+          W("- a: { value: 1 }\n- a: { value: '${ .steps.no }' }\n- a: { value: 1, jitter: 2 }\n"),
+          "4:3: alias 'a' must be unique in its sequence: line 3 has it\n"
+          "4:19: there is no node 'no'\n"
+          "5:3: alias 'a' must be unique in its sequence: line 3 has it\n"
+          "5:18: invalid jitter 2: must be from 0 to 1\n" },
+        { "the words of others", W("- a: { value: 1, name: x, retries: 2 }\n"),
+          "3:18: unknown key 'name' of a node with 'value'; did you mean 'alias'?\n"
+          "3:27: unknown key 'retries' of a node with 'value'; did you mean 'maxAttempts'?\n" },
+        { "an expression without quotes", W("- a: { value: ${ .input.x } }\n"),
+          "3:16: missing comma in flow mapping; between { } and [ ] an expression needs quotes: "
+          "\"${ … }\"\n" },
+        { "no expression there", W("- a: { value: '${ 1 }', b c: { d } x }\n"),
+          "3:36: missing comma in flow mapping\n" },
+        { "a shell's variable", W("- a: { command: [sh, -c, 'echo ${HOME}'] }\n"),
+          "3:34: invalid expression in 'command': HOME/0 is not defined; if it is for the shell, "
+          "write $${ instead\n" },
         { "an alias that cannot be", W("- a b: { value: 1 }\n"), "3:3: invalid alias 'a b': …" },
         { "a supervisor as a child",
           W("- a: { concurrent: { x: { forEach: [], run: { value: 1 } } } }\n"),
@@ -174,8 +204,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "a handler with config", W("- a: { value: 1, onError: { call: f, timeout: 5 } }\n"),
           "3:38: a handler takes no 'timeout'\n" },
         { "steps that are no list", "name: w\nsteps: { a: 1 }\n",
-          "2:1: a workflow needs 'steps' with at least one node\n"
-          "2:8: 'steps' must be a list of nodes, and is a mapping\n" },
+          "2:8: 'steps' must be a list of nodes (- alias: { kind: … }), and is a mapping\n" },
         { "keys of the document", "nam: w\nname: w\nsteps: [ { a: { value: 1 } } ]\n",
           "1:1: unknown key 'nam' of a workflow; did you mean 'name'?\n" },
         { "a name that is no text", "name: 5\nsteps: [ { a: { value: 1 } } ]\n",
@@ -211,7 +240,7 @@ static void everything_is_told_at_once(void **state)
         "string, array, object (or an array of them)\n"
         "4:20: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n"
         "5:20: invalid jitter 7: must be from 0 to 1\n"
-        "6:5: alias 'a' must be unique in its sequence: node0 has it\n"
+        "6:5: alias 'a' must be unique in its sequence: line 4 has it\n"
         "7:21: there is no node 'nobody'\n"
         "8:50: invalid timeout 'soon': must be a duration such as 250ms, 30s, 5m, 1h30m "
         "or 30d, or a number of milliseconds\n");

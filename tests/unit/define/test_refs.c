@@ -83,10 +83,10 @@ static void references_are_checked(void **state)
           "5:21: there is no node 'n4'\n" },
         { "argv, url, env",
           W("- a: { command: [x, '${ .steps.n1 }'], env: { A: '${ .steps.n2 }' } }\n"
-            "- b: { http: { url: 'http://x/${ .steps.n3 }' } }\n- c: { http: 'x${ .steps.n4 }' "
+            "- b: { http: { url: 'http://x/${ .steps.n3 }' } }\n- c: { http: 'http://x${ .steps.n4 }' "
             "}\n"),
           "3:25: there is no node 'n1'\n3:54: there is no node 'n2'\n4:34: there is no node 'n3'\n"
-          "5:19: there is no node 'n4'\n" },
+          "5:26: there is no node 'n4'\n" },
         { "a handler is given what there is",
           W("- a: { value: 1, onError: { value: '${ .workflowState.steps.b.result }' } }\n"), "" },
         { "a condition that is none", W("- a: { value: 1, when: yes }\n"),

@@ -10,7 +10,7 @@ static const char zoo[] =
     "  - say: { value: \"a \\\"quoted\\\" <b> #1; & `x`\\nnext\" }\n"
     "  - each: { forEach: [1, 2], run: [ { saw: { command: [./saw, '${ .loop.item }'] } } ] }\n"
     "  - both: { concurrent: { x: { signal: go }, y: [ { q: { value: 1 } } ] }, join: 1 }\n"
-    "  - pick: { if: '${ true }', then: [ { p: { http: { url: u, method: PUT } } } ] }\n"
+    "  - pick: { if: '${ true }', then: [ { p: { http: { url: 'http://u', method: PUT } } } ] }\n"
     "  - poll: { loop: [ { look: { value: 1 } } ], until: '${ true }', maxIterations: 5 }\n";
 
 static void expect_rendering(void (*render)(const struct rv__plan *, struct rv__buf *),
@@ -47,7 +47,7 @@ static void a_plan_can_be_a_tree(void **state)
                      "│     └─ q: value 1\n"
                      "├─ pick: if ${ true }\n"
                      "│  └─ then\n"
-                     "│     └─ p: http PUT u\n"
+                     "│     └─ p: http PUT http://u\n"
                      "└─ poll: loop until ${ true }, at most 5\n"
                      "   └─ look: value 1\n");
 }
@@ -88,7 +88,7 @@ static void a_plan_can_be_a_flowchart(void **state)
         "  e0 --> n9\n"
         "  e1(( ))\n"
         "  subgraph s9_0[\"pick: then\"]\n"
-        "    n10[\"p<br/>http PUT u\"]\n"
+        "    n10[\"p<br/>http PUT http://u\"]\n"
         "  end\n"
         "  n9 -->|\"then\"| n10\n"
         "  n10 --> e1\n"

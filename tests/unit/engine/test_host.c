@@ -486,6 +486,51 @@ static void log_lines_come_while_it_runs(void **state)
     }
 }
 
+/* Line by line, in order, with what its children print; in the log of the step that printed it. */
+static void what_a_step_prints_is_in_its_log(void **state)
+{
+    static const char *const first[] = { "first", "second", NULL, "third", "0123456789" };
+    struct fixture *fx = *state;
+    rv_log_list *lines = NULL;
+    OPEN(fx, .grace_ms = 10000, .hosts = 1);
+    put_file(fx, "acts.c");
+    for (int i = 0; i < 2; i++) { /* with a host of its own, and one that has closed its output */
+        const char *id = i == 0 ? "a" : "b";
+        start(fx, "acts", id, i == 0 ? "print" : "nothing");
+        rv_outcome *outcome = outcome_of(fx, id);
+        assert_int_equal(outcome->status, RV_COMPLETED);
+        rv_outcome_free(outcome);
+    }
+    assert_int_equal(rv_logs(fx->engine, "a", NULL, &lines, &fx->err), 0);
+    assert_true(lines->count >= 100);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        assert_string_equal(lines->lines[i].path, "act");
+        assert_int_equal(lines->lines[i].level, RV_INFO);
+        if (first[i] != NULL) /* the other is no text: it is as it can be shown */
+            assert_string_equal(lines->lines[i].message, first[i]);
+    }
+    rv_log_list_free(lines);
+    assert_int_equal(rv_logs(fx->engine, "b", NULL, &lines, &fx->err), 0);
+    assert_int_equal(lines->count, 0);
+    rv_log_list_free(lines);
+}
+
+static void what_it_printed_before_it_died_is_there(void **state)
+{
+    struct fixture *fx = *state;
+    rv_log_list *lines = NULL;
+    char why[256];
+    OPEN(fx, .grace_ms = 10000);
+    put_file(fx, "acts.c");
+    start(fx, "acts", "a", "print and die");
+    while (status_of(fx, "a", why, sizeof why) == RV_RUNNING)
+        tick();
+    assert_int_equal(rv_logs(fx->engine, "a", NULL, &lines, &fx->err), 0);
+    assert_true(lines->count >= 100);
+    assert_string_equal(lines->lines[0].message, "first");
+    rv_log_list_free(lines);
+}
+
 /* A clean end blames nobody: the next engine attempts it again. */
 static void closing_ends_what_runs_in_hosts(void **state)
 {
@@ -504,7 +549,7 @@ static void closing_ends_what_runs_in_hosts(void **state)
 }
 
 /* An engine in a process of its own, with a step in a host, is killed. */
-static void kill_an_engine(struct fixture *fx, bool first)
+static void kill_an_engine(struct fixture *fx, const char *caller, bool first)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/pid", fx->folder);
@@ -514,8 +559,10 @@ static void kill_an_engine(struct fixture *fx, bool first)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
         OPEN(fx, .grace_ms = 10000);
         put_file(fx, "acts.c");
+        if (caller != NULL)
+            put_file(fx, caller);
         if (first)
-            start(fx, "acts", "a", "loop");
+            start(fx, caller != NULL ? "calls" : "acts", "a", "loop");
         for (;;)
             pause();
     }
@@ -527,7 +574,7 @@ static void kill_an_engine(struct fixture *fx, bool first)
 
 static void no_host_outlives_a_killed_engine(void **state)
 {
-    kill_an_engine(*state, true);
+    kill_an_engine(*state, NULL, true);
 }
 
 /* It cannot have been the engine's death: max_crashes is 1, and that would be three. */
@@ -536,11 +583,27 @@ static void a_step_in_a_host_is_not_blamed_for_the_engine(void **state)
     struct fixture *fx = *state;
     char why[256];
     for (int i = 0; i < 3; i++)
-        kill_an_engine(fx, i == 0);
+        kill_an_engine(fx, NULL, i == 0);
     OPEN(fx, .grace_ms = 10000);
     put_file(fx, "acts.c");
     assert_int_equal(status_of(fx, "a", why, sizeof why), RV_RUNNING);
     assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+}
+
+/* Nor is one that a YAML file calls: where it ran is on record. Its host's death it is to blame for. */
+static void a_call_of_a_function_in_a_host_is_not_blamed_for_the_engine(void **state)
+{
+    struct fixture *fx = *state;
+    char why[256];
+    for (int i = 0; i < 3; i++)
+        kill_an_engine(fx, "calls.yaml", i == 0);
+    OPEN(fx, .grace_ms = 10000);
+    put_file(fx, "acts.c");
+    put_file(fx, "calls.yaml");
+    assert_int_equal(status_of(fx, "a", why, sizeof why), RV_RUNNING);
+    assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+    start(fx, "calls", "b", "segfault");
+    assert_suspended(fx, "b", "SIGSEGV");
 }
 
 /* --------------------------------------------------------------------------------- loading --- */
@@ -550,7 +613,7 @@ static void compile_errors_are_the_compilers(void **state)
     struct fixture *fx = *state;
     OPEN(fx, .grace_ms = 10000);
     assert_int_equal(try_file(fx, "broken.c", false), RV_EINVAL);
-    if (strstr(fx->err.message, "broken.c: 4:") == NULL ||
+    if (strstr(fx->err.message, "broken.c:4:30: ") == NULL ||
         strstr(fx->err.message, "undeclared_thing") == NULL)
         fail_msg("%s", fx->err.message);
     assert_non_null(strstr(fx->said, "broken.c:4:30: error:")); /* as it printed it, */
@@ -651,8 +714,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_polls_is_told_to_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_token_that_was_handed_on_fires, setup, teardown),
         cmocka_unit_test_setup_teardown(log_lines_come_while_it_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_step_prints_is_in_its_log, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_it_printed_before_it_died_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(closing_ends_what_runs_in_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(no_host_outlives_a_killed_engine, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_of_a_function_in_a_host_is_not_blamed_for_the_engine,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_in_a_host_is_not_blamed_for_the_engine, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(compile_errors_are_the_compilers, setup, teardown),

@@ -157,7 +157,7 @@ static void work_starts_in_the_lane_of_what_comes_first(void **state)
     } rows[] = {
         { DOC(STEP("\"name\":\"f\"")), LANE_FUNCTION },
         { DOC(STEP("\"kind\":\"call\",\"name\":\"f\"")), LANE_FUNCTION },
-        { DOC(STEP("\"kind\":\"http\"")), LANE_IO },
+        { DOC(STEP("\"kind\":\"http\"")), LANE_HTTP },
         { DOC(STEP("\"kind\":\"command\"")), LANE_IO },
         { DOC(STEP("\"kind\":\"chat\"")), LANE_IO },
         { DOC(STEP("\"kind\":\"tool\"")), LANE_IO },
@@ -172,16 +172,16 @@ static void work_starts_in_the_lane_of_what_comes_first(void **state)
         { DOC("{\"type\":\"branch\",\"if\":{\"fn\":\"g\"},\"then\":[]}"), LANE_FUNCTION },
         { DOC("{\"type\":\"loop\",\"while\":1,\"body\":[" STEP("\"name\":\"f\"") "]}"), LANE_EVAL },
         { DOC("{\"type\":\"loop\",\"until\":1,\"body\":[" STEP("\"kind\":\"http\"") "]}"),
-          LANE_IO },
+          LANE_HTTP },
         { DOC("{\"type\":\"forEach\",\"items\":{\"fn\":\"g\"},\"run\":[" STEP(
               "\"kind\":\"http\"") "]}"),
           LANE_FUNCTION },
-        { DOC("{\"type\":\"concurrent\",\"steps\":[" STEP("\"kind\":\"http\"") "]}"), LANE_IO },
+        { DOC("{\"type\":\"concurrent\",\"steps\":[" STEP("\"kind\":\"http\"") "]}"), LANE_HTTP },
         { DOC("{\"type\":\"concurrent\",\"continueOn\":\"detached\",\"steps\":[" STEP(
               "\"kind\":\"http\"") "]}"),
           LANE_NONE },
         { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"steps\":[" STEP("\"kind\":\"http\"") "]}"),
-          LANE_IO },
+          LANE_HTTP },
         { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"input\":1,\"steps\":[" STEP(
               "\"kind\":\"http\"") "]}"),
           LANE_EVAL },
@@ -206,12 +206,12 @@ static void work_starts_in_the_lane_of_what_comes_first(void **state)
     /* With a `when`, and once that is known to be true. */
     plan = must_read(DOC(STEP("\"kind\":\"http\",\"when\":true")));
     assert_int_equal(rv__node_start_lane(plan->nodes[0]), LANE_EVAL);
-    assert_int_equal(rv__node_lane(plan->nodes[0]), LANE_IO);
+    assert_int_equal(rv__node_lane(plan->nodes[0]), LANE_HTTP);
     rv__plan_free(plan);
 
     /* The outermost's input was checked before the run began. */
     plan = must_read("{\"name\":\"w\",\"input\":{},\"steps\":[" STEP("\"kind\":\"http\"") "]}");
-    assert_int_equal(rv__body_start_lane(&plan->body), LANE_IO);
+    assert_int_equal(rv__body_start_lane(&plan->body), LANE_HTTP);
     rv__plan_free(plan);
 }
 

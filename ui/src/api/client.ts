@@ -13,6 +13,7 @@ import type {
   RunNodes,
   RunPageOf,
   RunStarted,
+  RunWhole,
   Session,
   Why,
   Workflow,
@@ -101,14 +102,14 @@ export interface LogQuery {
   step?: string;
   level?: LogLevel;
   q?: string;
-  after?: number | string;
+  after?: number;
   limit?: number;
 }
 
 export const api = {
   session: (signal?: AbortSignal) => request<Session>("GET", "/session", { signal }),
   login: (token: string) => request<Session>("POST", "/login", { body: { token } }),
-  logout: () => request<undefined>("POST", "/logout", { body: {} }),
+  logout: () => request<Session>("POST", "/logout"),
 
   workflows: (signal?: AbortSignal) => request<{ workflows: WorkflowSummary[] }>("GET", "/workflows", { signal }),
   workflow: (name: string, signal?: AbortSignal) => request<Workflow>("GET", `/workflows/${part(name)}`, { signal }),
@@ -116,7 +117,8 @@ export const api = {
     request<RunStarted>("POST", `/workflows/${part(name)}/runs`, { body: body as Json }),
 
   runs: (query: RunQuery, signal?: AbortSignal) => request<RunPageOf>("GET", "/runs", { query: { ...query }, signal }),
-  run: (id: string, signal?: AbortSignal) => request<Run>("GET", `/runs/${part(id)}`, { signal }),
+  run: (id: string, signal?: AbortSignal) => request<Run>("GET", `/runs/${part(id)}`, { query: { results: 0 }, signal }),
+  runWhole: (id: string, signal?: AbortSignal) => request<RunWhole>("GET", `/runs/${part(id)}`, { signal }),
   runPlan: (id: string, signal?: AbortSignal) => request<Plan>("GET", `/runs/${part(id)}/plan`, { signal }),
   nodes: (id: string, query: { parent?: string; offset?: number; limit?: number }, signal?: AbortSignal) =>
     request<RunNodes>("GET", `/runs/${part(id)}/nodes`, { query, signal }),
@@ -126,7 +128,7 @@ export const api = {
   logs: (id: string, query: LogQuery, signal?: AbortSignal) =>
     request<Logs>("GET", `/runs/${part(id)}/logs`, { query: { ...query }, signal }),
 
-  cancel: (id: string) => request<unknown>("POST", `/runs/${part(id)}/cancel`, { body: {} }),
+  cancel: (id: string) => request<unknown>("POST", `/runs/${part(id)}/cancel`),
   decide: (id: string, body: { action: string; path?: string; reason?: string }) =>
     request<unknown>("POST", `/runs/${part(id)}/decide`, { body }),
   signal: (id: string, name: string, payload: Json) =>

@@ -100,8 +100,8 @@ export interface RunSummary {
   duration?: number;
   error?: RunError | null;
   failedStep?: string | null;
-  /** suspended: why */
-  reason?: string | null;
+  /** suspended: why, and at which node */
+  suspension?: JsonObject | null;
 }
 
 export interface RunPageOf {
@@ -117,6 +117,10 @@ export interface NodeResult {
 
 export interface Run extends RunSummary {
   input: Json;
+}
+
+/** With what the nodes of the top level returned, which can be large. */
+export interface RunWhole extends Run {
   results: Record<string, NodeResult>;
 }
 
@@ -172,6 +176,8 @@ export interface RunNodeDetail extends RunNode {
   result?: Json;
   state?: JsonObject;
   attempts?: Attempt[];
+  /** attempts before the first of those */
+  earlierAttempts?: number;
 }
 
 /* ---- why, logs ---- */
@@ -223,7 +229,8 @@ export interface LogLine {
 
 export interface Logs {
   logs: LogLine[];
-  next: number | string | null;
+  /** what `after` takes for the page behind this one */
+  next: number;
 }
 
 /* ---- events ---- */
@@ -258,5 +265,7 @@ export interface Problem {
   title: string;
   status: number;
   detail?: string;
+  /** 422: what the violations are about: "input", or the request's "body" around it */
+  in?: string;
   violations?: Violation[];
 }

@@ -1,12 +1,29 @@
+import { useQuery } from "@tanstack/react-query";
+import { api } from "../api/client";
 import { Empty } from "../parts/Empty";
+import { Failure } from "../parts/Failure";
 import { JsonView } from "../parts/JsonView";
+import { Loading } from "../parts/Loading";
 import { StatusBadge } from "../parts/StatusBadge";
-import { useRunLive } from "./live";
+import { useThrottled } from "../parts/useThrottled";
+import { useRunEvents, useRunLive } from "./live";
+
+/** However much happens, the results are read at most this often. */
+const READ_MS = 1000;
 
 /** What went in, and what has come out so far. */
 export function DataTab() {
-  const { run } = useRunLive();
-  const results = Object.entries(run.results ?? {});
+  const { runId, run } = useRunLive();
+  const whole = useQuery({ queryKey: ["whole run", runId], queryFn: ({ signal }) => api.runWhole(runId, signal), staleTime: 0 });
+  const { refetch } = whole;
+  const readSoon = useThrottled(() => void refetch(), READ_MS);
+  useRunEvents({
+    onEvents: (events) => {
+      if (events.some((event) => /^(run|node|step)\./.test(event.kind) && !event.path?.includes(":"))) readSoon();
+    },
+    onOpen: readSoon,
+  });
+  const results = Object.entries(whole.data?.results ?? {});
   return (
     <div className="run-data">
       <section aria-labelledby="run-input">
@@ -15,7 +32,9 @@ export function DataTab() {
       </section>
       <section aria-labelledby="run-output">
         <h2 id="run-output">Results</h2>
-        {results.length === 0 && (
+        {whole.error && <Failure error={whole.error} retry={() => void refetch()} />}
+        {whole.isPending && <Loading what="the results" />}
+        {whole.data && results.length === 0 && (
           <Empty icon="clock" title="No results yet" heading="h3">
             <p>What each step of the top level returns will be here.</p>
           </Empty>

@@ -1,11 +1,12 @@
 /* Waits.tsx: why does it not go on? The server's own answer, kept fresh while the run is alive. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { api } from "../api/client";
 import type { Wait } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Icon, type IconName } from "../parts/Icon";
-import { When } from "../parts/Time";
+import { Duration, When } from "../parts/Time";
+import { useThrottled } from "../parts/useThrottled";
 import { isTerminal, useRunEvents, useRunLive } from "./live";
 import { DecideButtons, SignalDialog } from "./RunActions";
 
@@ -30,13 +31,7 @@ export function Waits() {
   const alive = !isTerminal(run.status);
   const { data } = useQuery({ queryKey: ["why", runId], queryFn: ({ signal }) => api.why(runId, signal), enabled: alive });
 
-  const asking = useRef<number | undefined>(undefined);
-  const ask = () => {
-    asking.current ??= window.setTimeout(() => {
-      asking.current = undefined;
-      void queries.invalidateQueries({ queryKey: ["why", runId] });
-    }, ASK_MS / 4);
-  };
+  const ask = useThrottled(() => void queries.invalidateQueries({ queryKey: ["why", runId] }), ASK_MS);
   useRunEvents({
     onEvents: (events) => {
       if (events.some((event) => event.kind !== "log")) ask();
@@ -73,15 +68,16 @@ function WaitRow({ wait }: { wait: Wait }) {
         <span className="muted wait-times">
           {wait.since !== undefined && (
             <>
-              since <When at={wait.since} />
+              for <Duration from={wait.since} to={undefined} />
             </>
           )}
           {wait.dueAt !== undefined && (
             <>
-              {" "}
-              · until <When at={wait.dueAt} />
+              {wait.since !== undefined && " · "}
+              {wait.reason === "signal" || wait.reason === "handle" ? "gives up" : "due"} <When at={wait.dueAt} />
             </>
           )}
+          {wait.count > 1 && ` · ${wait.count.toLocaleString("en")} of them`}
         </span>
       </span>
       {mayOperate && wait.reason === "signal" && wait.name && (

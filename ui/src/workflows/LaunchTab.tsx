@@ -102,7 +102,9 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   }
 
   const known = new Set(Object.keys((schema?.properties as JsonObject | undefined) ?? {}));
-  const listed = asJson ? violations : withoutField(violations, known, data);
+  // Those about the request around the input (a bad run id) have no field of the form either.
+  const inForm = !asJson && refusal?.problem.in !== "body";
+  const listed = inForm ? withoutField(violations, known, data) : violations;
   return (
     <div className="launch card">
       {from && (
@@ -173,7 +175,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
           noHtml5Validate
           showErrorList={false}
           useFallbackUiForUnsupportedType
-          extraErrors={errorTree(violations)}
+          extraErrors={errorTree(inForm ? violations : [])}
           onChange={(event) => setData(event.formData as Json)}
         />
       )}

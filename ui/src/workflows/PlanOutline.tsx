@@ -1,34 +1,8 @@
 /* PlanOutline.tsx: a plan as nested lists: what happens, in order. It reads well aloud, too. */
+import { partsOf } from "../api/plan";
 import type { Json, PlanNode } from "../api/types";
 
-interface Part {
-  title: string;
-  nodes: PlanNode[];
-}
-
-const asList = (nodes: PlanNode[] | PlanNode | undefined): PlanNode[] => (Array.isArray(nodes) ? nodes : nodes ? [nodes] : []);
 const short = (value: Json | undefined): string => (typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : JSON.stringify(value ?? ""));
-
-/** The inner sequences of a node, each under what it means. */
-function partsOf(node: PlanNode): Part[] {
-  switch (node.type) {
-    case "branch":
-      return [
-        { title: "then", nodes: asList(node.then) },
-        { title: "else", nodes: asList(node.else) },
-      ].filter((part) => part.nodes.length > 0);
-    case "loop":
-      return [{ title: "", nodes: asList(node.body) }];
-    case "forEach":
-      return [{ title: "", nodes: asList(node.run) }];
-    case "workflow":
-    case "concurrent":
-    case "stage":
-      return [{ title: "", nodes: asList(node.steps) }];
-    case "step":
-      return [];
-  }
-}
 
 function saying(node: PlanNode): string {
   switch (node.type) {

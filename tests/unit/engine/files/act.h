@@ -80,6 +80,18 @@ static int act(rv_ctx *c)
         memset(much, 1, (size_t)1 << 30);
         return rv_return(c, "i", much[12345]);
     }
+    if (strcmp(what, "print") == 0 || strcmp(what, "print and die") == 0) {
+        printf("first\nsec");
+        printf("ond\n\xff\n");
+        if (system("echo third") != 0)
+            abort();
+        for (int i = 0; i < 20000; i++) /* more than a pipe holds */
+            printf("0123456789\n");
+        printf(what[5] == '\0' ? "no newline" : "last words\n");
+        if (what[5] != '\0')
+            raise(SIGKILL);
+        fclose(stdout); /* and nobody minds */
+    }
     if (strcmp(what, "fail") == 0)
         return rv_step_error(c, RV_ON_RETRY, 2, RV_EXPONENTIAL, "attempt %d", rv_ctx_attempt(c));
     return rv_return(c, "{s:i}", "pid", (int)getpid());

@@ -1,9 +1,10 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useLocation, useSearchParams } from "wouter";
+import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
-import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
+import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine, type PlanNode } from "../../api/types";
+import { childrenOf } from "../../api/plan";
 import { Empty } from "../../parts/Empty";
 import { Failure } from "../../parts/Failure";
 import { Loading } from "../../parts/Loading";
@@ -26,8 +27,6 @@ interface Filter {
 export function LogsTab() {
   const { runId, run } = useRunLive();
   const [params, setParams] = useSearchParams();
-  const [location] = useLocation();
-  void location;
   const filter: Filter = {
     step: params.get("step") ?? "",
     level: LOG_LEVELS.find((level) => level === params.get("level")) ?? "info",
@@ -58,11 +57,7 @@ export function LogsTab() {
             list="log-steps"
           />
         </label>
-        <datalist id="log-steps">
-          {Object.keys(run.results ?? {}).map((alias) => (
-            <option key={alias} value={alias} />
-          ))}
-        </datalist>
+        <StepNames runId={runId} />
         <label className="inline-field">
           Level
           <select value={filter.level} onChange={(event) => set("level", event.target.value === "info" ? "" : event.target.value)}>
@@ -78,17 +73,36 @@ export function LogsTab() {
   );
 }
 
+/** The aliases of the plan, at every depth, to choose from. */
+function StepNames({ runId }: { runId: string }) {
+  const { data } = useQuery({ queryKey: ["plan", runId], queryFn: ({ signal }) => api.runPlan(runId, signal), staleTime: Infinity });
+  const names = new Set<string>();
+  const visit = (node: PlanNode) => {
+    const inner = childrenOf(node);
+    if (inner.length === 0 && node.alias) names.add(node.alias);
+    inner.forEach(visit);
+  };
+  data?.steps.forEach(visit);
+  return (
+    <datalist id="log-steps">
+      {[...names].map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
+  );
+}
+
 function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ended: boolean }) {
   const query = useInfiniteQuery({
     queryKey: ["logs", runId, filter],
-    initialPageParam: undefined as number | string | undefined,
+    initialPageParam: undefined as number | undefined,
     queryFn: ({ pageParam, signal }) =>
       api.logs(
         runId,
         { level: filter.level, limit: PAGE, ...(filter.step && { step: filter.step }), ...(filter.q && { q: filter.q }), after: pageParam },
         signal,
       ),
-    getNextPageParam: (last) => (last.logs.length > 0 ? (last.next ?? last.logs.at(-1)?.id) : undefined),
+    getNextPageParam: (last) => (last.logs.length > 0 ? last.next : undefined),
     staleTime: Infinity,
     gcTime: 0,
   });

@@ -1,0 +1,49 @@
+/* chain.h: lists of what is in one list at a time: added at the end, taken out anywhere, in O(1). */
+#ifndef RV_EXEC_CHAIN_H
+#define RV_EXEC_CHAIN_H
+
+#include <stddef.h>
+
+#include "exec/exec.h"
+
+/* All zero: in no list (struct rv__link: exec.h). */
+struct rv__chain {
+    struct rv__link *first, **end;
+};
+
+static inline void rv__chain_init(struct rv__chain *chain)
+{
+    chain->first = NULL;
+    chain->end = &chain->first;
+}
+
+static inline void rv__chain_add(struct rv__chain *chain, struct rv__link *link)
+{
+    link->next = NULL;
+    link->at = chain->end;
+    *chain->end = link;
+    chain->end = &link->next;
+}
+
+static inline void rv__chain_remove(struct rv__chain *chain, struct rv__link *link)
+{
+    *link->at = link->next;
+    if (link->next != NULL)
+        link->next->at = link->at;
+    else
+        chain->end = link->at;
+    link->at = NULL;
+}
+
+/* All of `from`, behind what is in `to`. */
+static inline void rv__chain_move(struct rv__chain *to, struct rv__chain *from)
+{
+    if (from->first == NULL)
+        return;
+    *to->end = from->first;
+    from->first->at = to->end;
+    to->end = from->end;
+    rv__chain_init(from);
+}
+
+#endif

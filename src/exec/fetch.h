@@ -1,0 +1,43 @@
+/* fetch.h: what the files of requests share. */
+#ifndef RV_EXEC_FETCH_H
+#define RV_EXEC_FETCH_H
+
+#include "base/timers.h"
+#include "exec/multi.h"
+#include "exec/exec.h"
+
+struct rv__fetches;
+
+/* A request under way: fetch.c.
+ *
+ *   begin ─▶ waits for a look-up ─▶ under way ─▶ over ─▶ freed
+ *               ▲                       │ │
+ *               └────── redirected ─────┘ └─ ended while its name is looked up ─▶ orphan ─▶ freed */
+struct rv__transfer {
+    struct rv__link listed; /* among those that wait for a look-up, or those under way */
+    struct rv__fetches *all;
+    struct rv__fetch *fetch; /* NULL: an orphan. `done` was called, its look-up goes on */
+    CURL *easy;
+    struct curl_slist *headers;
+    CURLU *first, *url; /* where it was sent first; where it goes now */
+    struct rv__timer deadline;
+    struct rv__buf head, body;
+    int redirects;
+    int socket_errno; /* why there was no socket for it; 0: there was */
+    bool waits;       /* for a look-up */
+    bool looking;     /* it has one of the places for look-ups */
+    bool foreign;     /* redirected to another host: without credentials */
+    bool as_get;      /* redirected to be asked for with GET */
+    bool in_body;     /* headers that come now are trailers */
+    char error[CURL_ERROR_SIZE];
+};
+
+/* What libcurl's code means, and a sentence for it; fetch_end.c. Pure but for questions to libcurl. */
+enum rv__fetch_end rv__transfer_end(const struct rv__transfer *t, CURLcode code, char *sentence,
+                                    size_t room);
+/* A sentence for a request that took too long: what it was at. */
+void rv__transfer_late(const struct rv__transfer *t, char *sentence, size_t room);
+/* "http://host:80/path": without name and password, and without the query, which may hold keys. */
+void rv__url_for_people(CURLU *url, char *text, size_t room);
+
+#endif
