@@ -44,6 +44,23 @@ for folder in */; do
     like "and it is tried below" "$(cat "$here/yaml-examples.sh")" "exec_file $name/$name.yaml"
 done
 
+# mirror, of a server of its own
+mkfifo "$tmp/served"
+python3 -u -m http.server --bind 127.0.0.1 --directory mirror/pages 0 >"$tmp/served" 2>/dev/null &
+server=$!
+cleanup() { kill "$server" 2>/dev/null; }
+read -r line <"$tmp/served"
+port=$(expr "$line" : '.* port \([0-9]*\)')
+exec_file mirror/mirror.yaml --input "{\"from\": \"http://127.0.0.1:$port\"}"
+is "mirror completes" "$rc $(get 'r["status"]')" "0 completed"
+is "it says what it kept, and what was not there" "$(get 'res["summary"]["result"]')" \
+    '{"kept": ["oak.txt", "elm.txt"], "missing": ["ash.txt"]}'
+ok "the pages are as they were" sh -c 'for p in oak elm; do cmp mirror/pages/$p.txt mirror/out/$p.txt || exit 1; done'
+kill "$server"
+wait "$server" 2>/dev/null
+exec_file mirror/mirror.yaml --input "{\"from\": \"http://127.0.0.1:$port\"}"
+is "where nobody serves it fails" "$rc $(get 'r["failedStep"]') $(get 'r["error"]["code"]')" "1 index refused"
+
 # backup
 exec_file backup/backup.yaml --run-id monday
 is "backup completes" "$rc $(get 'r["status"]')" "0 completed"
