@@ -8,7 +8,6 @@ const OPERATOR = "operator-token-0123456789abcdef";
 
 const test = base.extend({
   // A file of tokens, of this test's own, and gone after it.
-  // eslint-disable-next-line no-empty-pattern -- Playwright wants the braces
   serverOptions: async ({}, use) => {
     const folder = mkdtempSync(path.join(tmpdir(), "rival-ui-tokens-"));
     const file = path.join(folder, "tokens");
@@ -16,7 +15,6 @@ const test = base.extend({
     await use(["--token-file", file]);
     rmSync(folder, { recursive: true });
   },
-  // eslint-disable-next-line no-empty-pattern -- Playwright wants the braces
   expected: async ({}, use) => use([refused(401)]),
 });
 

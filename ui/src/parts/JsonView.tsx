@@ -71,7 +71,12 @@ function Scalar({ value }: { value: null | boolean | number | string }) {
   );
 }
 
-function Container({ value, level, levels, name, comma }: ValueProps & { value: Json[] | { [key: string]: Json }; comma: string }) {
+interface ContainerProps extends Omit<ValueProps, "value" | "last"> {
+  value: Json[] | { [key: string]: Json };
+  comma: string;
+}
+
+function Container({ value, level, levels, name, comma }: ContainerProps) {
   const list = Array.isArray(value);
   const size = list ? value.length : Object.keys(value).length;
   const [open, setOpen] = useState(level < levels && size <= PIECE);
