@@ -24,7 +24,7 @@ enum {
 struct completing {
     const struct rv__command *command;
     const char *word;       /* what is typed of it */
-    const char *before;     /* "--store=", if the word has that; else "" */
+    char before[64];        /* "--store=", if the word has that; else "" */
     struct rv__where where; /* as the words before have them */
     const char *from, *run_id;
 };
@@ -178,7 +178,6 @@ static void complete(struct completing *c, int count, char **words)
 {
     const struct rv__option *open = NULL; /* it waits for its value */
     const char *value;
-    char before[64] = "";
     int arguments = 0;
     bool only_arguments = false;
     for (int i = 0; i + 1 < count; i++) {
@@ -204,8 +203,7 @@ static void complete(struct completing *c, int count, char **words)
             offer_options(c);
             return;
         }
-        snprintf(before, sizeof before, "%s=", option->name);
-        c->before = before;
+        snprintf(c->before, sizeof c->before, "%s=", option->name);
         c->word = value;
         open = option;
     }
@@ -218,7 +216,7 @@ static void complete(struct completing *c, int count, char **words)
 
 static int run_complete(int argc, char **argv)
 {
-    struct completing c = { .before = "" };
+    struct completing c = { 0 };
     if (argc < 2 || freopen("/dev/null", "w", stderr) == NULL)
         return CLI_USAGE;
     c.word = argv[argc - 1];

@@ -319,8 +319,8 @@ static int stop_in_order(struct follow *f)
         return CLI_INTERRUPTED;
     }
     if (f->view.kind != VIEW_NONE)
-        fprintf(stderr, "%s: steps that run have %d s to end; Ctrl-C again leaves at once\n",
-                why.message, GRACE_MS / 1000);
+        fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
+                GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
     if (left > 0 && f->view.kind != VIEW_NONE)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
@@ -539,7 +539,11 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
                                                           : VIEW_LINES;
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
-    int code = f.ended && d->exists && !is_alive(d) ? print_outcome(d, &f.view) : follow(&f);
+    bool over = f.ended && d->exists && !is_alive(d);
+    int code = over ? print_outcome(d, &f.view) : follow(&f);
+    if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
+        fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "
+                        "--run-id, or none\n");
     rv__screen_done(&f.view);
     return code;
 }

@@ -15,6 +15,7 @@ struct logs {
     struct rv__look look;
     rv_log_query query;
     bool follow;
+    size_t told; /* lines */
     rv_cancel *interrupt;
 };
 
@@ -64,6 +65,16 @@ static bool is_over(struct rv__look *look)
     return over;
 }
 
+/* An empty answer is one too. */
+static void say_none(const struct logs *logs)
+{
+    bool narrowed = logs->query.step != NULL || logs->query.text != NULL ||
+                    logs->query.level > RV_INFO;
+    fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
+            logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
+                                         : "its steps said nothing");
+}
+
 /* All there is by now, page by page. */
 static int print_pages(struct rv__look *look, struct logs *logs)
 {
@@ -80,6 +91,7 @@ static int print_pages(struct rv__look *look, struct logs *logs)
                 print_line(&list->lines[i]);
         }
         count = list->count;
+        logs->told += count;
         logs->query.after = list->next;
         rv_log_list_free(list);
     } while (count == PAGE && !ferror(stdout));
@@ -122,7 +134,10 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
 static int print_logs(struct rv__look *look)
 {
     struct logs *logs = look->arg;
-    return logs->follow ? follow_logs(look, logs) : print_pages(look, logs);
+    int code = logs->follow ? follow_logs(look, logs) : print_pages(look, logs);
+    if (code == CLI_OK && logs->told == 0 && !look->json)
+        say_none(logs);
+    return code;
 }
 
 static int run_logs(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -259,10 +260,12 @@ static int open_http(struct serve *s)
 
 static void say_started(const struct serve *s)
 {
-    if (s->server != NULL)
-        rv__log(s->log, RV__LOG_INFO, "listening: open this in a browser",
-                RV__LOG_STR("url", rv__server_url(s->server)),
+    if (s->server != NULL) {
+        rv__log(s->log, RV__LOG_INFO, "listening", RV__LOG_STR("url", rv__server_url(s->server)),
                 RV__LOG_BOOL("token", s->token_file != NULL));
+        printf("%s\n", rv__server_url(s->server)); /* for whoever started us, to open or to read */
+        (void)fflush(stdout);
+    }
     rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", s->store),
             RV__LOG_INT("pid", getpid()), RV__LOG_STR("version", rv_version()),
             RV__LOG_INT("workflows", (int64_t)s->served.workflows),

@@ -5,19 +5,12 @@
  * wants to know is answered from disk, and one that wants something done says so. */
 #include "engine/control.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/cancel.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/violations.h"
@@ -27,150 +20,12 @@ enum {
     ATTACH_MS = 2000, /* a writer may be about to listen, or about to end */
     ATTACH_AGAIN_MS = 50,
     HELLO_MS = 5000,
-    SEND_MS = 10000,
     ANSWER_MS = 60000, /* a commit takes milliseconds; a store that refuses may heal */
     WAIT_AGAIN_MS = 250,
     WAIT_SLACK_MS = 5000, /* for the answer that the time has passed */
 };
 
-/* --------------------------------------------------------------------------------- waiting --- */
-
-/* Tokens that end a poll. */
-struct waker {
-    int fd;
-    struct ring {
-        struct rv__cancel_watch watch; /* first */
-        rv_cancel *token;
-        int fd;
-    } rings[2];
-};
-
-static void ring(struct rv__cancel_watch *watch)
-{
-    uint64_t one = 1;
-    (void)!write(((struct ring *)watch)->fd, &one, sizeof one); /* full: it is awake */
-}
-
-static int waker_init(struct waker *w, rv_cancel *by, rv_cancel *closing, rv_error *err)
-{
-    rv_cancel *tokens[2] = { by, closing };
-    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->fd < 0)
-        return rv__fail(err, RV_ESYS, "cannot wait for an answer: %s", strerrordesc_np(errno));
-    for (int i = 0; i < 2; i++) {
-        w->rings[i] = (struct ring){ .watch.fired = ring, .token = tokens[i], .fd = w->fd };
-        if (tokens[i] != NULL && !rv__cancel_watch(tokens[i], &w->rings[i].watch))
-            ring(&w->rings[i].watch);
-    }
-    return RV_OK;
-}
-
-static void waker_done(struct waker *w)
-{
-    for (int i = 0; i < 2; i++)
-        if (w->rings[i].token != NULL)
-            rv__cancel_unwatch(w->rings[i].token, &w->rings[i].watch);
-    (void)close(w->fd); /* nothing is in it */
-}
-
-/* 1: `fd` has something; 0: the time has passed; negative: a token fired. `fd` -1: a pause. */
-static int waker_wait(const struct waker *w, int fd, int64_t deadline_ns, rv_error *err)
-{
-    for (;;) {
-        struct pollfd polls[2] = { { w->fd, POLLIN, 0 }, { fd, POLLIN, 0 } };
-        int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());
-        int64_t left_ms = left_ns <= 0 ? 0 : left_ns / 1000000 + 1;
-        int n = poll(polls, 2, left_ms < 60000 ? (int)left_ms : 60000);
-        if (n < 0 && errno != EINTR)
-            return rv__fail(err, RV_ESYS, "cannot wait for an answer: %s", strerrordesc_np(errno));
-        if (n > 0 && polls[0].revents != 0)
-            return rv_cancel_fired(w->rings[1].token)
-                       ? rv__fail(err, RV_ECLOSED, "the engine is closing")
-                       : rv__fail(err, RV_ECANCELED, "waiting was cancelled");
-        if (n > 0)
-            return 1;
-        if (left_ms == 0)
-            return 0;
-    }
-}
-
 /* ---------------------------------------------------------------------------------- asking --- */
-
-struct reply {
-    struct rv__frames frames;
-    struct rv__frame frame;
-};
-
-/* RV_ECLOSED: nobody listens. */
-static int dial(const struct rv__control_place *place, int *ret, rv_error *err)
-{
-    struct timeval limit = { .tv_sec = SEND_MS / 1000 };
-    struct sockaddr_un address;
-    struct ucred who;
-    socklen_t len = sizeof who;
-    char folder[RV__PATH_ROOM];
-    int rc = RV_ESYS, fd = -1, at = -1;
-
-    snprintf(folder, sizeof folder, "%.*s", (int)place->name_at, place->path);
-    at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (at < 0 || fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0) {
-        rc = rv__fail(err, RV_ESYS, "cannot ask at '%.150s': %s", place->path,
-                      strerrordesc_np(errno));
-        goto out;
-    }
-    if (!rv__control_address(place, at, place->path + place->name_at, &address)) {
-        rc = rv__fail(err, RV_ECLOSED, "no address fits the control socket '%.150s'", place->path);
-        goto out;
-    }
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        bool nobody = errno == ECONNREFUSED || errno == ENOENT;
-        rc = rv__fail(err, nobody ? RV_ECLOSED : RV_ESYS, "cannot ask at '%.150s': %s", place->path,
-                      nobody ? "nobody listens" : strerrordesc_np(errno));
-        goto out;
-    }
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
-        (who.uid != geteuid() && who.uid != 0 && geteuid() != 0)) {
-        rc = rv__fail(err, RV_ESYS, "'%.150s' is another user's: it is not asked", place->path);
-        goto out;
-    }
-    *ret = fd;
-    fd = -1;
-    rc = RV_OK;
-out:
-    if (fd >= 0)
-        (void)close(fd); /* nothing was sent */
-    if (at >= 0)
-        (void)close(at);
-    return rc;
-}
-
-static int take_answer(const struct rv__attached *attached, int fd, bool sent,
-                       const struct waker *waker, int64_t timeout_ms, struct reply *reply,
-                       rv_error *err)
-{
-    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
-    int rc;
-    while ((rc = rv__frames_next(&reply->frames, &reply->frame, err)) == 0) {
-        rc = waker_wait(waker, fd, deadline_ns, err);
-        if (rc < 0)
-            return rc;
-        if (rc == 0)
-            return rv__fail(err, RV_ETIMEDOUT,
-                            "process %lld, which drives the store, has not answered for %lld ms",
-                            (long long)attached->driver.pid, (long long)timeout_ms);
-        rc = rv__frames_read(&reply->frames, fd);
-        if (rc == RV_ENOMEM)
-            return rv__nomem(err);
-        if (rc < 0 && !sent)
-            return rv__fail(err, RV_ECLOSED, "the process that drove the store is ending");
-        if (rc < 0)
-            return rv__fail(err, RV_EFAILED,
-                            "the process that drove the store ended before it answered: `rival "
-                            "show` tells what became of it");
-    }
-    return rc < 0 ? rc : RV_OK;
-}
 
 /* A member that need not be there. */
 static int take_int(struct rv__str value, int64_t *ret)
@@ -181,59 +36,6 @@ static int take_int(struct rv__str value, int64_t *ret)
 static int take_string(struct rv__str value, struct rv__arena *arena, struct rv__str *ret)
 {
     return rv__str_none(value) ? RV_EINVAL : rv__json_string(value, arena, ret);
-}
-
-/* An error of the other side as our own. */
-static int take_error(const struct reply *reply, rv_error *err)
-{
-    static const char *const keys[] = { "code", "message" };
-    struct rv__str values[2], message;
-    struct rv__arena arena;
-    int64_t code = RV_EFAILED;
-    rv__frame_members(&reply->frame, keys, values, 2);
-    if (take_int(values[0], &code) < 0 || code >= 0 || code < INT32_MIN)
-        code = RV_EFAILED;
-    rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
-    if (take_string(values[1], &arena, &message) < 0)
-        message = rv__str(rv_strerror((int)code));
-    (void)rv__fail(err, (int)code, "%.*s", RV__ARG(message));
-    rv__arena_done(&arena);
-    return (int)code;
-}
-
-static void reply_done(struct reply *reply)
-{
-    rv__frames_done(&reply->frames);
-}
-
-/* Ask, and wait for the answer, which is a result when this returns RV_OK; *reply is to be given back in
- * any case. `request` is a whole frame. */
-static int ask(const struct rv__attached *attached, const struct rv__buf *request,
-               int64_t timeout_ms, rv_cancel *by, rv_cancel *closing, struct reply *reply,
-               rv_error *err)
-{
-    struct waker waker;
-    int fd = -1;
-    reply->frame = (struct rv__frame){ .type = FRAME_TYPES };
-    rv__frames_init(&reply->frames);
-    int rc = rv__buf_err(request, err);
-    if (rc == RV_OK)
-        rc = dial(&attached->place, &fd, err);
-    if (rc < 0)
-        return rc;
-    rc = waker_init(&waker, by, closing, err);
-    if (rc == RV_OK) {
-        bool sent = rv__frames_send(fd, request) == RV_OK; /* if not, it may say why */
-        rc = take_answer(attached, fd, sent, &waker, timeout_ms, reply, err);
-        waker_done(&waker);
-    }
-    (void)close(fd); /* the answer is here */
-    if (rc == RV_OK && reply->frame.type == FRAME_ERROR)
-        return take_error(reply, err);
-    if (rc == RV_OK && reply->frame.type != FRAME_RESULT)
-        return rv__fail(err, RV_EPARSE, "'%.100s' answers with '%s': it is not Rival's",
-                        attached->place.path, rv__frame_type_name(reply->frame.type));
-    return rc;
 }
 
 static size_t begin_call(struct rv__buf *out, const char *method)
@@ -264,11 +66,11 @@ static int put_json(struct rv__buf *out, const char *key, const char *json, rv_e
 
 /* Inside a public call: the engine is not freed meanwhile. */
 static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64_t timeout_ms,
-                      rv_cancel *by, struct reply *reply, rv_error *err)
+                      rv_cancel *by, struct rv__reply *reply, rv_error *err)
 {
     rv__wire_end(request, start);
     rv__engine_enter(e);
-    int rc = ask(e->attached, request, timeout_ms, by, e->closing, reply, err);
+    int rc = rv__ask(e->attached, request, timeout_ms, by, e->closing, reply, err);
     rv__engine_leave(e);
     rv__buf_done(request);
     return rc;
@@ -277,13 +79,13 @@ static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64
 /* One that is answered with no more than that it is done. `rc`: of what was put into it. */
 static int tell_driver(rv_engine *e, struct rv__buf *request, size_t start, int rc, rv_error *err)
 {
-    struct reply reply;
+    struct rv__reply reply;
     if (rc < 0) {
         rv__buf_done(request);
         return rc;
     }
     rc = ask_driver(e, request, start, ANSWER_MS, NULL, &reply, err);
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
@@ -303,7 +105,7 @@ static int keep_texts(struct rv__str object, const char *const *keys, size_t cou
     return out->rc;
 }
 
-static int take_violations(const struct reply *reply, rv_violations **ret)
+static int take_violations(const struct rv__reply *reply, rv_violations **ret)
 {
     struct rv__arena arena;
     struct rv__violations list;
@@ -333,7 +135,7 @@ static int take_violations(const struct reply *reply, rv_violations **ret)
     return rc;
 }
 
-static int take_info(const struct reply *reply, rv_run_info *ret, rv_error *err)
+static int take_info(const struct rv__reply *reply, rv_run_info *ret, rv_error *err)
 {
     static const char *const keys[] = { "runId", "status" };
     struct rv__str values[2];
@@ -355,7 +157,7 @@ int rv__attached_run(rv_engine *e, const char *workflow, const char *input, cons
                      rv_run_info *ret, rv_error *err)
 {
     struct rv__buf request;
-    struct reply reply;
+    struct rv__reply reply;
     size_t start = begin_call(&request, "run");
     put_text(&request, "workflow", workflow);
     put_text(&request, "runId", opts->run_id);
@@ -370,7 +172,7 @@ int rv__attached_run(rv_engine *e, const char *workflow, const char *input, cons
     else if (rc == RV_EINVAL && opts->violations != NULL && reply.frame.json.at != NULL &&
              take_violations(&reply, opts->violations) < 0)
         rc = rv__nomem(err);
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
@@ -417,7 +219,7 @@ int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const ch
 int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
 {
     struct rv__buf request, text;
-    struct reply reply;
+    struct rv__reply reply;
     struct rv__str why = { NULL, 0 };
     size_t start = begin_call(&request, "why");
     put_text(&request, "runId", run_id);
@@ -432,7 +234,7 @@ int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err
             *ret = rv__buf_take(&text);
         rv__buf_done(&text);
     }
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
@@ -441,7 +243,7 @@ int rv__attached_workflows(rv_engine *e, struct rv__buf *ret, rv_error *err)
     static const char *const keys[] = { "name",    "description", "inputSchema",
                                         "version", "source",      "steps" };
     struct rv__buf request;
-    struct reply reply;
+    struct rv__reply reply;
     struct rv__arena arena;
     struct rv__str list = { NULL, 0 }, item;
     struct rv__json_iter it;
@@ -455,7 +257,7 @@ int rv__attached_workflows(rv_engine *e, struct rv__buf *ret, rv_error *err)
         rc = rv__buf_err(ret, err);
     }
     rv__arena_done(&arena);
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
@@ -495,25 +297,20 @@ static int wait_there(rv_engine *e, const char *run_id, int64_t left_ms, rv_canc
                       rv_error *err)
 {
     struct rv__buf request;
-    struct reply reply;
+    struct rv__reply reply;
     size_t start = begin_call(&request, "wait");
     put_text(&request, "runId", run_id);
     rv__wire_int(&request, "timeoutMs", left_ms);
     int rc = ask_driver(e, &request, start, left_ms < 0 ? -1 : left_ms + WAIT_SLACK_MS, by, &reply,
                         err);
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
 static int pause_here(rv_engine *e, int64_t ms, rv_cancel *by, rv_error *err)
 {
-    struct waker waker;
     rv__engine_enter(e);
-    int rc = waker_init(&waker, by, e->closing, err);
-    if (rc == RV_OK) {
-        rc = waker_wait(&waker, -1, rv__deadline_ns(ms), err);
-        waker_done(&waker);
-    }
+    int rc = rv__ask_pause(ms, by, e->closing, err);
     rv__engine_leave(e);
     return rc;
 }
@@ -552,11 +349,11 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     struct rv__str values[4], text;
     struct rv__arena arena;
     struct rv__buf request;
-    struct reply reply;
+    struct rv__reply reply;
     int64_t protocol = 0;
     size_t start = begin_call(&request, "hello");
     rv__wire_end(&request, start);
-    int rc = ask(attached, &request, HELLO_MS, NULL, NULL, &reply, err);
+    int rc = rv__ask(attached, &request, HELLO_MS, NULL, NULL, &reply, err);
     rv__buf_done(&request);
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     if (rc == RV_OK) {
@@ -575,7 +372,7 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
                           (long long)driver->pid, driver->version, rv_version());
     }
     rv__arena_done(&arena);
-    reply_done(&reply);
+    rv__reply_done(&reply);
     return rc;
 }
 
@@ -616,7 +413,7 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
             rc = open_beside(opts, &attached, ret, err);
             break;
         }
-        if (there == RV_ESTATE) {
+        if (there == RV_ESTATE || there == RV_ENOMEM) {
             rc = rv__fail(err, there, "%s", none.message);
             break;
         }

@@ -48,7 +48,7 @@ int rv__control_new(rv_engine *engine, const char *store, const struct rv__contr
 /* The socket goes; who is being answered is waited for: the engine's loop has ended. NULL is allowed. */
 void rv__control_free(struct rv__control *control);
 
-/* Answer one request: the frame `result` or `error` goes to `out`. `gone` ends a wait; `waiters` counts
+/* answer.c. Answer one request: the frame `result` or `error` goes to `out`. `gone` ends a wait; `waiters` counts
  * those that wait, up to `most`. Thread: any but the loop's. */
 struct rv__asker {
     rv_cancel *gone;
@@ -58,6 +58,9 @@ struct rv__asker {
 void rv__control_answer(rv_engine *engine, const struct rv__frame *request,
                         const struct rv__asker *asker, struct rv__buf *out);
 
+/* The frame `error`; violations may be NULL. */
+void rv__control_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations);
+
 /* ------------------------------------------------------------------------------- attached --- */
 
 struct rv__attached {
@@ -65,6 +68,21 @@ struct rv__attached {
     bool looks_only; /* its engine was asked for to read: it tells nobody to change anything */
     rv_driver driver;
 };
+
+/* ask.c */
+struct rv__reply {
+    struct rv__frames frames;
+    struct rv__frame frame; /* valid as long as the reply */
+};
+/* Ask, and wait for the answer: *reply is to be given back in any case, and has a result when this returns
+ * RV_OK. `request` is a whole frame. Errors: those of the other side; RV_ECLOSED: nobody listens, or
+ * nothing was done; RV_EFAILED: nobody knows; RV_ETIMEDOUT (timeout_ms negative: never); RV_ECANCELED
+ * (`by` fired), RV_ECLOSED (`closing` did). Both tokens may be NULL. */
+int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, int64_t timeout_ms,
+            rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err);
+void rv__reply_done(struct rv__reply *reply);
+int rv__ask_pause(int64_t ms, rv_cancel *by, rv_cancel *closing,
+                  rv_error *err); /* 0: it has passed */
 
 /* rv_engine_new() with `attach`. */
 int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);

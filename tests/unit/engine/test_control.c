@@ -220,6 +220,24 @@ static void a_reader_that_attaches_waits_but_tells_nothing(void **state)
     assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
 }
 
+static void a_reader_waits_also_where_nobody_drives(void **state)
+{
+    struct fixture *fx = *state;
+    rv_outcome *outcome = NULL;
+    open_driver(fx, NULL);
+    rig_run(fx->rig, "waits", "a", NULL);
+    rig_close(fx->rig);
+    assert_ok(
+        rv_engine_new(RV_ENGINE_OPTS(.store = fx->rig->store, .read_only = true, .attach = true),
+                      &fx->beside, &fx->err));
+    assert_int_equal(
+        rv_wait(fx->beside, NULL, "a", RV_WAIT_OPTS(.timeout_ms = 20), &outcome, &fx->err),
+        RV_ETIMEDOUT);
+    open_driver(fx, NULL);
+    assert_ok(rv_signal(fx->rig->engine, "a", "go", NULL, &fx->err));
+    assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
+}
+
 static void where_nobody_drives_it_is_the_writer(void **state)
 {
     struct fixture *fx = *state;
@@ -278,15 +296,22 @@ static void *wait_for_a(void *arg)
     return (void *)(intptr_t)rc;
 }
 
-static void who_waits_is_told_by_the_next_driver_too(void **state)
+/* A driver, one beside it, and a thread that waits there for run "a". */
+static pthread_t begin_to_wait(struct fixture *fx)
 {
-    struct fixture *fx = *state;
     pthread_t thread;
-    void *status;
     open_driver(fx, NULL);
     attach(fx);
     rig_run(fx->rig, "waits", "a", NULL);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_a, fx), 0);
+    return thread;
+}
+
+static void who_waits_is_told_by_the_next_driver_too(void **state)
+{
+    struct fixture *fx = *state;
+    void *status;
+    pthread_t thread = begin_to_wait(fx);
     rig_close(fx->rig);
     assert_int_equal(rv_signal(fx->beside, "a", "go", NULL, &fx->err), RV_ECLOSED);
     open_driver(fx, NULL);
@@ -298,12 +323,8 @@ static void who_waits_is_told_by_the_next_driver_too(void **state)
 static void closing_an_attached_engine_ends_its_calls(void **state)
 {
     struct fixture *fx = *state;
-    pthread_t thread;
     void *status;
-    open_driver(fx, NULL);
-    attach(fx);
-    rig_run(fx->rig, "waits", "a", NULL);
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_a, fx), 0);
+    pthread_t thread = begin_to_wait(fx);
     rv__clock_sleep_ms(20); /* either order is fine: most times it waits by now */
     rv_engine_close(fx->beside);
     pthread_join(thread, &status);
@@ -543,8 +564,9 @@ static void one_connection_too_many_is_told_to_come_again(void **state)
     assert_string_equal(receive(fx, fx->fds[FIRST_PEERS]), "");
     close(fx->fds[0]);
     for (int tries = 0;; tries++) { /* its place is free as soon as its going was seen */
+        static const char ask[] = "\0\0\0\x20{\"type\":\"call\",\"method\":\"hello\"}";
         fx->fds[0] = dial(fx);
-        send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"hello\"}");
+        (void)!send(fx->fds[0], ask, sizeof ask - 1, MSG_NOSIGNAL); /* it may have hung up */
         if (strstr(receive(fx, fx->fds[0]), "\"protocol\":1") != NULL)
             break;
         assert_true(tries < 1000);
@@ -690,6 +712,97 @@ static void no_memory_is_an_answer_too(void **state)
     rv__buf_done(&out);
 }
 
+static void no_memory_to_ask_with_is_told(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow_list *list = NULL;
+    char *why = NULL;
+    int rc;
+    open_driver(fx, NULL);
+    rig_run(fx->rig, "waits", "a", NULL);
+    TORTURE(rc,
+            rv_engine_new(RV_ENGINE_OPTS(.store = fx->rig->store, .attach = true), &fx->beside,
+                          &fx->err),
+            assert_null(fx->beside));
+    assert_int_equal(rc, RV_OK);
+    TORTURE(rc, rv_workflows(fx->beside, &list, &fx->err), assert_null(list));
+    assert_int_equal(rc, RV_OK);
+    rv_workflow_list_free(list);
+    TORTURE(rc, rv_why(fx->beside, "a", &why, &fx->err), assert_null(why));
+    assert_int_equal(rc, RV_OK);
+    rv_free(why);
+    TORTURE(rc, rv_signal(fx->beside, "a", "go", "{\"long\":\"\\u0041 text\"}", &fx->err), (void)0);
+    assert_int_equal(rc, RV_OK);
+    assert_int_equal(end_of(fx, "a"), RV_COMPLETED);
+}
+
+/* --------------------------------------------------------------------- a driver that is none --- */
+
+/* Answers the first connection as a driver would, and each after it with `says`, whatever that is. */
+struct impostor {
+    int listener;
+    const char *says;
+    size_t len;
+};
+
+static void *pretend(void *arg)
+{
+    static const char hello[] = "{\"type\":\"result\",\"protocol\":1,\"pid\":1,\"version\":\"0\"}";
+    const struct impostor *i = arg;
+    char bytes[512];
+    for (int fd, n = 0; (fd = accept(i->listener, NULL, NULL)) >= 0; n++) {
+        (void)!read(fd, bytes, sizeof bytes);
+        if (n == 0)
+            send_json(fd, hello);
+        else
+            (void)!send(fd, i->says, i->len, MSG_NOSIGNAL);
+        close(fd);
+    }
+    return NULL;
+}
+
+static void an_answer_that_is_none_is_told(void **state)
+{
+    static const struct {
+        const char *says;
+        size_t len;
+        int signal, run, why;
+    } rows[] = {
+        { "", 0, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND }, /* why: from the store, then */
+        { "\xff\xff\xff\xff", 4, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\4nope", 8, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x0f{\"type\":\"ping\"}", 19, RV_EPARSE, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x10{\"type\":\"error\"}", 20, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND },
+        { "\0\0\0\x11{\"type\":\"result\"}", 21, RV_OK, RV_EPARSE, RV_EPARSE },
+        { "\0\0\0\x11{\"type\":", 12, RV_EFAILED, RV_EFAILED, RV_ENOTFOUND },
+    };
+    struct fixture *fx = *state;
+    char path[104], *why = NULL;
+    rv_workflow_list *list = NULL;
+    socket_path(fx, path);
+    open_driver(fx, NULL); /* makes the store */
+    rig_close(fx->rig);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct impostor impostor = { bind_to(path), rows[i].says, rows[i].len };
+        pthread_t thread;
+        assert_int_equal(listen(impostor.listener, 8), 0);
+        assert_int_equal(pthread_create(&thread, NULL, pretend, &impostor), 0);
+        attach(fx);
+        assert_int_equal(rv_signal(fx->beside, "a", "go", NULL, &fx->err), rows[i].signal);
+        assert_int_equal(rv_run(fx->beside, "waits", NULL, NULL, NULL, &fx->err), rows[i].run);
+        assert_int_equal(rv_why(fx->beside, "a", &why, &fx->err), rows[i].why);
+        (void)rv_workflows(fx->beside, &list, &fx->err); /* any answer, but no crash */
+        rv_workflow_list_free(list);
+        list = NULL;
+        rv_engine_free(fx->beside);
+        fx->beside = NULL;
+        shutdown(impostor.listener, SHUT_RDWR);
+        pthread_join(thread, NULL);
+        close(impostor.listener);
+        unlink(path);
+    }
+}
+
 /* --------------------------------------------------------------------- taking back, draining --- */
 
 static void a_workflow_that_was_taken_back_finishes_its_runs(void **state)
@@ -767,6 +880,7 @@ int main(void)
         CONTROL_TEST(errors_come_back_as_they_are),
         CONTROL_TEST(what_the_driver_knows_is_asked_there),
         CONTROL_TEST(a_reader_that_attaches_waits_but_tells_nothing),
+        CONTROL_TEST(a_reader_waits_also_where_nobody_drives),
         CONTROL_TEST(where_nobody_drives_it_is_the_writer),
         CONTROL_TEST(a_store_held_without_a_socket_names_its_holder),
         CONTROL_TEST(an_engine_for_one_run_says_so),
@@ -786,6 +900,8 @@ int main(void)
         CONTROL_TEST(another_user_is_refused),
         CONTROL_TEST(whatever_is_sent_nothing_breaks),
         CONTROL_TEST(no_memory_is_an_answer_too),
+        CONTROL_TEST(no_memory_to_ask_with_is_told),
+        CONTROL_TEST(an_answer_that_is_none_is_told),
         CONTROL_TEST(a_workflow_that_was_taken_back_finishes_its_runs),
         CONTROL_TEST(a_drained_engine_lets_steps_end_undisturbed),
     };
