@@ -163,33 +163,38 @@ static struct rv__client *own(rv_engine *engine, const char *store)
 }
 
 /* The server, or the store that is meant; NULL, with *store NULL: the reason is on stderr. */
-static struct rv__client *server_or_store(const struct rv__where *where, const char **store)
+static struct rv__client *server_or_store(const struct rv__where *where, const char **store,
+                                          int *code)
 {
-    int code;
-    struct rv__client *client = rv__client_server(where, store, &code);
-    if (code != CLI_OK)
+    struct rv__client *client = rv__client_server(where, store, code);
+    if (*code != CLI_OK)
         *store = NULL;
     else if (client == NULL && *store == NULL)
-        (void)rv__cli_fail(CLI_FAILED, "no server answers at " RV__CLI_SERVER, hint_for(true));
+        *code = rv__cli_fail(CLI_FAILED, "no server answers at " RV__CLI_SERVER, hint_for(true));
     return client;
 }
 
-struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access)
+struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access, int *code)
 {
     const char *store;
-    struct rv__client *client = server_or_store(where, &store);
-    if (client != NULL || store == NULL)
-        return client;
-    return own(access == ACCESS_ASK ? rv__store_to_ask(store) : rv__store_to_read(store), store);
+    struct rv__client *client = server_or_store(where, &store, code);
+    if (store != NULL)
+        client = own(access == ACCESS_ASK ? rv__store_to_ask(store) : rv__store_to_read(store),
+                     store);
+    if (client == NULL && store != NULL)
+        *code = CLI_FAILED;
+    return client;
 }
 
-struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id)
+struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id, int *code)
 {
     const char *store;
-    struct rv__client *client = server_or_store(where, &store);
-    if (client != NULL || store == NULL)
-        return client;
-    return own(rv__store_to_write(store, run_id), store);
+    struct rv__client *client = server_or_store(where, &store, code);
+    if (store != NULL)
+        client = own(rv__store_to_write(store, run_id), store);
+    if (client == NULL && store != NULL)
+        *code = CLI_FAILED;
+    return client;
 }
 
 void rv__client_close(struct rv__client *client)

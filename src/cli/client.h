@@ -39,10 +39,12 @@ enum rv__access {
 };
 
 /* Which of the two, and, for a server, that it answers. Without any option and variable: the usual server,
- * or, where none answers, the store RV__CLI_STORE if it is there. NULL: the reason is on stderr. */
-struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access);
+ * or, where none answers, the store RV__CLI_STORE if it is there. NULL: the reason is on stderr, and
+ * *code is what to exit with. */
+struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access,
+                                   int *code);
 /* The same for telling one run something; a store is opened to write about that run, starting nothing. */
-struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id);
+struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id, int *code);
 /* An engine that somebody else has. NULL: no memory. */
 struct rv__client *rv__client_of(rv_engine *engine);
 void rv__client_close(struct rv__client *client); /* NULL is allowed */

@@ -102,10 +102,11 @@ static int print(struct listing *l)
 static int list_runs(struct listing *l)
 {
     rv_error err;
-    int code = CLI_FAILED;
-    struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK);
+    int code;
+    struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK, &code);
     if (client == NULL)
-        return CLI_FAILED;
+        return code;
+    code = CLI_FAILED;
     l->table = rv__table_new(6);
     rv__buf_init(&l->out, SIZE_MAX / 8); /* bounded by the limit */
     rv__buf_text(&l->out, "{\"runs\":[");

@@ -130,14 +130,14 @@ int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_I
 int rv__look_at_run(struct rv__look *look, int argc, char **argv,
                     int (*show)(struct rv__look *look))
 {
-    int code = CLI_FAILED;
-    look->client = rv__client_open(&look->where, look->asks ? ACCESS_ASK : ACCESS_LOOK);
+    int code;
+    look->client = rv__client_open(&look->where, look->asks ? ACCESS_ASK : ACCESS_LOOK, &code);
     if (look->client == NULL)
-        return CLI_FAILED;
+        return code;
     look->argc = argc - 1;
     look->argv = argv + 1;
-    if (rv__find_run(look->client, argv[0], look->run_id) == RV_OK)
-        code = show(look);
+    bool found = rv__find_run(look->client, argv[0], look->run_id) == RV_OK;
+    code = found ? show(look) : CLI_FAILED;
     rv__client_close(look->client);
     return code;
 }
@@ -163,24 +163,25 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
                  int (*say)(struct rv__tell *tell, struct rv__client *client, rv_error *err))
 {
     rv_error err;
-    struct rv__client *client = rv__client_open(&tell->where, ACCESS_LOOK);
+    int code;
+    struct rv__client *client = rv__client_open(&tell->where, ACCESS_LOOK, &code);
     if (client == NULL)
-        return CLI_FAILED;
+        return code;
     int rc = rv__find_run(client, given, tell->run_id);
     rv__client_close(client);
     if (rc < 0)
         return CLI_FAILED;
     for (int tries = 1;; tries++) {
-        client = rv__client_tell(&tell->where, tell->run_id);
+        client = rv__client_tell(&tell->where, tell->run_id, &code);
         if (client == NULL)
-            return CLI_FAILED;
+            return code;
         rc = say(tell, client, &err);
         if (rc != RV_ECLOSED || tries == TELL_TRIES)
             break;
         rv__client_close(client); /* who drove it has just ended, and nothing was done */
         rv__clock_sleep_ms(TELL_AGAIN_MS);
     }
-    int code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, client);
+    code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, client);
     rv__client_close(client);
     return code;
 }

@@ -123,7 +123,8 @@ static void print_failure(const struct rv__look *look)
 {
     rv_run_state *state = NULL;
     struct rv__buf text, line;
-    if (rv_state(look->engine, look->run_id, &state, NULL) < 0 || state->status != RV_FAILED) {
+    if (rv__client_state(look->client, look->run_id, &state, NULL) < 0 ||
+        state->status != RV_FAILED) {
         rv_run_state_free(state);
         return;
     }

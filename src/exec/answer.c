@@ -11,6 +11,7 @@ enum {
     SHOWN_BODY = 1 << 10, /* bytes of a failed answer's body in its error */
     SHOWN_URL = 200,      /* and of the address in its message */
     SHOWN_HEADER = 200,   /* and of a header */
+    STATUS_FAILED = 400, /* from here on */
     STATUS_TOO_MANY = 429,
     STATUS_UNAVAILABLE = 503,
 };
@@ -244,7 +245,7 @@ static bool put_data(struct rv__buf *out, const struct rv__fetch_result *result,
                      const struct headers *headers, enum rv__output_as as, rv_error *why)
 {
     struct rv__str value = trimmed(result->body);
-    bool failed = result->status < 200 || result->status > 299;
+    bool failed = result->status >= STATUS_FAILED;
     if (as == RV__OUTPUT_TEXT)
         rv__buf_json_str(out, result->body);
     else if (value.len == 0)
@@ -272,7 +273,7 @@ static int compose(const struct rv__fetch_result *result, const struct rv__answe
                    const struct headers *headers, struct rv__buf *out, struct rv__buf *message,
                    struct rv__answer *ret)
 {
-    bool failed = result->status < 200 || result->status > 299;
+    bool failed = result->status >= STATUS_FAILED;
     rv_error why;
     put_who(message, want);
     if (result->end != RV__FETCH_ANSWERED) {
