@@ -67,8 +67,8 @@ static int read_file(const char *path, bool secret, char **ret, size_t *len, rv_
     } else if (!S_ISREG(st.st_mode)) {
         rc = rv__fail(err, RV_EINVAL, "'%s' is not a file", path);
     } else if (secret && (st.st_mode & 077) != 0) {
-        rc = rv__fail(err, RV_EINVAL, "others may read or change '%s' (mode %03o): chmod 600 it", path,
-                      (unsigned)(st.st_mode & 0777));
+        rc = rv__fail(err, RV_EINVAL, "others may read or change '%s' (mode %03o): chmod 600 it",
+                      path, (unsigned)(st.st_mode & 0777));
     } else if (st.st_size > FILE_MAX_BYTES) {
         rc = rv__fail(err, RV_EINVAL, "'%s' is too long: at most %d bytes", path, FILE_MAX_BYTES);
     } else if ((text = rv__alloc(FILE_MAX_BYTES + 1)) == NULL) {
@@ -122,16 +122,19 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
             ret->role = (enum rv__role)r;
     /* What stands there may be a secret in the wrong place: it is not repeated. */
     if (ret->role == RV__ROLE_NONE)
-        return rv__fail(err, RV_EINVAL, "%s:%d: a line is `role token`, and the role viewer, operator "
-                        "or admin", path, number);
+        return rv__fail(err, RV_EINVAL,
+                        "%s:%d: a line is `role token`, and the role viewer, operator "
+                        "or admin",
+                        path, number);
     if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
-        return rv__fail(err, RV_EINVAL, "%s:%d: a token has %d to %d characters, this one %zu; make "
-                        "one with: openssl rand -hex 32", path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES,
-                        token.len);
+        return rv__fail(err, RV_EINVAL,
+                        "%s:%d: a token has %d to %d characters, this one %zu; make "
+                        "one with: openssl rand -hex 32",
+                        path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES, token.len);
     for (size_t i = 0; i < token.len; i++)
         if (token.at[i] <= 0x20 || token.at[i] >= 0x7f)
-            return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters", path,
-                            number);
+            return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters",
+                            path, number);
     if (next_word(&line).len > 0)
         return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the token", path, number);
     if (tokens->count == TOKENS_MAX)
@@ -164,8 +167,10 @@ int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err)
         at += *at == '\r' && at[1] == '\n' ? 2 : 1;
     }
     if (rc == RV_OK && tokens.count == 0)
-        rc = rv__fail(err, RV_EINVAL, "there is no token in '%s': a line is `role token`, as in "
-                      "`admin` and what `openssl rand -hex 32` prints", path);
+        rc = rv__fail(err, RV_EINVAL,
+                      "there is no token in '%s': a line is `role token`, as in "
+                      "`admin` and what `openssl rand -hex 32` prints",
+                      path);
     explicit_bzero(text, len);
     rv__free(text);
     if (rc < 0) {
