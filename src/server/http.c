@@ -810,8 +810,8 @@ int rv__http_start(struct rv__server *server, rv_error *err)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem tls[] = {
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->cert },
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->key },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->cert.text },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->key.text },
         { MHD_OPTION_HTTPS_PRIORITIES, 0,
           (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
         { MHD_OPTION_END, 0, NULL },

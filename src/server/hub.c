@@ -664,12 +664,13 @@ static size_t fill(struct rv__stream *s, char *to, size_t max)
 
 ssize_t rv__stream_read(struct rv__stream *s, char *ret, size_t max)
 {
+    static const char beat[] = { ':', '\n', '\n' }; /* a comment */
     struct rv__hub *hub = s->hub;
     pthread_mutex_lock(&hub->lock);
     ssize_t n = (ssize_t)fill(s, ret, max);
-    if (n == 0 && s->beat && max >= 3) {
-        memcpy(ret, ":\n\n", 3);
-        n = 3;
+    if (n == 0 && s->beat && max >= sizeof beat) {
+        memcpy(ret, beat, sizeof beat);
+        n = sizeof beat;
     }
     if (n == 0 && s->last != NULL && !s->catching) {
         n = s->last[0] != '\0' && strlen(s->last) + 4 <= max

@@ -86,7 +86,7 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found = NULL;
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = { .ss_family = AF_UNSPEC };
     socklen_t bound_len = sizeof bound;
     struct rv__listen out = { .fd = -1 };
     rv_error local;

@@ -131,9 +131,9 @@ static int read_secrets(struct rv__server *server, const struct rv__server_opts 
         server->auth = rc == RV_OK;
     }
     if (rc == RV_OK && opts->tls_cert != NULL) {
-        rc = rv__pem_read(opts->tls_cert, false, &server->cert, err);
+        rc = rv__small_file(opts->tls_cert, false, &server->cert, err);
         if (rc == RV_OK)
-            rc = rv__pem_read(opts->tls_key, true, &server->key, err);
+            rc = rv__small_file(opts->tls_key, true, &server->key, err);
         server->tls = rc == RV_OK;
     }
     return rc;
@@ -314,10 +314,8 @@ void rv__server_free(struct rv__server *server)
     for (size_t i = 0; server->names != NULL && server->names[i] != NULL; i++)
         rv__free(server->names[i]);
     rv__free(server->names);
-    rv__free(server->cert);
-    if (server->key != NULL)
-        explicit_bzero(server->key, strlen(server->key));
-    rv__free(server->key);
+    rv__buf_done(&server->cert);
+    rv__secret_done(&server->key);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     rv__free(server);
