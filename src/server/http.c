@@ -76,11 +76,6 @@ struct exchange {
     char session[RV__SESSION_SIZE]; /* one that begins; "" = none; "-" = one that ends */
 };
 
-static int64_t now_ms(void)
-{
-    return rv__mono_ms(rv__clock_real());
-}
-
 static struct rv__str str(const char *text)
 {
     return rv__str(text);
@@ -296,7 +291,7 @@ static void wait_is_over(struct exchange *x)
     char run_id[RV_RUN_ID_SIZE];
     memcpy(run_id, x->waiter.run_id, sizeof run_id);
     rv__api_answer_done(&x->answer);
-    rv__api_waited(x->server->engine, run_id, now_ms() - x->begun_ms, &x->answer);
+    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->answer);
 }
 
 /* Wait for the run. True: not at all, there is an answer; else the waiter's job has the exchange. */
@@ -325,7 +320,8 @@ static void run_waiter(struct rv__job *job)
 {
     struct exchange *x = RV__CONTAINER(job, struct exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone || atomic_load(&x->server->draining);
+    bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone ||
+                atomic_load(&x->server->draining);
     if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);
@@ -355,7 +351,7 @@ static void run_request(struct rv__job *job)
         memcpy(x->waiter.run_id, x->answer.run_id, sizeof x->waiter.run_id);
         x->waiter.fd = x->visit->fd;
         x->waiter.job.run = run_waiter;
-        x->wait_until_ms = now_ms() + (x->answer.timeout_ms > 0 ? x->answer.timeout_ms : 0);
+        x->wait_until_ms = rv__now_ms() + (x->answer.timeout_ms > 0 ? x->answer.timeout_ms : 0);
         if (!begin_wait(x))
             return;
         break;
@@ -426,7 +422,7 @@ static enum MHD_Result answer_login(struct exchange *x)
         return refuse(x, MHD_HTTP_UNAUTHORIZED, "there is no such token");
     }
     if (server->auth &&
-        rv__session_begin(&server->sessions, x->role, now_ms(), x->session, &err) < 0)
+        rv__session_begin(&server->sessions, x->role, rv__now_ms(), x->session, &err) < 0)
         return problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, err.message);
     return answer_session(x);
 }
@@ -435,7 +431,7 @@ static enum MHD_Result answer_logout(struct exchange *x)
 {
     const char *name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, COOKIE);
     if (name != NULL)
-        rv__session_end(&x->server->sessions, str(name), now_ms());
+        rv__session_end(&x->server->sessions, str(name), rv__now_ms());
     memcpy(x->session, "-", 2);
     x->role = x->server->auth ? RV__ROLE_NONE : RV__ROLE_ADMIN;
     return answer_session(x);
@@ -467,7 +463,7 @@ static int identify(struct exchange *x, const char **why)
     }
     name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, COOKIE);
     if (name != NULL)
-        x->role = rv__session_role(&server->sessions, str(name), now_ms());
+        x->role = rv__session_role(&server->sessions, str(name), rv__now_ms());
     return 0;
 }
 
@@ -725,7 +721,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
     x->server = server;
     x->connection = connection;
     x->visit = info->socket_context;
-    x->begun_ms = now_ms();
+    x->begun_ms = rv__now_ms();
     rv__buf_init(&x->body, server->limits.body_bytes);
     pthread_mutex_lock(&server->lock);
     server->exchanges++;
@@ -744,7 +740,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     *context = NULL;
     rv__log(server->log, RV__LOG_DEBUG, "request", RV__LOG_STR("method", x->method),
             RV__LOG_STR("path", x->path), RV__LOG_INT("status", x->answer.status),
-            RV__LOG_INT("ms", now_ms() - x->begun_ms),
+            RV__LOG_INT("ms", rv__now_ms() - x->begun_ms),
             RV__LOG_BOOL("whole", how == MHD_REQUEST_TERMINATED_COMPLETED_OK));
     rv__visit_phase(&server->visits, x->visit, RV__VISIT_IDLE);
     rv__stream_free(x->stream);
