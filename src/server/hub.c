@@ -4,9 +4,9 @@
  * Two hundred clients must not be two hundred readers of the store. The follower thread reads the feed
  * of all runs once, makes the text of each event once, and keeps the last of them in a ring. A stream
  * is a number of a record in it: memory of its own it needs for what is halfway out only. One whose
- * number has left the ring is *behind*: a worker reads a piece for it from the store (stream.c), where everything
- * is, and so on until there is no more; then it joins the ring again. So a slow reader costs a buffer
- * of bounded size, and the time of those who are not slow is not its business.
+ * number has left the ring is *behind*: a worker reads a piece for it from the store, where everything
+ * is, and so on until there is no more; then it joins the ring again (stream.c). So a slow reader costs
+ * a buffer of bounded size, and the time of those who are not slow is not its business.
  *
  *   in the ring ──its record leaves──▶ behind ──a piece──▶ behind ──nothing left──▶ in the ring
  *
