@@ -2,8 +2,7 @@
  *
  * Two halves. The API (api.c and a file per noun) knows routes, parameters, roles and documents, and
  * nothing of connections: a request in, an answer out. The transport carries them. The command line
- * uses the first half alone, on a store that it opened itself, and so shows the documents that a
- * server would send. */
+ * prints the same documents, and reads them back when it asks a server. */
 #ifndef RV_SERVER_SERVER_H
 #define RV_SERVER_SERVER_H
 
