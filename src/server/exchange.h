@@ -11,15 +11,16 @@
 
 enum { RV__METHOD_BYTES = 16 };
 
-enum rv__phase { /* see http.c */
-                 RV__EXCHANGE_HEAD,
-                 RV__EXCHANGE_BODY,
-                 RV__EXCHANGE_WORKING,
-                 RV__EXCHANGE_ANSWERED,
+/* See http.c. */
+enum rv__phase {
+    RV__EXCHANGE_HEAD,
+    RV__EXCHANGE_BODY,
+    RV__EXCHANGE_WORKING,
+    RV__EXCHANGE_ANSWERED,
 };
 
-struct
-    rv__headers { /* of the request; NULL where there is none. They live as long as the exchange */
+/* Of the request; NULL where there is none. They live as long as the exchange. */
+struct rv__headers {
     const char *host, *origin, *fetch_site, *fetch_mode, *authorization, *content_type;
     const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
     const char *last_event_id;
