@@ -1,6 +1,7 @@
 /* workflows.c: `rival workflows`: what can be run from here. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "cli/runs.h"
 #include "cli/text.h"
@@ -73,7 +74,42 @@ static int print_table(const rv_report *report)
 
 struct workflows {
     bool json;
+    const char *store;
 };
+
+/* What the process that drives the store offers, as if it were found in files. */
+static int print_served(const struct workflows *w)
+{
+    rv_workflow_list *list = NULL;
+    rv_driver driver;
+    rv_error err;
+    int code = CLI_FAILED;
+    rv_engine *engine = rv__store_to_ask(w->store);
+    if (engine == NULL)
+        return CLI_FAILED;
+    if (rv_engine_driver(engine, &driver, &err) != 1) {
+        (void)rv__cli_fail(CLI_FAILED, "nobody drives this store, so nobody has workflows for it",
+                           "`rival serve DIR --store FILE` does");
+    } else if (rv_workflows(engine, &list, &err) < 0) {
+        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
+    } else {
+        rv_file_workflow *items = rv__zalloc(list->count + 1, sizeof *items);
+        rv_report report = { .workflow_count = items != NULL ? list->count : 0,
+                             .workflows = items };
+        for (size_t i = 0; i < report.workflow_count; i++)
+            items[i] = (rv_file_workflow){ .name = list->items[i].name,
+                                           .description = list->items[i].description,
+                                           .input_schema = list->items[i].input_schema,
+                                           .version = list->items[i].version,
+                                           .file = list->items[i].source,
+                                           .node_count = list->items[i].step_count };
+        code = w->json ? print_list(&report) : print_table(&report);
+        rv__free(items);
+    }
+    rv_workflow_list_free(list);
+    rv_engine_free(engine);
+    return code;
+}
 
 static int run_workflows(int argc, char **argv)
 {
@@ -85,6 +121,10 @@ static int run_workflows(int argc, char **argv)
     int count = rv__options(&rv__cmd_workflows, argc, argv, &workflows);
     if (count < 0)
         return -count;
+    if (workflows.store != NULL && count > 0)
+        return rv__cli_usage("workflows", "files, or --store: one of the two");
+    if (workflows.store != NULL)
+        return print_served(&workflows);
     char **paths = count > 0 ? argv : only_here;
     if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) <
         0)
@@ -95,6 +135,8 @@ static int run_workflows(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
+    { "--store", "FILE", "those of the process that serves this store, instead",
+      .completes = COMPLETES_FILE, RV__INTO(struct workflows, store) },
     { "--json",
       .meaning = "{\"workflows\": [{\"name\", \"description\", \"file\", \"version\", "
                  "\"nodes\", \"inputSchema\"}]}",
@@ -110,6 +152,7 @@ const struct rv__command rv__cmd_workflows = {
     .options = options,
     .paragraphs = { "Those of this folder, if none is named." },
     .examples = { { "rival workflows" },
+                  { "rival workflows --store orders.db", "what `rival run` can begin there" },
                   { "rival workflows examples/ --json | jq -r '.workflows[].name'" } },
     .run = run_workflows,
 };

@@ -81,6 +81,11 @@ run "$rival" run work --run-id w2 --input '{"ms": "600"}' --store s.db
 run "$rival" cancel w2 --store s.db
 ok "a cancelled run" eventually said '.message == "run cancelled" and .run == "w2"'
 
+run "$rival" workflows --store s.db --json
+is "workflows says what it serves" "$(jq_ '[.workflows[].name] | sort | join(",")')" "approval,hello,work"
+run "$rival" workflows --store s.db
+like "also as a table" "$out" '^hello +flows/hello.yaml +who'
+
 # One process drives a store.
 run "$rival" serve flows --store s.db --listen none
 is "a second one: exit code 1" "$rc" 1
@@ -214,6 +219,10 @@ stop TERM
 unset NOTIFY_SOCKET
 wait $notified
 is "the manager knows when it was ready, and when it stopped" "$(cat notified)" "READY=1 STOPPING=1"
+
+run "$rival" workflows --store n.db
+is "nobody serves: exit code 1" "$rc:$out" "1:"
+like "and who would" "$err" "rival serve"
 
 # How it is asked.
 run "$rival" serve nowhere --store s.db
