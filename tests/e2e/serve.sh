@@ -181,6 +181,31 @@ is "a second signal: at once" "$rc" 130
 gone() { ! kill -0 "$(cat step)" 2>/dev/null; }
 ok "and its command goes with it" eventually gone
 
+# Without descriptors it does not spin, and is well when there are some again.
+cat >"$tmp/starve.py" <<'PY'
+import os, resource, socket, sys, time
+pid = int(sys.argv[1])
+def ticks():
+    fields = open(f"/proc/{pid}/stat").read().split()
+    return int(fields[13]) + int(fields[14])
+limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
+resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, limits[1]))
+callers = [socket.socket(socket.AF_UNIX) for _ in range(used + 3)]
+for caller in callers:
+    caller.connect("s.db.sock")
+before = ticks()
+time.sleep(1)
+spent = ticks() - before
+resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+print("calm" if spent < 10 else f"{spent} ticks")
+PY
+ok "started again" serve flows --store s.db
+is "without descriptors it is calm" "$(python3 starve.py "$pid")" calm
+run "$rival" run new --wait --json --store s.db
+is "and with some again, well" "$rc:$(jq_ .status)" "0:completed"
+stop TERM
+
 # A manager of services is told; and so is everybody, when the store refuses.
 cat >"$tmp/notified.py" <<'PY'
 import socket
