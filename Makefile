@@ -15,18 +15,17 @@ comma := ,
 
 .PHONY: all help run test test-long bench lint format asan ubsan tsan coverage install deps clean
 
-all: deps ## release build: build/rival, build/librival.a, build/librival.so, rival.pc
+all: deps ## release build: build/rival with its web UI, build/librival.a, build/librival.so, rival.pc
+	@scripts/build-ui
 	@$(call setup,$(BUILD),,-Dprefix=$(abspath $(PREFIX)))
 	@$(call build,$(BUILD))
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: all ## build and show Rival at work: a workflow file, and a run that outlives its processes
-	@echo '$$ rival exec examples/yaml/build/build.yaml'
-	@$(BUILD)/rival exec examples/yaml/build/build.yaml --store $(BUILD)/run.db >/dev/null
-	@echo; echo '$$ rival demo resume'
-	@$(BUILD)/rival demo resume
+LISTEN ?= 127.0.0.1:7400
+run: all ## build, serve examples/ and say where: open that in a browser; Ctrl-C ends it
+	@exec $(BUILD)/rival serve examples --store $(BUILD)/run.db --listen $(LISTEN) --watch
 
 test: deps-test all ## every test that fits into minutes; ends with "N passed, M failed"
 	@$(call sanitized,build-asan,address$(comma)undefined)

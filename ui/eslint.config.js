@@ -4,6 +4,6 @@ import tseslint from "typescript-eslint";
 export default tseslint.config(
   { ignores: ["dist", "node_modules"] },
   ...tseslint.configs.strict,
-  reactHooks.configs.flat["recommended-latest"],
+  { files: ["src/**"], ...reactHooks.configs.flat["recommended-latest"] },
   { rules: { "@typescript-eslint/no-non-null-assertion": "off" } },
 );

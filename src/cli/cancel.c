@@ -1,15 +1,15 @@
 /* cancel.c: `rival cancel`: end a run and all that is alive in it. */
 #include "cli/runs.h"
 
-static int cancel(struct rv__tell *tell, rv_engine *engine, rv_error *err)
+static int cancel(struct rv__tell *tell, struct rv__client *client, rv_error *err)
 {
-    rv_run_state *state = NULL;
-    int rc = rv_cancel_run(engine, tell->run_id, err);
+    rv_run_list *row = NULL;
+    int rc = rv__client_cancel(client, tell->run_id, err);
     if (rc == RV_OK)
-        rc = rv_state(engine, tell->run_id, &state, err);
-    if (rc == RV_OK && state->status != RV_CANCELLED) /* it had ended before */
-        tell->done = state->status == RV_COMPLETED ? "already completed:" : "already failed:";
-    rv_run_state_free(state);
+        rc = rv__client_list(client, RV_QUERY(.run_id = tell->run_id), &row, err);
+    if (rc == RV_OK && row->count == 1 && row->runs[0].status != RV_CANCELLED) /* it had ended */
+        tell->done = row->runs[0].status == RV_COMPLETED ? "already completed:" : "already failed:";
+    rv_run_list_free(row);
     return rc;
 }
 
@@ -20,7 +20,7 @@ static int run_cancel(int argc, char **argv)
     return count < 0 ? -count : rv__tell_run(argv[0], &tell, cancel);
 }
 
-static const struct rv__option options[] = { RV__OPTION_STORE(struct rv__tell, store),
+static const struct rv__option options[] = { RV__OPTIONS_WHERE(struct rv__tell, where),
                                              RV__OPTION_TOLD(struct rv__tell, json),
                                              { NULL } };
 

@@ -23,9 +23,10 @@ enum {
 
 struct completing {
     const struct rv__command *command;
-    const char *word;                  /* what is typed of it */
-    const char *before;                /* "--store=", if the word has that; else "" */
-    const char *store, *from, *run_id; /* as the words before have them */
+    const char *word;       /* what is typed of it */
+    char before[64];        /* "--store=", if the word has that; else "" */
+    struct rv__where where; /* as the words before have them */
+    const char *from, *run_id;
 };
 
 static void offer(const struct completing *c, const char *word, const char *meaning)
@@ -55,13 +56,10 @@ static void offer_options(const struct completing *c)
     offer(c, "--help", "the page of this command");
 }
 
-static rv_engine *open_store(const struct completing *c)
+static struct rv__client *open_runs(const struct completing *c)
 {
-    rv_engine *engine = NULL;
-    if (access(c->store, R_OK) < 0 ||
-        rv_engine_new(RV_ENGINE_OPTS(.store = c->store, .read_only = true), &engine, NULL) < 0)
-        return NULL;
-    return engine;
+    int code;
+    return rv__client_open(&c->where, ACCESS_LOOK, &code);
 }
 
 static bool has_ended(const rv_run_state *run)
@@ -71,13 +69,13 @@ static bool has_ended(const rv_run_state *run)
 
 static void offer_runs(const struct completing *c, bool live)
 {
-    rv_engine *engine = open_store(c);
+    struct rv__client *client = open_runs(c);
     rv_run_list *list = NULL;
     size_t offered = 0;
     rv_query query = { .size = sizeof query,
                        .text = *c->word != '\0' ? c->word : NULL,
                        .limit = RUNS_READ };
-    if (engine != NULL && rv_list(engine, &query, &list, NULL) < 0)
+    if (client != NULL && rv__client_list(client, &query, &list, NULL) < 0)
         list = NULL;
     for (size_t i = 0; list != NULL && i < list->count && offered < RUNS_OFFERED; i++) {
         const rv_run_state *run = &list->runs[i];
@@ -89,15 +87,15 @@ static void offer_runs(const struct completing *c, bool live)
         offered++;
     }
     rv_run_list_free(list);
-    rv_engine_free(engine);
+    rv__client_close(client);
 }
 
 /* The names of the newest runs' workflows, each once. Quadratic in a constant. */
 static void offer_run_workflows(const struct completing *c)
 {
-    rv_engine *engine = open_store(c);
+    struct rv__client *client = open_runs(c);
     rv_run_list *list = NULL;
-    if (engine != NULL && rv_list(engine, RV_QUERY(.limit = RUNS_READ), &list, NULL) < 0)
+    if (client != NULL && rv__client_list(client, RV_QUERY(.limit = RUNS_READ), &list, NULL) < 0)
         list = NULL;
     for (size_t i = 0; list != NULL && i < list->count; i++) {
         size_t first = 0;
@@ -107,13 +105,25 @@ static void offer_run_workflows(const struct completing *c)
             offer(c, list->runs[i].workflow, "");
     }
     rv_run_list_free(list);
-    rv_engine_free(engine);
+    rv__client_close(client);
 }
 
+/* Those of the server, if there is one; else those of the files. */
 static void offer_workflows(const struct completing *c)
 {
     rv_report *report = NULL;
-    if (rv_check_files(&c->from, 1, &report, NULL) < 0)
+    rv_workflow_list *list = NULL;
+    const char *from = c->from != NULL ? c->from : ".", *store;
+    int code;
+    struct rv__client *client = c->from == NULL ? rv__client_server(&c->where, &store, &code)
+                                                : NULL;
+    if (client != NULL && rv__client_workflows(client, &list, NULL) < 0)
+        list = NULL;
+    for (size_t i = 0; list != NULL && i < list->count; i++)
+        offer(c, list->items[i].name, list->items[i].description);
+    rv_workflow_list_free(list);
+    rv__client_close(client);
+    if (client != NULL || rv_check_files(&from, 1, &report, NULL) < 0)
         return;
     for (size_t i = 0; i < report->workflow_count; i++)
         offer(c, report->workflows[i].name, report->workflows[i].description);
@@ -122,14 +132,15 @@ static void offer_workflows(const struct completing *c)
 
 static void offer_steps(const struct completing *c)
 {
-    rv_engine *engine = c->run_id != NULL ? open_store(c) : NULL;
+    struct rv__client *client = c->run_id != NULL ? open_runs(c) : NULL;
     rv_node_list *list = NULL;
-    if (engine != NULL && rv_nodes(engine, c->run_id, "", 0, STEPS_OFFERED, &list, NULL) < 0)
+    if (client != NULL &&
+        rv__client_nodes(client, c->run_id, "", 0, STEPS_OFFERED, &list, NULL) < 0)
         list = NULL;
     for (size_t i = 0; list != NULL && i < list->count; i++)
         offer(c, list->nodes[i].alias, list->nodes[i].status);
     rv_node_list_free(list);
-    rv_engine_free(engine);
+    rv__client_close(client);
 }
 
 static void offer_values(const struct completing *c, enum rv__completes completes,
@@ -153,7 +164,11 @@ static void offer_values(const struct completing *c, enum rv__completes complete
 static void note_value(struct completing *c, const struct rv__option *option, const char *value)
 {
     if (strcmp(option->name, "--store") == 0)
-        c->store = value;
+        c->where.store = value;
+    else if (strcmp(option->name, "--server") == 0)
+        c->where.server = value;
+    else if (strcmp(option->name, "--token-file") == 0)
+        c->where.token_file = value;
     else if (strcmp(option->name, "--from") == 0)
         c->from = value;
 }
@@ -163,7 +178,6 @@ static void complete(struct completing *c, int count, char **words)
 {
     const struct rv__option *open = NULL; /* it waits for its value */
     const char *value;
-    char before[64] = "";
     int arguments = 0;
     bool only_arguments = false;
     for (int i = 0; i + 1 < count; i++) {
@@ -189,8 +203,7 @@ static void complete(struct completing *c, int count, char **words)
             offer_options(c);
             return;
         }
-        snprintf(before, sizeof before, "%s=", option->name);
-        c->before = before;
+        snprintf(c->before, sizeof c->before, "%s=", option->name);
         c->word = value;
         open = option;
     }
@@ -203,8 +216,8 @@ static void complete(struct completing *c, int count, char **words)
 
 static int run_complete(int argc, char **argv)
 {
-    struct completing c = { .before = "", .store = RV__CLI_STORE, .from = "." };
-    if (argc < 2)
+    struct completing c = { 0 };
+    if (argc < 2 || freopen("/dev/null", "w", stderr) == NULL)
         return CLI_USAGE;
     c.word = argv[argc - 1];
     bool is_help = argc == 3 && strcmp(argv[1], "help") == 0;

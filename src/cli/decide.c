@@ -7,10 +7,10 @@ struct decision {
     const char *reason;
 };
 
-static int decide(struct rv__tell *tell, rv_engine *engine, rv_error *err)
+static int decide(struct rv__tell *tell, struct rv__client *client, rv_error *err)
 {
     const struct decision *decision = tell->arg;
-    return rv_decide(engine, tell->run_id, decision->what, decision->reason, err);
+    return rv__client_decide(client, tell->run_id, decision->what, decision->reason, err);
 }
 
 static const char *const words[] = { "resume", "abort", "skip", "restart_stage", NULL };
@@ -35,7 +35,7 @@ static int run_decide(int argc, char **argv)
 
 static const struct rv__option options[] = {
     { "--reason", "TEXT", "kept with the decision", RV__INTO(struct decision, reason) },
-    RV__OPTION_STORE(struct decision, tell.store),
+    RV__OPTIONS_WHERE(struct decision, tell.where),
     RV__OPTION_TOLD(struct decision, tell.json),
     { NULL },
 };

@@ -116,8 +116,10 @@ static void put_commands(struct rv__buf *out)
             continue;
         if (section != before) {
             rv__buf_text(out, ".SH ");
-            for (const char *at = section; *at != '\0'; at++)
-                rv__buf_char(out, *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at);
+            for (const char *at = section; *at != '\0'; at++) {
+                bool small = *at >= 'a' && *at <= 'z';
+                rv__buf_fmt(out, "%c", small ? *at - 'a' + 'A' : *at);
+            }
             rv__buf_char(out, '\n');
         }
         before = section;

@@ -21,6 +21,7 @@ enum {
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
+    OUTCOME_MS = 60000, /* to read how it ended: it has */
 };
 
 /* ------------------------------------------------------------------------------- beginning --- */
@@ -80,6 +81,27 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     return rc;
 }
 
+/* The server that is meant, if one is: it has the run, and its workflows. Where none was named and the usual
+ * one does not answer, the run goes to a store: the usual one, too, if this process is to drive it. */
+static int find_server(struct rv__drive *d, enum rv__drive_by by)
+{
+    const struct rv__where where = { .store = d->opts.store,
+                                     .server = d->opts.server,
+                                     .token_file = d->opts.token_file };
+    const char *store = NULL;
+    int code;
+    d->client = rv__client_server(&where, &store, &code);
+    if (code != CLI_OK || d->client != NULL)
+        return code;
+    if (store == NULL && by == DRIVE_LATER)
+        return rv__cli_fail(
+            CLI_FAILED, "no server answers at " RV__CLI_SERVER,
+            "`rival serve` starts one; --wait runs it here; --store FILE keeps it for "
+            "later");
+    d->opts.store = store != NULL ? store : RV__CLI_STORE;
+    return CLI_OK;
+}
+
 int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__drive_opts *opts,
                    enum rv__drive_by by)
 {
@@ -96,7 +118,10 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     d->interrupt = rv__cli_interrupt(); /* before the engine's threads */
     if (d->interrupt == NULL)
         return CLI_FAILED;
-    int rc = open_engine(d, by, &err);
+    code = by != DRIVE_HERE ? find_server(d, by) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
+    int rc = d->client == NULL ? open_engine(d, by, &err) : RV_OK;
     if (rc < 0)
         return rv__cli_fail(CLI_USAGE, err.message,
                             rc != RV_EBUSY ? NULL
@@ -104,20 +129,26 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
                                 ? "if it serves, `rival run NAME` begins runs there; "
                                   "--store FILE takes another store"
                                 : "--store FILE takes another one");
-    d->served = rv_engine_driver(d->engine, &driver, NULL) == 1;
+    if (d->client == NULL && (d->client = rv__client_of(d->engine)) == NULL)
+        return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    d->served = d->engine == NULL || rv_engine_driver(d->engine, &driver, NULL) == 1;
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
-    rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id), &d->feed, &err);
-    d->exists = rc == RV_OK;
-    if (rc < 0 && rc != RV_ENOTFOUND)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    return CLI_OK;
+    rv_run_list *row = NULL;
+    rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
+    d->exists = rc == RV_OK && row->count == 1;
+    rv_run_list_free(row);
+    if (d->exists)
+        rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id), &d->feed, &err);
+    return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 
 void rv__drive_close(struct rv__drive *d)
 {
-    rv_feed_close(d->feed);
-    if (rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
+    rv__follow_close(d->feed);
+    rv__client_close(d->client);
+    if (d->engine != NULL &&
+        rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
         rv_engine_free(d->engine);
     rv__free(d->input);
 }
@@ -153,7 +184,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     rv_run_state *state = NULL;
     rv_error err;
     char message[500];
-    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+    if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     bool same = strcmp(state->workflow, workflow) == 0;
     snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
@@ -168,8 +199,9 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     rv_error err;
     if (d->exists && d->input == NULL) /* the run has its input */
         return check_same_workflow(d, workflow);
-    int rc = rv_run(d->engine, workflow, d->input,
-                    RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), NULL, &err);
+    int rc = rv__client_run(d->client, workflow, d->input,
+                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), NULL,
+                            &err);
     if (rc == RV_EINVAL) {
         rc = refuse_input(violations, &err);
         rv_violations_free(violations);
@@ -179,8 +211,8 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
         return rv__cli_fail(CLI_USAGE, err.message,
                             "without --input, the run goes on with the input it has");
     if (rc == RV_OK && d->feed == NULL)
-        rc = rv_feed_open(d->engine, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
-                          &d->feed, &err);
+        rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
+                             &d->feed, &err);
     return rc == RV_OK
                ? CLI_OK
                : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
@@ -190,7 +222,10 @@ void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
 {
     rv__buf_text(out, " --run-id ");
     rv__text_shell(out, d->run_id);
-    if (strcmp(d->opts.store, RV__CLI_STORE) != 0) {
+    if (d->opts.server != NULL) {
+        rv__buf_text(out, " --server ");
+        rv__text_shell(out, d->opts.server);
+    } else if (d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0) {
         rv__buf_text(out, " --store ");
         rv__text_shell(out, d->opts.store);
     }
@@ -215,7 +250,7 @@ static bool is_alive(struct rv__drive *d)
 {
     char *text = NULL;
     struct rv__str waits = { NULL, 0 };
-    if (rv_why(d->engine, d->run_id, &text, NULL) < 0)
+    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
         return false;
     bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
     rv_free(text);
@@ -224,29 +259,23 @@ static bool is_alive(struct rv__drive *d)
 
 static int print_outcome(struct rv__drive *d, struct rv__screen *view)
 {
-    rv_outcome *outcome = NULL;
-    rv_run_state *state = NULL;
+    rv_run_state *ended = NULL;
     struct rv__buf json;
     rv_error err;
-    int rc = rv_wait(d->engine, NULL, d->run_id, NULL, &outcome, &err);
-    if (rc == RV_OK)
-        rc = rv_state(d->engine, d->run_id, &state, &err);
-    if (rc < 0 || outcome == NULL || state == NULL) { /* the two come with RV_OK */
+    if (rv__client_wait(d->client, d->run_id, OUTCOME_MS, d->interrupt, &ended, &err) < 0) {
         rv__screen_clear(view);
-        rv_outcome_free(outcome);
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     }
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
-    rv__outcome_json(&json, outcome);
+    rv__put_outcome(&json, ended);
     rv__screen_clear(view);
     int code = rv__print_json(
         &json); /* first: on a terminal, the record is what remains in sight */
-    rv__screen_record(view, rv_status_name(outcome->status), state->duration_ms, outcome->error);
+    rv__screen_record(view, rv_status_name(ended->status), ended->duration_ms, ended->error);
     if (code == CLI_OK)
-        code = rv__exit_code(outcome->status);
+        code = rv__exit_code(ended->status);
     rv__buf_done(&json);
-    rv_run_state_free(state);
-    rv_outcome_free(outcome);
+    rv_run_state_free(ended);
     return code;
 }
 
@@ -265,7 +294,7 @@ static int leave_suspended(struct follow *f)
     struct rv__buf json;
     rv_error err;
     rv__screen_clear(&f->view);
-    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+    if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&json, state);
@@ -290,8 +319,8 @@ static int stop_in_order(struct follow *f)
         return CLI_INTERRUPTED;
     }
     if (f->view.kind != VIEW_NONE)
-        fprintf(stderr, "%s: steps that run have %d s to end; Ctrl-C again leaves at once\n",
-                why.message, GRACE_MS / 1000);
+        fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
+                GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
     if (left > 0 && f->view.kind != VIEW_NONE)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
@@ -332,8 +361,9 @@ static void inspect(struct rv__drive *d)
     size_t got;
     do { /* the last page is what is wanted */
         rv_log_list *page = NULL;
-        if (rv_logs(d->engine, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000), &page,
-                    NULL) < 0)
+        rv_error err;
+        if (rv__client_logs(d->client, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000),
+                            &page, &err) < 0)
             break;
         got = page->count;
         after = page->next;
@@ -381,7 +411,7 @@ static void read_suspension(struct rv__drive *d, struct rv__buf *out)
 {
     rv_run_state *state = NULL;
     struct rv__buf text;
-    if (rv_state(d->engine, d->run_id, &state, NULL) < 0)
+    if (rv__client_state(d->client, d->run_id, &state, NULL) < 0)
         return;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     rv__text_error(&text, rv__str(state->suspension));
@@ -409,12 +439,12 @@ static int decide(struct follow *f, enum rv__on_suspend what, rv_error *err)
     struct rv__buf reason;
     bool asked = f->d->on_suspend == ON_SUSPEND_ASK;
     if (what == ON_SUSPEND_RESUME || asked)
-        return rv_decide(f->d->engine, f->d->run_id,
-                         what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT, NULL, err);
+        return rv__client_decide(f->d->client, f->d->run_id,
+                                 what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT, NULL, err);
     rv__buf_init(&reason, 1u << 16);
     rv__buf_text(&reason, "suspended, and aborted: ");
     read_suspension(f->d, &reason);
-    int rc = rv_decide(f->d->engine, f->d->run_id, RV_ABORT, rv__buf_view(&reason).at, err);
+    int rc = rv__client_decide(f->d->client, f->d->run_id, RV_ABORT, rv__buf_view(&reason).at, err);
     rv__buf_done(&reason);
     return rc;
 }
@@ -469,7 +499,7 @@ static int follow(struct follow *f)
     for (;;) {
         rv_event event;
         rv_error err;
-        int rc = rv_feed_next(d->feed, pause_ms, d->interrupt, &event, &err);
+        int rc = rv__follow_next(d->feed, pause_ms, d->interrupt, &event, &err);
         if (rc == RV_OK)
             take_event(f, &event);
         else if (rc == RV_ECANCELED)
@@ -491,7 +521,7 @@ static int follow(struct follow *f)
         rv__screen_frame(&f->view, false);
     }
     rv_event last; /* what was said while it ended */
-    while (rv_feed_next(d->feed, 0, NULL, &last, NULL) == RV_OK)
+    while (rv__follow_next(d->feed, 0, NULL, &last, NULL) == RV_OK)
         rv__screen_event(&f->view, &last);
     return print_outcome(d, &f->view);
 }
@@ -500,16 +530,20 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
 {
     rv_run_state *state = NULL;
     rv_error err;
-    if (rv_state(d->engine, d->run_id, &state, &err) < 0)
+    if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
     f.ended = state->status != RV_RUNNING && !f.suspended;
     enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
                                 : rv__terminal_is(stderr) ? VIEW_LIVE
                                                           : VIEW_LINES;
-    rv__screen_init(&f.view, kind, d->engine, workflow, d->run_id, state->started_at);
+    rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
-    int code = f.ended && d->exists && !is_alive(d) ? print_outcome(d, &f.view) : follow(&f);
+    bool over = f.ended && d->exists && !is_alive(d);
+    int code = over ? print_outcome(d, &f.view) : follow(&f);
+    if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
+        fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "
+                        "--run-id, or none\n");
     rv__screen_done(&f.view);
     return code;
 }

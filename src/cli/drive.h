@@ -10,6 +10,7 @@ enum rv__on_suspend { ON_SUSPEND_WAIT, ON_SUSPEND_ABORT, ON_SUSPEND_RESUME, ON_S
 /* The options that such commands share. */
 struct rv__drive_opts {
     const char *input, *run_id, *store, *on_suspend;
+    const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: where to ask first */
     struct rv__words allow_env;
     bool json;
 };
@@ -39,8 +40,9 @@ struct rv__drive {
     char run_id[RV_RUN_ID_SIZE]; /* given, or made */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;
-    rv_engine *engine;
-    rv_feed *feed;
+    rv_engine *engine;         /* NULL: a server has the run */
+    struct rv__client *client; /* of the engine, or the server */
+    struct rv__follow *feed;
     bool exists; /* the run was there before */
     bool served; /* another process drives it: it is only looked at */
 };
@@ -48,8 +50,8 @@ struct rv__drive {
 /* Who is to do the work. */
 enum rv__drive_by {
     DRIVE_HERE,     /* this process */
-    DRIVE_ANYWHERE, /* the one that drives the store; where none does, this one */
-    DRIVE_LATER,    /* the one that drives the store, now or some day */
+    DRIVE_ANYWHERE, /* a server, or the one that drives the store; where none does, this one */
+    DRIVE_LATER,    /* a server, or the one that drives the store, now or some day */
 };
 
 /* Options are read: check them, read the input, make the id, open the engine for this run only. CLI_OK;

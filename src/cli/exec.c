@@ -142,7 +142,7 @@ struct exec {
 
 static int run_exec(int argc, char **argv)
 {
-    struct exec exec = { .drive = { .store = RV__CLI_STORE } };
+    struct exec exec = { .drive = { .store = rv__store_default() } };
     struct rv__drive drive;
     int count = rv__options(&rv__cmd_exec, argc, argv, &exec);
     if (count < 0)

@@ -20,7 +20,7 @@ static int export(struct rv__look *look)
     const char *file = look->argc > 0 ? look->argv[0] : "-";
     bool piped = strcmp(file, "-") == 0;
     rv_error err;
-    int rc = rv_export(look->engine, look->run_id,
+    int rc = rv_export(rv__client_engine(look->client), look->run_id,
                        RV_EXPORT_OPTS(.path = piped ? NULL : file, .replace = x->force,
                                       .write = piped ? to_stdout : NULL),
                        &err);
@@ -37,7 +37,7 @@ static int export(struct rv__look *look)
 
 static int run_export(int argc, char **argv)
 {
-    struct exporting x = { .force = false };
+    struct exporting x = { .look.where.store = rv__store_default() };
     int count = rv__options(&rv__cmd_export, argc, argv, &x);
     x.look.arg = &x;
     return count < 0 ? -count : rv__look_at_run(&x.look, count, argv, export);
@@ -45,7 +45,7 @@ static int run_export(int argc, char **argv)
 
 static const struct rv__option options[] = {
     { "--force", NULL, "a file of that name gives way", RV__INTO(struct exporting, force) },
-    RV__OPTION_STORE(struct exporting, look.store),
+    RV__OPTION_STORE(struct exporting, look.where.store),
     { NULL },
 };
 

@@ -9,7 +9,8 @@
 enum { PAGE = 500, DEFAULT_LIMIT = 50, CURSOR_BYTES = 512 };
 
 struct listing {
-    const char *store, *since, *limit_text;
+    struct rv__where where;
+    const char *since, *limit_text;
     int status; /* -1: any */
     rv_query query;
     bool json;
@@ -53,14 +54,14 @@ static void add_json(struct listing *l, const rv_run_state *run)
 }
 
 /* Page by page: one may bring fewer than were asked for, and yet not be the last. */
-static int read_all(struct listing *l, rv_engine *engine, rv_error *err)
+static int read_all(struct listing *l, struct rv__client *client, rv_error *err)
 {
     do {
         rv_run_list *list = NULL;
         size_t left = l->limit - l->count;
         l->query.cursor = l->cursor;
         l->query.limit = left < PAGE ? left : PAGE;
-        int rc = rv_list(engine, &l->query, &list, err);
+        int rc = rv__client_list(client, &l->query, &list, err);
         if (rc < 0)
             return rc;
         for (size_t i = 0; i < list->count; i++, l->count++) {
@@ -101,22 +102,23 @@ static int print(struct listing *l)
 static int list_runs(struct listing *l)
 {
     rv_error err;
-    int code = CLI_FAILED;
-    rv_engine *engine = rv__store_to_read(l->store);
-    if (engine == NULL)
-        return CLI_FAILED;
+    int code;
+    struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK, &code);
+    if (client == NULL)
+        return code;
+    code = CLI_FAILED;
     l->table = rv__table_new(6);
     rv__buf_init(&l->out, SIZE_MAX / 8); /* bounded by the limit */
     rv__buf_text(&l->out, "{\"runs\":[");
     if (l->table == NULL)
         (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    else if (read_all(l, engine, &err) < 0)
+    else if (read_all(l, client, &err) < 0)
         (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
     else
         code = print(l);
     rv__table_free(l->table);
     rv__buf_done(&l->out);
-    rv_engine_free(engine);
+    rv__client_close(client);
     return code;
 }
 
@@ -138,7 +140,6 @@ static int read_query(struct listing *l)
 static int run_list(int argc, char **argv)
 {
     struct listing l = { .query = { .size = sizeof l.query },
-                         .store = RV__CLI_STORE,
                          .status = -1,
                          .now_ms = rv__wall_ms(rv__clock_real()) };
     int count = rv__options(&rv__cmd_list, argc, argv, &l);
@@ -164,7 +165,7 @@ static const struct rv__option options[] = {
       RV__INTO(struct listing, limit_text) },
     { "--cursor", "CURSOR", "behind those of the list before",
       RV__INTO(struct listing, query.cursor) },
-    RV__OPTION_STORE(struct listing, store),
+    RV__OPTIONS_WHERE(struct listing, where),
     RV__OPTION_JSON(struct listing, json, "{\"runs\": [...], \"nextCursor\"}"),
     { NULL },
 };

@@ -7,7 +7,7 @@
 
 enum {
     PAGE = 500,
-    POLL_MS = 250, /* with -f: the other process does not tell us */
+    LOOK_MS = 1000, /* with -f: how soon it is seen that a run ended which nobody drives */
     TEXT_WIDTH = 100000,
 };
 
@@ -15,6 +15,7 @@ struct logs {
     struct rv__look look;
     rv_log_query query;
     bool follow;
+    size_t told; /* lines */
     rv_cancel *interrupt;
 };
 
@@ -57,21 +58,31 @@ static bool is_over(struct rv__look *look)
 {
     char *text = NULL;
     struct rv__str waits = { NULL, 0 };
-    if (rv_why(look->engine, look->run_id, &text, NULL) < 0)
+    if (rv__client_why(look->client, look->run_id, &text, NULL) < 0)
         return false;
     bool over = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) == 0;
     rv_free(text);
     return over;
 }
 
-static int print_logs(struct rv__look *look)
+/* An empty answer is one too. */
+static void say_none(const struct logs *logs)
 {
-    struct logs *logs = look->arg;
-    bool over = false;
-    for (;;) {
+    bool narrowed = logs->query.step != NULL || logs->query.text != NULL ||
+                    logs->query.level > RV_INFO;
+    fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
+            logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
+                                         : "its steps said nothing");
+}
+
+/* All there is by now, page by page. */
+static int print_pages(struct rv__look *look, struct logs *logs)
+{
+    size_t count;
+    do {
         rv_log_list *list = NULL;
         rv_error err;
-        if (rv_logs(look->engine, look->run_id, &logs->query, &list, &err) < 0)
+        if (rv__client_logs(look->client, look->run_id, &logs->query, &list, &err) < 0)
             return rv__cli_fail(CLI_FAILED, err.message, NULL);
         for (size_t i = 0; i < list->count; i++) {
             if (look->json)
@@ -79,17 +90,54 @@ static int print_logs(struct rv__look *look)
             else
                 print_line(&list->lines[i]);
         }
-        bool more = list->count == PAGE;
+        count = list->count;
+        logs->told += count;
         logs->query.after = list->next;
         rv_log_list_free(list);
-        if (more && !ferror(stdout))
-            continue;
-        if (fflush(stdout) != 0 || !logs->follow || over)
-            return CLI_OK;    /* main tells what could not be written */
-        over = is_over(look); /* once more then: its last lines */
-        if (!over && rv_cancel_wait(logs->interrupt, POLL_MS))
-            return CLI_INTERRUPTED;
+    } while (count == PAGE && !ferror(stdout));
+    fflush(stdout); /* main tells what could not be written */
+    return CLI_OK;
+}
+
+/* Events say when there is more; what there is is read as before. */
+static int follow_logs(struct rv__look *look, struct logs *logs)
+{
+    struct rv__follow *follow = NULL;
+    rv_error err;
+    int rc = rv__follow_open(look->client, RV_FEED_OPTS(.run_id = look->run_id), &follow, &err);
+    int code = rc == RV_OK ? print_pages(look, logs) : rv__cli_fail(CLI_FAILED, err.message, NULL);
+    bool over = false, more = true;
+    while (code == CLI_OK && !over && !ferror(stdout)) {
+        rv_event event;
+        if (more && (over = is_over(look))) { /* once more then: its last lines */
+            code = print_pages(look, logs);
+            break;
+        }
+        rc = rv__follow_next(follow, LOOK_MS, logs->interrupt, &event, &err);
+        if (rc == RV_ECANCELED)
+            code = CLI_INTERRUPTED;
+        else if (rc < 0 && rc != RV_ETIMEDOUT)
+            code = rv__cli_fail(CLI_FAILED, err.message, NULL);
+        more = rc == RV_ETIMEDOUT || (rc == RV_OK && strncmp(event.kind, "run.", 4) == 0);
+        bool said = rc == RV_OK && strcmp(event.kind, "log") == 0;
+        while (rc == RV_OK && (rc = rv__follow_next(follow, 0, NULL, &event, &err)) == RV_OK) {
+            more |= strncmp(event.kind, "run.", 4) == 0;
+            said |= strcmp(event.kind, "log") == 0;
+        }
+        if (code == CLI_OK && said)
+            code = print_pages(look, logs);
     }
+    rv__follow_close(follow);
+    return code;
+}
+
+static int print_logs(struct rv__look *look)
+{
+    struct logs *logs = look->arg;
+    int code = logs->follow ? follow_logs(look, logs) : print_pages(look, logs);
+    if (code == CLI_OK && logs->told == 0 && !look->json)
+        say_none(logs);
+    return code;
 }
 
 static int run_logs(int argc, char **argv)
@@ -115,7 +163,7 @@ static const struct rv__option options[] = {
     { "--level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
       .choices = levels, RV__INTO(struct logs, query.level) },
     { "--text", "TEXT", "with this in the message", RV__INTO(struct logs, query.text) },
-    RV__OPTION_STORE(struct logs, look.store),
+    RV__OPTIONS_WHERE(struct logs, look.where),
     RV__OPTION_JSON(struct logs, look.json, "a JSON object for each line"),
     { NULL },
 };

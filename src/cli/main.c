@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/suggest.h"
@@ -43,6 +44,19 @@ static int end_output(int code)
     return code == CLI_OK ? CLI_FAILED : code;
 }
 
+/* Half of a process' descriptors may be connections of http steps, and the usual limit is there for
+ * programs that use select(), which this one does not. Not further than they need: programs that we
+ * start inherit it, and some close every descriptor they could have. */
+static void raise_descriptors(void)
+{
+    const rlim_t enough = 20480;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= enough)
+        return;
+    limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then with fewer */
+}
+
 static int run_command(int argc, char **argv)
 {
     if (argc < 2) {
@@ -73,5 +87,6 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    raise_descriptors();
     return end_output(run_command(argc, argv));
 }

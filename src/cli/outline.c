@@ -19,9 +19,10 @@ enum {
     NOTE_BYTES = 2000,
 };
 
-void rv__outline_init(struct rv__outline *tree, rv_engine *engine, const char *run_id, bool live)
+void rv__outline_init(struct rv__outline *tree, struct rv__client *client, const char *run_id,
+                      bool live)
 {
-    *tree = (struct rv__outline){ .engine = engine, .run_id = run_id, .live = live };
+    *tree = (struct rv__outline){ .client = client, .run_id = run_id, .live = live };
     rv__arena_init(&tree->arena, SIZE_MAX); /* bounded by the rows, which are */
 }
 
@@ -249,7 +250,8 @@ static void add_iterations(struct rv__outline *t, const char *parent, size_t tot
     while (at < total && at - from < scan) {
         rv_node_list *list = NULL;
         rv_error err;
-        if (rv_nodes(t->engine, t->run_id, parent, at, PAGE, &list, &err) < 0 || list->count == 0) {
+        if (rv__client_nodes(t->client, t->run_id, parent, at, PAGE, &list, &err) < 0 ||
+            list->count == 0) {
             rv_node_list_free(list);
             break;
         }
@@ -278,7 +280,7 @@ static void add_children(struct rv__outline *t, const char *parent, int depth)
     while (offset < total) {
         rv_node_list *list = NULL;
         rv_error err;
-        int rc = rv_nodes(t->engine, t->run_id, parent, offset, PAGE, &list, &err);
+        int rc = rv__client_nodes(t->client, t->run_id, parent, offset, PAGE, &list, &err);
         if (rc < 0 || list->count == 0) {
             t->rc = rc < 0 && t->rc == RV_OK && depth == 0 ? rc : t->rc;
             rv_node_list_free(list);
@@ -395,14 +397,14 @@ void rv__row_write(const struct rv__row *row, const struct rv__row_style *style,
 /* ---------------------------------------------------------------------------------- failed --- */
 
 /* The last child that failed: one before it was allowed to. False: none did. */
-static bool find_failed_child(rv_engine *engine, const char *run_id, struct rv__buf *path)
+static bool find_failed_child(struct rv__client *client, const char *run_id, struct rv__buf *path)
 {
     size_t offset = 0, total = 1;
     struct rv__buf found;
     rv__buf_init(&found, path->max_bytes);
     while (offset < total) {
         rv_node_list *list = NULL;
-        if (rv_nodes(engine, run_id, rv__buf_view(path).at, offset, PAGE, &list, NULL) < 0)
+        if (rv__client_nodes(client, run_id, rv__buf_view(path).at, offset, PAGE, &list, NULL) < 0)
             break;
         total = list->count > 0 ? list->total : 0;
         for (size_t i = 0; i < list->count; i++) {
@@ -423,9 +425,9 @@ static bool find_failed_child(rv_engine *engine, const char *run_id, struct rv__
     return any;
 }
 
-void rv__outline_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret)
+void rv__outline_find_failed(struct rv__client *client, const char *run_id, struct rv__buf *ret)
 {
     for (int depth = 0; depth < DEPTH_MAX && ret->rc == RV_OK; depth++)
-        if (!find_failed_child(engine, run_id, ret))
+        if (!find_failed_child(client, run_id, ret))
             return;
 }

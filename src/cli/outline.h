@@ -6,7 +6,7 @@
 #define RV_CLI_OUTLINE_H
 
 #include "base/arena.h"
-#include "cli/cli.h"
+#include "cli/client.h"
 #include "base/str.h"
 
 enum rv__row_weight { ROW_DONE, ROW_PENDING, ROW_LIVE, ROW_BAD }; /* what may be left out first */
@@ -31,7 +31,7 @@ struct rv__over {
 enum { RV__OVER_MAX = 64 }; /* loops watched at once; of more, each look begins at the first */
 
 struct rv__outline {
-    rv_engine *engine;
+    struct rv__client *client;
     const char *run_id;
     bool live; /* only what is alive or failed is opened; else all of it */
     int64_t now_ms;
@@ -43,7 +43,8 @@ struct rv__outline {
     int rc;
 };
 
-void rv__outline_init(struct rv__outline *tree, rv_engine *engine, const char *run_id, bool live);
+void rv__outline_init(struct rv__outline *tree, struct rv__client *client, const char *run_id,
+                      bool live);
 void rv__outline_done(struct rv__outline *tree);
 
 /* Read the nodes as they are now; rows of the time before are gone. Returns RV_OK or why not. */
@@ -62,6 +63,6 @@ void rv__row_write(const struct rv__row *row, const struct rv__row_style *style,
                    struct rv__buf *out);
 
 /* The failed step that a failed run ended with: its path in `ret`, "" if there is none. */
-void rv__outline_find_failed(rv_engine *engine, const char *run_id, struct rv__buf *ret);
+void rv__outline_find_failed(struct rv__client *client, const char *run_id, struct rv__buf *ret);
 
 #endif

@@ -67,7 +67,7 @@ struct run {
 
 static int run_run(int argc, char **argv)
 {
-    struct run run = { .drive = { .store = RV__CLI_STORE }, .from = "." };
+    struct run run = { .from = "." };
     struct rv__drive drive;
     int count = rv__options(&rv__cmd_run, argc, argv, &run);
     if (count < 0)
@@ -84,6 +84,7 @@ static const struct rv__option options[] = {
       RV__INTO(struct run, from) },
     { "--wait", .meaning = "drive it to its end, and print the outcome",
       RV__INTO(struct run, wait) },
+    RV__OPTIONS_SERVER(struct run, drive),
     RV__DRIVE_OPTIONS(struct run, drive,
                       "print {\"runId\", \"status\"}; with --wait, nothing but the outcome"),
     { NULL },

@@ -22,10 +22,20 @@ enum {
 
 /* ---------------------------------------------------------------------------------- stores --- */
 
+const char *rv__store_default(void)
+{
+    const char *named = getenv("RIVAL_STORE");
+    return named != NULL && *named != '\0' ? named : RV__CLI_STORE;
+}
+
 static rv_engine *open_store(const rv_engine_opts *opts)
 {
     rv_engine *engine = NULL;
     rv_error err;
+    rv_engine_opts named = *opts;
+    if (named.store == NULL)
+        named.store = rv__store_default();
+    opts = &named;
     int rc = rv_engine_new(opts, &engine, &err);
     if (rc == RV_OK)
         return engine;
@@ -56,17 +66,18 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id)
 
 /* ------------------------------------------------------------------------------------ runs --- */
 
-static bool run_exists(rv_engine *engine, const char *id)
+static bool run_exists(struct rv__client *client, const char *id)
 {
-    rv_log_list *lines = NULL;
-    int rc = rv_logs(engine, id, RV_LOG_QUERY(.limit = 1), &lines,
-                     NULL); /* the cheapest question */
-    rv_log_list_free(lines);
-    return rc == RV_OK;
+    rv_run_list *list = NULL;
+    rv_error err;
+    bool exists = rv__client_list(client, RV_QUERY(.run_id = id), &list, &err) == RV_OK &&
+                  list->count == 1;
+    rv_run_list_free(list);
+    return exists;
 }
 
 /* How many runs begin so; the first ones are named in `names`, the newest in `ret`. */
-static int count_runs(rv_engine *engine, const char *prefix, char ret[RV_RUN_ID_SIZE],
+static int count_runs(struct rv__client *client, const char *prefix, char ret[RV_RUN_ID_SIZE],
                       struct rv__buf *names, rv_error *err)
 {
     enum { ENOUGH = 5 };
@@ -74,8 +85,8 @@ static int count_runs(rv_engine *engine, const char *prefix, char ret[RV_RUN_ID_
     int found = 0;
     do {
         rv_run_list *list = NULL;
-        int rc = rv_list(engine, RV_QUERY(.text = prefix, .limit = PAGE, .cursor = cursor), &list,
-                         err);
+        int rc = rv__client_list(client, RV_QUERY(.text = prefix, .limit = PAGE, .cursor = cursor),
+                                 &list, err);
         if (rc < 0)
             return rc;
         for (size_t i = 0; i < list->count && found < ENOUGH; i++) {
@@ -91,21 +102,22 @@ static int count_runs(rv_engine *engine, const char *prefix, char ret[RV_RUN_ID_
     return found;
 }
 
-int rv__find_run(rv_engine *engine, const char *store, const char *given, char ret[RV_RUN_ID_SIZE])
+int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE])
 {
     rv_error err;
     char message[400];
     struct rv__buf names;
-    if (strlen(given) < RV_RUN_ID_SIZE && run_exists(engine, given)) {
+    if (strlen(given) < RV_RUN_ID_SIZE && run_exists(client, given)) {
         snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
         return RV_OK;
     }
     rv__buf_init(&names, 5 * RV_RUN_ID_SIZE + 16);
-    int found = *given != '\0' ? count_runs(engine, given, ret, &names, &err) : 0;
+    int found = *given != '\0' ? count_runs(client, given, ret, &names, &err) : 0;
     if (found < 0) {
         (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
     } else if (found == 0) {
-        snprintf(message, sizeof message, "there is no run '%.130s' in %.150s", given, store);
+        snprintf(message, sizeof message, "there is no run '%.130s' %s %.150s", given,
+                 rv__client_engine(client) != NULL ? "in" : "at", rv__client_name(client));
         (void)rv__cli_fail(CLI_FAILED, message, "`rival list` shows those there are");
     } else if (found > 1) {
         snprintf(message, sizeof message, "'%.130s' is the beginning of several runs", given);
@@ -118,58 +130,59 @@ int rv__find_run(rv_engine *engine, const char *store, const char *given, char r
 int rv__look_at_run(struct rv__look *look, int argc, char **argv,
                     int (*show)(struct rv__look *look))
 {
-    int code = CLI_FAILED;
-    look->store = look->store != NULL ? look->store : RV__CLI_STORE;
-    look->engine = look->asks ? rv__store_to_ask(look->store) : rv__store_to_read(look->store);
-    if (look->engine == NULL)
-        return CLI_FAILED;
+    int code;
+    look->client = rv__client_open(&look->where, look->asks ? ACCESS_ASK : ACCESS_LOOK, &code);
+    if (look->client == NULL)
+        return code;
     look->argc = argc - 1;
     look->argv = argv + 1;
-    if (rv__find_run(look->engine, look->store, argv[0], look->run_id) == RV_OK)
-        code = show(look);
-    rv_engine_free(look->engine);
+    bool found = rv__find_run(look->client, argv[0], look->run_id) == RV_OK;
+    code = found ? show(look) : CLI_FAILED;
+    rv__client_close(look->client);
     return code;
 }
 
-static int print_told(const struct rv__tell *tell, rv_engine *engine)
+static int print_told(const struct rv__tell *tell, struct rv__client *client)
 {
-    rv_run_state *state = NULL;
+    rv_run_list *list = NULL;
     rv_error err;
     if (!tell->json) {
         printf("%s %s\n", tell->done, tell->run_id);
         return CLI_OK;
     }
-    if (rv_state(engine, tell->run_id, &state, &err) < 0)
+    if (rv__client_list(client, RV_QUERY(.run_id = tell->run_id), &list, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", state->run_id, rv_status_name(state->status));
-    rv_run_state_free(state);
+    for (size_t i = 0; i < list->count; i++)
+        printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", list->runs[i].run_id,
+               rv_status_name(list->runs[i].status));
+    rv_run_list_free(list);
     return CLI_OK;
 }
 
 int rv__tell_run(const char *given, struct rv__tell *tell,
-                 int (*say)(struct rv__tell *tell, rv_engine *engine, rv_error *err))
+                 int (*say)(struct rv__tell *tell, struct rv__client *client, rv_error *err))
 {
     rv_error err;
-    tell->store = tell->store != NULL ? tell->store : RV__CLI_STORE;
-    rv_engine *engine = rv__store_to_read(tell->store);
-    if (engine == NULL)
-        return CLI_FAILED;
-    int rc = rv__find_run(engine, tell->store, given, tell->run_id);
-    rv_engine_free(engine);
+    int code;
+    struct rv__client *client = rv__client_open(&tell->where, ACCESS_LOOK, &code);
+    if (client == NULL)
+        return code;
+    int rc = rv__find_run(client, given, tell->run_id);
+    rv__client_close(client);
     if (rc < 0)
         return CLI_FAILED;
     for (int tries = 1;; tries++) {
-        engine = rv__store_to_write(tell->store, tell->run_id);
-        if (engine == NULL)
-            return CLI_FAILED;
-        rc = say(tell, engine, &err);
+        client = rv__client_tell(&tell->where, tell->run_id, &code);
+        if (client == NULL)
+            return code;
+        rc = say(tell, client, &err);
         if (rc != RV_ECLOSED || tries == TELL_TRIES)
             break;
-        rv_engine_free(engine); /* who drove it has just ended, and nothing was done */
+        rv__client_close(client); /* who drove it has just ended, and nothing was done */
         rv__clock_sleep_ms(TELL_AGAIN_MS);
     }
-    int code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, engine);
-    rv_engine_free(engine);
+    code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, client);
+    rv__client_close(client);
     return code;
 }
 

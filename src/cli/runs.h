@@ -3,11 +3,8 @@
 #define RV_CLI_RUNS_H
 
 #include "base/str.h"
-#include "cli/cli.h"
+#include "cli/client.h"
 #include "server/server.h"
-
-#define RV__CLI_STORE "rival.db" /* where runs are, unless --store says otherwise */
-#define RV__CLI_LISTEN "127.0.0.1:7400" /* where a server is, unless told otherwise */
 
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
@@ -19,6 +16,8 @@
 #define RV__OPTION_TOLD(type, member) RV__OPTION_JSON(type, member, "print {\"runId\", \"status\"}")
 /* clang-format on */
 
+const char *rv__store_default(void); /* $RIVAL_STORE, else RV__CLI_STORE */
+
 /* Open the store for reading, which always works; to ask also who drives it; or to tell one run
  * something: by who drives it, or, where nobody does, by writing, and starting nothing. NULL: the reason is
  * on stderr. */
@@ -28,13 +27,13 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id);
 
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
  * reason is on stderr. */
-int rv__find_run(rv_engine *engine, const char *store, const char *given, char ret[RV_RUN_ID_SIZE]);
+int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE]);
 
-/* A command that looks at one run: its store is opened for reading, its run found, its function called.
+/* A command that looks at one run: where it is is opened, the run found, its function called.
  * `argv` is what the options left: the first is the run. */
 struct rv__look {
-    rv_engine *engine;
-    const char *store; /* NULL: RV__CLI_STORE */
+    struct rv__where where;
+    struct rv__client *client;
     char run_id[RV_RUN_ID_SIZE];
     bool json;
     bool asks; /* also who drives it: what it says may not be on disk */
@@ -48,14 +47,14 @@ int rv__look_at_run(struct rv__look *look, int argc, char **argv,
 /* A command that tells one run something: finds it, opens the store to write about it, calls `tell`, and
  * prints {runId, status}, or `done` (a word) and the id. */
 struct rv__tell {
-    const char *store; /* NULL: RV__CLI_STORE */
+    struct rv__where where;
     bool json;
     char run_id[RV_RUN_ID_SIZE];
     const char *done;
     void *arg;
 };
 int rv__tell_run(const char *given, struct rv__tell *tell,
-                 int (*say)(struct rv__tell *tell, rv_engine *engine, rv_error *err));
+                 int (*say)(struct rv__tell *tell, struct rv__client *client, rv_error *err));
 
 /* --input: JSON, @FILE or - (stdin). *ret is checked JSON, for rv__free(). CLI_OK; else the reason is on
  * stderr. */

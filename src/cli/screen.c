@@ -21,13 +21,13 @@ enum {
     LEAST_ROWS = 3,   /* a terminal lower than that gets one line */
 };
 
-void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, rv_engine *engine,
+void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, struct rv__client *client,
                      const char *workflow, const char *run_id, int64_t started_ms)
 {
     *view = (struct rv__screen){
         .kind = kind, .workflow = workflow, .run_id = run_id, .started_ms = started_ms
     };
-    rv__outline_init(&view->tree, engine, run_id, true);
+    rv__outline_init(&view->tree, client, run_id, true);
     if (kind == VIEW_LIVE)
         rv__terminal_cursor(stderr, false);
 }
@@ -252,8 +252,8 @@ static void print_log_tail(struct rv__screen *view, const char *path)
         return;
     do {
         rv_log_list *list = NULL;
-        if (rv_logs(view->tree.engine, view->run_id,
-                    RV_LOG_QUERY(.after = after, .limit = LOG_PAGE), &list, NULL) < 0)
+        if (rv__client_logs(view->tree.client, view->run_id,
+                            RV_LOG_QUERY(.after = after, .limit = LOG_PAGE), &list, NULL) < 0)
             break;
         for (size_t i = 0; i < list->count; i++)
             if (strcmp(list->lines[i].path, path) == 0)
@@ -280,7 +280,7 @@ static void print_failure(struct rv__screen *view, const char *error)
     struct rv__buf path, message;
     rv__buf_init(&path, 1u << 16);
     rv__buf_init(&message, RV__JSON_MAX_BYTES);
-    rv__outline_find_failed(view->tree.engine, view->run_id, &path);
+    rv__outline_find_failed(view->tree.client, view->run_id, &path);
     struct rv__buf text;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     rv__text_error(&text, rv__str(error));
@@ -304,7 +304,7 @@ void rv__screen_record(struct rv__screen *view, const char *status, int64_t dura
     if (view->kind == VIEW_NONE)
         return;
     rv__screen_clear(view);
-    rv__outline_init(&all, view->tree.engine, view->run_id, false);
+    rv__outline_init(&all, view->tree.client, view->run_id, false);
     if (view->kind == VIEW_LIVE && rv__outline_read(&all, &err) == RV_OK) {
         struct rv__row_style style = { .to = stderr,
                                        .width = rv__terminal_size(stderr).columns - 1,

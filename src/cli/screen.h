@@ -32,7 +32,7 @@ struct rv__screen {
     int tick;
 };
 
-void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, rv_engine *engine,
+void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, struct rv__client *client,
                      const char *workflow, const char *run_id, int64_t started_ms);
 void rv__screen_done(struct rv__screen *view);
 

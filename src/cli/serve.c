@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -28,11 +29,11 @@
 enum {
     HTTP_DRAIN_MS = 2000, /* for answers under way to get out, when we are told to end */
     OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
-    DRAIN_MS = 10000,    /* --grace: for steps to end by themselves */
-    TOLD_MS = 2000,      /* and then, for those that were told to */
-    HEALTH_MS = 1000,    /* how soon a store that refuses is told */
-    COUNTED_RUNS = 1000, /* of the unfinished runs at the start: more are not counted */
-    REASON_BYTES = 2000, /* of an error in the log */
+    DRAIN_MS = 10000,     /* --grace: for steps to end by themselves */
+    TOLD_MS = 2000,       /* and then, for those that were told to */
+    HEALTH_MS = 1000,     /* how soon a store that refuses is told */
+    COUNTED_RUNS = 1000,  /* of the unfinished runs at the start: more are not counted */
+    REASON_BYTES = 2000,  /* of an error in the log */
 };
 
 struct serve {
@@ -48,7 +49,7 @@ struct serve {
     rv_engine *engine;
     rv_feed *feed;
     struct rv__server *server; /* NULL: no HTTP */
-    bool stuck; /* and that was told */
+    bool stuck;                /* and that was told */
     int64_t looked_ms;
     struct rv__served served;
 };
@@ -259,10 +260,12 @@ static int open_http(struct serve *s)
 
 static void say_started(const struct serve *s)
 {
-    if (s->server != NULL)
-        rv__log(s->log, RV__LOG_INFO, "listening: open this in a browser",
-                RV__LOG_STR("url", rv__server_url(s->server)),
+    if (s->server != NULL) {
+        rv__log(s->log, RV__LOG_INFO, "listening", RV__LOG_STR("url", rv__server_url(s->server)),
                 RV__LOG_BOOL("token", s->token_file != NULL));
+        printf("%s\n", rv__server_url(s->server)); /* for whoever started us, to open or to read */
+        (void)fflush(stdout);
+    }
     rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", s->store),
             RV__LOG_INT("pid", getpid()), RV__LOG_STR("version", rv_version()),
             RV__LOG_INT("workflows", (int64_t)s->served.workflows),
@@ -326,7 +329,10 @@ static int block_hangup(void)
 static int run_serve(int argc, char **argv)
 {
     static const char *const here[] = { "." };
-    struct serve s = { .store = RV__CLI_STORE, .listen = RV__CLI_LISTEN, .log_level = -1, .drain_ms = DRAIN_MS };
+    struct serve s = { .store = rv__store_default(),
+                       .listen = RV__CLI_LISTEN,
+                       .log_level = -1,
+                       .drain_ms = DRAIN_MS };
     rv_error err;
     int count = rv__options(&rv__cmd_serve, argc, argv, &s);
     if (count < 0)
@@ -359,8 +365,9 @@ static int run_serve(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, store) },
-    { "--listen", "HOST:PORT", "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
-                               "a free one; " NO_HTTP ": nowhere",
+    { "--listen", "HOST:PORT",
+      "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
+      "a free one; " NO_HTTP ": nowhere",
       RV__INTO(struct serve, listen) },
     { "--token-file", "FILE", "who may come in: lines `viewer|operator|admin TOKEN`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },

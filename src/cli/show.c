@@ -35,7 +35,7 @@ static int put_nodes(struct rv__look *look, const char *parent, int depth, struc
     rv__buf_char(out, '[');
     while (offset < total && rc == RV_OK) {
         rv_node_list *list = NULL;
-        rc = rv_nodes(look->engine, look->run_id, parent, offset, PAGE, &list, err);
+        rc = rv__client_nodes(look->client, look->run_id, parent, offset, PAGE, &list, err);
         if (rc < 0)
             break;
         total = list->count > 0 ? list->total : 0;
@@ -119,7 +119,7 @@ static int show_text(struct rv__look *look, const rv_run_state *state)
     struct rv__row_style style = {
         .to = stdout, .width = width - 1, .unicode = rv__text_unicode(), .words = true
     };
-    rv__outline_init(&tree, look->engine, look->run_id, false);
+    rv__outline_init(&tree, look->client, look->run_id, false);
     int rc = rv__outline_read(&tree, &err);
     if (rc == RV_OK) {
         print_head(state, width);
@@ -140,7 +140,7 @@ static int show(struct rv__look *look)
 {
     rv_run_state *state = NULL;
     rv_error err;
-    if (rv_state(look->engine, look->run_id, &state, &err) < 0)
+    if (rv__client_state(look->client, look->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = look->json ? show_json(look, state) : show_text(look, state);
     rv_run_state_free(state);
@@ -155,7 +155,7 @@ static int run_show(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTIONS_WHERE(struct rv__look, where),
     RV__OPTION_JSON(struct rv__look, json, "all of it, nodes within nodes"),
     { NULL },
 };

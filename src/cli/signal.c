@@ -7,10 +7,10 @@ struct message {
     char *payload;
 };
 
-static int send_signal(struct rv__tell *tell, rv_engine *engine, rv_error *err)
+static int send_signal(struct rv__tell *tell, struct rv__client *client, rv_error *err)
 {
     const struct message *message = tell->arg;
-    return rv_signal(engine, tell->run_id, message->name, message->payload, err);
+    return rv__client_signal(client, tell->run_id, message->name, message->payload, err);
 }
 
 static int run_signal(int argc, char **argv)
@@ -28,7 +28,7 @@ static int run_signal(int argc, char **argv)
     return code;
 }
 
-static const struct rv__option options[] = { RV__OPTION_STORE(struct rv__tell, store),
+static const struct rv__option options[] = { RV__OPTIONS_WHERE(struct rv__tell, where),
                                              RV__OPTION_TOLD(struct rv__tell, json),
                                              { NULL } };
 

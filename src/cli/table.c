@@ -1,4 +1,6 @@
 /* table.c: tables that fit the terminal. */
+#include <assert.h>
+
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/text.h"
@@ -29,7 +31,8 @@ struct rv__table *rv__table_new(size_t columns)
     struct rv__table *table = rv__zalloc(1, sizeof *table);
     if (table == NULL)
         return NULL;
-    table->columns = columns < COLUMNS_MAX ? columns : COLUMNS_MAX;
+    assert(columns > 0 && columns <= COLUMNS_MAX);
+    table->columns = columns;
     rv__buf_init(&table->texts, SIZE_MAX / 8); /* bounded by the page that is listed */
     return table;
 }
@@ -70,6 +73,7 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
 static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX])
 {
     size_t last = table->columns - 1, widest = last;
+    assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
     if (widths[last] > LAST_LEAST)
         return last;
     for (size_t c = 0; c < last; c++)

@@ -23,14 +23,14 @@ static int give_up(const struct rv__look *look, const struct waiting *w)
     return rv__cli_fail(CLI_FAILED, message, "`rival why` says what it waits for");
 }
 
-static int print_end(const rv_outcome *outcome)
+static int print_end(const rv_run_state *ended)
 {
     struct rv__buf json;
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
-    rv__outcome_json(&json, outcome);
+    rv__put_outcome(&json, ended);
     int code = rv__print_json(&json);
     if (code == CLI_OK)
-        code = rv__exit_code(outcome->status);
+        code = rv__exit_code(ended->status);
     rv__buf_done(&json);
     return code;
 }
@@ -38,23 +38,21 @@ static int print_end(const rv_outcome *outcome)
 static int wait_for(struct rv__look *look)
 {
     struct waiting *w = look->arg;
-    rv_run_state *state = NULL;
-    rv_outcome *outcome = NULL;
+    rv_run_list *row = NULL;
+    rv_run_state *ended = NULL;
     rv_error err;
-    if (rv_state(look->engine, look->run_id, &state, &err) < 0)
+    if (rv__client_list(look->client, RV_QUERY(.run_id = look->run_id), &row, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    if (state->status == RV_SUSPENDED && isatty(STDERR_FILENO))
+    if (row->count == 1 && row->runs[0].status == RV_SUSPENDED && isatty(STDERR_FILENO))
         fprintf(stderr, "it is suspended: rival decide %s resume|abort\n", look->run_id);
-    rv_run_state_free(state);
-    int64_t timeout_ms = w->timeout_ms == 0 ? 1 : w->timeout_ms; /* 0 would be a default */
-    int rc = rv_wait(look->engine, NULL, look->run_id,
-                     RV_WAIT_OPTS(.timeout_ms = timeout_ms, .by = w->interrupt), &outcome, &err);
+    rv_run_list_free(row);
+    int rc = rv__client_wait(look->client, look->run_id, w->timeout_ms, w->interrupt, &ended, &err);
     if (rc == RV_ETIMEDOUT || rc == RV_ECANCELED)
         return give_up(look, w);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    int code = print_end(outcome);
-    rv_outcome_free(outcome);
+    int code = print_end(ended);
+    rv_run_state_free(ended);
     return code;
 }
 
@@ -78,7 +76,7 @@ static int run_wait(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--timeout", "DURATION", "give up after: 30s, 5m (never)",
       RV__INTO(struct waiting, timeout) },
-    RV__OPTION_STORE(struct waiting, look.store),
+    RV__OPTIONS_WHERE(struct waiting, look.where),
     RV__OPTION_JSON(struct waiting, look.json, "the outcome is JSON in any case"),
     { NULL },
 };

@@ -110,9 +110,35 @@ static void print_wait(struct rv__str wait, const char *run_id, int64_t now_ms)
 static bool is_left_alone(const struct rv__look *look)
 {
     rv_driver driver;
-    if (rv_engine_driver(look->engine, &driver, NULL) != 1)
+    rv_engine *engine = rv__client_engine(look->client);
+    if (engine == NULL) /* a server does */
+        return false;
+    if (rv_engine_driver(engine, &driver, NULL) != 1)
         return true;
     return driver.only_run[0] != '\0' && strcmp(driver.only_run, look->run_id) != 0;
+}
+
+/* Of a run that failed: what it failed of, and where to read on. */
+static void print_failure(const struct rv__look *look)
+{
+    rv_run_state *state = NULL;
+    struct rv__buf text, line;
+    if (rv__client_state(look->client, look->run_id, &state, NULL) < 0 ||
+        state->status != RV_FAILED) {
+        rv_run_state_free(state);
+        return;
+    }
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    rv__buf_init(&line, LINE_BYTES);
+    if (*state->failed_step != '\0')
+        rv__buf_fmt(&text, "%s: ", state->failed_step);
+    rv__text_error(&text, rv__str(state->error));
+    (void)rv__text_fit(&line, rv__buf_view(&text), MESSAGE_WIDTH);
+    printf("  %s\n  %s=> rival show %s, or rival logs %s%s\n", rv__buf_view(&line).at,
+           rv__colour(stdout, DIM), look->run_id, look->run_id, rv__colour(stdout, PLAIN));
+    rv__buf_done(&text);
+    rv__buf_done(&line);
+    rv_run_state_free(state);
 }
 
 static void print_text(const struct rv__look *look, struct rv__str why)
@@ -124,6 +150,7 @@ static void print_text(const struct rv__look *look, struct rv__str why)
     if (waits.len == 0 || rv__json_count(waits) == 0) {
         printf("nothing: it is %.*s\n", status.len > 2 ? (int)status.len - 2 : 0,
                status.len > 2 ? status.at + 1 : "");
+        print_failure(look);
         return;
     }
     rv__json_iter_init(&it, waits);
@@ -141,7 +168,7 @@ static int show_why(struct rv__look *look)
     struct rv__buf json;
     rv_error err;
     int code = CLI_OK;
-    if (rv_why(look->engine, look->run_id, &text, &err) < 0)
+    if (rv__client_why(look->client, look->run_id, &text, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (look->json) {
         rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the engine */
@@ -163,7 +190,7 @@ static int run_why(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    RV__OPTION_STORE(struct rv__look, store),
+    RV__OPTIONS_WHERE(struct rv__look, where),
     RV__OPTION_JSON(struct rv__look, json, "{\"runId\", \"status\", \"waits\": [...]}"),
     { NULL },
 };

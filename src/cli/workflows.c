@@ -6,21 +6,15 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-static int print_list(const rv_report *report)
+static int print_list(const rv_workflow_list *list)
 {
     struct rv__buf out;
-    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the files */
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the list */
     rv__buf_text(&out, "{\"workflows\":[");
-    for (size_t i = 0; i < report->workflow_count; i++) {
-        const rv_file_workflow *w = &report->workflows[i];
-        rv__buf_text(&out, i > 0 ? ",{\"name\":" : "{\"name\":");
-        rv__buf_json_str(&out, rv__str(w->name));
-        rv__put_text(&out, "description", w->description);
-        rv__put_text(&out, "version", w->version);
-        rv__put_text(&out, "file", w->file);
-        rv__put_int(&out, "nodes", w->node_count);
-        if (*w->input_schema != '\0')
-            rv__buf_fmt(&out, ",\"inputSchema\":%s", w->input_schema);
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&out, ',');
+        rv__put_workflow(&out, &list->items[i]);
         rv__buf_char(&out, '}');
     }
     rv__buf_text(&out, "]}");
@@ -44,7 +38,7 @@ static void put_required(struct rv__buf *out, const char *schema)
     }
 }
 
-static int print_table(const rv_report *report)
+static int print_table(const rv_workflow_list *list)
 {
     static const char *const head[] = { "WORKFLOW", "FILE", "NEEDS", "DESCRIPTION" };
     struct rv__table *table = rv__table_new(4);
@@ -52,105 +46,149 @@ static int print_table(const rv_report *report)
         return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
     for (size_t i = 0; i < 4; i++)
         rv__table_cell(table, DIM, head[i]);
-    for (size_t i = 0; i < report->workflow_count; i++) {
-        const rv_file_workflow *w = &report->workflows[i];
+    for (size_t i = 0; i < list->count; i++) {
+        const rv_workflow_info *w = &list->items[i];
         struct rv__buf needs;
         rv__buf_init(&needs, RV__JSON_MAX_BYTES);
         put_required(&needs, w->input_schema);
         rv__table_cell(table, BOLD, w->name);
-        rv__table_cell(table, PLAIN, strncmp(w->file, "./", 2) == 0 ? w->file + 2 : w->file);
+        rv__table_cell(table, PLAIN, strncmp(w->source, "./", 2) == 0 ? w->source + 2 : w->source);
         rv__table_cell(table, PLAIN, rv__buf_view(&needs).at);
         rv__table_cell(table, PLAIN, w->description);
         rv__buf_done(&needs);
     }
-    bool good = report->workflow_count == 0 || rv__table_print(table, stdout);
+    bool good = list->count == 0 || rv__table_print(table, stdout);
     rv__table_free(table);
-    if (report->workflow_count == 0)
-        fprintf(stderr, "no workflows here; `rival new NAME` makes one to begin with\n");
-    if (report->problem_count > 0)
-        fprintf(stderr, "some files are broken: rival check\n");
     return good ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
 }
 
 struct workflows {
+    struct rv__where where;
     bool json;
-    const char *store;
 };
 
-/* What the process that drives the store offers, as if it were found in files. */
-static int print_served(const struct workflows *w)
+static int print(const struct workflows *workflows, const rv_workflow_list *list)
+{
+    return workflows->json ? print_list(list) : print_table(list);
+}
+
+/* ------------------------------------------------------------------------------------ files --- */
+
+static int count_steps(rv_report *report, size_t workflow)
+{
+    const char *plan;
+    struct rv__str steps;
+    if (rv_report_plan(report, workflow, RV_PLAN_JSON, &plan, NULL) < 0 ||
+        !rv__json_get(rv__str(plan), "steps", &steps))
+        return 0;
+    return (int)rv__json_count(steps);
+}
+
+static int print_files(const struct workflows *workflows, const char *const *paths, size_t count)
+{
+    rv_report *report = NULL;
+    rv_error err;
+    if (rv_check_files(paths, count, &report, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    size_t found = report->workflow_count;
+    rv_workflow_info *items = rv__zalloc(found + 1, sizeof *items);
+    int code = CLI_FAILED;
+    for (size_t i = 0; items != NULL && i < found; i++) {
+        const rv_file_workflow *w = &report->workflows[i];
+        items[i] = (rv_workflow_info){ .name = w->name,
+                                       .description = w->description,
+                                       .input_schema = w->input_schema,
+                                       .version = w->version,
+                                       .source = w->file,
+                                       .step_count = count_steps(report, i) };
+    }
+    if (items != NULL)
+        code = print(workflows, &(rv_workflow_list){ .count = found, .items = items });
+    else
+        (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    if (found == 0 && !workflows->json)
+        fprintf(stderr, "no workflows here; `rival new NAME` makes one to begin with\n");
+    if (report->problem_count > 0 && !workflows->json)
+        fprintf(stderr, "some files are broken: rival check\n");
+    rv__free(items);
+    rv_report_free(report);
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------- server --- */
+
+static int print_served(const struct workflows *workflows, struct rv__client *client)
 {
     rv_workflow_list *list = NULL;
-    rv_driver driver;
     rv_error err;
-    int code = CLI_FAILED;
-    rv_engine *engine = rv__store_to_ask(w->store);
-    if (engine == NULL)
-        return CLI_FAILED;
-    if (rv_engine_driver(engine, &driver, &err) != 1) {
-        (void)rv__cli_fail(CLI_FAILED, "nobody drives this store, so nobody has workflows for it",
-                           "`rival serve DIR --store FILE` does");
-    } else if (rv_workflows(engine, &list, &err) < 0) {
-        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
-    } else {
-        rv_file_workflow *items = rv__zalloc(list->count + 1, sizeof *items);
-        rv_report report = { .workflow_count = items != NULL ? list->count : 0,
-                             .workflows = items };
-        for (size_t i = 0; i < report.workflow_count; i++)
-            items[i] = (rv_file_workflow){ .name = list->items[i].name,
-                                           .description = list->items[i].description,
-                                           .input_schema = list->items[i].input_schema,
-                                           .version = list->items[i].version,
-                                           .file = list->items[i].source,
-                                           .node_count = list->items[i].step_count };
-        code = w->json ? print_list(&report) : print_table(&report);
-        rv__free(items);
-    }
+    if (rv__client_workflows(client, &list, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    int code = print(workflows, list);
+    if (list->count == 0 && !workflows->json)
+        fprintf(stderr, "who serves %s has no workflows\n", rv__client_name(client));
     rv_workflow_list_free(list);
-    rv_engine_free(engine);
+    return code;
+}
+
+/* Those of the process that drives the store, if one does. */
+static int ask_driver(const struct workflows *workflows)
+{
+    rv_driver driver;
+    int code = CLI_OK;
+    struct rv__client *client = rv__client_open(&workflows->where, ACCESS_ASK, &code);
+    if (client == NULL)
+        return code;
+    code = rv_engine_driver(rv__client_engine(client), &driver, NULL) == 1
+               ? print_served(workflows, client)
+               : rv__cli_fail(CLI_FAILED,
+                              "nobody drives this store, so nobody has workflows for it",
+                              "`rival serve DIR --store FILE` does");
+    rv__client_close(client);
     return code;
 }
 
 static int run_workflows(int argc, char **argv)
 {
-    rv_report *report = NULL;
-    rv_error err;
     struct workflows workflows = { .json = false };
-    static char here[] = ".";
-    char *only_here[] = { here };
+    static const char *const here[] = { "." };
+    const char *store;
+    int code = CLI_OK;
     int count = rv__options(&rv__cmd_workflows, argc, argv, &workflows);
     if (count < 0)
         return -count;
-    if (workflows.store != NULL && count > 0)
-        return rv__cli_usage("workflows", "files, or --store: one of the two");
-    if (workflows.store != NULL)
-        return print_served(&workflows);
-    char **paths = count > 0 ? argv : only_here;
-    if (rv_check_files((const char *const *)paths, count > 0 ? (size_t)count : 1, &report, &err) <
-        0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    int code = workflows.json ? print_list(report) : print_table(report);
-    rv_report_free(report);
+    if (count > 0)
+        return print_files(&workflows, (const char *const *)argv, (size_t)count);
+    if (workflows.where.store != NULL)
+        return ask_driver(&workflows);
+    struct rv__client *client = rv__client_server(&workflows.where, &store, &code);
+    if (client != NULL)
+        code = print_served(&workflows, client);
+    else if (code == CLI_OK)
+        code = print_files(&workflows, here, 1);
+    rv__client_close(client);
     return code;
 }
 
 static const struct rv__option options[] = {
-    { "--store", "FILE", "those of the process that serves this store, instead",
-      .completes = COMPLETES_FILE, RV__INTO(struct workflows, store) },
     { "--json",
-      .meaning = "{\"workflows\": [{\"name\", \"description\", \"file\", \"version\", "
-                 "\"nodes\", \"inputSchema\"}]}",
+      .meaning = "{\"workflows\": [{\"name\", \"description\", \"version\", \"source\", "
+                 "\"stepCount\", \"inputSchema\"}]}",
       RV__INTO(struct workflows, json) },
+    RV__OPTIONS_SERVER(struct workflows, where),
+    { "--store", "FILE", "those of the process that drives this store", .completes = COMPLETES_FILE,
+      RV__INTO(struct workflows, where.store) },
     { NULL },
 };
 
 const struct rv__command rv__cmd_workflows = {
     .name = "workflows",
     .section = SECTION_FILES,
-    .summary = "list the workflows of files and folders",
+    .summary = "list what can be run",
     .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Those of this folder, if none is named." },
+    .paragraphs = { "Those of the files and folders that are named; else those of the server; "
+                    "where "
+                    "none answers, those of this folder." },
     .examples = { { "rival workflows" },
                   { "rival workflows --store orders.db", "what `rival run` can begin there" },
                   { "rival workflows examples/ --json | jq -r '.workflows[].name'" } },

@@ -79,15 +79,13 @@ struct rv_ctx {
     struct rv__sight sight;
     bool describing;            /* what is evaluated is its description */
     union { /* of a step that the I/O loop runs, */
-        struct {
-            struct rv__command command;
-            enum rv__output_as output_as;
-        };
+        struct rv__command command;
         struct {
             struct rv__fetch fetch;
-            bool as_text, any_status;
+            bool any_status;
         };
     };
+    enum rv__output_as output_as;
     pthread_mutex_t gate;          /* held while it is started, */
     struct rv__cancel_watch watch; /* and how to stop it */
     void (*stop)(struct rv_ctx *ctx);

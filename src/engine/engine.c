@@ -29,10 +29,11 @@ static void engine_destroy(rv_engine *e)
     rv__control_free(e->control);
     rv__attached_free(e->attached);
     rv__commits_done(e);
-    rv__evaluator_free(e->evaluator);
+    rv__evaluator_close(e->evaluator); /* it begins work on the others' threads, and they on its: */
     rv__io_free(e->io);
     rv__hosts_close(e->hosts);
-    rv__executor_free(e->executor); /* waits for steps that were handed back */
+    rv__executor_free(e->executor);   /* waits for steps that were handed back */
+    rv__evaluator_free(e->evaluator); /* so it goes when nobody is left */
     rv__hosts_free(e->hosts);
     pthread_mutex_destroy(&e->hosts_lock);
     while (e->in_flight != NULL)

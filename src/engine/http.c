@@ -201,8 +201,8 @@ static bool take_limits(struct rv_ctx *ctx, struct rv__str with)
         return false;
     }
     if (get_text(ctx, with, "responseType", &value)) {
-        ctx->as_text = rv__str_is(value, "text");
-        if (!ctx->as_text && !rv__str_is(value, "json")) {
+        ctx->output_as = rv__str_is(value, "text") ? RV__OUTPUT_TEXT : RV__OUTPUT_JSON;
+        if (ctx->output_as == RV__OUTPUT_JSON && !rv__str_is(value, "json")) {
             rv_fail(ctx, "the `responseType` of a request is json or text, not %.*s",
                     (int)(value.len < 40 ? value.len : 40), value.at);
             return false;
@@ -220,7 +220,7 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
     struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
     const struct rv__answer_want want = { .method = fetch->method,
                                           .url = fetch->url,
-                                          .text = ctx->as_text,
+                                          .as = ctx->output_as,
                                           .any_status = ctx->any_status,
                                           .now_ms = rv__wall_ms(ctx->engine->clock) };
     struct rv__answer answer;
@@ -266,7 +266,7 @@ void rv__http_begin(struct rv_ctx *ctx, struct rv__str with)
 {
     const char *type = NULL;
     ctx->fetch = (struct rv__fetch){ .done = ended };
-    ctx->as_text = false;
+    ctx->output_as = RV__OUTPUT_AUTO;
     take_body(ctx, with, &type);
     if (take_url(ctx, with) && take_method(ctx, with) && take_headers(ctx, with, type) &&
         take_timeout(ctx, with) && take_limits(ctx, with) && keep_body(ctx))

@@ -63,7 +63,7 @@ static int read_more(struct rv__import *im, rv_error *err)
 {
     char piece[READ_PIECE];
     ssize_t n;
-    if (im->at > 0) { /* lines that were read make room */
+    if (im->at > 0 && im->text.text != NULL) { /* lines that were read make room */
         memmove(im->text.text, im->text.text + im->at, im->text.len - im->at);
         rv__buf_cut(&im->text, im->text.len - im->at);
         im->looked -= im->at;
@@ -162,7 +162,7 @@ static int get_int(const struct rv__import *im, struct rv__str object, const cha
 static int get_text(struct rv__import *im, struct rv__str object, const char *key, bool needed,
                     struct rv__arena *arena, struct rv__str *ret, rv_error *err)
 {
-    struct rv__str value;
+    struct rv__str value = { NULL, 0 };
     char why[80];
     bool there = rv__json_get(object, key, &value);
     if (!there && !needed) {
@@ -180,7 +180,7 @@ static int get_text(struct rv__import *im, struct rv__str object, const char *ke
 static int keep_text(struct rv__import *im, struct rv__str object, const char *key,
                      struct rv__str *ret, rv_error *err)
 {
-    struct rv__str text;
+    struct rv__str text = { NULL, 0 };
     int rc = get_text(im, object, key, true, &im->arena, &text, err);
     if (rc == RV_OK && rv__str_copy(&im->arena, text, ret) < 0)
         rc = rv__nomem(err);
@@ -191,7 +191,7 @@ static int keep_text(struct rv__import *im, struct rv__str object, const char *k
 
 static int read_head(struct rv__import *im, rv_error *err)
 {
-    struct rv__str head;
+    struct rv__str head = { NULL, 0 };
     int64_t format = 0;
     int rc = expect_line(im, RV__EXPORT_HEAD, "this is no exported run", &head, err);
     if (rc == RV_OK)
@@ -215,7 +215,7 @@ static int read_head(struct rv__import *im, rv_error *err)
 static int read_run(struct rv__import *im, rv_error *err)
 {
     struct rv__store_run *row = &im->row;
-    struct rv__str run, input;
+    struct rv__str run = { NULL, 0 }, input;
     int rc = expect_line(im, RV__EXPORT_RUN, "the run should be here", &run, err);
     if (rc == RV_OK)
         rc = get_int(im, run, "createdAt", TIME_MAX_MS, &row->created_ms, err);
@@ -238,7 +238,7 @@ static int read_run(struct rv__import *im, rv_error *err)
 static int read_definition(struct rv__import *im, rv_error *err)
 {
     struct rv__cell_opts opts = { .max_crashes = im->max_crashes };
-    struct rv__str json;
+    struct rv__str json = { NULL, 0 };
     rv_error why;
     int rc = expect_line(im, RV__EXPORT_DEFINITION, "the definition should be here", &json, err);
     if (rc < 0)
@@ -415,7 +415,7 @@ static int wrap_up(struct rv__import *im, struct rv__store_write *ret, rv_error 
 int rv__import_next(void *arg, struct rv__store_write *ret, rv_error *err)
 {
     struct rv__import *im = arg;
-    struct rv__str line, value;
+    struct rv__str line = { NULL, 0 }, value;
     *ret = (struct rv__store_write){ .run = im->row.id };
     if (!im->begun) { /* its status is not known yet: the last write has it */
         im->begun = true;

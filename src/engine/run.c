@@ -106,11 +106,25 @@ void rv__run_touch(struct rv__run *run)
     e->last_dirty = &run->next_dirty;
 }
 
+static bool is_hosted(void *plan, const struct rv__node *step)
+{
+    const struct rv__function *function = rv__plan_ref_fn(plan, step, -1);
+    return function != NULL && function->module != NULL;
+}
+
+static struct rv__cell_opts cell_opts(const struct rv__run *run)
+{
+    return (struct rv__cell_opts){ .plan = run->plan->plan,
+                                   .max_crashes = run->engine->max_crashes,
+                                   .hosted = is_hosted,
+                                   .arg = run->plan };
+}
+
 int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
 {
     rv_engine *e = run->engine;
     int64_t now_ms = e->now_ms;
-    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = e->max_crashes };
+    struct rv__cell_opts opts = cell_opts(run);
     int rc = rv__cell_start(&opts, input, now_ms, &run->facts, &run->cell, err);
     if (rc < 0)
         return rc;
@@ -235,7 +249,7 @@ static int load_cell(struct loading *l)
     int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, &l->damaged, l->err);
     if (rc < 0)
         return rc;
-    l->opts = (struct rv__cell_opts){ .plan = l->run->plan->plan, .max_crashes = e->max_crashes };
+    l->opts = cell_opts(l->run);
     rc = rv__store_snapshot(e->reader, id, take_snapshot, l, l->err);
     if (rc == RV_ENOTFOUND)
         rc = rv__cell_empty(&l->opts, &l->cell, l->err);
@@ -410,9 +424,8 @@ static bool in_process(const struct rv__effect *effect)
     bool function = effect->eval < 0
                         ? node->step.lane == LANE_FUNCTION
                         : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
-    bool called = effect->eval < 0 &&
-                  node->step.kind == STEP_CALL; /* perhaps of another workflow */
-    return function && (called || !rv__node_hosted(node));
+    bool called = effect->eval < 0 && node->step.kind == STEP_CALL; /* what of, was on record */
+    return function && !effect->hosted && (called || !rv__node_hosted(node));
 }
 
 static int64_t count_in_process(rv_engine *e)

@@ -11,6 +11,7 @@ enum {
     SHOWN_BODY = 1 << 10, /* bytes of a failed answer's body in its error */
     SHOWN_URL = 200,      /* and of the address in its message */
     SHOWN_HEADER = 200,   /* and of a header */
+    STATUS_FAILED = 400, /* from here on */
     STATUS_TOO_MANY = 429,
     STATUS_UNAVAILABLE = 503,
 };
@@ -233,21 +234,26 @@ static void put_error(struct rv__buf *out, const struct rv__fetch_result *result
     rv__buf_char(out, '}');
 }
 
+static bool says_json(const struct headers *headers)
+{
+    struct rv__str type = header(headers, "content-type");
+    return memmem(type.at, type.len, "json", 4) != NULL;
+}
+
 /* The result's `data`. False: the body should be JSON, and is not: *why. */
 static bool put_data(struct rv__buf *out, const struct rv__fetch_result *result,
-                     const struct rv__answer_want *want, bool failed, rv_error *why)
+                     const struct headers *headers, enum rv__output_as as, rv_error *why)
 {
     struct rv__str value = trimmed(result->body);
-    if (want->text) {
+    bool failed = result->status >= STATUS_FAILED;
+    if (as == RV__OUTPUT_TEXT)
         rv__buf_json_str(out, result->body);
-        return true;
-    }
-    if (value.len == 0)
+    else if (value.len == 0)
         rv__buf_text(out, "null");
     else if (rv__json_check(result->body, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK)
         rv__buf_str(out, value);
-    else if (failed) /* what went wrong is often told as text or HTML, whatever was asked for */
-        rv__buf_json_str(out, result->body);
+    else if (failed || (as == RV__OUTPUT_AUTO && !says_json(headers)))
+        rv__buf_json_str(out, result->body); /* what went wrong is often told as text or HTML */
     else
         return false;
     return true;
@@ -267,7 +273,7 @@ static int compose(const struct rv__fetch_result *result, const struct rv__answe
                    const struct headers *headers, struct rv__buf *out, struct rv__buf *message,
                    struct rv__answer *ret)
 {
-    bool failed = result->status < 200 || result->status > 299;
+    bool failed = result->status >= STATUS_FAILED;
     rv_error why;
     put_who(message, want);
     if (result->end != RV__FETCH_ANSWERED) {
@@ -279,7 +285,7 @@ static int compose(const struct rv__fetch_result *result, const struct rv__answe
         rv__buf_char(out, '{');
         put_answer(out, result, headers);
         rv__buf_text(out, ",\"data\":");
-        if (put_data(out, result, want, failed, &why)) {
+        if (put_data(out, result, headers, want->as, &why)) {
             rv__buf_fmt(out, ",\"duration\":%lld}", (long long)result->ran_ms);
             return rv__buf_err(out, NULL);
         }
@@ -287,11 +293,10 @@ static int compose(const struct rv__fetch_result *result, const struct rv__answe
         type.len = type.len < SHOWN_HEADER ? type.len : SHOWN_HEADER;
         ret->end = RV__FETCH_NOT_JSON;
         rv__buf_reset(out);
-        rv__buf_fmt(
-            message,
-            ": the body of the answer is not JSON%s%.*s (%s); `responseType: text` takes it "
-            "as text",
-            type.len > 0 ? " but " : "", RV__ARG(type), why.message);
+        rv__buf_fmt(message,
+                    ": the body of the answer is not JSON: %s (its type is '%.*s'); `responseType: "
+                    "text` takes it as text",
+                    why.message, RV__ARG(type));
     }
     put_error(out, result, message, headers, ret);
     return message->rc != RV_OK ? message->rc : rv__buf_err(out, NULL);

@@ -278,9 +278,9 @@ out:
     return rc;
 }
 
-void rv__evaluator_free(struct rv__evaluator *evaluator)
+void rv__evaluator_close(struct rv__evaluator *evaluator)
 {
-    if (evaluator == NULL)
+    if (evaluator == NULL || evaluator->closing)
         return;
     pthread_mutex_lock(&evaluator->lock);
     evaluator->closing = true;
@@ -289,5 +289,12 @@ void rv__evaluator_free(struct rv__evaluator *evaluator)
     rv__queue_close(&evaluator->queue);
     pthread_join(evaluator->thread, NULL);
     join_watcher(evaluator);
+}
+
+void rv__evaluator_free(struct rv__evaluator *evaluator)
+{
+    if (evaluator == NULL)
+        return;
+    rv__evaluator_close(evaluator);
     dispose(evaluator);
 }

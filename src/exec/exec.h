@@ -75,7 +75,10 @@ struct rv__evaluation {
 };
 
 int rv__evaluator_new(struct rv__evaluator **ret, rv_error *err);
-/* Halts what is being evaluated; what waits is answered with RV_ECLOSED. NULL is allowed. */
+/* Halts what is being evaluated; what waits, and what comes, is answered with RV_ECLOSED. NULL is allowed,
+ * and so is twice. Thread: one at a time, none of those that it calls. */
+void rv__evaluator_close(struct rv__evaluator *evaluator);
+/* Closes it first. Nobody may be inside rv__evaluator_start(), not even just before its return. */
 void rv__evaluator_free(struct rv__evaluator *evaluator);
 /* Queue it. The queue's length is bounded by the places that the engine gives. Thread: any, but none
  * may be under way when the evaluator is freed. */
@@ -308,8 +311,8 @@ int64_t rv__fetch_budget(void);
 /* What a finished request means for its step. Pure; answer.c. */
 struct rv__answer_want {
     const char *method, *url; /* for messages: who was asked */
-    bool text;                /* the body is text; else JSON */
-    bool any_status;          /* a status other than 2xx is a result, and no error */
+    enum rv__output_as as;    /* AUTO: JSON if it says so or can be read as such, else text */
+    bool any_status;          /* a status of 400 and above is a result, and no error */
     int64_t now_ms;           /* wall clock, for a Retry-After that names a time */
 };
 

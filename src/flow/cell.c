@@ -535,6 +535,8 @@ struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
         return NULL;
     cell->plan = opts->plan;
     cell->max_crashes = opts->max_crashes > 0 ? opts->max_crashes : RV__MAX_CRASHES;
+    cell->hosted = opts->hosted;
+    cell->hosted_arg = opts->arg;
     cell->next_id = 1;
     cell->failed_node = RV__NO_NODE;
     cell->bytes = sizeof *cell;
@@ -609,6 +611,7 @@ static void effect_of(const struct rv__actor *actor, struct rv__effect *ret)
             ret->eval = actor->eval;
         else
             ret->timeout_ms = actor->node->step.config.timeout_ms;
+        ret->hosted = actor->hosted;
     } else if (rv__actor_waiting(actor)) {
         ret->kind = EFFECT_WAIT;
         ret->due_ms = actor->due_ms;

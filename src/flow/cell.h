@@ -108,6 +108,7 @@ struct rv__actor {
     int crashes;            /* deaths it is blamed for */
     bool detached;          /* concurrent: its sequence went on without it */
     bool hard;              /* step, FAILED: it fails its sequence */
+    bool hosted;            /* step: its attempt runs in a process of its own */
     int64_t due_ms;         /* RETRY, PARKED: 0 = never */
     struct rv__blob *value; /* EVALUATED: the value. Node: kept for items. FAILED: the error */
     union {
@@ -181,6 +182,8 @@ enum { CHANNEL_BUCKETS = 64 };
 struct rv__cell {
     const struct rv__plan *plan;
     int max_crashes;
+    bool (*hosted)(void *arg, const struct rv__node *step); /* see rv__cell_opts; NULL: none is */
+    void *hosted_arg;
     enum rv__run_status status;
     bool started;
     bool quiet; /* replaying: effects are not noted */

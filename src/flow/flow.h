@@ -166,6 +166,7 @@ struct rv__fact {
     bool hard;           /* step.failed: it fails its sequence */
     bool suspect, blame; /* step.lost */
     bool taken;          /* step.completed: it took a signal */
+    bool hosted;         /* step.started: in a process of its own */
     bool describe;       /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
 };
@@ -203,6 +204,10 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
 struct rv__cell_opts {
     const struct rv__plan *plan; /* borrowed; must outlive the cell */
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
+    /* Does the attempt that begins now run in a process of its own? It is on record then, for who asks
+     * after a crash what was in the one that died. NULL: none does. */
+    bool (*hosted)(void *arg, const struct rv__node *step);
+    void *arg;
 };
 
 /* A run that begins. The first fact is run.started. `input` is borrowed (NULL = null). */
@@ -259,6 +264,7 @@ struct rv__effect {
     int eval;                    /* START: -1 = an attempt; else enum rv__eval */
     int64_t due_ms;              /* WAIT */
     int64_t timeout_ms;          /* START: of the attempt, from when an executor begins; 0 = none */
+    bool hosted;                 /* START: it began in a process of its own */
 };
 
 /* The next effect of the facts since the last call; false: no more. Release them after the commit. */

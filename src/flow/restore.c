@@ -327,11 +327,12 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->eval = (uint8_t)get_int(l, json, "e", 0, EVALS - 1);
     actor->due_ms = get_int(l, json, "due", -RV__MAX_NUMBER, RV__MAX_NUMBER);
     actor->crashes = RV__BUG(19) ? 0 : (int)get_int(l, json, "cr", 0, INT32_MAX - 1);
-    int64_t flags = get_int(l, json, "fg", 0, 15);
+    int64_t flags = get_int(l, json, "fg", 0, 31);
     actor->suspect = flags & 1;
     actor->detached = flags >> 1 & 1;
     actor->hard = flags >> 2 & 1;
     actor->owed = flags >> 3 & 1;
+    actor->hosted = flags >> 4 & 1;
     actor->value = get_json(l, json, "v");
     bool shade = false;
     if (!failed(l) && is_frame) {

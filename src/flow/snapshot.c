@@ -209,8 +209,9 @@ static void put_actor(struct saver *s, const struct rv__actor *actor)
     put_int(s, ",\"e\":", actor->eval);
     put_int(s, ",\"due\":", actor->due_ms);
     put_int(s, ",\"cr\":", actor->crashes);
-    put_int(
-        s, ",\"fg\":", actor->suspect | actor->detached << 1 | actor->hard << 2 | actor->owed << 3);
+    put_int(s, ",\"fg\":",
+            actor->suspect | actor->detached << 1 | actor->hard << 2 | actor->owed << 3 |
+                actor->hosted << 4);
     if (actor->is_frame) {
         put_frame(s, actor);
     } else {

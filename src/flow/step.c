@@ -43,6 +43,8 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
     struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
     fact.actor = step != NULL ? step->id : turn->cell->next_id;
     fact.owner = step != NULL ? 0 : owner->id;
+    if (turn->cell->hosted != NULL && node->step.lane == LANE_FUNCTION)
+        fact.hosted = turn->cell->hosted(turn->cell->hosted_arg, node);
     if (step != NULL && step->step.next_attempt > 0)
         fact.attempt = step->step.next_attempt;
     if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE)
@@ -336,6 +338,7 @@ static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
     step->value = NULL;
     step->phase = parks ? PHASE_PARKED : PHASE_RUNNING;
     step->due_ms = fact->due_ms;
+    step->hosted = fact->hosted;
     step->step.attempt = fact->attempt;
     step->step.next_attempt = fact->attempt + 1;
     step->step.started_ms = fact->at_ms;

@@ -38,11 +38,10 @@ enum {
 #define COOKIE "rival_session"
 #define JSON   "application/json"
 
-/* Nothing from elsewhere, no script in a page's text, no frame around us. Styles: libraries of the UI set
- * them on elements. */
+/* Nothing from elsewhere, no script or style in a page's text, no frame around us. */
 static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
 
 enum phase { HEAD, BODY, WORKING, ANSWERED };

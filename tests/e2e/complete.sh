@@ -24,10 +24,10 @@ printf 'name: quick\nsteps: [ { a: { value: 1 } } ]\n' >folder/quick.yaml
 
 words() { "$rival" complete "$@" | cut -f1 | xargs; }
 is "a command is completed" "$(words wor)" workflows
-is "with what it does" "$("$rival" complete wor)" "$(printf 'workflows\tlist the workflows of files and folders')"
+is "with what it does" "$("$rival" complete wor)" "$(printf 'workflows\tlist what can be run')"
 is "those that are not for people are not offered" "$(words ho) $(words desc) $(words comp)" "  "
 is "help completes commands" "$(words help sig)" signal
-is "options of a command" "$(words logs --)" "--follow --step --level --text --store --json --help"
+is "options of a command" "$(words logs --)" "--follow --step --level --text --server --token-file --store --json --help"
 is "values of an option" "$(words list --status '')" "running suspended completed failed cancelled"
 is "also behind an equals sign" "$(words list --status=c)" "--status=completed --status=cancelled"
 is "words of an argument" "$(words decide ab re)" "resume restart_stage"
@@ -106,7 +106,7 @@ if command -v fish >/dev/null; then
     ok "the script for fish is good fish" fish -n "$scripts/rival.fish"
     fish_offers() { HOME=$tmp fish --no-config -c "source $scripts/rival.fish; complete -C '$1'" 2>&1; }
     is "fish completes a command, and says what it is" "$(fish_offers 'rival workf')" \
-        "$(printf 'workflows\tlist the workflows of files and folders')"
+        "$(printf 'workflows\tlist what can be run')"
     is "and a value of an option" "$(fish_offers 'rival list --status susp')" suspended
     is "and a run id" "$(fish_offers 'rival cancel a' | cut -f1)" ab:1
     is "and a file" "$(fish_offers 'rival check flo' | cut -f1)" flow.yaml

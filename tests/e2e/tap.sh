@@ -10,6 +10,8 @@
 # $tmp is a folder of this run's own. A script with more to clean up defines cleanup().
 set -u
 export LC_ALL=C
+unset RIVAL_URL RIVAL_TOKEN # what a server on this machine has is not ours:
+export RIVAL_STORE=rival.db # commands look into the store of their folder
 RIVAL_SOURCE=${RIVAL_SOURCE:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 RIVAL_BUILD=${RIVAL_BUILD:-$RIVAL_SOURCE/build}
 rival=$RIVAL_BUILD/rival

@@ -110,6 +110,9 @@ is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | 
 "$rival" decide l1 abort --store lost.db >/dev/null
 wait $pid
 pid=
-is "a run that has ended waits for nothing" "$("$rival" why l1 --store lost.db)" "nothing: it is failed"
+text=$("$rival" why l1 --store lost.db)
+is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "nothing: it is failed"
+like "and of one that failed the error is said" "$text" "^  f: .*crunch"
+like "and where to read on" "$text" "=> rival show l1, or rival logs l1"
 
 done_testing

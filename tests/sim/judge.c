@@ -459,7 +459,7 @@ static void tell_difference(struct world *world, struct run *run, const char *ch
 static void check_state(struct world *world, struct run *run)
 {
     struct rv__buf one, two;
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = world->max_crashes };
     struct rv__cell *loaded = NULL;
     rv_error err;
     if (!save(world, run, run->cell, &one)) {

@@ -215,7 +215,7 @@ static void start_run(struct shell *s)
     run->input = input != NULL ? sim_blob(rv__str(input)) : NULL;
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     rv__facts_init(&run->facts);
-    opts = (struct rv__cell_opts){ run->plan->plan, s->engine->max_crashes };
+    opts = (struct rv__cell_opts){ .plan = run->plan->plan, .max_crashes = s->engine->max_crashes };
     if (rv__cell_empty(&opts, &run->shadow, NULL) < 0)
         abort();
     *world->last_run = run;

@@ -549,7 +549,7 @@ static void closing_ends_what_runs_in_hosts(void **state)
 }
 
 /* An engine in a process of its own, with a step in a host, is killed. */
-static void kill_an_engine(struct fixture *fx, bool first)
+static void kill_an_engine(struct fixture *fx, const char *caller, bool first)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/pid", fx->folder);
@@ -559,8 +559,10 @@ static void kill_an_engine(struct fixture *fx, bool first)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
         OPEN(fx, .grace_ms = 10000);
         put_file(fx, "acts.c");
+        if (caller != NULL)
+            put_file(fx, caller);
         if (first)
-            start(fx, "acts", "a", "loop");
+            start(fx, caller != NULL ? "calls" : "acts", "a", "loop");
         for (;;)
             pause();
     }
@@ -572,7 +574,7 @@ static void kill_an_engine(struct fixture *fx, bool first)
 
 static void no_host_outlives_a_killed_engine(void **state)
 {
-    kill_an_engine(*state, true);
+    kill_an_engine(*state, NULL, true);
 }
 
 /* It cannot have been the engine's death: max_crashes is 1, and that would be three. */
@@ -581,11 +583,27 @@ static void a_step_in_a_host_is_not_blamed_for_the_engine(void **state)
     struct fixture *fx = *state;
     char why[256];
     for (int i = 0; i < 3; i++)
-        kill_an_engine(fx, i == 0);
+        kill_an_engine(fx, NULL, i == 0);
     OPEN(fx, .grace_ms = 10000);
     put_file(fx, "acts.c");
     assert_int_equal(status_of(fx, "a", why, sizeof why), RV_RUNNING);
     assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+}
+
+/* Nor is one that a YAML file calls: where it ran is on record. Its host's death it is to blame for. */
+static void a_call_of_a_function_in_a_host_is_not_blamed_for_the_engine(void **state)
+{
+    struct fixture *fx = *state;
+    char why[256];
+    for (int i = 0; i < 3; i++)
+        kill_an_engine(fx, "calls.yaml", i == 0);
+    OPEN(fx, .grace_ms = 10000);
+    put_file(fx, "acts.c");
+    put_file(fx, "calls.yaml");
+    assert_int_equal(status_of(fx, "a", why, sizeof why), RV_RUNNING);
+    assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+    start(fx, "calls", "b", "segfault");
+    assert_suspended(fx, "b", "SIGSEGV");
 }
 
 /* --------------------------------------------------------------------------------- loading --- */
@@ -700,6 +718,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_it_printed_before_it_died_is_there, setup, teardown),
         cmocka_unit_test_setup_teardown(closing_ends_what_runs_in_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(no_host_outlives_a_killed_engine, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_of_a_function_in_a_host_is_not_blamed_for_the_engine,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_in_a_host_is_not_blamed_for_the_engine, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(compile_errors_are_the_compilers, setup, teardown),

@@ -201,7 +201,7 @@ static void a_bad_answer_is_an_error_with_a_code(void **state)
     define(rig, "  - get: { http: { url: HOST/nowhere, throwOnError: false } }\n"
                 "  - then: { value: '${ .lastStep.result.status }' }\n");
     expect(rig, "b", NULL, "\"then\":{\"result\":404");
-    define(rig, "  - get: { http: HOST/echo }\n");
+    define(rig, "  - get: { http: { url: HOST/echo, responseType: json } }\n");
     expect(rig, "c", NULL, "is not JSON");
 }
 

@@ -24,7 +24,10 @@ static int teardown(void **state)
 static const struct rv__answer_want get = { .method = "GET", .url = "http://h/p" };
 static const struct rv__answer_want as_text = { .method = "GET",
                                                 .url = "http://h/p",
-                                                .text = true };
+                                                .as = RV__OUTPUT_TEXT };
+static const struct rv__answer_want as_json = { .method = "GET",
+                                                .url = "http://h/p",
+                                                .as = RV__OUTPUT_JSON };
 static const struct rv__answer_want any_status = { .method = "GET",
                                                    .url = "http://h/p",
                                                    .any_status = true };
@@ -60,10 +63,19 @@ static const struct row {
     { "text is text, even if it could be JSON", &as_text, 200, "HTTP/1.1 200 OK\r\n\r\n", "1\n",
       RV__FETCH_ANSWERED,
       "{\"status\":200,\"statusText\":\"OK\",\"headers\":{},\"data\":\"1\\n\",\"duration\":5}" },
-    { "what should be JSON and is not", &get, 200,
+    { "what is no JSON is text", &get, 200, "HTTP/1.1 200 OK\r\n\r\n", "hello", RV__FETCH_ANSWERED,
+      "{\"status\":200,\"statusText\":\"OK\",\"headers\":{},\"data\":\"hello\",\"duration\":5}" },
+    { "but not if it says that it is", &get, 200,
+      "HTTP/1.1 200 OK\r\nContent-Type: application/problem+json\r\n\r\n", "[", RV__FETCH_NOT_JSON,
+      "{\"message\":\"GET http://h/p: the body of the answer is not JSON: line 1, column 2: "
+      "expected a value, found the end of the text (its type is 'application/problem+json'); "
+      "`responseType: text` takes it as "
+      "text\",\"code\":\"notJson\",\"status\":200,\"statusText\":\"OK\",\"headers\":{\"content-"
+      "type\":\"application/problem+json\"},\"body\":\"[\"}" },
+    { "what should be JSON and is not", &as_json, 200,
       "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", "<html>", RV__FETCH_NOT_JSON,
-      "{\"message\":\"GET http://h/p: the body of the answer is not JSON but text/html (line 1, "
-      "column 1: expected a value, found '<'); `responseType: text` takes it as "
+      "{\"message\":\"GET http://h/p: the body of the answer is not JSON: line 1, column 1: "
+      "expected a value, found '<' (its type is 'text/html'); `responseType: text` takes it as "
       "text\",\"code\":\"notJson\",\"status\":200,\"statusText\":\"OK\",\"headers\":{\"content-"
       "type\":\"text/html\"},\"body\":\"<html>\"}" },
     { "a bad status is an error", &get, 404, "HTTP/1.1 404 Not Found\r\n\r\n", "no\n",

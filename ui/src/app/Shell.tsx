@@ -98,8 +98,8 @@ function SessionButton() {
   if (!session.authRequired) return null;
   async function leave() {
     await api.logout().catch(() => undefined); // gone already is as good
-    queries.clear();
     queries.setQueryData(["session"], { role: "none", authRequired: true });
+    queries.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
   }
   return (
     <span className="shell-session">

@@ -6,6 +6,8 @@ import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
 const PIECE = 100;
+/** A value with no more entries than this, over all levels, is shown whole; of a larger one two levels. */
+const SMALL = 60;
 const OPEN_LEVELS = 2;
 const LONG_TEXT = 600;
 
@@ -16,15 +18,35 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
       <div className="json-copy">
         <CopyButton text={() => JSON.stringify(value, null, 2)} what={label} />
       </div>
-      <Value value={value} level={0} />
+      <Value value={value} level={0} levels={entriesIn(value, SMALL) <= SMALL ? Infinity : OPEN_LEVELS} />
     </div>
   );
 }
 
-function Value({ value, level, name, last = true }: { value: Json; level: number; name?: ReactNode; last?: boolean }) {
+/** How many entries it has at all levels; counting stops once there are more than `most`. */
+function entriesIn(value: Json, most: number): number {
+  if (value === null || typeof value !== "object") return 0;
+  let count = 0;
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    count += 1 + entriesIn(item, most - count);
+    if (count > most) break;
+  }
+  return count;
+}
+
+interface ValueProps {
+  value: Json;
+  level: number;
+  /** so many levels are open at first */
+  levels: number;
+  name?: ReactNode;
+  last?: boolean;
+}
+
+function Value({ value, level, levels, name, last = true }: ValueProps) {
   const comma = last ? "" : ",";
   if (value !== null && typeof value === "object")
-    return <Container value={value} level={level} name={name} comma={comma} />;
+    return <Container value={value} level={level} levels={levels} name={name} comma={comma} />;
   return (
     <div className="json-line">
       {name}
@@ -49,10 +71,15 @@ function Scalar({ value }: { value: null | boolean | number | string }) {
   );
 }
 
-function Container({ value, level, name, comma }: { value: Json[] | { [key: string]: Json }; level: number; name?: ReactNode; comma: string }) {
+interface ContainerProps extends Omit<ValueProps, "value" | "last"> {
+  value: Json[] | { [key: string]: Json };
+  comma: string;
+}
+
+function Container({ value, level, levels, name, comma }: ContainerProps) {
   const list = Array.isArray(value);
   const size = list ? value.length : Object.keys(value).length;
-  const [open, setOpen] = useState(level < OPEN_LEVELS && size <= PIECE);
+  const [open, setOpen] = useState(level < levels && size <= PIECE);
   const [shown, setShown] = useState(PIECE);
   const [begin, end] = list ? ["[", "]"] : ["{", "}"];
   if (size === 0)
@@ -83,7 +110,7 @@ function Container({ value, level, name, comma }: { value: Json[] | { [key: stri
         <>
           <div className="json-inner">
             {entries.map(([key, item], i) => (
-              <Value key={key} value={item} level={level + 1} last={i === size - 1} name={list ? undefined : <span className="json-key">{JSON.stringify(key)}: </span>} />
+              <Value key={key} value={item} level={level + 1} levels={levels} last={i === size - 1} name={list ? undefined : <span className="json-key">{JSON.stringify(key)}: </span>} />
             ))}
             {shown < size && (
               <button className="link-button" onClick={() => setShown(shown + PIECE)}>

@@ -5,7 +5,7 @@ import { api } from "../api/client";
 import type { Wait } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Icon, type IconName } from "../parts/Icon";
-import { When } from "../parts/Time";
+import { Duration, When } from "../parts/Time";
 import { useThrottled } from "../parts/useThrottled";
 import { isTerminal, useRunEvents, useRunLive } from "./live";
 import { DecideButtons, SignalDialog } from "./RunActions";
@@ -68,15 +68,16 @@ function WaitRow({ wait }: { wait: Wait }) {
         <span className="muted wait-times">
           {wait.since !== undefined && (
             <>
-              since <When at={wait.since} />
+              for <Duration from={wait.since} to={undefined} />
             </>
           )}
           {wait.dueAt !== undefined && (
             <>
-              {" "}
-              · until <When at={wait.dueAt} />
+              {wait.since !== undefined && " · "}
+              {wait.reason === "signal" || wait.reason === "handle" ? "gives up" : "due"} <When at={wait.dueAt} />
             </>
           )}
+          {wait.count > 1 && ` · ${wait.count.toLocaleString("en")} of them`}
         </span>
       </span>
       {mayOperate && wait.reason === "signal" && wait.name && (

@@ -170,10 +170,16 @@ function Row({ run, index, start, selected, onToggle, onFocus }: RowProps) {
         </span>
       )}
       <span role="cell" className="run-name">
-        <Link href={hrefOf(run)}>{run.runId}</Link>
+        <span className="run-workflow">{run.workflow}</span>
         <span className="run-sub muted">
-          {run.workflow}
-          {run.error && <span className="run-sub-error"> · {run.failedStep ? `${run.failedStep}: ` : ""}{run.error.message}</span>}
+          <Link href={hrefOf(run)}>{run.runId}</Link>
+          {run.error && (
+            <span className="run-sub-error">
+              {" "}
+              · {run.failedStep ? `${run.failedStep}: ` : ""}
+              {run.error.message}
+            </span>
+          )}
         </span>
       </span>
       <span role="cell" className="run-status">

@@ -1,6 +1,7 @@
 /* theme.tsx: how the generated form looks: our fields and buttons in the library's places. */
 import type {
   ArrayFieldItemTemplateProps,
+  ArrayFieldTemplateProps,
   FieldErrorProps,
   FieldTemplateProps,
   IconButtonProps,
@@ -61,9 +62,25 @@ function ObjectFields({ title, description, properties, fieldPathId, schema, for
   );
   if (root) return <div className="form-object">{fields}</div>;
   return (
-    <fieldset className="form-object form-group" id={fieldPathId.$id}>
-      {title && <legend>{title}</legend>}
+    <fieldset className="form-object form-block" id={fieldPathId.$id}>
+      {title && <legend>{title.replace(/-(\d+)$/, " $1")}</legend>}
       {fields}
+    </fieldset>
+  );
+}
+
+function ArrayFields({ title, schema, required, items, canAdd, onAddClick, fieldPathId, registry, uiSchema, disabled }: ArrayFieldTemplateProps) {
+  return (
+    <fieldset className="form-block" id={fieldPathId.$id}>
+      <legend>
+        {title}
+        {required ? <span className="form-required">required</span> : null}
+      </legend>
+      <div className="form-list">
+        {schema.description && <p className="hint">{schema.description}</p>}
+        {items}
+        {canAdd && <registry.templates.ButtonTemplates.AddButton onClick={onAddClick} disabled={disabled} registry={registry} uiSchema={uiSchema} title={`Add to ${title}`} />}
+      </div>
     </fieldset>
   );
 }
@@ -120,6 +137,7 @@ export const templates: Partial<TemplatesType> = {
   FieldTemplate: Field,
   FieldErrorTemplate: FieldErrors,
   ObjectFieldTemplate: ObjectFields,
+  ArrayFieldTemplate: ArrayFields,
   ArrayFieldItemTemplate: ArrayItem,
   DescriptionFieldTemplate: ({ id, description }) =>
     description ? (

@@ -1,0 +1,402 @@
+/* client.c: where the runs are, and the calls about them, which go there. */
+#include "cli/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/remote.h"
+#include "cli/runs.h"
+
+enum {
+    TOKEN_BYTES = 4096,
+    LOOK_AGAIN_MS = 3000, /* at the state, while waiting for events */
+    LOOK_MS = 100,        /* a store that another process drives: nobody tells us, so we look */
+};
+
+struct rv__client {
+    rv_engine *engine; /* one of the two */
+    struct rv__wire *wire;
+    bool borrowed; /* the engine is somebody else's */
+    char name[300];
+};
+
+/* ------------------------------------------------------------------------------------ where --- */
+
+static const char *from_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* The first token of the file: a line of its own, or behind a role, as servers have them. */
+static int read_token(const char *path, char ret[TOKEN_BYTES])
+{
+    char message[300];
+    FILE *file = fopen(path, "re");
+    ret[0] = '\0';
+    while (file != NULL && ret[0] == '\0' && fgets(ret, TOKEN_BYTES, file) != NULL) {
+        size_t len = strcspn(ret, "\r\n#");
+        while (len > 0 && (ret[len - 1] == ' ' || ret[len - 1] == '\t'))
+            len--;
+        ret[len] = '\0';
+    }
+    int number = errno;
+    if (file != NULL)
+        (void)fclose(file); /* only read */
+    if (file == NULL || ret[0] == '\0') {
+        snprintf(message, sizeof message, "--token-file %.200s: %s", path,
+                 file == NULL ? strerrordesc_np(number) : "there is no token in it");
+        return rv__cli_fail(CLI_USAGE, message, NULL);
+    }
+    char *space = strrchr(ret, ' ');
+    if (space != NULL)
+        memmove(ret, space + 1, strlen(space));
+    return CLI_OK;
+}
+
+static struct rv__client *client_new(rv_engine *engine, struct rv__wire *wire, const char *name)
+{
+    struct rv__client *client = rv__zalloc(1, sizeof *client);
+    if (client == NULL)
+        return NULL;
+    client->engine = engine;
+    client->wire = wire;
+    snprintf(client->name, sizeof client->name, "%s", name);
+    return client;
+}
+
+struct rv__client *rv__client_of(rv_engine *engine)
+{
+    struct rv__client *client = client_new(engine, NULL, "");
+    if (client != NULL)
+        client->borrowed = true;
+    return client;
+}
+
+/* A wire to the server, if something answers there. */
+static int reach(const char *url, const struct rv__where *where, struct rv__wire **ret,
+                 rv_error *err)
+{
+    char token[TOKEN_BYTES];
+    struct rv__buf answer;
+    const char *secret = from_environment("RIVAL_TOKEN");
+    struct rv__wire *wire = NULL;
+    if (where->token_file != NULL) {
+        if (read_token(where->token_file, token) != CLI_OK)
+            return RV_EINVAL;
+        secret = token;
+    }
+    int rc = rv__wire_new(url, secret, &wire, err);
+    if (rc < 0) {
+        (void)rv__cli_fail(CLI_USAGE, err->message, NULL);
+        return RV_EINVAL;
+    }
+    rv__buf_init(&answer, 0);
+    rc = rv__wire_ask(wire, "GET", "/healthz", (struct rv__str){ NULL, 0 }, &answer, err);
+    if (rc != 200 && rc >= 0)
+        rc = rv__wire_problem(rc, rv__buf_view(&answer), err);
+    rv__buf_done(&answer);
+    if (rc < 0) {
+        rv__wire_free(wire);
+        return rc;
+    }
+    *ret = wire;
+    return RV_OK;
+}
+
+static const char *hint_for(bool usual)
+{
+    if (usual)
+        return "`rival serve` starts one; `rival exec FILE` needs none; --store FILE looks into a "
+               "store";
+    return "is it running? --server or RIVAL_URL say where it is, --store FILE looks into a store";
+}
+
+struct rv__client *rv__client_server(const struct rv__where *where, const char **store, int *code)
+{
+    struct rv__wire *wire = NULL;
+    rv_error err;
+    const char *url = where->server != NULL ? where->server : from_environment("RIVAL_URL");
+    bool usual = url == NULL;
+    *code = CLI_OK;
+    *store = where->store != NULL             ? where->store
+             : where->server == NULL && usual ? from_environment("RIVAL_STORE")
+                                              : NULL;
+    if (where->store != NULL && where->server != NULL) {
+        *code = rv__cli_fail(CLI_USAGE, "--store and --server: which of the two?", NULL);
+        return NULL;
+    }
+    if (*store != NULL)
+        return NULL;
+    int rc = reach(usual ? RV__CLI_SERVER : url, where, &wire, &err);
+    if (rc == RV_EINVAL) {
+        *code = CLI_USAGE;
+        return NULL;
+    }
+    if (rc < 0 && usual && rc == RV_ECLOSED) {
+        *store = access(RV__CLI_STORE, F_OK) == 0 ? RV__CLI_STORE : NULL;
+        return NULL;
+    }
+    struct rv__client *client = rc < 0 ? NULL : client_new(NULL, wire, rv__wire_url(wire));
+    if (client == NULL) {
+        *code = rv__cli_fail(CLI_FAILED, rc < 0 ? err.message : "out of memory", hint_for(usual));
+        rv__wire_free(wire);
+    }
+    return client;
+}
+
+/* ----------------------------------------------------------------------------------- stores --- */
+
+static struct rv__client *own(rv_engine *engine, const char *store)
+{
+    struct rv__client *client = engine != NULL ? client_new(engine, NULL, store) : NULL;
+    if (engine != NULL && client == NULL) {
+        rv_engine_free(engine);
+        (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    }
+    return client;
+}
+
+/* The server, or the store that is meant; NULL, with *store NULL: the reason is on stderr. */
+static struct rv__client *server_or_store(const struct rv__where *where, const char **store,
+                                          int *code)
+{
+    struct rv__client *client = rv__client_server(where, store, code);
+    if (*code != CLI_OK)
+        *store = NULL;
+    else if (client == NULL && *store == NULL)
+        *code = rv__cli_fail(CLI_FAILED, "no server answers at " RV__CLI_SERVER, hint_for(true));
+    return client;
+}
+
+struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access, int *code)
+{
+    const char *store;
+    struct rv__client *client = server_or_store(where, &store, code);
+    if (store != NULL)
+        client = own(access == ACCESS_ASK ? rv__store_to_ask(store) : rv__store_to_read(store),
+                     store);
+    if (client == NULL && store != NULL)
+        *code = CLI_FAILED;
+    return client;
+}
+
+struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id, int *code)
+{
+    const char *store;
+    struct rv__client *client = server_or_store(where, &store, code);
+    if (store != NULL)
+        client = own(rv__store_to_write(store, run_id), store);
+    if (client == NULL && store != NULL)
+        *code = CLI_FAILED;
+    return client;
+}
+
+void rv__client_close(struct rv__client *client)
+{
+    if (client == NULL)
+        return;
+    if (!client->borrowed)
+        rv_engine_free(client->engine);
+    rv__wire_free(client->wire);
+    rv__free(client);
+}
+
+const char *rv__client_name(const struct rv__client *client)
+{
+    return client->name;
+}
+
+rv_engine *rv__client_engine(const struct rv__client *client)
+{
+    return client->engine;
+}
+
+/* ------------------------------------------------------------------------------------ calls --- */
+
+int rv__client_list(struct rv__client *c, const rv_query *query, rv_run_list **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_list(c->wire, query, ret, err)
+                           : rv_list(c->engine, query, ret, err);
+}
+
+int rv__client_state(struct rv__client *c, const char *run_id, rv_run_state **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_state(c->wire, run_id, ret, err)
+                           : rv_state(c->engine, run_id, ret, err);
+}
+
+int rv__client_nodes(struct rv__client *c, const char *run_id, const char *parent, size_t offset,
+                     size_t limit, rv_node_list **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, ret, err)
+                           : rv_nodes(c->engine, run_id, parent, offset, limit, ret, err);
+}
+
+int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query *query,
+                    rv_log_list **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_logs(c->wire, run_id, query, ret, err)
+                           : rv_logs(c->engine, run_id, query, ret, err);
+}
+
+int rv__client_why(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_why(c->wire, run_id, ret, err)
+                           : rv_why(c->engine, run_id, ret, err);
+}
+
+int rv__client_workflows(struct rv__client *c, rv_workflow_list **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_workflows(c->wire, ret, err)
+                           : rv_workflows(c->engine, ret, err);
+}
+
+int rv__client_run(struct rv__client *c, const char *workflow, const char *input,
+                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_run(c->wire, workflow, input, opts, ret, err)
+                           : rv_run(c->engine, workflow, input, opts, ret, err);
+}
+
+int rv__client_cancel(struct rv__client *c, const char *run_id, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_cancel(c->wire, run_id, err)
+                           : rv_cancel_run(c->engine, run_id, err);
+}
+
+int rv__client_decide(struct rv__client *c, const char *run_id, int decision, const char *reason,
+                      rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_decide(c->wire, run_id, decision, reason, err)
+                           : rv_decide(c->engine, run_id, decision, reason, err);
+}
+
+int rv__client_signal(struct rv__client *c, const char *run_id, const char *name,
+                      const char *payload, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_signal(c->wire, run_id, name, payload, err)
+                           : rv_signal(c->engine, run_id, name, payload, err);
+}
+
+/* --------------------------------------------------------------------------------- following --- */
+
+struct rv__follow {
+    rv_feed *feed; /* one of the two */
+    struct rv__wire_events *events;
+};
+
+static void say_lost(const char *url, const char *why)
+{
+    fprintf(stderr, "the connection to %s is lost (%s); trying again\n", url, why);
+}
+
+int rv__follow_open(struct rv__client *c, const rv_feed_opts *opts, struct rv__follow **ret,
+                    rv_error *err)
+{
+    struct rv__buf path;
+    struct rv__follow *follow = rv__zalloc(1, sizeof *follow);
+    if (follow == NULL)
+        return rv__nomem(err);
+    int rc;
+    if (c->wire != NULL) {
+        rc = rv__remote_events_path(opts->run_id, opts->no_logs, &path, err);
+        if (rc == RV_OK)
+            rc = rv__wire_follow(c->wire, rv__buf_view(&path).at, opts->from == RV_FROM_OLDEST,
+                                 say_lost, &follow->events, err);
+        rv__buf_done(&path);
+    } else {
+        rc = rv_feed_open(c->engine, opts, &follow->feed, err);
+    }
+    if (rc == RV_OK)
+        *ret = follow;
+    else
+        rv__free(follow);
+    return rc;
+}
+
+int rv__follow_next(struct rv__follow *follow, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
+                    rv_error *err)
+{
+    if (follow->events != NULL)
+        return rv__wire_next(follow->events, timeout_ms, by, ret, err);
+    int64_t until_ms = rv__mono_ms(rv__clock_real()) + timeout_ms;
+    for (;;) {
+        int64_t left_ms = timeout_ms < 0 ? LOOK_MS : until_ms - rv__mono_ms(rv__clock_real());
+        int rc = rv_feed_next(
+            follow->feed, left_ms < LOOK_MS ? (left_ms > 0 ? left_ms : 0) : LOOK_MS, by, ret, err);
+        if (rc != RV_ETIMEDOUT || (timeout_ms >= 0 && left_ms <= LOOK_MS))
+            return rc;
+    }
+}
+
+void rv__follow_close(struct rv__follow *follow)
+{
+    if (follow == NULL)
+        return;
+    rv_feed_close(follow->feed);
+    rv__wire_events_free(follow->events);
+    rv__free(follow);
+}
+
+/* ---------------------------------------------------------------------------------- waiting --- */
+
+/* 1: it has; 0: not yet. */
+static int has_ended(struct rv__client *c, const char *run_id, rv_error *err)
+{
+    rv_run_list *list = NULL;
+    int rc = rv__client_list(c, RV_QUERY(.run_id = run_id), &list, err);
+    if (rc < 0)
+        return rc;
+    int ended = list->count == 0
+                    ? rv__fail(err, RV_ENOTFOUND, "there is no run '%s'", run_id)
+                    : list->runs[0].status != RV_RUNNING && list->runs[0].status != RV_SUSPENDED;
+    rv_run_list_free(list);
+    return ended;
+}
+
+/* State first, then events, and now and then the state again. A server that is away is waited for, too. */
+static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout_ms, rv_cancel *by,
+                       rv_error *err)
+{
+    struct rv__follow *follow = NULL;
+    rv_event event;
+    int64_t until_ms = rv__mono_ms(rv__clock_real()) + timeout_ms;
+    int ended = has_ended(c, run_id, err);
+    int rc = ended == 0
+                 ? rv__follow_open(c, RV_FEED_OPTS(.run_id = run_id, .no_logs = true), &follow, err)
+                 : RV_OK;
+    while (rc == RV_OK && ended == 0) {
+        int64_t left_ms = timeout_ms < 0 ? LOOK_AGAIN_MS : until_ms - rv__mono_ms(rv__clock_real());
+        rc = rv__follow_next(follow, left_ms < LOOK_AGAIN_MS ? left_ms : LOOK_AGAIN_MS, by, &event,
+                             err);
+        if (rc == RV_OK && strncmp(event.kind, "run.", 4) != 0)
+            continue;
+        if (rc == RV_OK || (rc == RV_ETIMEDOUT && (timeout_ms < 0 || left_ms > LOOK_AGAIN_MS))) {
+            ended = has_ended(c, run_id, err);
+            rc = RV_OK;
+            if (ended == RV_ECLOSED || ended == RV_ESYS || ended == RV_ETIMEDOUT)
+                ended = 0; /* it may come back */
+        }
+    }
+    rv__follow_close(follow);
+    return rc < 0 ? rc : ended < 0 ? ended : RV_OK;
+}
+
+int rv__client_wait(struct rv__client *c, const char *run_id, int64_t timeout_ms, rv_cancel *by,
+                    rv_run_state **ret, rv_error *err)
+{
+    rv_outcome *outcome = NULL;
+    int rc = c->wire != NULL
+                 ? wait_remote(c, run_id, timeout_ms, by, err)
+                 : rv_wait(c->engine, NULL, run_id,
+                           RV_WAIT_OPTS(.timeout_ms = timeout_ms == 0 ? 1 : timeout_ms, .by = by),
+                           &outcome, err);
+    rv_outcome_free(outcome);
+    return rc == RV_OK ? rv__client_state(c, run_id, ret, err) : rc;
+}

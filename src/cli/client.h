@@ -1,0 +1,91 @@
+/* client.h: where the runs are, for the commands about them: a store on this machine, or a server.
+ *
+ * A client has the calls of the engine that these commands need, with the same arguments, results and
+ * errors, so that a command is written once. With a store they are the engine's own; with a server they are
+ * its HTTP API, whose documents (server/) are read back into the same structs.
+ *
+ * Thread: one at a time for one client. */
+#ifndef RV_CLI_CLIENT_H
+#define RV_CLI_CLIENT_H
+
+#include "cli/cli.h"
+
+#define RV__CLI_STORE  "rival.db"       /* where runs are, where no server is */
+#define RV__CLI_LISTEN "127.0.0.1:7400" /* where a server is, unless told otherwise */
+#define RV__CLI_SERVER "http://" RV__CLI_LISTEN
+
+/* What the options say; NULL = not given. */
+struct rv__where {
+    const char *store, *server, *token_file;
+};
+/* Their rows; `member` is where they are in the command's struct `type`. */
+/* clang-format off */
+#define RV__OPTIONS_SERVER(type, member) \
+    { "--server", "URL", "ask this server ($RIVAL_URL, else " RV__CLI_SERVER ", where one answers)", \
+      RV__INTO(type, member.server) }, \
+    { "--token-file", "FILE", "its token is in this file ($RIVAL_TOKEN is one)", \
+      .completes = COMPLETES_FILE, RV__INTO(type, member.token_file) }
+#define RV__OPTIONS_WHERE(type, member) \
+    RV__OPTIONS_SERVER(type, member), \
+    { "--store", "FILE", "look into this store, without a server ($RIVAL_STORE; " RV__CLI_STORE \
+      " where no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
+/* clang-format on */
+
+struct rv__client;
+
+enum rv__access {
+    ACCESS_LOOK, /* what is on disk */
+    ACCESS_ASK,  /* also who drives the store: what it says may not be on disk */
+};
+
+/* Which of the two, and, for a server, that it answers. Without any option and variable: the usual server,
+ * or, where none answers, the store RV__CLI_STORE if it is there. NULL: the reason is on stderr, and
+ * *code is what to exit with. */
+struct rv__client *rv__client_open(const struct rv__where *where, enum rv__access access,
+                                   int *code);
+/* The same for telling one run something; a store is opened to write about that run, starting nothing. */
+struct rv__client *rv__client_tell(const struct rv__where *where, const char *run_id, int *code);
+/* An engine that somebody else has. NULL: no memory. */
+struct rv__client *rv__client_of(rv_engine *engine);
+void rv__client_close(struct rv__client *client); /* NULL is allowed */
+
+/* A server that answers; NULL: none was meant, or the usual one does not answer, and the store it is
+ * (`*store`: which, NULL = none is there). *code: CLI_OK, or what was meant cannot be had, as was said. */
+struct rv__client *rv__client_server(const struct rv__where *where, const char **store, int *code);
+
+const char *rv__client_name(const struct rv__client *client);  /* a file, or a URL */
+rv_engine *rv__client_engine(const struct rv__client *client); /* NULL: it is a server */
+
+/* As the calls of rival.h. Also: RV_ECLOSED (nobody answers any more), RV_EFAILED (not allowed). */
+int rv__client_list(struct rv__client *client, const rv_query *query, rv_run_list **ret,
+                    rv_error *err);
+int rv__client_state(struct rv__client *client, const char *run_id, rv_run_state **ret,
+                     rv_error *err);
+int rv__client_nodes(struct rv__client *client, const char *run_id, const char *parent,
+                     size_t offset, size_t limit, rv_node_list **ret, rv_error *err);
+int rv__client_logs(struct rv__client *client, const char *run_id, const rv_log_query *query,
+                    rv_log_list **ret, rv_error *err);
+int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
+int rv__client_workflows(struct rv__client *client, rv_workflow_list **ret, rv_error *err);
+int rv__client_run(struct rv__client *client, const char *workflow, const char *input,
+                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
+int rv__client_cancel(struct rv__client *client, const char *run_id, rv_error *err);
+int rv__client_decide(struct rv__client *client, const char *run_id, int decision,
+                      const char *reason, rv_error *err);
+int rv__client_signal(struct rv__client *client, const char *run_id, const char *name,
+                      const char *payload, rv_error *err);
+
+/* Until the run has ended, for so long (negative: for ever); then how it did, for rv_run_state_free().
+ * Errors: as rv_wait(). */
+int rv__client_wait(struct rv__client *client, const char *run_id, int64_t timeout_ms,
+                    rv_cancel *by, rv_run_state **ret, rv_error *err);
+
+/* As rv_feed_…: one that is lost with its server goes on when that is back, and says so on stderr. */
+struct rv__follow;
+int rv__follow_open(struct rv__client *client, const rv_feed_opts *opts, struct rv__follow **ret,
+                    rv_error *err);
+int rv__follow_next(struct rv__follow *follow, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
+                    rv_error *err);
+void rv__follow_close(struct rv__follow *follow); /* NULL is allowed */
+
+#endif

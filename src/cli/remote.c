@@ -1,0 +1,594 @@
+/* remote.c: the calls of client.h by HTTP: a request for each, and its document read into the struct that
+ * the engine would have given.
+ *
+ * Which member of a document is which field of a struct is said in tables, the mirror of server/shapes.c.
+ * A result is one allocation, as the engine's are, so that the same functions free it: the struct, its
+ * records, and behind them the texts, which are never longer than in the document. */
+#include "cli/remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "server/server.h"
+
+#define RUNS "/api/v1/runs"
+
+enum { PATH_BYTES = 65536 };
+
+/* -------------------------------------------------------------------------------- requests --- */
+
+static void put_encoded(struct rv__buf *out, const char *text)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+    for (; *text != '\0'; text++) {
+        if (strchr(plain, *text) != NULL)
+            rv__buf_char(out, *text);
+        else
+            rv__buf_fmt(out, "%%%02X", (unsigned)(unsigned char)*text);
+    }
+}
+
+/* /api/v1/runs/ID and what follows. */
+static void put_run_path(struct rv__buf *out, const char *run_id, const char *rest)
+{
+    rv__buf_init(out, PATH_BYTES);
+    rv__buf_text(out, RUNS "/");
+    put_encoded(out, run_id);
+    rv__buf_text(out, rest);
+}
+
+/* ?name=text or &name=text, unless it is NULL. */
+static void put_param(struct rv__buf *out, const char *name, const char *text)
+{
+    if (text == NULL)
+        return;
+    rv__buf_char(out, strchr(rv__buf_view(out).at, '?') != NULL ? '&' : '?');
+    rv__buf_text(out, name);
+    rv__buf_char(out, '=');
+    put_encoded(out, text);
+}
+
+static void put_number(struct rv__buf *out, const char *name, int64_t number)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lld", (long long)number);
+    if (number != 0)
+        put_param(out, name, text);
+}
+
+/* Ask; the answer, checked, is in `answer`, which is for rv__buf_done(). The path is done with. */
+static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, struct rv__str body,
+               struct rv__buf *answer, rv_error *err)
+{
+    rv_error why;
+    rv__buf_init(answer, 0);
+    int rc = rv__buf_err(path, err);
+    if (rc == RV_OK)
+        rc = rv__wire_ask(wire, method, rv__buf_view(path).at, body, answer, err);
+    rv__buf_done(path);
+    if (rc < 0)
+        return rc;
+    if (rc < 200 || rc > 299)
+        return rv__wire_problem(rc, rv__buf_view(answer), err);
+    if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
+        return rv__fail(err, RV_EPARSE, "what %.80s answers is not JSON: %.100s",
+                        rv__wire_url(wire), why.message);
+    return RV_OK;
+}
+
+static int get(struct rv__wire *wire, struct rv__buf *path, struct rv__buf *answer, rv_error *err)
+{
+    return ask(wire, "GET", path, (struct rv__str){ NULL, 0 }, answer, err);
+}
+
+/* ------------------------------------------------------------------------ documents to structs --- */
+
+enum field_kind {
+    FIELD_TEXT,
+    FIELD_JSON,
+    FIELD_INT,
+    FIELD_INT64,
+    FIELD_SIZE,
+    FIELD_UINT64,
+    FIELD_RUN_ID,
+    FIELD_STATUS,
+    FIELD_LEVEL,
+};
+
+struct field {
+    const char *key;
+    enum field_kind kind;
+    size_t at;
+};
+#define FIELD(name, field_kind, type, member)    \
+    {                                            \
+        name, field_kind, offsetof(type, member) \
+    }
+
+static const struct field run_fields[] = {
+    FIELD("runId", FIELD_RUN_ID, rv_run_state, run_id),
+    FIELD("workflow", FIELD_TEXT, rv_run_state, workflow),
+    FIELD("version", FIELD_TEXT, rv_run_state, version),
+    FIELD("status", FIELD_STATUS, rv_run_state, status),
+    FIELD("createdAt", FIELD_INT64, rv_run_state, created_at),
+    FIELD("startedAt", FIELD_INT64, rv_run_state, started_at),
+    FIELD("completedAt", FIELD_INT64, rv_run_state, completed_at),
+    FIELD("duration", FIELD_INT64, rv_run_state, duration_ms),
+    FIELD("input", FIELD_JSON, rv_run_state, input),
+    FIELD("results", FIELD_JSON, rv_run_state, results),
+    FIELD("error", FIELD_JSON, rv_run_state, error),
+    FIELD("failedStep", FIELD_TEXT, rv_run_state, failed_step),
+    FIELD("suspension", FIELD_JSON, rv_run_state, suspension),
+    { NULL },
+};
+static const struct field node_fields[] = {
+    FIELD("path", FIELD_TEXT, rv_node, path),
+    FIELD("alias", FIELD_TEXT, rv_node, alias),
+    FIELD("kind", FIELD_TEXT, rv_node, kind),
+    FIELD("status", FIELD_TEXT, rv_node, status),
+    FIELD("startedAt", FIELD_INT64, rv_node, started_at),
+    FIELD("completedAt", FIELD_INT64, rv_node, completed_at),
+    FIELD("duration", FIELD_INT64, rv_node, duration_ms),
+    FIELD("queueMs", FIELD_INT64, rv_node, queue_ms),
+    FIELD("dueAt", FIELD_INT64, rv_node, due_at),
+    FIELD("attempt", FIELD_INT, rv_node, attempt),
+    FIELD("retryCount", FIELD_INT, rv_node, retry_count),
+    FIELD("crashes", FIELD_INT, rv_node, crashes),
+    FIELD("error", FIELD_JSON, rv_node, error),
+    FIELD("errorAttempt", FIELD_INT, rv_node, error_attempt),
+    FIELD("errorAt", FIELD_INT64, rv_node, error_at),
+    FIELD("description", FIELD_TEXT, rv_node, description),
+    FIELD("children", FIELD_SIZE, rv_node, children),
+    { NULL },
+};
+static const struct field log_fields[] = {
+    FIELD("id", FIELD_UINT64, rv_log_line, id),
+    FIELD("timestamp", FIELD_INT64, rv_log_line, at),
+    FIELD("level", FIELD_LEVEL, rv_log_line, level),
+    FIELD("attempt", FIELD_INT, rv_log_line, attempt),
+    FIELD("stepName", FIELD_TEXT, rv_log_line, step),
+    FIELD("path", FIELD_TEXT, rv_log_line, path),
+    FIELD("message", FIELD_TEXT, rv_log_line, message),
+    FIELD("metadata", FIELD_JSON, rv_log_line, metadata),
+    { NULL },
+};
+static const struct field workflow_fields[] = {
+    FIELD("name", FIELD_TEXT, rv_workflow_info, name),
+    FIELD("description", FIELD_TEXT, rv_workflow_info, description),
+    FIELD("inputSchema", FIELD_JSON, rv_workflow_info, input_schema),
+    FIELD("version", FIELD_TEXT, rv_workflow_info, version),
+    FIELD("source", FIELD_TEXT, rv_workflow_info, source),
+    FIELD("stepCount", FIELD_INT, rv_workflow_info, step_count),
+    { NULL },
+};
+static const struct field violation_fields[] = {
+    FIELD("path", FIELD_TEXT, rv_violation, path),
+    FIELD("message", FIELD_TEXT, rv_violation, message),
+    { NULL },
+};
+
+/* Where the records and texts of a result go. */
+struct room {
+    char *records, *texts;
+    struct rv__arena scratch;
+    bool no_memory;
+};
+
+static const char *put_text(struct room *room, struct rv__str text)
+{
+    char *at = room->texts;
+    memcpy(at, text.at, text.len);
+    at[text.len] = '\0';
+    room->texts += text.len + 1;
+    return at;
+}
+
+static const char *put_string(struct room *room, struct rv__str value)
+{
+    struct rv__str text;
+    int rc = rv__json_string(value, &room->scratch, &text);
+    room->no_memory |= rc == RV_ENOMEM;
+    return rc == RV_OK ? put_text(room, text) : "";
+}
+
+static int find_word(struct rv__str value, const char *(*name_of)(int))
+{
+    for (int i = 0; name_of(i) != NULL; i++)
+        if (rv__json_string_is(value, rv__str(name_of(i))))
+            return i;
+    return 0;
+}
+
+static const char *level_name(int level)
+{
+    static const char *const names[] = { "debug", "info", "warn", "error" };
+    return level < 4 ? names[level] : NULL;
+}
+
+/* What a member says, if it is of the right type, into its field. */
+static void fill_field(struct room *room, const struct field *field, struct rv__str value,
+                       char *record)
+{
+    int64_t n = 0;
+    void *at = record + field->at;
+    (void)rv__json_int(value, &n); /* 0 where it is none */
+    switch (field->kind) {
+    case FIELD_TEXT: *(const char **)at = put_string(room, value); break;
+    case FIELD_JSON: *(const char **)at = put_text(room, value); break;
+    case FIELD_INT: *(int *)at = (int)n; break;
+    case FIELD_INT64: *(int64_t *)at = n; break;
+    case FIELD_SIZE: *(size_t *)at = n > 0 ? (size_t)n : 0; break;
+    case FIELD_UINT64: *(uint64_t *)at = n > 0 ? (uint64_t)n : 0; break;
+    case FIELD_RUN_ID:
+        (void)snprintf(at, RV_RUN_ID_SIZE, "%s",
+                       put_string(room, value)); /* they fit, or are cut */
+        break;
+    case FIELD_STATUS: *(int *)at = find_word(value, rv_status_name); break;
+    case FIELD_LEVEL: *(int *)at = find_word(value, level_name); break;
+    }
+}
+
+static void fill(struct room *room, const struct field *fields, struct rv__str object, char *record)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    for (const struct field *f = fields; f->key != NULL; f++)
+        if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
+            *(const char **)(void *)(record + f->at) = "";
+    rv__json_iter_init(&it, object);
+    while (rv__json_next(&it, &key, &value))
+        for (const struct field *f = fields; f->key != NULL; f++)
+            if (rv__json_string_is(key, rv__str(f->key))) {
+                fill_field(room, f, value, record);
+                break;
+            }
+}
+
+/* One block: `head` bytes for the struct, then a record for each of the array, then the texts. *records is
+ * the first record, *count how many; `more` bytes of texts are left for the caller (room->texts). */
+static void *make(const struct rv__buf *answer, struct rv__str array, size_t head,
+                  const struct field *fields, size_t size, size_t *count, struct room *room)
+{
+    struct rv__json_iter it;
+    struct rv__str item;
+    size_t n = rv__json_count(array), names = 1;
+    for (const struct field *f = fields; f->key != NULL; f++)
+        names++;
+    *room = (struct room){ .no_memory = false };
+    char *mem = rv__zalloc(1, head + n * size + answer->len + n * names + names);
+    if (mem == NULL)
+        return NULL;
+    rv__arena_init(&room->scratch, SIZE_MAX); /* bounded by the answer */
+    room->records = mem + head;
+    room->texts = room->records + n * size;
+    rv__json_iter_init(&it, array);
+    for (size_t i = 0; rv__json_next(&it, NULL, &item); i++)
+        fill(room, fields, item, room->records + i * size);
+    rv__arena_done(&room->scratch);
+    *count = n;
+    if (!room->no_memory)
+        return mem;
+    rv__free(mem);
+    return NULL;
+}
+
+static struct rv__str array_of(const struct rv__buf *answer, const char *key)
+{
+    struct rv__str array = { "[]", 2 };
+    (void)rv__json_get(rv__buf_view(answer), key, &array);
+    return array;
+}
+
+static int64_t number_of(const struct rv__buf *answer, const char *key)
+{
+    struct rv__str value;
+    int64_t n = 0;
+    if (rv__json_get(rv__buf_view(answer), key, &value))
+        (void)rv__json_int(value, &n);
+    return n > 0 ? n : 0;
+}
+
+/* ----------------------------------------------------------------------------------- looking --- */
+
+/* The answer's array as a list of runs. */
+static int make_runs(const struct rv__buf *answer, struct rv__str array, rv_run_list **ret,
+                     rv_error *err)
+{
+    struct room room;
+    struct rv__str next;
+    size_t count = 0;
+    rv_run_list *list = make(answer, array, sizeof *list, run_fields, sizeof(rv_run_state), &count,
+                             &room);
+    if (list == NULL)
+        return rv__nomem(err);
+    list->count = count;
+    list->runs = (const rv_run_state *)(const void *)room.records;
+    list->next = "";
+    if (rv__json_get(rv__buf_view(answer), "nextCursor", &next) &&
+        rv__json_type(next) == RV__JSON_STRING)
+        list->next = put_text(&room, (struct rv__str){ next.at + 1, next.len - 2 });
+    *ret = list;
+    return RV_OK;
+}
+
+static int list_one(struct rv__wire *wire, const char *run_id, rv_run_list **ret, rv_error *err)
+{
+    struct rv__buf path, answer, array;
+    put_run_path(&path, run_id, "?results=0");
+    int rc = get(wire, &path, &answer, err);
+    rv__buf_init(&array, SIZE_MAX / 8); /* bounded by the answer */
+    rv__buf_char(&array, '[');
+    if (rc == RV_OK)
+        rv__buf_str(&array, rv__buf_view(&answer));
+    rv__buf_char(&array, ']');
+    if (rc == RV_OK)
+        rc = rv__buf_err(&array, err);
+    if (rc == RV_OK || rc == RV_ENOTFOUND)
+        rc = make_runs(&answer, rv__buf_view(&array), ret, err);
+    rv__buf_done(&array);
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_list(struct rv__wire *wire, const rv_query *query, rv_run_list **ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    if (query->run_id != NULL)
+        return list_one(wire, query->run_id, ret, err);
+    rv__buf_init(&path, PATH_BYTES);
+    rv__buf_text(&path, RUNS);
+    put_param(&path, "workflow", query->workflow);
+    if (query->status_plus_one > 0)
+        put_param(&path, "status", rv_status_name(query->status_plus_one - 1));
+    put_number(&path, "since", query->since);
+    put_number(&path, "until", query->until);
+    put_param(&path, "q", query->text);
+    put_number(&path, "limit", (int64_t)query->limit);
+    if (query->cursor != NULL && *query->cursor != '\0')
+        put_param(&path, "cursor", query->cursor);
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK)
+        rc = make_runs(&answer, array_of(&answer, "runs"), ret, err);
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_state(struct rv__wire *wire, const char *run_id, rv_run_state **ret, rv_error *err)
+{
+    struct rv__buf path, answer, array;
+    struct room room;
+    size_t count = 0;
+    put_run_path(&path, run_id, "");
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK) {
+        rv__buf_init(&array, SIZE_MAX / 8); /* bounded by the answer */
+        rv__buf_char(&array, '[');
+        rv__buf_str(&array, rv__buf_view(&answer));
+        rv__buf_char(&array, ']');
+        /* the record is the struct */
+        rv_run_state *state = rv__buf_err(&array, NULL) == RV_OK
+                                  ? make(&answer, rv__buf_view(&array), 0, run_fields,
+                                         sizeof *state, &count, &room)
+                                  : NULL;
+        rv__buf_done(&array);
+        if (state == NULL)
+            rc = rv__nomem(err);
+        else
+            *ret = state;
+    }
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *parent, size_t offset,
+                     size_t limit, rv_node_list **ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    struct room room;
+    size_t count = 0;
+    put_run_path(&path, run_id, "/nodes");
+    if (parent != NULL && *parent != '\0')
+        put_param(&path, "parent", parent);
+    put_number(&path, "offset", (int64_t)offset);
+    put_number(&path, "limit", (int64_t)limit);
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK) {
+        rv_node_list *list = make(&answer, array_of(&answer, "nodes"), sizeof *list, node_fields,
+                                  sizeof(rv_node), &count, &room);
+        if (list == NULL) {
+            rc = rv__nomem(err);
+        } else {
+            list->count = count;
+            list->total = (size_t)number_of(&answer, "total");
+            list->nodes = (const rv_node *)(const void *)room.records;
+            *ret = list;
+        }
+    }
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_logs(struct rv__wire *wire, const char *run_id, const rv_log_query *query,
+                    rv_log_list **ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    struct room room;
+    size_t count = 0;
+    put_run_path(&path, run_id, "/logs");
+    put_param(&path, "step", query->step);
+    put_param(&path, "level", level_name(query->level));
+    put_param(&path, "q", query->text);
+    put_number(&path, "after", (int64_t)query->after);
+    put_number(&path, "limit", (int64_t)query->limit);
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK) {
+        rv_log_list *list = make(&answer, array_of(&answer, "logs"), sizeof *list, log_fields,
+                                 sizeof(rv_log_line), &count, &room);
+        if (list == NULL) {
+            rc = rv__nomem(err);
+        } else {
+            list->count = count;
+            list->next = (uint64_t)number_of(&answer, "next");
+            list->lines = (const rv_log_line *)(const void *)room.records;
+            *ret = list;
+        }
+    }
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    put_run_path(&path, run_id, "/why");
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK)
+        *ret = rv__buf_take(&answer);
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    struct room room;
+    size_t count = 0;
+    rv__buf_init(&path, PATH_BYTES);
+    rv__buf_text(&path, "/api/v1/workflows");
+    int rc = get(wire, &path, &answer, err);
+    if (rc == RV_OK) {
+        rv_workflow_list *list = make(&answer, array_of(&answer, "workflows"), sizeof *list,
+                                      workflow_fields, sizeof(rv_workflow_info), &count, &room);
+        if (list == NULL) {
+            rc = rv__nomem(err);
+        } else {
+            list->count = count;
+            list->items = (const rv_workflow_info *)(const void *)room.records;
+            *ret = list;
+        }
+    }
+    rv__buf_done(&answer);
+    return rc;
+}
+
+/* ---------------------------------------------------------------------------------- telling --- */
+
+static int tell(struct rv__wire *wire, struct rv__buf *path, struct rv__str body, rv_error *err)
+{
+    struct rv__buf answer;
+    int rc = ask(wire, "POST", path, body, &answer, err);
+    rv__buf_done(&answer);
+    return rc;
+}
+
+/* What was wrong with the input, as the problem lists it. */
+static void take_violations(const struct rv__buf *answer, rv_violations **ret)
+{
+    struct room room;
+    struct rv__str in;
+    size_t count = 0;
+    if (ret == NULL || rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
+        !rv__json_get(rv__buf_view(answer), "in", &in) || !rv__json_string_is(in, rv__str("input")))
+        return;
+    rv_violations *bad = make(answer, array_of(answer, "violations"), sizeof *bad, violation_fields,
+                              sizeof(rv_violation), &count, &room);
+    if (bad == NULL)
+        return; /* the message will have to do */
+    bad->count = count;
+    bad->items = (const rv_violation *)(const void *)room.records;
+    bad->dropped = (size_t)number_of(answer, "untold");
+    *ret = bad;
+}
+
+int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *input,
+                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err)
+{
+    static const struct field info_fields[] = {
+        FIELD("runId", FIELD_RUN_ID, rv_run_info, run_id),
+        FIELD("status", FIELD_STATUS, rv_run_info, status),
+        { NULL },
+    };
+    struct rv__buf path, body, answer;
+    rv__buf_init(&path, PATH_BYTES);
+    rv__buf_text(&path, "/api/v1/workflows/");
+    put_encoded(&path, workflow);
+    rv__buf_text(&path, "/runs");
+    rv__buf_init(&body, RV__JSON_MAX_BYTES);
+    rv__buf_text(&body, "{\"runId\":");
+    rv__buf_json_str(&body, rv__str(opts->run_id));
+    rv__put_json(&body, "input", input);
+    rv__buf_char(&body, '}');
+    rv__buf_init(&answer, 0);
+    int rc = rv__buf_err(&body, err);
+    if (rc == RV_OK)
+        rc = ask(wire, "POST", &path, rv__buf_view(&body), &answer, err);
+    else
+        rv__buf_done(&path);
+    if (rc == RV_EINVAL)
+        take_violations(&answer, opts->violations);
+    if (rc == RV_ESTATE) { /* of what begins, nothing else is in the way */
+        rc = RV_EEXIST;
+        if (err != NULL)
+            err->code = rc;
+    }
+    if (rc == RV_OK && ret != NULL) {
+        struct room room = { .texts = rv__zalloc(1, answer.len + 4) };
+        char *texts = room.texts;
+        rv__arena_init(&room.scratch, SIZE_MAX); /* bounded by the answer */
+        if (texts != NULL)
+            fill(&room, info_fields, rv__buf_view(&answer), (char *)ret);
+        else
+            rc = rv__nomem(err);
+        rv__arena_done(&room.scratch);
+        rv__free(texts);
+    }
+    rv__buf_done(&body);
+    rv__buf_done(&answer);
+    return rc;
+}
+
+int rv__remote_cancel(struct rv__wire *wire, const char *run_id, rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/cancel");
+    return tell(wire, &path, rv__str("{}"), err);
+}
+
+int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, const char *reason,
+                      rv_error *err)
+{
+    struct rv__buf path, body;
+    put_run_path(&path, run_id, "/decide");
+    rv__buf_init(&body, RV__JSON_MAX_BYTES);
+    rv__buf_fmt(&body, "{\"action\":\"%s\"", decision == RV_ABORT ? "abort" : "resume");
+    if (reason != NULL)
+        rv__put_text(&body, "reason", reason);
+    rv__buf_char(&body, '}');
+    int rc = rv__buf_err(&body, err);
+    if (rc == RV_OK)
+        rc = tell(wire, &path, rv__buf_view(&body), err);
+    else
+        rv__buf_done(&path);
+    rv__buf_done(&body);
+    return rc;
+}
+
+int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *name,
+                      const char *payload, rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/signals/");
+    put_encoded(&path, name);
+    return tell(wire, &path, rv__str(payload), err);
+}
+
+int rv__remote_events_path(const char *run_id, bool no_logs, struct rv__buf *ret, rv_error *err)
+{
+    put_run_path(ret, run_id, no_logs ? "/events?logs=0" : "/events");
+    return rv__buf_err(ret, err);
+}

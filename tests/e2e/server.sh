@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# server.sh: rival serve over HTTP: the way a person and a program meet it, and strangers.
+. "$(dirname "$0")/tap.sh"
+cd "$tmp" || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+[ "${here#/}" != "$here" ] || here=$RIVAL_SOURCE/tests/e2e
+pid=
+cleanup() { [ -z "$pid" ] || kill -9 "$pid" 2>/dev/null; }
+serve() { # ARGS...: until it is ready; then $url, $port
+    : >log
+    "$rival" serve flows --store s.db --log-format json "$@" >serve.out 2>log </dev/null &
+    pid=$!
+    eventually grep -q '"serving"' log || return 1
+    url=$(head -n 1 serve.out) port=${url##*:}
+}
+stop() {
+    kill "-$1" "$pid"
+    wait "$pid"
+    rc=$?
+    pid=
+}
+get() { curl -sS --max-time 20 "$@"; }
+status() { get -o /dev/null -w '%{http_code}' "$@"; }
+post() { get -H 'Content-Type: application/json' -X POST "$@"; }
+memory() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$pid/status"; }
+
+mkdir flows
+cat >flows/three.yaml <<'YAML'
+name: three
+input: { type: object, properties: { n: { type: integer } } }
+steps:
+  - a: { value: 1 }
+  - b: { value: 2 }
+  - c: { value: 3 }
+YAML
+cat >flows/approval.yaml <<'YAML'
+name: approval
+steps:
+  - answer: { signal: approval }
+YAML
+
+# ------------------------------------------------------------------------------ a person, a program
+
+ok "it serves at a free port" serve --listen 127.0.0.1:0
+like "and says where" "$url" '^http://127\.0\.0\.1:[0-9]+$'
+like "the page is there" "$(get "$url/")" '<html'
+is "a run is launched" "$(post -d '{"input":{"n":1},"runId":"r1"}' "$url/api/v1/workflows/three/runs")" '{"runId":"r1","status":"running"}'
+like "and waited for" "$(get "$url/api/v1/runs/r1/wait")" '"status":"completed"'
+like "violations are told" "$(post -d '{"input":{"n":"x"}}' "$url/api/v1/workflows/three/runs")" '"violations":\[\{"path":"/n"'
+post -d '{"runId":"a1"}' "$url/api/v1/workflows/approval/runs" >/dev/null
+get -N "$url/api/v1/runs/a1/events" >events 2>/dev/null &
+stream=$!
+eventually grep -q retry events
+get "$url/api/v1/runs/a1/wait" >waited &
+waiter=$!
+post -d '{"by":"me"}' "$url/api/v1/runs/a1/signals/approval" >/dev/null
+wait "$waiter"
+like "who waits hears of the end" "$(cat waited)" '"status":"completed"'
+ok "and so does who follows" eventually grep -q '^event: run.completed' events
+is "an event's id is its position" "$(grep -c '^id: [0-9]*\.[0-9]*$' events)" "$(grep -c '^id' events)"
+last=$(grep '^id:' events | tail -n 3 | head -n 1 | cut -d' ' -f2)
+is "a stream goes on behind what was seen" "$(get -N --max-time 1 -H "Last-Event-ID: $last" "$url/api/v1/runs/a1/events" 2>/dev/null | grep -c '^event:')" 2
+get "$url/api/v1/runs/r1/wait?timeoutMs=1" >/dev/null
+stop TERM
+is "SIGTERM ends it in order" "$rc" 0
+wait "$stream" 2>/dev/null
+like "and the stream's last words say so" "$(tail -n 2 events)" '^: the server is shutting down'
+
+# ------------------------------------------------------------------------------------ who may come in
+
+run "$rival" serve flows --store s.db --listen 0.0.0.0:0
+is "an address that others can reach needs a token" "$rc" 2
+like "and that is said, with what to do" "$err" '\-\-token-file FILE'
+printf 'viewer %s\nadmin %s\n' viewer-0123456789 admin-0123456789 >tokens
+run "$rival" serve flows --store s.db --listen 127.0.0.1:0 --token-file tokens
+like "a token file that others can read is refused" "$err" 'chmod 600'
+chmod 600 tokens
+ok "with tokens" serve --listen 127.0.0.1:0 --token-file tokens --log-level debug
+is "nobody comes in without" "$(status "$url/api/v1/runs")" 401
+is "a viewer looks" "$(status -H 'Authorization: Bearer viewer-0123456789' "$url/api/v1/runs")" 200
+is "and does nothing" "$(status -X POST -H 'Content-Type: application/json' -H 'Authorization: Bearer viewer-0123456789' -d '{}' "$url/api/v1/workflows/three/runs")" 403
+post -c jar -d '{"token":"admin-0123456789"}' "$url/api/v1/login" >/dev/null
+is "who logs in is somebody" "$(get -b jar "$url/api/v1/session")" '{"role":"admin","authRequired":true}'
+is "and acts" "$(status -b jar -X POST -H 'Content-Type: application/json' -d '{}' "$url/api/v1/workflows/three/runs")" 202
+is "but not for another site" "$(status -b jar -X POST -H 'Origin: http://evil.example' -H 'Content-Type: application/json' -d '{}' "$url/api/v1/workflows/three/runs")" 403
+is "nor by another name" "$(status -H 'Host: evil.example' "$url/")" 403
+post -b jar -c jar "$url/api/v1/logout" >/dev/null
+is "who logs out is nobody" "$(status -b jar "$url/api/v1/runs")" 401
+unlike "no token, and no cookie, is in the log" "$(cat log)" '0123456789|rival_session'
+stop TERM
+
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 1 \
+        -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1
+    chmod 600 key.pem
+    ok "with TLS" serve --listen 127.0.0.1:0 --tls-cert cert.pem --tls-key key.pem --token-file tokens
+    like "the address says so" "$url" '^https://'
+    is "and it is" "$(status --cacert cert.pem "https://localhost:$port/healthz")" 200
+    like "cookies are for TLS only" "$(post -D - --cacert cert.pem -d '{"token":"admin-0123456789"}' "https://localhost:$port/api/v1/login")" 'Set-Cookie: .*; Secure'
+    get --cacert cert.pem -N -H 'Authorization: Bearer viewer-0123456789' "https://localhost:$port/api/v1/events" >events 2>/dev/null &
+    stream=$!
+    eventually grep -q retry events
+    post --cacert cert.pem -H 'Authorization: Bearer admin-0123456789' -d '{}' "https://localhost:$port/api/v1/workflows/three/runs" >/dev/null
+    ok "streams too" eventually grep -q '^event: run.completed' events
+    is "what is no TLS is not answered" "$(status "http://localhost:$port/healthz" 2>/dev/null)" 000
+    stop TERM
+    wait "$stream" 2>/dev/null
+    run "$rival" serve flows --store s.db --listen 127.0.0.1:0 --tls-cert cert.pem --tls-key tokens
+    is "a key that is none is refused" "$rc" 2
+fi
+
+# ------------------------------------------------------------------------------------------ strangers
+
+ok "it serves again" serve --listen 127.0.0.1:0
+before=$(memory)
+kept=$(python3 "$here/crowd.py" "$port" silent 5000)
+ok "of 5,000 silent connections some hundred stay ($kept)" [ "$kept" -le 512 ]
+is "a request comes through as soon as they are gone" "$(status --retry 20 --retry-all-errors --retry-delay 1 "$url/healthz")" 200
+kept=$(python3 "$here/crowd.py" "$port" noise 5000)
+ok "of 5,000 that talk nonsense next to none stays ($kept)" [ "$kept" -le 50 ]
+kept=$(python3 "$here/crowd.py" "$port" drip 300 30 | tail -n 1)
+is "who drips is cut off in time" "$kept" 0
+is "requests are answered all the while" "$(status "$url/api/v1/runs")" 200
+after=$(memory)
+ok "memory stays flat ($before MB, then $after MB)" [ "$after" -le $((before + 48)) ]
+like "what was refused is logged" "$(cat log)" '"connection refused".*too many connections from this address'
+like "and what was slow" "$(cat log)" '"connections cut off"'
+ok "but not ten thousand times" [ "$(grep -c refused log)" -le 100 ]
+stop TERM
+is "and it ends in order" "$rc" 0
+
+# A crash in the middle: clients come back to where they were.
+ok "started" serve --listen 127.0.0.1:0
+post -d '{"runId":"crash1"}' "$url/api/v1/workflows/approval/runs" >/dev/null
+get -N "$url/api/v1/events" >events 2>/dev/null &
+stream=$!
+eventually grep -q retry events
+last=$(grep '^id:' events | tail -n 1 | cut -d' ' -f2)
+kill -9 "$pid"
+wait "$pid" "$stream" 2>/dev/null
+ok "killed, it is started again" serve --listen 127.0.0.1:0
+post -d '1' "$url/api/v1/runs/crash1/signals/approval" >/dev/null
+get "$url/api/v1/runs/crash1/wait" >/dev/null
+like "a stream that had seen nothing yet has missed nothing" \
+    "$(get -N --max-time 1 -H "Last-Event-ID: $last" "$url/api/v1/events" 2>/dev/null)" '^event: signal.received'
+stop INT
+is "Ctrl-C ends it too" "$rc" 0
+
+# Under load: what is said of it at full size is for `make bench`.
+run "$RIVAL_BUILD/bench/bench_server" --quick --json
+is "200 streams and 500 launches a second: no error, nothing lost" "$rc $(printf '%s' "$out" | jq -r .met)" "0 true"
+echo "# $(printf '%s' "$out" | jq -r '[.figures[] | select(.unit != "") | "\(.name): \(.value) \(.unit)"] | join("; ")')"
+is "and nothing is left behind" "$(ls -d bench-server-* 2>/dev/null)" ""
+done_testing

@@ -1,0 +1,81 @@
+import { expect, refused, test } from "./fixture";
+
+test.describe("launching by the form", () => {
+  test.use({ expected: [refused(422)] });
+
+  test("what the server refuses is said at the fields, and a good input starts a run", async ({ page }) => {
+    await page.goto("/");
+    await expect(page).toHaveURL(/\/workflows$/);
+    await page.getByRole("link", { name: "greet", exact: true }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText("greet");
+
+    await page.getByLabel(/^name/).fill("A");
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.getByRole("alert").filter({ hasText: "refuses this input" })).toContainText("2 reasons");
+    const name = page.locator(".form-field", { has: page.getByLabel(/^name/) }).last();
+    await expect(name).toContainText("at least 2");
+    const age = page.locator(".form-field", { has: page.getByLabel(/^age/) }).last();
+    await expect(age).toContainText("is required");
+
+    await page.getByLabel(/^name/).fill("Ada");
+    await page.getByLabel(/^age/).fill("36");
+    await page.getByRole("button", { name: "Add to people" }).click();
+    await page.getByLabel(/^age/).nth(1).fill("41");
+    await page.getByLabel("tone").selectOption("formal");
+    await page.getByRole("checkbox", { name: "loud" }).check();
+    await page.getByRole("button", { name: "Launch" }).click();
+
+    await expect(page).toHaveURL(/\/runs\/[^/]+$/);
+    await expect(page.locator(".run-facts")).toContainText("completed");
+    await page.getByRole("link", { name: "Input & output" }).click();
+    await expect(page.getByRole("group", { name: "the input" })).toContainText('"tone": "formal"');
+    await expect(page.getByRole("group", { name: "the result of hello" })).toContainText("hello Ada");
+  });
+
+  test("a bad run id is told apart from a bad input", async ({ page }) => {
+    await page.goto("/workflows/release");
+    await page.getByText("Choose the run's id").click();
+    await page.getByLabel("Run id").fill("one two");
+    await page.getByLabel("Run id").evaluate((input: HTMLInputElement) => (input.form!.noValidate = true));
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.getByRole("alert").first()).toContainText("runId");
+  });
+});
+
+test("the JSON field and the form hold the same input", async ({ page }) => {
+  await page.goto("/workflows/greet");
+  await page.getByLabel(/^name/).fill("Ada");
+  await page.getByRole("button", { name: "JSON" }).click();
+  const json = page.getByLabel("Input, as JSON");
+  await expect(json).toHaveValue(/"name": "Ada"/);
+  await json.fill('{ "name": "Bob", "people": [{ "age": 7 }] }');
+  await page.getByRole("button", { name: "Form" }).click();
+  await expect(page.getByLabel(/^name/)).toHaveValue("Bob");
+  await expect(page.getByLabel(/^age/)).toHaveValue("7");
+});
+
+test("a workflow without a schema takes any JSON, and says when it is none", async ({ page }) => {
+  await page.goto("/workflows/any.json");
+  await page.getByLabel("Input, as JSON").fill("{ oops");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await expect(page.getByText(/This is not JSON/)).toBeVisible();
+  await page.getByLabel("Input, as JSON").fill('{ "x": [1, 2] }');
+  await page.getByRole("button", { name: "Launch" }).click();
+  await expect(page.locator(".run-facts")).toContainText("completed");
+});
+
+test("a run is launched again with its input, to be changed", async ({ page, api }) => {
+  const id = await api.launch("greet", { name: "Ada", people: [{ age: 36 }] });
+  await page.goto(`/runs/${id}`);
+  await page.getByRole("link", { name: "Run again" }).click();
+  await expect(page.getByLabel(/^name/)).toHaveValue("Ada");
+  await page.getByLabel(/^name/).fill("Grace");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await expect(page).toHaveURL(/\/runs\/[^/]+$/);
+  expect(page.url()).not.toContain(id);
+});
+
+test("the plan of a workflow is shown before it runs", async ({ page }) => {
+  await page.goto("/workflows/release/plan");
+  for (const alias of ["notes", "answer", "decide", "ship", "hold"]) await expect(page.getByText(alias, { exact: true }).first()).toBeVisible();
+});

@@ -1,0 +1,71 @@
+import { writeFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, expectAccessible, refused, test as base } from "./fixture";
+
+const VIEWER = "viewer-token-0123456789abcdef";
+const OPERATOR = "operator-token-0123456789abcdef";
+
+const test = base.extend({
+  // A file of tokens, of this test's own, and gone after it.
+  serverOptions: async ({}, use) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "rival-ui-tokens-"));
+    const file = path.join(folder, "tokens");
+    writeFileSync(file, `viewer ${VIEWER}\noperator ${OPERATOR}\n`, { mode: 0o600 });
+    await use(["--token-file", file]);
+    rmSync(folder, { recursive: true });
+  },
+  expected: async ({}, use) => use([refused(401)]),
+});
+
+test("nothing is seen without a token; an operator's opens everything", async ({ page }) => {
+  await page.goto("/runs");
+  await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
+  await expectAccessible(page);
+  await page.getByLabel("Token").fill("a-wrong-token-0123456789abcdef");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByText("The server does not know this token.")).toBeVisible();
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Nothing has run yet" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByText("operator")).toBeVisible();
+
+  await page.goto("/workflows/release");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await expect(page.getByRole("button", { name: "Cancel" })).toBeVisible();
+
+  await page.getByRole("button", { name: "Log out" }).click();
+  await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
+});
+
+test("a viewer sees everything and can touch nothing", async ({ page, playwright, server }) => {
+  const operator = await playwright.request.newContext({ baseURL: server.url, extraHTTPHeaders: { Authorization: `Bearer ${OPERATOR}` } });
+  const started = await operator.post("/api/v1/workflows/release/runs", { data: { runId: "theirs" } });
+  expect(started.status()).toBe(202);
+  await operator.dispose();
+
+  await page.goto("/runs");
+  await page.getByLabel("Token").fill(VIEWER);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("row", { name: /theirs/ })).toBeVisible();
+  await expect(page.getByRole("checkbox")).toHaveCount(0);
+  await page.getByRole("link", { name: "theirs" }).click();
+  await expect(page.getByText("waits for the signal")).toBeVisible();
+  for (const name of ["Cancel", "Signal", "Answer"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
+  await page.goto("/workflows/release");
+  await expect(page.getByRole("heading", { name: "You may look, but not launch" })).toBeVisible();
+});
+
+test("a session that has ended leads back to the log-in, and on", async ({ page, context }) => {
+  await page.goto("/runs");
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Nothing has run yet" })).toBeVisible();
+  await context.clearCookies();
+  await page.getByRole("link", { name: "Workflows", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
+  await page.getByLabel("Token").fill(OPERATOR);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Workflows" })).toBeVisible();
+});
