@@ -136,6 +136,29 @@ is "a wrong one: exit code 1" "$rc" 1
 run "$rival" list --token-file "$tmp/none"
 is "a file that is not there: exit code 2" "$rc" 2
 
+# Something else at that address.
+stop
+cat >"$tmp/other.py" <<'P'
+import http.server
+class Other(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        good = self.path == "/healthz"
+        self.send_response(200 if good or self.path.startswith("/api/v1/runs/") else 404)
+        self.end_headers()
+        self.wfile.write(b"<html>\0 hello")
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+print(server.server_port, flush=True)
+server.serve_forever()
+P
+python3 "$tmp/other.py" >"$tmp/other.port" & server=$!
+eventually grep -q . "$tmp/other.port"
+run timeout 20 "$rival" list --server "http://127.0.0.1:$(cat "$tmp/other.port")"
+is "what is no server of ours: exit code 1" "$rc" 1
+like "and it says so" "$err" "not a server of Rival"
+run timeout 20 "$rival" show r --server "http://127.0.0.1:$(cat "$tmp/other.port")/"
+is "what is not JSON: exit code 1" "$rc:$out" "1:"
+
 # No server.
 stop
 run "$rival" list
