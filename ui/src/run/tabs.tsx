@@ -4,6 +4,7 @@ import { DataTab } from "./DataTab";
 import { GraphTab } from "./graph/GraphTab";
 import { LogsTab } from "./logs/LogsTab";
 import { NodesTab } from "./nodes/NodesTab";
+import { TimelineTab } from "./timeline/TimelineTab";
 
 export interface RunTab {
   id: string;
@@ -13,6 +14,7 @@ export interface RunTab {
 
 export const RUN_TABS: RunTab[] = [
   { id: "graph", name: "Graph", View: GraphTab },
+  { id: "timeline", name: "Timeline", View: TimelineTab },
   { id: "nodes", name: "Nodes", View: NodesTab },
   { id: "logs", name: "Logs", View: LogsTab },
   { id: "data", name: "Input & output", View: DataTab },

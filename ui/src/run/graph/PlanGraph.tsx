@@ -37,7 +37,7 @@ export function useOpenness(top: Box[]): Openness {
   return { isOpen, toggle: (box) => setToggled(new Map(toggled).set(box.key, !isOpen(box))) };
 }
 
-const NODE_TYPES: NodeTypes = { card: BoxCard, group: BoxGroup, title: LaneTitle };
+const NODE_TYPES: NodeTypes = { card: BoxCard, frame: BoxGroup, title: LaneTitle };
 const FIT = { padding: 0.06, maxZoom: 1 };
 /** It begins as large as it can be read, at its top or where something runs; not smaller to show all. */
 const FIRST_ZOOM = 0.8;
@@ -57,7 +57,7 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
   const layout = layoutOf(top, openness.isOpen);
   const nodes: FlowNode[] = layout.placed.map(({ box, x, y, width, height, depth, open }) => ({
     id: box.key,
-    type: open ? "group" : "card",
+    type: open ? "frame" : "card",
     position: { x, y },
     width,
     height,

@@ -110,7 +110,7 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
           ))}
         </dl>
       )}
-      {node.error && (
+      {node.error && (node.status === "failed" || attempts.length < 2) && (
         <section className={node.status === "failed" ? "node-error" : "node-error past"}>
           <h3>{node.status === "failed" ? "Error" : `Error in attempt ${node.errorAttempt ?? "?"}`}</h3>
           <p>{node.error.message}</p>

@@ -1,7 +1,8 @@
 import { useRef } from "react";
 import { Failure } from "../../parts/Failure";
 import { Loading } from "../../parts/Loading";
-import { Duration, When } from "../../parts/Time";
+import { formatClock } from "../../parts/time";
+import { Duration } from "../../parts/Time";
 import { attemptsOf } from "./names";
 import { NodeSplit } from "./NodeSplit";
 import { useRunPlan, useSelected } from "./shared";
@@ -45,7 +46,7 @@ export function NodesTab() {
         cells={(node) => (
           <>
             <span role="gridcell" className="nodes-when muted">
-              <When at={node.startedAt} />
+              {node.startedAt !== undefined && <time dateTime={new Date(node.startedAt).toISOString()}>{formatClock(node.startedAt)}</time>}
             </span>
             <span role="gridcell" className="nodes-attempts">
               {attemptsOf(node)}

@@ -33,6 +33,7 @@ export interface Tree {
   toggle: (row: TreeRow, open?: boolean) => void;
   /** These rows are on the screen. */
   show: (first: number, last: number) => void;
+  shown: { first: number; last: number };
   loading: boolean;
   error: unknown;
 }
@@ -91,6 +92,7 @@ export function useTree(): Tree {
     show(first, last) {
       if (first !== shown.first || last !== shown.last) setShown({ first, last });
     },
+    shown,
     loading: windows.total("") === undefined && windows.error("") === undefined,
     error: windows.total("") === undefined ? windows.error("") : undefined,
   };
