@@ -22,13 +22,13 @@
 
 enum {
     STREAMS = 200,
-    LAUNCHERS = 64,   /* connections; each has one launch under way */
-    RATE = 500,       /* launches in a second */
+    LAUNCHERS = 64, /* connections; each has one launch under way */
+    RATE = 500,     /* launches in a second */
     SECONDS = 60,
     QUICK_SECONDS = 10,
     DRAIN_MS = 60000, /* for the last events to come */
     BUFFER = 256 << 10,
-    ROUNDS = 7,       /* of the engine alone and with an idle server */
+    ROUNDS = 7, /* of the engine alone and with an idle server */
     ROUND_RUNS = 3000,
 };
 
@@ -53,10 +53,10 @@ struct figures { /* what the clients found */
 struct client {
     int fd;
     bool launches;
-    bool busy;           /* a launch is under way, due at: */
+    bool busy; /* a launch is under way, due at: */
     int64_t due_us;
-    uint64_t ends;       /* of runs, that a stream has told of */
-    char tail[256];      /* of what came: the beginning of something */
+    uint64_t ends;  /* of runs, that a stream has told of */
+    char tail[256]; /* of what came: the beginning of something */
     size_t tail_len;
 };
 
@@ -72,7 +72,8 @@ struct crowd {
 
 static void client_open(struct crowd *crowd, struct client *c)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)crowd->port),
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)crowd->port),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -175,7 +176,7 @@ static void crowd_run(struct crowd *crowd, int seconds)
                     : wait_us <= 0                              ? 0
                                                                 : (int)(wait_us / 1000));
     }
-    int64_t until_us = now_us() + DRAIN_MS * 1000;
+    int64_t until_us = now_us() + (int64_t)DRAIN_MS * 1000;
     while (!all_heard(crowd, runs) && now_us() < until_us)
         hear(crowd, 100);
     struct figures *f = &crowd->figures;
@@ -286,7 +287,9 @@ static void under_load(struct bench *b, const char *store, int seconds)
     close(back[1]);
 
     rv_engine *engine = engine_open(store);
-    must(rv__server_new(engine, &(struct rv__server_opts){ .listen = "127.0.0.1:0" }, &server, &err), &err);
+    must(
+        rv__server_new(engine, &(struct rv__server_opts){ .listen = "127.0.0.1:0" }, &server, &err),
+        &err);
     double before = memory_mb("VmRSS");
     unsigned port = port_of(server);
     if (write(there[1], &port, sizeof port) != sizeof port ||
@@ -339,7 +342,9 @@ static void idle(struct bench *b, const char *store)
     for (int i = 0; i < ROUNDS; i++) {
         struct rv__server *server = NULL;
         alone[i] = engine_round(engine);
-        must(rv__server_new(engine, &(struct rv__server_opts){ .listen = "127.0.0.1:0" }, &server, &err), &err);
+        must(rv__server_new(engine, &(struct rv__server_opts){ .listen = "127.0.0.1:0" }, &server,
+                            &err),
+             &err);
         served[i] = engine_round(engine);
         rv__server_free(server);
         ratios[i] = served[i] / alone[i];

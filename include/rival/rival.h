@@ -780,7 +780,8 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
  *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
  *                `evaluating` says which condition, items or input it is
- *   place        could go on, and waits for the engine's `limit` ("workers" …) of `limitSize`
+ *   place        could go on, and waits for the engine's `limit` ("workers"; "io": commands; "connections":
+ *                http; "evaluator") of `limitSize`
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
  *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one

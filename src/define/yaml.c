@@ -281,8 +281,10 @@ static bool is_in_expression(const struct rv__source *source, uint32_t at)
         from--;
     for (size_t i = from; i <= at && i < source->text.len; i++) {
         char c = source->text.at[i];
+        if (quote != '\0' && c != quote)
+            continue;
         if (quote != '\0')
-            quote = c == quote ? '\0' : quote;
+            quote = '\0';
         else if (c == '"' || c == '\'')
             quote = c;
         else if (c == '{' && i > from && source->text.at[i - 1] == '$')

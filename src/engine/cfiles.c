@@ -109,26 +109,25 @@ static bool has_workflow(const char *path)
     return found;
 }
 
-static int add_file(struct rv__c_files *files, struct rv__str path, struct rv__c_file **ret,
-                    rv_error *err)
+/* One more; NULL: no memory. */
+static struct rv__c_file *add_file(struct rv__c_files *files, struct rv__str path)
 {
     if (files->count == files->cap) {
         size_t cap = files->cap ? files->cap * 2 : 8;
         struct rv__c_file *items = rv__realloc(files->items, cap * sizeof *items);
         if (items == NULL)
-            return rv__nomem(err);
+            return NULL;
         files->items = items;
         files->cap = cap;
     }
     struct rv__c_file *file = &files->items[files->count];
     *file = (struct rv__c_file){ .path = rv__zalloc(1, path.len + 1) };
     if (file->path == NULL)
-        return rv__nomem(err);
+        return NULL;
     memcpy(file->path, path.at, path.len);
     rv__buf_init(&file->said, 1 << 20);
     files->count++;
-    *ret = file;
-    return RV_OK;
+    return file;
 }
 
 int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *found,
@@ -137,12 +136,11 @@ int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *fo
 {
     for (size_t i = 0; i < found->other_count; i++) {
         const struct rv__other_file *other = &found->others[i];
-        struct rv__c_file *file = NULL;
         if (other->kind != OTHER_C && other->kind != OTHER_OBJECT)
             continue;
-        int rc = add_file(files, other->file, &file, err);
-        if (rc < 0)
-            return rc;
+        struct rv__c_file *file = add_file(files, other->file);
+        if (file == NULL)
+            return rv__nomem(err);
         bool meant = other->kind == OTHER_OBJECT;
         for (size_t k = 0; k < count && !meant; k++)
             meant = strcmp(file->path, named[k]) == 0;
@@ -166,7 +164,6 @@ int rv__c_files_beside(struct rv__c_files *files, const char *path, rv_error *er
     DIR *folder = at.rc == RV_OK ? opendir(at.text) : NULL;
     const struct dirent *entry;
     while (rc == RV_OK && folder != NULL && (entry = readdir(folder)) != NULL) {
-        struct rv__c_file *file = NULL;
         bool known = false;
         rv__buf_reset(&at);
         rv__buf_fmt(&at, "%.*s%s", len, path, entry->d_name);
@@ -177,9 +174,11 @@ int rv__c_files_beside(struct rv__c_files *files, const char *path, rv_error *er
             known = strcmp(files->items[i].path, at.text) == 0;
         if (known)
             continue;
-        rc = add_file(files, rv__buf_view(&at), &file, err);
-        if (rc < 0)
+        struct rv__c_file *file = add_file(files, rv__buf_view(&at));
+        if (file == NULL) {
+            rc = rv__nomem(err);
             break;
+        }
         file->beside = true;
         load_file(files, file, NULL);
     }

@@ -77,8 +77,8 @@ struct rv_ctx {
     rv_step_fn fn; /* NULL, and no module: the engine does it by itself (builtin.c) */
     struct rv__evaluation evaluation;
     struct rv__sight sight;
-    bool describing;            /* what is evaluated is its description */
-    union { /* of a step that the I/O loop runs, */
+    bool describing; /* what is evaluated is its description */
+    union {          /* of a step that the I/O loop runs, */
         struct rv__command command;
         struct {
             struct rv__fetch fetch;

@@ -134,7 +134,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->places[LANE_EVAL] = EVAL_PLACES;
     e->places[LANE_IO] = IO_PLACES;
     e->places[LANE_SUSPECT] = 1;
-    e->places[LANE_HTTP] = rv__fetch_budget();
+    e->places[LANE_HTTP] = e->kit != NULL ? RV__FETCH_CONNECTIONS : rv__fetch_budget();
     memcpy(e->free_places, e->places, sizeof e->places);
     e->generation = 1;
     rv__timers_init(&e->waits);

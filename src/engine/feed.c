@@ -25,10 +25,10 @@
 
 enum {
     PAGE_ROWS = 256,
-    PAGE_BYTES = 1 << 20, /* a page ends behind the row that exceeds this */
-    KNOWN_RUNS = 256,     /* whose plans are at hand; others are looked up again */
-    TRACES = 8,           /* runs whose live steps are known, for what cancels them */
-    ENOUGH = 1,           /* of a visitor: the page is full */
+    PAGE_BYTES = 1 << 20,  /* a page ends behind the row that exceeds this */
+    KNOWN_RUNS = 256,      /* whose plans are at hand; others are looked up again */
+    TRACES = 8,            /* runs whose live steps are known, for what cancels them */
+    ENOUGH = 1,            /* of a visitor: the page is full */
     WHOLE_ROW = INT32_MAX, /* as an index: behind all events of a row */
 };
 

@@ -1,5 +1,6 @@
 /* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it; C files
  * are looked into by hosts of our own, and never by this process. */
+#include <assert.h>
 #include <string.h>
 
 #include <rival/rival.h>
@@ -184,6 +185,7 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
 static void forget_c_files(struct rv__definitions *all)
 {
     size_t kept = 0;
+    assert(all != NULL); /* they were loaded */
     for (size_t i = 0; i < all->other_count; i++) {
         all->file_count += all->others[i].kind == OTHER_C || all->others[i].kind == OTHER_OBJECT;
         if (all->others[i].kind != OTHER_C && all->others[i].kind != OTHER_OBJECT)

@@ -11,7 +11,7 @@ enum {
     SHOWN_BODY = 1 << 10, /* bytes of a failed answer's body in its error */
     SHOWN_URL = 200,      /* and of the address in its message */
     SHOWN_HEADER = 200,   /* and of a header */
-    STATUS_FAILED = 400, /* from here on */
+    STATUS_FAILED = 400,  /* from here on */
     STATUS_TOO_MANY = 429,
     STATUS_UNAVAILABLE = 503,
 };
@@ -165,7 +165,7 @@ static int64_t retry_after_ms(const struct headers *headers, int status, int64_t
         return 0;
     if (said.at[0] >= '0' && said.at[0] <= '9') {
         for (size_t i = 0; i < said.len && said.at[i] >= '0' && said.at[i] <= '9'; i++)
-            ms = ms > RV__RETRY_AFTER_MS ? ms : 10 * ms + 1000 * (said.at[i] - '0');
+            ms = ms > RV__RETRY_AFTER_MS ? ms : 10 * ms + INT64_C(1000) * (said.at[i] - '0');
     } else {
         const char *text = rv__arena_dup(arena, said.at, said.len);
         time_t date = text != NULL ? curl_getdate(text, NULL) : -1;
@@ -246,13 +246,13 @@ static bool put_data(struct rv__buf *out, const struct rv__fetch_result *result,
 {
     struct rv__str value = trimmed(result->body);
     bool failed = result->status >= STATUS_FAILED;
-    if (as == RV__OUTPUT_TEXT)
-        rv__buf_json_str(out, result->body);
-    else if (value.len == 0)
-        rv__buf_text(out, "null");
-    else if (rv__json_check(result->body, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK)
+    bool is_json = as != RV__OUTPUT_TEXT && value.len > 0 &&
+                   rv__json_check(result->body, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK;
+    if (is_json)
         rv__buf_str(out, value);
-    else if (failed || (as == RV__OUTPUT_AUTO && !says_json(headers)))
+    else if (as != RV__OUTPUT_TEXT && value.len == 0)
+        rv__buf_text(out, "null");
+    else if (as == RV__OUTPUT_TEXT || failed || (as == RV__OUTPUT_AUTO && !says_json(headers)))
         rv__buf_json_str(out, result->body); /* what went wrong is often told as text or HTML */
     else
         return false;

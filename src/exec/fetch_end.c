@@ -22,6 +22,9 @@ static enum rv__fetch_end not_connected(const struct rv__transfer *t, CURLcode c
                                         size_t room)
 {
     long error = 0;
+    if (t->socket_errno == ENOMEM)
+        return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for a connection",
+                   NULL);
     if (t->socket_errno != 0)
         return say(RV__FETCH_UNREACHABLE, sentence, room, "there is no descriptor for a connection",
                    strerrordesc_np(t->socket_errno));

@@ -28,7 +28,8 @@ const struct rv__asset *rv__asset_find(const char *path, bool page)
         return asset;
     if (strncmp(path, files, sizeof files - 1) == 0)
         return NULL;
-    if (page || strchr(strrchr(path, '/'), '.') == NULL) /* the UI's own routes, ids with dots too */
+    if (page ||
+        strchr(strrchr(path, '/'), '.') == NULL) /* the UI's own routes, ids with dots too */
         return find("/index.html");
     return NULL;
 }

@@ -32,7 +32,7 @@ enum {
     STREAM_BLOCK = 16 << 10,
     METHOD_BYTES = 16,
     LOGIN_BYTES = 64 << 10, /* of memory to read a log-in */
-    DISCARD_FACTOR = 4, /* a body that is too long is read on for so many times the limit */
+    DISCARD_FACTOR = 4,     /* a body that is too long is read on for so many times the limit */
 };
 
 #define COOKIE "rival_session"
@@ -124,8 +124,7 @@ static bool add_session(struct exchange *x, struct MHD_Response *r)
     bool ends = is(x->session, "-");
     if (x->session[0] == '\0')
         return true;
-    snprintf(cookie, sizeof cookie,
-             COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+    snprintf(cookie, sizeof cookie, COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
              ends ? "" : x->session, (long long)(ends ? 0 : rv__session_seconds()),
              x->server->tls ? "; Secure" : "");
     return add(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
@@ -166,7 +165,8 @@ static enum MHD_Result send_whole(struct exchange *x)
         ok = add(r, MHD_HTTP_HEADER_ALLOW, a->allow);
     if (ok && a->status == MHD_HTTP_UNAUTHORIZED)
         ok = add(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"rival\"");
-    if (ok && (a->status == MHD_HTTP_TOO_MANY_REQUESTS || a->status == MHD_HTTP_SERVICE_UNAVAILABLE))
+    if (ok &&
+        (a->status == MHD_HTTP_TOO_MANY_REQUESTS || a->status == MHD_HTTP_SERVICE_UNAVAILABLE))
         ok = add(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return queue(x, a->status, r, ok);
 }
@@ -185,11 +185,12 @@ static void free_stream(void *arg)
 
 static enum MHD_Result send_stream(struct exchange *x)
 {
-    struct MHD_Response *r = MHD_create_response_from_callback(
-        MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, x->stream, free_stream);
+    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
+                                                               read_stream, x->stream, free_stream);
     rv__stream_attach(x->stream, x->connection, x->visit->fd);
     bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") &&
-              add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") && add(r, "X-Accel-Buffering", "no");
+              add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+              add(r, "X-Accel-Buffering", "no");
     enum MHD_Result result = queue(x, MHD_HTTP_OK, r, ok);
     if (r != NULL)
         x->stream = NULL; /* the response's, and gone with it */
@@ -212,12 +213,15 @@ static bool accepts_gzip(const char *accept_encoding)
 static enum MHD_Result send_asset(struct exchange *x)
 {
     const struct rv__asset *a = x->asset;
-    bool same = x->headers.if_none_match != NULL && strstr(x->headers.if_none_match, a->etag) != NULL;
+    bool same = x->headers.if_none_match != NULL &&
+                strstr(x->headers.if_none_match, a->etag) != NULL;
     bool gzip = a->gzip != NULL && accepts_gzip(x->headers.accept_encoding);
     const unsigned char *bytes = gzip ? a->gzip : a->plain;
-    struct MHD_Response *r = MHD_create_response_from_buffer(
-        same ? 0 : gzip ? a->gzip_len : a->plain_len, (void *)(uintptr_t)bytes,
-        MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer(same   ? 0
+                                                             : gzip ? a->gzip_len
+                                                                    : a->plain_len,
+                                                             (void *)(uintptr_t)bytes,
+                                                             MHD_RESPMEM_PERSISTENT);
     bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type) &&
               add(r, MHD_HTTP_HEADER_ETAG, a->etag) &&
               add(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding") &&
@@ -321,8 +325,7 @@ static void run_waiter(struct rv__job *job)
 {
     struct exchange *x = RV__CONTAINER(job, struct exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone ||
-                atomic_load(&x->server->draining);
+    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone || atomic_load(&x->server->draining);
     if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);
@@ -340,8 +343,7 @@ static void run_request(struct rv__job *job)
     struct rv__api_request request = request_of(x);
     rv__api_handle(x->server->engine, &request, &x->answer);
     switch (x->answer.kind) {
-    case RV__ANSWER_WHOLE:
-        break;
+    case RV__ANSWER_WHOLE: break;
     case RV__ANSWER_EVENTS:
         if (is(x->method, "HEAD"))
             rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "a stream has no end: GET it",
@@ -368,7 +370,8 @@ static enum MHD_Result hand_over(struct exchange *x)
     x->phase = WORKING;
     rv__visit_phase(&x->server->visits, x->visit, RV__VISIT_WORKING);
     MHD_suspend_connection(x->connection);
-    int rc = rv__lanes_push(x->server->lanes, reads ? RV__LANE_READ : RV__LANE_WRITE, &x->job, false);
+    int rc = rv__lanes_push(x->server->lanes, reads ? RV__LANE_READ : RV__LANE_WRITE, &x->job,
+                            false);
     if (rc < 0) {
         rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
                         rc == RV_ECLOSED ? "the server is shutting down"
@@ -412,7 +415,9 @@ static enum MHD_Result answer_login(struct exchange *x)
         rv__json_get(body, "token", &value))
         (void)rv__json_string(value, &arena, &token); /* else it stays none */
     bool bad = rv__str_none(token);
-    x->role = !server->auth ? RV__ROLE_ADMIN : bad ? RV__ROLE_NONE : rv__tokens_role(&server->tokens, token);
+    x->role = !server->auth ? RV__ROLE_ADMIN
+              : bad         ? RV__ROLE_NONE
+                            : rv__tokens_role(&server->tokens, token);
     rv__arena_done(&arena);
     if (bad)
         return problem(x, MHD_HTTP_UNPROCESSABLE_CONTENT, "the body is {\"token\": TEXT}");
@@ -682,14 +687,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     if (x == NULL)
         return MHD_NO;
     switch (x->phase) {
-    case HEAD:
-        return begin(x, method);
-    case BODY:
-        return *len > 0 ? take_body(x, data, len) : all_here(x);
-    case WORKING:
-        return send_answer(x);
-    case ANSWERED:
-        break;
+    case HEAD: return begin(x, method);
+    case BODY: return *len > 0 ? take_body(x, data, len) : all_here(x);
+    case WORKING: return send_answer(x);
+    case ANSWERED: break;
     }
     *len = 0; /* the rest of a body that was refused */
     return MHD_YES;
@@ -700,8 +701,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connection)
 {
     struct rv__server *server = arg;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     size_t len = strnlen(uri, URI_BYTES + 1); /* one byte too many: refused by that */
     struct exchange *x;
     if (info == NULL || info->socket_context == NULL)
@@ -779,11 +780,11 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
         *context = NULL;
         return;
     }
-    const union MHD_ConnectionInfo *from =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const union MHD_ConnectionInfo *from = MHD_get_connection_info(
+        connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     struct sockaddr *address = from != NULL ? from->client_addr : NULL;
-    const union MHD_ConnectionInfo *fd =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *fd = MHD_get_connection_info(connection,
+                                                                 MHD_CONNECTION_INFO_CONNECTION_FD);
     *context = rv__visit_begin(&server->visits, address, fd != NULL ? fd->connect_fd : -1);
     pthread_mutex_lock(&server->lock);
     server->hurry = true;
@@ -809,9 +810,10 @@ int rv__http_start(struct rv__server *server, rv_error *err)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem tls[] = {
-        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->cert },
-        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->key },
-        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->cert.text },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->key.text },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0,
+          (void *)(uintptr_t) "SECURE128:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
         { MHD_OPTION_END, 0, NULL },
     };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
@@ -820,21 +822,22 @@ int rv__http_start(struct rv__server *server, rv_error *err)
     if (server->tls)
         flags |= MHD_USE_TLS;
     server->daemon = MHD_start_daemon(
-        flags, 0, on_accept, server, on_request, server, /* the logger first: it tells of the rest */
-        MHD_OPTION_EXTERNAL_LOGGER, on_message, server,
-        MHD_OPTION_LISTEN_SOCKET, (MHD_socket)server->at.fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->limits.connections + 1,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((server->limits.stuck_ms + 999) / 1000),
-        MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_ARRAY, server->tls ? tls : none, MHD_OPTION_END);
+        flags, 0, on_accept, server, on_request,
+        server, /* the logger first: it tells of the rest */
+        MHD_OPTION_EXTERNAL_LOGGER, on_message, server, MHD_OPTION_LISTEN_SOCKET,
+        (MHD_socket)server->at.fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)server->limits.connections + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)((server->limits.stuck_ms + 999) / 1000), MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+        server->tls ? tls : none, MHD_OPTION_END);
     if (server->daemon == NULL)
-        return rv__fail(err, server->tls ? RV_EINVAL : RV_ESYS,
-                        server->tls ? "the HTTP server did not start: do --tls-cert and --tls-key belong together?"
-                                    : "the HTTP server did not start");
+        return rv__fail(
+            err, server->tls ? RV_EINVAL : RV_ESYS,
+            server->tls
+                ? "the HTTP server did not start: do --tls-cert and --tls-key belong together?"
+                : "the HTTP server did not start");
     server->at.fd = -1; /* libmicrohttpd's */
     return RV_OK;
 }

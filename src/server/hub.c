@@ -28,15 +28,15 @@
 #include "server/transport.h"
 
 enum {
-    RECORDS = 16384,       /* at most in the ring, whatever their size */
-    EVENT_BYTES = 1 << 20, /* of one event's text; the engine leaves long values out */
+    RECORDS = 16384,        /* at most in the ring, whatever their size */
+    EVENT_BYTES = 1 << 20,  /* of one event's text; the engine leaves long values out */
     PIECE_BYTES = 64 << 10, /* read for a stream that is behind, at a time */
-    PACE_MS = 10,           /* streams are woken so often at most: what comes meanwhile goes together */
-    BATCH = 512,            /* or when so many events came */
-    LINGER_MS = 5000,       /* the feed stays open so long without followers: a page is reloaded */
-    LOOK_MS = 1000,         /* how often clients are looked at that may have gone */
-    RETRY_MS = 100,         /* after the store has failed */
-    BUCKETS = 256,          /* of waiters, by run */
+    PACE_MS = 10,     /* streams are woken so often at most: what comes meanwhile goes together */
+    BATCH = 512,      /* or when so many events came */
+    LINGER_MS = 5000, /* the feed stays open so long without followers: a page is reloaded */
+    LOOK_MS = 1000,   /* how often clients are looked at that may have gone */
+    RETRY_MS = 100,   /* after the store has failed */
+    BUCKETS = 256,    /* of waiters, by run */
     CLIENT_RETRY_MS = 2000, /* for a browser that lost us */
 };
 
@@ -361,8 +361,8 @@ int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *w, int64_t until_ms, rv
     if (rc == RV_OK)
         rc = rv__timers_arm(&hub->timers, &w->timer, until_ms);
     if (rc == RV_OK) {
-        struct rv__waiter **bucket =
-            waiters_of(hub, rv__str_hash(RV__HASH_START, rv__str(w->run_id)));
+        struct rv__waiter **bucket = waiters_of(hub,
+                                                rv__str_hash(RV__HASH_START, rv__str(w->run_id)));
         w->link = bucket;
         w->next = *bucket;
         if (w->next != NULL)
@@ -610,9 +610,8 @@ static size_t copy_pending(struct rv__stream *s, char *to, size_t max)
 static bool wants(const struct rv__stream *s, const struct record *r)
 {
     return is_before(s->seq, s->index, r->seq, r->index) && !(s->no_logs && r->is_log) &&
-           (rv__str_none(s->run) ||
-            (s->run_hash == r->run_hash &&
-             rv__str_eq(s->run, (struct rv__str){ r->bytes, r->run_len })));
+           (rv__str_none(s->run) || (s->run_hash == r->run_hash &&
+                                     rv__str_eq(s->run, (struct rv__str){ r->bytes, r->run_len })));
 }
 
 /* The next record that it wants, if it is there. */
@@ -665,12 +664,13 @@ static size_t fill(struct rv__stream *s, char *to, size_t max)
 
 ssize_t rv__stream_read(struct rv__stream *s, char *ret, size_t max)
 {
+    static const char beat[] = { ':', '\n', '\n' }; /* a comment */
     struct rv__hub *hub = s->hub;
     pthread_mutex_lock(&hub->lock);
     ssize_t n = (ssize_t)fill(s, ret, max);
-    if (n == 0 && s->beat && max >= 3) {
-        memcpy(ret, ":\n\n", 3);
-        n = 3;
+    if (n == 0 && s->beat && max >= sizeof beat) {
+        memcpy(ret, beat, sizeof beat);
+        n = sizeof beat;
     }
     if (n == 0 && s->last != NULL && !s->catching) {
         n = s->last[0] != '\0' && strlen(s->last) + 4 <= max

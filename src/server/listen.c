@@ -33,23 +33,29 @@ static int split(const char *text, struct rv__listen *out, char port[6], rv_erro
     const char *host = text;
     size_t host_len, port_len;
     if (colon == NULL)
-        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: HOST:PORT is needed, "
-                        "as in 127.0.0.1:7400", text);
+        return rv__fail(err, RV_EINVAL,
+                        "'%s' is no address to listen at: HOST:PORT is needed, "
+                        "as in 127.0.0.1:7400",
+                        text);
     host_len = (size_t)(colon - text);
     if (host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']') {
         host++;
         host_len -= 2;
     } else if (memchr(host, ':', host_len) != NULL) {
-        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: an IPv6 address is "
-                        "written in brackets, as in [::1]:7400", text);
+        return rv__fail(err, RV_EINVAL,
+                        "'%s' is no address to listen at: an IPv6 address is "
+                        "written in brackets, as in [::1]:7400",
+                        text);
     }
     if (host_len == 1 && host[0] == '*')
         host_len = 0;
     port_len = strlen(colon + 1);
     if (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") != port_len ||
         strtoul(colon + 1, NULL, 10) > UINT16_MAX || host_len >= sizeof out->host)
-        return rv__fail(err, RV_EINVAL, "'%s' is no address to listen at: the port is a number "
-                        "up to 65535", text);
+        return rv__fail(err, RV_EINVAL,
+                        "'%s' is no address to listen at: the port is a number "
+                        "up to 65535",
+                        text);
     memcpy(out->host, host, host_len);
     out->host[host_len] = '\0';
     memcpy(port, colon + 1, port_len + 1);
@@ -66,8 +72,10 @@ static int open_socket(const struct addrinfo *at, const char *text, rv_error *er
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     if (errno == EADDRINUSE)
-        rv__fail(err, RV_EBUSY, "another program listens at %s: choose another port, or 0 for a "
-                 "free one", text);
+        rv__fail(err, RV_EBUSY,
+                 "another program listens at %s: choose another port, or 0 for a "
+                 "free one",
+                 text);
     else
         rv__fail(err, RV_ESYS, "cannot listen at %s: %m", text);
     close(fd);
@@ -78,7 +86,7 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found = NULL;
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = { .ss_family = AF_UNSPEC };
     socklen_t bound_len = sizeof bound;
     struct rv__listen out = { .fd = -1 };
     rv_error local;

@@ -47,7 +47,8 @@ void rv__server_refused(struct rv__server *server, const char *what, const struc
     if (visit != NULL)
         rv__visit_text(visit, from);
     if (say)
-        rv__log(server->log, RV__LOG_WARN, what, RV__LOG_STR("from", from), RV__LOG_STR("why", why));
+        rv__log(server->log, RV__LOG_WARN, what, RV__LOG_STR("from", from),
+                RV__LOG_STR("why", why));
 }
 
 /* ------------------------------------------------------------------------------------ options --- */
@@ -119,7 +120,8 @@ static int collect_names(struct rv__server *server, const char *const *allowed, 
     return rc;
 }
 
-static int read_secrets(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
+static int read_secrets(struct rv__server *server, const struct rv__server_opts *opts,
+                        rv_error *err)
 {
     int rc = RV_OK;
     if ((opts->tls_cert == NULL) != (opts->tls_key == NULL))
@@ -129,9 +131,9 @@ static int read_secrets(struct rv__server *server, const struct rv__server_opts 
         server->auth = rc == RV_OK;
     }
     if (rc == RV_OK && opts->tls_cert != NULL) {
-        rc = rv__pem_read(opts->tls_cert, false, &server->cert, err);
+        rc = rv__small_file(opts->tls_cert, false, &server->cert, err);
         if (rc == RV_OK)
-            rc = rv__pem_read(opts->tls_key, true, &server->key, err);
+            rc = rv__small_file(opts->tls_key, true, &server->key, err);
         server->tls = rc == RV_OK;
     }
     return rc;
@@ -144,10 +146,11 @@ static int check_exposure(const struct rv__server *server, const struct rv__serv
     if (server->at.loopback || server->auth)
         return RV_OK;
     if (!opts->insecure)
-        return rv__fail(err, RV_EINVAL,
-                        "others can reach %s, so a token is needed: --token-file FILE; or --insecure, "
-                        "if everybody who can reach it may run everything",
-                        opts->listen);
+        return rv__fail(
+            err, RV_EINVAL,
+            "others can reach %s, so a token is needed: --token-file FILE; or --insecure, "
+            "if everybody who can reach it may run everything",
+            opts->listen);
     rv__log(server->log, RV__LOG_WARN,
             "INSECURE: everybody who can reach this address may run, cancel and read everything",
             RV__LOG_STR("listen", opts->listen));
@@ -226,8 +229,8 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
     if (rc == RV_OK)
         rc = rv__lanes_new(&server->lanes, err);
     if (rc == RV_OK)
-        rc = rv__hub_new(server->engine, server->lanes, &server->limits, hurry, server, &server->hub,
-                         err);
+        rc = rv__hub_new(server->engine, server->lanes, &server->limits, hurry, server,
+                         &server->hub, err);
     if (rc < 0)
         return rc;
     make_url(server);
@@ -283,8 +286,7 @@ void rv__server_drain(struct rv__server *server, int64_t grace_ms)
     if (server->hub != NULL)
         rv__hub_drain(server->hub);
     pthread_mutex_lock(&server->lock);
-    while (server->exchanges > 0 &&
-           rv__cond_wait_until(&server->changed, &server->lock, until_ns))
+    while (server->exchanges > 0 && rv__cond_wait_until(&server->changed, &server->lock, until_ns))
         ;
     pthread_mutex_unlock(&server->lock);
 }
@@ -312,10 +314,8 @@ void rv__server_free(struct rv__server *server)
     for (size_t i = 0; server->names != NULL && server->names[i] != NULL; i++)
         rv__free(server->names[i]);
     rv__free(server->names);
-    rv__free(server->cert);
-    if (server->key != NULL)
-        explicit_bzero(server->key, strlen(server->key));
-    rv__free(server->key);
+    rv__buf_done(&server->cert);
+    rv__secret_done(&server->key);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     rv__free(server);

@@ -2,8 +2,7 @@
  *
  * Two halves. The API (api.c and a file per noun) knows routes, parameters, roles and documents, and
  * nothing of connections: a request in, an answer out. The transport carries them. The command line
- * uses the first half alone, on a store that it opened itself, and so shows the documents that a
- * server would send. */
+ * prints the same documents, and reads them back when it asks a server. */
 #ifndef RV_SERVER_SERVER_H
 #define RV_SERVER_SERVER_H
 
@@ -96,20 +95,20 @@ struct rv__server_limits {
     size_t ring_bytes;                /* of events kept for streams; 0 = 8 MiB */
     int64_t header_ms;                /* for the first request of a connection; 0 = 10 s */
     int64_t body_ms;                  /* for all of a body; 0 = 30 s */
-    int64_t idle_ms;                  /* from one request to the end of the next one's head; 0 = 60 s */
-    int64_t send_ms;                  /* for an answer to be taken; 0 = 120 s */
-    int64_t stuck_ms;                 /* a connection that moves no byte is closed; 0 = 30 s */
-    int64_t heartbeat_ms;             /* of a stream on which nothing happens; 0 = 15 s */
+    int64_t idle_ms;      /* from one request to the end of the next one's head; 0 = 60 s */
+    int64_t send_ms;      /* for an answer to be taken; 0 = 120 s */
+    int64_t stuck_ms;     /* a connection that moves no byte is closed; 0 = 30 s */
+    int64_t heartbeat_ms; /* of a stream on which nothing happens; 0 = 15 s */
 };
 
 struct rv__server_opts {
     const char *listen;     /* HOST:PORT; NULL = "127.0.0.1:7400"; port 0 = a free one */
     const char *token_file; /* lines `role token`; NULL = everybody is admin */
     bool insecure;          /* an address that others can reach may go without a token file */
-    const char *tls_cert, *tls_key;       /* PEM files; both or neither */
-    const char *const *allow_hosts;       /* names by which clients may call it, besides those of this
+    const char *tls_cert, *tls_key; /* PEM files; both or neither */
+    const char *const *allow_hosts; /* names by which clients may call it, besides those of this
                                              machine; ends in NULL; NULL = none */
-    struct rv__log *log;                  /* the caller's, for longer than the server; NULL = none */
+    struct rv__log *log;            /* the caller's, for longer than the server; NULL = none */
     struct rv__server_limits limits;
 };
 

@@ -52,50 +52,52 @@ static bool same_hash(const char *a, const char *b)
 
 /* ------------------------------------------------------------------------------ token file --- */
 
-static int read_file(const char *path, bool secret, char **ret, size_t *len, rv_error *err)
+/* Is it a file that will do? */
+static int check_file(int fd, const char *path, bool secret, rv_error *err)
 {
     struct stat st;
-    char *text = NULL;
-    ssize_t got;
-    size_t have = 0;
-    int rc = RV_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return rv__fail(err, RV_EINVAL, "cannot read '%s': %m", path);
-    if (fstat(fd, &st) != 0) {
-        rc = rv__fail(err, RV_ESYS, "cannot look at '%s': %m", path);
-    } else if (!S_ISREG(st.st_mode)) {
-        rc = rv__fail(err, RV_EINVAL, "'%s' is not a file", path);
-    } else if (secret && (st.st_mode & 077) != 0) {
-        rc = rv__fail(err, RV_EINVAL, "others may read or change '%s' (mode %03o): chmod 600 it", path,
-                      (unsigned)(st.st_mode & 0777));
-    } else if (st.st_size > FILE_MAX_BYTES) {
-        rc = rv__fail(err, RV_EINVAL, "'%s' is too long: at most %d bytes", path, FILE_MAX_BYTES);
-    } else if ((text = rv__alloc(FILE_MAX_BYTES + 1)) == NULL) {
-        rc = rv__nomem(err);
-    }
-    while (rc == RV_OK && have < FILE_MAX_BYTES &&
-           (got = read(fd, text + have, FILE_MAX_BYTES - have)) != 0) {
-        if (got > 0)
-            have += (size_t)got;
-        else if (errno != EINTR)
-            rc = rv__fail(err, RV_ESYS, "cannot read '%s': %m", path);
-    }
-    close(fd);
-    if (rc < 0) {
-        rv__free(text);
-        return rc;
-    }
-    text[have] = '\0';
-    *ret = text;
-    *len = have;
+    if (fstat(fd, &st) != 0)
+        return rv__fail(err, RV_ESYS, "cannot look at '%s': %m", path);
+    if (!S_ISREG(st.st_mode))
+        return rv__fail(err, RV_EINVAL, "'%s' is not a file", path);
+    if (secret && (st.st_mode & 077) != 0)
+        return rv__fail(err, RV_EINVAL, "others may read or change '%s' (mode %03o): chmod 600 it",
+                        path, (unsigned)(st.st_mode & 0777));
+    if (st.st_size > FILE_MAX_BYTES)
+        return rv__fail(err, RV_EINVAL, "'%s' is too long: at most %d bytes", path, FILE_MAX_BYTES);
     return RV_OK;
 }
 
-int rv__pem_read(const char *path, bool secret, char **ret, rv_error *err)
+int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error *err)
 {
-    size_t len;
-    return read_file(path, secret, ret, &len, err);
+    char piece[4096];
+    ssize_t got = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return rv__fail(err, RV_EINVAL, "cannot read '%s': %m", path);
+    int rc = check_file(fd, path, secret, err);
+    rv__buf_init(out, FILE_MAX_BYTES + 1);
+    while (rc == RV_OK && got != 0) {
+        got = read(fd, piece, sizeof piece);
+        if (got > 0)
+            rv__buf_add(out, piece, (size_t)got);
+        else if (got < 0 && errno != EINTR)
+            rc = rv__fail(err, RV_ESYS, "cannot read '%s': %m", path);
+    }
+    if (rc == RV_OK)
+        rc = rv__buf_err(out, err);
+    explicit_bzero(piece, sizeof piece);
+    close(fd);
+    if (rc < 0)
+        rv__secret_done(out);
+    return rc;
+}
+
+void rv__secret_done(struct rv__buf *secret)
+{
+    if (secret->text != NULL)
+        explicit_bzero(secret->text, secret->len);
+    rv__buf_done(secret);
 }
 
 static struct rv__str next_word(struct rv__str *line)
@@ -122,16 +124,19 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
             ret->role = (enum rv__role)r;
     /* What stands there may be a secret in the wrong place: it is not repeated. */
     if (ret->role == RV__ROLE_NONE)
-        return rv__fail(err, RV_EINVAL, "%s:%d: a line is `role token`, and the role viewer, operator "
-                        "or admin", path, number);
+        return rv__fail(err, RV_EINVAL,
+                        "%s:%d: a line is `role token`, and the role viewer, operator "
+                        "or admin",
+                        path, number);
     if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
-        return rv__fail(err, RV_EINVAL, "%s:%d: a token has %d to %d characters, this one %zu; make "
-                        "one with: openssl rand -hex 32", path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES,
-                        token.len);
+        return rv__fail(err, RV_EINVAL,
+                        "%s:%d: a token has %d to %d characters, this one %zu; make "
+                        "one with: openssl rand -hex 32",
+                        path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES, token.len);
     for (size_t i = 0; i < token.len; i++)
         if (token.at[i] <= 0x20 || token.at[i] >= 0x7f)
-            return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters", path,
-                            number);
+            return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters",
+                            path, number);
     if (next_word(&line).len > 0)
         return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the token", path, number);
     if (tokens->count == TOKENS_MAX)
@@ -148,26 +153,31 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
 int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err)
 {
     struct rv__tokens tokens = { .count = 0 };
-    char *text = NULL;
-    size_t len = 0;
+    struct rv__buf text;
     int number = 0;
-    int rc = read_file(path, true, &text, &len, err);
+    int rc = rv__small_file(path, true, &text, err);
     if (rc < 0)
         return rc;
     tokens.at = rv__zalloc(TOKENS_MAX + 1, sizeof *tokens.at);
-    if (tokens.at == NULL)
-        rc = rv__nomem(err);
-    for (const char *at = text; rc == RV_OK && at < text + len;) {
-        size_t line_len = strcspn(at, "\r\n");
-        rc = read_line(&tokens, (struct rv__str){ at, line_len }, path, ++number, err);
-        at += line_len;
-        at += *at == '\r' && at[1] == '\n' ? 2 : 1;
+    if (tokens.at == NULL) {
+        rv__secret_done(&text);
+        return rv__nomem(err);
+    }
+    struct rv__str rest = rv__buf_view(&text);
+    while (rc == RV_OK && rest.len > 0) {
+        struct rv__str line = { rest.at, strcspn(rest.at, "\n") };
+        size_t used = line.len < rest.len ? line.len + 1 : rest.len;
+        if (line.len > 0 && line.at[line.len - 1] == '\r')
+            line.len--;
+        rc = read_line(&tokens, line, path, ++number, err);
+        rest = (struct rv__str){ rest.at + used, rest.len - used };
     }
     if (rc == RV_OK && tokens.count == 0)
-        rc = rv__fail(err, RV_EINVAL, "there is no token in '%s': a line is `role token`, as in "
-                      "`admin` and what `openssl rand -hex 32` prints", path);
-    explicit_bzero(text, len);
-    rv__free(text);
+        rc = rv__fail(err, RV_EINVAL,
+                      "there is no token in '%s': a line is `role token`, as in `admin` and what "
+                      "`openssl rand -hex 32` prints",
+                      path);
+    rv__secret_done(&text);
     if (rc < 0) {
         rv__tokens_done(&tokens);
         return rc;

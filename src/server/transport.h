@@ -58,8 +58,10 @@ int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err);
 void rv__tokens_done(struct rv__tokens *tokens);
 enum rv__role rv__tokens_role(const struct rv__tokens *tokens, struct rv__str token);
 const char *rv__role_name(enum rv__role role);
-/* A PEM file as text, for rv__free(). A secret one must not be readable by others. */
-int rv__pem_read(const char *path, bool secret, char **ret, rv_error *err);
+/* A file of some kilobytes. A secret one must not be readable by others; the text of one is for
+ * rv__secret_done(). Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS; there is nothing in `out` then. */
+int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error *err);
+void rv__secret_done(struct rv__buf *secret);
 
 struct rv__session;
 struct rv__sessions { /* Thread: any */
@@ -171,7 +173,8 @@ struct rv__waiter {
  * Then one of the other two. Errors: RV_ECLOSED, RV_ENOMEM, and those of rv_feed_open(). */
 int rv__hub_wait(struct rv__hub *hub, struct rv__waiter *waiter, int64_t until_ms, rv_error *err);
 void rv__hub_unwait(struct rv__hub *hub, struct rv__waiter *waiter); /* there is none */
-void rv__hub_sleep(struct rv__hub *hub, struct rv__waiter *waiter);  /* its job has it, any time now */
+void rv__hub_sleep(struct rv__hub *hub,
+                   struct rv__waiter *waiter); /* its job has it, any time now */
 
 /* A stream of events as SSE text. `last_id`: what the client saw last, or NULL. To be attached to its
  * connection, read by the thread of that, and given to rv__stream_free().
@@ -200,8 +203,8 @@ bool rv__sse_position(const char *id, uint64_t *seq, uint64_t *index);
 struct rv__asset {
     const char *path; /* "/index.html" */
     const char *type;
-    const char *etag;              /* with its quotes */
-    bool immutable;                /* its name changes with its content */
+    const char *etag;                  /* with its quotes */
+    bool immutable;                    /* its name changes with its content */
     const unsigned char *plain, *gzip; /* gzip NULL: not worth it */
     size_t plain_len, gzip_len;
 };
@@ -225,8 +228,8 @@ struct rv__server {
     bool auth; /* there is a token file */
     struct rv__tokens tokens;
     struct rv__sessions sessions;
-    char **names; /* hosts, ends in NULL */
-    char *cert, *key;
+    char **names;             /* hosts, ends in NULL */
+    struct rv__buf cert, key; /* PEM */
     struct rv__visits visits;
     struct rv__lanes *lanes;
     struct rv__hub *hub;

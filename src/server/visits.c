@@ -163,17 +163,12 @@ const char *rv__visits_refuse(struct rv__visits *visits, const struct sockaddr *
 static int64_t limit_of(const struct rv__server_limits *limits, enum rv__visit_phase phase)
 {
     switch (phase) {
-    case RV__VISIT_FIRST:
-        return limits->header_ms;
-    case RV__VISIT_BODY:
-        return limits->body_ms;
-    case RV__VISIT_SENDING:
-        return limits->send_ms;
-    case RV__VISIT_IDLE:
-        return limits->idle_ms;
+    case RV__VISIT_FIRST: return limits->header_ms;
+    case RV__VISIT_BODY: return limits->body_ms;
+    case RV__VISIT_SENDING: return limits->send_ms;
+    case RV__VISIT_IDLE: return limits->idle_ms;
     case RV__VISIT_WORKING:
-    case RV__VISIT_STREAM:
-        break;
+    case RV__VISIT_STREAM: break;
     }
     return 0;
 }
@@ -226,8 +221,7 @@ void rv__visit_end(struct rv__visits *visits, struct rv__visit *visit)
     rv__free(visit);
 }
 
-void rv__visit_phase(struct rv__visits *visits, struct rv__visit *visit,
-                     enum rv__visit_phase phase)
+void rv__visit_phase(struct rv__visits *visits, struct rv__visit *visit, enum rv__visit_phase phase)
 {
     pthread_mutex_lock(&visits->lock);
     set_phase(visits, visit, phase);

@@ -2,8 +2,6 @@
 # server.sh: rival serve over HTTP: the way a person and a program meet it, and strangers.
 . "$(dirname "$0")/tap.sh"
 cd "$tmp" || exit 1
-here=$(cd "$(dirname "$0")" && pwd)
-[ "${here#/}" != "$here" ] || here=$RIVAL_SOURCE/tests/e2e
 pid=
 cleanup() { [ -z "$pid" ] || kill -9 "$pid" 2>/dev/null; }
 serve() { # ARGS...: until it is ready; then $url, $port
@@ -113,12 +111,13 @@ fi
 
 ok "it serves again" serve --listen 127.0.0.1:0
 before=$(memory)
-kept=$(python3 "$here/crowd.py" "$port" silent 5000)
+crowd() { python3 "$RIVAL_SOURCE/tests/e2e/crowd.py" "$port" "$@"; }
+kept=$(crowd silent 5000)
 ok "of 5,000 silent connections some hundred stay ($kept)" [ "$kept" -le 512 ]
 is "a request comes through as soon as they are gone" "$(status --retry 20 --retry-all-errors --retry-delay 1 "$url/healthz")" 200
-kept=$(python3 "$here/crowd.py" "$port" noise 5000)
+kept=$(crowd noise 5000)
 ok "of 5,000 that talk nonsense next to none stays ($kept)" [ "$kept" -le 50 ]
-kept=$(python3 "$here/crowd.py" "$port" drip 300 30 | tail -n 1)
+kept=$(crowd drip 300 30 | tail -n 1)
 is "who drips is cut off in time" "$kept" 0
 is "requests are answered all the while" "$(status "$url/api/v1/runs")" 200
 after=$(memory)

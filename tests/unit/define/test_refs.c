@@ -83,7 +83,8 @@ static void references_are_checked(void **state)
           "5:21: there is no node 'n4'\n" },
         { "argv, url, env",
           W("- a: { command: [x, '${ .steps.n1 }'], env: { A: '${ .steps.n2 }' } }\n"
-            "- b: { http: { url: 'http://x/${ .steps.n3 }' } }\n- c: { http: 'http://x${ .steps.n4 }' "
+            "- b: { http: { url: 'http://x/${ .steps.n3 }' } }\n- c: { http: 'http://x${ .steps.n4 "
+            "}' "
             "}\n"),
           "3:25: there is no node 'n1'\n3:54: there is no node 'n2'\n4:34: there is no node 'n3'\n"
           "5:26: there is no node 'n4'\n" },

@@ -297,6 +297,7 @@ struct ask {
     char *head, *body;
 };
 
+static atomic_long fail_next = -1;
 static struct rv__io *io;
 static struct ask ask, asks[MANY]; /* static: a failed assertion jumps out of the function */
 
@@ -319,6 +320,7 @@ static void on_done(struct rv__fetch *fetch, const struct rv__fetch_result *resu
     a->head = copy(result->head);
     a->body = copy(result->body);
     a->done = true;
+    rv__test_fail_allocs(atomic_load(&fail_next), 1); /* on the loop's thread, from now on */
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
 }
@@ -382,8 +384,10 @@ static int setup(void **state)
     rv_error err;
     (void)state;
     memset(&ask, 0, sizeof ask);
+    pthread_mutex_lock(&held_lock);
     let_go = false;
     held = 0;
+    pthread_mutex_unlock(&held_lock);
     return rv__io_new(NULL, &io, &err);
 }
 
@@ -723,6 +727,24 @@ static void the_budget_is_half_of_the_descriptors(void **state)
     assert_true(rv__fetch_budget() <= RV__FETCH_CONNECTIONS);
 }
 
+static void without_memory_a_request_fails_and_nothing_else(void **state)
+{
+    int failed = 0;
+    (void)state;
+    for (long n = 0; n < 16; n++) {
+        fail_next = n;
+        get("/ok");
+        fail_next = -1;
+        start_path(&asks[0], "/there");
+        enum rv__fetch_end end = await(&asks[0])->end;
+        failed += end == RV__FETCH_NO_MEMORY;
+        if (end != RV__FETCH_NO_MEMORY && end != RV__FETCH_ANSWERED)
+            fail_msg("%ld: %s", n, asks[0].result.error);
+    }
+    assert_true(failed > 2 && failed < 16);
+    assert_int_equal(get("/ok")->end, RV__FETCH_ANSWERED);
+}
+
 static void a_request_that_lacks_something_is_refused(void **state)
 {
     (void)state;
@@ -749,6 +771,7 @@ int main(void)
         TEST(who_waits_for_a_name_is_ended_and_its_look_up_keeps_its_place),
         TEST(many_at_once_need_no_thread_and_leave_no_descriptor),
         TEST(the_budget_is_half_of_the_descriptors),
+        TEST(without_memory_a_request_fails_and_nothing_else),
         TEST(a_request_that_lacks_something_is_refused),
     };
     return cmocka_run_group_tests_name("fetch", tests, start_server, stop_server);

@@ -41,34 +41,51 @@ static const struct {
     { "one word", "HELLO\r\n\r\n", 0, 400 },
     { "no Host", "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400, 400 },
     { "two Hosts", "GET /healthz HTTP/1.1\r\n" OURS "Host: localhost\r\n\r\n", 400, 400 },
-    { "another's Host", "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403, 403 },
+    { "another's Host", "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403,
+      403 },
     { "a proxy's target", "GET http://evil.example/ HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
     { "no path", "OPTIONS * HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
     { "a tunnel", "CONNECT evil.example:443 HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
     { "no such method", "FROBNICATEFROBNICATE /api/v1/runs HTTP/1.1\r\n" OURS "\r\n", 400, 405 },
     { "a method that is not taken", "DELETE /api/v1/runs HTTP/1.1\r\n" OURS "\r\n", 405, 405 },
     { "a post to the UI", "POST / HTTP/1.1\r\n" OURS "Content-Length: 0\r\n\r\n", 405, 405 },
-    { "two lengths", "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400, 400 },
+    { "two lengths",
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+      400, 400 },
     { "a length, and chunks",
-      "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, 400 },
-    { "another encoding", "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: gzip\r\n\r\n", 400, 400 },
-    { "a length that is none", "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: -1\r\n\r\n", 0, 400 },
-    { "chunks that are none", "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400 },
-    { "too long a body", "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Content-Length: 99999999999\r\n\r\n{", 413, 413 },
+      "POST /api/v1/login HTTP/1.1\r\n" OURS
+      "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      400, 400 },
+    { "another encoding", "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: gzip\r\n\r\n",
+      400, 400 },
+    { "a length that is none", "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: -1\r\n\r\n",
+      0, 400 },
+    { "chunks that are none",
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400 },
+    { "too long a body",
+      "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Content-Length: 99999999999\r\n\r\n{",
+      413, 413 },
     { "climbing", "GET /../../etc/passwd HTTP/1.1\r\n" OURS "\r\n", 200, 404 },
-    { "climbing among the files", "GET /assets/../../../etc/passwd HTTP/1.1\r\n" OURS "\r\n", 404, 404 },
-    { "climbing, in disguise", "GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" OURS "\r\n", 404, 404 },
+    { "climbing among the files", "GET /assets/../../../etc/passwd HTTP/1.1\r\n" OURS "\r\n", 404,
+      404 },
+    { "climbing, in disguise", "GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\n" OURS "\r\n", 404,
+      404 },
     { "a NUL in the path", "GET /api/v1/runs/%00 HTTP/1.1\r\n" OURS "\r\n", 400, 404 },
     { "no UTF-8 in the path", "GET /api/v1/runs/%ff%fe HTTP/1.1\r\n" OURS "\r\n", 400, 404 },
     { "raw bytes in the path", "GET /api/v1/runs/\xff\xfe HTTP/1.1\r\n" OURS "\r\n", 0, 404 },
     { "no UTF-8 in the body",
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS
-      "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"runId\":\"\xff\xfe\"}", 400, 422 },
+      "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"runId\":\"\xff\xfe\"}",
+      400, 422 },
     { "a page's simple post",
-      "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415, 415 },
+      "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS
+      "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+      415, 415 },
     { "another site's post",
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS
-      "Origin: http://evil.example\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", 403, 403 },
+      "Origin: http://evil.example\r\nContent-Type: application/json\r\nContent-Length: "
+      "2\r\n\r\n{}",
+      403, 403 },
 };
 
 static void odd_requests_are_refused_and_harm_nothing(void **state)
@@ -103,7 +120,8 @@ static void long_heads_are_refused(void **state)
     rv__buf_text(&text, "\r\n");
     int status = ask(p, text.text);
     rv__buf_done(&text);
-    assert_true(status == 431 || status == 0); /* cut off while we still talk: the answer may be lost */
+    assert_true(status == 431 ||
+                status == 0); /* cut off while we still talk: the answer may be lost */
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }
 
@@ -124,7 +142,8 @@ static void a_body_without_a_length_has_an_end_too(void **state)
     (void)hear(p, fd, NULL);
     assert_int_equal(status_in(p->heard), 413);
     fd = dial(p); /* and who goes on for ever is cut off */
-    say(fd, "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n");
+    say(fd,
+        "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 1000; i++)
         say(fd, chunk);
     (void)hear(p, fd, NULL);
@@ -149,9 +168,12 @@ static void a_connection_is_used_again(void **state)
 static void every_answer_is_dressed(void **state)
 {
     static const char *const headers[] = {
-        "Content-Security-Policy: default-src 'none'; script-src 'self';", "frame-ancestors 'none'",
-        "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer",
-        "Cross-Origin-Opener-Policy: same-origin", "Cross-Origin-Resource-Policy: same-origin",
+        "Content-Security-Policy: default-src 'none'; script-src 'self';",
+        "frame-ancestors 'none'",
+        "X-Content-Type-Options: nosniff",
+        "Referrer-Policy: no-referrer",
+        "Cross-Origin-Opener-Policy: same-origin",
+        "Cross-Origin-Resource-Policy: same-origin",
     };
     static const char *const what[] = { "GET /", "GET /api/v1/runs", "GET /nothing.txt",
                                         "DELETE /api/v1/runs", "GET /metrics" };
@@ -179,7 +201,8 @@ static void the_page_is_there_for_every_route_of_its_own(void **state)
     snprintf(line, sizeof line, "If-None-Match: %.*s\r\n", (int)strcspn(etag + 6, "\r"), etag + 6);
     assert_int_equal(ask_for(p, "GET /", line, NULL), 304);
     assert_int_equal(ask_for(p, "GET /runs/some-run", NULL, NULL), 200);
-    assert_int_equal(ask_for(p, "GET /runs/a.run.with.dots", "Accept: text/html,*/*\r\n", NULL), 200);
+    assert_int_equal(ask_for(p, "GET /runs/a.run.with.dots", "Accept: text/html,*/*\r\n", NULL),
+                     200);
     assert_int_equal(ask_for(p, "GET /favicon.png", "Accept: image/png\r\n", NULL), 404);
     assert_int_equal(ask_for(p, "GET /assets/none.js", NULL, NULL), 404);
     assert_int_equal(ask_for(p, "HEAD /", "Accept-Encoding: gzip\r\n", NULL), 200);
@@ -191,7 +214,8 @@ static void the_page_is_there_for_every_route_of_its_own(void **state)
 static void who_dawdles_is_cut_off(void **state)
 {
     struct place *p = *state;
-    place_serve(p, &(struct rv__server_opts){ .limits = { .header_ms = 200, .body_ms = 200, .idle_ms = 200 } });
+    place_serve(p, &(struct rv__server_opts){
+                       .limits = { .header_ms = 200, .body_ms = 200, .idle_ms = 200 } });
     int silent = dial(p), slow = dial(p), body = dial(p), again = dial(p);
     say(body, "POST /api/v1/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
               "Content-Length: 100\r\n\r\n{");
@@ -210,7 +234,8 @@ static void who_dawdles_is_cut_off(void **state)
 static void connections_are_counted(void **state)
 {
     struct place *p = *state;
-    place_serve(p, &(struct rv__server_opts){ .limits = { .connections = 8, .connections_per_address = 4 } });
+    place_serve(p, &(struct rv__server_opts){
+                       .limits = { .connections = 8, .connections_per_address = 4 } });
     int fds[4];
     for (int i = 0; i < 4; i++) {
         fds[i] = dial(p);
@@ -219,7 +244,8 @@ static void connections_are_counted(void **state)
     }
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 0);
     shutdown(fds[0], SHUT_RDWR);
-    for (int tries = 0; ask_for(p, "GET /healthz", NULL, NULL) != 200; tries++) /* a place is free soon */
+    for (int tries = 0; ask_for(p, "GET /healthz", NULL, NULL) != 200;
+         tries++) /* a place is free soon */
         assert_true(tries < 100000);
 }
 
@@ -280,7 +306,8 @@ static void a_browser_logs_in_and_out(void **state)
     serve_with_tokens(p);
     assert_int_equal(ask_for(p, "GET /api/v1/session", NULL, NULL), 200);
     assert_true(has(p, "{\"role\":\"none\",\"authRequired\":true}"));
-    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"nobody-has-this-one\"}"), 401);
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"nobody-has-this-one\"}"),
+                     401);
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":7}"), 422);
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{"), 422);
     assert_int_equal(ask_for(p, "GET /api/v1/login", NULL, NULL), 405);
@@ -289,7 +316,8 @@ static void a_browser_logs_in_and_out(void **state)
     const char *set = strstr(p->heard, "Set-Cookie: ");
     assert_non_null(set);
     assert_true(has(p, "; HttpOnly; SameSite=Strict;") && !has(p, OPERATOR));
-    snprintf(cookie, sizeof cookie, "Cookie: other=1; %.*s\r\n", (int)strcspn(set + 12, ";"), set + 12);
+    snprintf(cookie, sizeof cookie, "Cookie: other=1; %.*s\r\n", (int)strcspn(set + 12, ";"),
+             set + 12);
     assert_int_equal(ask_for(p, "GET /api/v1/runs", cookie, NULL), 200);
     assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", cookie, "{}"), 202);
     char evil[512];
@@ -310,7 +338,8 @@ static void sessions_are_counted(void **state)
         assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" VIEWER "\"}"), 200);
         const char *set = strstr(p->heard, "Set-Cookie: ");
         if (i == 0)
-            snprintf(first, sizeof first, "Cookie: %.*s\r\n", (int)strcspn(set + 12, ";"), set + 12);
+            snprintf(first, sizeof first, "Cookie: %.*s\r\n", (int)strcspn(set + 12, ";"),
+                     set + 12);
     }
     assert_int_equal(ask_for(p, "GET /api/v1/runs", first, NULL), 401); /* the oldest went */
 }
@@ -320,8 +349,10 @@ static void who_guesses_has_to_wait(void **state)
     struct place *p = *state;
     serve_with_tokens(p);
     for (int i = 0; i < 10; i++)
-        assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER("guess-0123456789abcdef"), NULL), 401);
-    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(VIEWER), NULL), 429); /* right, but too late */
+        assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER("guess-0123456789abcdef"), NULL),
+                         401);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(VIEWER), NULL),
+                     429); /* right, but too late */
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" VIEWER "\"}"), 429);
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }
@@ -347,9 +378,10 @@ static void a_bad_token_file_is_told_by_line(void **state)
     struct rv__server *server = NULL;
     for (size_t i = 0; i < sizeof token_files / sizeof *token_files; i++) {
         write_tokens(p, token_files[i].text, token_files[i].mode);
-        int rc = rv__server_new(p->engine,
-                                &(struct rv__server_opts){ .listen = "127.0.0.1:0", .token_file = p->tokens },
-                                &server, &p->err);
+        int rc = rv__server_new(
+            p->engine,
+            &(struct rv__server_opts){ .listen = "127.0.0.1:0", .token_file = p->tokens }, &server,
+            &p->err);
         if (rc != RV_EINVAL || strstr(p->err.message, token_files[i].message) == NULL)
             fail_msg("%s: %d, %s", token_files[i].says, rc, p->err.message);
         if (strstr(p->err.message, "abcdef") != NULL || strstr(p->err.message, "secret") != NULL)
@@ -394,11 +426,14 @@ static void an_open_address_needs_a_token_or_a_word(void **state)
     char taken[32];
     struct rv__server *server = NULL;
     snprintf(taken, sizeof taken, "127.0.0.1:%u", p->port);
-    assert_int_equal(rv__server_new(p->engine, &(struct rv__server_opts){ .listen = taken }, &server, &p->err),
-                     RV_EBUSY);
-    assert_int_equal(rv__server_new(p->engine, &(struct rv__server_opts){ .listen = "127.0.0.1:0", .tls_cert = "x" },
-                                    &server, &p->err),
-                     RV_EINVAL);
+    assert_int_equal(
+        rv__server_new(p->engine, &(struct rv__server_opts){ .listen = taken }, &server, &p->err),
+        RV_EBUSY);
+    assert_int_equal(
+        rv__server_new(p->engine,
+                       &(struct rv__server_opts){ .listen = "127.0.0.1:0", .tls_cert = "x" },
+                       &server, &p->err),
+        RV_EINVAL);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)

@@ -143,7 +143,7 @@ static void a_slow_reader_gets_everything(void **state)
 {
     enum { RUNS = 300, EVENTS = RUNS * 9 };
     struct place *p = *state;
-    char (*all)[40] = calloc(EVENTS + 1, sizeof *all);
+    char(*all)[40] = calloc(EVENTS + 1, sizeof *all);
     int small = 32 << 10;
     assert_non_null(all);
     place_serve(p, &(struct rv__server_opts){ .limits.ring_bytes = SMALL_RING });
@@ -207,6 +207,19 @@ static void waiting_ends_in_time(void **state)
     assert_int_equal(ask_for(p, "GET /api/v1/runs/r1/wait?timeoutMs=50", NULL, NULL), 408);
     assert_true(has(p, "\"runStatus\":\"running\""));
     assert_int_equal(ask_for(p, "GET /api/v1/runs/nobody/wait", NULL, NULL), 404);
+}
+
+/* The time without a byte is counted while bytes are due, not while we are. */
+static void who_waits_for_long_is_not_taken_for_stuck(void **state)
+{
+    struct place *p = *state;
+    place_serve(p, &(struct rv__server_opts){ .limits.stuck_ms = 1000 });
+    place_start(p, "hold", "r1");
+    int stream = follow(p, "/api/v1/events", NULL);
+    assert_true(hear(p, stream, "retry: "));
+    assert_int_equal(ask_for(p, "GET /api/v1/runs/r1/wait?timeoutMs=2500", NULL, NULL), 408);
+    place_start(p, "three", "r2");
+    assert_true(hear(p, stream, "event: run.completed"));
 }
 
 /* A client that waits and goes away gives its place back long before its time is over. */
@@ -274,6 +287,7 @@ int main(void)
         T(a_quiet_stream_beats),
         T(who_waits_is_answered_at_the_end),
         T(waiting_ends_in_time),
+        T(who_waits_for_long_is_not_taken_for_stuck),
         T(who_goes_away_leaves_nothing),
         T(draining_answers_everybody),
         T(the_end_of_the_engine_ends_streams),

@@ -48,7 +48,8 @@ int place_setup(void **state)
     snprintf(p->store, sizeof p->store, "%s/s.db", p->folder);
     snprintf(p->tokens, sizeof p->tokens, "%s/tokens", p->folder);
     p->heard = calloc(1, HEARD_BYTES + 1);
-    if (p->heard == NULL || rv_engine_new(RV_ENGINE_OPTS(.store = p->store), &p->engine, &p->err) < 0)
+    if (p->heard == NULL ||
+        rv_engine_new(RV_ENGINE_OPTS(.store = p->store), &p->engine, &p->err) < 0)
         return -1;
     return put_workflows(p) < 0 ? -1 : 0;
 }
@@ -56,7 +57,8 @@ int place_setup(void **state)
 int place_teardown(void **state)
 {
     struct place *p = *state;
-    static const char *const left[] = { "/s.db", "/s.db-wal", "/s.db-shm", "/s.db-lock", "/s.db.lock", "/tokens" };
+    static const char *const left[] = { "/s.db",      "/s.db-wal",  "/s.db-shm",
+                                        "/s.db-lock", "/s.db.lock", "/tokens" };
     for (size_t i = 0; i < p->fd_count; i++)
         close(p->fds[i]);
     if (p->engine != NULL)
@@ -103,7 +105,8 @@ void place_end(struct place *p, const char *id)
 
 int dial(struct place *p)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)p->port),
+    struct sockaddr_in to = { .sin_family = AF_INET,
+                              .sin_port = htons((uint16_t)p->port),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0 && p->fd_count < sizeof p->fds / sizeof *p->fds);
@@ -166,10 +169,11 @@ int ask_for(struct place *p, const char *what, const char *headers, const char *
 {
     struct rv__buf text;
     rv__buf_init(&text, 1 << 20);
-    rv__buf_fmt(&text, "%s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: close\r\n%s", what, p->port,
-                headers != NULL ? headers : "");
+    rv__buf_fmt(&text, "%s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: close\r\n%s", what,
+                p->port, headers != NULL ? headers : "");
     if (body != NULL)
-        rv__buf_fmt(&text, "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+        rv__buf_fmt(&text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                    strlen(body));
     rv__buf_text(&text, "\r\n");
     rv__buf_text(&text, body != NULL ? body : "");
     assert_int_equal(rv__buf_err(&text, NULL), RV_OK);

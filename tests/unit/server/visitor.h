@@ -19,7 +19,8 @@ struct place {
     rv_error err;
 };
 
-int place_setup(void **state); /* workflows: three (steps a, b, c), hold (waits for the signal go) */
+int place_setup(
+    void **state); /* workflows: three (steps a, b, c), hold (waits for the signal go) */
 int place_teardown(void **state);
 
 /* Begin to serve; NULL: with every default, at a free port of the loopback. */

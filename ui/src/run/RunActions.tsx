@@ -106,6 +106,7 @@ export function SignalDialog({ run, open, onClose, name }: DialogProps & { name?
 }
 
 /** An approval is what most signals are for: offered by a click, and editable. */
+const APPROVAL = /appro|confirm|accept|agree|decision|review/i;
 const ANSWERS: { label: string; payload: string }[] = [
   { label: "Approve", payload: '{ "approved": true }' },
   { label: "Reject", payload: '{ "approved": false }' },
@@ -116,7 +117,7 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
   const ids = useId();
   const { busy, refusal, tell } = useTell();
   const [given, setGiven] = useState(name ?? "");
-  const [text, setText] = useState(name ? ANSWERS[0]!.payload : "null");
+  const [text, setText] = useState(name && APPROVAL.test(name) ? ANSWERS[0]!.payload : "null");
   const [bad, setBad] = useState("");
 
   async function submit(event: FormEvent) {

@@ -1,0 +1,95 @@
+/* screens.ts: pictures of every page for docs/screens.md: desktop and phone, light and dark, made with a real
+ * server, so that they show what there is. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { Page } from "@playwright/test";
+import { expect, refused, test, type Api } from "./fixture";
+
+const OUT = path.join(import.meta.dirname, "../../docs/screens");
+
+interface Screen {
+  name: string;
+  path: (ids: Record<string, string>) => string;
+  /** What is done before the picture. */
+  act?: (page: Page) => Promise<void>;
+}
+
+const SCREENS: Screen[] = [
+  { name: "workflows", path: () => "/workflows" },
+  {
+    name: "launch",
+    path: () => "/workflows/greet",
+    act: async (page) => {
+      await page.getByLabel(/^name/).fill("A");
+      await page.getByRole("button", { name: "Launch" }).click();
+      await expect(page.getByText("refuses this input")).toBeVisible();
+    },
+  },
+  { name: "plan", path: () => "/workflows/order/plan" },
+  { name: "runs", path: () => "/runs" },
+  { name: "logs", path: (ids) => `/runs/${ids.order}/logs` },
+  { name: "data", path: (ids) => `/runs/${ids.order}/data` },
+  {
+    name: "signal",
+    path: (ids) => `/runs/${ids.release}`,
+    act: async (page) => page.getByRole("button", { name: "Answer" }).click(),
+  },
+];
+
+const LOOKS = [
+  { name: "desktop-light", width: 1280, height: 800, scheme: "light" },
+  { name: "desktop-dark", width: 1280, height: 800, scheme: "dark" },
+  { name: "phone-light", width: 390, height: 780, scheme: "light" },
+  { name: "phone-dark", width: 390, height: 780, scheme: "dark" },
+] as const;
+
+const QUALITY = 80;
+/** For what comes by the stream, and layouts: there is no event for "looks finished". */
+const SETTLE_MS = 700;
+
+/** WebP, which Playwright's own screenshots cannot be. */
+async function picture(page: Page, file: string): Promise<void> {
+  const browser = await page.context().newCDPSession(page);
+  const { data } = await browser.send("Page.captureScreenshot", { format: "webp", quality: QUALITY });
+  writeFileSync(file, Buffer.from(data, "base64"));
+  await browser.detach();
+}
+
+/** Runs in every status, the newest of them worth looking at. */
+async function scene(api: Api): Promise<Record<string, string>> {
+  const broken = await api.launch("fail", undefined, "nightly-0412");
+  const cancelled = await api.launch("release", { version: "1.9" }, "release-1.9");
+  await api.post(`/runs/${cancelled}/cancel`);
+  for (let i = 1; i <= 6; i++) await api.launch("greet", { name: "Ada", people: [{ age: 36 }] }, `greeting-${i}`);
+  const release = await api.launch("release", { version: "2.0" }, "release-2.0");
+  const order = await api.launch("order", { customer: "Ada", items: ["kettle", "tea", "cups"] }, "order-4711");
+  await expect.poll(() => api.status(broken)).toBe("failed");
+  await expect.poll(async () => JSON.stringify(await api.get(`/runs/${order}/why`))).toContain("receipt");
+  return { release, order };
+}
+
+test.use({ expected: [refused(422)] });
+
+test("screens", async ({ browser, server, api }) => {
+  test.slow();
+  mkdirSync(OUT, { recursive: true });
+  const ids = await scene(api);
+  for (const look of LOOKS) {
+    const context = await browser.newContext({
+      baseURL: server.url,
+      viewport: { width: look.width, height: look.height },
+      colorScheme: look.scheme,
+      reducedMotion: "reduce",
+    });
+    const page = await context.newPage();
+    for (const screen of SCREENS) {
+      await page.goto(screen.path(ids));
+      await expect(page.getByRole("heading").first()).toBeVisible();
+      await expect(page.getByText(/^Loading/)).toHaveCount(0);
+      await screen.act?.(page);
+      await page.waitForTimeout(SETTLE_MS);
+      await picture(page, path.join(OUT, `${screen.name}-${look.name}.webp`));
+    }
+    await context.close();
+  }
+});
