@@ -741,8 +741,9 @@ RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
 /* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */
 typedef struct rv_attempt {
-    int attempt;         /* from 1; one that was lost is followed by another of the same number */
-    const char *outcome; /* "running", "completed", "failed", "skipped", "cancelled", "lost" (with its
+    int attempt; /* from 1; one that was lost is followed by another of the same number */
+    const char
+        *outcome; /* "running", "completed", "failed", "skipped", "cancelled", "lost" (with its
                             process) */
     int64_t started_at, completed_at;
     int64_t queue_ms;  /* before it: ready, and waiting for a place */

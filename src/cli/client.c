@@ -371,7 +371,7 @@ static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout
     int rc = ended == 0
                  ? rv__follow_open(c, RV_FEED_OPTS(.run_id = run_id, .no_logs = true), &follow, err)
                  : RV_OK;
-    while (rc == RV_OK && ended == 0) {
+    while (rc == RV_OK && ended == 0 && follow != NULL) { /* which comes with RV_OK */
         int64_t left_ms = timeout_ms < 0 ? LOOK_AGAIN_MS : until_ms - rv__mono_ms(rv__clock_real());
         rc = rv__follow_next(follow, left_ms < LOOK_AGAIN_MS ? left_ms : LOOK_AGAIN_MS, by, &event,
                              err);

@@ -23,7 +23,7 @@ enum {
     AGAIN_FIRST_MS = 250,      /* before a lost connection is made again, doubling up to */
     AGAIN_MOST_MS = 2000,
     ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: a server that vanished is noticed */
-    MESSAGE_BYTES = 200,
+    SILENCE_S = 60,        /* of a stream: a server says something every 15 s, or is gone */
 };
 
 struct rv__wire {
@@ -273,6 +273,8 @@ static int connect_again(struct rv__wire_events *e, rv_error *err)
     curl_easy_setopt(e->curl, CURLOPT_HTTPHEADER, e->headers);
     curl_easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(e->curl, CURLOPT_WRITEDATA, &e->in);
+    curl_easy_setopt(e->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(e->curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
     curl_multi_add_handle(e->multi, e->curl);
     return RV_OK;
 }
@@ -339,7 +341,7 @@ static const char *text_of(struct rv__wire_events *e, const char *key)
 
 static bool make_event(struct rv__wire_events *e, rv_event *ret)
 {
-    unsigned long long seq = 0, index = 0;
+    char *dot = NULL;
     struct rv__str at;
     if (e->data.rc < 0 ||
         rv__json_check(rv__buf_view(&e->data), RV__JSON_MAX_DEPTH, NULL, NULL) < 0)
@@ -349,10 +351,9 @@ static bool make_event(struct rv__wire_events *e, rv_event *ret)
                        .workflow = text_of(e, "workflow"),
                        .path = text_of(e, "path"),
                        .json = rv__buf_view(&e->data).at };
-    if (sscanf(e->last_id, "%llu.%llu", &seq, &index) == 2) {
-        ret->seq = seq;
-        ret->index = index;
-    }
+    ret->seq = strtoull(e->last_id, &dot, 10);
+    if (*dot == '.')
+        ret->index = strtoull(dot + 1, NULL, 10);
     if (rv__json_get(rv__buf_view(&e->data), "at", &at))
         (void)rv__json_int(at, &ret->at); /* 0 where it is none */
     return true;

@@ -125,8 +125,25 @@ static int print_served(const struct workflows *workflows, struct rv__client *cl
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = print(workflows, list);
     if (list->count == 0 && !workflows->json)
-        fprintf(stderr, "the server at %s has no workflows\n", rv__client_name(client));
+        fprintf(stderr, "who serves %s has no workflows\n", rv__client_name(client));
     rv_workflow_list_free(list);
+    return code;
+}
+
+/* Those of the process that drives the store, if one does. */
+static int ask_driver(const struct workflows *workflows)
+{
+    rv_driver driver;
+    int code = CLI_OK;
+    struct rv__client *client = rv__client_open(&workflows->where, ACCESS_ASK, &code);
+    if (client == NULL)
+        return code;
+    code = rv_engine_driver(rv__client_engine(client), &driver, NULL) == 1
+               ? print_served(workflows, client)
+               : rv__cli_fail(CLI_FAILED,
+                              "nobody drives this store, so nobody has workflows for it",
+                              "`rival serve DIR --store FILE` does");
+    rv__client_close(client);
     return code;
 }
 
@@ -141,6 +158,8 @@ static int run_workflows(int argc, char **argv)
         return -count;
     if (count > 0)
         return print_files(&workflows, (const char *const *)argv, (size_t)count);
+    if (workflows.where.store != NULL)
+        return ask_driver(&workflows);
     struct rv__client *client = rv__client_server(&workflows.where, &store, &code);
     if (client != NULL)
         code = print_served(&workflows, client);
@@ -156,6 +175,8 @@ static const struct rv__option options[] = {
                  "\"stepCount\", \"inputSchema\"}]}",
       RV__INTO(struct workflows, json) },
     RV__OPTIONS_SERVER(struct workflows, where),
+    { "--store", "FILE", "those of the process that drives this store", .completes = COMPLETES_FILE,
+      RV__INTO(struct workflows, where.store) },
     { NULL },
 };
 
@@ -169,6 +190,7 @@ const struct rv__command rv__cmd_workflows = {
                     "where "
                     "none answers, those of this folder." },
     .examples = { { "rival workflows" },
+                  { "rival workflows --store orders.db", "what `rival run` can begin there" },
                   { "rival workflows examples/ --json | jq -r '.workflows[].name'" } },
     .run = run_workflows,
 };

@@ -36,6 +36,7 @@ enum {
     REQUEST_MS = 10000,
     BACKLOG = 128,
     SEND_MS = 10000, /* for an answer to be taken */
+    DEAF_MS = 100,   /* after a connection could not be taken */
     POLLS_OURS = 2,  /* what wakes us, and the socket; before those of the connections */
 };
 
@@ -64,6 +65,7 @@ struct rv__control {
     struct rv__executor *threads;
     struct peer *peers;
     size_t count;
+    int64_t deaf_until_ms; /* nobody is let in before: there were no descriptors (monotonic) */
     struct pollfd polls[POLLS_OURS + RV__CONTROL_CONNECTIONS];
 };
 
@@ -179,8 +181,11 @@ static void take_connection(struct rv__control *control)
 {
     int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC);
     struct peer *peer = NULL;
-    if (fd < 0)
-        return; /* it has gone again; or no descriptors: the others are answered first */
+    if (fd < 0) { /* it has gone again; or no descriptors: then it stays in line for a while */
+        if (errno != EAGAIN && errno != ECONNABORTED)
+            control->deaf_until_ms = rv__mono_ms(control->engine->clock) + DEAF_MS;
+        return;
+    }
     if (!may_ask(fd))
         refuse(fd, RV_EINVAL, "this socket is for its own user");
     else if (control->count >= control->limits.connections)
@@ -260,13 +265,18 @@ static int prepare(struct rv__control *control, nfds_t *count)
         }
         if (busy && stopping)
             rv_cancel_fire(peer->gone, RV_ECLOSED, "the engine has closed");
-        bool deaf = busy && rv_cancel_fired(peer->gone); /* its hanging up is known */
-        control->polls[(*count)++] = (struct pollfd){ deaf ? -1 : peer->fd,
+        bool gone = busy && rv_cancel_fired(peer->gone); /* that is known, and need not be told */
+        control->polls[(*count)++] = (struct pollfd){ gone ? -1 : peer->fd,
                                                       busy ? POLLRDHUP : POLLIN, 0 };
         if (!busy && (next_ms < 0 || peer->until_ms < next_ms))
             next_ms = peer->until_ms;
         at = &peer->next;
     }
+    if (control->deaf_until_ms > now_ms && (next_ms < 0 || control->deaf_until_ms < next_ms))
+        next_ms = control->deaf_until_ms;
+    bool deaf = stopping || control->deaf_until_ms > now_ms;
+    control->polls[0] = (struct pollfd){ control->awake, POLLIN, 0 };
+    control->polls[1] = (struct pollfd){ deaf ? -1 : control->listener, POLLIN, 0 };
     if (next_ms < 0)
         return -1;
     return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
@@ -281,11 +291,8 @@ static void *control_main(void *arg)
     pthread_setname_np(pthread_self(), "rival-control");
     for (;;) {
         int timeout_ms = prepare(control, &count);
-        bool stopping = atomic_load(&control->stopping);
-        if (stopping && control->count == 0)
+        if (control->count == 0 && atomic_load(&control->stopping))
             return NULL;
-        polls[0] = (struct pollfd){ control->awake, POLLIN, 0 };
-        polls[1] = (struct pollfd){ stopping ? -1 : control->listener, POLLIN, 0 };
         if (poll(polls, count, timeout_ms) < 0)
             continue; /* EINTR cannot be, with every signal blocked; no memory: again */
         if (polls[0].revents != 0)

@@ -235,7 +235,7 @@ int rv_node_get(rv_engine *e, const char *run_id, const char *path, rv_node_deta
     }
     pthread_mutex_unlock(&r->lock);
     rv__engine_leave(e);
-    if (rc >= 0) {
+    if (rc >= 0 && found != NULL) { /* which comes with RV_OK */
         settle(&look, &found->nodes[0]);
         rc = make_detail(&look, &found->nodes[0], ret, err);
     }

@@ -2,6 +2,7 @@
 #ifndef RV_EXEC_CHAIN_H
 #define RV_EXEC_CHAIN_H
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "exec/exec.h"
@@ -27,6 +28,7 @@ static inline void rv__chain_add(struct rv__chain *chain, struct rv__link *link)
 
 static inline void rv__chain_remove(struct rv__chain *chain, struct rv__link *link)
 {
+    assert(link->at != NULL); /* it is in a list: in this one */
     *link->at = link->next;
     if (link->next != NULL)
         link->next->at = link->at;

@@ -314,6 +314,7 @@ static bool is_named(const struct rv__transfer *t)
 static void launch(struct rv__transfer *t, bool named)
 {
     struct rv__fetches *all = t->all;
+    assert(t->fetch != NULL); /* an orphan is not begun again */
     t->looking = named;
     all->looking += named;
     rv__chain_add(&all->running, &t->listed);

@@ -1,5 +1,4 @@
-/* http.c: from a connection to a request, and from an answer back. The only user, with hub.c, of
- * libmicrohttpd.
+/* http.c: from a connection to a request, and from the request to who answers it.
  *
  * An exchange is one request and its answer. It is made when the first line has come, and freed when
  * the answer is out or the connection gone:
@@ -9,259 +8,36 @@
  *
  * While it is WORKING its connection is suspended, so libmicrohttpd leaves both alone, and they are the
  * worker's. There is one thread for all sockets; nothing here waits. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#include <microhttpd.h>
-
 #include "base/alloc.h"
-#include "base/arena.h"
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "server/transport.h"
+#include "server/exchange.h"
 
 enum {
     URI_BYTES = 8 << 10,
     CONNECTION_BYTES = 32 << 10, /* of a connection: its request's head, and pieces of its answer */
-    STREAM_BLOCK = 16 << 10,
-    METHOD_BYTES = 16,
-    LOGIN_BYTES = 64 << 10, /* of memory to read a log-in */
-    DISCARD_FACTOR = 4,     /* a body that is too long is read on for so many times the limit */
+    DISCARD_FACTOR = 4, /* a body that is too long is read on for so many times the limit */
 };
-
-#define COOKIE "rival_session"
-#define JSON   "application/json"
-
-/* Nothing from elsewhere, no script or style in a page's text, no frame around us. */
-static const char policy[] =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
-    "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'";
-
-enum phase { HEAD, BODY, WORKING, ANSWERED };
-
-struct headers { /* of the request; NULL where there is none. They live as long as the exchange */
-    const char *host, *origin, *fetch_site, *fetch_mode, *authorization, *content_type;
-    const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
-    const char *last_event_id;
-    unsigned hosts, lengths;
-};
-
-struct exchange {
-    struct rv__server *server;
-    struct MHD_Connection *connection;
-    struct rv__visit *visit;
-    enum phase phase;
-    char *path;        /* owned; the query is cut off it */
-    const char *query; /* in there; "" = none */
-    size_t uri_len;    /* of both; more than URI_BYTES: cut there */
-    char method[METHOD_BYTES];
-    struct headers headers;
-    enum rv__role role;
-    struct rv__buf body;
-    size_t body_seen; /* more than is in `body`: it is too long */
-    size_t held;      /* of the server's held_bytes */
-    int64_t begun_ms, wait_until_ms;
-    struct rv__job job;
-    struct rv__waiter waiter;
-    struct rv__api_answer answer;
-    struct rv__stream *stream;
-    const struct rv__asset *asset;
-    char session[RV__SESSION_SIZE]; /* one that begins; "" = none; "-" = one that ends */
-};
-
-static int64_t now_ms(void)
-{
-    return rv__mono_ms(rv__clock_real());
-}
-
-static struct rv__str str(const char *text)
-{
-    return rv__str(text);
-}
 
 static bool is(const char *text, const char *other)
 {
     return strcmp(text, other) == 0;
 }
 
-/* ----------------------------------------------------------------------------- answering --- */
-
-static void hold(struct exchange *x, size_t bytes)
-{
-    x->held += bytes;
-    atomic_fetch_add(&x->server->held_bytes, bytes);
-}
-
-static bool add(struct MHD_Response *response, const char *name, const char *value)
-{
-    return MHD_add_response_header(response, name, value) == MHD_YES;
-}
-
-static bool add_common(struct exchange *x, struct MHD_Response *r)
-{
-    bool ok = add(r, "Content-Security-Policy", policy) &&
-              add(r, "X-Content-Type-Options", "nosniff") && add(r, "X-Frame-Options", "DENY") &&
-              add(r, "Referrer-Policy", "no-referrer") &&
-              add(r, "Cross-Origin-Opener-Policy", "same-origin") &&
-              add(r, "Cross-Origin-Resource-Policy", "same-origin");
-    if (ok && x->server->tls)
-        ok = add(r, "Strict-Transport-Security", "max-age=31536000");
-    if (ok && atomic_load(&x->server->draining))
-        ok = add(r, MHD_HTTP_HEADER_CONNECTION, "close");
-    return ok;
-}
-
-static bool add_session(struct exchange *x, struct MHD_Response *r)
-{
-    char cookie[256];
-    bool ends = is(x->session, "-");
-    if (x->session[0] == '\0')
-        return true;
-    snprintf(cookie, sizeof cookie, COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
-             ends ? "" : x->session, (long long)(ends ? 0 : rv__session_seconds()),
-             x->server->tls ? "; Secure" : "");
-    return add(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-}
-
-static enum MHD_Result queue(struct exchange *x, int status, struct MHD_Response *r, bool complete)
-{
-    enum MHD_Result ok = MHD_NO;
-    x->phase = ANSWERED;
-    x->answer.status = status;
-    if (r != NULL && complete && add_common(x, r)) {
-        rv__visit_phase(&x->server->visits, x->visit,
-                        x->stream != NULL ? RV__VISIT_STREAM : RV__VISIT_SENDING);
-        ok = MHD_queue_response(x->connection, (unsigned)status, r);
-    }
-    if (r != NULL)
-        MHD_destroy_response(r);
-    return ok; /* NO: the connection is closed, which says enough */
-}
-
-static enum MHD_Result send_whole(struct exchange *x)
-{
-    struct rv__api_answer *a = &x->answer;
-    char *body = a->body != NULL ? a->body : NULL;
-    struct MHD_Response *r;
-    if (body == NULL)
-        r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    else
-        r = MHD_create_response_from_buffer_with_free_callback(a->length, body, rv__free);
-    if (r != NULL) {
-        a->body = NULL; /* the response's now */
-        hold(x, a->length);
-    }
-    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") && add_session(x, r);
-    if (ok && a->type != NULL)
-        ok = add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type);
-    if (ok && a->allow != NULL)
-        ok = add(r, MHD_HTTP_HEADER_ALLOW, a->allow);
-    if (ok && a->status == MHD_HTTP_UNAUTHORIZED)
-        ok = add(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"rival\"");
-    if (ok &&
-        (a->status == MHD_HTTP_TOO_MANY_REQUESTS || a->status == MHD_HTTP_SERVICE_UNAVAILABLE))
-        ok = add(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
-    return queue(x, a->status, r, ok);
-}
-
-static ssize_t read_stream(void *arg, uint64_t at, char *ret, size_t max)
-{
-    (void)at;
-    ssize_t n = rv__stream_read(arg, ret, max);
-    return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
-}
-
-static void free_stream(void *arg)
-{
-    rv__stream_free(arg);
-}
-
-static enum MHD_Result send_stream(struct exchange *x)
-{
-    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
-                                                               read_stream, x->stream, free_stream);
-    rv__stream_attach(x->stream, x->connection, x->visit->fd);
-    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") &&
-              add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
-              add(r, "X-Accel-Buffering", "no");
-    enum MHD_Result result = queue(x, MHD_HTTP_OK, r, ok);
-    if (r != NULL)
-        x->stream = NULL; /* the response's, and gone with it */
-    return result;
-}
-
-static bool accepts_gzip(const char *accept_encoding)
-{
-    const char *at = accept_encoding != NULL ? strstr(accept_encoding, "gzip") : NULL;
-    if (at == NULL)
-        return false;
-    at += strlen("gzip");
-    at += strspn(at, " ");
-    if (*at != ';')
-        return true;
-    at += strspn(at, "; q=0."); /* no digit but 0: not at all */
-    return *at >= '1' && *at <= '9';
-}
-
-static enum MHD_Result send_asset(struct exchange *x)
-{
-    const struct rv__asset *a = x->asset;
-    bool same = x->headers.if_none_match != NULL &&
-                strstr(x->headers.if_none_match, a->etag) != NULL;
-    bool gzip = a->gzip != NULL && accepts_gzip(x->headers.accept_encoding);
-    const unsigned char *bytes = gzip ? a->gzip : a->plain;
-    struct MHD_Response *r = MHD_create_response_from_buffer(same   ? 0
-                                                             : gzip ? a->gzip_len
-                                                                    : a->plain_len,
-                                                             (void *)(uintptr_t)bytes,
-                                                             MHD_RESPMEM_PERSISTENT);
-    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type) &&
-              add(r, MHD_HTTP_HEADER_ETAG, a->etag) &&
-              add(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding") &&
-              add(r, MHD_HTTP_HEADER_CACHE_CONTROL,
-                  a->immutable ? "public, max-age=31536000, immutable" : "no-cache");
-    if (ok && gzip && !same)
-        ok = add(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-    return queue(x, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r, ok);
-}
-
-static enum MHD_Result problem(struct exchange *x, int status, const char *detail)
-{
-    rv__api_answer_done(&x->answer);
-    rv__api_problem(status, NULL, detail, &x->answer);
-    return send_whole(x);
-}
-
-/* A problem that somebody may have made on purpose: logged. */
-static enum MHD_Result refuse(struct exchange *x, int status, const char *detail)
-{
-    rv__server_refused(x->server, "request refused", x->visit, detail);
-    return problem(x, status, detail);
-}
-
-static enum MHD_Result send_answer(struct exchange *x)
-{
-    if (x->stream != NULL)
-        return send_stream(x);
-    return send_whole(x);
-}
-
 /* ------------------------------------------------------------------------------- workers --- */
 
 /* The worker's last touch: the connection's thread goes on with it. */
-static void worked(struct exchange *x)
+static void worked(struct rv__exchange *x)
 {
     MHD_resume_connection(x->connection);
 }
 
-static struct rv__api_request request_of(const struct exchange *x)
+static struct rv__api_request request_of(const struct rv__exchange *x)
 {
     return (struct rv__api_request){
         .method = is(x->method, "HEAD") ? "GET" : x->method,
@@ -282,7 +58,7 @@ static int status_of(int rc)
                               : MHD_HTTP_SERVICE_UNAVAILABLE;
 }
 
-static void open_stream(struct exchange *x)
+static void open_stream(struct rv__exchange *x)
 {
     rv_error err;
     int rc = rv__stream_new(x->server->hub, x->answer.run_id, x->answer.no_logs,
@@ -291,16 +67,16 @@ static void open_stream(struct exchange *x)
         rv__api_problem(status_of(rc), NULL, err.message, &x->answer);
 }
 
-static void wait_is_over(struct exchange *x)
+static void wait_is_over(struct rv__exchange *x)
 {
     char run_id[RV_RUN_ID_SIZE];
     memcpy(run_id, x->waiter.run_id, sizeof run_id);
     rv__api_answer_done(&x->answer);
-    rv__api_waited(x->server->engine, run_id, now_ms() - x->begun_ms, &x->answer);
+    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->answer);
 }
 
 /* Wait for the run. True: not at all, there is an answer; else the waiter's job has the exchange. */
-static bool begin_wait(struct exchange *x)
+static bool begin_wait(struct rv__exchange *x)
 {
     struct rv__api_request request = request_of(x);
     struct rv__api_answer again;
@@ -323,9 +99,10 @@ static bool begin_wait(struct exchange *x)
 
 static void run_waiter(struct rv__job *job)
 {
-    struct exchange *x = RV__CONTAINER(job, struct exchange, waiter.job);
+    struct rv__exchange *x = RV__CONTAINER(job, struct rv__exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = now_ms() >= x->wait_until_ms || x->waiter.gone || atomic_load(&x->server->draining);
+    bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone ||
+                atomic_load(&x->server->draining);
     if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);
@@ -339,7 +116,7 @@ static void run_waiter(struct rv__job *job)
 
 static void run_request(struct rv__job *job)
 {
-    struct exchange *x = RV__CONTAINER(job, struct exchange, job);
+    struct rv__exchange *x = RV__CONTAINER(job, struct rv__exchange, job);
     struct rv__api_request request = request_of(x);
     rv__api_handle(x->server->engine, &request, &x->answer);
     switch (x->answer.kind) {
@@ -355,7 +132,7 @@ static void run_request(struct rv__job *job)
         memcpy(x->waiter.run_id, x->answer.run_id, sizeof x->waiter.run_id);
         x->waiter.fd = x->visit->fd;
         x->waiter.job.run = run_waiter;
-        x->wait_until_ms = now_ms() + (x->answer.timeout_ms > 0 ? x->answer.timeout_ms : 0);
+        x->wait_until_ms = rv__now_ms() + (x->answer.timeout_ms > 0 ? x->answer.timeout_ms : 0);
         if (!begin_wait(x))
             return;
         break;
@@ -363,11 +140,11 @@ static void run_request(struct rv__job *job)
     worked(x);
 }
 
-static enum MHD_Result hand_over(struct exchange *x)
+static enum MHD_Result hand_over(struct rv__exchange *x)
 {
     bool reads = is(x->method, "GET") || is(x->method, "HEAD");
     x->job.run = run_request;
-    x->phase = WORKING;
+    x->phase = RV__EXCHANGE_WORKING;
     rv__visit_phase(&x->server->visits, x->visit, RV__VISIT_WORKING);
     MHD_suspend_connection(x->connection);
     int rc = rv__lanes_push(x->server->lanes, reads ? RV__LANE_READ : RV__LANE_WRITE, &x->job,
@@ -382,101 +159,12 @@ static enum MHD_Result hand_over(struct exchange *x)
     return MHD_YES;
 }
 
-/* ----------------------------------------------------------------------- who is it, sessions --- */
-
-static enum MHD_Result answer_session(struct exchange *x)
-{
-    struct rv__buf out;
-    rv__buf_init(&out, 256);
-    rv__buf_fmt(&out, "{\"role\":\"%s\",\"authRequired\":%s}", rv__role_name(x->role),
-                x->server->auth ? "true" : "false");
-    x->answer = (struct rv__api_answer){ .status = MHD_HTTP_OK, .type = JSON, .length = out.len };
-    x->answer.body = rv__buf_take(&out);
-    rv__buf_done(&out);
-    if (x->answer.body == NULL)
-        return problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
-    return send_whole(x);
-}
-
-static enum MHD_Result answer_login(struct exchange *x)
-{
-    struct rv__server *server = x->server;
-    struct rv__str body, value, token = { NULL, 0 };
-    struct rv__arena arena;
-    rv_error err;
-    if (x->headers.content_type == NULL ||
-        strncasecmp(x->headers.content_type, JSON, sizeof JSON - 1) != 0)
-        return problem(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type must be " JSON);
-    if (!rv__visit_may_guess(&server->visits, x->visit))
-        return refuse(x, MHD_HTTP_TOO_MANY_REQUESTS,
-                      "too many wrong tokens came from this address: wait a minute");
-    rv__arena_init(&arena, LOGIN_BYTES);
-    if (rv__json_check(rv__buf_view(&x->body), RV__JSON_VALUE_DEPTH, &body, &err) == RV_OK &&
-        rv__json_get(body, "token", &value))
-        (void)rv__json_string(value, &arena, &token); /* else it stays none */
-    bool bad = rv__str_none(token);
-    x->role = !server->auth ? RV__ROLE_ADMIN
-              : bad         ? RV__ROLE_NONE
-                            : rv__tokens_role(&server->tokens, token);
-    rv__arena_done(&arena);
-    if (bad)
-        return problem(x, MHD_HTTP_UNPROCESSABLE_CONTENT, "the body is {\"token\": TEXT}");
-    if (x->role == RV__ROLE_NONE) {
-        rv__visit_guessed_wrong(&server->visits, x->visit);
-        return refuse(x, MHD_HTTP_UNAUTHORIZED, "there is no such token");
-    }
-    if (server->auth &&
-        rv__session_begin(&server->sessions, x->role, now_ms(), x->session, &err) < 0)
-        return problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, err.message);
-    return answer_session(x);
-}
-
-static enum MHD_Result answer_logout(struct exchange *x)
-{
-    const char *name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, COOKIE);
-    if (name != NULL)
-        rv__session_end(&x->server->sessions, str(name), now_ms());
-    memcpy(x->session, "-", 2);
-    x->role = x->server->auth ? RV__ROLE_NONE : RV__ROLE_ADMIN;
-    return answer_session(x);
-}
-
-/* Who asks? 0: known, or nobody; else the status of the refusal. */
-static int identify(struct exchange *x, const char **why)
-{
-    static const char bearer[] = "Bearer ";
-    struct rv__server *server = x->server;
-    const char *name;
-    if (!server->auth) {
-        x->role = RV__ROLE_ADMIN;
-        return 0;
-    }
-    if (x->headers.authorization != NULL) {
-        if (!rv__visit_may_guess(&server->visits, x->visit)) {
-            *why = "too many wrong tokens came from this address: wait a minute";
-            return MHD_HTTP_TOO_MANY_REQUESTS;
-        }
-        if (strncasecmp(x->headers.authorization, bearer, sizeof bearer - 1) == 0)
-            x->role = rv__tokens_role(&server->tokens,
-                                      str(x->headers.authorization + sizeof bearer - 1));
-        if (x->role != RV__ROLE_NONE)
-            return 0;
-        rv__visit_guessed_wrong(&server->visits, x->visit);
-        *why = "there is no such token (header Authorization: Bearer TOKEN)";
-        return MHD_HTTP_UNAUTHORIZED;
-    }
-    name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, COOKIE);
-    if (name != NULL)
-        x->role = rv__session_role(&server->sessions, str(name), now_ms());
-    return 0;
-}
-
 /* --------------------------------------------------------------------------------- requests --- */
 
 static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
-    struct headers *h = arg;
+    struct rv__headers *h = arg;
     const struct {
         const char *name;
         const char **to;
@@ -522,16 +210,10 @@ static bool is_probe(const char *path)
     return is(path, "/healthz") || is(path, "/readyz");
 }
 
-static bool is_session_call(const struct exchange *x)
-{
-    return is(x->path, "/api/v1/login") || is(x->path, "/api/v1/logout") ||
-           is(x->path, "/api/v1/session");
-}
-
 /* What HTTP itself leaves open, and proxies read one way and we might another. 0: nothing. */
-static int odd(const struct exchange *x, const char **why)
+static int odd(const struct rv__exchange *x, const char **why)
 {
-    const struct headers *h = &x->headers;
+    const struct rv__headers *h = &x->headers;
     if (x->uri_len > URI_BYTES) {
         *why = "the request's target is too long";
         return MHD_HTTP_URI_TOO_LONG;
@@ -549,7 +231,7 @@ static int odd(const struct exchange *x, const char **why)
     return MHD_HTTP_BAD_REQUEST;
 }
 
-static int too_much(const struct exchange *x, const char **why)
+static int too_much(const struct rv__exchange *x, const char **why)
 {
     const struct rv__server_limits *limits = &x->server->limits;
     const char *length = x->headers.content_length;
@@ -565,14 +247,14 @@ static int too_much(const struct exchange *x, const char **why)
 }
 
 /* The head is here. 0: let the rest come; else the status of the refusal. */
-static int let_in(struct exchange *x, const char **why)
+static int let_in(struct rv__exchange *x, const char **why)
 {
     bool reads = is(x->method, "GET") || is(x->method, "HEAD");
     bool api = is_api(x->path);
-    struct rv__guard guard = { .host = str(x->headers.host),
-                               .origin = str(x->headers.origin),
-                               .fetch_site = str(x->headers.fetch_site),
-                               .fetch_mode = str(x->headers.fetch_mode),
+    struct rv__guard guard = { .host = rv__str(x->headers.host),
+                               .origin = rv__str(x->headers.origin),
+                               .fetch_site = rv__str(x->headers.fetch_site),
+                               .fetch_mode = rv__str(x->headers.fetch_mode),
                                .changes = !reads,
                                .api = api };
     int status = odd(x, why);
@@ -588,54 +270,46 @@ static int let_in(struct exchange *x, const char **why)
     status = too_much(x, why);
     if (status != 0 || !api)
         return status;
-    status = identify(x, why);
-    if (status == 0 && x->role == RV__ROLE_NONE && !is_probe(x->path) && !is_session_call(x)) {
+    status = rv__login_identify(x, why);
+    if (status == 0 && x->role == RV__ROLE_NONE && !is_probe(x->path) && !rv__login_is(x->path)) {
         *why = "this needs a token: Authorization: Bearer TOKEN, or log in";
         return MHD_HTTP_UNAUTHORIZED;
     }
     return status;
 }
 
-static enum MHD_Result method_not_allowed(struct exchange *x, const char *allow)
-{
-    rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "this address does not take that method",
-                    &x->answer);
-    x->answer.allow = allow;
-    return send_whole(x);
-}
-
-static enum MHD_Result begin(struct exchange *x, const char *method)
+static enum MHD_Result begin(struct rv__exchange *x, const char *method)
 {
     const char *why = NULL;
     size_t len = strlen(method);
-    x->phase = BODY;
+    x->phase = RV__EXCHANGE_BODY;
     rv__visit_phase(&x->server->visits, x->visit, RV__VISIT_BODY);
     if (len >= sizeof x->method)
-        return refuse(x, MHD_HTTP_BAD_REQUEST, "there is no such method");
+        return rv__respond_refused(x, MHD_HTTP_BAD_REQUEST, "there is no such method");
     memcpy(x->method, method, len + 1);
     MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &x->headers);
     if (atomic_load(&x->server->draining))
-        return problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
+        return rv__respond_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
     int status = let_in(x, &why);
     if (status == MHD_HTTP_UNAUTHORIZED && x->headers.authorization == NULL)
-        return problem(x, status, why); /* not logged in yet: nothing to warn of */
+        return rv__respond_problem(x, status, why); /* not logged in yet: nothing to warn of */
     if (status != 0)
-        return refuse(x, status, why);
+        return rv__respond_refused(x, status, why);
     return MHD_YES; /* an answer before the body would close the connection */
 }
 
-static enum MHD_Result answer_file(struct exchange *x)
+static enum MHD_Result answer_file(struct rv__exchange *x)
 {
     if (!is(x->method, "GET") && !is(x->method, "HEAD"))
-        return method_not_allowed(x, "GET, HEAD");
+        return rv__respond_method(x, "GET, HEAD");
     x->asset = rv__asset_find(x->path, x->headers.accept != NULL &&
                                            strstr(x->headers.accept, "text/html") != NULL);
     if (x->asset == NULL)
-        return problem(x, MHD_HTTP_NOT_FOUND, "there is no such file");
-    return send_asset(x);
+        return rv__respond_problem(x, MHD_HTTP_NOT_FOUND, "there is no such file");
+    return rv__respond_asset(x);
 }
 
-static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *len)
+static enum MHD_Result take_body(struct rv__exchange *x, const char *data, size_t *len)
 {
     const struct rv__server_limits *limits = &x->server->limits;
     x->body_seen += *len;
@@ -643,7 +317,7 @@ static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *l
         return MHD_NO;
     if (x->body_seen <= limits->body_bytes) {
         rv__buf_add(&x->body, data, *len);
-        hold(x, *len);
+        rv__exchange_hold(x, *len);
     } else {
         rv__buf_done(&x->body);
     }
@@ -651,26 +325,20 @@ static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *l
     return MHD_YES;
 }
 
-static enum MHD_Result all_here(struct exchange *x)
+static enum MHD_Result all_here(struct rv__exchange *x)
 {
-    bool reads = is(x->method, "GET") || is(x->method, "HEAD");
-    bool posts = is(x->method, "POST");
     if (x->body_seen > x->server->limits.body_bytes)
-        return refuse(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
+        return rv__respond_refused(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
     if (rv__buf_err(&x->body, NULL) < 0)
-        return problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+        return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))
         return answer_file(x);
-    if (is(x->path, "/api/v1/session"))
-        return reads ? answer_session(x) : method_not_allowed(x, "GET, HEAD");
-    if (is(x->path, "/api/v1/login"))
-        return posts ? answer_login(x) : method_not_allowed(x, "POST");
-    if (is(x->path, "/api/v1/logout"))
-        return posts ? answer_logout(x) : method_not_allowed(x, "POST");
+    if (rv__login_is(x->path))
+        return rv__login_answer(x);
     if (is_probe(x->path)) {
         struct rv__api_request request = request_of(x);
         rv__api_handle(x->server->engine, &request, &x->answer);
-        return send_whole(x);
+        return rv__respond_whole(x);
     }
     return hand_over(x);
 }
@@ -679,7 +347,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
                                   const char *method, const char *version, const char *data,
                                   size_t *len, void **context)
 {
-    struct exchange *x = *context;
+    struct rv__exchange *x = *context;
     (void)arg;
     (void)connection;
     (void)url;
@@ -687,10 +355,11 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     if (x == NULL)
         return MHD_NO;
     switch (x->phase) {
-    case HEAD: return begin(x, method);
-    case BODY: return *len > 0 ? take_body(x, data, len) : all_here(x);
-    case WORKING: return send_answer(x);
-    case ANSWERED: break;
+    case RV__EXCHANGE_HEAD: return begin(x, method);
+    case RV__EXCHANGE_BODY: return *len > 0 ? take_body(x, data, len) : all_here(x);
+    case RV__EXCHANGE_WORKING:
+        return x->stream != NULL ? rv__respond_stream(x) : rv__respond_whole(x);
+    case RV__EXCHANGE_ANSWERED: break;
     }
     *len = 0; /* the rest of a body that was refused */
     return MHD_YES;
@@ -704,7 +373,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
         connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     size_t len = strnlen(uri, URI_BYTES + 1); /* one byte too many: refused by that */
-    struct exchange *x;
+    struct rv__exchange *x;
     if (info == NULL || info->socket_context == NULL)
         return NULL;
     x = rv__zalloc(1, sizeof *x);
@@ -725,7 +394,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
     x->server = server;
     x->connection = connection;
     x->visit = info->socket_context;
-    x->begun_ms = now_ms();
+    x->begun_ms = rv__now_ms();
     rv__buf_init(&x->body, server->limits.body_bytes);
     pthread_mutex_lock(&server->lock);
     server->exchanges++;
@@ -737,14 +406,14 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
                          enum MHD_RequestTerminationCode how)
 {
     struct rv__server *server = arg;
-    struct exchange *x = *context;
+    struct rv__exchange *x = *context;
     (void)connection;
     if (x == NULL)
         return;
     *context = NULL;
     rv__log(server->log, RV__LOG_DEBUG, "request", RV__LOG_STR("method", x->method),
             RV__LOG_STR("path", x->path), RV__LOG_INT("status", x->answer.status),
-            RV__LOG_INT("ms", now_ms() - x->begun_ms),
+            RV__LOG_INT("ms", rv__now_ms() - x->begun_ms),
             RV__LOG_BOOL("whole", how == MHD_REQUEST_TERMINATED_COMPLETED_OK));
     rv__visit_phase(&server->visits, x->visit, RV__VISIT_IDLE);
     rv__stream_free(x->stream);

@@ -86,7 +86,11 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     struct addrinfo *found = NULL;
-    struct sockaddr_storage bound = { .ss_family = AF_UNSPEC };
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound;
     socklen_t bound_len = sizeof bound;
     struct rv__listen out = { .fd = -1 };
     rv_error local;
@@ -103,14 +107,14 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
     freeaddrinfo(found);
     if (rc < 0)
         return rc;
-    if (getsockname(out.fd, (struct sockaddr *)&bound, &bound_len) != 0) {
+    memset(&bound, 0, sizeof bound);
+    if (getsockname(out.fd, &bound.any, &bound_len) != 0) {
         close(out.fd);
         return rv__fail(err, RV_ESYS, "cannot tell the port of '%s': %m", text);
     }
-    out.v6 = bound.ss_family == AF_INET6;
-    out.port = ntohs(out.v6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                            : ((struct sockaddr_in *)&bound)->sin_port);
-    out.loopback = rv__is_loopback((struct sockaddr *)&bound);
+    out.v6 = bound.any.sa_family == AF_INET6;
+    out.port = ntohs(out.v6 ? bound.v6.sin6_port : bound.v4.sin_port);
+    out.loopback = rv__is_loopback(&bound.any);
     *ret = out;
     return RV_OK;
 }

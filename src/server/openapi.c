@@ -103,7 +103,10 @@ static const struct {
 static void put_quoted(struct rv__buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
-        rv__buf_char(out, *text == '\'' ? '"' : *text);
+        if (*text == '\'')
+            rv__buf_char(out, '"');
+        else
+            rv__buf_char(out, *text);
 }
 
 static const char *means(int status)

@@ -21,17 +21,12 @@ enum {
     STUCK_MIN_MS = 1000, /* libmicrohttpd counts seconds */
 };
 
-static int64_t now_ms(void)
-{
-    return rv__mono_ms(rv__clock_real());
-}
-
 void rv__server_refused(struct rv__server *server, const char *what, const struct rv__visit *visit,
                         const char *why)
 {
     char from[46] = "";
     uint32_t unsaid = 0;
-    int64_t now = now_ms();
+    int64_t now = rv__now_ms();
     pthread_mutex_lock(&server->lock);
     if (server->refused == 0 || now - server->refused_since_ms >= REFUSED_MS) {
         unsaid = server->unsaid;
@@ -190,7 +185,7 @@ static void *keep_time(void *arg)
         server->hurry = false;
         pthread_mutex_unlock(&server->lock);
         int64_t again = rv__hub_tick(server->hub);
-        int64_t now = now_ms();
+        int64_t now = rv__now_ms();
         if (now >= sweep_ms) {
             size_t cut = rv__visits_sweep(&server->visits);
             if (cut > 0)
@@ -203,7 +198,7 @@ static void *keep_time(void *arg)
             again = sweep_ms;
         pthread_mutex_unlock(&server->visits.lock);
         pthread_mutex_lock(&server->lock);
-        while (!server->stopping && !server->hurry && now_ms() < again)
+        while (!server->stopping && !server->hurry && rv__now_ms() < again)
             (void)rv__cond_wait_until(&server->changed, &server->lock,
                                       again == INT64_MAX ? RV__NEVER : again * 1000000);
     }

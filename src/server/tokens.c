@@ -72,11 +72,11 @@ int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error 
 {
     char piece[4096];
     ssize_t got = 1;
+    rv__buf_init(out, FILE_MAX_BYTES + 1);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return rv__fail(err, RV_EINVAL, "cannot read '%s': %m", path);
     int rc = check_file(fd, path, secret, err);
-    rv__buf_init(out, FILE_MAX_BYTES + 1);
     while (rc == RV_OK && got != 0) {
         got = read(fd, piece, sizeof piece);
         if (got > 0)

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/timers.h"
 #include "server/server.h"
@@ -17,6 +18,12 @@
 struct MHD_Connection;
 struct MHD_Daemon;
 struct MHD_Response;
+
+/* Time, for limits and waiting: monotonic. */
+static inline int64_t rv__now_ms(void)
+{
+    return rv__mono_ms(rv__clock_real());
+}
 
 /* ------------------------------------------------------------------------------- listen.c --- */
 
@@ -148,7 +155,7 @@ int rv__lanes_push(struct rv__lanes *lanes, enum rv__lane lane, struct rv__job *
 void rv__lanes_close(struct rv__lanes *lanes); /* run what is there, and join; NULL is allowed */
 void rv__lanes_free(struct rv__lanes *lanes);  /* closes first; NULL is allowed */
 
-/* ---------------------------------------------------------------------------------- hub.c --- */
+/* ---------------------------------------------------------------------------------- hub.c, stream.c --- */
 
 struct rv__hub;
 struct rv__stream;

@@ -31,11 +31,6 @@ struct rv__address {
     int64_t guesses_ms;
 };
 
-static int64_t now_ms(void)
-{
-    return rv__mono_ms(rv__clock_real());
-}
-
 int rv__visits_init(struct rv__visits *visits, const struct rv__server_limits *limits,
                     rv_error *err)
 {
@@ -124,7 +119,7 @@ static struct rv__address *address_get(struct rv__visits *visits, const unsigned
         return NULL;
     memcpy(a->bytes, bytes, sizeof a->bytes);
     a->requests = 2.0 * visits->limits.requests_per_s;
-    a->seen_ms = now_ms();
+    a->seen_ms = rv__now_ms();
     a->link = bucket_of(visits, bytes);
     a->next = *a->link;
     if (a->next != NULL)
@@ -178,7 +173,7 @@ static void set_phase(struct rv__visits *visits, struct rv__visit *visit,
 {
     int64_t limit = limit_of(&visits->limits, phase);
     visit->phase = phase;
-    visit->until_ms = limit > 0 ? now_ms() + limit : 0;
+    visit->until_ms = limit > 0 ? rv__now_ms() + limit : 0;
 }
 
 struct rv__visit *rv__visit_begin(struct rv__visits *visits, const struct sockaddr *from, int fd)
@@ -216,7 +211,7 @@ void rv__visit_end(struct rv__visits *visits, struct rv__visit *visit)
         visit->next->link = visit->link;
     visits->count--;
     visit->address->connections--;
-    visit->address->seen_ms = now_ms();
+    visit->address->seen_ms = rv__now_ms();
     pthread_mutex_unlock(&visits->lock);
     rv__free(visit);
 }
@@ -231,7 +226,7 @@ void rv__visit_phase(struct rv__visits *visits, struct rv__visit *visit, enum rv
 size_t rv__visits_sweep(struct rv__visits *visits)
 {
     size_t cut = 0;
-    int64_t now = now_ms();
+    int64_t now = rv__now_ms();
     pthread_mutex_lock(&visits->lock);
     for (struct rv__visit *v = visits->all; v != NULL; v = v->next)
         if (v->until_ms != 0 && v->until_ms <= now && !v->cut) {
@@ -251,7 +246,7 @@ bool rv__visit_request(struct rv__visits *visits, struct rv__visit *visit)
     double rate = visits->limits.requests_per_s;
     pthread_mutex_lock(&visits->lock);
     struct rv__address *a = visit->address;
-    int64_t now = now_ms();
+    int64_t now = rv__now_ms();
     a->requests += rate * (double)(now - a->seen_ms) / 1000;
     if (a->requests > 2 * rate)
         a->requests = 2 * rate;
@@ -267,7 +262,7 @@ bool rv__visit_may_guess(struct rv__visits *visits, struct rv__visit *visit)
 {
     pthread_mutex_lock(&visits->lock);
     struct rv__address *a = visit->address;
-    bool may = a->guesses < GUESSES || now_ms() - a->guesses_ms >= GUESSES_MS;
+    bool may = a->guesses < GUESSES || rv__now_ms() - a->guesses_ms >= GUESSES_MS;
     pthread_mutex_unlock(&visits->lock);
     return may;
 }
@@ -276,7 +271,7 @@ void rv__visit_guessed_wrong(struct rv__visits *visits, struct rv__visit *visit)
 {
     pthread_mutex_lock(&visits->lock);
     struct rv__address *a = visit->address;
-    int64_t now = now_ms();
+    int64_t now = rv__now_ms();
     if (a->guesses == 0 || now - a->guesses_ms >= GUESSES_MS) {
         a->guesses = 0;
         a->guesses_ms = now;

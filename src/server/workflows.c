@@ -56,7 +56,7 @@ void rv__api_start(struct rv__api_call *call)
 {
     const struct rv__given *input = rv__api_member(call, "input");
     rv_violations *bad = NULL;
-    rv_run_info info;
+    rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
     struct rv__buf text;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);

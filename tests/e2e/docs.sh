@@ -29,7 +29,7 @@ is "every block of C is in examples/, to the letter" "$(python3 "$tmp/blocks.py"
 cat >"$tmp/links.py" <<'PY'
 import os, re, subprocess
 for folder, names, files in os.walk("."):
-    names[:] = [n for n in names if not n.startswith((".", "build", "node_modules"))]
+    names[:] = [n for n in names if not n.startswith((".", "build")) and n != "node_modules"]
     for name in files:
         if name.endswith(".md"):
             text = re.sub(r"^```.*?^```", "", open(os.path.join(folder, name)).read(), flags=re.M | re.S)

@@ -22,8 +22,9 @@ printf 'name: quick\nsteps: [ { a: { value: 7 } } ]\n' >"$tmp/flows/quick.yaml"
 # start [OPTIONS]: a server on the same store; at the same port, once it has one.
 port=0
 start() {
+    rm -f "$tmp/serve.log"
     "$rival" serve "$tmp/flows" --store "$tmp/s.db" --listen "127.0.0.1:$port" --log-format json "$@" \
-        2>"$tmp/serve.log" &
+        >/dev/null 2>"$tmp/serve.log" &
     server=$!
     eventually grep -q '"url"' "$tmp/serve.log" || { cat "$tmp/serve.log" >&2; exit 1; }
     export RIVAL_URL=$(jq -r 'select(.url) | .url' "$tmp/serve.log" | head -n1)

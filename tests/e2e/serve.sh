@@ -81,6 +81,11 @@ run "$rival" run work --run-id w2 --input '{"ms": "600"}' --store s.db
 run "$rival" cancel w2 --store s.db
 ok "a cancelled run" eventually said '.message == "run cancelled" and .run == "w2"'
 
+run "$rival" workflows --store s.db --json
+is "workflows says what it serves" "$(jq_ '[.workflows[].name] | sort | join(",")')" "approval,hello,work"
+run "$rival" workflows --store s.db
+like "also as a table" "$out" '^hello +flows/hello.yaml +who'
+
 # One process drives a store.
 run "$rival" serve flows --store s.db --listen none
 is "a second one: exit code 1" "$rc" 1
@@ -176,6 +181,31 @@ is "a second signal: at once" "$rc" 130
 gone() { ! kill -0 "$(cat step)" 2>/dev/null; }
 ok "and its command goes with it" eventually gone
 
+# Without descriptors it does not spin, and is well when there are some again.
+cat >"$tmp/starve.py" <<'PY'
+import os, resource, socket, sys, time
+pid = int(sys.argv[1])
+def ticks():
+    fields = open(f"/proc/{pid}/stat").read().split()
+    return int(fields[13]) + int(fields[14])
+limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
+resource.prlimit(pid, resource.RLIMIT_NOFILE, (used, limits[1]))
+callers = [socket.socket(socket.AF_UNIX) for _ in range(used + 3)]
+for caller in callers:
+    caller.connect("s.db.sock")
+before = ticks()
+time.sleep(1)
+spent = ticks() - before
+resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+print("calm" if spent < 10 else f"{spent} ticks")
+PY
+ok "started again" serve flows --store s.db
+is "without descriptors it is calm" "$(python3 starve.py "$pid")" calm
+run "$rival" run new --wait --json --store s.db
+is "and with some again, well" "$rc:$(jq_ .status)" "0:completed"
+stop TERM
+
 # A manager of services is told; and so is everybody, when the store refuses.
 cat >"$tmp/notified.py" <<'PY'
 import socket
@@ -214,6 +244,10 @@ stop TERM
 unset NOTIFY_SOCKET
 wait $notified
 is "the manager knows when it was ready, and when it stopped" "$(cat notified)" "READY=1 STOPPING=1"
+
+run "$rival" workflows --store n.db
+is "nobody serves: exit code 1" "$rc:$out" "1:"
+like "and who would" "$err" "rival serve"
 
 # How it is asked.
 run "$rival" serve nowhere --store s.db

@@ -464,6 +464,44 @@ static void an_answer_that_no_step_waits_for_is_refused_at_once(void **state)
 
 /* ----------------------------------------------------------------------------- places --- */
 
+/* Signals of a person: in time, too late, and too late with nothing assumed. */
+static void a_signal_has_its_time(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, RV_TEST_OPTS(.seed = 1));
+    rv_workflow *w = rv_workflow_new("asks");
+    rv_add_signal(rv_workflow_body(w), "answer", "approval", 60000, "{\"by\":\"nobody\"}");
+    put(fx, w);
+    w = rv_workflow_new("insists");
+    rv_add_signal(rv_workflow_body(w), "answer", "approval", 60000, NULL);
+    put(fx, w);
+    static const struct {
+        const char *workflow;
+        int64_t after_ms;
+        int status;
+        const char *result;
+    } rows[] = {
+        { "asks", 59999, RV_COMPLETED, "{\"by\":\"kim\"}" },
+        { "asks", 60000, RV_COMPLETED, "{\"by\":\"nobody\"}" },
+        { "insists", 59999, RV_COMPLETED, "{\"by\":\"kim\"}" },
+        { "insists", 60000, RV_FAILED, "null" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char id[8], expected[64];
+        snprintf(id, sizeof id, "r%zu", i);
+        snprintf(expected, sizeof expected, "\"result\":%s", rows[i].result);
+        start(fx, rows[i].workflow, id);
+        assert_int_equal(rv_test_advance(fx->engine, rows[i].after_ms, &fx->err), 0);
+        int rc = rv_signal(fx->engine, id, "approval", "{\"by\":\"kim\"}", &fx->err);
+        assert_int_equal(rc, rows[i].after_ms < 60000 ? RV_OK : RV_ESTATE); /* it has ended */
+        rv_outcome *outcome = outcome_of(fx, id, 1000);
+        assert_int_equal(outcome->status, rows[i].status);
+        if (strstr(outcome->results, expected) == NULL)
+            fail_msg("%s: %s", id, outcome->results);
+        rv_outcome_free(outcome);
+    }
+}
+
 /* The block's first child gets a place; then the second, whose signal is there already, completes the
  * block, and the first is cancelled before its work has left the engine. */
 static void a_place_for_what_is_cancelled_at_once_comes_back(void **state)
@@ -513,6 +551,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_answer_that_no_step_waits_for_is_refused_at_once, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_signal_has_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(a_place_for_what_is_cancelled_at_once_comes_back, setup,
                                         teardown),
     };

@@ -436,6 +436,18 @@ static void an_open_address_needs_a_token_or_a_word(void **state)
         RV_EINVAL);
 }
 
+static void without_memory_there_is_no_server(void **state)
+{
+    struct place *p = *state;
+    struct rv__server_opts opts = { .listen = "127.0.0.1:0",
+                                    .token_file = p->tokens,
+                                    .allow_hosts = (const char *const[]){ "a.example", NULL } };
+    int rc;
+    write_tokens(p, "viewer " VIEWER, 0600);
+    TORTURE(rc, rv__server_new(p->engine, &opts, &p->server, &p->err), assert_null(p->server));
+    assert_int_equal(rc, RV_OK);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 int main(void)
 {
@@ -455,6 +467,7 @@ int main(void)
         T(who_guesses_has_to_wait),
         T(a_bad_token_file_is_told_by_line),
         T(an_open_address_needs_a_token_or_a_word),
+        T(without_memory_there_is_no_server),
     };
     return cmocka_run_group_tests_name("server/http", tests, NULL, NULL);
 }

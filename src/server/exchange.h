@@ -1,0 +1,72 @@
+/* exchange.h: one request and its answer, as http.c, respond.c and login.c share it. */
+#ifndef RV_SERVER_EXCHANGE_H
+#define RV_SERVER_EXCHANGE_H
+
+#include <microhttpd.h>
+
+#include "server/transport.h"
+
+#define RV__COOKIE    "rival_session"
+#define RV__JSON_TYPE "application/json"
+
+enum { RV__METHOD_BYTES = 16 };
+
+/* See http.c. */
+enum rv__phase {
+    RV__EXCHANGE_HEAD,
+    RV__EXCHANGE_BODY,
+    RV__EXCHANGE_WORKING,
+    RV__EXCHANGE_ANSWERED,
+};
+
+/* Of the request; NULL where there is none. They live as long as the exchange. */
+struct rv__headers {
+    const char *host, *origin, *fetch_site, *fetch_mode, *authorization, *content_type;
+    const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
+    const char *last_event_id;
+    unsigned hosts, lengths;
+};
+
+struct rv__exchange {
+    struct rv__server *server;
+    struct MHD_Connection *connection;
+    struct rv__visit *visit;
+    enum rv__phase phase;
+    char *path;        /* owned; the query is cut off it */
+    const char *query; /* in there; "" = none */
+    size_t uri_len;    /* of both; more than URI_BYTES: cut there */
+    char method[RV__METHOD_BYTES];
+    struct rv__headers headers;
+    enum rv__role role;
+    struct rv__buf body;
+    size_t body_seen; /* more than is in `body`: it is too long */
+    size_t held;      /* of the server's held_bytes */
+    int64_t begun_ms, wait_until_ms;
+    struct rv__job job;
+    struct rv__waiter waiter;
+    struct rv__api_answer answer;
+    struct rv__stream *stream;
+    const struct rv__asset *asset;
+    char session[RV__SESSION_SIZE]; /* one that begins; "" = none; "-" = one that ends */
+};
+
+/* --------------------------------------------------------------------------------- respond.c --- */
+
+/* Each queues the response; their result is for libmicrohttpd. */
+enum MHD_Result rv__respond_whole(struct rv__exchange *x);  /* x->answer */
+enum MHD_Result rv__respond_stream(struct rv__exchange *x); /* x->stream */
+enum MHD_Result rv__respond_asset(struct rv__exchange *x);  /* x->asset */
+enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const char *detail);
+/* A problem that somebody may have made on purpose: logged. */
+enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const char *detail);
+enum MHD_Result rv__respond_method(struct rv__exchange *x, const char *allow); /* 405 */
+void rv__exchange_hold(struct rv__exchange *x, size_t bytes); /* of the server's memory */
+
+/* ----------------------------------------------------------------------------------- login.c --- */
+
+/* Who asks? 0: known, or nobody; else the status of the refusal, and why. */
+int rv__login_identify(struct rv__exchange *x, const char **why);
+bool rv__login_is(const char *path); /* one of the three addresses below /api/v1 */
+enum MHD_Result rv__login_answer(struct rv__exchange *x);
+
+#endif

@@ -1,0 +1,87 @@
+/* hub.h: what hub.c and stream.c share: the ring, and who reads from it. All of it is under hub->lock,
+ * unless it says otherwise. */
+#ifndef RV_SERVER_HUB_H
+#define RV_SERVER_HUB_H
+
+#include "server/transport.h"
+
+enum {
+    RV__RING_RECORDS = 16384,  /* at most in the ring, whatever their size */
+    RV__EVENT_BYTES = 1 << 20, /* of one event's text; the engine leaves long values out */
+    RV__WAITER_BUCKETS = 256,  /* of waiters, by run */
+};
+
+struct rv__record {
+    unsigned refs; /* the ring's, and those of streams that are halfway through */
+    bool is_log;
+    uint64_t seq, index, run_hash;
+    size_t run_len, len;
+    char bytes[]; /* the run's id, then the text */
+};
+
+struct rv__stream {
+    struct rv__stream *next, **link;
+    struct rv__hub *hub;
+    struct MHD_Connection *connection;
+    int fd;
+    struct rv__str run; /* "none": of all */
+    char run_id[RV_RUN_ID_SIZE];
+    uint64_t run_hash;
+    bool no_logs;
+
+    uint64_t cursor;     /* of the next record; means nothing while it is behind */
+    uint64_t seq, index; /* it has passed all up to here */
+    bool behind;
+    bool catching;    /* a worker reads for it */
+    bool orphan;      /* freed, as soon as that has ended */
+    bool suspended;   /* its connection */
+    bool beat;        /* say something */
+    const char *last; /* words at the end; NULL: it has not come */
+    int64_t sent_ms;
+    struct rv__job job;
+    struct rv__buf piece; /* on its way out, from piece_at on */
+    size_t piece_at;
+    struct rv__record *record; /* the same */
+    size_t record_at;
+};
+
+struct rv__hub {
+    rv_engine *engine;
+    struct rv__lanes *lanes;
+    struct rv__server_limits limits;
+    pthread_mutex_t lock;
+    pthread_cond_t wanted; /* the follower's: there is a feed to follow; or the end */
+    rv_cancel *stop;
+    pthread_t follower;
+    bool runs, closing;
+    void (*hurry)(void *arg);
+    void *hurry_arg;
+
+    rv_feed *feed;       /* NULL: nobody follows */
+    uint64_t seq, index; /* read up to here */
+    struct rv__record **ring;
+    uint64_t head, tail; /* numbers: of the next record; of the oldest that is there */
+    size_t bytes;
+    size_t news; /* records that streams were not woken for */
+    int64_t woken_ms, unwanted_ms;
+
+    size_t followers; /* streams and waiters */
+    struct rv__stream *streams;
+    struct rv__waiter *waiters[RV__WAITER_BUCKETS];
+    struct rv__timers timers;
+};
+
+/* Does the first position come before the second? */
+static inline bool rv__is_before(uint64_t seq, uint64_t index, uint64_t than_seq,
+                                 uint64_t than_index)
+{
+    return seq < than_seq || (seq == than_seq && index < than_index);
+}
+
+/* There is a feed, opened if need be. Errors: RV_ECLOSED, and those of rv_feed_open(). */
+int rv__hub_open(struct rv__hub *hub, rv_error *err);
+void rv__hub_leave(struct rv__hub *hub);          /* one follower less */
+void rv__record_unref(struct rv__record *record); /* NULL is allowed */
+void rv__stream_wake(struct rv__stream *stream);
+
+#endif

@@ -1,0 +1,176 @@
+/* respond.c: from an answer to an HTTP response: its headers, and who owns its bytes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "server/exchange.h"
+
+enum { STREAM_BLOCK = 16 << 10 };
+
+/* Nothing from elsewhere, no script or style in a page's text, no frame around us. */
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'";
+
+void rv__exchange_hold(struct rv__exchange *x, size_t bytes)
+{
+    x->held += bytes;
+    atomic_fetch_add(&x->server->held_bytes, bytes);
+}
+
+static bool add(struct MHD_Response *response, const char *name, const char *value)
+{
+    return MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool add_common(struct rv__exchange *x, struct MHD_Response *r)
+{
+    bool ok = add(r, "Content-Security-Policy", policy) &&
+              add(r, "X-Content-Type-Options", "nosniff") && add(r, "X-Frame-Options", "DENY") &&
+              add(r, "Referrer-Policy", "no-referrer") &&
+              add(r, "Cross-Origin-Opener-Policy", "same-origin") &&
+              add(r, "Cross-Origin-Resource-Policy", "same-origin");
+    if (ok && x->server->tls)
+        ok = add(r, "Strict-Transport-Security", "max-age=31536000");
+    if (ok && atomic_load(&x->server->draining))
+        ok = add(r, MHD_HTTP_HEADER_CONNECTION, "close");
+    return ok;
+}
+
+static bool add_session(struct rv__exchange *x, struct MHD_Response *r)
+{
+    char cookie[256];
+    bool ends = strcmp(x->session, "-") == 0;
+    if (x->session[0] == '\0')
+        return true;
+    snprintf(cookie, sizeof cookie,
+             RV__COOKIE "=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%lld%s",
+             ends ? "" : x->session, (long long)(ends ? 0 : rv__session_seconds()),
+             x->server->tls ? "; Secure" : "");
+    return add(r, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+}
+
+static enum MHD_Result queue(struct rv__exchange *x, int status, struct MHD_Response *r,
+                             bool complete)
+{
+    enum MHD_Result ok = MHD_NO;
+    x->phase = RV__EXCHANGE_ANSWERED;
+    x->answer.status = status;
+    if (r != NULL && complete && add_common(x, r)) {
+        rv__visit_phase(&x->server->visits, x->visit,
+                        x->stream != NULL ? RV__VISIT_STREAM : RV__VISIT_SENDING);
+        ok = MHD_queue_response(x->connection, (unsigned)status, r);
+    }
+    if (r != NULL)
+        MHD_destroy_response(r);
+    return ok; /* NO: the connection is closed, which says enough */
+}
+
+enum MHD_Result rv__respond_whole(struct rv__exchange *x)
+{
+    struct rv__api_answer *a = &x->answer;
+    char *body = a->body != NULL ? a->body : NULL;
+    struct MHD_Response *r;
+    if (body == NULL)
+        r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    else
+        r = MHD_create_response_from_buffer_with_free_callback(a->length, body, rv__free);
+    if (r != NULL) {
+        a->body = NULL; /* the response's now */
+        rv__exchange_hold(x, a->length);
+    }
+    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") && add_session(x, r);
+    if (ok && a->type != NULL)
+        ok = add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type);
+    if (ok && a->allow != NULL)
+        ok = add(r, MHD_HTTP_HEADER_ALLOW, a->allow);
+    if (ok && a->status == MHD_HTTP_UNAUTHORIZED)
+        ok = add(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"rival\"");
+    if (ok &&
+        (a->status == MHD_HTTP_TOO_MANY_REQUESTS || a->status == MHD_HTTP_SERVICE_UNAVAILABLE))
+        ok = add(r, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    return queue(x, a->status, r, ok);
+}
+
+static ssize_t read_stream(void *arg, uint64_t at, char *ret, size_t max)
+{
+    (void)at;
+    ssize_t n = rv__stream_read(arg, ret, max);
+    return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
+}
+
+static void free_stream(void *arg)
+{
+    rv__stream_free(arg);
+}
+
+enum MHD_Result rv__respond_stream(struct rv__exchange *x)
+{
+    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
+                                                               read_stream, x->stream, free_stream);
+    rv__stream_attach(x->stream, x->connection, x->visit->fd);
+    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") &&
+              add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
+              add(r, "X-Accel-Buffering", "no");
+    enum MHD_Result result = queue(x, MHD_HTTP_OK, r, ok);
+    if (r != NULL)
+        x->stream = NULL; /* the response's, and gone with it */
+    return result;
+}
+
+static bool accepts_gzip(const char *accept_encoding)
+{
+    const char *at = accept_encoding != NULL ? strstr(accept_encoding, "gzip") : NULL;
+    if (at == NULL)
+        return false;
+    at += strlen("gzip");
+    at += strspn(at, " ");
+    if (*at != ';')
+        return true;
+    at += strspn(at, "; q=0."); /* no digit but 0: not at all */
+    return *at >= '1' && *at <= '9';
+}
+
+enum MHD_Result rv__respond_asset(struct rv__exchange *x)
+{
+    const struct rv__asset *a = x->asset;
+    bool same = x->headers.if_none_match != NULL &&
+                strstr(x->headers.if_none_match, a->etag) != NULL;
+    bool gzip = a->gzip != NULL && accepts_gzip(x->headers.accept_encoding);
+    const unsigned char *bytes = gzip ? a->gzip : a->plain;
+    struct MHD_Response *r = MHD_create_response_from_buffer(same   ? 0
+                                                             : gzip ? a->gzip_len
+                                                                    : a->plain_len,
+                                                             (void *)(uintptr_t)bytes,
+                                                             MHD_RESPMEM_PERSISTENT);
+    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type) &&
+              add(r, MHD_HTTP_HEADER_ETAG, a->etag) &&
+              add(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding") &&
+              add(r, MHD_HTTP_HEADER_CACHE_CONTROL,
+                  a->immutable ? "public, max-age=31536000, immutable" : "no-cache");
+    if (ok && gzip && !same)
+        ok = add(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    return queue(x, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, r, ok);
+}
+
+enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const char *detail)
+{
+    rv__api_answer_done(&x->answer);
+    rv__api_problem(status, NULL, detail, &x->answer);
+    return rv__respond_whole(x);
+}
+
+enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const char *detail)
+{
+    rv__server_refused(x->server, "request refused", x->visit, detail);
+    return rv__respond_problem(x, status, detail);
+}
+
+enum MHD_Result rv__respond_method(struct rv__exchange *x, const char *allow)
+{
+    rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "this address does not take that method",
+                    &x->answer);
+    x->answer.allow = allow;
+    return rv__respond_whole(x);
+}
