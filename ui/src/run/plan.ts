@@ -3,7 +3,7 @@
  * A box has a `key`: its path with every iteration left open ("each:iter*:node0:fetch"). Going
  * from the path of a node to its box takes the plan, because an alias may look like anything ("iter3" is
  * a fine name for a step). */
-import type { Plan, PlanNode } from "../api/types";
+import type { Json, Plan, PlanNode } from "../api/types";
 
 export type BoxType = "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "sequence" | "handler";
 
@@ -120,4 +120,26 @@ export function kindOf(box: Box | undefined): string {
 /** Does it do nothing but wait, for a time or for somebody? */
 export function onlyWaits(box: Box | undefined): boolean {
   return box?.type === "step" && (box.node.kind === "delay" || box.node.kind === "signal");
+}
+
+/** An expression as it is written, without the marks around it; another value as JSON. */
+export const expression = (value: Json | undefined): string =>
+  typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : value === undefined ? "" : JSON.stringify(value);
+
+/** What a supervisor does, in the words of its file. */
+export function sayingOf({ type, node }: Box): string {
+  switch (type) {
+    case "branch":
+      return `if ${expression(node.if)}`;
+    case "loop":
+      return node.while !== undefined ? `while ${expression(node.while)}` : `until ${expression(node.until)}`;
+    case "forEach":
+      return `of ${expression(node.items)}${node.parallel ? `, in parallel${node.concurrency ? `, ${node.concurrency} at a time` : ""}` : ""}`;
+    case "workflow":
+      return node.name ?? "";
+    case "concurrent":
+      return "all at once";
+    default:
+      return "";
+  }
 }

@@ -1,13 +1,13 @@
 /* boxes.tsx: what stands in the graph: a card for a step (or a closed supervisor), a frame for an open one. */
 import { Handle, Position, type NodeProps } from "@xyflow/react";
 import { createContext, useContext } from "react";
-import type { Json, RunNode } from "../../api/types";
+import type { RunNode } from "../../api/types";
 import { Icon } from "../../parts/Icon";
 import { STATUS_LOOK, StatusIcon } from "../../parts/StatusBadge";
 import { Duration } from "../../parts/Time";
 import { attemptsOf, count, kindNameOf } from "../nodes/names";
 import { progressShare, progressText } from "../nodes/progress";
-import { isSupervisor, type Box } from "../plan";
+import { isSupervisor, sayingOf, type Box } from "../plan";
 
 export interface GraphActions {
   select?: (key: string) => void;
@@ -27,25 +27,6 @@ interface BoxData {
 }
 
 const dataOf = (props: NodeProps) => props.data as unknown as BoxData;
-
-const expression = (value: Json | undefined): string =>
-  typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : value === undefined ? "" : JSON.stringify(value);
-
-/** What a supervisor does, in the words of its file. */
-export function sayingOf({ type, node }: Box): string {
-  switch (type) {
-    case "branch":
-      return `if ${expression(node.if)}`;
-    case "loop":
-      return node.while !== undefined ? `while ${expression(node.while)}` : `until ${expression(node.until)}`;
-    case "forEach":
-      return `of ${expression(node.items)}`;
-    case "workflow":
-      return node.name ?? "";
-    default:
-      return "";
-  }
-}
 
 function Handles() {
   return (
