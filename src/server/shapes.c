@@ -1,5 +1,7 @@
 /* shapes.c: the documents: a run, a node, a line of a log, a workflow. The API sends them, and the
  * command line prints them with --json: the same thing looks the same everywhere. */
+#include <string.h>
+
 #include "base/json.h"
 #include "server/api.h"
 
@@ -78,6 +80,16 @@ static void put_node_error(struct rv__buf *out, const rv_node *node)
     put_known(out, "errorAt", node->error_at);
 }
 
+static void put_iterations(struct rv__buf *out, const rv_iterations *iterations)
+{
+    rv__buf_fmt(out, ",\"iterations\":{\"running\":%zu", iterations->running);
+    rv__put_int(out, "completed", (int64_t)iterations->completed);
+    rv__put_int(out, "failed", (int64_t)iterations->failed);
+    rv__put_int(out, "cancelled", (int64_t)iterations->cancelled);
+    put_known(out, "total", (int64_t)iterations->total);
+    rv__buf_char(out, '}');
+}
+
 void rv__put_node(struct rv__buf *out, const rv_node *node)
 {
     rv__buf_text(out, "{\"path\":");
@@ -101,6 +113,9 @@ void rv__put_node(struct rv__buf *out, const rv_node *node)
     if (*node->description != '\0')
         rv__put_text(out, "description", node->description);
     rv__put_int(out, "children", (int64_t)node->children);
+    if (node->started_at != 0 &&
+        (strcmp(node->kind, "forEach") == 0 || strcmp(node->kind, "loop") == 0))
+        put_iterations(out, &node->iterations);
 }
 
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line)
