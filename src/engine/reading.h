@@ -85,6 +85,7 @@ struct rv__traced {
     uint8_t status;
     int32_t attempt, crashes, error_attempt;
     uint32_t children, active; /* ever; of a supervisor: frames that run */
+    uint32_t items;            /* of a forEach: how many; 0: not known yet */
     int64_t ready_ms;          /* since when it (or what comes next in it) could go on */
     int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
     uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
