@@ -33,7 +33,7 @@ test("nothing is seen without a token; an operator's opens everything", async ({
 
   await page.goto("/workflows/release");
   await page.getByRole("button", { name: "Launch" }).click();
-  await expect(page.getByRole("button", { name: "Cancel" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Cancel…" })).toBeVisible();
 
   await page.getByRole("button", { name: "Log out" }).click();
   await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
