@@ -33,7 +33,7 @@ static int run_import(int argc, char **argv)
     if (count < 0)
         return -count;
     bool piped = strcmp(argv[0], "-") == 0;
-    rv_engine *engine = rv__store_to_write(x.store, NULL);
+    rv_engine *engine = rv__store_to_hold(x.store);
     if (engine == NULL)
         return CLI_FAILED;
     int rc = rv_import(
