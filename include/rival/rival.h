@@ -701,6 +701,13 @@ RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *qu
                    rv_log_list **ret, rv_error *err);
 RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
 
+/* How the iterations of a forEach or a loop fare. One that waits for a place is in `total` only. */
+typedef struct rv_iterations {
+    size_t
+        total; /* how many there will be; 0 = not known: a loop, or items that are still to come */
+    size_t running, completed, failed, cancelled;
+} rv_iterations;
+
 /* A node of a run, or an iteration, a branch's path or a child that holds nodes, and how it fared. Times
  * in ms since 1970, 0 = not yet. */
 typedef struct rv_node {
@@ -721,6 +728,7 @@ typedef struct rv_node {
     int64_t error_at;        /* and when */
     const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
     size_t children;         /* how many rv_nodes() would list below it */
+    rv_iterations iterations; /* of a forEach or a loop */
 } rv_node;
 
 typedef struct rv_node_list {

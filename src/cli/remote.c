@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "server/server.h"
 
@@ -94,6 +95,7 @@ enum field_kind {
     FIELD_INT,
     FIELD_INT64,
     FIELD_SIZE,
+    FIELD_ITERATIONS,
     FIELD_UINT64,
     FIELD_RUN_ID,
     FIELD_STATUS,
@@ -144,6 +146,7 @@ static const struct field node_fields[] = {
     FIELD("errorAt", FIELD_INT64, rv_node, error_at),
     FIELD("description", FIELD_TEXT, rv_node, description),
     FIELD("children", FIELD_SIZE, rv_node, children),
+    FIELD("iterations", FIELD_ITERATIONS, rv_node, iterations),
     { NULL },
 };
 static const struct field log_fields[] = {
@@ -210,6 +213,32 @@ static const char *level_name(int level)
     return level < 4 ? names[level] : NULL;
 }
 
+static bool is_id(struct rv__str value)
+{
+    return value.len > 2 && value.at[0] == '"' &&
+           rv__id_valid((struct rv__str){ value.at + 1, value.len - 2 });
+}
+
+static size_t size_in(struct rv__str object, const char *key)
+{
+    struct rv__str value;
+    int64_t n = 0;
+    if (rv__json_get(object, key, &value))
+        (void)rv__json_int(value, &n);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static rv_iterations iterations_of(struct rv__str object)
+{
+    return (rv_iterations){
+        .total = size_in(object, "total"),
+        .running = size_in(object, "running"),
+        .completed = size_in(object, "completed"),
+        .failed = size_in(object, "failed"),
+        .cancelled = size_in(object, "cancelled"),
+    };
+}
+
 /* What a member says, if it is of the right type, into its field. */
 static void fill_field(struct room *room, const struct field *field, struct rv__str value,
                        char *record)
@@ -223,8 +252,11 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
     case FIELD_INT: *(int *)at = (int)n; break;
     case FIELD_INT64: *(int64_t *)at = n; break;
     case FIELD_SIZE: *(size_t *)at = n > 0 ? (size_t)n : 0; break;
+    case FIELD_ITERATIONS: *(rv_iterations *)at = iterations_of(value); break;
     case FIELD_UINT64: *(uint64_t *)at = n > 0 ? (uint64_t)n : 0; break;
     case FIELD_RUN_ID:
+        if (!is_id(value)) /* it goes to terminals and into paths as it is */
+            break;
         (void)snprintf(at, RV_RUN_ID_SIZE, "%s",
                        put_string(room, value)); /* they fit, or are cut */
         break;
@@ -286,11 +318,7 @@ static struct rv__str array_of(const struct rv__buf *answer, const char *key)
 
 static int64_t number_of(const struct rv__buf *answer, const char *key)
 {
-    struct rv__str value;
-    int64_t n = 0;
-    if (rv__json_get(rv__buf_view(answer), key, &value))
-        (void)rv__json_int(value, &n);
-    return n > 0 ? n : 0;
+    return (int64_t)size_in(rv__buf_view(answer), key);
 }
 
 /* ----------------------------------------------------------------------------------- looking --- */

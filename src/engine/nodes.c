@@ -369,6 +369,28 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
     l->where[l->count].description = a->description;
 }
 
+/* One pass over the iterations that have begun. */
+static rv_iterations count_iterations(const struct rv__trace *t, uint32_t sup)
+{
+    rv_iterations ret = { .total = t->at[sup].items };
+    for (uint32_t i = t->at[sup].first; i != 0; i = t->at[i].next) {
+        if (t->at[i].completed_ms == 0)
+            ret.running++;
+        else if (t->at[i].status == STATUS_FAILED)
+            ret.failed++;
+        else if (t->at[i].status == STATUS_CANCELLED)
+            ret.cancelled++;
+        else
+            ret.completed++;
+    }
+    return ret;
+}
+
+static bool is_iterated(const struct rv__node *node)
+{
+    return node != NULL && (node->kind == NODE_FOREACH || node->kind == NODE_LOOP);
+}
+
 /* One more child, if it is in the window. */
 static void list_one(struct listing *l, const struct spot *spot)
 {
@@ -392,6 +414,8 @@ static void list_one(struct listing *l, const struct spot *spot)
     for (size_t i = where->path; i + 1 < l->texts.len; i++)
         if (l->texts.text[i] == ':')
             where->alias = i + 1;
+    if (spot->at != 0 && is_iterated(spot->node))
+        node->iterations = count_iterations(l->trace, spot->at);
     if (spot->at != 0)
         put_metrics(l, &l->trace->at[spot->at], node);
     else

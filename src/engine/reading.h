@@ -85,6 +85,7 @@ struct rv__traced {
     uint8_t status;
     int32_t attempt, crashes, error_attempt;
     uint32_t children, active; /* ever; of a supervisor: frames that run */
+    uint32_t items;            /* of a forEach: how many; 0: not known yet */
     int64_t ready_ms;          /* since when it (or what comes next in it) could go on */
     int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
     uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
@@ -120,8 +121,8 @@ enum { RV__TRACE_NODES = 2 * 1000 * 1000 }; /* about 300 MB: a run larger than t
 
 /* The node at `path`, as a list of one, and its instance in the trace; 0: it was not reached.
  * Errors: RV_ENOTFOUND, RV_ENOMEM. */
-int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms, rv_node_list **ret,
-                  uint32_t *instance, rv_error *err);
+int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms,
+                  rv_node_list **ret, uint32_t *instance, rv_error *err);
 
 /* Might this fact end steps that are alive, besides the one it is about? */
 bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan);

@@ -481,6 +481,8 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
     case FACT_EVAL_COMPLETED:
         if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
             note_description(t, a->last, fact->result);
+        if (fact->eval == EVAL_ITEMS && t->keep_ended)
+            a->items = (uint32_t)rv__json_count(fact->result);
         a->ready_ms = fact->at_ms;
         break;
     case FACT_EVAL_FAILED: a->ready_ms = fact->at_ms; break;

@@ -28,7 +28,8 @@
     "'path':" TEXT ",'alias':" TEXT ",'kind':" NODE_KINDS ",'status':" NODE_STATUSES \
     ",'startedAt':" TIME ",'completedAt':" TIME ",'duration':" MS ",'queueMs':" MS ",'dueAt':" TIME \
     ",'attempt':" COUNT ",'retryCount':" COUNT ",'crashes':" COUNT ",'error':" REF("Error") \
-    ",'errorAttempt':" COUNT ",'errorAt':" TIME ",'description':" TEXT ",'children':" COUNT
+    ",'errorAttempt':" COUNT ",'errorAt':" TIME ",'description':" TEXT ",'children':" COUNT \
+    ",'iterations':" REF("Iterations")
 #define WORKFLOW_FIELDS \
     "'name':" TEXT ",'description':" TEXT ",'version':" TEXT ",'source':{'type':'string'," \
     "'description':'Its file; empty: the program.'},'stepCount':" COUNT ",'inputSchema':" REF("Any")
@@ -57,6 +58,10 @@ static const struct {
       OBJECT("'runId','status','results'",
              "'runId':" REF("RunId") ",'status':{'enum':['completed','failed','cancelled']}"
              ",'results':" REF("Results") ",'error':" REF("Error") ",'failedStep':" TEXT) },
+    { "Iterations",
+      OBJECT("'running','completed','failed','cancelled'",
+             "'total':" COUNT ",'running':" COUNT ",'completed':" COUNT ",'failed':" COUNT
+             ",'cancelled':" COUNT) },
     { "Node", OBJECT("'path','alias','kind','status','children'", NODE_FIELDS) },
     { "NodeList",
       OBJECT("'nodes','total','offset'", "'nodes':" LIST("Node") ",'total':" COUNT ",'offset':" COUNT) },

@@ -1,5 +1,7 @@
 /* shapes.c: the documents: a run, a node, a line of a log, a workflow. The API sends them, and the
  * command line prints them with --json: the same thing looks the same everywhere. */
+#include <string.h>
+
 #include "base/json.h"
 #include "server/api.h"
 
@@ -47,27 +49,15 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_json(out, "suspension", run->suspension);
 }
 
-static void put_outcome(struct rv__buf *out, const char *run_id, int status, const char *results,
-                        const char *error, const char *failed_step)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", run_id, rv_status_name(status));
-    rv__put_json(out, "results", *results != '\0' ? results : "{}");
-    rv__put_json(out, "error", error);
-    if (*failed_step != '\0')
-        rv__put_text(out, "failedStep", failed_step);
-    rv__buf_char(out, '}');
-}
-
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
-{
-    put_outcome(out, outcome->run_id, outcome->status, outcome->results, outcome->error,
-                outcome->failed_step);
-}
-
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
 {
-    put_outcome(out, ended->run_id, ended->status, ended->results, ended->error,
-                ended->failed_step);
+    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", ended->run_id,
+                rv_status_name(ended->status));
+    rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    rv__put_json(out, "error", ended->error);
+    if (*ended->failed_step != '\0')
+        rv__put_text(out, "failedStep", ended->failed_step);
+    rv__buf_char(out, '}');
 }
 
 /* The error as it is, and in it the attempt and the time, unless it says them itself. */
@@ -88,6 +78,16 @@ static void put_node_error(struct rv__buf *out, const rv_node *node)
     }
     rv__put_int(out, "errorAttempt", node->error_attempt);
     put_known(out, "errorAt", node->error_at);
+}
+
+static void put_iterations(struct rv__buf *out, const rv_iterations *iterations)
+{
+    rv__buf_fmt(out, ",\"iterations\":{\"running\":%zu", iterations->running);
+    rv__put_int(out, "completed", (int64_t)iterations->completed);
+    rv__put_int(out, "failed", (int64_t)iterations->failed);
+    rv__put_int(out, "cancelled", (int64_t)iterations->cancelled);
+    put_known(out, "total", (int64_t)iterations->total);
+    rv__buf_char(out, '}');
 }
 
 void rv__put_node(struct rv__buf *out, const rv_node *node)
@@ -113,6 +113,9 @@ void rv__put_node(struct rv__buf *out, const rv_node *node)
     if (*node->description != '\0')
         rv__put_text(out, "description", node->description);
     rv__put_int(out, "children", (int64_t)node->children);
+    if (node->started_at != 0 &&
+        (strcmp(node->kind, "forEach") == 0 || strcmp(node->kind, "loop") == 0))
+        put_iterations(out, &node->iterations);
 }
 
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line)

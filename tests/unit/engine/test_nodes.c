@@ -123,6 +123,40 @@ static void the_zoo_is(struct rig *rig)
     rig_saw(rig, "0");
 }
 
+/* The iterations of the first node of the top level. */
+static rv_iterations iterations_of_first(struct rig *rig, const char *run_id)
+{
+    rv_node_list *nodes = NULL;
+    if (rv_nodes(rig->engine, run_id, NULL, 0, 1, &nodes, &rig->err) < 0)
+        fail_msg("no nodes: %s", rig->err.message);
+    rv_iterations ret = nodes->nodes[0].iterations;
+    rv_node_list_free(nodes);
+    return ret;
+}
+
+static int odd_fails(rv_ctx *c)
+{
+    return rv_loop_index(c) % 2 == 1 ? rv_fail(c, "odd") : 0;
+}
+
+static void iterations_are_counted(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("odd");
+    rig_open(rig, NULL);
+    rv_add_step(
+        rv_add_foreach(rv_workflow_body(w), "each", items, RV_FOREACH_OPTS(.parallel = true)),
+        "one", odd_fails, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "odd", "r", "{\"n\": 101}");
+    assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
+    rv_iterations counts = iterations_of_first(rig, "r");
+    assert_int_equal(counts.total, 101);
+    assert_int_equal(counts.completed, 51);
+    assert_int_equal(counts.failed, 50);
+    assert_int_equal(counts.running + counts.cancelled, 0);
+}
+
 static void every_kind_of_node_is_listed(void **state)
 {
     struct rig *rig = *state;
@@ -465,6 +499,7 @@ int main(void)
         RIG_TEST(a_run_is_seen_as_it_goes),
         RIG_TEST(waiting_for_a_place_is_queue_time),
         RIG_TEST(many_iterations_are_a_window_each),
+        RIG_TEST(iterations_are_counted),
         RIG_TEST(a_run_that_was_aborted_shows_what_failed),
         RIG_TEST(one_node_tells_its_values_and_attempts),
         RIG_TEST(an_attempt_may_be_lost_or_cancelled),

@@ -152,6 +152,16 @@ export interface RunNode {
   description?: string | null;
   /** how many children it has (so far) */
   children?: number;
+  /** forEach, loop: how its iterations fare; `total` where it is known how many there will be */
+  iterations?: Iterations;
+}
+
+export interface Iterations {
+  total?: number;
+  running: number;
+  completed: number;
+  failed: number;
+  cancelled: number;
 }
 
 export interface RunNodes {

@@ -12,6 +12,7 @@ import { Tabs } from "../parts/Tabs";
 import { Duration, When } from "../parts/Time";
 import { RunActions } from "./RunActions";
 import { RunLiveContext, useRunSource } from "./live";
+import { NodesProvider } from "./nodes/shared";
 import "./run.css";
 import { RUN_TABS } from "./tabs";
 import { Waits } from "./Waits";
@@ -39,7 +40,9 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
           current={current.id}
           tabs={RUN_TABS.map((each) => ({ id: each.id, name: each.name, href: `${base}/${each.id}` }))}
         />
-        <current.View />
+        <NodesProvider>
+          <current.View />
+        </NodesProvider>
       </div>
     </RunLiveContext.Provider>
   );

@@ -1,7 +1,10 @@
 /* tabs.tsx: the parts of the run page, in their order; the first is shown when the address names none. */
 import type { ComponentType } from "react";
 import { DataTab } from "./DataTab";
+import { GraphTab } from "./graph/GraphTab";
 import { LogsTab } from "./logs/LogsTab";
+import { NodesTab } from "./nodes/NodesTab";
+import { TimelineTab } from "./timeline/TimelineTab";
 
 export interface RunTab {
   id: string;
@@ -10,6 +13,9 @@ export interface RunTab {
 }
 
 export const RUN_TABS: RunTab[] = [
+  { id: "graph", name: "Graph", View: GraphTab },
+  { id: "timeline", name: "Timeline", View: TimelineTab },
+  { id: "nodes", name: "Nodes", View: NodesTab },
   { id: "logs", name: "Logs", View: LogsTab },
   { id: "data", name: "Input & output", View: DataTab },
 ];

@@ -1,41 +1,22 @@
 /* PlanOutline.tsx: a plan as nested lists: what happens, in order. It reads well aloud, too. */
-import { partsOf } from "../api/plan";
-import type { Json, PlanNode } from "../api/types";
+import { kindNameOf } from "../run/nodes/names";
+import { expression, sayingOf, type Box } from "../run/plan";
 
-const short = (value: Json | undefined): string => (typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : JSON.stringify(value ?? ""));
-
-function saying(node: PlanNode): string {
-  switch (node.type) {
-    case "branch":
-      return `if ${short(node.if)}`;
-    case "loop":
-      return node.while !== undefined ? `while ${short(node.while)}` : `until ${short(node.until)}`;
-    case "forEach":
-      return `for each of ${short(node.items)}${node.parallel ? `, in parallel${node.concurrency ? `, ${node.concurrency} at a time` : ""}` : ""}`;
-    case "concurrent":
-      return "all at once";
-    case "workflow":
-      return `the workflow ${node.name ?? ""}`;
-    default:
-      return node.description ?? "";
-  }
-}
-
-export function PlanOutline({ nodes }: { nodes: PlanNode[] }) {
+export function PlanOutline({ boxes }: { boxes: Box[] }) {
   return (
     <ol className="outline">
-      {nodes.map((node, i) => (
-        <li key={node.alias ?? i}>
+      {boxes.map((box) => (
+        <li key={box.key}>
           <div className="outline-line">
-            <strong className="mono">{node.alias ?? node.type}</strong>
-            <span className="kind">{node.type === "step" ? (node.kind ?? "step") : node.type}</span>
-            <span className="muted outline-saying">{saying(node)}</span>
+            <strong className="mono">{box.type === "handler" ? "onError" : box.alias}</strong>
+            <span className="kind">{kindNameOf(undefined, box)}</span>
+            <span className="muted outline-saying">{box.node.description ?? sayingOf(box)}</span>
           </div>
-          {node.when !== undefined && <div className="muted outline-when">only when {short(node.when)}</div>}
-          {partsOf(node).map((part) => (
-            <div key={part.title} className="outline-part">
-              {part.title && <span className="outline-title">{part.title}</span>}
-              <PlanOutline nodes={part.nodes} />
+          {box.node.when !== undefined && <div className="muted outline-when">only when {expression(box.node.when)}</div>}
+          {box.lanes.map((lane, i) => (
+            <div key={lane.title || i} className="outline-part">
+              {lane.title && <span className="outline-title">{lane.title}</span>}
+              <PlanOutline boxes={lane.boxes} />
             </div>
           ))}
         </li>

@@ -3,14 +3,14 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
-import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine, type PlanNode } from "../../api/types";
-import { childrenOf } from "../../api/plan";
+import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
 import { Empty } from "../../parts/Empty";
 import { Failure } from "../../parts/Failure";
 import { Loading } from "../../parts/Loading";
 import { SearchField } from "../../parts/SearchField";
 import { formatAbsolute, formatClock } from "../../parts/time";
 import { isTerminal, useRunEvents, useRunLive } from "../live";
+import { boxesOf, byKey, isSupervisor } from "../plan";
 import "./logs.css";
 
 const PAGE = 500;
@@ -77,12 +77,7 @@ export function LogsTab() {
 function StepNames({ runId }: { runId: string }) {
   const { data } = useQuery({ queryKey: ["plan", runId], queryFn: ({ signal }) => api.runPlan(runId, signal), staleTime: Infinity });
   const names = new Set<string>();
-  const visit = (node: PlanNode) => {
-    const inner = childrenOf(node);
-    if (inner.length === 0 && node.alias) names.add(node.alias);
-    inner.forEach(visit);
-  };
-  data?.steps.forEach(visit);
+  if (data) for (const box of byKey(boxesOf(data)).values()) if (!isSupervisor(box)) names.add(box.alias);
   return (
     <datalist id="log-steps">
       {[...names].map((name) => (

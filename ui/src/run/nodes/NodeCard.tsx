@@ -1,0 +1,191 @@
+/* NodeCard.tsx: one node with all that is known of it. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Fragment, useEffect, type ReactNode } from "react";
+import { Link } from "wouter";
+import { api, ApiError } from "../../api/client";
+import type { Attempt, RunNodeDetail } from "../../api/types";
+import { CopyButton } from "../../parts/CopyButton";
+import { Failure } from "../../parts/Failure";
+import { Icon } from "../../parts/Icon";
+import { JsonView } from "../../parts/JsonView";
+import { Loading } from "../../parts/Loading";
+import { StatusBadge, StatusIcon } from "../../parts/StatusBadge";
+import { formatClock, formatDuration } from "../../parts/time";
+import { Duration, When } from "../../parts/Time";
+import { useThrottled } from "../../parts/useThrottled";
+import { useRunEvents, useRunLive } from "../live";
+import { boxAt, isSupervisor, type Box } from "../plan";
+import { count, kindNameOf, nameOf } from "./names";
+import { progressText } from "./progress";
+import { useRunPlan } from "./shared";
+
+/** However much happens in it, it is read at most this often. */
+const READ_MS = 800;
+
+export const nodeQuery = (runId: string, path: string) => ({
+  queryKey: ["node", runId, path],
+  queryFn: ({ signal }: { signal: AbortSignal }) => api.node(runId, path, signal),
+});
+
+/** The node's document, kept fresh. */
+export function useNodeDetail(path: string) {
+  const { runId } = useRunLive();
+  const queries = useQueryClient();
+  const query = useQuery(nodeQuery(runId, path));
+  const read = useThrottled(() => void queries.invalidateQueries({ queryKey: ["node", runId, path] }), READ_MS);
+  useRunEvents({
+    onEvents: (events) => {
+      if (events.some((event) => event.kind !== "log" && (event.path === path || event.path?.startsWith(`${path}:`) || event.kind.startsWith("run.")))) read();
+    },
+    onOpen: read,
+  });
+  return query;
+}
+
+export function NodeCard({ path, onClose }: { path: string; onClose: () => void }) {
+  const { data: node, error, refetch } = useNodeDetail(path);
+  const { plan } = useRunPlan();
+  const box = boxAt(plan.boxes, path);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && !document.querySelector("dialog[open]")) onClose();
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  });
+  const gone = error instanceof ApiError && error.status === 404;
+  return (
+    <aside className="card node-card" aria-label={`Node ${path}`}>
+      <header className="node-card-head">
+        <div>
+          <h2 className="node-card-title">{node ? nameOf(node) : path.slice(path.lastIndexOf(":") + 1)}</h2>
+          {node && (
+            <p className="node-card-status">
+              <StatusBadge status={node.status} />
+              <span className="kind">{kindNameOf(node, box)}</span>
+            </p>
+          )}
+        </div>
+        <button className="button quiet small icon-only" onClick={onClose} aria-label="Close the card">
+          <Icon name="close" />
+        </button>
+      </header>
+      {error && !node ? (
+        gone ? <p className="muted">The run has no node at {path} (yet).</p> : <Failure error={error} retry={() => void refetch()} />
+      ) : !node ? (
+        <Loading what="the node" />
+      ) : (
+        <Body node={node} box={box} />
+      )}
+    </aside>
+  );
+}
+
+function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
+  const { runId } = useRunLive();
+  const attempts = node.attempts ?? [];
+  const facts: [string, ReactNode][] = [];
+  if (node.startedAt !== undefined) {
+    facts.push(["Started", <When key="s" at={node.startedAt} />]);
+    facts.push([node.completedAt === undefined ? "For" : "Took", <Duration key="d" from={node.startedAt} to={node.completedAt} />]);
+  }
+  if (node.queueMs) facts.push(["Queued", formatDuration(node.queueMs)]);
+  if (node.attempt) facts.push(["Attempts", count(node.attempt)]);
+  if (node.crashes) facts.push(["Crashes", count(node.crashes)]);
+  if (node.dueAt !== undefined) facts.push([node.status === "waiting_retry" ? "Tried again" : "Due", <When key="u" at={node.dueAt} />]);
+  const progress = progressText(node);
+  if (progress) facts.push(["Iterations", progress]);
+  const isStep = node.kind === "step" || node.kind === "handler";
+  return (
+    <div className="node-card-body">
+      {node.description && <p className="node-card-description">{node.description}</p>}
+      {node.status === "pending" && <p className="muted">It has not begun yet.</p>}
+      {facts.length > 0 && (
+        <dl className="node-facts">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {node.error && (node.status === "failed" || attempts.length < 2) && (
+        <section className={node.status === "failed" ? "node-error" : "node-error past"}>
+          <h3>{node.status === "failed" ? "Error" : `Error in attempt ${node.errorAttempt ?? "?"}`}</h3>
+          <p>{node.error.message}</p>
+          {node.error.stack && (
+            <details>
+              <summary>Stack</summary>
+              <pre>{node.error.stack}</pre>
+            </details>
+          )}
+        </section>
+      )}
+      {(attempts.length > 1 || Boolean(node.earlierAttempts)) && <Attempts attempts={attempts} earlier={node.earlierAttempts ?? 0} />}
+      <Value title="Input" value={node.input} />
+      {node.status !== "skipped" && <Value title="Result" value={node.result} />}
+      {node.state && Object.keys(node.state).length > 0 && <Value title="State" value={node.state} />}
+      {box && !isSupervisor(box) && (
+        <details className="node-definition">
+          <summary>Definition</summary>
+          <JsonView value={box.node as never} label="the definition" />
+        </details>
+      )}
+      <dl className="node-path">
+        <dt className="sr-only">Path</dt>
+        <dd>
+          <span className="mono">{node.path}</span>
+          <CopyButton text={node.path} what="the path" />
+        </dd>
+      </dl>
+      {isStep && (
+        <p>
+          <Link href={`/runs/${encodeURIComponent(runId)}/logs?step=${encodeURIComponent(node.kind === "handler" ? "onError" : node.alias)}`}>Log of {node.alias}</Link>
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Value({ title, value }: { title: string; value: RunNodeDetail["result"] }) {
+  if (value === undefined) return null;
+  return (
+    <section className="node-value">
+      <h3>{title}</h3>
+      <JsonView value={value} label={`the ${title.toLowerCase()}`} />
+    </section>
+  );
+}
+
+const OUTCOME = { running: "running", completed: "completed", failed: "failed", skipped: "skipped", cancelled: "cancelled", lost: "failed" } as const;
+
+function Attempts({ attempts, earlier }: { attempts: Attempt[]; earlier: number }) {
+  return (
+    <section className="node-attempts">
+      <h3>Attempts</h3>
+      {earlier > 0 && <p className="muted">{count(earlier)} before these</p>}
+      <ol>
+        {attempts.map((attempt, i) => (
+          <Fragment key={i}>
+            <li>
+              <StatusIcon status={OUTCOME[attempt.outcome as keyof typeof OUTCOME] ?? "pending"} size={14} />
+              <span className="node-attempt-name">
+                {attempt.attempt}. {attempt.outcome === "lost" ? "lost with its process" : attempt.outcome}
+              </span>
+              <span className="muted tabular">
+                {attempt.startedAt !== undefined && formatClock(attempt.startedAt)}
+                {attempt.startedAt !== undefined && attempt.completedAt !== undefined && ` · ${formatDuration(attempt.completedAt - attempt.startedAt)}`}
+                {Boolean(attempt.queueMs) && ` · queued ${formatDuration(attempt.queueMs!)}`}
+              </span>
+              {attempt.error && <span className="node-attempt-error">{attempt.error.message}</span>}
+            </li>
+            {attempt.dueAt !== undefined && attempt.completedAt !== undefined && (
+              <li className="node-attempt-wait muted">waits {formatDuration(attempt.dueAt - attempt.completedAt)}</li>
+            )}
+          </Fragment>
+        ))}
+      </ol>
+    </section>
+  );
+}

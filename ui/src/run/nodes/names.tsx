@@ -1,0 +1,42 @@
+/* names.tsx: how nodes are called on the screen. */
+import type { RunNode } from "../../api/types";
+import { formatDuration } from "../../parts/time";
+import { kindOf, type Box } from "../plan";
+
+const KIND_NAMES: Record<string, string> = {
+  forEach: "for each",
+  sequence: "sequence",
+  iteration: "iteration",
+  path: "path",
+  child: "sequence",
+  handler: "on error",
+};
+
+/** An iteration by its number, from 1 as people count; anything else by its alias. */
+export function nameOf(node: Pick<RunNode, "alias" | "kind">): string {
+  return node.kind === "iteration" ? `#${iterationOf(node.alias) + 1}` : node.alias;
+}
+
+/** "iter12" → 12 */
+export function iterationOf(alias: string): number {
+  return Number(alias.replace(/^\D+/, ""));
+}
+
+/** command, http, for each …: the plan knows more than the run about what a step does. */
+export function kindNameOf(node: Pick<RunNode, "kind"> | undefined, box: Box | undefined): string {
+  const kind = node && node.kind !== "step" ? node.kind : kindOf(box);
+  return KIND_NAMES[kind] ?? kind;
+}
+
+export const count = (n: number) => n.toLocaleString("en");
+
+/** "3 attempts", "" for the usual one. */
+export function attemptsOf(node: RunNode): string {
+  const attempts = node.attempt ?? 0;
+  return attempts > 1 ? `${count(attempts)} attempts` : "";
+}
+
+/** How long it took; "" for one that has not ended. */
+export function tookOf(node: RunNode): string {
+  return node.startedAt !== undefined && node.completedAt !== undefined ? formatDuration(node.completedAt - node.startedAt) : "";
+}

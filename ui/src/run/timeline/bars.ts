@@ -1,0 +1,67 @@
+/* bars.ts: what a node did when: worked, waited for a place, for a retry, for a time or for somebody. */
+import type { Attempt, RunNode } from "../../api/types";
+import { onlyWaits, type Box } from "../plan";
+import type { Span } from "./scale";
+
+export type BarKind = "work" | "failed" | "queue" | "retry" | "timer" | "signal" | "inside";
+
+export const BAR_NAMES: Record<Exclude<BarKind, "inside">, string> = {
+  work: "works",
+  failed: "attempt that failed",
+  queue: "waits for a place",
+  retry: "waits to retry",
+  timer: "waits for its time",
+  signal: "waits for a signal",
+};
+
+export interface Bar extends Span {
+  kind: BarKind;
+  /** it goes on */
+  open?: boolean;
+}
+
+function workOf(node: RunNode, box: Box | undefined): BarKind {
+  if (node.children && node.kind !== "step") return "inside";
+  if (onlyWaits(box)) return box!.node.kind === "delay" ? "timer" : "signal";
+  return node.status === "failed" ? "failed" : "work";
+}
+
+const add = (bars: Bar[], kind: BarKind, from: number, to: number, open = false) => {
+  if (to > from || open) bars.push({ kind, from, to: Math.max(to, from), ...(open && { open }) });
+};
+
+/** From its attempts, where they are known; else from what its row tells. */
+export function barsOf(node: RunNode, box: Box | undefined, now: number, attempts?: Attempt[]): Bar[] {
+  const bars: Bar[] = [];
+  if (node.startedAt === undefined) return bars;
+  const work = workOf(node, box);
+  if (attempts && attempts.length > 0) {
+    attempts.forEach((attempt, i) => {
+      if (attempt.startedAt === undefined) return;
+      const last = i === attempts.length - 1;
+      const open = attempt.completedAt === undefined;
+      const failed = attempt.outcome === "failed" || attempt.outcome === "lost";
+      if (attempt.queueMs) add(bars, "queue", attempt.startedAt - attempt.queueMs, attempt.startedAt);
+      add(bars, failed ? "failed" : work === "failed" ? "work" : work, attempt.startedAt, attempt.completedAt ?? now, open);
+      if (attempt.completedAt === undefined || attempt.dueAt === undefined || !failed) return;
+      const next = attempts[i + 1];
+      const until = next?.startedAt !== undefined ? Math.min(attempt.dueAt, next.startedAt) : attempt.dueAt;
+      add(bars, "retry", attempt.completedAt, last ? Math.min(until, now) : until, last && node.status === "waiting_retry");
+    });
+    return bars;
+  }
+  const end = node.completedAt ?? now;
+  if (node.queueMs && !node.retryCount) add(bars, "queue", node.startedAt - node.queueMs, node.startedAt);
+  if (node.status === "waiting_retry" && node.errorAt !== undefined) {
+    add(bars, work, node.startedAt, node.errorAt);
+    add(bars, "retry", node.errorAt, end, true);
+  } else {
+    add(bars, work, node.startedAt, end, node.completedAt === undefined);
+  }
+  return bars;
+}
+
+/** Does something work in it? What waits does not; what is closed may, so it counts. */
+export function isBusy(bar: Bar): boolean {
+  return bar.kind === "work" || bar.kind === "failed" || bar.kind === "inside";
+}
