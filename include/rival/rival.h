@@ -882,8 +882,8 @@ RV_API void rv_import_opts_init(rv_import_opts *opts);
  * whole history is checked as if it were hostile. It goes on where it was as soon as an engine drives the
  * store and its functions are registered: this one at once, unless it is idle. Timers keep their time; what
  * fell due meanwhile fires once; an attempt that was in flight is made again, and nobody is to blame.
- * Its events come in the feed behind all that was there. Other runs wait meanwhile, about a second for
- * each hundred thousand turns.
+ * Its events come in the feed behind all that was there. Other runs wait meanwhile, about as long as SQLite
+ * takes to write as much: a second or two for each hundred thousand small turns, ten for those of 2 KB.
  * Errors: RV_EEXIST (the store has a run of that id), RV_EPARSE (it is cut, altered, or no export at all;
  * the message says in which line), RV_EINVAL (a newer version of Rival wrote it), RV_ESYS (the file
  * cannot be read), RV_ESTATE (this engine only reads, or is for another run), RV_ECLOSED, RV_ECANCELED, RV_ENOMEM,
