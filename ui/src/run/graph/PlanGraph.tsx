@@ -39,7 +39,7 @@ export function useOpenness(top: Box[]): Openness {
 
 const NODE_TYPES: NodeTypes = { card: BoxCard, frame: BoxGroup, title: LaneTitle };
 const FIT = { padding: 0.06, maxZoom: 1 };
-/** It begins as large as it can be read, at its top or where something runs; not smaller to show all. */
+/** It begins as large as it can be read, at its top or where something runs or failed; not smaller to show all. */
 const FIRST_ZOOM = 0.8;
 const MARGIN_PX = 24;
 const PAN_PX = 80;
@@ -77,7 +77,8 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
     const { clientWidth: width, clientHeight: height } = frame.current!;
     const fits = Math.min((width - 2 * MARGIN_PX) / layout.width, (height - 2 * MARGIN_PX) / layout.height);
     const zoom = Math.min(1, Math.max(fits, Math.min(FIRST_ZOOM, (width - 2 * MARGIN_PX) / Math.min(layout.width, 2 * CARD_W))));
-    const running = layout.placed.findLast(({ box, open }) => !open && ["running", "waiting_retry"].includes(nodeOf?.(box.key)?.status ?? ""));
+    const last = (...statuses: string[]) => layout.placed.findLast(({ box, open }) => !open && statuses.includes(nodeOf?.(box.key)?.status ?? ""));
+    const running = last("running", "waiting_retry", "suspended") ?? last("failed");
     const wide = layout.width * zoom > width;
     const x = wide && running ? width / 2 - (running.x + running.width / 2) * zoom : (width - layout.width * zoom) / 2;
     const lowest = height - MARGIN_PX - layout.height * zoom; // no emptier below than needed
