@@ -80,4 +80,4 @@ deps-%:
 	@scripts/deps build $*
 
 clean: ## remove every build folder
-	@rm -rf build build-*
+	@rm -rf build build-* ui/dist

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "server/server.h"
 
@@ -212,6 +213,12 @@ static const char *level_name(int level)
     return level < 4 ? names[level] : NULL;
 }
 
+static bool is_id(struct rv__str value)
+{
+    return value.len > 2 && value.at[0] == '"' &&
+           rv__id_valid((struct rv__str){ value.at + 1, value.len - 2 });
+}
+
 static size_t size_in(struct rv__str object, const char *key)
 {
     struct rv__str value;
@@ -248,6 +255,8 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
     case FIELD_ITERATIONS: *(rv_iterations *)at = iterations_of(value); break;
     case FIELD_UINT64: *(uint64_t *)at = n > 0 ? (uint64_t)n : 0; break;
     case FIELD_RUN_ID:
+        if (!is_id(value)) /* it goes to terminals and into paths as it is */
+            break;
         (void)snprintf(at, RV_RUN_ID_SIZE, "%s",
                        put_string(room, value)); /* they fit, or are cut */
         break;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/text.h"
 
 enum {
     CONNECT_MS = 5000,
@@ -23,6 +24,7 @@ enum {
     AGAIN_FIRST_MS = 250,      /* before a lost connection is made again, doubling up to */
     AGAIN_MOST_MS = 2000,
     ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: a server that vanished is noticed */
+    MESSAGE_WIDTH = 250,   /* as much as an rv_error holds */
     SILENCE_S = 60,        /* of a stream: a server says something every 15 s, or is gone */
 };
 
@@ -210,14 +212,19 @@ int rv__wire_problem(int status, struct rv__str answer, rv_error *err)
 {
     struct rv__str detail, text;
     struct rv__arena arena;
+    struct rv__buf shown;
     int rc = code_of(status);
     rv__arena_init(&arena, 1u << 20);
+    rv__buf_init(&shown, 1u << 16);
     if (rv__json_check(answer, RV__JSON_MAX_DEPTH, NULL, NULL) == RV_OK &&
         rv__json_get(answer, "detail", &detail) && rv__json_string(detail, &arena, &text) == RV_OK)
-        (void)rv__fail(err, rc, "%.*s", RV__ARG(text));
+        (void)rv__text_fit(&shown, text, MESSAGE_WIDTH); /* it goes to a terminal */
+    if (shown.len > 0)
+        (void)rv__fail(err, rc, "%s", shown.text);
     else
         (void)rv__fail(err, rc = RV_EFAILED,
                        "what answers there (status %d) is not a server of Rival", status);
+    rv__buf_done(&shown);
     rv__arena_done(&arena);
     return rc;
 }

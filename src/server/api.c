@@ -82,6 +82,13 @@ rv_run_list *rv__api_run(struct rv__api_call *call)
     return NULL;
 }
 
+bool rv__api_run_exists(struct rv__api_call *call)
+{
+    rv_run_list *list = rv__api_run(call);
+    rv_run_list_free(list);
+    return list != NULL;
+}
+
 void rv__api_told(struct rv__api_call *call)
 {
     rv_run_list *list = rv__api_run(call);

@@ -101,6 +101,7 @@ void rv__api_problem_more(int status, const char *title, const char *detail, str
 /* The run that the path names, as its row tells: NULL if there is none, and then the answer is there.
  * For rv_run_list_free(). */
 rv_run_list *rv__api_run(struct rv__api_call *call);
+bool rv__api_run_exists(struct rv__api_call *call); /* if not, the answer is there */
 /* {runId, status} of it. */
 void rv__api_told(struct rv__api_call *call);
 

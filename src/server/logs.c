@@ -5,12 +5,10 @@
 
 void rv__api_logs(struct rv__api_call *call)
 {
-    rv_run_list *row = rv__api_run(call);
     rv_log_list *list = NULL;
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     const rv_log_query query = {
         .size = sizeof query,
         .step = rv__api_text(call, "step"),
@@ -38,10 +36,8 @@ void rv__api_events(struct rv__api_call *call)
 {
     const char *run_id = "";
     if (call->names[0] != NULL) {
-        rv_run_list *row = rv__api_run(call);
-        if (row == NULL)
+        if (!rv__api_run_exists(call))
             return;
-        rv_run_list_free(row);
         run_id = call->names[0];
     }
     *call->answer = (struct rv__api_answer){ .kind = RV__ANSWER_EVENTS,

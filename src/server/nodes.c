@@ -3,13 +3,11 @@
 
 void rv__api_nodes(struct rv__api_call *call)
 {
-    rv_run_list *row = rv__api_run(call);
     rv_node_list *list = NULL;
     rv_error err;
     int64_t offset = rv__api_int(call, "offset");
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     if (rv_nodes(call->engine, call->names[0], rv__api_text(call, "parent"), (size_t)offset,
                  (size_t)rv__api_int(call, "limit"), &list, &err) < 0) {
         rv__api_error(call, &err);
@@ -45,12 +43,10 @@ static void put_attempt(struct rv__buf *out, const rv_attempt *attempt)
 
 void rv__api_node(struct rv__api_call *call)
 {
-    rv_run_list *row = rv__api_run(call);
     rv_node_detail *detail = NULL;
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     if (rv_node_get(call->engine, call->names[0], rv__api_text(call, "path"), &detail, &err) < 0) {
         rv__api_error(call, &err);
         return;

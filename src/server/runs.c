@@ -100,12 +100,10 @@ void rv__api_run_get(struct rv__api_call *call)
 static void put_said(struct rv__api_call *call,
                      int (*ask)(rv_engine *engine, const char *run_id, char **ret, rv_error *err))
 {
-    rv_run_list *row = rv__api_run(call);
     char *text = NULL;
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     if (ask(call->engine, call->names[0], &text, &err) < 0)
         rv__api_error(call, &err);
     else
@@ -212,11 +210,9 @@ static void told(struct rv__api_call *call, int rc, const rv_error *err)
 
 void rv__api_cancel(struct rv__api_call *call)
 {
-    rv_run_list *row = rv__api_run(call);
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     int rc = rv_cancel_run(call->engine, call->names[0], &err);
     told(call, rc, &err);
 }
@@ -245,12 +241,10 @@ void rv__api_decide(struct rv__api_call *call)
 
 void rv__api_signal(struct rv__api_call *call)
 {
-    rv_run_list *row = rv__api_run(call);
     struct rv__buf payload;
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    rv_run_list_free(row);
     rv__buf_init(&payload, RV__JSON_MAX_BYTES);
     rv__buf_str(&payload, call->body);
     int rc = rv__buf_err(&payload, &err);

@@ -74,7 +74,6 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
 
 /* ------------------------------------------------------------------------------------------

@@ -49,27 +49,15 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_json(out, "suspension", run->suspension);
 }
 
-static void put_outcome(struct rv__buf *out, const char *run_id, int status, const char *results,
-                        const char *error, const char *failed_step)
-{
-    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", run_id, rv_status_name(status));
-    rv__put_json(out, "results", *results != '\0' ? results : "{}");
-    rv__put_json(out, "error", error);
-    if (*failed_step != '\0')
-        rv__put_text(out, "failedStep", failed_step);
-    rv__buf_char(out, '}');
-}
-
-void rv__outcome_json(struct rv__buf *out, const rv_outcome *outcome)
-{
-    put_outcome(out, outcome->run_id, outcome->status, outcome->results, outcome->error,
-                outcome->failed_step);
-}
-
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
 {
-    put_outcome(out, ended->run_id, ended->status, ended->results, ended->error,
-                ended->failed_step);
+    rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", ended->run_id,
+                rv_status_name(ended->status));
+    rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    rv__put_json(out, "error", ended->error);
+    if (*ended->failed_step != '\0')
+        rv__put_text(out, "failedStep", ended->failed_step);
+    rv__buf_char(out, '}');
 }
 
 /* The error as it is, and in it the attempt and the time, unless it says them itself. */

@@ -45,10 +45,11 @@ for _ in range(count):
     alive[s.fileno()] = s
     poll.register(s.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
     look(0)
-before = -1
-while before != len(alive):  # until nothing changes any more
+quiet = 0
+while alive and quiet < 6:  # until nothing changes any more
     before = len(alive)
     look(0.5)
+    quiet = quiet + 1 if before == len(alive) else 0
 print(len(alive))
 sys.stdout.flush()
 if len(sys.argv) > 4:  # stay until the other side ends them all

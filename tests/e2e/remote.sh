@@ -136,6 +136,41 @@ is "a wrong one: exit code 1" "$rc" 1
 run "$rival" list --token-file "$tmp/none"
 is "a file that is not there: exit code 2" "$rc" 2
 
+# Something else at that address.
+stop
+cat >"$tmp/other.py" <<'P'
+import http.server
+class Other(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        good = self.path == "/healthz" or self.path.startswith("/api/v1/runs")
+        self.send_response(404 if "evil" in self.path else 200 if good else 403)
+        self.end_headers()
+        if "evil" in self.path:
+            self.wfile.write(b'{"detail":"\\u001b]0;evil\\u0007"}')
+        elif self.path.startswith("/api/v1/runs?"):
+            self.wfile.write(b'{"runs":[{"runId":"\\u001b[2J","workflow":"\\u001b[31mw","status":7,"createdAt":"x",'
+                             b'"error":{"message":"\\u001b[31m"},"failedStep":[1]},8],"nextCursor":null}')
+        else:
+            self.wfile.write(b"<html>\0 hello")
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+print(server.server_port, flush=True)
+server.serve_forever()
+P
+python3 "$tmp/other.py" >"$tmp/other.port" & server=$!
+eventually grep -q . "$tmp/other.port"
+other=http://127.0.0.1:$(cat "$tmp/other.port")
+run timeout 20 "$rival" workflows --server "$other"
+is "what is no server of ours: exit code 1" "$rc" 1
+like "and it says so" "$err" "not a server of Rival"
+run timeout 20 "$rival" show r --server "$other/"
+is "what is not JSON: exit code 1" "$rc:$out" "1:"
+run timeout 20 "$rival" list --server "$other"
+is "nonsense in a list is shown as nothing" "$rc" 0
+is "and no escapes" "$(printf '%s%s' "$out" "$err" | tr -d -c '\033\007')" ""
+run timeout 20 "$rival" wait evil --server "$other"
+is "nor from an error" "$rc:$(printf '%s%s' "$out" "$err" | tr -d -c '\033\007')" "1:"
+
 # No server.
 stop
 run "$rival" list

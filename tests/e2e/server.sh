@@ -3,7 +3,8 @@
 . "$(dirname "$0")/tap.sh"
 cd "$tmp" || exit 1
 pid=
-cleanup() { [ -z "$pid" ] || kill -9 "$pid" 2>/dev/null; }
+locker=
+cleanup() { [ -z "$pid$locker" ] || kill -9 $pid $locker 2>/dev/null; }
 serve() { # ARGS...: until it is ready; then $url, $port
     : >log
     "$rival" serve flows --store s.db --log-format json "$@" >serve.out 2>log </dev/null &
@@ -127,6 +128,32 @@ like "and what was slow" "$(cat log)" '"connections cut off"'
 ok "but not ten thousand times" [ "$(grep -c refused log)" -le 100 ]
 stop TERM
 is "and it ends in order" "$rc" 0
+
+# A store that refuses: who writes waits, everybody else is answered.
+ok "started" serve --listen 127.0.0.1:0
+cat >lock.py <<'PY'
+import signal, sqlite3
+db = sqlite3.connect("s.db", isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+open("locked", "w").close()
+signal.pause()
+PY
+python3 lock.py &
+locker=$!
+eventually test -f locked
+for i in $(seq 20); do post -d "{\"runId\":\"stuck$i\"}" "$url/api/v1/workflows/three/runs" >>launched 2>&1 & launches[i]=$!; done
+not_ready() { [ "$(status "$url/readyz")" = 503 ]; }
+ok "while the store refuses it is not ready" eventually not_ready
+is "but alive" "$(status "$url/healthz")" 200
+is "and reads" "$(status "$url/api/v1/runs")" 200
+kill "$locker"
+wait "$locker" "${launches[@]}" 2>/dev/null
+locker=
+ready() { [ "$(status "$url/readyz")" = 200 ]; }
+ok "then it is again" eventually ready
+unlike "and every launch was answered" "$(cat launched)" 'curl'
+like "with a run, or that it cannot be had now" "$(cat launched)" '"status":("running"|503)'
+stop TERM
 
 # A crash in the middle: clients come back to where they were.
 ok "started" serve --listen 127.0.0.1:0

@@ -64,6 +64,28 @@ test("a workflow without a schema takes any JSON, and says when it is none", asy
   await expect(page.locator(".run-facts")).toContainText("completed");
 });
 
+test.describe("a form for every schema", () => {
+  test.use({ expected: [refused(422)] });
+
+  test("alternatives, recursion, free keys and values of any type", async ({ page }) => {
+    await page.goto("/workflows/shapes");
+    await page.getByLabel("label").first().fill("oak");
+    await page.getByRole("button", { name: "Add to twigs" }).click();
+    await page.getByLabel("label").nth(1).fill("twig");
+    await page.getByRole("combobox").filter({ hasText: "In cash" }).selectOption("In cash");
+    await page.getByLabel(/^cash/).fill("-1");
+    await page.getByRole("checkbox", { name: "green" }).check();
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.getByRole("alert").filter({ hasText: "refuses this input" })).toBeVisible();
+    await page.getByLabel(/^cash/).fill("12");
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.locator(".run-facts")).toContainText("completed");
+    await page.getByRole("link", { name: "Input & output" }).click();
+    const input = page.getByRole("group", { name: "the input" });
+    for (const part of ['"label": "oak"', '"label": "twig"', '"cash": 12', '"green"', '"level": 3']) await expect(input).toContainText(part);
+  });
+});
+
 test("a run is launched again with its input, to be changed", async ({ page, api }) => {
   const id = await api.launch("greet", { name: "Ada", people: [{ age: 36 }] });
   await page.goto(`/runs/${id}`);

@@ -290,6 +290,33 @@ static void a_feed_resumes_behind_any_event(void **state)
                      RV_ENOTFOUND);
 }
 
+/* Where a feed is, told at any time, is where another one can go on. */
+static void a_feed_tells_where_it_is(void **state)
+{
+    struct rig *rig = *state;
+    rv_event event;
+    uint64_t seq = 1, index = 1;
+    rig_open(rig, NULL);
+    rig_put(rig, plain("w", good));
+    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_NOW));
+    rv_feed_position(rig->feed, &seq, &index);
+    assert_int_equal(seq, 0); /* nothing has happened yet */
+    rig_run(rig, "w", "a", NULL);
+    assert_int_equal(rig_wait(rig, "a"), RV_COMPLETED);
+    assert_int_equal(rv_feed_next(rig->feed, 0, NULL, &event, &rig->err), RV_OK);
+    rv_feed_position(rig->feed, &seq, &index);
+    assert_true(seq == event.seq && index == event.index);
+
+    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_NOW));
+    rv_feed_position(rig->feed, &seq, &index);
+    rig_run(rig, "w", "b", NULL);
+    assert_int_equal(rig_wait(rig, "b"), RV_COMPLETED);
+    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_POSITION, .seq = seq, .index = index));
+    assert_int_equal(rv_feed_next(rig->feed, 0, NULL, &event, &rig->err), RV_OK);
+    assert_string_equal(event.run_id, "b");
+    assert_string_equal(event.kind, "run.started");
+}
+
 static void a_feed_of_one_run_has_only_its_events(void **state)
 {
     struct rig *rig = *state;
@@ -573,6 +600,7 @@ int main(void)
         RIG_TEST(what_a_cancel_takes_with_it_is_told),
         RIG_TEST(a_failed_block_cancels_its_other_children),
         RIG_TEST(a_feed_resumes_behind_any_event),
+        RIG_TEST(a_feed_tells_where_it_is),
         RIG_TEST(a_feed_of_one_run_has_only_its_events),
         RIG_TEST(a_long_result_is_only_measured),
         RIG_TEST(pages_are_joined_without_a_seam),

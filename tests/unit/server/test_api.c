@@ -2,6 +2,8 @@
  * kit: its time moves when told, so documents can be held to the millisecond. */
 #include "unit/engine/rig.h"
 
+#include <sqlite3.h>
+
 #include "base/arena.h"
 #include "base/json.h"
 #include "schema/schema.h"
@@ -679,6 +681,43 @@ static void a_suspended_run_is_decided_about(void **state)
     expect_ask(rig, "GET", "/healthz", NULL, 200, "ok");
 }
 
+static void *send_signal(void *arg)
+{
+    struct rig *rig = arg;
+    (void)rv_signal(rig->engine, "r", "other", NULL, NULL); /* waits until the store is back */
+    return NULL;
+}
+
+static void a_store_that_refuses_is_told(void **state)
+{
+    struct rig *rig = *state;
+    sqlite3 *other = NULL;
+    pthread_t thread;
+    rv_health health = { .stuck = false };
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    assert_int_equal(sqlite3_open(rig->store, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(pthread_create(&thread, NULL, send_signal, rig), 0);
+    for (int i = 0; i < 20000 && !health.stuck; i++) {
+        assert_int_equal(rv_engine_health(rig->engine, &health, NULL), RV_OK);
+        usleep(1000);
+    }
+    assert_true(health.stuck);
+    expect_ask(rig, "POST", "/api/v1/runs/r/cancel", NULL, 503, "nothing was changed");
+    expect_ask(rig, "GET", "/readyz", NULL, 503, "\"attempts\":");
+    expect_ask(rig, "GET", "/healthz", NULL, 200, "ok");
+    expect_ask(rig, "GET", "/api/v1/runs", NULL, 200, "\"r\"");
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    pthread_join(thread, NULL);
+    expect_ask(rig, "GET", "/readyz", NULL, 200, "ok");
+    expect_ask(rig, "POST", "/api/v1/runs/r/cancel", NULL, 200, "cancelled");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,6 +733,7 @@ int main(void)
         API_TEST(the_document_tells_what_is_answered),
         API_TEST(without_memory_there_is_still_an_answer),
         RIG_TEST(a_suspended_run_is_decided_about),
+        RIG_TEST(a_store_that_refuses_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

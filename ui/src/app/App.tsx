@@ -4,6 +4,8 @@ import { Redirect, Route, Switch } from "wouter";
 import { ApiError } from "../api/client";
 import { RunsPage } from "../runs/RunsPage";
 import { WorkflowsPage } from "../workflows/WorkflowsPage";
+import { Boundary } from "../parts/Boundary";
+import { Failure } from "../parts/Failure";
 import { Loading } from "../parts/Loading";
 import { NotFound } from "./NotFound";
 import { SessionGate } from "./session";
@@ -34,6 +36,7 @@ export function App() {
       <SessionGate>
         <Shell>
           <Suspense fallback={<Loading what="the page" />}>
+            <Boundary fallback={(error) => <Failure error={error} retry={() => window.location.reload()} />}>
           <Switch>
             <Route path="/">
               <Redirect to="/workflows" replace />
@@ -50,6 +53,7 @@ export function App() {
               <NotFound />
             </Route>
           </Switch>
+            </Boundary>
           </Suspense>
         </Shell>
       </SessionGate>

@@ -44,8 +44,9 @@ export function DataTab() {
             <h3>
               <span className="mono">{alias}</span> <StatusBadge status={node.status} />
             </h3>
+            {typeof node.state?.description === "string" && <p className="muted">{node.state.description}</p>}
             {node.status !== "skipped" && <JsonView value={node.result} label={`the result of ${alias}`} />}
-            {Object.keys(node.state ?? {}).length > 0 && (
+            {Object.keys(node.state ?? {}).some((key) => key !== "description" && key !== "skipped") && (
               <details>
                 <summary>State</summary>
                 <JsonView value={node.state} label={`the state of ${alias}`} />

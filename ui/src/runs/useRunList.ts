@@ -5,6 +5,8 @@ import { useFeed } from "../api/useFeed";
 import { NO_ROWS, withEvents, withHead, withNext, type RunRows } from "./runList";
 
 const PAGE = 100;
+/** Who has read far will read on: pages grow with the list, so that reading all of it stays linear. */
+const PAGE_MOST = 1000;
 /** However many runs begin, the first page is read at most this often. */
 const FRESHEN_MS = 1000;
 
@@ -81,11 +83,12 @@ export function useRunList(filter: RunQuery, atTop: () => boolean): RunListSourc
   }, [refresh]);
 
   const loadMore = useCallback(async () => {
-    const cursor = newest.current.list.cursor;
+    const { cursor, rows } = newest.current.list;
     if (paging.current || cursor === null) return;
     paging.current = true;
     try {
-      dispatch({ type: "next", page: await api.runs({ ...newest.current.filter, limit: PAGE, cursor }) });
+      const limit = Math.min(PAGE_MOST, Math.max(PAGE, rows.length));
+      dispatch({ type: "next", page: await api.runs({ ...newest.current.filter, limit, cursor }) });
     } catch (error) {
       dispatch({ type: "error", error });
     } finally {

@@ -3,16 +3,18 @@
 import Form from "@rjsf/core/lib/components/Form.js"; // its index would drag in a test helper and ajv
 import type { RJSFSchema } from "@rjsf/utils";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useId, useRef, useState, type FormEvent } from "react";
+import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "react";
 import { useLocation, useSearchParams } from "wouter";
 import { api, ApiError } from "../api/client";
 import type { Json, JsonObject, Violation, Workflow } from "../api/types";
 import { useMayOperate } from "../app/session";
+import { Boundary } from "../parts/Boundary";
 import { Empty } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
 import { Loading } from "../parts/Loading";
 import { toast } from "../parts/toast";
 import { templates } from "./form/theme";
+import { uiSchemaOf } from "./form/uiSchema";
 import { validator } from "./form/validator";
 import { errorTree, withoutField } from "./form/violations";
 
@@ -42,6 +44,7 @@ function formSchema(workflow: Workflow): JsonObject | null {
 
 function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
   const schema = formSchema(workflow);
+  const uiSchema = useMemo(() => uiSchemaOf(schema ?? {}), [schema]);
   const [asJson, setAsJson] = useState(schema === null);
   const [data, setData] = useState<Json | undefined>(input);
   const [text, setText] = useState(() => (input === undefined ? "" : JSON.stringify(input, null, 2)));
@@ -164,10 +167,12 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
           {!schema && <span className="hint">This workflow has no input schema: it takes any JSON, or nothing.</span>}
         </div>
       ) : (
+        <Boundary fallback={() => <p className="hint">No form can be made from this schema. Give the input as JSON.</p>}>
         <Form
           tagName="div"
           className="generated"
           schema={schema as RJSFSchema}
+          uiSchema={uiSchema}
           validator={validator}
           templates={templates}
           formData={data}
@@ -178,6 +183,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
           extraErrors={errorTree(inForm ? violations : [])}
           onChange={(event) => setData(event.formData as Json)}
         />
+        </Boundary>
       )}
 
       <form className="launch-foot" onSubmit={(event) => void launch(event)}>

@@ -44,7 +44,7 @@ function FieldErrors({ errors, fieldPathId }: FieldErrorProps) {
   );
 }
 
-function ObjectFields({ title, description, properties, fieldPathId, schema, formData, onAddProperty, registry, uiSchema }: ObjectFieldTemplateProps) {
+function ObjectFields({ title, description, properties, fieldPathId, schema, onAddProperty, registry, uiSchema }: ObjectFieldTemplateProps) {
   const root = fieldPathId.path.length === 0;
   const fields = (
     <>
@@ -55,7 +55,7 @@ function ObjectFields({ title, description, properties, fieldPathId, schema, for
           onClick={onAddProperty}
           registry={registry}
           uiSchema={uiSchema}
-          title={`Add a value${formData && Object.keys(formData as object).length > 0 ? "" : " to it"}`}
+          title="Add a value"
         />
       )}
     </>
