@@ -2,14 +2,14 @@
  * boxes wear the status of their nodes. */
 import { ReactFlow, ReactFlowProvider, useReactFlow, type Edge as FlowEdge, type Node as FlowNode, type NodeTypes } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useMemo, useRef, useState, useSyncExternalStore, type KeyboardEvent } from "react";
 import { useShortcuts } from "../../app/shortcuts";
 import { Icon } from "../../parts/Icon";
 import type { RunNode } from "../../api/types";
 import type { Box } from "../plan";
 import { BoxCard, BoxGroup, GraphContext, LaneTitle, type GraphActions } from "./boxes";
 import "./graph.css";
-import { CARD_W, layoutOf, openAtFirst } from "./layout";
+import { CARD_W, LANES, layoutOf, openAtFirst } from "./layout";
 
 export interface PlanGraphProps {
   label: string;
@@ -44,6 +44,12 @@ const FIRST_ZOOM = 0.8;
 const MARGIN_PX = 24;
 const PAN_PX = 80;
 
+const NARROW = window.matchMedia("(max-width: 48rem)");
+function watchNarrow(listener: () => void): () => void {
+  NARROW.addEventListener("change", listener);
+  return () => NARROW.removeEventListener("change", listener);
+}
+
 export function PlanGraph(props: PlanGraphProps) {
   return (
     <ReactFlowProvider>
@@ -54,7 +60,8 @@ export function PlanGraph(props: PlanGraphProps) {
 
 function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, openness }: PlanGraphProps) {
   const flow = useReactFlow();
-  const layout = layoutOf(top, openness.isOpen);
+  const narrow = useSyncExternalStore(watchNarrow, () => NARROW.matches);
+  const layout = layoutOf(top, openness.isOpen, narrow ? 1 : LANES);
   const nodes: FlowNode[] = layout.placed.map(({ box, x, y, width, height, depth, open }) => ({
     id: box.key,
     type: open ? "frame" : "card",
