@@ -703,8 +703,7 @@ RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
 
 /* How the iterations of a forEach or a loop fare. One that waits for a place is in `total` only. */
 typedef struct rv_iterations {
-    size_t
-        total; /* how many there will be; 0 = not known: a loop, or items that are still to come */
+    size_t total; /* how many there will be; 0 = not known: a loop, or items still to come */
     size_t running, completed, failed, cancelled;
 } rv_iterations;
 
