@@ -65,7 +65,7 @@ static int import_into_new(const char *store, const char *from, rv_run_info *ret
 static int run_import(int argc, char **argv)
 {
     struct importing x = { .json = false };
-    rv_run_info info;
+    rv_run_info info = { "", 0 };
     int count = rv__options(&rv__cmd_import, argc, argv, &x);
     if (count < 0)
         return -count;
