@@ -105,6 +105,10 @@ static void supervisors_run_on_expressions(void **state)
         "else: [ { no: { value: small } } ] }\n"
         "  - count: { loop: [ { up: { value: \"${ (.steps.up.result // 0) + 1 }\" } } ], until: "
         "\"${ .steps.up.result >= 4 }\", keep: last }\n"
+        "  - thrice: { loop: [ { x: { value: 1 } } ], until: \"${ .loop.index >= 2 }\", keep: last "
+        "}\n"
+        "  - twice: { loop: [ { y: { value: 1 } } ], while: \"${ .loop.index < 2 }\", keep: last "
+        "}\n"
         "  - both: { concurrent: { l: { value: 1 }, r: { value: \"${ .lastStep.alias }\" } } }\n"
         "  - rest: { delay: \"${ .steps.total.result * 1000 }\" }\n");
     load(fx, 1);
@@ -113,7 +117,9 @@ static void supervisors_run_on_expressions(void **state)
     assert_int_equal(rv_test_now(fx->engine) - begin, 12000);
     expect(fx, "b", NULL, "\"taken\":\"then\"");
     expect(fx, "b", NULL, "\"count\":{\"result\":{\"iterations\":[{\"index\":3,");
-    expect(fx, "b", NULL, "\"r\":{\"result\":\"count\"");
+    expect(fx, "b", NULL, "\"thrice\":{\"result\":{\"iterations\":[{\"index\":2,");
+    expect(fx, "b", NULL, "\"twice\":{\"result\":{\"iterations\":[{\"index\":1,");
+    expect(fx, "b", NULL, "\"r\":{\"result\":\"twice\"");
 }
 
 static void nested_inputs_are_evaluated_and_checked(void **state)
