@@ -90,6 +90,24 @@ static void expressions_see_what_they_may_see(void **state)
     expect(fx, "a", NULL, "\"who\":{\"result\":\"who\",");
 }
 
+/* As a path, and through jq. */
+static void the_first_node_has_a_last_step_without_a_result(void **state)
+{
+    static const char first[] = "{\"state\":{},\"alias\":null,\"stepName\":null}";
+    struct fixture *fx = *state;
+    char part[256];
+    write_file(fx, "a.yaml",
+               "name: a\nsteps:\n"
+               "  - first: { value: { whole: \"${ .lastStep }\", jq: \"${ .lastStep | . }\", "
+               "all: \"${ .lastStep | keys }\", stepName: \"${ .lastStep.stepName }\" } }\n");
+    load(fx, 1);
+    snprintf(part, sizeof part,
+             "\"first\":{\"result\":{\"whole\":%s,\"jq\":%s,"
+             "\"all\":[\"alias\",\"state\",\"stepName\"],\"stepName\":null}",
+             first, first);
+    expect(fx, "a", NULL, part);
+}
+
 static void supervisors_run_on_expressions(void **state)
 {
     struct fixture *fx = *state;
@@ -296,6 +314,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
         cmocka_unit_test_setup_teardown(every_kind_of_node_can_be_described, setup, teardown),
         cmocka_unit_test_setup_teardown(a_description_that_cannot_be_made_is_left_out, setup,
