@@ -968,7 +968,8 @@ RV_API const char *rv_step_status(rv_ctx *ctx,
 RV_API const char *rv_last_json(rv_ctx *ctx, const char *pointer);
 RV_API const char *rv_last_state_json(rv_ctx *ctx, const char *pointer); /* {} for the first */
 RV_API const char *rv_last_alias(rv_ctx *ctx);
-/* The iteration it is in: the item of the innermost forEach; the index, -1 outside of any. */
+/* The innermost iteration it is in: the item, if it is a forEach's; the index, -1 outside of any. In the
+ * condition of a loop: the index of the iteration to come (while), or of the one that ended (until). */
 RV_API const char *rv_item_json(rv_ctx *ctx, const char *pointer);
 RV_API const char *rv_item_str(rv_ctx *ctx, const char *pointer);
 RV_API int64_t rv_loop_index(rv_ctx *ctx);
