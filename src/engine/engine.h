@@ -349,6 +349,8 @@ void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
 void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
 void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
 void rv__fetch_logs(rv_engine *engine); /* what steps in flight have said so far */
+/* The failures among its facts that nobody would hear of, as lines of its log. RV_ENOMEM: none is. */
+int rv__keep_unheard(struct rv__run *run);
 
 /* retain.c. The writer is used: no commit may be under way. */
 void rv__retain_tick(rv_engine *engine); /* a piece of it, if it is time */
