@@ -32,7 +32,7 @@ const SCREENS: Screen[] = [
   {
     name: "signal",
     path: (ids) => `/runs/${ids.release}`,
-    act: async (page) => page.getByRole("button", { name: "Answer" }).click(),
+    act: async (page) => page.getByRole("button", { name: /^Answer/ }).click(),
   },
 ];
 
