@@ -160,6 +160,7 @@ for (const [scheme, width] of [
   ["light", 390],
 ] as const)
   test(`axe finds nothing in cards and graphs, ${scheme}, ${width} pixels wide`, async ({ page, api }) => {
+    test.slow(); // axe on a large page
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     await page.setViewportSize({ width, height: 800 });
     const id = await api.launch("figures");
