@@ -112,7 +112,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     if (code == CLI_OK)
         code = make_id(d);
     if (code == CLI_OK && opts->input != NULL)
-        code = rv__read_input(command, opts->input, &d->input);
+        code = rv__read_json(command, "the input", "--input", opts->input, &d->input);
     if (code != CLI_OK)
         return code;
     d->interrupt = rv__cli_interrupt(); /* before the engine's threads */
