@@ -187,6 +187,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     bool same = strcmp(state->workflow, workflow) == 0;
+    d->status = state->status;
     snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
              d->run_id, state->workflow, workflow);
     rv_run_state_free(state);
@@ -196,11 +197,12 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
 int rv__drive_start(struct rv__drive *d, const char *workflow)
 {
     rv_violations *violations = NULL;
+    rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
     if (d->exists && d->input == NULL) /* the run has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
-                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), NULL,
+                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), &info,
                             &err);
     if (rc == RV_EINVAL) {
         rc = refuse_input(violations, &err);
@@ -210,6 +212,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (rc == RV_EEXIST)
         return rv__cli_fail(CLI_USAGE, err.message,
                             "without --input, the run goes on with the input it has");
+    d->status = info.status;
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
                              &d->feed, &err);

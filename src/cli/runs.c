@@ -41,7 +41,10 @@ static rv_engine *open_store(const rv_engine_opts *opts)
         return engine;
     const char *hint = NULL;
     if (rc == RV_EBUSY)
-        hint = "it does not listen; reading works meanwhile: rival list, show, why, logs, wait";
+        hint =
+            opts->attach
+                ? "it does not listen; reading works meanwhile: rival list, show, why, logs, wait"
+                : "reading works meanwhile: rival list, show, why, logs, wait";
     else if (opts->read_only && access(opts->store, F_OK) < 0)
         hint = "`rival exec FILE` makes one; --store says where another is";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
@@ -62,6 +65,11 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id)
 {
     return open_store(
         RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true, .attach = true));
+}
+
+rv_engine *rv__store_to_hold(const char *store)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .idle = true));
 }
 
 /* ------------------------------------------------------------------------------------ runs --- */

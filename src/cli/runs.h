@@ -24,6 +24,8 @@ const char *rv__store_default(void); /* $RIVAL_STORE, else RV__CLI_STORE */
 rv_engine *rv__store_to_read(const char *store);
 rv_engine *rv__store_to_ask(const char *store);
 rv_engine *rv__store_to_write(const char *store, const char *run_id);
+/* For what no other process does for us: where one has the store, that is told. */
+rv_engine *rv__store_to_hold(const char *store);
 
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
  * reason is on stderr. */

@@ -258,6 +258,9 @@ static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
 static size_t gather(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
     size_t results = 0, logs = 0, count = 0;
+    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty)
+        while (rv__keep_unheard(run) < 0)
+            wait_a_moment(e);
     make_room(e, b, arena);
     fill_definitions(e, b, arena);
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {

@@ -617,21 +617,27 @@ void rv__hand_back(rv_engine *e)
 
 /* ----------------------------------------------------------------------------------- logs --- */
 
+/* Whose lines they are. */
+struct speaker {
+    struct rv__str path, step;
+    int attempt;
+};
+
 /* RV_ENOMEM: it is not there. */
-static int keep_line(struct rv__run *run, struct rv_ctx *ctx, struct rv__str path,
+static int keep_line(struct rv__run *run, const struct speaker *speaker,
                      const struct rv__log_line *line)
 {
     struct rv__kept_line head = { .at_ms = line->at_ms,
                                   .level = line->level,
-                                  .attempt = rv_ctx_attempt(ctx),
-                                  .path = (uint32_t)path.len,
-                                  .step = (uint32_t)ctx->view.node->alias.len,
+                                  .attempt = speaker->attempt,
+                                  .path = (uint32_t)speaker->path.len,
+                                  .step = (uint32_t)speaker->step.len,
                                   .message = (uint32_t)line->message.len,
                                   .metadata = (uint32_t)line->metadata.len };
     size_t before = run->logs.len;
     rv__buf_add(&run->logs, (const char *)&head, sizeof head);
-    rv__buf_str(&run->logs, path);
-    rv__buf_str(&run->logs, ctx->view.node->alias);
+    rv__buf_str(&run->logs, speaker->path);
+    rv__buf_str(&run->logs, speaker->step);
     rv__buf_str(&run->logs, line->message);
     rv__buf_str(&run->logs, line->metadata);
     if (rv__buf_err(&run->logs, NULL) < 0) {
@@ -672,8 +678,9 @@ static int keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
     rv__buf_init(&path, RV__PATH_BYTES);
     rv__node_path(ctx->view.node, ctx->view.vector, &path);
     int rc = rv__buf_err(&path, NULL);
+    struct speaker speaker = { rv__buf_view(&path), ctx->view.node->alias, rv_ctx_attempt(ctx) };
     while (rc == RV_OK && ctx->unkept != NULL) {
-        rc = keep_line(run, ctx, rv__buf_view(&path), ctx->unkept);
+        rc = keep_line(run, &speaker, ctx->unkept);
         if (rc == RV_OK)
             ctx->unkept = ctx->unkept->next;
     }
@@ -681,7 +688,7 @@ static int keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
         char text[80];
         snprintf(text, sizeof text, "%zu more lines of this attempt were not kept",
                  ctx->log_count - RV__LOG_LINES);
-        rc = keep_line(run, ctx, rv__buf_view(&path),
+        rc = keep_line(run, &speaker,
                        &(struct rv__log_line){ .at_ms = run->engine->now_ms,
                                                .level = RV_WARN,
                                                .message = rv__str(text) });
@@ -690,6 +697,65 @@ static int keep_logs(struct rv__run *run, struct rv_ctx *ctx, bool ended)
     }
     rv__buf_done(&path);
     return rc;
+}
+
+/* "the handler failed: …", in `out`. */
+static void say_unheard(const struct rv__unheard *unheard, struct rv__buf *out)
+{
+    struct rv__str json, message = rv__str("(it does not say why)");
+    struct rv__arena arena;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the error */
+    if (unheard->error != NULL && rv__json_get(rv__blob_str(unheard->error), "message", &json) &&
+        rv__json_string(json, &arena, &message) == RV_ENOMEM)
+        out->rc = RV_ENOMEM;
+    if (unheard->body == NULL)
+        rv__buf_text(out, "the handler failed: ");
+    else
+        rv__buf_fmt(out, "the detached child '%.*s' failed: ", RV__ARG(unheard->body->alias));
+    size_t room = RV__LOG_BYTES - out->len;
+    rv__buf_str(out, (struct rv__str){ message.at, message.len < room ? message.len : room });
+    rv__arena_done(&arena);
+}
+
+/* RV_ENOMEM: it is not in the log. */
+static int keep_unheard(struct rv__run *run, const struct rv__unheard *unheard)
+{
+    const struct rv__body *body = unheard->body;
+    bool own = body != NULL && unheard->node == body->owner; /* its input was refused */
+    struct rv__buf path, text;
+    rv__buf_init(&path, RV__PATH_BYTES);
+    rv__buf_init(&text, RV__LOG_BYTES);
+    if (own)
+        rv__body_path(body, unheard->vector, &path);
+    else
+        rv__node_path(unheard->node, unheard->vector, &path);
+    say_unheard(unheard, &text);
+    int rc = rv__buf_err(&path, NULL);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&text, NULL);
+    struct speaker speaker = { rv__buf_view(&path), own ? body->alias : unheard->node->alias,
+                               unheard->attempt };
+    if (rc == RV_OK)
+        rc = keep_line(run, &speaker,
+                       &(struct rv__log_line){ .at_ms = run->engine->now_ms,
+                                               .level = RV_ERROR,
+                                               .message = rv__buf_view(&text) });
+    rv__buf_done(&path);
+    rv__buf_done(&text);
+    return rc;
+}
+
+int rv__keep_unheard(struct rv__run *run)
+{
+    size_t before = run->logs.len, count = run->log_count;
+    for (size_t i = 0; i < run->facts.unheard_count; i++)
+        if (keep_unheard(run, &run->facts.unheard[i]) < 0) {
+            rv__buf_cut(&run->logs, before);
+            run->log_count = count;
+            return RV_ENOMEM;
+        }
+    rv__facts_heard(&run->facts, 0);
+    return RV_OK;
 }
 
 void rv__fetch_logs(rv_engine *e)

@@ -275,6 +275,9 @@ int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact);
 /* Does it fit the cell? RV_ESTORE and why, if not. */
 int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out);
+/* Is it a failure that nobody hears of? Then it is kept for the log. Before it is applied. RV_ENOMEM. */
+int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
+                      const struct rv__fact *fact);
 
 /* frame.c: the sequence. */
 int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);

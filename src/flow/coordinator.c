@@ -22,7 +22,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
     struct rv__facts *facts = turn->facts;
     struct rv__fact fact = *said;
-    size_t before = facts->json.len;
+    size_t before = facts->json.len, unheard = facts->unheard_count;
     int rc;
     fact.at_ms = turn->now_ms;
 #ifdef RV_DEBUG_CHECKS
@@ -35,6 +35,8 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
         rv__buf_char(&facts->json, ',');
     rv__fact_write(turn->cell, &fact, &facts->json);
     rc = rv__buf_err(&facts->json, err);
+    if (rc == RV_OK && rv__facts_unheard(facts, turn->cell, &fact) < 0)
+        rc = rv__nomem(err);
     if (rc == RV_OK) { /* what the fact borrows may be held by an actor that it ends */
         rv__blob_ref(fact.result);
         rv__blob_ref(fact.state);
@@ -50,6 +52,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     }
     facts->json.rc = RV_OK; /* as if it had not been said */
     rv__buf_cut(&facts->json, before);
+    rv__facts_heard(facts, unheard);
     return rc;
 }
 

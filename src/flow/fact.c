@@ -360,9 +360,61 @@ static void free_rows(struct rv__facts *facts)
     facts->row_count = 0;
 }
 
+void rv__facts_heard(struct rv__facts *facts, size_t from)
+{
+    while (facts->unheard_count > from)
+        rv__blob_unref(facts->unheard[--facts->unheard_count].error);
+}
+
+/* Does nobody hear of this failure? *body: the detached child that it ends; NULL: it is a handler's. */
+static bool is_unheard(const struct rv__actor *actor, const struct rv__fact *fact,
+                       const struct rv__body **body)
+{
+    bool input = fact->kind == FACT_EVAL_FAILED && fact->eval == EVAL_INPUT;
+    bool hard = (fact->kind == FACT_STEP_FAILED && fact->hard) || fact->kind == FACT_NODE_FAILED;
+    *body = NULL;
+    if (fact->kind == FACT_STEP_FAILED && actor->node->is_handler)
+        return true;
+    const struct rv__actor *frame = actor->is_frame ? actor : actor->owner;
+    if ((!input && !hard) || frame->owner == NULL || !frame->owner->detached)
+        return false;
+    *body = frame->frame.body;
+    return true;
+}
+
+int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
+                      const struct rv__fact *fact)
+{
+    const struct rv__body *body;
+    if (fact->kind != FACT_STEP_FAILED && fact->kind != FACT_NODE_FAILED &&
+        fact->kind != FACT_EVAL_FAILED)
+        return RV_OK;
+    const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
+    assert(actor != NULL);
+    if (!is_unheard(actor, fact, &body))
+        return RV_OK;
+    if (facts->unheard_count == facts->unheard_cap) {
+        size_t cap = facts->unheard_cap ? facts->unheard_cap * 2 : 4;
+        struct rv__unheard *more = rv__realloc(facts->unheard, cap * sizeof *more);
+        if (more == NULL)
+            return RV_ENOMEM;
+        facts->unheard = more;
+        facts->unheard_cap = cap;
+    }
+    struct rv__unheard *unheard = &facts->unheard[facts->unheard_count++];
+    bool attempted = fact->kind == FACT_STEP_FAILED && actor->step.attempt > 0;
+    *unheard = (struct rv__unheard){ .node = cell->plan->nodes[fact->node],
+                                     .body = body,
+                                     .attempt = attempted ? actor->step.attempt : 1,
+                                     .error = rv__blob_ref(fact->error) };
+    (void)rv__actor_vector(actor, unheard->vector);
+    return RV_OK;
+}
+
 void rv__facts_reset(struct rv__facts *facts)
 {
     free_rows(facts);
+    rv__facts_heard(facts, 0);
     rv__buf_reset(&facts->json);
     memset(facts->said, 0, sizeof facts->said);
     facts->count = 0;
@@ -371,7 +423,9 @@ void rv__facts_reset(struct rv__facts *facts)
 void rv__facts_done(struct rv__facts *facts)
 {
     free_rows(facts);
+    rv__facts_heard(facts, 0);
     rv__free(facts->rows);
+    rv__free(facts->unheard);
     rv__buf_done(&facts->json);
     *facts = (struct rv__facts){ 0 };
 }

@@ -181,7 +181,18 @@ struct rv__facts {
     /* What else belongs into the same transaction: finished iterations (SPEC: results). */
     struct rv__row *rows;
     size_t row_count, row_cap;
+    struct rv__unheard *unheard; /* failures that only the log tells */
+    size_t unheard_count, unheard_cap;
     uint32_t said[FACT_KINDS]; /* how many of each kind */
+};
+
+/* A failure that changes nothing, so that nobody would hear of it: of a handler, or of a detached child. */
+struct rv__unheard {
+    const struct rv__node *node; /* what failed; */
+    const struct rv__body *body; /* in which detached child; NULL: it is a handler */
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    int attempt;
+    struct rv__blob *error; /* held */
 };
 
 /* A finished iteration of a forEach or a loop that keeps all: it left the cell for here. */
@@ -195,6 +206,8 @@ struct rv__row {
 void rv__facts_init(struct rv__facts *facts);
 void rv__facts_reset(struct rv__facts *facts); /* for the next turn; keeps memory */
 void rv__facts_done(struct rv__facts *facts);
+/* The unheard ones but the first `from` are told, or were not said after all. */
+void rv__facts_heard(struct rv__facts *facts, size_t from);
 
 /* Read one fact of a journal row. Checked for form here, and against the cell in rv__cell_replay. */
 int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);

@@ -8,7 +8,7 @@ test("a run is watched to its end without a reload, and approved by a signal", a
   await expect(page.locator(status)).toContainText("running");
   await expect(page.getByText("'answer' waits for the signal 'approval'")).toBeVisible();
 
-  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("button", { name: "Answer…" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("approval");
   await dialog.getByLabel("Content, as JSON").fill("not json");

@@ -72,6 +72,63 @@ static void lines_are_filtered_and_in_order(void **state)
     rv_log_list_free(list);
 }
 
+static int bad(rv_ctx *c)
+{
+    return rv_fail(c, "no luck");
+}
+
+static int bad_too(rv_ctx *c)
+{
+    return rv_fail(c, "cannot even say sorry");
+}
+
+static void what_a_handlers_failure_changes_is_the_log(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", items, NULL);
+    rv_add_step(each, "one", bad, RV_STEP_OPTS(.on_error = bad_too));
+    rv_workflow_on_error(w, "sorry", bad_too);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
+    logs_are(rig, RV_LOG_QUERY(.level = RV_ERROR),
+             "each:iter0:node0:one:onError1:the handler failed: cannot even say sorry;"
+             "onError1:the handler failed: cannot even say sorry;");
+    rv_log_list *list = NULL;
+    assert_int_equal(rv_logs(rig->engine, "r", NULL, &list, &rig->err), RV_OK);
+    assert_true(list->lines[0].step[0] != '\0' && list->lines[0].at > 1000000000000);
+    rv_log_list_free(list);
+}
+
+/* Of a child: what failed in it, with its attempt; what was caught inside it is no failure of it. */
+static void the_failure_of_a_detached_child_is_logged(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_concurrent *block = rv_add_concurrent(rv_workflow_body(w), "later",
+                                             RV_CONCURRENT_OPTS(.detached = true));
+    rv_concurrent_step(block, "mail", bad, RV_STEP_OPTS(.max_attempts = 2, .backoff_base_ms = 1));
+    rv_body *body = rv_concurrent_body(block, "tidy");
+    rv_concurrent *inner = rv_add_concurrent(body, "inner", RV_CONCURRENT_OPTS(.collect = true));
+    rv_concurrent_step(inner, "caught", bad, NULL);
+    rv_body *each = rv_add_foreach(body, "each", items, NULL);
+    rv_add_step(each, "one", bad, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
+    rig_until(rig, "log", "r");
+    rig_until(rig, "log", "r");
+    rig->len = 0;
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
+    logs_are(rig, RV_LOG_QUERY(.step = "mail"),
+             "later:mail2:the detached child 'mail' failed: no luck;");
+    logs_are(rig, RV_LOG_QUERY(.step = "each"),
+             "later:tidy:node1:each1:the detached child 'tidy' failed: no luck;");
+}
+
 static void pages_follow_each_other(void **state)
 {
     struct rig *rig = *state;
@@ -153,6 +210,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(lines_are_filtered_and_in_order),
+        RIG_TEST(what_a_handlers_failure_changes_is_the_log),
+        RIG_TEST(the_failure_of_a_detached_child_is_logged),
         RIG_TEST(pages_follow_each_other),
         RIG_TEST(a_line_is_its_event),
         RIG_TEST(what_cannot_be_read_is_refused),
