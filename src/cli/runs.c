@@ -208,11 +208,12 @@ static int read_all(FILE *from, struct rv__buf *out)
     return ferror(from) ? RV_ESYS : out->rc;
 }
 
-int rv__read_input(const char *command, const char *given, char **ret)
+int rv__read_json(const char *command, const char *what, const char *option, const char *given,
+                  char **ret)
 {
     struct rv__buf text;
     rv_error err;
-    const char *where = "--input";
+    const char *where = option;
     int rc;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     if (given[0] == '@' || strcmp(given, "-") == 0) {
@@ -224,7 +225,7 @@ int rv__read_input(const char *command, const char *given, char **ret)
             (void)fclose(file); /* only read */
         if (rc < 0) {
             rv__buf_done(&text);
-            return rv__cli_usage(command, "cannot read the input from %s: %s", where,
+            return rv__cli_usage(command, "cannot read %s from %s: %s", what, where,
                                  rc == RV_ESYS ? strerrordesc_np(number) : rv_strerror(rc));
         }
     } else {
@@ -232,7 +233,8 @@ int rv__read_input(const char *command, const char *given, char **ret)
     }
     rc = rv__json_check(rv__buf_view(&text), RV__JSON_VALUE_DEPTH, NULL, &err);
     if (rc < 0) {
-        (void)rv__cli_usage(command, "the input is not JSON: %s: %s", where, err.message);
+        (void)rv__cli_usage(command, "%s is not JSON: %s%s%s", what, where != NULL ? where : "",
+                            where != NULL ? ": " : "", err.message);
         rv__buf_done(&text);
         return CLI_USAGE;
     }
