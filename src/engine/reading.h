@@ -21,7 +21,7 @@ struct rv__told {
     int64_t at_ms, due_ms, index;
     int attempt;
     int eval, status;                          /* -1: none said */
-    bool hard, suspect, blame, taken;          /* */
+    bool hard, suspect, blame, crash, taken;   /* */
     struct rv__str result, state, error, name; /* JSON; none */
 };
 
