@@ -721,7 +721,7 @@ typedef struct rv_node {
     int64_t due_at;      /* it waits for its timer until then; 0 = it does not */
     int attempt;         /* the last one, from 1; 0 = none yet */
     int retry_count;     /* attempts behind the first */
-    int crashes;         /* deaths of the engine that it may have to do with */
+    int crashes;         /* times it was lost with the process it ran in, or was run from */
     const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
     int error_attempt;       /* in which attempt that was */
     int64_t error_at;        /* and when */

@@ -140,11 +140,23 @@ static void list_names(rv_engine *e, char *text, size_t room)
     }
 }
 
+/* One that was not given is null, or {} where there is a schema. The key of what was given is kept. */
+static bool same_input(const struct rv__run *run, const struct rv__call *call)
+{
+    char absent[65], meant[65];
+    bool schema = !rv__str_none(run->plan->plan->body.wrap->schema);
+    if (strcmp(run->input_key, call->input_key) == 0)
+        return true;
+    rv__sha256_hex(rv__str(""), absent);
+    rv__sha256_hex(rv__str(schema ? "{}" : "null"), meant);
+    return (strcmp(run->input_key, absent) == 0 && strcmp(call->input_key, meant) == 0) ||
+           (strcmp(run->input_key, meant) == 0 && strcmp(call->input_key, absent) == 0);
+}
+
 /* The run exists already: the same start again, or a conflict. */
 static int start_again(struct rv__call *call, struct rv__run *run)
 {
-    if (!rv__str_is(run->plan->plan->body.wrap->name, call->workflow) ||
-        strcmp(run->input_key, call->input_key) != 0)
+    if (!rv__str_is(run->plan->plan->body.wrap->name, call->workflow) || !same_input(run, call))
         return rv__fail(&call->err, RV_EEXIST,
                         "run '%s' exists already, of workflow '%.*s'%s: take another run id",
                         run->id, RV__ARG(run->plan->plan->body.wrap->name),

@@ -567,7 +567,7 @@ static int answer(rv_engine *e, struct rv_ctx *ctx)
                            .backoff = ctx->backoff,
                            .wait_ms = ctx->wait_ms,
                            .chance = rv__random_double(&e->random) };
-    msg.blame = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
+    msg.blame = msg.crash = ctx->outcome == MSG_LOST; /* its host died, and it was alone in it */
     if (ctx->given_up || (e->closed && rv_cancel_fired(ctx->token) &&
                           (ctx->outcome == MSG_FAILED || ctx->outcome == MSG_LOST)))
         msg = (struct rv__msg){

@@ -164,7 +164,7 @@ static const char *kind_of(const struct rv__told *fact)
     case FACT_STEP_RETRYING:
     case FACT_SIGNAL_RECEIVED: return rv__fact_kind_name(fact->kind);
     case FACT_NODE_SKIPPED: return "step.skipped"; /* its `when` was false, whatever it is */
-    case FACT_RUN_ABORTED:                         /* run.failed follows */
+    case FACT_RUN_ABORTED:                         /* the node's: rv__events_along() */
     case FACT_EVAL_STARTED:
     case FACT_EVAL_COMPLETED:
     case FACT_EVAL_FAILED:
@@ -255,17 +255,27 @@ void rv__events_fact(struct rv__events *e, const struct rv__told *fact)
     }
 }
 
-void rv__events_cancelled(struct rv__events *e, const struct rv__trace *trace, uint32_t step,
-                          int64_t at_ms)
+void rv__events_along(struct rv__events *e, const struct rv__trace *trace, uint32_t node,
+                      enum rv__status status, const struct rv__told *fact)
 {
+    const struct rv__node *of = e->plan->nodes[trace->at[node].node];
     int64_t vector[RV__PLAN_MAX_DEPTH] = { 0 };
     size_t path = e->texts.len;
-    (void)rv__trace_vector(trace, step, vector);
-    rv__node_path(e->plan->nodes[trace->at[step].node], vector, &e->texts);
+    (void)rv__trace_vector(trace, node, vector);
+    rv__node_path(of, vector, &e->texts);
     rv__buf_char(&e->texts, '\0');
-    if (!begin(e, "step.cancelled", at_ms, path))
+    bool step = of->kind == NODE_STEP;
+    if (!begin(e,
+               status == STATUS_CANCELLED ? "step.cancelled"
+               : step                     ? "step.failed"
+                                          : "node.failed",
+               fact->at_ms, path))
         return;
     put_path(e, path);
+    if (status == STATUS_FAILED)
+        put_value(e, "error", fact->error);
+    if (status == STATUS_FAILED && step)
+        rv__buf_text(&e->texts, ",\"stops\":true");
     finish(e);
 }
 

@@ -77,7 +77,7 @@ struct rv_feed {
     struct known_run known[KNOWN_RUNS];
     struct live_trace traces[TRACES];
     uint64_t uses;
-    int64_t cancel_at_ms; /* while a fact is folded */
+    const struct rv__told *folded; /* while a fact is folded: that */
 
     /* under reading->hub */
     struct rv_feed *next, **link;             /* among all */
@@ -408,10 +408,11 @@ static int plan_of(struct rv_feed *feed, const char *run_id, bool anew, const st
     return RV_OK;
 }
 
-static void step_cancelled(void *arg, const struct rv__trace *trace, uint32_t step)
+static void ended_along(void *arg, const struct rv__trace *trace, uint32_t node,
+                        enum rv__status status)
 {
     struct rv_feed *feed = arg;
-    rv__events_cancelled(&feed->events, trace, step, feed->cancel_at_ms);
+    rv__events_along(&feed->events, trace, node, status, feed->folded);
 }
 
 /* The live steps of a run, as they were before the fact `upto` of the row `seq`. */
@@ -440,7 +441,7 @@ static int trace_of(struct rv_feed *feed, const char *run_id, const struct item 
         rv__trace_init(&t->trace, run.plan->plan, false);
     }
     t->used = ++feed->uses;
-    t->trace.cancelled = NULL;
+    t->trace.along = NULL;
     int rc = rv__trace_read(&t->trace, feed->store, rv__str(run_id), item->seq - 1, err);
     rv__row_reader_init(&row);
     if (rc == RV_OK)
@@ -456,8 +457,8 @@ static int trace_of(struct rv_feed *feed, const char *run_id, const struct item 
         trace_forget(feed, t);
         return rc;
     }
-    t->trace.cancelled = step_cancelled;
-    t->trace.cancelled_arg = feed;
+    t->trace.along = ended_along;
+    t->trace.along_arg = feed;
     *ret = t;
     return RV_OK;
 }
@@ -473,7 +474,7 @@ static int make_row_events(struct rv_feed *feed, const struct item *item, const 
         if (live == NULL && rv__told_cancels(&fact, plan))
             rc = trace_of(feed, run_id, item, i, &live, err);
         if (rc >= 0 && live != NULL) {
-            feed->cancel_at_ms = fact.at_ms;
+            feed->folded = &fact;
             rc = rv__trace_fold(&live->trace, &fact, err);
         }
         if (rc >= 0)

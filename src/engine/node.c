@@ -293,7 +293,7 @@ struct plan_ask {
 static int take_plan(struct rv__call *call)
 {
     struct plan_ask *ask = call->arg;
-    struct rv__registered *found = rv__registry_find(call->engine, rv__str(ask->workflow));
+    struct rv__registered *found = rv__registry_offered(call->engine, rv__str(ask->workflow));
     if (found == NULL)
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.80s'", ask->workflow);
     ask->plan = found->plan;

@@ -420,6 +420,8 @@ static void list_one(struct listing *l, const struct spot *spot)
         put_metrics(l, &l->trace->at[spot->at], node);
     else
         node->status = spot->skipped ? "skipped" : "pending";
+    if (spot->at != 0 && spot->at == l->trace->suspended && node->completed_at == 0)
+        node->status = "suspended"; /* the actor waits for its place again: not its own word */
     l->count++;
 }
 

@@ -126,6 +126,8 @@ static bool read_member(struct rv__told *fact, struct rv__str key, struct rv__st
         (void)rv__json_bool(value, &fact->suspect);
     } else if (rv__str_is(key, "\"blame\"")) {
         (void)rv__json_bool(value, &fact->blame);
+    } else if (rv__str_is(key, "\"crash\"")) {
+        (void)rv__json_bool(value, &fact->crash);
     } else if (rv__str_is(key, "\"signal\"")) {
         (void)rv__json_bool(value, &fact->taken);
     } else if (rv__str_is(key, "\"name\"")) {

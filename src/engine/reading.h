@@ -21,7 +21,7 @@ struct rv__told {
     int64_t at_ms, due_ms, index;
     int attempt;
     int eval, status;                          /* -1: none said */
-    bool hard, suspect, blame, taken;          /* */
+    bool hard, suspect, blame, crash, taken;   /* */
     struct rv__str result, state, error, name; /* JSON; none */
 };
 
@@ -100,9 +100,12 @@ struct rv__trace {
     uint32_t *table; /* by actor: those alive */
     size_t table_size, table_count;
     struct rv__buf texts;
-    /* Called for each step that a fact cancels along with something else. NULL: nobody asks. */
-    void (*cancelled)(void *arg, const struct rv__trace *trace, uint32_t step);
-    void *cancelled_arg;
+    uint32_t suspended; /* the node that its run is suspended for; 0: none */
+    bool failed;        /* its sequence has: a top-level node failed it */
+    /* Called for each step that a fact cancels along with something else, and for the node that an
+     * abort fails: what the fact does not name. NULL: nobody asks. */
+    void (*along)(void *arg, const struct rv__trace *trace, uint32_t node, enum rv__status status);
+    void *along_arg;
 };
 void rv__trace_init(struct rv__trace *trace, const struct rv__plan *plan, bool keep_ended);
 void rv__trace_done(struct rv__trace *trace);

@@ -451,6 +451,7 @@ static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
         struct rv__msg msg = { .kind = MSG_LOST,
                                .actor = lost.effects[i].actor,
                                .token = lost.effects[i].token,
+                               .crash = true,
                                .blame = ours && in_flight == 1,
                                .suspect = ours && in_flight > 1 };
         rc = rv__run_send(run, &msg, err);

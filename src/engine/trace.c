@@ -235,8 +235,8 @@ static void cancel_below(struct rv__trace *t, uint32_t top, int64_t at_ms, bool 
             spared = t->at[up].detached;
         if (spared)
             continue;
-        if (is_step(t, i) && a->completed_ms == 0 && t->cancelled != NULL)
-            t->cancelled(t->cancelled_arg, t, i);
+        if (is_step(t, i) && a->completed_ms == 0 && t->along != NULL)
+            t->along(t->along_arg, t, i, STATUS_CANCELLED);
         finish(t, i, STATUS_CANCELLED, at_ms);
         unlive(t, i);
         if (!t->keep_ended && a->first == 0)
@@ -379,6 +379,7 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
     uint32_t parent = t->at[i].parent;
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
+    t->failed |= status == STATUS_FAILED && fact->hard && parent == 1;
     struct rv__str description;
     if (fact->state.len > 0 && rv__json_get(fact->state, "description", &description))
         note_description(t, i, description);
@@ -399,6 +400,7 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
     struct rv__traced *a = &t->at[i];
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
+    t->failed |= status == STATUS_FAILED && a->parent == 1;
     if (status == STATUS_COMPLETED && !a->detached && node->kind == NODE_CONCURRENT &&
         node->concurrent.detached) {
         a->detached = true; /* the sequence goes on, and so does the block */
@@ -421,13 +423,12 @@ static int run_aborted(struct rv__trace *t, const struct rv__told *fact, rv_erro
 {
     const uint32_t root = 1;
     uint32_t i = t->at[root].last;
+    t->suspended = 0;
     while (i != 0 && (!t->at[i].live || t->at[i].detached))
         i = t->at[i].prev;
     if (i == 0) {
-        uint32_t reached = 0;
-        for (uint32_t c = t->at[root].first; c != 0; c = t->at[c].next)
-            reached += !plan_node(t, c)->is_handler;
-        if (!t->keep_ended || reached >= t->plan->body.count)
+        uint32_t reached = t->at[root].children; /* ever; no handler: that runs after a failure */
+        if (t->failed || reached >= t->plan->body.count)
             return RV_OK;
         int rc = add(t, root, UINT64_MAX, &i, err); /* no actor has this number */
         if (rc < 0)
@@ -435,6 +436,9 @@ static int run_aborted(struct rv__trace *t, const struct rv__told *fact, rv_erro
         t->at[i].node = t->plan->body.nodes[reached]->id;
     }
     note_error(t, i, fact);
+    cancel_below(t, i, fact->at_ms, false);
+    if (t->at[i].completed_ms == 0 && t->along != NULL) /* else it is its handler that ends */
+        t->along(t->along_arg, t, i, STATUS_FAILED);
     end(t, i, STATUS_FAILED, fact->at_ms);
     return RV_OK;
 }
@@ -466,9 +470,19 @@ static int run_started(struct rv__trace *t, const struct rv__told *fact, rv_erro
 static void run_ended(struct rv__trace *t, const struct rv__told *fact, enum rv__status status)
 {
     const uint32_t root = 1;
+    t->suspended = 0;
     cancel_below(t, root, fact->at_ms, status == STATUS_CANCELLED);
     finish(t, root, status, fact->at_ms);
     unlive(t, root);
+}
+
+/* For the sake of a node; or of a sequence, whose node it is if the input was to be evaluated, and not a
+ * description of one that has ended. */
+static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+{
+    uint32_t node = t->at[i].frame ? t->at[i].parent : i;
+    note_error(t, i, fact);
+    t->suspended = node != 0 && t->at[node].node == fact->node ? node : 0;
 }
 
 /* What it does with the actor that it is about. */
@@ -476,7 +490,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
 {
     struct rv__traced *a = &t->at[i];
     switch (fact->kind) {
-    case FACT_RUN_SUSPENDED: note_error(t, i, fact); break;
+    case FACT_RUN_SUSPENDED: run_suspended(t, i, fact); break;
     case FACT_EVAL_STARTED: leave_queue(a, fact->at_ms); break;
     case FACT_EVAL_COMPLETED:
         if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
@@ -507,7 +521,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
         break;
     case FACT_STEP_PARKED: a->due_ms = fact->due_ms; break;
     case FACT_STEP_LOST:
-        a->crashes += fact->blame || fact->suspect;
+        a->crashes += fact->crash || fact->blame || fact->suspect; /* old ones have no `crash` */
         a->ready_ms = fact->at_ms;
         if (is_step(t, i))
             a->status = STATUS_PENDING;
@@ -561,7 +575,7 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__told *fact, rv_error *e
     case FACT_RUN_FAILED: run_ended(t, fact, STATUS_FAILED); return RV_OK;
     case FACT_RUN_CANCELLED: run_ended(t, fact, STATUS_CANCELLED); return RV_OK;
     case FACT_RUN_ABORTED: return run_aborted(t, fact, err);
-    case FACT_RUN_RESUMED:
+    case FACT_RUN_RESUMED: t->suspended = 0; return RV_OK;
     case FACT_SIGNAL_RECEIVED:
     case FACT_DETACHED_ENDED: return RV_OK;
     case FACT_DETACHED_CANCELLED: detached_cancelled(t, fact); return RV_OK;

@@ -138,7 +138,8 @@ static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum 
                              .result = msg->result,
                              .error = msg->error,
                              .suspect = msg->suspect,
-                             .blame = msg->blame };
+                             .blame = msg->blame,
+                             .crash = msg->crash };
     if (kind == FACT_STEP_FAILED)
         fact.hard = true;
     return rv__say(turn, &fact, err);

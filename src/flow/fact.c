@@ -31,6 +31,7 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_NAME = 1 << 15,
              F_DESCRIBE = 1 << 16, /* booleans */
              F_HOSTED = 1 << 17,
+             F_CRASH = 1 << 18,
 };
 #define F_WHO (F_ACTOR | F_NODE)
 
@@ -60,7 +61,7 @@ static const struct {
     [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ERROR | F_STATE | F_HARD },
     [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ERROR | F_DUE },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN },
-    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_ERROR },
+    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },
@@ -137,6 +138,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, ",\"suspect\":true");
     if ((has & F_BLAME) && fact->blame)
         rv__buf_text(out, ",\"blame\":true");
+    if ((has & F_CRASH) && fact->crash)
+        rv__buf_text(out, ",\"crash\":true");
     if ((has & F_TAKEN) && fact->taken)
         rv__buf_text(out, ",\"signal\":true");
     if ((has & F_HOSTED) && fact->hosted)
@@ -275,6 +278,9 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"blame\"")) {
         *seen |= F_BLAME;
         rc = rv__json_bool(value, &fact->blame);
+    } else if (rv__str_is(key, "\"crash\"")) {
+        *seen |= F_CRASH;
+        rc = rv__json_bool(value, &fact->crash);
     } else if (rv__str_is(key, "\"signal\"")) {
         *seen |= F_TAKEN;
         rc = rv__json_bool(value, &fact->taken);
@@ -307,7 +313,7 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
 {
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
     const unsigned optional = F_OWNER | F_DUE | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN | F_RESULT |
-                              F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE | F_HOSTED;
+                              F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE | F_HOSTED | F_CRASH;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };

@@ -115,6 +115,7 @@ struct rv__msg {
     double chance;       /* [0,1), for jitter */
     int64_t due_ms;      /* MSG_PARK: until when; 0 = its time-out, if it has one */
     bool blame, suspect; /* MSG_LOST */
+    bool crash;          /* the same: its process died; a clean end takes it back without */
 };
 
 /* --------------------------------------------------------------------------------- facts --- */
@@ -165,9 +166,10 @@ struct rv__fact {
     int status;          /* body.ended: enum rv__status */
     bool hard;           /* step.failed: it fails its sequence */
     bool suspect, blame; /* step.lost */
-    bool taken;          /* step.completed: it took a signal */
-    bool hosted;         /* step.started: in a process of its own */
-    bool describe;       /* step.completed, node.completed: its description is evaluated next */
+    bool crash;    /* the same: with its process; facts of old that have a blame do not say it */
+    bool taken;    /* step.completed: it took a signal */
+    bool hosted;   /* step.started: in a process of its own */
+    bool describe; /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
 };
 #define RV__NO_NODE UINT32_MAX

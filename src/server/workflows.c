@@ -1,6 +1,8 @@
 /* workflows.c: what can be run, and a run begun. */
 #include "server/api.h"
 
+#include "base/error.h"
+
 void rv__api_workflows(struct rv__api_call *call)
 {
     rv_workflow_list *list = NULL;
@@ -23,15 +25,21 @@ void rv__api_workflows(struct rv__api_call *call)
 void rv__api_workflow(struct rv__api_call *call)
 {
     rv_workflow_list *list = NULL;
+    const rv_workflow_info *info = NULL;
     char *plan = NULL;
     rv_error err;
-    if (rv_workflows(call->engine, &list, &err) < 0 ||
-        rv_plan_of_workflow(call->engine, call->names[0], &plan, &err) < 0)
+    int rc = rv_plan_of_workflow(call->engine, call->names[0], &plan, &err);
+    if (rc == RV_OK)
+        rc = rv_workflows(call->engine, &list, &err);
+    for (size_t i = 0; rc == RV_OK && i < list->count; i++)
+        if (strcmp(list->items[i].name, call->names[0]) == 0)
+            info = &list->items[i];
+    if (rc == RV_OK && info == NULL) /* taken back in between */
+        rc = rv__fail(&err, RV_ENOTFOUND, "there is no workflow '%.80s'", call->names[0]);
+    if (rc < 0) {
         rv__api_error(call, &err);
-    for (size_t i = 0; plan != NULL && i < list->count; i++) {
-        if (strcmp(list->items[i].name, call->names[0]) != 0)
-            continue;
-        rv__put_workflow(&call->out, &list->items[i]);
+    } else {
+        rv__put_workflow(&call->out, info);
         rv__put_json(&call->out, "plan", plan);
         rv__buf_char(&call->out, '}');
     }

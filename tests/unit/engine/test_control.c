@@ -815,6 +815,8 @@ static void a_workflow_that_was_taken_back_finishes_its_runs(void **state)
     assert_int_equal(rv_unregister(fx->rig->engine, "waits", &fx->err), RV_ENOTFOUND);
     assert_int_equal(rv_run(fx->rig->engine, "waits", NULL, NULL, NULL, &fx->err), RV_ENOTFOUND);
     assert_null(strstr(fx->err.message, "waits,"));
+    char *plan = NULL;
+    assert_int_equal(rv_plan_of_workflow(fx->rig->engine, "waits", &plan, &fx->err), RV_ENOTFOUND);
     rv_workflow *outer = rv_workflow_new("outer");
     rv_add_workflow(rv_workflow_body(outer), "inner", "waits");
     assert_true(rv_register(fx->rig->engine, outer, &fx->err) < 0);

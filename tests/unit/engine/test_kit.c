@@ -360,6 +360,22 @@ static void an_input_that_the_schema_refuses_makes_no_run(void **state)
     assert_int_equal(rv_run(fx->engine, "strict", NULL, NULL, NULL, &fx->err), RV_EINVAL);
 }
 
+static void an_input_that_is_not_given_to_a_schema_is_an_object(void **state)
+{
+    struct fixture *fx = *state;
+    const char *const inputs[] = { NULL, "{}", "{ }", NULL };
+    rv_workflow *w = rv_workflow_new("lax");
+    open_kit(fx, NULL);
+    rv_workflow_input(w, "{\"properties\":{\"where\":{\"default\":\"forest\"}}}");
+    rv_add_step(rv_workflow_body(w), "echo", gives_input, NULL);
+    put(fx, w);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(
+            rv_run(fx->engine, "lax", inputs[i], RV_RUN_OPTS(.run_id = "r"), NULL, &fx->err), 0);
+    assert_int_equal(rv_run(fx->engine, "lax", "null", RV_RUN_OPTS(.run_id = "r"), NULL, &fx->err),
+                     RV_EEXIST);
+}
+
 static void an_input_gets_its_defaults_and_may_be_given_again_without(void **state)
 {
     struct fixture *fx = *state;
@@ -576,6 +592,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_may_run_another_workflow_and_wait_for_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_input_that_the_schema_refuses_makes_no_run, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_input_that_is_not_given_to_a_schema_is_an_object, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_input_gets_its_defaults_and_may_be_given_again_without,
                                         setup, teardown),

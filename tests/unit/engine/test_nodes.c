@@ -331,11 +331,14 @@ static void a_run_that_was_aborted_shows_what_failed(void **state)
     rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
     rig_until(rig, "run.suspended", "r");
     rig->len = 0;
+    list(rig, "r", NULL, 0, 0);
+    rig_saw(rig, "one=step completed;go=step completed;two=step suspended;3");
     assert_int_equal(rv_decide(rig->engine, "r", RV_ABORT, "enough", &rig->err), RV_OK);
     assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
     list(rig, "r", NULL, 0, 0);
     rig_saw(rig, "one=step completed;go=step completed;two=step failed;3");
     rig_until(rig, "run.failed", "r");
+    rig_saw(rig, "step.failed two;run.failed;");
 }
 
 /* One node, as "status result state input; #attempt outcome error+due …;". */

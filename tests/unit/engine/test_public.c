@@ -287,6 +287,21 @@ static void a_step_that_says_too_much_is_cut_and_marked(void **state)
     rv_log_list_free(logs);
 }
 
+/* With no schema it is null; and where there is one, {}: see test_kit.c. */
+static void an_input_that_is_not_given_is_null(void **state)
+{
+    struct rig *rig = *state;
+    open_gated(rig);
+    const char *const inputs[] = { NULL, "null" };
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(rv_run(rig->engine, "gated", inputs[(i + i / 2) % 2],
+                                RV_RUN_OPTS(.run_id = i < 2 ? "absent" : "null"), NULL, &rig->err),
+                         RV_OK);
+    assert_int_equal(
+        rv_run(rig->engine, "gated", "{}", RV_RUN_OPTS(.run_id = "absent"), NULL, &rig->err),
+        RV_EEXIST);
+}
+
 static void the_same_start_again_is_the_same_run(void **state)
 {
     struct rig *rig = *state;
@@ -321,6 +336,7 @@ int main(void)
         PUBLIC_TEST(a_wait_ends_by_time_or_by_its_token),
         PUBLIC_TEST(a_signal_may_come_before_its_time),
         PUBLIC_TEST(runs_are_found_by_what_they_are),
+        PUBLIC_TEST(an_input_that_is_not_given_is_null),
         PUBLIC_TEST(the_same_start_again_is_the_same_run),
         PUBLIC_TEST(log_lines_are_on_disk_while_the_step_runs),
         PUBLIC_TEST(a_step_that_says_too_much_is_cut_and_marked),

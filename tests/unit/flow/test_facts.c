@@ -187,6 +187,8 @@ static const struct {
     { "a shade that is none", "{'k':'detached.ended','a':1,'n':0,'at':5}", RV_ESTORE },
     { "the last attempt there is",
       "{'k':'step.lost','a':2,'n':0,'at':5,'suspect':true,'blame':true}", RV_OK },
+    { "an attempt that was lost with its process",
+      "{'k':'step.lost','a':2,'n':0,'at':5,'crash':true}", RV_OK },
     { "an escaped name", "{'k':'signal.received','at':5,'name':'\\u0041\\n','result':1}", RV_OK },
 };
 
