@@ -5,5 +5,10 @@ export default tseslint.config(
   { ignores: ["dist", "node_modules"] },
   ...tseslint.configs.strict,
   { files: ["src/**"], ...reactHooks.configs.flat["recommended-latest"] },
-  { rules: { "@typescript-eslint/no-non-null-assertion": "off" } },
+  {
+    rules: {
+      "@typescript-eslint/no-non-null-assertion": "off",
+      "react-hooks/incompatible-library": "off", // about React's compiler, which is not used here
+    },
+  },
 );

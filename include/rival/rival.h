@@ -704,8 +704,7 @@ RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
 
 /* How the iterations of a forEach or a loop fare. One that waits for a place is in `total` only. */
 typedef struct rv_iterations {
-    size_t
-        total; /* how many there will be; 0 = not known: a loop, or items that are still to come */
+    size_t total; /* how many there will be; 0 = not known: a loop, or items still to come */
     size_t running, completed, failed, cancelled;
 } rv_iterations;
 
@@ -885,8 +884,8 @@ RV_API void rv_import_opts_init(rv_import_opts *opts);
  * whole history is checked as if it were hostile. It goes on where it was as soon as an engine drives the
  * store and its functions are registered: this one at once, unless it is idle. Timers keep their time; what
  * fell due meanwhile fires once; an attempt that was in flight is made again, and nobody is to blame.
- * Its events come in the feed behind all that was there. Other runs wait meanwhile, about a second for
- * each hundred thousand turns.
+ * Its events come in the feed behind all that was there. Other runs wait meanwhile, about as long as SQLite
+ * takes to write as much: a second or two for each hundred thousand small turns, ten for those of 2 KB.
  * Errors: RV_EEXIST (the store has a run of that id), RV_EPARSE (it is cut, altered, or no export at all;
  * the message says in which line), RV_EINVAL (a newer version of Rival wrote it), RV_ESYS (the file
  * cannot be read), RV_ESTATE (this engine only reads, or is for another run), RV_ECLOSED, RV_ECANCELED, RV_ENOMEM,
@@ -972,7 +971,8 @@ RV_API const char *rv_step_status(rv_ctx *ctx,
 RV_API const char *rv_last_json(rv_ctx *ctx, const char *pointer);
 RV_API const char *rv_last_state_json(rv_ctx *ctx, const char *pointer); /* {} for the first */
 RV_API const char *rv_last_alias(rv_ctx *ctx);
-/* The iteration it is in: the item of the innermost forEach; the index, -1 outside of any. */
+/* The innermost iteration it is in: the item, if it is a forEach's; the index, -1 outside of any. In the
+ * condition of a loop: the index of the iteration to come (while), or of the one that ended (until). */
 RV_API const char *rv_item_json(rv_ctx *ctx, const char *pointer);
 RV_API const char *rv_item_str(rv_ctx *ctx, const char *pointer);
 RV_API int64_t rv_loop_index(rv_ctx *ctx);

@@ -305,10 +305,10 @@ int rv__follow_open(struct rv__client *c, const rv_feed_opts *opts, struct rv__f
         return rv__nomem(err);
     int rc;
     if (c->wire != NULL) {
-        rc = rv__remote_events_path(opts->run_id, opts->no_logs, &path, err);
+        rc = rv__remote_events_path(opts->run_id, opts->no_logs, opts->from == RV_FROM_OLDEST,
+                                    &path, err);
         if (rc == RV_OK)
-            rc = rv__wire_follow(c->wire, rv__buf_view(&path).at, opts->from == RV_FROM_OLDEST,
-                                 say_lost, &follow->events, err);
+            rc = rv__wire_follow(c->wire, rv__buf_view(&path).at, say_lost, &follow->events, err);
         rv__buf_done(&path);
     } else {
         rc = rv_feed_open(c->engine, opts, &follow->feed, err);

@@ -112,7 +112,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     if (code == CLI_OK)
         code = make_id(d);
     if (code == CLI_OK && opts->input != NULL)
-        code = rv__read_input(command, opts->input, &d->input);
+        code = rv__read_json(command, "the input", "--input", opts->input, &d->input);
     if (code != CLI_OK)
         return code;
     d->interrupt = rv__cli_interrupt(); /* before the engine's threads */
@@ -187,6 +187,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     bool same = strcmp(state->workflow, workflow) == 0;
+    d->status = state->status;
     snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
              d->run_id, state->workflow, workflow);
     rv_run_state_free(state);
@@ -196,11 +197,12 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
 int rv__drive_start(struct rv__drive *d, const char *workflow)
 {
     rv_violations *violations = NULL;
+    rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
     if (d->exists && d->input == NULL) /* the run has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
-                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), NULL,
+                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), &info,
                             &err);
     if (rc == RV_EINVAL) {
         rc = refuse_input(violations, &err);
@@ -210,6 +212,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (rc == RV_EEXIST)
         return rv__cli_fail(CLI_USAGE, err.message,
                             "without --input, the run goes on with the input it has");
+    d->status = info.status;
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
                              &d->feed, &err);
@@ -281,9 +284,8 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
 
 static void say_how_to_go_on(struct follow *f)
 {
-    if (f->view.kind != VIEW_NONE)
-        fprintf(stderr, "to go on: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
-                rv__colour(stderr, PLAIN));
+    fprintf(stderr, "to go on: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
+            rv__colour(stderr, PLAIN));
 }
 
 /* It stays suspended: the run as it is now, instead of an outcome. */
@@ -301,32 +303,31 @@ static int leave_suspended(struct follow *f)
     rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
     int code = rv__print_json(&json);
     rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
-    say_how_to_go_on(f);
+    if (f->view.kind != VIEW_NONE)
+        say_how_to_go_on(f);
     rv__buf_done(&json);
     rv_run_state_free(state);
     return code == CLI_OK ? CLI_SUSPENDED : code;
 }
 
+/* Told with --json as well: there is no outcome, and who stopped it wants to know what became of it. */
 static int stop_in_order(struct follow *f)
 {
     rv_error why = { .code = 0 };
     rv__screen_clear(&f->view);
     (void)rv_cancel_cause(f->d->interrupt, &why);
     if (f->d->served) {
-        if (f->view.kind != VIEW_NONE)
-            fprintf(stderr, "%s: the run goes on where it is served: rival wait %s\n", why.message,
-                    f->d->run_id);
+        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s\n", why.message,
+                f->d->run_id);
         return CLI_INTERRUPTED;
     }
-    if (f->view.kind != VIEW_NONE)
-        fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
-                GRACE_MS / 1000);
+    fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
+            GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
-    if (left > 0 && f->view.kind != VIEW_NONE)
+    if (left > 0)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
                 left == 1 ? "" : "s");
-    if (f->view.kind != VIEW_NONE)
-        fprintf(stderr, "stopped; what was done is kept\n");
+    fprintf(stderr, "stopped; what was done is kept\n");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
 }

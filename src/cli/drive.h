@@ -45,6 +45,7 @@ struct rv__drive {
     struct rv__follow *feed;
     bool exists; /* the run was there before */
     bool served; /* another process drives it: it is only looked at */
+    int status;  /* as of rv__drive_start() */
 };
 
 /* Who is to do the work. */

@@ -27,7 +27,7 @@ static int export(struct rv__look *look)
     if (rc == RV_OK && piped && fflush(stdout) == 0)
         return CLI_OK;
     if (piped && (rc == RV_OK || rc == RV_ECANCELED))
-        return rv__cli_fail(CLI_FAILED, "stdout took not all of it", NULL);
+        return CLI_FAILED; /* stdout took not all of it: main tells */
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message,
                             rc == RV_EEXIST ? "--force replaces it" : NULL);

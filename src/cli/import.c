@@ -1,6 +1,9 @@
 /* import.c: `rival import`: take over a run that `rival export` wrote. */
 #include <string.h>
+#include <unistd.h>
 
+#include "base/outfile.h"
+#include "base/str.h"
 #include "cli/runs.h"
 
 static long from_stdin(void *arg, char *into, size_t room)
@@ -24,27 +27,55 @@ struct importing {
     bool json;
 };
 
-static int run_import(int argc, char **argv)
+/* Into a store that is there, or is made. Says what goes wrong. */
+static int import_into(const char *store, const char *from, rv_run_info *ret)
 {
-    struct importing x = { .json = false };
-    rv_run_info info;
+    bool piped = strcmp(from, "-") == 0;
     rv_error err;
-    int count = rv__options(&rv__cmd_import, argc, argv, &x);
-    if (count < 0)
-        return -count;
-    bool piped = strcmp(argv[0], "-") == 0;
-    rv_engine *engine = rv__store_to_write(x.store, NULL);
+    rv_engine *engine = rv__store_to_hold(store);
     if (engine == NULL)
         return CLI_FAILED;
     int rc = rv_import(
-        engine, RV_IMPORT_OPTS(.path = piped ? NULL : argv[0], .read = piped ? from_stdin : NULL),
-        &info, &err);
+        engine, RV_IMPORT_OPTS(.path = piped ? NULL : from, .read = piped ? from_stdin : NULL), ret,
+        &err);
     rv_engine_free(engine);
-    if (rc < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, hint_for(rc));
-    printf(x.json ? "{\"runId\":\"%s\",\"status\":\"%s\"}\n" : "imported %s (%s)\n", info.run_id,
-           rv_status_name(info.status));
-    return CLI_OK;
+    return rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, hint_for(rc)) : CLI_OK;
+}
+
+/* A new store gets its name when the run is in it: a file that is refused leaves no empty one behind. */
+static int import_into_new(const char *store, const char *from, rv_run_info *ret)
+{
+    struct rv__outfile made;
+    struct rv__buf lock; /* the engine's, beside the store */
+    rv_error err;
+    if (rv__outfile_open(&made, store, false, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__buf_init(&lock, SIZE_MAX / 8);
+    rv__buf_fmt(&lock, "%s.lock", made.temp);
+    int rc = import_into(made.temp, from, ret);
+    if (rv__buf_err(&lock, NULL) == RV_OK)
+        (void)unlink(lock.text);
+    if (rc == CLI_OK && rv__outfile_keep(&made, &err) < 0)
+        rc = rv__cli_fail(CLI_FAILED, err.message, "nothing was imported: try again");
+    rv__outfile_done(&made);
+    rv__buf_done(&lock);
+    return rc;
+}
+
+static int run_import(int argc, char **argv)
+{
+    struct importing x = { .json = false };
+    rv_run_info info = { "", 0 };
+    int count = rv__options(&rv__cmd_import, argc, argv, &x);
+    if (count < 0)
+        return -count;
+    const char *store = x.store != NULL ? x.store : rv__store_default();
+    int rc = access(store, F_OK) == 0 ? import_into(store, argv[0], &info)
+                                      : import_into_new(store, argv[0], &info);
+    if (rc == CLI_OK)
+        printf(x.json ? "{\"runId\":\"%s\",\"status\":\"%s\"}\n" : "imported %s (%s)\n",
+               info.run_id, rv_status_name(info.status));
+    return rc;
 }
 
 static const struct rv__option options[] = { RV__OPTION_STORE(struct importing, store),

@@ -615,8 +615,10 @@ int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *nam
     return tell(wire, &path, rv__str(payload), err);
 }
 
-int rv__remote_events_path(const char *run_id, bool no_logs, struct rv__buf *ret, rv_error *err)
+int rv__remote_events_path(const char *run_id, bool no_logs, bool from_oldest, struct rv__buf *ret,
+                           rv_error *err)
 {
-    put_run_path(ret, run_id, no_logs ? "/events?logs=0" : "/events");
+    put_run_path(ret, run_id, no_logs ? "/events?logs=0&from=" : "/events?from=");
+    rv__buf_text(ret, from_oldest ? "oldest" : "now");
     return rv__buf_err(ret, err);
 }

@@ -20,6 +20,7 @@ int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, c
 int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *name,
                       const char *payload, rv_error *err);
 /* The path of a run's events. RV_OK, or RV_ENOMEM. */
-int rv__remote_events_path(const char *run_id, bool no_logs, struct rv__buf *ret, rv_error *err);
+int rv__remote_events_path(const char *run_id, bool no_logs, bool from_oldest, struct rv__buf *ret,
+                           rv_error *err);
 
 #endif

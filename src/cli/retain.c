@@ -64,7 +64,7 @@ static int retain(const char *store, const rv_retain_opts *opts, bool json)
     rv_usage before = { 0 }, after = { 0 };
     uint64_t removed = 0;
     rv_error err;
-    rv_engine *engine = opts->dry_run ? rv__store_to_read(store) : rv__store_to_write(store, NULL);
+    rv_engine *engine = opts->dry_run ? rv__store_to_read(store) : rv__store_to_hold(store);
     if (engine == NULL)
         return CLI_FAILED;
     int rc = rv_store_usage(engine, &before, &err);

@@ -22,7 +22,7 @@ static int register_all(struct rv__drive *d, const char *from, bool *problems)
 static int say_started(const struct rv__drive *d)
 {
     if (d->opts.json) {
-        printf("{\"runId\":\"%s\",\"status\":\"running\"}\n", d->run_id);
+        printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", d->run_id, rv_status_name(d->status));
         return CLI_OK;
     }
     printf("%s\n", d->run_id);

@@ -41,7 +41,10 @@ static rv_engine *open_store(const rv_engine_opts *opts)
         return engine;
     const char *hint = NULL;
     if (rc == RV_EBUSY)
-        hint = "it does not listen; reading works meanwhile: rival list, show, why, logs, wait";
+        hint =
+            opts->attach
+                ? "it does not listen; reading works meanwhile: rival list, show, why, logs, wait"
+                : "reading works meanwhile: rival list, show, why, logs, wait";
     else if (opts->read_only && access(opts->store, F_OK) < 0)
         hint = "`rival exec FILE` makes one; --store says where another is";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
@@ -62,6 +65,11 @@ rv_engine *rv__store_to_write(const char *store, const char *run_id)
 {
     return open_store(
         RV_ENGINE_OPTS(.store = store, .only_run = run_id, .idle = true, .attach = true));
+}
+
+rv_engine *rv__store_to_hold(const char *store)
+{
+    return open_store(RV_ENGINE_OPTS(.store = store, .idle = true));
 }
 
 /* ------------------------------------------------------------------------------------ runs --- */
@@ -200,11 +208,12 @@ static int read_all(FILE *from, struct rv__buf *out)
     return ferror(from) ? RV_ESYS : out->rc;
 }
 
-int rv__read_input(const char *command, const char *given, char **ret)
+int rv__read_json(const char *command, const char *what, const char *option, const char *given,
+                  char **ret)
 {
     struct rv__buf text;
     rv_error err;
-    const char *where = "--input";
+    const char *where = option;
     int rc;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     if (given[0] == '@' || strcmp(given, "-") == 0) {
@@ -216,7 +225,7 @@ int rv__read_input(const char *command, const char *given, char **ret)
             (void)fclose(file); /* only read */
         if (rc < 0) {
             rv__buf_done(&text);
-            return rv__cli_usage(command, "cannot read the input from %s: %s", where,
+            return rv__cli_usage(command, "cannot read %s from %s: %s", what, where,
                                  rc == RV_ESYS ? strerrordesc_np(number) : rv_strerror(rc));
         }
     } else {
@@ -224,7 +233,8 @@ int rv__read_input(const char *command, const char *given, char **ret)
     }
     rc = rv__json_check(rv__buf_view(&text), RV__JSON_VALUE_DEPTH, NULL, &err);
     if (rc < 0) {
-        (void)rv__cli_usage(command, "the input is not JSON: %s: %s", where, err.message);
+        (void)rv__cli_usage(command, "%s is not JSON: %s%s%s", what, where != NULL ? where : "",
+                            where != NULL ? ": " : "", err.message);
         rv__buf_done(&text);
         return CLI_USAGE;
     }

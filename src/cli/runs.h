@@ -24,6 +24,8 @@ const char *rv__store_default(void); /* $RIVAL_STORE, else RV__CLI_STORE */
 rv_engine *rv__store_to_read(const char *store);
 rv_engine *rv__store_to_ask(const char *store);
 rv_engine *rv__store_to_write(const char *store, const char *run_id);
+/* For what no other process does for us: where one has the store, that is told. */
+rv_engine *rv__store_to_hold(const char *store);
 
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
  * reason is on stderr. */
@@ -56,9 +58,10 @@ struct rv__tell {
 int rv__tell_run(const char *given, struct rv__tell *tell,
                  int (*say)(struct rv__tell *tell, struct rv__client *client, rv_error *err));
 
-/* --input: JSON, @FILE or - (stdin). *ret is checked JSON, for rv__free(). CLI_OK; else the reason is on
- * stderr. */
-int rv__read_input(const char *command, const char *given, char **ret);
+/* JSON, @FILE or - (stdin), as given for `what` ("the input") by an option; NULL: by an argument. *ret is
+ * checked JSON, for rv__free(). CLI_OK; else the reason is on stderr. */
+int rv__read_json(const char *command, const char *what, const char *option, const char *given,
+                  char **ret);
 
 /* Read --since and the like: a duration (that long ago) or a date, with a time if need be. */
 int rv__read_time(const char *text, int64_t now_ms, int64_t *ret);

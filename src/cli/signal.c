@@ -21,7 +21,9 @@ static int run_signal(int argc, char **argv)
     if (count < 0)
         return -count;
     message.name = argv[1];
-    int code = count == 3 ? rv__read_input("signal", argv[2], &message.payload) : CLI_OK;
+    int code = CLI_OK;
+    if (count == 3)
+        code = rv__read_json("signal", "the signal's payload", NULL, argv[2], &message.payload);
     if (code == CLI_OK)
         code = rv__tell_run(argv[0], &tell, send_signal);
     rv__free(message.payload);

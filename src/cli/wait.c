@@ -9,17 +9,18 @@ struct waiting {
     struct rv__look look;
     const char *timeout;
     rv_cancel *interrupt;
-    int64_t timeout_ms; /* negative: for ever */
+    int64_t timeout_ms;            /* negative: for ever */
+    char workflow[RV_RUN_ID_SIZE]; /* or as much of it as fits */
 };
 
 static int give_up(const struct rv__look *look, const struct waiting *w)
 {
-    char message[300], time[RV__DURATION_TEXT];
+    char message[400], time[RV__DURATION_TEXT];
     rv_error why = { .code = 0 };
     if (rv_cancel_cause(w->interrupt, &why) != 0)
         return rv__cli_fail(CLI_INTERRUPTED, why.message, "the run is not touched by that");
-    snprintf(message, sizeof message, "run '%s' has not ended after %s", look->run_id,
-             rv__text_duration(w->timeout_ms, time));
+    snprintf(message, sizeof message, "run '%s' of workflow '%s' has not ended after %s",
+             look->run_id, w->workflow, rv__text_duration(w->timeout_ms, time));
     return rv__cli_fail(CLI_FAILED, message, "`rival why` says what it waits for");
 }
 
@@ -45,6 +46,8 @@ static int wait_for(struct rv__look *look)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (row->count == 1 && row->runs[0].status == RV_SUSPENDED && isatty(STDERR_FILENO))
         fprintf(stderr, "it is suspended: rival decide %s resume|abort\n", look->run_id);
+    if (row->count == 1)
+        snprintf(w->workflow, sizeof w->workflow, "%s", row->runs[0].workflow);
     rv_run_list_free(row);
     int rc = rv__client_wait(look->client, look->run_id, w->timeout_ms, w->interrupt, &ended, &err);
     if (rc == RV_ETIMEDOUT || rc == RV_ECANCELED)

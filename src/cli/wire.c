@@ -286,7 +286,7 @@ static int connect_again(struct rv__wire_events *e, rv_error *err)
     return RV_OK;
 }
 
-int rv__wire_follow(struct rv__wire *w, const char *path, bool from_oldest,
+int rv__wire_follow(struct rv__wire *w, const char *path,
                     void (*lost)(const char *url, const char *why), struct rv__wire_events **ret,
                     rv_error *err)
 {
@@ -299,8 +299,6 @@ int rv__wire_follow(struct rv__wire *w, const char *path, bool from_oldest,
     rv__buf_init(&e->in, RV__JSON_MAX_BYTES);
     rv__buf_init(&e->data, RV__JSON_MAX_BYTES);
     rv__arena_init(&e->texts, RV__JSON_MAX_BYTES);
-    if (from_oldest)
-        (void)snprintf(e->last_id, sizeof e->last_id, "0.0");
     e->url = join(w->url, path);
     e->multi = curl_multi_init();
     int rc = e->url != NULL && e->multi != NULL ? connect_again(e, err) : rv__nomem(err);

@@ -28,7 +28,7 @@ int rv__wire_problem(int status, struct rv__str answer, rv_error *err);
 /* Events, as they come. A connection that is lost is made again, and goes on behind the last event:
  * `lost` (may be NULL) is told when that happens, once for each time. */
 struct rv__wire_events;
-int rv__wire_follow(struct rv__wire *wire, const char *path, bool from_oldest,
+int rv__wire_follow(struct rv__wire *wire, const char *path,
                     void (*lost)(const char *url, const char *why), struct rv__wire_events **ret,
                     rv_error *err);
 void rv__wire_events_free(struct rv__wire_events *events); /* NULL is allowed */

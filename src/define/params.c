@@ -18,6 +18,7 @@ enum want {
     WANT_URL,
     WANT_METHOD,
     WANT_BYTES,
+    WANT_TIMEOUT, /* a duration that is not nothing */
 };
 
 #define MOST_BYTES (64 << 20) /* of an answer, as exec/ has it: no JSON text is longer */
@@ -32,7 +33,7 @@ struct param {
 static const struct param http_params[] = {
     { "url", WANT_URL },           { "method", WANT_METHOD },
     { "headers", WANT_MAP },       { "body", WANT_ANY },
-    { "timeout", WANT_DURATION },  { "responseType", WANT_WORD, "json|text", "json or text" },
+    { "timeout", WANT_TIMEOUT },   { "responseType", WANT_WORD, "json|text", "json or text" },
     { "throwOnError", WANT_BOOL }, { "maxBytes", WANT_BYTES },
 };
 static const struct param command_params[] = {
@@ -92,6 +93,14 @@ static bool is_count(struct rv__str text, int64_t most)
     return rv__json_int(text, &n) == RV_OK && n > 0 && n <= most;
 }
 
+static bool is_timeout(const struct rv__tree *real)
+{
+    int64_t ms;
+    if (real->kind == TREE_NUMBER)
+        return is_count(real->text, RV__PLAN_MAX_MS);
+    return real->kind == TREE_STRING && rv__duration_ms(real->text, &ms) == RV_OK && ms > 0;
+}
+
 static bool is_wanted(const struct rv__tree *value, const struct param *param)
 {
     const struct rv__tree *real = rv__tree_real(value);
@@ -108,6 +117,7 @@ static bool is_wanted(const struct rv__tree *value, const struct param *param)
     case WANT_METHOD: return real->kind == TREE_STRING && is_method(real->text);
     case WANT_BYTES: return real->kind == TREE_NUMBER && is_count(real->text, MOST_BYTES);
     case WANT_URL: break;
+    case WANT_TIMEOUT: return is_timeout(real);
     case WANT_DURATION: return true; /* told with the value, below */
     }
     return false;
@@ -124,6 +134,7 @@ static const char *wanted(const struct param *param)
     case WANT_METHOD: return "a word such as GET, POST or DELETE";
     case WANT_BYTES: return "a number of bytes from 1 to 67108864";
     case WANT_DURATION: return "a duration such as 250ms, 30s or 1h30m, or milliseconds";
+    case WANT_TIMEOUT: return "a duration above 0 such as 250ms, 30s or 1h30m, or milliseconds";
     case WANT_ANY: break;
     }
     return "anything";
@@ -151,7 +162,7 @@ static void write_param(const struct rv__params *p, const struct param *param,
     const struct rv__tree *real = rv__tree_real(value);
     rv__buf_fmt(p->out, "%s\"%s\":", *first ? "" : ",", param->key);
     bool good = is_wanted(value, param);
-    if (good && param->want == WANT_DURATION)
+    if (good && (param->want == WANT_DURATION || param->want == WANT_TIMEOUT))
         good = write_duration(p, value);
     else if (good)
         rv__tree_json(value, p->out);

@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/index.h"
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/timers.h"
@@ -45,7 +46,8 @@ struct rv__letter {
 
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
 struct rv__plan_ref {
-    struct rv__plan_ref *next;
+    struct rv__plan_ref *next; /* of all */
+    struct rv__index_entry by_version;
     struct rv__plan *plan;
     atomic_size_t refs;
     const struct rv__function **steps; /* by node id: what the step does; NULL: not known */
@@ -62,7 +64,8 @@ enum { RV__PATH_ROOM = 4096 }; /* Linux' own bound */
 
 /* A workflow by name: what new runs take. */
 struct rv__registered {
-    struct rv__registered *next;
+    struct rv__registered *next; /* of all, the one before it */
+    struct rv__index_entry by_name;
     struct rv__str name;
     struct rv__plan_ref *plan;
     struct rv__draft *draft;       /* for those that nest it */
@@ -81,7 +84,9 @@ struct rv__registration {
 
 /* Stays as long as the engine; a later registration changes what it does. */
 struct rv__function {
-    struct rv__function *next;
+    struct rv__function *next;      /* of all */
+    struct rv__index_entry by_both; /* workflow and name */
+    struct rv__index_entry by_name; /* if it is the first of that name */
     struct rv__str workflow, name;
     rv_step_fn fn;
     const char *module; /* not NULL: instead, the one of that name in a host of this module */
@@ -163,7 +168,7 @@ struct rv__retain_limits {
     uint64_t max_runs, max_bytes;
 };
 
-enum { FUNCTION_BUCKETS = 1 << 12, RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
+enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
 /* The batch on its way to disk, and the thread that brings it there. */
 struct rv__commits {
@@ -217,8 +222,13 @@ struct rv_engine {
     pthread_cond_t left;        /* the last of them has gone */
 
     struct rv__registered *workflows;
-    struct rv__function *functions[FUNCTION_BUCKETS];
+    struct rv__function *functions;
     struct rv__plan_ref *plans;
+    struct {
+        struct rv__index workflows;           /* by name */
+        struct rv__index functions, callable; /* by workflow and name; by name, the first of each */
+        struct rv__index plans;               /* by version */
+    } by;
     uint64_t generation; /* counts registrations */
     bool look_for_missing;
     int64_t

@@ -11,14 +11,22 @@
 #include "base/json.h"
 #include "engine/engine.h"
 
+static uint64_t hash_of(struct rv__str name)
+{
+    return rv__str_hash(RV__HASH_START, name);
+}
+
 /* -------------------------------------------------------------------------------- plans --- */
 
 static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
 {
-    struct rv__plan_ref *ref = e->plans;
-    while (ref != NULL && !rv__str_is(version, ref->plan->version))
-        ref = ref->next;
-    return ref;
+    struct rv__index_entry *entry = rv__index_first(&e->by.plans, hash_of(version));
+    for (; entry != NULL; entry = rv__index_next(entry)) {
+        struct rv__plan_ref *ref = RV__CONTAINER(entry, struct rv__plan_ref, by_version);
+        if (rv__str_is(version, ref->plan->version))
+            return ref;
+    }
+    return NULL;
 }
 
 static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan, rv_error *err)
@@ -51,6 +59,9 @@ static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **r
     }
     ref->plan = plan;
     int rc = plan_fill(ref, plan, err);
+    if (rc == RV_OK &&
+        rv__index_add(&e->by.plans, &ref->by_version, hash_of(rv__str(plan->version))) < 0)
+        rc = rv__nomem(err);
     if (rc < 0) {
         plan_free(ref);
         return rc;
@@ -113,30 +124,53 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
 
 /* ----------------------------------------------------------------------------- functions --- */
 
-static struct rv__function **function_bucket(rv_engine *e, struct rv__str workflow,
-                                             struct rv__str name)
+static uint64_t hash_of_both(struct rv__str workflow, struct rv__str name)
 {
-    uint64_t hash = rv__str_hash(rv__str_hash(RV__HASH_START, workflow), name);
-    return &e->functions[hash % FUNCTION_BUCKETS];
+    return rv__str_hash(hash_of(workflow), name);
 }
 
 static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
                                           struct rv__str name)
 {
-    struct rv__function *f = *function_bucket(e, workflow, name);
-    while (f != NULL && !(rv__str_eq(f->name, name) && rv__str_eq(f->workflow, workflow)))
-        f = f->next;
-    return f;
+    struct rv__index_entry *at = rv__index_first(&e->by.functions, hash_of_both(workflow, name));
+    for (; at != NULL; at = rv__index_next(at)) {
+        struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_both);
+        if (rv__str_eq(f->name, name) && rv__str_eq(f->workflow, workflow))
+            return f;
+    }
+    return NULL;
 }
 
-/* A file's `call` names a function of whatever workflow has one. */
+/* A file's `call` names a function of whatever workflow has one: of several, of the first. */
 static struct rv__function *function_find_any(rv_engine *e, struct rv__str name)
 {
-    for (size_t i = 0; i < FUNCTION_BUCKETS; i++)
-        for (struct rv__function *f = e->functions[i]; f != NULL; f = f->next)
-            if (rv__str_eq(f->name, name))
-                return f;
+    struct rv__index_entry *at = rv__index_first(&e->by.callable, hash_of(name));
+    for (; at != NULL; at = rv__index_next(at)) {
+        struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_name);
+        if (rv__str_eq(f->name, name))
+            return f;
+    }
     return NULL;
+}
+
+static int function_new(rv_engine *e, struct rv__str workflow, struct rv__str name,
+                        struct rv__function **ret)
+{
+    struct rv__function *f = rv__zalloc(1, sizeof *f + workflow.len + name.len + 2);
+    if (f == NULL ||
+        rv__index_add(&e->by.functions, &f->by_both, hash_of_both(workflow, name)) < 0) {
+        rv__free(f);
+        return RV_ENOMEM;
+    }
+    char *text = (char *)(f + 1);
+    memcpy(text, workflow.at, workflow.len);
+    memcpy(text + workflow.len + 1, name.at, name.len);
+    f->workflow = (struct rv__str){ text, workflow.len };
+    f->name = (struct rv__str){ text + workflow.len + 1, name.len };
+    f->next = e->functions;
+    e->functions = f;
+    *ret = f;
+    return RV_OK;
 }
 
 /* The workflow whose definition the node is part of: a nested one's functions are its own. */
@@ -254,10 +288,13 @@ bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
 
 struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
 {
-    struct rv__registered *r = e->workflows;
-    while (r != NULL && !rv__str_eq(r->name, name))
-        r = r->next;
-    return r;
+    struct rv__index_entry *entry = rv__index_first(&e->by.workflows, hash_of(name));
+    for (; entry != NULL; entry = rv__index_next(entry)) {
+        struct rv__registered *r = RV__CONTAINER(entry, struct rv__registered, by_name);
+        if (rv__str_eq(r->name, name))
+            return r;
+    }
+    return NULL;
 }
 
 struct rv__registered *rv__registry_offered(rv_engine *e, struct rv__str name)
@@ -331,26 +368,13 @@ static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv_
         bool no_memory = false;
         const char *module = keep_module(e, named->module, &no_memory);
         struct rv__function *f = function_find(e, workflow, named->name);
-        if (no_memory)
+        if (no_memory || (f == NULL && function_new(e, workflow, named->name, &f) < 0))
             return RV_ENOMEM;
-        if (f != NULL) { /* the latest registration of a name counts */
-            f->fn = named->fn;
-            f->module = module;
-            continue;
-        }
-        f = rv__zalloc(1, sizeof *f + workflow.len + named->name.len + 2);
-        if (f == NULL)
-            return RV_ENOMEM;
-        char *text = (char *)(f + 1);
-        memcpy(text, workflow.at, workflow.len);
-        memcpy(text + workflow.len + 1, named->name.at, named->name.len);
-        f->workflow = (struct rv__str){ text, workflow.len };
-        f->name = (struct rv__str){ text + workflow.len + 1, named->name.len };
-        f->fn = named->fn;
+        f->fn = named->fn; /* the latest registration of a name counts */
         f->module = module;
-        struct rv__function **bucket = function_bucket(e, f->workflow, f->name);
-        f->next = *bucket;
-        *bucket = f;
+        if (function_find_any(e, f->name) == NULL &&
+            rv__index_add(&e->by.callable, &f->by_name, hash_of(f->name)) < 0)
+            return RV_ENOMEM;
     }
     return RV_OK;
 }
@@ -414,7 +438,8 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
     }
     if (known == NULL) {
         known = rv__zalloc(1, sizeof *known);
-        if (known == NULL) {
+        if (known == NULL || rv__index_add(&e->by.workflows, &known->by_name, hash_of(name)) < 0) {
+            rv__free(known);
             rc = rv__nomem(err);
             goto out;
         }
@@ -458,12 +483,11 @@ void rv__registry_free(rv_engine *e)
         rv__free(e->workflows);
         e->workflows = next;
     }
-    for (size_t i = 0; i < FUNCTION_BUCKETS; i++)
-        while (e->functions[i] != NULL) {
-            struct rv__function *next = e->functions[i]->next;
-            rv__free(e->functions[i]);
-            e->functions[i] = next;
-        }
+    while (e->functions != NULL) {
+        struct rv__function *next = e->functions->next;
+        rv__free(e->functions);
+        e->functions = next;
+    }
     while (e->modules != NULL) {
         struct rv__module *next = e->modules->next;
         rv__free(e->modules);
@@ -474,4 +498,8 @@ void rv__registry_free(rv_engine *e)
         rv__plan_ref_unref(e->plans);
         e->plans = next;
     }
+    rv__index_done(&e->by.workflows);
+    rv__index_done(&e->by.functions);
+    rv__index_done(&e->by.callable);
+    rv__index_done(&e->by.plans);
 }

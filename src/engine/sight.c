@@ -75,10 +75,10 @@ static int find_last(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_t
     const struct rv__entry *last = ctx->view.last;
     if (rv__str_is(name, "state"))
         return last != NULL ? is_state(last, ret) : is_text(rv__str("{}"), ret);
-    if (last == NULL)
-        return RV_ENOTFOUND;
-    return rv__str_is(name, "result") ? is_result(last, ret)
-                                      : is_quoted(ctx, rv__entry_alias(last), ret);
+    if (rv__str_is(name, "result"))
+        return last != NULL ? is_result(last, ret) : RV_ENOTFOUND;
+    return last != NULL ? is_quoted(ctx, rv__entry_alias(last), ret)
+                        : is_text(rv__str("null"), ret);
 }
 
 static int find_loop(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_text *ret)

@@ -625,12 +625,14 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
         ret->scope = rv__entry_ref(frame->frame.scope);
         ret->last = rv__entry_ref(frame->frame.last);
     }
-    if (!actor->is_frame && actor->node->kind == NODE_LOOP && actor->eval != EVAL_WHEN &&
-        actor->sup.inner != NULL) { /* between iterations: it sees what the last one left */
+    bool condition = !actor->is_frame && (actor->eval == EVAL_WHILE || actor->eval == EVAL_UNTIL);
+    if (condition && actor->sup.inner != NULL) { /* it sees what the last iteration left */
         rv__entry_unref(ret->scope);
         ret->scope = rv__entry_ref(actor->sup.inner->children[0].scope);
     }
-    if (loop != NULL) {
+    if (condition) { /* of the iteration to come, or of the one that ended: as its nodes see it */
+        ret->loop_index = actor->sup.ended - (actor->eval == EVAL_UNTIL);
+    } else if (loop != NULL) {
         const struct rv__actor *items = loop->frame.prefix != NULL ? loop : loop->owner;
         ret->loop_index = loop->frame.iteration;
         bool has_item = loop->frame.prefix != NULL ? loop->frame.item_len > 0

@@ -86,8 +86,6 @@ bool rv__check_logic(struct rv__check *c, const struct rv__logic *l, const struc
                      struct rv__seen *seen)
 {
     bool ok = l->ref == NULL || rv__eval(c, l->ref, v, seen);
-    if (l->dynamic_ref != NULL && (ok || !rv__enough(c)))
-        ok &= rv__eval(c, l->dynamic_ref, v, seen);
     for (uint32_t i = 0; i < l->all.count && (ok || !rv__enough(c)); i++)
         ok &= rv__eval(c, l->all.items[i], v, seen);
     if (l->any.count > 0 && (ok || !rv__enough(c)))

@@ -41,8 +41,6 @@ static int push(struct filler *f, const struct rv__sub *sub, size_t first)
     if (sub->logic == NULL)
         return RV_OK;
     int rc = push(f, sub->logic->ref, first);
-    if (rc == RV_OK)
-        rc = push(f, sub->logic->dynamic_ref, first);
     for (uint32_t i = 0; rc == RV_OK && i < sub->logic->all.count; i++)
         rc = push(f, sub->logic->all.items[i], first);
     return rc;

@@ -296,8 +296,8 @@ static int read_default(struct rv__compiler *k, struct rv__sub *sub, struct rv__
 /* ------------------------------------------------------------------------------------------
  * References and what is refused */
 
-static int wait_for(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *v,
-                    void *field, bool dynamic)
+/* It waits until all ids are known. */
+static int read_ref(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v, void *field)
 {
     if (v->type != RV__JSON_STRING) {
         rv__complain(k, v, "must be a string");
@@ -306,20 +306,18 @@ static int wait_for(struct rv__compiler *k, struct rv__sub *sub, const struct rv
     struct rv__pending *pending = rv__arena_zalloc(k->arena, 1, sizeof *pending);
     if (pending == NULL)
         return RV_ENOMEM;
-    *pending = (struct rv__pending){ k->pending, v, sub, field, dynamic };
+    *pending = (struct rv__pending){ k->pending, v, sub, field };
     k->pending = pending;
     return RV_OK;
 }
 
-static int read_ref(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v, void *field)
+static int refuse_dynamic(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v,
+                          void *field)
 {
-    return wait_for(k, sub, v, field, false);
-}
-
-static int read_dynamic_ref(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v,
-                            void *field)
-{
-    return wait_for(k, sub, v, field, true);
+    (void)sub;
+    (void)field;
+    rv__complain(k, v, "dynamic references are not supported; use $ref and $anchor");
+    return RV_OK;
 }
 
 static int read_draft(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v, void *field)
@@ -365,11 +363,11 @@ static const struct keyword keywords[] = {
     { "$vocabulary", refuse, SELF, 0 },
     { "$recursiveRef", refuse, SELF, 0 },
     { "$recursiveAnchor", refuse, SELF, 0 },
-    { "$id", skip, SELF, 0 }, /* these three before all others: see below */
+    { "$dynamicRef", refuse_dynamic, SELF, 0 },
+    { "$dynamicAnchor", refuse_dynamic, SELF, 0 },
+    { "$id", skip, SELF, 0 }, /* these two before all others: see below */
     { "$anchor", skip, SELF, 0 },
-    { "$dynamicAnchor", skip, SELF, 0 },
     { "$ref", read_ref, LOGIC_AT(ref) },
-    { "$dynamicRef", read_dynamic_ref, LOGIC_AT(dynamic_ref) },
     { "$defs", read_defs, SELF, 0 },
     { "definitions", read_defs, SELF, 0 }, /* its old name, which the meta-schema knows too */
     { "type", read_type, SELF, 0 },
@@ -458,11 +456,9 @@ static struct rv__value *member(struct rv__value *v, const char *name)
 
 int rv__compile_keywords(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v)
 {
-    const struct rv__value *id = member(v, "$id"), *anchor = member(v, "$anchor"),
-                           *dynamic = member(v, "$dynamicAnchor");
+    const struct rv__value *id = member(v, "$id"), *anchor = member(v, "$anchor");
     if ((id != NULL && rv__compile_id(k, sub, id) < 0) ||
-        (anchor != NULL && rv__compile_anchor(k, sub, anchor, false) < 0) ||
-        (dynamic != NULL && rv__compile_anchor(k, sub, dynamic, true) < 0))
+        (anchor != NULL && rv__compile_anchor(k, sub, anchor) < 0))
         return RV_ENOMEM;
 
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {

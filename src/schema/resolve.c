@@ -1,11 +1,7 @@
 /* resolve.c: what references refer to: $id, $anchor, JSON pointers; and that they end.
  *
  * Ids are collected while the schema is compiled, references resolved when all are known. A target
- * where no keyword leads (a pointer into an unknown one) is compiled when it is first referred to.
- *
- * $dynamicRef finds the outermost $dynamicAnchor of its name that was passed on the way. Where the
- * document has one of that name, that is the one, so such a reference is an ordinary one; where it
- * has several, the reference is refused. */
+ * where no keyword leads (a pointer into an unknown one) is compiled when it is first referred to. */
 #include "schema/sub.h"
 
 #include "base/error.h"
@@ -75,8 +71,7 @@ int rv__compile_id(struct rv__compiler *k, struct rv__sub *sub, const struct rv_
     return RV_OK;
 }
 
-int rv__compile_anchor(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *name,
-                       bool dynamic)
+int rv__compile_anchor(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *name)
 {
     if (name->type != RV__JSON_STRING || !is_name(name->text)) {
         rv__complain(k, name, "must be a name: a letter or '_', then letters, digits, '-_.'");
@@ -95,7 +90,7 @@ int rv__compile_anchor(struct rv__compiler *k, struct rv__sub *sub, const struct
         return RV_ENOMEM;
     /* The tree is ours; only subschemas are given it as const. */
     *anchor = (struct rv__anchor){ k->anchors, sub->resource, name->text,
-                                   (struct rv__value *)(uintptr_t)sub->at, dynamic };
+                                   (struct rv__value *)(uintptr_t)sub->at };
     k->anchors = anchor;
     return RV_OK;
 }
@@ -144,14 +139,6 @@ static int walk(struct rv__compiler *k, const struct rv__resource **resource,
     return RV_OK;
 }
 
-static bool is_ambiguous(const struct rv__compiler *k, struct rv__str name)
-{
-    size_t count = 0;
-    for (const struct rv__anchor *a = k->anchors; a != NULL; a = a->next)
-        count += a->dynamic && rv__str_eq(a->name, name);
-    return count > 1;
-}
-
 static int resolve(struct rv__compiler *k, const struct rv__pending *ref)
 {
     struct rv__str uri = ref->at->text, fragment = rv__uri_cut_fragment(&uri);
@@ -178,12 +165,6 @@ static int resolve(struct rv__compiler *k, const struct rv__pending *ref)
             return RV_ENOMEM;
     } else {
         struct rv__anchor *anchor = find_anchor(k, resource, fragment);
-        if (anchor != NULL && anchor->dynamic && ref->dynamic && is_ambiguous(k, fragment)) {
-            rv__complain(k, ref->at,
-                         "could mean several $dynamicAnchor of this name; dynamic references are "
-                         "not supported");
-            return RV_OK;
-        }
         target = anchor ? anchor->at : NULL;
     }
     if (target == NULL) {
@@ -254,8 +235,8 @@ static uint32_t height(struct rv__compiler *k, struct rv__sub *sub, uint32_t dep
     sub->chain = OPEN;
     if (sub->logic != NULL) {
         const struct rv__logic *l = sub->logic;
-        const struct rv__sub *const alone[] = { l->ref,       l->dynamic_ref, l->not,
-                                                l->condition, l->then,        l->otherwise };
+        const struct rv__sub *const alone[] = { l->ref, l->not, l->condition, l->then,
+                                                l->otherwise };
         for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
             most = above(k, alone[i], depth + 1, most);
         most = above_all(k, &l->all, depth + 1, most);

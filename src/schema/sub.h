@@ -97,7 +97,7 @@ struct rv__object_rules {
 
 /* Subschemas that look at the same value. */
 struct rv__logic {
-    const struct rv__sub *ref, *dynamic_ref, *not, *condition, *then, *otherwise;
+    const struct rv__sub *ref, *not, *condition, *then, *otherwise;
     struct rv__subs all, any, one;
 };
 
@@ -147,7 +147,6 @@ struct rv__anchor {
     const struct rv__resource *resource;
     struct rv__str name;
     struct rv__value *at;
-    bool dynamic;
 };
 
 struct rv__pending { /* a reference that waits until all ids are known */
@@ -155,7 +154,6 @@ struct rv__pending { /* a reference that waits until all ids are known */
     const struct rv__value *at;
     struct rv__sub *from;
     const struct rv__sub **field;
-    bool dynamic;
 };
 
 struct rv__compiler {
@@ -182,8 +180,7 @@ int rv__compile_keywords(struct rv__compiler *k, struct rv__sub *sub, struct rv_
 
 /* resolve.c */
 int rv__compile_id(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *id);
-int rv__compile_anchor(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *name,
-                       bool dynamic);
+int rv__compile_anchor(struct rv__compiler *k, struct rv__sub *sub, const struct rv__value *name);
 int rv__resolve_references(struct rv__compiler *k);
 void rv__refuse_circles(struct rv__compiler *k);
 

@@ -228,8 +228,8 @@ bool rv__api_read_query(struct rv__api_call *call)
 /* "application/json", with parameters or without; also what ends in "+json". */
 static bool is_json_type(const char *type)
 {
-    if (type == NULL)
-        return false;
+    if (type == NULL) /* nobody says: it is read as JSON, and refused if it is none */
+        return true;
     size_t len = strcspn(type, "; \t");
     return (len == 16 && strncasecmp(type, "application/json", 16) == 0) ||
            (len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0);

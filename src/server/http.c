@@ -37,13 +37,22 @@ static void worked(struct rv__exchange *x)
     MHD_resume_connection(x->connection);
 }
 
+/* What the body is. `curl -d` says that it is a form, and people mean JSON; a page that posts a form has an
+ * Origin. */
+static const char *type_of(const struct rv__headers *h)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    bool mute = h->content_type == NULL || strcasecmp(h->content_type, form) == 0;
+    return h->origin == NULL && mute ? NULL : h->content_type;
+}
+
 static struct rv__api_request request_of(const struct rv__exchange *x)
 {
     return (struct rv__api_request){
         .method = is(x->method, "HEAD") ? "GET" : x->method,
         .path = x->path,
         .query = x->query,
-        .content_type = x->headers.content_type,
+        .content_type = type_of(&x->headers),
         .body = x->body.len > 0 ? x->body.text : NULL,
         .body_length = x->body.len,
         .role = x->role,
@@ -61,8 +70,11 @@ static int status_of(int rc)
 static void open_stream(struct rv__exchange *x)
 {
     rv_error err;
-    int rc = rv__stream_new(x->server->hub, x->answer.run_id, x->answer.no_logs,
-                            x->headers.last_event_id, &x->stream, &err);
+    const char *after = x->headers.last_event_id;
+    if (after == NULL && x->answer.from_oldest)
+        after = "0.0"; /* before every event */
+    int rc = rv__stream_new(x->server->hub, x->answer.run_id, x->answer.no_logs, after, &x->stream,
+                            &err);
     if (rc < 0)
         rv__api_problem(status_of(rc), NULL, err.message, &x->answer);
 }

@@ -1,5 +1,6 @@
 /* logs.c: what the steps of a run said; and what happens, as it happens. */
 #include <stdio.h>
+#include <string.h>
 
 #include "server/api.h"
 
@@ -40,7 +41,11 @@ void rv__api_events(struct rv__api_call *call)
             return;
         run_id = call->names[0];
     }
+    const char *from = rv__api_text(call, "from");
     *call->answer = (struct rv__api_answer){ .kind = RV__ANSWER_EVENTS,
+                                             .from_oldest = from != NULL
+                                                                ? strcmp(from, "oldest") == 0
+                                                                : run_id[0] != '\0',
                                              .status = call->route->status,
                                              .type = call->route->type,
                                              .no_logs = rv__api_int(call, "logs") == 0 };

@@ -7,6 +7,8 @@
 /* clang-format off */
 #define TIME     "{'type':'integer','minimum':0,'description':'Milliseconds since 1970.'}"
 #define MS       "{'type':'integer','minimum':0,'description':'Milliseconds.'}"
+#define TIME_YET "{'type':['integer','null'],'minimum':0,'description':'Milliseconds since 1970; null: not yet.'}"
+#define MS_YET   "{'type':['integer','null'],'minimum':0,'description':'Milliseconds; null: not over yet.'}"
 #define COUNT    "{'type':'integer','minimum':0}"
 #define TEXT     "{'type':'string'}"
 #define REF(of)  "{'$ref':'#/components/schemas/" of "'}"
@@ -16,7 +18,7 @@
 
 #define RUN_FIELDS \
     "'runId':" REF("RunId") ",'workflow':" TEXT ",'version':" TEXT ",'status':" REF("RunStatus") \
-    ",'createdAt':" TIME ",'startedAt':" TIME ",'completedAt':" TIME ",'duration':" MS \
+    ",'createdAt':" TIME ",'startedAt':" TIME_YET ",'completedAt':" TIME_YET ",'duration':" MS_YET \
     ",'error':" REF("Error") ",'failedStep':" TEXT ",'suspension':" REF("Error")
 #define NODE_KINDS \
     "{'enum':['step','workflow','branch','loop','forEach','concurrent','stage','iteration','path'," \

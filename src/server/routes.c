@@ -43,8 +43,12 @@ static const struct rv__param logs_params[] = {
     { "limit", PARAM_INT, "Lines in one answer.", .min = 1, .max = 1000, .fallback = 100 },
     { NULL },
 };
+static const char *const from_names[] = { "oldest", "now", NULL };
 static const struct rv__param events_params[] = {
     { "logs", PARAM_FLAG, "0 leaves `log` events out.", .fallback = 1 },
+    { "from", PARAM_CHOICE,
+      "Where to begin without Last-Event-ID; of one run: oldest, of all: now.",
+      .choices = from_names },
     { NULL },
 };
 static const struct rv__param start_members[] = {

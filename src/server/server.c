@@ -138,6 +138,11 @@ static int read_secrets(struct rv__server *server, const struct rv__server_opts 
 static int check_exposure(const struct rv__server *server, const struct rv__server_opts *opts,
                           rv_error *err)
 {
+    const rv_error *weak = &server->tokens.weak;
+    if (weak->code != 0 && !server->at.loopback && !opts->insecure)
+        return rv__fail(err, RV_EINVAL, "others can reach %s, and %s", opts->listen, weak->message);
+    if (weak->code != 0)
+        rv__log(server->log, RV__LOG_WARN, weak->message);
     if (server->at.loopback || server->auth)
         return RV_OK;
     if (!opts->insecure)

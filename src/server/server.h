@@ -41,8 +41,9 @@ struct rv__api_answer {
     size_t length;
     const char *allow;           /* 405: the methods there are; static; else NULL */
     char run_id[RV_RUN_ID_SIZE]; /* EVENTS: "" = of all runs; WAIT */
-    bool no_logs;                /* EVENTS */
-    int64_t timeout_ms;          /* WAIT */
+    bool from_oldest;   /* EVENTS: without a Last-Event-ID, from the oldest event; else from now */
+    bool no_logs;       /* EVENTS */
+    int64_t timeout_ms; /* WAIT */
 };
 
 /* Answer a request. Takes as long as the engine does, and never waits for a run. There is always an

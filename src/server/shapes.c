@@ -32,6 +32,14 @@ static void put_known(struct rv__buf *out, const char *key, int64_t at_ms)
         rv__put_int(out, key, at_ms);
 }
 
+static void put_or_null(struct rv__buf *out, const char *key, int64_t value, bool known)
+{
+    if (known)
+        rv__put_int(out, key, value);
+    else
+        rv__put_json(out, key, "null");
+}
+
 void rv__put_run(struct rv__buf *out, const rv_run_state *run)
 {
     rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
@@ -39,10 +47,9 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_text(out, "version", run->version);
     rv__put_text(out, "status", rv_status_name(run->status));
     put_known(out, "createdAt", run->created_at);
-    put_known(out, "startedAt", run->started_at);
-    put_known(out, "completedAt", run->completed_at);
-    if (run->completed_at != 0)
-        rv__put_int(out, "duration", run->duration_ms);
+    put_or_null(out, "startedAt", run->started_at, run->started_at != 0);
+    put_or_null(out, "completedAt", run->completed_at, run->completed_at != 0);
+    put_or_null(out, "duration", run->duration_ms, run->completed_at != 0);
     rv__put_json(out, "error", run->error);
     if (run->failed_step != NULL && *run->failed_step != '\0')
         rv__put_text(out, "failedStep", run->failed_step);

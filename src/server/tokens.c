@@ -18,7 +18,7 @@
 
 enum {
     TOKENS_MAX = 256,
-    TOKEN_MIN_BYTES = 16, /* shorter ones could be found by trying */
+    TOKEN_GOOD_BYTES = 16, /* shorter ones could be found by trying */
     TOKEN_MAX_BYTES = 512,
     FILE_MAX_BYTES = 256 << 10,
     SESSION_MS = 12 * 3600 * 1000, /* a working day: then the token is asked for again */
@@ -128,11 +128,16 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
                         "%s:%d: a line is `role token`, and the role viewer, operator "
                         "or admin",
                         path, number);
-    if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
+    if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
         return rv__fail(err, RV_EINVAL,
-                        "%s:%d: a token has %d to %d characters, this one %zu; make "
+                        "%s:%d: a token has 1 to %d characters, this one %zu; make "
                         "one with: openssl rand -hex 32",
-                        path, number, TOKEN_MIN_BYTES, TOKEN_MAX_BYTES, token.len);
+                        path, number, TOKEN_MAX_BYTES, token.len);
+    if (token.len < TOKEN_GOOD_BYTES)
+        (void)rv__fail(&tokens->weak, RV_EINVAL,
+                       "%s:%d: a token of fewer than %d characters can be guessed; make one with: "
+                       "openssl rand -hex 32",
+                       path, number, TOKEN_GOOD_BYTES);
     for (size_t i = 0; i < token.len; i++)
         if (token.at[i] <= 0x20 || token.at[i] >= 0x7f)
             return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters",
@@ -155,9 +160,14 @@ int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err)
     struct rv__tokens tokens = { .count = 0 };
     struct rv__buf text;
     int number = 0;
-    int rc = rv__small_file(path, true, &text, err);
+    struct stat st;
+    int rc = rv__small_file(path, false, &text, err);
     if (rc < 0)
         return rc;
+    if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
+        (void)rv__fail(&tokens.weak, RV_EINVAL,
+                       "others may read or change '%s' (mode %03o): chmod 600 it", path,
+                       (unsigned)(st.st_mode & 0777));
     tokens.at = rv__zalloc(TOKENS_MAX + 1, sizeof *tokens.at);
     if (tokens.at == NULL) {
         rv__secret_done(&text);
@@ -196,7 +206,7 @@ enum rv__role rv__tokens_role(const struct rv__tokens *tokens, struct rv__str to
 {
     enum rv__role role = RV__ROLE_NONE;
     char hash[RV__SHA256_HEX];
-    if (token.len < TOKEN_MIN_BYTES || token.len > TOKEN_MAX_BYTES)
+    if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
         return RV__ROLE_NONE;
     rv__sha256_hex(token, hash);
     for (size_t i = 0; i < tokens->count; i++)

@@ -58,6 +58,8 @@ struct rv__token;
 struct rv__tokens {
     struct rv__token *at;
     size_t count;
+    rv_error
+        weak; /* what makes them easy to find out; code 0: nothing. Good enough on this machine */
 };
 
 /* Errors: RV_EINVAL (with file:line, and never a token), RV_ENOMEM, RV_ESYS. */

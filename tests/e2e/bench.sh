@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench.sh: the engine's figures can be taken, at small sizes; what they are at full size is `make bench`.
+# bench.sh: figures of the engine, and of runs as files, can be taken at small sizes; what they are at full size is `make bench`.
 . "$(dirname "$0")/tap.sh"
 bench=$RIVAL_BUILD/bench/bench_engine
 cd "$tmp" || exit 1
@@ -20,5 +20,10 @@ unlike "then there are no others" "$out" 'commits'
 run "$bench" --only nothing
 is "one that is not there is a usage error" "$rc" 2
 like "which lists those there are" "$err" 'latency.*loops'
+
+# What is kept as a file: ten times as much costs ten times the time, and no more memory.
+run "$RIVAL_BUILD/bench/bench_keep" --quick --json
+is "import, export and backup do not grow faster than what they move" "$rc$err" 0
+is "each is measured, in time and in memory" "$(printf %s "$out" | grep -oE '(import|export|backup): (CPU of 10|memory)' | wc -l)" 6
 
 done_testing

@@ -161,6 +161,14 @@ wait $pid
 is "SIGINT once: exit code 130" $? 130
 like "it says how to go on" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
 is "and prints no outcome" "$(cat first.out)" ""
+rm -f did
+"$rival" exec slow.yaml --run-id s3 --json >first.out 2>first.err &
+pid=$!
+eventually begun
+kill -INT $pid
+wait $pid
+is "SIGINT with --json: exit code 130, no outcome" "$?:$(cat first.out)" "130:"
+like "how to go on is told all the same" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
 touch go
 run "$rival" exec slow.yaml --run-id s3
 is "that command goes on" "$rc:$(jq_ .status)" "0:completed"

@@ -48,6 +48,7 @@ is "the store is backed up meanwhile" "$rc" 0
 { kill -9 "$pid"; wait "$pid"; } 2>/dev/null
 run "$rival" import d.jsonl --store b.db --json
 is "it is imported elsewhere" "$rc:$(jq_ .status)" "0:running"
+is "into a store that is made, and nothing beside it" "$(echo b.db*)" "b.db"
 run "$rival" show d --store b.db --json
 is "where it was" "$(jq_ '.nodes | map(.alias + ":" + .status) | join(",")')" "once:completed,each:completed,nap:running,after:pending"
 run "$rival" import d.jsonl --store b.db
@@ -123,8 +124,11 @@ refuse() { # says pattern
     run "$rival" import bad.jsonl --store bad.db
     is "$1 is refused" "$rc" 1
     like "and why is said" "$err" "$2"
-    is "and nothing is there" "$("$rival" list --store bad.db --json | jq '.runs | length')" 0
+    is "and nothing is left behind, not even a store" "$(echo bad.db*)" "bad.db*"
+    run "$rival" import bad.jsonl --store b.db
+    is "nor comes it into a store that is there" "$rc:$("$rival" list --store b.db --json | jq '.runs | length')" "1:$runs"
 }
+runs=$("$rival" list --store b.db --json | jq '.runs | length')
 head -c -1 d.jsonl >bad.jsonl && refuse "a file that lost its last byte" "cut off"
 head -n -1 d.jsonl >bad.jsonl && refuse "a file that lost its last line" "not whole"
 sed 's/"n": 7/"n": 8/' d.jsonl >bad.jsonl && refuse "an altered file" "it was altered"
@@ -133,6 +137,7 @@ sed 's/"format":1/"format":99/' d.jsonl >bad.jsonl && refuse "a file of a newer 
 head -c 100000 /dev/urandom >bad.jsonl && refuse "a file of noise" "line 1"
 run "$rival" import nowhere.jsonl --store bad.db
 like "a file that is not there" "$err" "cannot read 'nowhere.jsonl'"
+is "makes no store either" "$(echo bad.db*)" "bad.db*"
 run "$rival" export nobody --store b.db
 is "a run that is not there" "$rc" 1
 
@@ -190,7 +195,7 @@ run "$rival" backup x.db --store none.db
 is "of no store" "$rc" 1
 if [ -c /dev/full ]; then
     "$rival" export m --store m.db >/dev/full 2>full.err
-    is "a full disk behind stdout" "$?:$(cat full.err)" "1:rival: stdout took not all of it"
+    like "a full disk behind stdout" "$?:$(cat full.err)" "^1:rival: cannot write all of the output"
 fi
 
 # What goes.

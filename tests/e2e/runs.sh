@@ -78,6 +78,13 @@ wait $pid
 # Telling a store that nobody holds: recorded, and nothing is begun.
 run "$rival" signal order-1 approved '{"by": '
 is "a payload that is not JSON: exit code 2" "$rc" 2
+like "and what is wrong with it" "$err" "the signal's payload is not JSON: line 1, column"
+unlike "in words of signal" "$err" "input"
+printf '{"by"' >payload.json
+run "$rival" signal order-1 approved @payload.json
+like "in a file, too" "$rc:$err" "^2:.*the signal's payload is not JSON: payload.json: line 1, column"
+run "$rival" signal order-1 approved @nowhere.json
+like "one that is not there" "$rc:$err" "^2:.*cannot read the signal's payload from nowhere.json: No such file"
 run "$rival" signal order-1 approved '{"by": "kim"}'
 is "signal" "$rc:$out" "0:signalled order-1"
 run "$rival" show order-1 --json

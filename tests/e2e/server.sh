@@ -71,8 +71,8 @@ run "$rival" serve flows --store s.db --listen 0.0.0.0:0
 is "an address that others can reach needs a token" "$rc" 2
 like "and that is said, with what to do" "$err" '\-\-token-file FILE'
 printf 'viewer %s\nadmin %s\n' viewer-0123456789 admin-0123456789 >tokens
-run "$rival" serve flows --store s.db --listen 127.0.0.1:0 --token-file tokens
-like "a token file that others can read is refused" "$err" 'chmod 600'
+run "$rival" serve flows --store s.db --listen 0.0.0.0:0 --token-file tokens
+like "a token file that others can read is refused there" "$err" 'chmod 600'
 chmod 600 tokens
 ok "with tokens" serve --listen 127.0.0.1:0 --token-file tokens --log-level debug
 is "nobody comes in without" "$(status "$url/api/v1/runs")" 401

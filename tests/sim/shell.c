@@ -110,10 +110,9 @@ static void lose_function(struct shell *s)
 {
     struct rv__function *list[64];
     size_t count = 0;
-    for (size_t i = 0; i < FUNCTION_BUCKETS; i++)
-        for (struct rv__function *f = s->engine->functions[i]; f != NULL; f = f->next)
-            if (count < sizeof list / sizeof *list)
-                list[count++] = f;
+    for (struct rv__function *f = s->engine->functions; f != NULL; f = f->next)
+        if (count < sizeof list / sizeof *list)
+            list[count++] = f;
     if (count == 0)
         return;
     struct rv__function *lost = list[between(&s->world.chance, 0, (int64_t)count - 1)];

@@ -36,7 +36,7 @@ for (const [scheme, width] of [
         });
       }
       await page.goto(`/runs/${waiting}`);
-      await page.getByRole("button", { name: "Answer" }).click();
+      await page.getByRole("button", { name: "Answer…" }).click();
       await expectAccessible(page);
     });
   });

@@ -8,7 +8,7 @@ test("a run is watched to its end without a reload, and approved by a signal", a
   await expect(page.locator(status)).toContainText("running");
   await expect(page.getByText("'answer' waits for the signal 'approval'")).toBeVisible();
 
-  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByRole("button", { name: "Answer…" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("approval");
   await dialog.getByLabel("Content, as JSON").fill("not json");
@@ -26,13 +26,13 @@ test("a run is watched to its end without a reload, and approved by a signal", a
 test("a run is cancelled after a question", async ({ page, api }) => {
   const id = await api.launch("release");
   await page.goto(`/runs/${id}`);
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel…" }).click();
   await page.getByRole("button", { name: "Keep it running" }).click();
   expect(await api.status(id)).toBe("running");
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel…" }).click();
   await page.getByRole("button", { name: "Cancel the run" }).click();
   await expect(page.locator(status)).toContainText("cancelled");
-  await expect(page.getByRole("button", { name: "Cancel" })).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Cancel…" })).toHaveCount(0);
   expect(await api.status(id)).toBe("cancelled");
 });
 

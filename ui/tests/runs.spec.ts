@@ -79,7 +79,11 @@ test("runs are opened and selected by keys", async ({ page, api }) => {
   await page.keyboard.press("g");
   await page.keyboard.press("r");
   await expect(page.getByRole("row")).toHaveCount(3);
-  await page.keyboard.press("j");
+  // The list may be there a moment before it listens; k stays at the first row, however often.
+  await expect(async () => {
+    await page.keyboard.press("k");
+    await expect(page.getByRole("link", { name: "newer" })).toBeFocused({ timeout: 500 });
+  }).toPass();
   await page.keyboard.press("j");
   await expect(page.getByRole("link", { name: "older" })).toBeFocused();
   await page.keyboard.press("x");

@@ -27,12 +27,15 @@ const SCREENS: Screen[] = [
   },
   { name: "plan", path: () => "/workflows/order/plan" },
   { name: "runs", path: () => "/runs" },
+  { name: "graph", path: (ids) => `/runs/${ids.order}/graph` },
+  { name: "timeline", path: (ids) => `/runs/${ids.order}/timeline` },
+  { name: "nodes", path: (ids) => `/runs/${ids.order}/nodes` },
   { name: "logs", path: (ids) => `/runs/${ids.order}/logs` },
   { name: "data", path: (ids) => `/runs/${ids.order}/data` },
   {
     name: "signal",
     path: (ids) => `/runs/${ids.release}`,
-    act: async (page) => page.getByRole("button", { name: "Answer" }).click(),
+    act: async (page) => page.getByRole("button", { name: "Answer…" }).click(),
   },
 ];
 

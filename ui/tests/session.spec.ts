@@ -33,7 +33,7 @@ test("nothing is seen without a token; an operator's opens everything", async ({
 
   await page.goto("/workflows/release");
   await page.getByRole("button", { name: "Launch" }).click();
-  await expect(page.getByRole("button", { name: "Cancel" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Cancel…" })).toBeVisible();
 
   await page.getByRole("button", { name: "Log out" }).click();
   await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
@@ -52,7 +52,7 @@ test("a viewer sees everything and can touch nothing", async ({ page, playwright
   await expect(page.getByRole("checkbox")).toHaveCount(0);
   await page.getByRole("link", { name: "theirs" }).click();
   await expect(page.getByText("waits for the signal")).toBeVisible();
-  for (const name of ["Cancel", "Signal", "Answer"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
+  for (const name of ["Cancel…", "Signal…", "Answer…"]) await expect(page.getByRole("button", { name })).toHaveCount(0);
   await page.goto("/workflows/release");
   await expect(page.getByRole("heading", { name: "You may look, but not launch" })).toBeVisible();
 });

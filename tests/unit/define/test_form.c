@@ -122,6 +122,15 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:8: unknown key 'comand' of a node; did you mean 'command'?\n" },
         { "a kind misspelt, without an alias", W("- comand: [x]\n"),
           "3:3: unknown kind 'comand'; did you mean 'command'?\n" },
+        { "a request without time", W("- a: { http: { url: http://u, timeout: 0 } }\n"),
+          "3:40: invalid timeout a number: must be a duration above 0 such as 250ms, 30s or 1h30m, "
+          "or milliseconds\n" },
+        { "nor with less", W("- a: { http: { url: http://u, timeout: -5 } }\n"),
+          "3:40: invalid timeout a number: must be a duration above 0 such as 250ms, 30s or 1h30m, "
+          "or milliseconds\n" },
+        { "nor in words", W("- a: { http: { url: http://u, timeout: 0s } }\n"),
+          "3:40: invalid timeout '0s': must be a duration above 0 such as 250ms, 30s or 1h30m, "
+          "or milliseconds\n" },
         { "no kind", W("- a: { timeout: 5s }\n"),
           "3:3: this node has no kind: it needs one of " ALL_KINDS "\n" },
         { "no body", W("- a:\n"),

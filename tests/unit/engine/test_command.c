@@ -82,6 +82,26 @@ static void it_says_more_by_the_control_file(void **state)
     expect(rig, "d", NULL, "\"after\":{\"result\":\"ok\"");
 }
 
+/* What it says counts, whatever its exit code. */
+static void a_command_that_says_an_error_and_exits_with_0_has_failed(void **state)
+{
+    struct rig *rig = *state;
+    rv_node_detail *again = NULL;
+    define(rig,
+           "  - goes_on: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"behavior\\\": "
+           "\\\"continue\\\"}}\" > $RIVAL_CONTROL; echo 7'] }\n"
+           "  - again: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"dry\\\", "
+           "\\\"behavior\\\": \\\"retry\\\", \\\"maxAttempts\\\": 2, \\\"backoff\\\": "
+           "\\\"linear\\\"}}\" > $RIVAL_CONTROL; echo 7'], backoffBaseMs: 1 }\n");
+    expect(rig, "a", NULL, "{\"message\":\"dry\"}");
+    expect(rig, "b", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    expect(rig, "c", NULL, "\"again\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    if (rv_node_get(rig->engine, "a", "again", &again, &rig->err) < 0)
+        fail_msg("%s", rig->err.message);
+    assert_int_equal(again->attempt_count, 2);
+    rv_node_detail_free(again);
+}
+
 static void a_failure_has_the_tail_of_stderr_and_the_log_all_of_it(void **state)
 {
     struct rig *rig = *state;
@@ -122,6 +142,7 @@ int main(void)
         RIG_TEST(a_command_gets_its_words_and_gives_its_output),
         RIG_TEST(it_knows_who_it_is_and_what_was_before),
         RIG_TEST(it_says_more_by_the_control_file),
+        RIG_TEST(a_command_that_says_an_error_and_exits_with_0_has_failed),
         RIG_TEST(a_failure_has_the_tail_of_stderr_and_the_log_all_of_it),
         RIG_TEST(a_command_that_is_cancelled_or_too_slow_is_ended),
     };

@@ -90,6 +90,24 @@ static void expressions_see_what_they_may_see(void **state)
     expect(fx, "a", NULL, "\"who\":{\"result\":\"who\",");
 }
 
+/* As a path, and through jq. */
+static void the_first_node_has_a_last_step_without_a_result(void **state)
+{
+    static const char first[] = "{\"state\":{},\"alias\":null,\"stepName\":null}";
+    struct fixture *fx = *state;
+    char part[256];
+    write_file(fx, "a.yaml",
+               "name: a\nsteps:\n"
+               "  - first: { value: { whole: \"${ .lastStep }\", jq: \"${ .lastStep | . }\", "
+               "all: \"${ .lastStep | keys }\", stepName: \"${ .lastStep.stepName }\" } }\n");
+    load(fx, 1);
+    snprintf(part, sizeof part,
+             "\"first\":{\"result\":{\"whole\":%s,\"jq\":%s,"
+             "\"all\":[\"alias\",\"state\",\"stepName\"],\"stepName\":null}",
+             first, first);
+    expect(fx, "a", NULL, part);
+}
+
 static void supervisors_run_on_expressions(void **state)
 {
     struct fixture *fx = *state;
@@ -105,6 +123,10 @@ static void supervisors_run_on_expressions(void **state)
         "else: [ { no: { value: small } } ] }\n"
         "  - count: { loop: [ { up: { value: \"${ (.steps.up.result // 0) + 1 }\" } } ], until: "
         "\"${ .steps.up.result >= 4 }\", keep: last }\n"
+        "  - thrice: { loop: [ { x: { value: 1 } } ], until: \"${ .loop.index >= 2 }\", keep: last "
+        "}\n"
+        "  - twice: { loop: [ { y: { value: 1 } } ], while: \"${ .loop.index < 2 }\", keep: last "
+        "}\n"
         "  - both: { concurrent: { l: { value: 1 }, r: { value: \"${ .lastStep.alias }\" } } }\n"
         "  - rest: { delay: \"${ .steps.total.result * 1000 }\" }\n");
     load(fx, 1);
@@ -113,7 +135,9 @@ static void supervisors_run_on_expressions(void **state)
     assert_int_equal(rv_test_now(fx->engine) - begin, 12000);
     expect(fx, "b", NULL, "\"taken\":\"then\"");
     expect(fx, "b", NULL, "\"count\":{\"result\":{\"iterations\":[{\"index\":3,");
-    expect(fx, "b", NULL, "\"r\":{\"result\":\"count\"");
+    expect(fx, "b", NULL, "\"thrice\":{\"result\":{\"iterations\":[{\"index\":2,");
+    expect(fx, "b", NULL, "\"twice\":{\"result\":{\"iterations\":[{\"index\":1,");
+    expect(fx, "b", NULL, "\"r\":{\"result\":\"twice\"");
 }
 
 static void nested_inputs_are_evaluated_and_checked(void **state)
@@ -290,6 +314,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
         cmocka_unit_test_setup_teardown(every_kind_of_node_can_be_described, setup, teardown),
         cmocka_unit_test_setup_teardown(a_description_that_cannot_be_made_is_left_out, setup,

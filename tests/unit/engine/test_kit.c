@@ -199,6 +199,37 @@ static void what_was_recorded_does_not_run_again_after_a_crash(void **state)
     assert_int_equal(rv_test_crashes(fx->engine), 1);
 }
 
+/* ----------------------------------------------------------------------------- conditions --- */
+
+static int from_the_third(rv_ctx *c)
+{
+    return rv_return_bool(c, rv_loop_index(c) >= 2);
+}
+static int before_the_third(rv_ctx *c)
+{
+    return rv_return_bool(c, rv_loop_index(c) < 2);
+}
+
+static void a_condition_knows_which_iteration_it_is_about(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *w = rv_workflow_new("loops");
+    rv_body *until = rv_add_loop(rv_workflow_body(w), "until",
+                                 RV_LOOP_OPTS(.until = from_the_third, .max_iterations = 5));
+    rv_add_step(until, "after", zero, NULL);
+    rv_body *while_ = rv_add_loop(rv_workflow_body(w), "while",
+                                  RV_LOOP_OPTS(.while_ = before_the_third, .max_iterations = 5));
+    rv_add_step(while_, "before", one, NULL);
+    open_kit(fx, NULL);
+    put(fx, w);
+    start(fx, "loops", "l");
+    rv_outcome *outcome = outcome_of(fx, "l", 1000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(counts[0], 3);
+    assert_int_equal(counts[1], 2);
+}
+
 /* ---------------------------------------------------------------------------------- seeds --- */
 
 static int three_items(rv_ctx *c)
@@ -552,6 +583,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_is_replaced_by_its_alias, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_that_takes_too_long_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_recorded_does_not_run_again_after_a_crash, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_condition_knows_which_iteration_it_is_about, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_outcome_is_the_same_however_often_it_dies, setup,
                                         teardown),

@@ -1,5 +1,8 @@
-/* test_load.c: many runs at once, so that commits go by their own thread. For src/engine/commit.c. */
+/* test_load.c: many runs at once, so that commits go by their own thread, and many workflows. For
+ * src/engine/commit.c and registry.c. */
 #include "unit/engine/rig.h"
+
+#include <time.h>
 
 #include "engine/engine.h"
 
@@ -85,10 +88,52 @@ static void everybody_is_served_while_commits_are_on_their_way(void **state)
     assert_true(rig->engine->commit.has_thread); /* or this was no load */
 }
 
+/* Seconds of this process that it takes to register so many workflows, each with a function of its own. */
+static double registering(struct rig *rig, int count)
+{
+    clock_t start = clock();
+    for (int i = 0; i < count; i++) {
+        char name[24], function[24];
+        snprintf(name, sizeof name, "w%d", i);
+        snprintf(function, sizeof function, "f%d", i);
+        rv_workflow *w = rv_workflow_new(name);
+        rv_add_step(rv_workflow_body(w), "one", counts, RV_STEP_OPTS(.name = function));
+        rig_put(rig, w);
+    }
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+/* Ten times as many take ten times as long, not a hundred times. */
+static void many_workflows_are_registered_in_a_time_that_fits_them(void **state)
+{
+    enum { FEW = 1500, TIMES = 10 };
+    struct rig *rig = *state;
+    double few = 1e9;
+    rig_open(rig, NULL);
+    for (int i = 0; i < 3; i++) { /* the least: others use the machine too */
+        rig_close(rig);
+        rig_open(rig, NULL);
+        double took = registering(rig, FEW);
+        few = took < few ? took : few;
+    }
+    rig_close(rig);
+    rig_open(rig, NULL);
+    double many = registering(rig, FEW * TIMES);
+    if (many > 2.5 * TIMES * few)
+        fail_msg("%d take %.3f s, %d take %.3f s", FEW, few, FEW * TIMES, many);
+    rv_workflow_list *list = NULL;
+    assert_int_equal(rv_workflows(rig->engine, &list, &rig->err), RV_OK);
+    assert_int_equal(list->count, FEW * TIMES);
+    rv_workflow_list_free(list);
+    rig_run(rig, "w7", "r", NULL);
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(everybody_is_served_while_commits_are_on_their_way),
+        RIG_TEST(many_workflows_are_registered_in_a_time_that_fits_them),
     };
     return cmocka_run_group_tests_name("load", tests, NULL, NULL);
 }

@@ -172,6 +172,27 @@ static void commands_run_as_such_and_wait_for_places(void **state)
     assert_non_null(strstr(rig->text, " x2 of 64 io at each"));
 }
 
+/* Expressions that never end on the one evaluator: each is stopped after a second, and tried again much
+ * later, so that for minutes more of them want a place than there are. */
+static void expressions_wait_for_the_evaluator(void **state)
+{
+    struct rig *rig = *state;
+    rig_open(rig, NULL);
+    register_text(rig,
+                  "name: w\n"
+                  "steps:\n"
+                  "  - each:\n"
+                  "      forEach: ${ [range(600)] }\n"
+                  "      parallel: true\n"
+                  "      run: [ { spin: { value: '${ last(range(1e15)) }', maxAttempts: 2,\n"
+                  "                       backoffBaseMs: 3600000, maxBackoffMs: 3600000 } } ]\n");
+    rig_run(rig, "w", "r", NULL);
+    until(rig, "step.started", "r", 256);
+    why(rig, "r");
+    assert_non_null(strstr(rig->text, " evaluator at each:iter"));
+    assert_non_null(strstr(rig->text, " of 256 evaluator at each"));
+}
+
 static void functions_that_evaluate_are_told_as_that(void **state)
 {
     struct rig *rig = *state;
@@ -281,6 +302,7 @@ int main(void)
         RIG_TEST(limits_are_named),
         RIG_TEST(groups_count_more_than_they_name),
         RIG_TEST(commands_run_as_such_and_wait_for_places),
+        RIG_TEST(expressions_wait_for_the_evaluator),
         RIG_TEST(functions_that_evaluate_are_told_as_that),
         RIG_TEST(suspects_wait_for_each_other),
         RIG_TEST(a_reader_says_what_it_can_know),

@@ -124,6 +124,62 @@ static void a_loop_has_an_index_and_no_item(void **state)
     rig_free(rig);
 }
 
+/* The index of the iteration that is tested; of one around the loop, nothing. */
+static void expect_condition(struct rig *rig, const char *path, int64_t index)
+{
+    struct rv__view view = rig_view(rig, path);
+    assert_int_equal(view.loop_index, index);
+    assert_null(view.items);
+    rv__view_done(&view);
+}
+
+static void an_until_has_the_index_of_the_iteration_that_ended(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of("{'type':'forEach','alias':'out','items':[],'run':["
+                             "{'type':'loop','alias':'lo','until':'${ .x }','when':'${ .y }',"
+                             "'body':[" S("s") "]}]}",
+                             NULL);
+    rig_done(rig, "out?items", "[7,8]");
+    for (int at = 0; at < 2; at++) {
+        struct rv__view view = rig_view(rig, at == 0 ? "out:iter0:node0:lo?when"
+                                                     : "out:iter1:node0:lo?when");
+        assert_int_equal(view.loop_index, at); /* not yet in it */
+        assert_str(view.item, at == 0 ? "7" : "8");
+        rv__view_done(&view);
+        rig_done(rig, at == 0 ? "out:iter0:node0:lo?when" : "out:iter1:node0:lo?when", "true");
+        for (int i = 0; i < 3; i++) {
+            char path[64];
+            snprintf(path, sizeof path, "out:iter%d:node0:lo:iter%d:node0:s", at, i);
+            rig_done(rig, path, "1");
+            rig_crash(rig, i == 1);
+            snprintf(path, sizeof path, "out:iter%d:node0:lo?until", at);
+            expect_condition(rig, path, i);
+            rig_done(rig, path, i < 2 ? "false" : "true");
+        }
+    }
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void a_while_has_the_index_of_the_iteration_to_come(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of("{'type':'loop','alias':'lo','while':'${ .x }','body':[" S("s") "]}",
+                             NULL);
+    for (int i = 0; i < 3; i++) {
+        char path[64];
+        rig_crash(rig, i == 2);
+        expect_condition(rig, "lo?while", i);
+        rig_done(rig, "lo?while", i < 2 ? "true" : "false");
+        snprintf(path, sizeof path, "lo:iter%d:node0:s", i);
+        if (i < 2)
+            rig_done(rig, path, "1");
+    }
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
 /* -------------------------------------------------------------------------------- handlers --- */
 
 static void a_handler_sees_the_error_and_what_failed(void **state)
@@ -371,6 +427,8 @@ int main(void)
         cmocka_unit_test(last_step_may_have_failed_or_be_skipped),
         cmocka_unit_test(loop_is_of_the_innermost_iteration),
         cmocka_unit_test(a_loop_has_an_index_and_no_item),
+        cmocka_unit_test(an_until_has_the_index_of_the_iteration_that_ended),
+        cmocka_unit_test(a_while_has_the_index_of_the_iteration_to_come),
         cmocka_unit_test(a_handler_sees_the_error_and_what_failed),
         cmocka_unit_test(a_view_is_of_work_that_runs),
         cmocka_unit_test(a_view_outlives_its_cell),

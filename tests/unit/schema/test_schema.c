@@ -170,12 +170,19 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
           "/$defs/b/$anchor: is the anchor of another place already\n/$defs/d/$id: is the id of another schema already\n"
           "/$defs/e/$id: may not have a fragment; a name for a place is an $anchor\n" },
         { "{\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\"},\"b\":{\"$id\":\"b\",\"$dynamicAnchor\":\"x\"}},\"$dynamicRef\":\"#x\"}",
-          "/$dynamicRef: could mean several $dynamicAnchor of this name; dynamic references are not supported\n" },
+          "/$dynamicRef: dynamic references are not supported; use $ref and $anchor\n"
+          "/$defs/a/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n"
+          "/$defs/b/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n" },
+        { "{\"$ref\":\"#x\",\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\"}}}",
+          "/$defs/a/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n"
+          "/$ref: refers to a place that is not there\n" },
         { "{\"$ref\":\"#\"}", ": comes back to itself without end\n" },
         { "{\"$defs\":{\"a\":{\"allOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
           "/$defs/b/not: comes back to itself without end\n" },
         { "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"items\":{\"$ref\":\"#\"}}", "" },
-        { "{\"$dynamicRef\":\"#x\",\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\",\"type\":\"null\"}}}", "" },
+        { "{\"$dynamicRef\":\"#x\",\"$defs\":{\"a\":{\"$anchor\":\"x\",\"type\":\"null\"}}}",
+          "/$dynamicRef: dynamic references are not supported; use $ref and $anchor\n" },
+        { "{\"properties\":{\"$dynamicRef\":{},\"$dynamicAnchor\":{}}}", "" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_schema(rows[i].schema, rows[i].expected);

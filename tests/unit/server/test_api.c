@@ -424,7 +424,7 @@ static void a_body_says_that_it_is_json(void **state)
                   { "text/plain", 415 },
                   { "application/jsonx", 415 },
                   { "", 415 },
-                  { NULL, 415 } };
+                  { NULL, 200 } }; /* nobody says */
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         const struct rv__api_request request = { .method = "POST",
                                                  .path = "/api/v1/runs/waits/signals/a",

@@ -39,7 +39,7 @@ const HIDDEN_MS = 20_000;
 
 export function openFeed(options: FeedOptions): Feed {
   const path = options.runId === undefined ? "/events" : `/runs/${encodeURIComponent(options.runId)}/events`;
-  const url = API + path + (options.logs ? "" : "?logs=0");
+  const url = API + path + (options.logs ? "?from=now" : "?from=now&logs=0");
   let lastId = "";
   let failures = 0;
   let closed = false;

@@ -5,7 +5,7 @@ import { Failure } from "../parts/Failure";
 import { JsonView } from "../parts/JsonView";
 import { Loading } from "../parts/Loading";
 import { StatusBadge } from "../parts/StatusBadge";
-import { useThrottled } from "../parts/useThrottled";
+import { useFresh } from "../parts/useFresh";
 import { useRunEvents, useRunLive } from "./live";
 
 /** However much happens, the results are read at most this often. */
@@ -16,7 +16,7 @@ export function DataTab() {
   const { runId, run } = useRunLive();
   const whole = useQuery({ queryKey: ["whole run", runId], queryFn: ({ signal }) => api.runWhole(runId, signal), staleTime: 0 });
   const { refetch } = whole;
-  const readSoon = useThrottled(() => void refetch(), READ_MS);
+  const readSoon = useFresh(whole.isFetching, () => void refetch(), READ_MS);
   useRunEvents({
     onEvents: (events) => {
       if (events.some((event) => /^(run|node|step)\./.test(event.kind) && !event.path?.includes(":"))) readSoon();

@@ -1,4 +1,4 @@
-import { Link, useLocation } from "wouter";
+import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError } from "../api/client";
 import type { Run } from "../api/types";
 import { NotFound } from "../app/NotFound";
@@ -14,16 +14,19 @@ import { RunActions } from "./RunActions";
 import { RunLiveContext, useRunSource } from "./live";
 import { NodesProvider } from "./nodes/shared";
 import "./run.css";
-import { RUN_TABS } from "./tabs";
+import { RUN_TABS, type RunTab } from "./tabs";
 import { Waits } from "./Waits";
 
 export function RunPage({ runId, tab }: { runId: string; tab: string | undefined }) {
   const { query, live } = useRunSource(runId);
   const [, navigate] = useLocation();
   const base = `/runs/${encodeURIComponent(runId)}`;
+  const [params] = useSearchParams();
+  // The node that is looked at is the same in each of its views.
+  const hrefOf = (to: RunTab) => `${base}/${to.id}${to.ofNodes && params.has("node") ? `?${new URLSearchParams({ node: params.get("node")! }).toString()}` : ""}`;
   const current = tab === undefined ? RUN_TABS[0] : RUN_TABS.find((each) => each.id === tab);
   useTitle(query.data ? `${query.data.workflow} ${runId}: ${query.data.status}` : runId);
-  useShortcuts(Object.fromEntries(RUN_TABS.map((each, i) => [String(i + 1), () => navigate(`${base}/${each.id}`)])));
+  useShortcuts(Object.fromEntries(RUN_TABS.map((each, i) => [String(i + 1), () => navigate(hrefOf(each))])));
 
   if (!current) return <NotFound />;
   if (!live) {
@@ -38,7 +41,7 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
         <Tabs
           label="Parts of the run"
           current={current.id}
-          tabs={RUN_TABS.map((each) => ({ id: each.id, name: each.name, href: `${base}/${each.id}` }))}
+          tabs={RUN_TABS.map((each) => ({ id: each.id, name: each.name, href: hrefOf(each) }))}
         />
         <NodesProvider>
           <current.View />

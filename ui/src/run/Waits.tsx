@@ -1,12 +1,12 @@
 /* Waits.tsx: why does it not go on? The server's own answer, kept fresh while the run is alive. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api } from "../api/client";
 import type { Wait } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Icon, type IconName } from "../parts/Icon";
 import { Duration, When } from "../parts/Time";
-import { useThrottled } from "../parts/useThrottled";
+import { useFresh } from "../parts/useFresh";
 import { isTerminal, useRunEvents, useRunLive } from "./live";
 import { DecideButtons, SignalDialog } from "./RunActions";
 
@@ -27,11 +27,12 @@ const ASK_MS = 1000;
 
 export function Waits() {
   const { runId, run } = useRunLive();
-  const queries = useQueryClient();
   const alive = !isTerminal(run.status);
-  const { data } = useQuery({ queryKey: ["why", runId], queryFn: ({ signal }) => api.why(runId, signal), enabled: alive });
+  const { data, isFetching, refetch } = useQuery({ queryKey: ["why", runId], queryFn: ({ signal }) => api.why(runId, signal), enabled: alive });
 
-  const ask = useThrottled(() => void queries.invalidateQueries({ queryKey: ["why", runId] }), ASK_MS);
+  const ask = useFresh(isFetching, () => {
+    if (alive) void refetch();
+  }, ASK_MS);
   useRunEvents({
     onEvents: (events) => {
       if (events.some((event) => event.kind !== "log")) ask();

@@ -2,11 +2,15 @@
  *
  * One stream is open for the page, however many tabs listen. The document is read anew when the run's
  * own status changes and when a stream begins; nodes, logs and waits are each tab's own business. */
-import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, useCallback, useContext, useEffect, useMemo, useRef } from "react";
 import { api } from "../api/client";
 import { useFeed } from "../api/useFeed";
 import type { FeedEvent, Run } from "../api/types";
+import { useFresh } from "../parts/useFresh";
+
+/** A run changes its status a few times; should it do so often, it is read at most this often. */
+const READ_MS = 200;
 
 export interface RunListener {
   /** What happened, in order, each event once. */
@@ -44,11 +48,10 @@ export function useRunEvents(listener: RunListener): void {
 
 /** For the page itself: read the run, follow it, and hand both to the tabs. */
 export function useRunSource(runId: string): { query: UseQueryResult<Run>; live: RunLive | null } {
-  const queries = useQueryClient();
   const listeners = useRef(new Set<RunListener>());
   const query = useQuery({ queryKey: ["run", runId], queryFn: ({ signal }) => api.run(runId, signal) });
 
-  const reread = () => void queries.invalidateQueries({ queryKey: ["run", runId], exact: true });
+  const reread = useFresh(query.isFetching, () => void query.refetch(), READ_MS);
   useFeed({
     runId,
     logs: true,

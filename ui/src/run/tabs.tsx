@@ -10,12 +10,14 @@ export interface RunTab {
   id: string;
   name: string;
   View: ComponentType;
+  /** shows nodes, one of which can be looked at */
+  ofNodes?: true;
 }
 
 export const RUN_TABS: RunTab[] = [
-  { id: "graph", name: "Graph", View: GraphTab },
-  { id: "timeline", name: "Timeline", View: TimelineTab },
-  { id: "nodes", name: "Nodes", View: NodesTab },
+  { id: "graph", name: "Graph", View: GraphTab, ofNodes: true },
+  { id: "timeline", name: "Timeline", View: TimelineTab, ofNodes: true },
+  { id: "nodes", name: "Nodes", View: NodesTab, ofNodes: true },
   { id: "logs", name: "Logs", View: LogsTab },
   { id: "data", name: "Input & output", View: DataTab },
 ];

@@ -2,14 +2,14 @@
  * boxes wear the status of their nodes. */
 import { ReactFlow, ReactFlowProvider, useReactFlow, type Edge as FlowEdge, type Node as FlowNode, type NodeTypes } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useMemo, useRef, useState, useSyncExternalStore, type KeyboardEvent } from "react";
 import { useShortcuts } from "../../app/shortcuts";
 import { Icon } from "../../parts/Icon";
 import type { RunNode } from "../../api/types";
 import type { Box } from "../plan";
 import { BoxCard, BoxGroup, GraphContext, LaneTitle, type GraphActions } from "./boxes";
 import "./graph.css";
-import { CARD_W, layoutOf, openAtFirst } from "./layout";
+import { CARD_W, LANES, layoutOf, openAtFirst } from "./layout";
 
 export interface PlanGraphProps {
   label: string;
@@ -39,10 +39,16 @@ export function useOpenness(top: Box[]): Openness {
 
 const NODE_TYPES: NodeTypes = { card: BoxCard, frame: BoxGroup, title: LaneTitle };
 const FIT = { padding: 0.06, maxZoom: 1 };
-/** It begins as large as it can be read, at its top or where something runs; not smaller to show all. */
+/** It begins as large as it can be read, at its top or where something runs or failed; not smaller to show all. */
 const FIRST_ZOOM = 0.8;
 const MARGIN_PX = 24;
 const PAN_PX = 80;
+
+const NARROW = window.matchMedia("(max-width: 48rem)");
+function watchNarrow(listener: () => void): () => void {
+  NARROW.addEventListener("change", listener);
+  return () => NARROW.removeEventListener("change", listener);
+}
 
 export function PlanGraph(props: PlanGraphProps) {
   return (
@@ -54,7 +60,8 @@ export function PlanGraph(props: PlanGraphProps) {
 
 function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, openness }: PlanGraphProps) {
   const flow = useReactFlow();
-  const layout = layoutOf(top, openness.isOpen);
+  const narrow = useSyncExternalStore(watchNarrow, () => NARROW.matches);
+  const layout = layoutOf(top, openness.isOpen, narrow ? 1 : LANES);
   const nodes: FlowNode[] = layout.placed.map(({ box, x, y, width, height, depth, open }) => ({
     id: box.key,
     type: open ? "frame" : "card",
@@ -77,7 +84,8 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
     const { clientWidth: width, clientHeight: height } = frame.current!;
     const fits = Math.min((width - 2 * MARGIN_PX) / layout.width, (height - 2 * MARGIN_PX) / layout.height);
     const zoom = Math.min(1, Math.max(fits, Math.min(FIRST_ZOOM, (width - 2 * MARGIN_PX) / Math.min(layout.width, 2 * CARD_W))));
-    const running = layout.placed.findLast(({ box, open }) => !open && ["running", "waiting_retry"].includes(nodeOf?.(box.key)?.status ?? ""));
+    const last = (...statuses: string[]) => layout.placed.findLast(({ box, open }) => !open && statuses.includes(nodeOf?.(box.key)?.status ?? ""));
+    const running = last("running", "waiting_retry", "suspended") ?? last("failed");
     const wide = layout.width * zoom > width;
     const x = wide && running ? width / 2 - (running.x + running.width / 2) * zoom : (width - layout.width * zoom) / 2;
     const lowest = height - MARGIN_PX - layout.height * zoom; // no emptier below than needed

@@ -49,6 +49,12 @@ test("many lanes go on in a second row", () => {
   expect(ys.size).toBe(3);
 });
 
+test("on a narrow screen the lanes stand below each other", () => {
+  const narrow = layoutOf(top, () => true, 1);
+  expect(new Set(narrow.placed.filter((placed) => !placed.open).map((placed) => placed.x + placed.width / 2)).size).toBe(1);
+  expect(narrow.width).toBeLessThan(400);
+});
+
 test("a closed box is a card without what is in it", () => {
   const closed = layoutOf(top, (box) => box.alias !== "f");
   expect(closed.placed.some((placed) => placed.box.key.startsWith("f:"))).toBe(false);

@@ -16,7 +16,7 @@ export const PICK_H = 32;
 const LANE_TITLE_H = 26;
 const GROUP_MIN_W = 300;
 /** Lanes in one row; more go below. */
-const LANES = 5;
+export const LANES = 5;
 
 export interface Placed {
   box: Box;
@@ -74,15 +74,15 @@ function headOf(box: Box): number {
   return HEAD_H + (box.type === "forEach" || box.type === "loop" ? PICK_H : 0);
 }
 
-function sizeBox(box: Box, isOpen: (box: Box) => boolean): Sized {
+function sizeBox(box: Box, isOpen: (box: Box) => boolean, inRow: number): Sized {
   const open = isSupervisor(box) && isOpen(box);
   if (!open) return { box, open, rows: [], width: CARD_W, height: CARD_H };
   const lanes = box.lanes.map((lane) => {
-    const boxes = lane.boxes.map((each) => sizeBox(each, isOpen));
+    const boxes = lane.boxes.map((each) => sizeBox(each, isOpen, inRow));
     const size = sizeSequence(boxes);
     return { title: lane.title, boxes, size: { width: size.width, height: size.height + (lane.title ? LANE_TITLE_H : 0) } };
   });
-  const perRow = lanes.length <= LANES ? lanes.length : Math.max(LANES, Math.ceil(Math.sqrt(lanes.length)));
+  const perRow = lanes.length <= inRow || inRow === 1 ? Math.min(inRow, lanes.length) : Math.max(inRow, Math.ceil(Math.sqrt(lanes.length)));
   const rows: Sized["rows"] = [];
   for (let i = 0; i < lanes.length; i += perRow) {
     const row = lanes.slice(i, i + perRow);
@@ -126,8 +126,9 @@ function placeBox(sized: Sized, x: number, y: number, depth: number, into: Layou
   }
 }
 
-export function layoutOf(top: Box[], isOpen: (box: Box) => boolean): Layout {
-  const sized = top.map((box) => sizeBox(box, isOpen));
+/** `inRow`: lanes side by side; 1 where there is no room for more. */
+export function layoutOf(top: Box[], isOpen: (box: Box) => boolean, inRow = LANES): Layout {
+  const sized = top.map((box) => sizeBox(box, isOpen, inRow));
   const size = sizeSequence(sized);
   const layout: Layout = { placed: [], titles: [], edges: [], ...size };
   placeSequence(sized, size.width / 2, 0, 0, layout);

@@ -130,8 +130,6 @@ function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ende
     onOpen: readOn,
   });
 
-  // The compiler must leave this alone: the virtualizer changes in place.
-  // eslint-disable-next-line react-hooks/incompatible-library
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,

@@ -1,5 +1,5 @@
 /* NodeCard.tsx: one node with all that is known of it. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Fragment, useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../../api/client";
@@ -12,7 +12,7 @@ import { Loading } from "../../parts/Loading";
 import { StatusBadge, StatusIcon } from "../../parts/StatusBadge";
 import { formatClock, formatDuration } from "../../parts/time";
 import { Duration, When } from "../../parts/Time";
-import { useThrottled } from "../../parts/useThrottled";
+import { useFresh } from "../../parts/useFresh";
 import { useRunEvents, useRunLive } from "../live";
 import { boxAt, isSupervisor, type Box } from "../plan";
 import { count, kindNameOf, nameOf } from "./names";
@@ -30,9 +30,8 @@ export const nodeQuery = (runId: string, path: string) => ({
 /** The node's document, kept fresh. */
 export function useNodeDetail(path: string) {
   const { runId } = useRunLive();
-  const queries = useQueryClient();
   const query = useQuery(nodeQuery(runId, path));
-  const read = useThrottled(() => void queries.invalidateQueries({ queryKey: ["node", runId, path] }), READ_MS);
+  const read = useFresh(query.isFetching, () => void query.refetch(), READ_MS);
   useRunEvents({
     onEvents: (events) => {
       if (events.some((event) => event.kind !== "log" && (event.path === path || event.path?.startsWith(`${path}:`) || event.kind.startsWith("run.")))) read();

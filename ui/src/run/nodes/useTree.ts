@@ -38,8 +38,10 @@ export interface Tree {
   error: unknown;
 }
 
+const STAYS_CLOSED = ["forEach", "loop", "iteration"];
+
 const opensByItself = (node: RunNode, depth: number) =>
-  depth < OPEN_DEPTH && (node.children ?? 0) > 0 && node.children! <= OPEN_CHILDREN && node.kind !== "forEach" && node.kind !== "loop" && node.status !== "skipped";
+  depth < OPEN_DEPTH && (node.children ?? 0) > 0 && node.children! <= OPEN_CHILDREN && !STAYS_CLOSED.includes(node.kind) && node.status !== "skipped";
 
 export function useTree(): Tree {
   const windows = useWindows();

@@ -9,7 +9,7 @@ import { Failure } from "../../parts/Failure";
 import { Icon } from "../../parts/Icon";
 import { Loading } from "../../parts/Loading";
 import { formatClock, formatDuration } from "../../parts/time";
-import { useThrottled } from "../../parts/useThrottled";
+import { useFresh } from "../../parts/useFresh";
 import { isTerminal, useRunEvents, useRunLive } from "../live";
 import { nodeQuery } from "../nodes/NodeCard";
 import { attemptsOf, nameOf, tookOf } from "../nodes/names";
@@ -23,6 +23,8 @@ import { idleIn, scaleOf, ticksOf, type Scale, type Span } from "./scale";
 import "./timeline.css";
 
 const TICK_MS = 250;
+/** However much happens, attempts are read at most this often. */
+const READ_MS = 800;
 const TICK_APART_PX = 90;
 const ZOOM_STEP = 1.6;
 const ZOOM_MOST = 400;
@@ -233,7 +235,7 @@ function useAttempts(nodes: RunNode[]): Map<string, Attempt[]> {
   const { runId } = useRunLive();
   const retried = nodes.filter((node) => (node.retryCount ?? 0) > 0 || (node.crashes ?? 0) > 0 || node.status === "waiting_retry");
   const results = useQueries({ queries: retried.map((node) => nodeQuery(runId, node.path)) });
-  const refetch = useThrottled(() => results.forEach((result) => void result.refetch()), 800);
+  const refetch = useFresh(results.some((result) => result.isFetching), () => results.forEach((result) => void result.refetch()), READ_MS);
   useRunEvents({
     onEvents: (events) => {
       if (events.some((event) => event.path !== undefined && event.kind !== "log" && retried.some((node) => node.path === event.path))) refetch();

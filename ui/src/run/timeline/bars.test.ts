@@ -49,6 +49,10 @@ test("a supervisor is a frame around what is inside", () => {
   expect(barsOf(node({ kind: "forEach", children: 4 }), undefined, 999)[0]?.kind).toBe("inside");
 });
 
+test("work that took no time has a bar all the same", () => {
+  expect(barsOf(node({ completedAt: 100, queueMs: 0 }), box("value"), 999)).toEqual([{ kind: "work", from: 100, to: 100 }]);
+});
+
 test("what has not begun has no bar", () => {
   expect(barsOf(node({ status: "pending", startedAt: undefined, completedAt: undefined }), box("command"), 999)).toEqual([]);
 });

@@ -26,8 +26,9 @@ function workOf(node: RunNode, box: Box | undefined): BarKind {
   return node.status === "failed" ? "failed" : "work";
 }
 
+/** Work of no time at all is still seen; a wait is not. */
 const add = (bars: Bar[], kind: BarKind, from: number, to: number, open = false) => {
-  if (to > from || open) bars.push({ kind, from, to: Math.max(to, from), ...(open && { open }) });
+  if (to > from || open || (kind !== "queue" && kind !== "retry")) bars.push({ kind, from, to: Math.max(to, from), ...(open && { open }) });
 };
 
 /** From its attempts, where they are known; else from what its row tells. */

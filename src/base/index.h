@@ -1,0 +1,37 @@
+/* index.h: finding one of many by its name, in a time that does not grow with them. Intrusive: an entry
+ * sits in what it is for.
+ *
+ * Who looks compares the names: different ones may have one hash.
+ *
+ *     for (e = rv__index_first(&index, hash); e != NULL; e = rv__index_next(e))
+ *         if (rv__str_eq(RV__CONTAINER(e, struct thing, entry)->name, name)) …
+ *
+ * Nothing is taken out. An index and its entries belong to one thread. */
+#ifndef RV_BASE_INDEX_H
+#define RV_BASE_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* May not move in memory, nor be freed, while the index is used. */
+struct rv__index_entry {
+    struct rv__index_entry *next; /* in its bucket */
+    uint64_t hash;
+};
+
+/* All zero: empty. */
+struct rv__index {
+    struct rv__index_entry **buckets;
+    size_t size, count;
+};
+
+void rv__index_done(struct rv__index *index); /* the entries stay their owners'; as all zero */
+
+/* Add an entry by the hash of its name, rv__str_hash(). Errors: RV_ENOMEM, and it is not added. */
+int rv__index_add(struct rv__index *index, struct rv__index_entry *entry, uint64_t hash);
+
+/* The entries of this hash. NULL: none, or no more. */
+struct rv__index_entry *rv__index_first(const struct rv__index *index, uint64_t hash);
+struct rv__index_entry *rv__index_next(const struct rv__index_entry *entry);
+
+#endif

@@ -1,0 +1,176 @@
+import { expect, expectAccessible, expectNoSideScroll, test } from "./fixture";
+
+test("the graph shows what happens as it happens", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/graph`);
+  const graph = page.getByRole("region", { name: /^Graph of the run/ });
+  await expect(graph.getByRole("button", { name: "running: gate" })).toBeVisible();
+  await expect(graph.getByRole("button", { name: "completed: check" })).toBeAttached();
+  await expect(graph.getByRole("button", { name: "skipped: few" })).toBeAttached();
+  await expect(graph.getByRole("button", { name: "pending: last" })).toBeAttached();
+  await api.post(`/runs/${id}/signals/go`, null);
+  await expect(graph.getByRole("button", { name: "completed: last" })).toBeAttached();
+});
+
+test("boxes open and close, and the view is moved and zoomed by keys", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/graph`);
+  const graph = page.getByRole("region", { name: /^Graph of the run/ });
+  await expect(graph.getByRole("button", { name: ": write" })).toBeAttached();
+  const place = () => page.locator(".react-flow__viewport").getAttribute("style");
+  await page.getByRole("button", { name: "Fit" }).click();
+  await graph.getByRole("button", { name: "Close notify" }).click();
+  await expect(graph.getByRole("button", { name: ": write" })).toHaveCount(0);
+  await graph.getByRole("button", { name: "Open notify" }).click();
+  await expect(graph.getByRole("button", { name: ": write" })).toBeAttached();
+
+  await graph.focus();
+  const before = await place();
+  await page.keyboard.press("ArrowDown");
+  await expect.poll(place).not.toBe(before);
+  const moved = await place();
+  await page.keyboard.press("+");
+  await expect.poll(place).not.toBe(moved);
+});
+
+test("iterations are counted, and the one that is shown can be chosen", async ({ page, api }) => {
+  const id = await api.launch("figures", { items: 300 });
+  await page.goto(`/runs/${id}/graph`);
+  await expect(page.getByText("300 of 300", { exact: true })).toBeAttached();
+  await page.getByRole("button", { name: "Fit" }).click();
+  await page.getByRole("button", { name: /^latest: #300/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Iterations of each" });
+  await expect(dialog.getByRole("button", { name: /^#300/ })).toBeVisible();
+  expect(await dialog.getByRole("listitem").count()).toBeLessThan(40);
+  await dialog.getByRole("list").hover();
+  await page.mouse.wheel(0, -20_000);
+  await dialog.getByRole("button", { name: /^#3 / }).click();
+  await expect(page.getByRole("button", { name: /^#3 of 300/ })).toBeVisible();
+  await page.getByRole("button", { name: "completed: fetch" }).click();
+  await expect(page.getByRole("complementary", { name: "Node each:iter2:node0:fetch" })).toBeVisible();
+});
+
+test("a card tells what is known of a node, and has an address", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/nodes`);
+  await page.getByRole("row", { name: /flaky/ }).click();
+  const card = page.getByRole("complementary", { name: "Node flaky" });
+  await expect(card).toContainText("Attempts3");
+  await expect(card).toContainText("1. failed");
+  await expect(card).toContainText("exit code 1: try 2");
+  await expect(card.getByRole("group", { name: "the result" })).toHaveText("7");
+  await expect(page).toHaveURL(/node=flaky/);
+  await page.reload();
+  await expect(card).toContainText("3. completed");
+  await card.getByRole("link", { name: "Log of flaky" }).click();
+  await expect(page.getByRole("log")).toContainText("try 3");
+  await page.goBack();
+  await expect(card).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(card).toHaveCount(0);
+});
+
+test("the card of a step that runs goes on by itself", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/graph?node=gate`);
+  const card = page.getByRole("complementary", { name: "Node gate" });
+  await expect(card.locator(".badge")).toHaveText("running");
+  await api.post(`/runs/${id}/signals/go`, { by: "Ada" });
+  await expect(card.locator(".badge")).toHaveText("completed");
+  await expect(card.getByRole("group", { name: "the result" })).toContainText("Ada");
+});
+
+test("the tree is walked with the arrow keys", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/nodes`);
+  const row = (name: RegExp) => page.getByRole("row", { name });
+  await expect(row(/each/)).toBeVisible();
+  await row(/completed: find/).focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await expect(row(/notify/)).toBeFocused();
+  await page.keyboard.press("ArrowLeft");
+  await expect(row(/email/)).toHaveCount(0);
+  await page.keyboard.press("ArrowRight");
+  await expect(row(/email/)).toBeVisible();
+  await page.keyboard.press("ArrowRight");
+  await expect(row(/email/)).toBeFocused();
+  await page.keyboard.press("ArrowLeft");
+  await expect(row(/notify/)).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("complementary", { name: "Node notify" })).toBeVisible();
+});
+
+test("the timeline tells attempts and waits apart, and leaves idle time out when told", async ({ page, api }) => {
+  const id = await api.launch("figures");
+  await page.goto(`/runs/${id}/timeline`);
+  const grid = page.getByRole("treegrid", { name: "Timeline of the run" });
+  const bars = (name: RegExp, kind: string) => grid.getByRole("row", { name }).locator(`.bar-${kind}`);
+  await expect(bars(/gate/, "signal")).toBeVisible();
+  await expect(bars(/flaky/, "failed")).toHaveCount(2);
+  await expect(bars(/flaky/, "retry")).toHaveCount(2);
+  await expect(bars(/flaky/, "work")).toHaveCount(1);
+  await expect(bars(/rest/, "timer")).toHaveCount(1);
+  await expect(grid.getByRole("row", { name: /flaky/ }).getByRole("gridcell")).toHaveAccessibleName(/3 attempts, attempt that failed for/);
+
+  await expect(grid.locator(".break").first()).toBeVisible();
+  const width = async () => (await bars(/rest/, "timer").boundingBox())!.width;
+  const pressed = await width();
+  await page.getByRole("checkbox", { name: "Compress idle time" }).uncheck();
+  await expect(grid.locator(".break")).toHaveCount(0);
+  expect(await width()).toBeGreaterThan(pressed);
+
+  const whole = await width();
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await expect.poll(width).toBeGreaterThan(whole * 1.3);
+  await api.post(`/runs/${id}/signals/go`, null);
+  await expect(grid.getByRole("row", { name: /completed: last/ })).toBeVisible();
+});
+
+test("twenty thousand nodes are as many rows as fit, wherever one looks", async ({ page, api }) => {
+  const id = await api.launch("big", { items: 10_000 });
+  await expect.poll(() => api.status(id), { timeout: 45_000 }).toBe("completed");
+  for (const tab of ["nodes", "timeline"]) {
+    await page.goto(`/runs/${id}/${tab}`);
+    await page.getByRole("button", { name: "Open each" }).click();
+    const grid = page.getByRole("treegrid");
+    await expect(grid.getByRole("row", { name: /#5$|#5 / }).first()).toBeVisible();
+    await expect(grid).toHaveAttribute("aria-rowcount", "10004");
+    const started = Date.now();
+    await grid.getByRole("row", { name: /each/ }).focus();
+    await page.keyboard.press("End");
+    await expect(grid.getByRole("row", { name: /completed: sum/ })).toBeFocused();
+    await expect(grid.getByRole("row", { name: /#10000/ })).toBeVisible();
+    expect(Date.now() - started).toBeLessThan(5000);
+    expect(await page.locator("*").count()).toBeLessThan(2000);
+  }
+  await page.goto(`/runs/${id}/graph`);
+  await expect(page.getByText("10,000 of 10,000", { exact: true })).toBeAttached();
+});
+
+test("a plan is drawn before anything has run", async ({ page }) => {
+  await page.goto("/workflows/figures/plan");
+  const graph = page.getByRole("region", { name: /^The plan as a graph/ });
+  await expect(graph.getByText("notify")).toBeVisible();
+  await expect(page.getByRole("region", { name: "The plan as a list" }).getByText("write")).toBeVisible();
+});
+
+for (const [scheme, width] of [
+  ["dark", 1280],
+  ["light", 390],
+] as const)
+  test(`axe finds nothing in cards and graphs, ${scheme}, ${width} pixels wide`, async ({ page, api }) => {
+    test.slow(); // axe on a large page
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await page.setViewportSize({ width, height: 800 });
+    const id = await api.launch("figures");
+    for (const path of [`/runs/${id}/graph?node=flaky`, `/runs/${id}/timeline?node=gate`, `/runs/${id}/nodes?node=each`, "/workflows/figures/plan"]) {
+      await page.goto(path);
+      await expect(page.getByText(/^Loading/)).toHaveCount(0);
+      await expect(page.locator(".graph .box, .tree-row").first()).toBeVisible();
+      await test.step(path, async () => {
+        await expectAccessible(page);
+        await expectNoSideScroll(page);
+      });
+    }
+  });
