@@ -755,6 +755,10 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
         if (view->vector[i] != actor->vector[i])
             judge_fail(world, run, "view", "%s sees itself in another iteration", name);
     int64_t index = actor->depth > 0 ? actor->vector[actor->depth - 1] : -1;
+    if (effect->eval == EVAL_WHILE) /* of the iteration to come, */
+        index = (int64_t)inst->bodies_ended;
+    else if (effect->eval == EVAL_UNTIL) /* or of the one that ended */
+        index = (int64_t)inst->bodies_ended - 1;
     if (view->loop_index != index)
         judge_fail(world, run, "view", "%s sees loop index %lld", name,
                    (long long)view->loop_index);
