@@ -612,7 +612,8 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  * A value longer than 4 KiB is not in its event: `resultBytes` (stateBytes …) then says how long it is.
  *
  * (seq, index) is an event's position; seq may have gaps. The steps that a cancelled run or a failed
- * block takes with it have their step.cancelled before the event that is the cause. */
+ * block takes with it have their step.cancelled before the event that is the cause; the node that an
+ * abort fails its step.failed or node.failed before run.failed. */
 typedef struct rv_feed rv_feed;
 
 enum rv_feed_from {
@@ -714,7 +715,9 @@ typedef struct rv_node {
     const char *alias; /* the last part of the path: an alias, "iter3", "then", "onError" */
     const char *kind; /* "step", "workflow", "branch", "loop", "forEach", "concurrent"; "iteration",
                           "path", "child": a sequence inside one of those; "handler" */
-    const char *status; /* "pending" …; nodes on the path that was not taken: "skipped" */
+    const char
+        *status; /* "pending" …; nodes on the path that was not taken: "skipped"; what a run is
+                           suspended for: "suspended", as long as it is */
     int64_t started_at, completed_at;
     int64_t duration_ms; /* from start to end; of one that runs: until now */
     int64_t queue_ms;    /* of that and before: ready, and waiting for a place; over all attempts */

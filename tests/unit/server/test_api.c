@@ -668,6 +668,7 @@ static void a_suspended_run_is_decided_about(void **state)
     rig_until(rig, "run.suspended", "r1");
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
+    expect_ask(rig, "GET", "/api/v1/runs/r1/nodes", NULL, 200, "\"status\":\"suspended\"");
     expect_ask(rig, "GET", "/api/v1/runs/r1/wait?x", NULL, 404, "nothing at this address");
     expect_ask(rig, "POST", "/api/v1/runs/r1/decide", "{\"action\":\"restart_stage\"}", 409,
                "this run is suspended");
@@ -675,6 +676,9 @@ static void a_suspended_run_is_decided_about(void **state)
                "{\"action\":\"abort\",\"reason\":\"enough\"}", 200, "r1");
     assert_int_equal(rig_wait(rig, "r1"), RV_FAILED);
     expect_ask(rig, "GET", "/api/v1/runs/r1/wait", NULL, 200, "\"error\":{\"message\":\"enough\"");
+    expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 200, "\"plan\":{");
+    assert_int_equal(rv_unregister(rig->engine, "w", &rig->err), RV_OK);
+    expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 404, "there is no workflow 'w'");
     rv_engine_close(rig->engine);
     expect_ask(rig, "POST", "/api/v1/runs/r2/cancel", NULL, 503, "closed");
     expect_ask(rig, "GET", "/readyz", NULL, 503, "closed");
