@@ -72,8 +72,8 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
 /* Which column is to give next. */
 static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX])
 {
-    size_t last = table->columns - 1, widest = last;
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
+    size_t last = table->columns - 1, widest = last;
     if (widths[last] > LAST_LEAST)
         return last;
     for (size_t c = 0; c < last; c++)

@@ -77,7 +77,7 @@ struct rv_feed {
     struct known_run known[KNOWN_RUNS];
     struct live_trace traces[TRACES];
     uint64_t uses;
-    const struct rv__told *folded; /* while a fact is folded: that */
+    struct rv__told fact; /* of `row`, while its events are made */
 
     /* under reading->hub */
     struct rv_feed *next, **link;             /* among all */
@@ -412,7 +412,7 @@ static void ended_along(void *arg, const struct rv__trace *trace, uint32_t node,
                         enum rv__status status)
 {
     struct rv_feed *feed = arg;
-    rv__events_along(&feed->events, trace, node, status, feed->folded);
+    rv__events_along(&feed->events, trace, node, status, &feed->fact);
 }
 
 /* The live steps of a run, as they were before the fact `upto` of the row `seq`. */
@@ -468,17 +468,15 @@ static int make_row_events(struct rv_feed *feed, const struct item *item, const 
 {
     struct rv__str text = { feed->page_texts.text + item->text, item->text_len };
     struct live_trace *live = NULL;
-    struct rv__told fact;
+    struct rv__told *fact = &feed->fact;
     int rc = rv__row_begin(&feed->row, text, err);
-    for (size_t i = 0; rc >= 0 && (rc = rv__row_next(&feed->row, plan, &fact, err)) == 1; i++) {
-        if (live == NULL && rv__told_cancels(&fact, plan))
+    for (size_t i = 0; rc >= 0 && (rc = rv__row_next(&feed->row, plan, fact, err)) == 1; i++) {
+        if (live == NULL && rv__told_cancels(fact, plan))
             rc = trace_of(feed, run_id, item, i, &live, err);
-        if (rc >= 0 && live != NULL) {
-            feed->folded = &fact;
-            rc = rv__trace_fold(&live->trace, &fact, err);
-        }
+        if (rc >= 0 && live != NULL)
+            rc = rv__trace_fold(&live->trace, fact, err);
         if (rc >= 0)
-            rv__events_fact(&feed->events, &fact);
+            rv__events_fact(&feed->events, fact);
     }
     if (live != NULL && rc == RV_OK)
         live->trace.seq = item->seq;

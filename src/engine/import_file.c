@@ -133,7 +133,7 @@ static int check_value(const struct rv__import *im, struct rv__str *value, enum 
 static int expect_line(struct rv__import *im, const char *begin, const char *what,
                        struct rv__str *ret, rv_error *err)
 {
-    struct rv__str line;
+    struct rv__str line = { NULL, 0 };
     int rc = next_line(im, &line, err);
     if (rc < 0)
         return rc;

@@ -102,8 +102,9 @@ static void stray(struct world *world, struct run *run)
         (actor->inst->parked || run->plan->plan->nodes[actor->inst->node]->kind == NODE_STEP) &&
         owed == NULL)
         return; /* it may wait with a token that nobody was told: a guess could be right */
-    if (owed != NULL && owed->token == msg.token)
-        msg.token += one_in(&world->chance, 2) ? 1 : (uint64_t)-1; /* that would fit */
+    /* That fits, or may when it arrives: what is on its way moves the token on. */
+    if (owed != NULL && msg.token >= owed->token)
+        msg.token = one_in(&world->chance, 2) ? owed->token + 1000 : owed->token - 1;
     if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK || msg.kind == MSG_MISSING)
         msg.name = rv__str("nothing");
     if (msg.kind == MSG_FAILED)

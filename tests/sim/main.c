@@ -192,7 +192,7 @@ static int campaign(uint64_t from, uint64_t to, double seconds, int jobs, int st
 #ifdef RV__BUG_CHOSEN
 int rv__bug_number;
 
-enum { BUG_SEEDS = 6000, BUG_SECONDS = 120, FIRST_SHELL_BUG = 31 };
+enum { BUG_SEEDS = 20000, BUG_SECONDS = 120, FIRST_SHELL_BUG = 31 };
 static const char *const bugs[] = {
     [1] = "an effect is released before the commit",
     [2] = "what came after a snapshot is forgotten: completed steps run again",

@@ -35,6 +35,7 @@ static void text_done(struct text *text)
 /* Take over `from`. */
 static void text_move(struct text *to, struct text *from)
 {
+    assert(to != NULL);
     rv__free(to->at);
     *to = *from;
     *from = (struct text){ NULL, 0 };
