@@ -63,6 +63,10 @@ static const struct rv__param decide_members[] = {
     { "reason", PARAM_TEXT, "Why; with abort it is the run's error." },
     { NULL },
 };
+static const struct rv__param login_members[] = {
+    { "token", PARAM_TEXT, "A token of the server's token file.", .required = true },
+    { NULL },
+};
 
 const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/workflows", RV__ROLE_VIEWER, rv__api_workflows, "listWorkflows", "workflows",
@@ -109,6 +113,15 @@ const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/events", RV__ROLE_VIEWER, rv__api_events, "allEvents", "events",
       "What happens in all runs, as it happens", .params = events_params, .status = 200,
       .type = "text/event-stream", .problems = { 410 } },
+    { "POST", "/api/v1/login", RV__ROLE_NONE, rv__api_login, "login", "session",
+      "Begin a session: a cookie stands for the token", .body = BODY_OBJECT,
+      .members = login_members, .status = 200, .schema = "Session",
+      .problems = { 401, 403, 413, 415, 422, 429, 503 } },
+    { "POST", "/api/v1/logout", RV__ROLE_NONE, rv__api_logout, "logout", "session",
+      "End the session of the cookie", .status = 200, .schema = "Session",
+      .problems = { 403, 415, 422 } },
+    { "GET", "/api/v1/session", RV__ROLE_NONE, rv__api_session_get, "getSession", "session",
+      "What the caller may do; role none: log in", .status = 200, .schema = "Session" },
     { "GET", "/healthz", RV__ROLE_NONE, rv__api_healthz, "healthz", "system", "It lives",
       .status = 200, .schema = "Health" },
     { "GET", "/readyz", RV__ROLE_NONE, rv__api_readyz, "readyz", "system",
