@@ -23,12 +23,16 @@ static const struct rv__param run_params[] = {
 };
 static const struct rv__param nodes_params[] = {
     { "parent", PARAM_TEXT, "The path of the node whose children are meant; else the top level." },
+    { "status", PARAM_CHOICE, "Children in this status; `total` and `offset` count these.",
+      .choices = rv__node_status_names },
     { "offset", PARAM_INT, "Children to leave out before the first.", .max = INT32_MAX },
     { "limit", PARAM_INT, "Children in one answer.", .min = 1, .max = 1000, .fallback = 100 },
     { NULL },
 };
 static const struct rv__param node_params[] = {
     { "path", PARAM_TEXT, "The path of the node.", .required = true },
+    { "results", PARAM_FLAG, "0 leaves out its values (result, state, input), which can be large.",
+      .fallback = 1 },
     { NULL },
 };
 static const struct rv__param wait_params[] = {

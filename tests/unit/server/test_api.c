@@ -272,6 +272,15 @@ static const struct row {
       "1767225600120,'duration':120,'queueMs':0}],'total':3,'offset':1}" },
     { "nodes below", "GET /api/v1/runs/done/nodes?parent=each%3Aiter1", NULL, 200,
       "{'nodes':[{'path':'each:iter1:node0:again'}],'total':1,'offset':0}" },
+    { "in one status", "GET /api/v1/runs/failed/nodes?status=failed", NULL, 200,
+      "{'nodes':[{'path':'broken','status':'failed'}],'total':1,'offset':0}" },
+    { "iterations too", "GET /api/v1/runs/done/nodes?parent=each&status=completed&offset=1", NULL,
+      200, "{'nodes':[{'path':'each:iter1'},{'path':'each:iter2'}],'total':3,'offset':1}" },
+    { "or none is", "GET /api/v1/runs/done/nodes?parent=each&status=failed", NULL, 200,
+      "{'nodes':[],'total':0,'offset':0}" },
+    { "a status has to be one", "GET /api/v1/runs/done/nodes?status=broken", NULL, 400,
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, and has to be one of "
+      "pending, running, waiting_retry, completed, failed, skipped, cancelled, suspended'}" },
     { "below nothing", "GET /api/v1/runs/done/nodes?parent=nix", NULL, 404,
       "{'detail':'the run has no node \\u0027nix\\u0027'}" },
     { "a node with its attempts", "GET /api/v1/runs/done/node?path=flaky", NULL, 200,
@@ -366,6 +375,18 @@ static void requests_get_their_answers(void **state)
         if (rows[i].status == 405)
             assert_non_null(w->answer.allow);
     }
+}
+
+static void a_node_may_come_without_its_values(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=0", NULL);
+    expect(w, "without values", 200,
+           "{'path':'hello','description':'greeted Ada','attempts':['*']}");
+    assert_null(json_object_get(w->document, "result"));
+    assert_null(json_object_get(w->document, "state"));
+    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=1", NULL);
+    assert_non_null(json_object_get(w->document, "result"));
 }
 
 static void numbers_keep_their_digits(void **state)
@@ -758,6 +779,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         API_TEST(requests_get_their_answers),
+        API_TEST(a_node_may_come_without_its_values),
         API_TEST(numbers_keep_their_digits),
         API_TEST(pages_follow_each_other),
         API_TEST(roles_say_who_may_do_what),
