@@ -20,7 +20,9 @@
 
 enum {
     URI_BYTES = 8 << 10,
-    CONNECTION_BYTES = 32 << 10, /* of a connection: its request's head, and pieces of its answer */
+    HEAD_BYTES = 24 << 10,       /* of all headers */
+    CONNECTION_BYTES = 40 << 10, /* of a connection: its request's head, and pieces of its answer */
+    HEADER_EXTRA = 4,            /* ": " and the end of the line */
     DISCARD_FACTOR = 4, /* a body that is too long is read on for so many times the limit */
 };
 
@@ -181,6 +183,13 @@ static enum MHD_Result hand_over(struct rv__exchange *x)
 
 /* --------------------------------------------------------------------------------- requests --- */
 
+/* A token, as HTTP has it. A name with a space behind it is one header to us and another to a proxy. */
+static bool is_name(const char *name)
+{
+    return *name != '\0' && name[strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
 static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
@@ -203,6 +212,8 @@ static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const cha
         { "Last-Event-ID", &h->last_event_id },
     };
     (void)kind;
+    h->bytes += strlen(name) + (value != NULL ? strlen(value) : 0) + HEADER_EXTRA;
+    h->odd_names |= !is_name(name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasecmp(name, known[i].name) == 0) {
             *known[i].to = value != NULL ? value : "";
@@ -224,6 +235,14 @@ static bool is_api(const char *path)
     return false;
 }
 
+static bool is_visible(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text <= ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
 /* What HTTP itself leaves open, and proxies read one way and we might another. 0: nothing. */
 static int odd(const struct rv__exchange *x, const char **why)
 {
@@ -232,8 +251,16 @@ static int odd(const struct rv__exchange *x, const char **why)
         *why = "the request's target is too long";
         return MHD_HTTP_URI_TOO_LONG;
     }
+    if (h->bytes > HEAD_BYTES) {
+        *why = "the request's headers are too long";
+        return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+    }
     if (x->path[0] != '/')
         *why = "the request's target is a path";
+    else if (!is_visible(x->path) || !is_visible(x->query))
+        *why = "the request's target has no spaces: they are written %20";
+    else if (h->odd_names)
+        *why = "the name of a header has letters, digits and -";
     else if (h->hosts != 1)
         *why = "a request has one Host header";
     else if (h->lengths > 1 || (h->lengths == 1 && h->transfer_encoding != NULL))
@@ -504,6 +531,10 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         { MHD_OPTION_END, 0, NULL },
     };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+    /* Not strict: what that refuses (no Host, spaces in the target), with a page of its own or none, odd()
+     * refuses, with a problem. The library has no other say in its own answers: docs/reference/server.md
+     * lists those that are left. */
+    const int strict = 0;
     if (server->at.v6)
         flags |= MHD_USE_IPv6;
     if (server->tls)
@@ -515,7 +546,7 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         (MHD_socket)server->at.fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)server->limits.connections + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)((server->limits.stuck_ms + 999) / 1000), MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        (unsigned)((server->limits.stuck_ms + 999) / 1000), MHD_OPTION_STRICT_FOR_CLIENT, strict,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
         server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
         server->tls ? tls : none, MHD_OPTION_END);

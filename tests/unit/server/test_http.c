@@ -34,6 +34,7 @@ static void serve_with_tokens(struct place *p)
 static const struct {
     const char *says, *text;
     int low, high; /* status; 0 = closed without one */
+    bool library;  /* answered by libmicrohttpd itself, in HTML */
 } odd[] = {
     { "a request", "GET /healthz HTTP/1.1\r\n" OURS "\r\n", 200, 200 },
     { "an old one", "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n", 200, 200 },
@@ -41,6 +42,12 @@ static const struct {
     { "one word", "HELLO\r\n\r\n", 0, 400 },
     { "no Host", "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400, 400 },
     { "two Hosts", "GET /healthz HTTP/1.1\r\n" OURS "Host: localhost\r\n\r\n", 400, 400 },
+    { "spaces in the target", "GET /healthz x HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
+    { "spaces in the query", "GET /healthz?x= y HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
+    { "a space behind a name",
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length : 2\r\n\r\n{}", 400, 400 },
+    { "no header", "GET /healthz HTTP/1.1\r\n" OURS "x\r\n\r\n", 400, 400, true },
+    { "a version to come", "GET /healthz HTTP/9.9\r\n" OURS "\r\n", 505, 505, true },
     { "another's Host", "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403,
       403 },
     { "a proxy's target", "GET http://evil.example/ HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
@@ -59,9 +66,10 @@ static const struct {
     { "another encoding", "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: gzip\r\n\r\n",
       400, 400 },
     { "a length that is none", "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: -1\r\n\r\n",
-      0, 400 },
+      0, 400, true },
     { "chunks that are none",
-      "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400 },
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400,
+      true },
     { "too long a body",
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Content-Length: 99999999999\r\n\r\n{",
       413, 413 },
@@ -103,6 +111,8 @@ static void odd_requests_are_refused_and_harm_nothing(void **state)
             fail_msg("%s: %d, %s", odd[i].says, status, p->heard);
         if (has(p, "root:"))
             fail_msg("%s: that is /etc/passwd", odd[i].says);
+        if (status >= 400 && !odd[i].library && !has(p, "Content-Type: application/problem+json"))
+            fail_msg("%s: not told as a problem: %s", odd[i].says, p->heard);
     }
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }
@@ -118,6 +128,14 @@ static void long_heads_are_refused(void **state)
         rv__buf_char(&text, 'a');
     rv__buf_text(&text, " HTTP/1.1\r\n" OURS "\r\n");
     assert_int_equal(ask(p, text.text), 414);
+    assert_true(has(p, "application/problem+json"));
+    rv__buf_reset(&text);
+    rv__buf_text(&text, "GET /healthz HTTP/1.1\r\n" OURS "X-Long: ");
+    for (int i = 0; i < 25 << 10; i++)
+        rv__buf_char(&text, 'a');
+    rv__buf_text(&text, "\r\n\r\n");
+    assert_int_equal(ask(p, text.text), 431);
+    assert_true(has(p, "application/problem+json"));
     rv__buf_reset(&text);
     rv__buf_text(&text, "GET /healthz HTTP/1.1\r\n" OURS);
     for (int i = 0; i < 5000; i++)
