@@ -347,7 +347,7 @@ struct rv__row_source {
 };
 
 /* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
- * their node's result, iterations fetched from `rows`. */
+ * their node's result, iterations fetched from `rows`. The one that the run is in has no result yet. */
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
                      rv_error *err);
 

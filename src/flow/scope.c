@@ -589,11 +589,52 @@ static int writer_end(const struct rv__writer *w)
     return w->rc < 0 ? w->rc : rv__buf_err(w->out, w->err);
 }
 
+/* The status of a node that has not ended. */
+static enum rv__status live_status(const struct rv__actor *node)
+{
+    switch ((enum rv__phase)node->phase) {
+    case PHASE_RUNNING:
+    case PHASE_PARKED: return STATUS_RUNNING;
+    case PHASE_RETRY: return STATUS_WAITING_RETRY;
+    case PHASE_READY: /* its timer has fired, or it was lost */
+        return node->step.next_attempt > node->step.attempt ? STATUS_WAITING_RETRY : STATUS_PENDING;
+    case PHASE_FAILED: return STATUS_FAILED; /* its handler runs */
+    case PHASE_BEGIN: return STATUS_PENDING;
+    case PHASE_TO_EVAL:
+    case PHASE_EVAL:
+    case PHASE_EVALUATED: return node->eval == EVAL_WHEN ? STATUS_PENDING : STATUS_RUNNING;
+    case PHASES: break;
+    }
+    assert(!"no such phase");
+    return STATUS_PENDING;
+}
+
+/* The node at the top that the run is in: reached, without a result yet. */
+static void write_reached(struct rv__writer *w, const struct rv__cell *cell, bool *first)
+{
+    const struct rv__actor *node = cell->root->child;
+    if (node == NULL || node->node->is_handler)
+        return;
+    bool suspended = cell->suspended_by == node->id;
+    put_key(w, node->node->alias, first);
+    put(w, "{\"result\":null,\"state\":{},\"status\":\"");
+    put(w, suspended ? "suspended" : rv__status_name(live_status(node)));
+    put(w, "\"}");
+}
+
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
                      rv_error *err)
 {
     struct rv__writer w = { .rows = rows, .out = out, .err = err };
-    rv__entries_write(&w, cell->root != NULL ? cell->root->frame.scope : cell->results, NULL);
+    bool first = true;
+    put(&w, "{");
+    if (cell->root != NULL) {
+        write_members(&w, cell->root->frame.scope, NULL, &first);
+        write_reached(&w, cell, &first);
+    } else {
+        write_members(&w, cell->results, NULL, &first);
+    }
+    put(&w, "}");
     return writer_end(&w);
 }
 
