@@ -53,7 +53,7 @@ static void fill_limits(struct rv__server_limits *limits)
     static const struct rv__server_limits usual = {
         .connections = 1024,
         .connections_per_address = 512,
-        .requests_per_s = 2000,
+        .requests_per_s = 10000,
         .sessions = 1024,
         .body_bytes = 8 << 20,
         .total_bytes = 256 << 20,

@@ -88,7 +88,7 @@ struct rv__log;
 struct rv__server_limits {
     uint32_t connections;             /* in all; 0 = 1024 */
     uint32_t connections_per_address; /* 0 = 512; an IPv6 /64 is one address */
-    uint32_t requests_per_s;          /* of one address; 0 = 2000; twice as many at once */
+    uint32_t requests_per_s;          /* of one address; 0 = 10000; twice as many at once */
     uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
     size_t total_bytes;               /* of bodies and answers under way, in all; 0 = 256 MiB */
