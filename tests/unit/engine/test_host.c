@@ -588,7 +588,7 @@ static void a_step_in_a_host_is_not_blamed_for_the_engine(void **state)
     put_file(fx, "acts.c");
     assert_int_equal(status_of(fx, "a", why, sizeof why), RV_RUNNING);
     rv_node_list *nodes = NULL;
-    assert_int_equal(rv_nodes(fx->engine, "a", NULL, 0, 0, &nodes, &fx->err), 0);
+    assert_int_equal(rv_nodes(fx->engine, "a", NULL, &nodes, &fx->err), 0);
     assert_int_equal(nodes->nodes[0].crashes, 3); /* lost it was, each time */
     rv_node_list_free(nodes);
     assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
