@@ -497,7 +497,7 @@ typedef struct rv_run_opts {
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
 
-/* Start a run. It is on disk when this returns; its first step may have begun.
+/* Start a run. It is on disk when this returns, and `ret` says that it runs; its first step may have begun.
  *
  * `input` is JSON; NULL = none. Where the workflow has an input schema, its defaults are put in, and an
  * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
@@ -562,7 +562,7 @@ typedef struct rv_run_state {
     int status;
     int64_t created_at, started_at, completed_at, duration_ms;
     const char *input;
-    const char *results;
+    const char *results; /* with the node that it is in, as it is: its result is null until it ends */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */

@@ -357,15 +357,6 @@ void rv__facts_init(struct rv__facts *facts)
     rv__buf_init(&facts->json, SIZE_MAX / 8);
 }
 
-static void free_rows(struct rv__facts *facts)
-{
-    for (size_t i = 0; i < facts->row_count; i++) {
-        rv__free((char *)facts->rows[i].key.at);
-        rv__free((char *)facts->rows[i].json.at);
-    }
-    facts->row_count = 0;
-}
-
 void rv__facts_heard(struct rv__facts *facts, size_t from)
 {
     while (facts->unheard_count > from)
@@ -419,7 +410,7 @@ int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
 
 void rv__facts_reset(struct rv__facts *facts)
 {
-    free_rows(facts);
+    rv__facts_cut_rows(facts, 0);
     rv__facts_heard(facts, 0);
     rv__buf_reset(&facts->json);
     memset(facts->said, 0, sizeof facts->said);
@@ -428,7 +419,7 @@ void rv__facts_reset(struct rv__facts *facts)
 
 void rv__facts_done(struct rv__facts *facts)
 {
-    free_rows(facts);
+    rv__facts_cut_rows(facts, 0);
     rv__facts_heard(facts, 0);
     rv__free(facts->rows);
     rv__free(facts->unheard);

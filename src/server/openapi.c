@@ -77,7 +77,8 @@ static const struct {
              "'cancelled','lost']},'startedAt':" TIME ",'completedAt':" TIME ",'queueMs':" MS
              ",'dueAt':" TIME ",'error':" REF("Error")) },
     { "Plan",
-      "{'type':'object','required':['name','steps'],'properties':{'name':" TEXT ",'steps':"
+      "{'type':'object','required':['type','alias','name','steps'],'properties':{'type':"
+      "{'const':'workflow'},'alias':" TEXT ",'name':" TEXT ",'steps':"
       "{'type':'array','items':{'type':'object'}}}}" },
     { "Why",
       "{'type':'object','required':['runId','status','waits'],'properties':{'runId':" REF("RunId")

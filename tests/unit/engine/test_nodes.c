@@ -594,6 +594,8 @@ static void a_run_keeps_its_plan_and_a_workflow_has_the_newest(void **state)
     }
     assert_int_equal(rv_plan_of_run(rig->engine, "r", &of_run, &rig->err), RV_OK);
     assert_int_equal(rv_plan_of_workflow(rig->engine, "w", &of_workflow, &rig->err), RV_OK);
+    assert_int_equal(strncmp(of_run, "{\"type\":\"workflow\",\"alias\":\"w\",\"name\":\"w\",", 41),
+                     0);
     rig_add(rig, "%s", strstr(of_run, "\"old\"") != NULL ? "old" : of_run);
     rig_add(rig, " %s", strstr(of_workflow, "\"new\"") != NULL ? "new" : of_workflow);
     rv_free(of_run);
