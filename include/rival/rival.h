@@ -735,19 +735,31 @@ typedef struct rv_node {
 } rv_node;
 
 typedef struct rv_node_list {
-    size_t count, total; /* in this window; in all */
+    size_t count, total; /* in this window; in all, in that status */
     const rv_node *nodes;
 } rv_node_list;
 
-/* The children of a node, in order, a window of them. `parent` is a path; NULL or "": the top level.
- * Nodes that were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations
- * that have begun. limit: 0 = 100; at most 1000. Reads what is on disk; the first call for a run reads
- * its journal, later ones what was added, as long as the run is among those asked for last.
- * *ret is for rv_node_list_free().
+typedef struct rv_node_query {
+    size_t size; /* filled in by RV_NODE_QUERY */
+    const char
+        *parent; /* the path of the node whose children are meant; NULL or "": the top level */
+    const char
+        *status;   /* those in this status, and the window and `total` are of these; NULL = all */
+    size_t offset; /* children to leave out before the first */
+    size_t limit;  /* 0 = 100; at most 1000 */
+} rv_node_query;
+#define RV_NODE_QUERY(...) (&(rv_node_query){ .size = sizeof(rv_node_query), __VA_ARGS__ })
+RV_API void rv_node_query_init(rv_node_query *query);
+
+/* The children of a node, in order, a window of them; query NULL: the first of the top level. Nodes that
+ * were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations that have
+ * begun. Reads what is on disk; the first call for a run reads its journal, later ones what was added,
+ * as long as the run is among those asked for last. What a window costs depends on its size, and hardly on
+ * where it is or how many children there are. *ret is for rv_node_list_free().
  * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (beyond some millions of nodes), RV_EINVAL, RV_ENOMEM,
  * RV_ESTORE. */
-RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, size_t offset,
-                    size_t limit, rv_node_list **ret, rv_error *err);
+RV_API int rv_nodes(rv_engine *engine, const char *run_id, const rv_node_query *query,
+                    rv_node_list **ret, rv_error *err);
 RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
 /* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */

@@ -271,7 +271,7 @@ static void a_run_without_its_function_is_suspended_wherever_one_looks(void **st
                         "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"},"
                         "\"it\":{\"result\":null,\"state\":{},\"status\":\"suspended\"}}");
     rv_run_state_free(now);
-    assert_int_equal(rv_nodes(rig->engine, "r", NULL, 0, 9, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(rig->engine, "r", NULL, &nodes, &rig->err), RV_OK);
     assert_string_equal(nodes->nodes[1].status, "suspended");
     rv_node_list_free(nodes);
     assert_int_equal(/* the same start again: as it is now */
