@@ -175,7 +175,9 @@ static void listing(struct bench *b, rv_engine *engine)
     rv_outcome_free(outcome);
     for (int i = 0; i < 2; i++) {
         double start = seconds();
-        must(rv_nodes(engine, "large", "each", 9000, 100, &list, &err), &err);
+        must(rv_nodes(engine, "large",
+                      RV_NODE_QUERY(.parent = "each", .offset = 9000, .limit = 100), &list, &err),
+             &err);
         bench_figure(b, i == 0 ? "a window of 10,000 iterations, first time" : "the same again",
                      (seconds() - start) * 1e3, "ms");
         rv_node_list_free(list);

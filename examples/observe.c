@@ -28,7 +28,7 @@ static int follow(rv_engine *engine, const char *run_id, rv_error *err)
 static int show_nodes(rv_engine *engine, const char *run_id, rv_error *err)
 {
     rv_node_list *list = NULL;
-    int rc = rv_nodes(engine, run_id, NULL, 0, 50, &list, err);
+    int rc = rv_nodes(engine, run_id, RV_NODE_QUERY(.limit = 50), &list, err);
     for (size_t i = 0; rc == 0 && i < list->count; i++)
         printf("%s: %s, attempt %d, last error: %s\n", list->nodes[i].path, list->nodes[i].status,
                list->nodes[i].attempt, list->nodes[i].error);

@@ -497,7 +497,7 @@ typedef struct rv_run_opts {
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
 
-/* Start a run. It is on disk when this returns; its first step may have begun.
+/* Start a run. It is on disk when this returns, and `ret` says that it runs; its first step may have begun.
  *
  * `input` is JSON; NULL = none. Where the workflow has an input schema, its defaults are put in, and an
  * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
@@ -562,7 +562,7 @@ typedef struct rv_run_state {
     int status;
     int64_t created_at, started_at, completed_at, duration_ms;
     const char *input;
-    const char *results;
+    const char *results; /* with the node that it is in, as it is: its result is null until it ends */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */
@@ -602,8 +602,9 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
  *   run.started {status, version, input}   run.completed {status}   run.cancelled {status}
  *   run.failed {status, error, failedStep}   run.suspended {status, path, reason}   run.resumed {status}
- *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
- *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
+ *   step.started {attempt, dueAt?}   step.retrying {attempt, error, dueAt}: that attempt has failed
+ *   step.completed {attempt, result, state}   step.failed {attempt?, error, state, stops}
+ *   step.skipped {attempt?, state}   step.cancelled {attempt?}: without one, none had begun
  *   node.started, node.completed, node.failed {error}: supervisors
  *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
@@ -734,19 +735,31 @@ typedef struct rv_node {
 } rv_node;
 
 typedef struct rv_node_list {
-    size_t count, total; /* in this window; in all */
+    size_t count, total; /* in this window; in all, in that status */
     const rv_node *nodes;
 } rv_node_list;
 
-/* The children of a node, in order, a window of them. `parent` is a path; NULL or "": the top level.
- * Nodes that were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations
- * that have begun. limit: 0 = 100; at most 1000. Reads what is on disk; the first call for a run reads
- * its journal, later ones what was added, as long as the run is among those asked for last.
- * *ret is for rv_node_list_free().
+typedef struct rv_node_query {
+    size_t size; /* filled in by RV_NODE_QUERY */
+    const char
+        *parent; /* the path of the node whose children are meant; NULL or "": the top level */
+    const char
+        *status;   /* those in this status, and the window and `total` are of these; NULL = all */
+    size_t offset; /* children to leave out before the first */
+    size_t limit;  /* 0 = 100; at most 1000 */
+} rv_node_query;
+#define RV_NODE_QUERY(...) (&(rv_node_query){ .size = sizeof(rv_node_query), __VA_ARGS__ })
+RV_API void rv_node_query_init(rv_node_query *query);
+
+/* The children of a node, in order, a window of them; query NULL: the first of the top level. Nodes that
+ * were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations that have
+ * begun. Reads what is on disk; the first call for a run reads its journal, later ones what was added,
+ * as long as the run is among those asked for last. What a window costs depends on its size, and hardly on
+ * where it is or how many children there are. *ret is for rv_node_list_free().
  * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (beyond some millions of nodes), RV_EINVAL, RV_ENOMEM,
  * RV_ESTORE. */
-RV_API int rv_nodes(rv_engine *engine, const char *run_id, const char *parent, size_t offset,
-                    size_t limit, rv_node_list **ret, rv_error *err);
+RV_API int rv_nodes(rv_engine *engine, const char *run_id, const rv_node_query *query,
+                    rv_node_list **ret, rv_error *err);
 RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
 /* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */

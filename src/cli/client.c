@@ -234,8 +234,11 @@ int rv__client_state(struct rv__client *c, const char *run_id, rv_run_state **re
 int rv__client_nodes(struct rv__client *c, const char *run_id, const char *parent, size_t offset,
                      size_t limit, rv_node_list **ret, rv_error *err)
 {
-    return c->wire != NULL ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, ret, err)
-                           : rv_nodes(c->engine, run_id, parent, offset, limit, ret, err);
+    return c->wire != NULL
+               ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, ret, err)
+               : rv_nodes(c->engine, run_id,
+                          RV_NODE_QUERY(.parent = parent, .offset = offset, .limit = limit), ret,
+                          err);
 }
 
 int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query *query,

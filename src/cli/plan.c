@@ -45,7 +45,7 @@ static const char *const formats[] = { "json", "text", "mermaid", NULL }; /* as 
 
 static const struct rv__option options[] = {
     { "--format", "FORMAT",
-      "json: the plan as it is stored with each run (the default); text: a tree of nodes, "
+      "json: the plan that each run keeps (the default); text: a tree of nodes, "
       "conditions, time-outs, retries; mermaid: a flowchart for Markdown pages and mermaid.live",
       .choices = formats, RV__INTO(struct plan, format) },
     { "--json", .meaning = "the same as --format json", RV__INTO(struct plan, json) },

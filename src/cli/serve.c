@@ -293,6 +293,22 @@ static void stop(struct serve *s)
             RV__LOG_INT("stepsLeft", left));
 }
 
+/* The tokens as the file has them now; one that will not do leaves them as they were. */
+static void read_tokens(void *arg)
+{
+    const struct serve *s = arg;
+    rv_error err;
+    if (s->server == NULL || s->token_file == NULL)
+        return;
+    int ended = rv__server_tokens(s->server, s->token_file, &err);
+    if (ended < 0)
+        rv__log(s->log, RV__LOG_ERROR, "the token file is broken: the tokens stay as they were",
+                RV__LOG_STR("problem", err.message));
+    else
+        rv__log(s->log, RV__LOG_INFO, "tokens loaded again", RV__LOG_STR("file", s->token_file),
+                RV__LOG_INT("sessionsEnded", ended));
+}
+
 static int serve(struct serve *s)
 {
     int code = open_engine(s);
@@ -303,6 +319,8 @@ static int serve(struct serve *s)
         watch = rv__watch_new(&s->served, s->watch);
         code = watch != NULL ? open_http(s) : CLI_FAILED;
     }
+    if (code == CLI_OK && !rv__watch_begin(watch, read_tokens, s))
+        code = CLI_FAILED;
     if (code == CLI_OK) {
         say_started(s);
         follow(s);
@@ -412,7 +430,8 @@ const struct rv__command rv__cmd_serve = {
                     "--insecure.",
                     "A file that is broken is told, and the others are served. With --watch, and "
                     "at SIGHUP, files are loaded again: new runs take the new version, runs that "
-                    "there are keep theirs, and a broken edit changes nothing.",
+                    "there are keep theirs, and a broken edit changes nothing. At SIGHUP the token "
+                    "file is read again too.",
                     "What happens is logged on stderr. SIGTERM or Ctrl-C: nothing new is begun, "
                     "steps that run may end, the rest is handed to the next process. A second one "
                     "leaves at once." },

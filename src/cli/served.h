@@ -27,9 +27,12 @@ void rv__served_load(struct rv__served *served);
 
 struct rv__watch;
 
-/* Load now; and again at SIGHUP and, with `files`, when something changes that may be a workflow, on a
- * thread of its own. SIGHUP is blocked in every thread. NULL: the reason is in the log. */
+/* Load now. NULL: the reason is in the log. */
 struct rv__watch *rv__watch_new(struct rv__served *served, bool files);
+/* And load again at SIGHUP, when `hangup` is called too, and, with `files`, when something changes that may
+ * be a workflow, on a thread of its own; also for what came since rv__watch_new(). SIGHUP is blocked in
+ * every thread. False: the reason is in the log. */
+bool rv__watch_begin(struct rv__watch *watch, void (*hangup)(void *arg), void *arg);
 void rv__watch_free(struct rv__watch *watch); /* after a load that is under way; NULL is allowed */
 
 #endif

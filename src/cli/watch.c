@@ -42,7 +42,10 @@ struct rv__watch {
     int stop, signals, files; /* files -1: they are not watched */
     struct parent *parents;   /* one for each path */
     bool told;                /* that not everything is watched */
+    void (*hangup)(void *arg);
+    void *arg;
     pthread_t thread;
+    bool runs; /* it does */
     char bytes[EVENT_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
 
@@ -177,6 +180,7 @@ static void *watch_main(void *arg)
         if (polls[1].revents != 0 && read(w->signals, &info, sizeof info) > 0) {
             rv__log(w->served->log, RV__LOG_INFO, "SIGHUP: loading the files again");
             load(w, "SIGHUP");
+            w->hangup(w->arg);
         }
         if (polls[2].revents != 0 && read_changes(w)) {
             first_ms = first_ms < 0 ? now_ms : first_ms;
@@ -186,6 +190,12 @@ static void *watch_main(void *arg)
             load(w, "files have changed");
         }
     }
+}
+
+static void tell_failed(const struct rv__watch *w)
+{
+    rv__log(w->served->log, RV__LOG_ERROR, "cannot watch",
+            RV__LOG_STR("why", strerrordesc_np(errno)));
 }
 
 struct rv__watch *rv__watch_new(struct rv__served *served, bool files)
@@ -207,17 +217,24 @@ struct rv__watch *rv__watch_new(struct rv__served *served, bool files)
         w->parents[i].number = -1;
     if (good && files)
         watch_all(w); /* before the first load: nothing is missed */
-    if (good)
+    if (good) {
         rv__served_load(served);
-    if (!good || pthread_create(&w->thread, NULL, watch_main, w) != 0) {
-        rv__log(served->log, RV__LOG_ERROR, "cannot watch",
-                RV__LOG_STR("why", strerrordesc_np(errno)));
-        w->thread = 0;
-        w->served = NULL;
-        rv__watch_free(w);
-        return NULL;
+        return w;
     }
-    return w;
+    tell_failed(w);
+    rv__watch_free(w);
+    return NULL;
+}
+
+bool rv__watch_begin(struct rv__watch *w, void (*hangup)(void *arg), void *arg)
+{
+    w->hangup = hangup;
+    w->arg = arg;
+    errno = pthread_create(&w->thread, NULL, watch_main, w);
+    w->runs = errno == 0;
+    if (!w->runs)
+        tell_failed(w);
+    return w->runs;
 }
 
 void rv__watch_free(struct rv__watch *w)
@@ -225,7 +242,7 @@ void rv__watch_free(struct rv__watch *w)
     uint64_t one = 1;
     if (w == NULL)
         return;
-    if (w->served != NULL) { /* it has a thread */
+    if (w->runs) {
         (void)!write(w->stop, &one, sizeof one);
         pthread_join(w->thread, NULL);
     }

@@ -109,7 +109,8 @@ void rv__run_answer_calls(struct rv__run *run)
     run->calls = NULL;
     while (call != NULL) {
         struct rv__call *next = call->next;
-        call->status = (int)rv__cell_status(run->cell);
+        /* What is new has begun, whatever the same turn made of it (SPEC: runs). */
+        call->status = call->began ? (int)RUN_RUNNING : (int)rv__cell_status(run->cell);
         snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
         reply(call, RV_OK);
         call = next;
@@ -206,6 +207,7 @@ static int take_start(rv_engine *e, struct rv__call *call)
         rv__run_drop(run);
         return rc;
     }
+    call->began = true;
     push(&run->calls, call);
     return RV_OK;
 }

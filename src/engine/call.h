@@ -43,6 +43,7 @@ struct rv__call {
     void *arg;   /* of those two */
     bool writes; /* it uses the writer: not while a commit is under way */
 
+    bool began; /* CALL_RUN: the run is new */
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
     struct rv__run_facts {

@@ -246,7 +246,7 @@ int rv_report_plan(rv_report *shown, size_t workflow, int format, const char **r
     rv__buf_init(&out, 2 * (size_t)RV__PLAN_MAX_BYTES); /* escapes and indentation add to it */
     int rc = RV_OK;
     switch (format) {
-    case RV_PLAN_JSON: rc = rv__plan_write(plan, &out, err); break;
+    case RV_PLAN_JSON: rc = rv__plan_show(plan, &out, err); break;
     case RV_PLAN_TEXT: rv__plan_render_text(plan, &out); break;
     case RV_PLAN_MERMAID: rv__plan_render_mermaid(plan, &out); break;
     default: rc = rv__fail(err, RV_EINVAL, "unknown format %d of a plan", format);

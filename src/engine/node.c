@@ -256,10 +256,8 @@ void rv_node_detail_free(rv_node_detail *detail)
 static int write_plan(const struct rv__plan *plan, char **ret, rv_error *err)
 {
     struct rv__buf json;
-    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
-    int rc = rv__plan_write(plan, &json, err);
-    if (rc == RV_OK)
-        rc = rv__buf_err(&json, err);
+    rv__buf_init(&json, 2 * (size_t)RV__PLAN_MAX_BYTES); /* its name is in it once more */
+    int rc = rv__plan_show(plan, &json, err);
     if (rc == RV_OK)
         *ret = rv__buf_take(&json);
     rv__buf_done(&json);

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/call.h"
 #include "engine/reading.h"
 
 enum {
@@ -126,12 +127,23 @@ struct spot {
     bool skipped;                       /* not reached, and it will not be: on the other path */
 };
 
+/* The one that was begun so many after the first; 0: none. */
+static uint32_t nth_iteration(const struct rv__trace *t, uint32_t sup, int64_t n)
+{
+    uint32_t block = t->at[sup].block;
+    for (; block != 0 && n >= RV__TRACE_BLOCK; n -= RV__TRACE_BLOCK)
+        block = t->blocks[block].next;
+    uint32_t i = block != 0 ? t->blocks[block].first : 0;
+    for (; i != 0 && n > 0; n--)
+        i = t->at[i].next;
+    return i;
+}
+
 static uint32_t child_frame(const struct rv__trace *t, uint32_t sup, int64_t iteration)
 {
     if (sup == 0)
         return 0;
-    /* They were begun in order: the last one is a good guess for a loop that goes on. */
-    uint32_t i = t->at[sup].last;
+    uint32_t i = nth_iteration(t, sup, iteration); /* they are begun in order */
     if (i != 0 && t->at[i].frame && t->at[i].iteration == iteration)
         return i;
     for (i = t->at[sup].first; i != 0; i = t->at[i].next)
@@ -274,6 +286,7 @@ struct node_texts {
 struct listing {
     const struct rv__trace *trace;
     int64_t now_ms;
+    const char *status; /* NULL: any */
     size_t offset, limit, total;
     struct rv__buf texts;
     rv_node *nodes;
@@ -353,7 +366,6 @@ static bool has_room(struct listing *l)
 
 static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *node)
 {
-    node->status = rv__status_name((enum rv__status)a->status);
     node->started_at = a->started_ms;
     node->completed_at = a->completed_ms;
     if (a->started_ms != 0)
@@ -369,21 +381,27 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
     l->where[l->count].description = a->description;
 }
 
-/* One pass over the iterations that have begun. */
+/* One pass over the blocks of those that have begun. */
 static rv_iterations count_iterations(const struct rv__trace *t, uint32_t sup)
 {
     rv_iterations ret = { .total = t->at[sup].items };
-    for (uint32_t i = t->at[sup].first; i != 0; i = t->at[i].next) {
-        if (t->at[i].completed_ms == 0)
-            ret.running++;
-        else if (t->at[i].status == STATUS_FAILED)
-            ret.failed++;
-        else if (t->at[i].status == STATUS_CANCELLED)
-            ret.cancelled++;
-        else
-            ret.completed++;
+    for (uint32_t i = t->at[sup].block; i != 0; i = t->blocks[i].next) {
+        const uint16_t *in = t->blocks[i].in;
+        ret.running += in[STATUS_RUNNING];
+        ret.failed += in[STATUS_FAILED];
+        ret.cancelled += in[STATUS_CANCELLED];
+        ret.completed += in[STATUS_COMPLETED] + in[STATUS_SKIPPED];
     }
     return ret;
+}
+
+static const char *status_of(const struct rv__trace *t, const struct spot *spot)
+{
+    if (spot->at == 0)
+        return spot->skipped ? "skipped" : "pending";
+    if (spot->at == t->suspended && t->at[spot->at].completed_ms == 0)
+        return "suspended"; /* the actor waits for its place again: not its own word */
+    return rv__status_name((enum rv__status)t->at[spot->at].status);
 }
 
 static bool is_iterated(const struct rv__node *node)
@@ -394,6 +412,9 @@ static bool is_iterated(const struct rv__node *node)
 /* One more child, if it is in the window. */
 static void list_one(struct listing *l, const struct spot *spot)
 {
+    const char *status = status_of(l->trace, spot);
+    if (l->status != NULL && strcmp(status, l->status) != 0)
+        return;
     size_t place = l->total++;
     if (place < l->offset || l->count == l->limit || l->no_memory)
         return;
@@ -403,7 +424,8 @@ static void list_one(struct listing *l, const struct spot *spot)
     }
     rv_node *node = &l->nodes[l->count];
     struct node_texts *where = &l->where[l->count];
-    *node = (rv_node){ .kind = kind_of(spot), .children = children_of(l->trace, spot) };
+    *node = (rv_node){ .kind = kind_of(spot), .status = status };
+    node->children = children_of(l->trace, spot);
     *where = (struct node_texts){ .path = l->texts.len };
     if (spot->node != NULL)
         rv__node_path(spot->node, spot->vector, &l->texts);
@@ -418,10 +440,6 @@ static void list_one(struct listing *l, const struct spot *spot)
         node->iterations = count_iterations(l->trace, spot->at);
     if (spot->at != 0)
         put_metrics(l, &l->trace->at[spot->at], node);
-    else
-        node->status = spot->skipped ? "skipped" : "pending";
-    if (spot->at != 0 && spot->at == l->trace->suspended && node->completed_at == 0)
-        node->status = "suspended"; /* the actor waits for its place again: not its own word */
     l->count++;
 }
 
@@ -449,16 +467,35 @@ static void list_body(struct listing *l, const struct spot *in)
         list_one(l, &spot);
 }
 
+/* How many of a block are in the status that is asked for. */
+static size_t block_matches(const struct listing *l, const struct rv__trace_block *block)
+{
+    if (l->status == NULL)
+        return rv__trace_block_size(block);
+    for (int i = 0; i < STATUSES; i++)
+        if (strcmp(l->status, rv__status_name((enum rv__status)i)) == 0)
+            return block->in[i];
+    return 0; /* suspended: no iteration is */
+}
+
+/* A block that has none in the window is only counted. */
 static void list_iterations(struct listing *l, const struct spot *in)
 {
     const struct rv__trace *t = l->trace;
     struct spot spot = *in;
     spot.node = NULL;
     spot.body = &in->node->bodies[0];
-    for (uint32_t i = in->at != 0 ? t->at[in->at].first : 0; i != 0; i = t->at[i].next) {
-        spot.at = i;
-        spot.vector[in->node->loops_around] = t->at[i].iteration;
-        list_one(l, &spot);
+    for (uint32_t b = in->at != 0 ? t->at[in->at].block : 0; b != 0; b = t->blocks[b].next) {
+        const struct rv__trace_block *block = &t->blocks[b];
+        size_t matches = block_matches(l, block), size = rv__trace_block_size(block);
+        if (matches == 0 || l->total + matches <= l->offset || l->count == l->limit) {
+            l->total += matches;
+            continue;
+        }
+        for (spot.at = block->first; size > 0; size--, spot.at = t->at[spot.at].next) {
+            spot.vector[in->node->loops_around] = t->at[spot.at].iteration;
+            list_one(l, &spot);
+        }
     }
 }
 
@@ -563,16 +600,32 @@ int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_m
     return rc;
 }
 
-int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset, size_t limit,
-             rv_node_list **ret, rv_error *err)
+static bool is_status(const char *text)
 {
-    struct listing l = { .offset = offset };
+    for (int i = 0; i < STATUSES; i++)
+        if (strcmp(text, rv__status_name((enum rv__status)i)) == 0)
+            return true;
+    return strcmp(text, "suspended") == 0;
+}
+
+int rv_nodes(rv_engine *e, const char *run_id, const rv_node_query *query, rv_node_list **ret,
+             rv_error *err)
+{
+    rv_node_query known = { .size = sizeof known };
     struct spot spot;
-    if (e == NULL || ret == NULL)
-        return rv__fail(err, RV_EINVAL, "rv_nodes: no engine, or nowhere to put the nodes");
+    if (query != NULL)
+        rv__opts_take(&known, sizeof known, query, query->size);
+    if (e == NULL || ret == NULL || known.size == 0)
+        return rv__fail(err, RV_EINVAL, "rv_nodes: %s",
+                        known.size == 0 ? "make the query with RV_NODE_QUERY"
+                                        : "no engine, or nowhere to put the nodes");
+    if (known.status != NULL && !is_status(known.status))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not the status of a node", known.status);
+    struct listing l = { .offset = known.offset, .limit = known.limit, .status = known.status };
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
-    l.limit = limit == 0 ? LIMIT_DEFAULT : limit > LIMIT_MOST ? LIMIT_MOST : limit;
+    if (l.limit == 0 || l.limit > LIMIT_MOST)
+        l.limit = l.limit == 0 ? LIMIT_DEFAULT : LIMIT_MOST;
     rv__buf_init(&l.texts, SIZE_MAX / 8); /* bounded by LIMIT_MOST paths */
     rv__engine_enter(e);
     struct rv__reading *r = e->reading;
@@ -580,7 +633,7 @@ int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset
     l.now_ms = rv__wall_ms(e->clock);
     int rc = rv__reading_trace(r, run_id, &l.trace, err);
     if (rc == RV_OK)
-        rc = find_spot(l.trace, parent, &spot, err);
+        rc = find_spot(l.trace, known.parent, &spot, err);
     if (rc == RV_OK) {
         list_children(&l, &spot);
         rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
@@ -591,6 +644,11 @@ int rv_nodes(rv_engine *e, const char *run_id, const char *parent, size_t offset
     rv__engine_leave(e);
     listing_done(&l);
     return rc;
+}
+
+void rv_node_query_init(rv_node_query *query)
+{
+    *query = (rv_node_query){ .size = sizeof *query };
 }
 
 void rv_node_list_free(rv_node_list *list)

@@ -85,10 +85,20 @@ struct rv__traced {
     uint8_t status;
     int32_t attempt, crashes, error_attempt;
     uint32_t children, active; /* ever; of a supervisor: frames that run */
-    uint32_t items;            /* of a forEach: how many; 0: not known yet */
-    int64_t ready_ms;          /* since when it (or what comes next in it) could go on */
+    uint32_t block,
+        last_block;   /* of a forEach or a loop: the first and the last; of an iteration: its own */
+    uint32_t items;   /* of a forEach: how many; 0: not known yet */
+    int64_t ready_ms; /* since when it (or what comes next in it) could go on */
     int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
     uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
+};
+
+/* Iterations that were begun one after the other, and how they fare: a window of many is found by passing
+ * over blocks, whose counts are at hand. All are full but a supervisor's last. */
+enum { RV__TRACE_BLOCK = 256 };
+struct rv__trace_block {
+    uint32_t first, next; /* iteration; block of the same supervisor, 0: none */
+    uint16_t in[STATUSES];
 };
 
 struct rv__trace {
@@ -99,6 +109,9 @@ struct rv__trace {
     uint32_t count, cap, spare;
     uint32_t *table; /* by actor: those alive */
     size_t table_size, table_count;
+    struct rv__trace_block *blocks; /* 0 is none; with keep_ended */
+    uint32_t block_count, block_cap;
+    bool no_memory; /* for them */
     struct rv__buf texts;
     uint32_t suspended; /* the node that its run is suspended for; 0: none */
     bool failed;        /* its sequence has: a top-level node failed it */
@@ -121,6 +134,8 @@ size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
 /* The instance that is alive under this number; 0: none. */
 uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
 enum { RV__TRACE_NODES = 2 * 1000 * 1000 }; /* about 300 MB: a run larger than that is not listed */
+
+size_t rv__trace_block_size(const struct rv__trace_block *block);
 
 /* The node at `path`, as a list of one, and its instance in the trace; 0: it was not reached.
  * Errors: RV_ENOTFOUND, RV_ENOMEM. */

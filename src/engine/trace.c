@@ -17,6 +17,7 @@
 
 enum {
     FIRST_NODES = 64,
+    FIRST_BLOCKS = 16,
     ERROR_BYTES = 8192,      /* of an error kept with its node; what is longer is only named */
     DESCRIPTION_BYTES = 500, /* of a description; it is a sentence */
 };
@@ -31,6 +32,7 @@ void rv__trace_done(struct rv__trace *trace)
 {
     rv__free(trace->at);
     rv__free(trace->table);
+    rv__free(trace->blocks);
     rv__buf_done(&trace->texts);
     *trace = (struct rv__trace){ .plan = NULL };
 }
@@ -194,6 +196,55 @@ size_t rv__trace_vector(const struct rv__trace *t, uint32_t of, int64_t vector[R
     return count;
 }
 
+/* --------------------------------------------------------------------------------- blocks --- */
+
+size_t rv__trace_block_size(const struct rv__trace_block *block)
+{
+    size_t size = 0;
+    for (int i = 0; i < STATUSES; i++)
+        size += block->in[i];
+    return size;
+}
+
+/* A new one behind the supervisor's last; 0: no memory. */
+static uint32_t block_add(struct rv__trace *t, uint32_t sup, uint32_t first)
+{
+    if (t->block_count == t->block_cap) {
+        uint32_t cap = t->block_cap ? t->block_cap * 2 : FIRST_BLOCKS;
+        struct rv__trace_block *blocks = rv__realloc(t->blocks, cap * sizeof *blocks);
+        if (blocks == NULL) {
+            t->no_memory = true;
+            return 0;
+        }
+        t->blocks = blocks;
+        t->block_cap = cap;
+        t->block_count += t->block_count == 0; /* 0 is none */
+    }
+    uint32_t block = t->block_count++;
+    t->blocks[block] = (struct rv__trace_block){ .first = first };
+    if (t->at[sup].block == 0)
+        t->at[sup].block = block;
+    else
+        t->blocks[t->at[sup].last_block].next = block;
+    t->at[sup].last_block = block;
+    return block;
+}
+
+/* An iteration has begun. */
+static void enter_block(struct rv__trace *t, uint32_t i)
+{
+    uint32_t sup = t->at[i].parent, block = t->at[sup].last_block;
+    enum rv__node_kind kind = plan_node(t, sup)->kind;
+    if (!t->keep_ended || (kind != NODE_FOREACH && kind != NODE_LOOP))
+        return;
+    if (block == 0 || rv__trace_block_size(&t->blocks[block]) == RV__TRACE_BLOCK)
+        block = block_add(t, sup, i);
+    if (block == 0)
+        return;
+    t->at[i].block = block;
+    t->blocks[block].in[t->at[i].status]++;
+}
+
 /* ----------------------------------------------------------------------------------- ends --- */
 
 static void unlive(struct rv__trace *t, uint32_t i)
@@ -209,6 +260,10 @@ static void finish(struct rv__trace *t, uint32_t i, enum rv__status status, int6
     struct rv__traced *a = &t->at[i];
     if (a->completed_ms != 0) /* failed, and its handler has ended now; or detached long ago */
         return;
+    if (a->frame && a->block != 0) {
+        t->blocks[a->block].in[a->status]--;
+        t->blocks[a->block].in[status]++;
+    }
     a->status = (uint8_t)status;
     a->completed_ms = at_ms;
     a->due_ms = 0;
@@ -348,6 +403,7 @@ static void body_started(struct rv__trace *t, uint32_t i, const struct rv__told 
     a->started_ms = fact->at_ms;
     a->ready_ms = t->at[a->parent].ready_ms;
     t->at[a->parent].active++;
+    enter_block(t, i);
 }
 
 static void body_ended(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
@@ -587,7 +643,7 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__told *fact, rv_error *e
     if (!suits(t, i, fact))
         return misfit(fact, err);
     fold_actor(t, i, fact);
-    return rv__buf_err(&t->texts, err);
+    return t->no_memory ? rv__nomem(err) : rv__buf_err(&t->texts, err);
 }
 
 bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan)

@@ -142,10 +142,13 @@ static void on_over(void *arg, struct rv__command *c, const struct rv__command_r
     rv__io_wake(all->io); /* the next one's turn, or the end of the loop */
 }
 
-static void take_killed(struct rv__commands *all)
+/* Those that came are put in the queue in the same breath in which one to be killed is taken: between
+ * the two, one could come and be killed, and be looked for in the queue while it is in the inbox. */
+static void take_new_and_killed(struct rv__commands *all)
 {
     for (;;) {
         pthread_mutex_lock(&all->io->lock);
+        rv__chain_move(&all->queue, &all->inbox);
         struct rv__command *c = all->killed.first != NULL
                                     ? RV__CONTAINER(all->killed.first, struct rv__command,
                                                     io.killed)
@@ -165,11 +168,7 @@ static void take_killed(struct rv__commands *all)
 
 void rv__commands_turn(struct rv__commands *all, bool closing)
 {
-    pthread_mutex_lock(&all->io->lock);
-    rv__chain_move(&all->queue, &all->inbox);
-    pthread_mutex_unlock(&all->io->lock);
-
-    take_killed(all);
+    take_new_and_killed(all);
     if (!closing) {
         start_queued(all);
         return;

@@ -22,12 +22,12 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     return rv__body_start(turn, sup, rv__truth(rv__blob_str(sup->value)) ? 0 : 1, err);
 }
 
-static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    (void)cell;
-    if (sup->child == NULL) /* its condition failed */
+    struct rv__entry *scope;
+    if (rv__frame_left(sup->child, &scope) < 0)
         return NULL;
-    return rv__inner_of_body(sup->child, sup->child->frame.body->index);
+    return rv__inner_of_body(sup->child, scope, sup->child->frame.body->index);
 }
 
 const struct rv__kind rv__branch_kind = { first, place, advance, NULL, inner };

@@ -38,7 +38,7 @@ struct rv__entry {
 struct rv__inner {
     atomic_uint refs;
     int64_t index;          /* branch: the path taken; loop, keep last: the iteration kept, or -1 */
-    int64_t iterations;     /* forEach, loop: how many are in the store */
+    int64_t iterations;     /* forEach, loop: how many are in the store, at most */
     struct rv__blob *key;   /* of their rows; NULL: none are */
     struct rv__entry *base; /* where the scopes below begin */
     uint32_t child_count;   /* concurrent: all children; branch, workflow, loop: one */
@@ -52,7 +52,9 @@ struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status sta
 /* The same with a description in its state: `text` is JSON. NULL: no memory. */
 struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text);
 struct rv__inner *rv__inner_new(uint32_t children);
-struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, int64_t index); /* one child */
+/* Of one child, whose scope is taken over. */
+struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, struct rv__entry *scope,
+                                    int64_t index);
 struct rv__inner *rv__inner_ref(struct rv__inner *inner);
 void rv__inner_unref(struct rv__inner *inner);
 
@@ -279,11 +281,22 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
 int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
                       const struct rv__fact *fact);
 
+/* left.c: what ends leaves an entry, and iterations rows. What is in flight in it is cancelled. */
+bool rv__node_keeps_rows(const struct rv__node *node);
+/* The entry of a node that ends now, with this status; not yet on a scope. NULL: no memory. */
+struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status status);
+/* The scope of a frame that ends now, with the node in flight on top. RV_ENOMEM. */
+int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret);
+/* Has anything ended in it that its results tell? If not, an iteration in flight is not listed. */
+bool rv__frame_leaves(const struct rv__actor *frame);
+/* The rows that this fact sends to the store. Before it is applied. RV_ENOMEM: some may have been added. */
+int rv__facts_rows(struct rv__facts *facts, const struct rv__cell *cell,
+                   const struct rv__fact *fact, rv_error *err);
+void rv__facts_cut_rows(struct rv__facts *facts, size_t count); /* but the first of them */
+
 /* frame.c: the sequence. */
 int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
 int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err);
-/* The row that a frame leaves when it ends, if it is of a kind that does. */
-int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err);
 void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
                             bool hard, struct rv__blob *error);
 /* The node that has just ended is described before the next begins; and: it is (NULL: it cannot be). */
@@ -312,8 +325,8 @@ struct rv__kind {
     /* One of its frames has ended, in evolve: take over what is to be kept. RV_ENOMEM: unchanged. */
     int (*body_ended)(struct rv__cell *cell, struct rv__actor *sup, struct rv__actor *frame,
                       const struct rv__fact *fact);
-    /* What will be in its entry, at its end: takes what it needs from the state. NULL: no memory. */
-    struct rv__inner *(*inner)(struct rv__cell *cell, struct rv__actor *sup);
+    /* What will be in its entry, at its end, of one that has begun. NULL: no memory. */
+    struct rv__inner *(*inner)(const struct rv__actor *sup);
 };
 extern const struct rv__kind *const rv__kinds[NODE_KINDS]; /* NULL for a step: step.c */
 

@@ -85,11 +85,32 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     return RV_OK;
 }
 
-/* The outcomes as they stand; who has none yet is cancelled (so the array was made). */
-static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+/* The outcomes as they stand; who has none yet is cancelled (so the array was made), with what had
+ * ended in it. */
+static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    (void)cell;
-    return rv__inner_ref(sup->sup.inner);
+    const struct rv__inner *ended = sup->sup.inner;
+    if (sup->child == NULL)
+        return rv__inner_ref(sup->sup.inner);
+    struct rv__inner *all = rv__inner_new(ended->child_count);
+    if (all == NULL)
+        return NULL;
+    all->base = rv__entry_ref(ended->base);
+    for (uint32_t i = 0; i < ended->child_count; i++) {
+        all->children[i].status = ended->children[i].status;
+        all->children[i].scope = rv__entry_ref(ended->children[i].scope);
+    }
+    for (const struct rv__actor *frame = sup->child; frame != NULL; frame = frame->next) {
+        struct rv__child *child = &all->children[frame->frame.body->index];
+        struct rv__entry *scope;
+        if (rv__frame_left(frame, &scope) < 0) {
+            rv__inner_unref(all);
+            return NULL;
+        }
+        rv__entry_unref(child->scope); /* none, unless a disk lied */
+        child->scope = scope;
+    }
+    return all;
 }
 
 const struct rv__kind rv__concurrent_kind = { first, place, advance, body_ended, inner };

@@ -22,7 +22,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
     struct rv__facts *facts = turn->facts;
     struct rv__fact fact = *said;
-    size_t before = facts->json.len, unheard = facts->unheard_count;
+    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count;
     int rc;
     fact.at_ms = turn->now_ms;
 #ifdef RV_DEBUG_CHECKS
@@ -37,6 +37,8 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     rc = rv__buf_err(&facts->json, err);
     if (rc == RV_OK && rv__facts_unheard(facts, turn->cell, &fact) < 0)
         rc = rv__nomem(err);
+    if (rc == RV_OK)
+        rc = rv__facts_rows(facts, turn->cell, &fact, err);
     if (rc == RV_OK) { /* what the fact borrows may be held by an actor that it ends */
         rv__blob_ref(fact.result);
         rv__blob_ref(fact.state);
@@ -53,6 +55,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     facts->json.rc = RV_OK; /* as if it had not been said */
     rv__buf_cut(&facts->json, before);
     rv__facts_heard(facts, unheard);
+    rv__facts_cut_rows(facts, rows);
     return rc;
 }
 
@@ -82,8 +85,8 @@ static int replay(struct rv__cell *cell, const struct rv__fact *fact, struct rv_
                   rv_error *err)
 {
     int rc = rv__fact_check(cell, fact, err);
-    if (rc == RV_OK && rows != NULL && fact->kind == FACT_BODY_ENDED)
-        rc = rv__frame_row(rows, rv__cell_find(cell, fact->actor), err);
+    if (rc == RV_OK && rows != NULL)
+        rc = rv__facts_rows(rows, cell, fact, err);
     if (rc < 0)
         return rc;
     cell->quiet = true;

@@ -55,19 +55,12 @@ static void run_ended(struct rv__cell *cell, const struct rv__fact *fact,
 /* One fact, however much is alive. The node that was reached at the top is listed as cancelled. */
 static int run_cancelled(struct rv__cell *cell, const struct rv__fact *fact)
 {
-    struct rv__entry *entry = NULL;
-    const struct rv__actor *child = cell->root->child;
-    if (child != NULL && !child->node->is_handler) {
-        entry = rv__entry_new(child->node, STATUS_CANCELLED);
-        if (entry == NULL)
-            return RV_ENOMEM;
-        entry->outer = rv__entry_ref(cell->root->frame.scope);
-    }
+    struct rv__entry *results;
+    if (rv__frame_left(cell->root, &results) < 0)
+        return RV_ENOMEM;
     run_ended(cell, fact, RUN_CANCELLED);
-    if (entry != NULL) {
-        rv__entry_unref(cell->results);
-        cell->results = entry;
-    }
+    rv__entry_unref(cell->results);
+    cell->results = results;
     while (cell->shades != NULL && !RV__BUG(16))
         rv__actor_end(cell, cell->shades);
     return RV_OK;
@@ -117,7 +110,8 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
     bool at_end = root->frame.at == body->count;
     struct rv__entry *entry = NULL;
     if (!root->frame.failed && !at_end) {
-        entry = rv__entry_new(body->nodes[root->frame.at], STATUS_FAILED);
+        entry = child != NULL ? rv__node_left(child, STATUS_FAILED)
+                              : rv__entry_new(body->nodes[root->frame.at], STATUS_FAILED);
         if (entry == NULL)
             return RV_ENOMEM;
     }
@@ -417,7 +411,7 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
         return RV_OK;
     }
 
-    struct rv__entry *entry = rv__entry_new(node, status);
+    struct rv__entry *entry = rv__node_left(actor, status);
     if (entry == NULL)
         return RV_ENOMEM;
     if (status == STATUS_COMPLETED && node->kind == NODE_CONCURRENT && node->concurrent.detached) {
@@ -427,15 +421,6 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
         else if (fact->describe)
             rv__frame_evolve_describe(cell, frame);
         return rc;
-    }
-    bool evaluating = actor->phase == PHASE_EVAL || actor->phase == PHASE_TO_EVAL;
-    bool between = node->kind == NODE_LOOP && actor->sup.key != NULL; /* iterations may have run */
-    if (status != STATUS_SKIPPED && (!evaluating || between)) {
-        entry->inner = rv__kinds[node->kind]->inner(cell, actor);
-        if (entry->inner == NULL) {
-            rv__entry_unref(entry);
-            return RV_ENOMEM;
-        }
     }
     rv__actor_end(cell, actor);
     rv__frame_evolve_child(cell, frame, entry, status == STATUS_FAILED, fact->error);

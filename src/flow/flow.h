@@ -161,7 +161,7 @@ struct rv__fact {
     int64_t index;  /* body: which iteration or child; run.started: unused */
     int64_t at_ms;
     int64_t due_ms;
-    int attempt;
+    int attempt;         /* step.started; of an end only when it was read, 0: none said */
     int eval;            /* enum rv__eval */
     int status;          /* body.ended: enum rv__status */
     bool hard;           /* step.failed: it fails its sequence */
@@ -180,7 +180,7 @@ void rv__fact_done(struct rv__fact *fact);
 struct rv__facts {
     struct rv__buf json;
     size_t count;
-    /* What else belongs into the same transaction: finished iterations (SPEC: results). */
+    /* What else belongs into the same transaction: iterations, finished or cut short (SPEC: results). */
     struct rv__row *rows;
     size_t row_count, row_cap;
     struct rv__unheard *unheard; /* failures that only the log tells */
@@ -197,7 +197,8 @@ struct rv__unheard {
     struct rv__blob *error; /* held */
 };
 
-/* A finished iteration of a forEach or a loop that keeps all: it left the cell for here. */
+/* An iteration of a forEach or a loop that keeps all: it left the cell for here when it ended, or was
+ * ended from outside with something finished in it. */
 struct rv__row {
     uint32_t node;
     struct rv__str key; /* node and vector as text: "4/3.0", unique in the run; see rv__row_key */
@@ -346,7 +347,7 @@ struct rv__row_source {
 };
 
 /* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
- * their node's result, iterations fetched from `rows`. */
+ * their node's result, iterations fetched from `rows`. The one that the run is in has no result yet. */
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
                      rv_error *err);
 

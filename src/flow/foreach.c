@@ -64,12 +64,11 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     return RV_OK;
 }
 
-static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    (void)cell;
     struct rv__inner *all = rv__inner_new(0);
     if (all != NULL) {
-        all->iterations = sup->sup.ended;
+        all->iterations = sup->sup.ended + sup->sup.active;
         all->key = rv__blob_ref(sup->sup.key);
     }
     return all;

@@ -11,7 +11,6 @@
 #include <assert.h>
 
 #include "base/error.h"
-#include "base/alloc.h"
 #include "base/bugs.h"
 #include "flow/cell.h"
 
@@ -33,91 +32,18 @@ int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *er
     return rv__node_begin(turn, frame, NULL, body->nodes[frame->frame.at], err);
 }
 
-/* A finished iteration leaves the cell for the store, with the fact of its end. */
-static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
-{
-    const struct rv__actor *sup = frame->owner;
-    struct rv__buf json, key;
-    if (facts->row_count == facts->row_cap) {
-        size_t cap = facts->row_cap ? facts->row_cap * 2 : 16;
-        struct rv__row *rows = rv__realloc(facts->rows, cap * sizeof *rows);
-        if (rows == NULL)
-            return rv__nomem(err);
-        facts->rows = rows;
-        facts->row_cap = cap;
-    }
-
-    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the results in it */
-    rv__buf_init(&key, SIZE_MAX / 8);
-    rv__buf_char(&json, '{');
-    if (sup->node->kind == NODE_FOREACH) {
-        rv__buf_text(&json, "\"item\":");
-        rv__buf_add(&json, sup->value->text + frame->frame.item_at, frame->frame.item_len);
-        rv__buf_char(&json, ',');
-    }
-    rv__buf_text(&json, "\"index\":");
-    rv__buf_int(&json, frame->frame.iteration);
-    rv__buf_text(&json, ",\"results\":");
-    struct rv__writer w = { .skip_rows = true, .out = &json };
-    rv__entries_write(&w, frame->frame.scope, frame->frame.base);
-    rv__buf_char(&json, '}');
-    rv__buf_str(&key, rv__blob_str(sup->sup.key));
-
-    struct rv__row row = { .node = sup->node->id, .index = frame->frame.iteration };
-    row.json.len = json.len;
-    row.key.len = key.len;
-    row.json.at = w.rc == RV_OK ? rv__buf_take(&json) : NULL;
-    row.key.at = rv__buf_take(&key);
-    rv__buf_done(&json);
-    rv__buf_done(&key);
-    if (row.json.at == NULL || row.key.at == NULL) {
-        rv__free((char *)row.json.at);
-        rv__free((char *)row.key.at);
-        return rv__nomem(err);
-    }
-    facts->rows[facts->row_count++] = row;
-    return RV_OK;
-}
-
-static void drop_row(struct rv__facts *facts)
-{
-    struct rv__row *row = &facts->rows[--facts->row_count];
-    rv__free((char *)row->json.at);
-    rv__free((char *)row->key.at);
-}
-
-static bool keeps_rows(const struct rv__node *node)
-{
-    return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
-}
-
-int rv__frame_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
-{
-    return keeps_rows(frame->owner->node) ? add_row(facts, frame, err) : RV_OK;
-}
-
 /* One body of several: its end is a fact of its own. */
 static int say_ended(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
 {
-    struct rv__actor *sup = frame->owner;
-    bool row = keeps_rows(sup->node);
-    if (row) {
-        int rc = add_row(turn->facts, frame, err);
-        if (rc < 0)
-            return rc;
-    }
     struct rv__fact fact = {
         .kind = FACT_BODY_ENDED,
         .actor = frame->id,
-        .node = sup->node->id,
+        .node = frame->owner->node->id,
         .index = frame->frame.iteration >= 0 ? frame->frame.iteration : frame->frame.body->index,
         .status = frame->frame.failed ? STATUS_FAILED : STATUS_COMPLETED,
         .error = frame->frame.failed ? frame->value : NULL,
     };
-    int rc = rv__say(turn, &fact, err);
-    if (rc < 0 && row)
-        drop_row(turn->facts);
-    return rc;
+    return rv__say(turn, &fact, err);
 }
 
 static int say_run_ended(struct rv__turn *turn, struct rv__actor *root, rv_error *err)

@@ -111,15 +111,21 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     return RV_OK;
 }
 
-static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    (void)cell;
+    bool more = sup->child != NULL && rv__frame_leaves(sup->child); /* ended in an iteration */
     struct rv__inner *all;
+    if (sup->node->loop.keep == KEEP_LAST && more) {
+        struct rv__entry *scope;
+        if (rv__frame_left(sup->child, &scope) < 0)
+            return NULL;
+        return rv__inner_of_body(sup->child, scope, sup->child->frame.iteration);
+    }
     if (sup->node->loop.keep == KEEP_LAST && sup->sup.inner != NULL)
         return rv__inner_ref(sup->sup.inner);
     all = rv__inner_new(0);
     if (all != NULL && sup->node->loop.keep == KEEP_ALL) {
-        all->iterations = sup->sup.ended;
+        all->iterations = sup->sup.ended + more;
         all->key = rv__blob_ref(sup->sup.key);
     }
     return all;

@@ -96,15 +96,18 @@ struct rv__inner *rv__inner_new(uint32_t children)
     return inner;
 }
 
-struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, int64_t index)
+struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, struct rv__entry *scope,
+                                    int64_t index)
 {
     struct rv__inner *inner = rv__inner_new(1);
-    if (inner != NULL) {
-        inner->index = index;
-        inner->base = rv__entry_ref(frame->frame.base);
-        inner->children[0].scope = rv__entry_ref(frame->frame.scope);
-        inner->children[0].status = frame->frame.failed ? STATUS_FAILED : STATUS_COMPLETED;
+    if (inner == NULL) {
+        rv__entry_unref(scope);
+        return NULL;
     }
+    inner->index = index;
+    inner->base = rv__entry_ref(frame->frame.base);
+    inner->children[0].scope = scope;
+    inner->children[0].status = frame->frame.failed ? STATUS_FAILED : STATUS_COMPLETED;
     return inner;
 }
 
@@ -158,11 +161,6 @@ static void put_outcome_end(struct rv__writer *w, const struct rv__blob *state,
     put(w, ",\"status\":\"");
     put(w, rv__status_name(status));
     put(w, "\"}");
-}
-
-static bool has_rows(const struct rv__node *node)
-{
-    return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
 }
 
 static void expand_rows(struct rv__writer *w, const struct rv__node *node, struct rv__str key);
@@ -268,7 +266,7 @@ void rv__result_write(struct rv__writer *w,
         break;
     case NODE_BRANCH: write_branch(w, entry); break;
     case NODE_LOOP:
-        if (has_rows(entry->node))
+        if (rv__node_keeps_rows(entry->node))
             write_iterations(w, entry);
         else
             write_last_iteration(w, entry);
@@ -341,7 +339,7 @@ static bool body_has_rows(const struct rv__body *body) /* NOLINT(misc-no-recursi
 {
     for (uint32_t i = 0; i < body->count; i++) {
         const struct rv__node *node = body->nodes[i];
-        if (has_rows(node))
+        if (rv__node_keeps_rows(node))
             return true;
         for (uint32_t k = 0; k < node->body_count; k++)
             if (body_has_rows(&node->bodies[k]))
@@ -570,7 +568,7 @@ static void expand_node(struct rv__writer *w, const struct rv__node *node,
         break;
     case NODE_BRANCH: expand_branch(w, node, result, vector); break;
     case NODE_LOOP:
-        if (has_rows(node))
+        if (rv__node_keeps_rows(node))
             expand_iterations(w, node, vector);
         else
             expand_loop_last(w, node, result, vector);
@@ -591,11 +589,52 @@ static int writer_end(const struct rv__writer *w)
     return w->rc < 0 ? w->rc : rv__buf_err(w->out, w->err);
 }
 
+/* The status of a node that has not ended. */
+static enum rv__status live_status(const struct rv__actor *node)
+{
+    switch ((enum rv__phase)node->phase) {
+    case PHASE_RUNNING:
+    case PHASE_PARKED: return STATUS_RUNNING;
+    case PHASE_RETRY: return STATUS_WAITING_RETRY;
+    case PHASE_READY: /* its timer has fired, or it was lost */
+        return node->step.next_attempt > node->step.attempt ? STATUS_WAITING_RETRY : STATUS_PENDING;
+    case PHASE_FAILED: return STATUS_FAILED; /* its handler runs */
+    case PHASE_BEGIN: return STATUS_PENDING;
+    case PHASE_TO_EVAL:
+    case PHASE_EVAL:
+    case PHASE_EVALUATED: return node->eval == EVAL_WHEN ? STATUS_PENDING : STATUS_RUNNING;
+    case PHASES: break;
+    }
+    assert(!"no such phase");
+    return STATUS_PENDING;
+}
+
+/* The node at the top that the run is in: reached, without a result yet. */
+static void write_reached(struct rv__writer *w, const struct rv__cell *cell, bool *first)
+{
+    const struct rv__actor *node = cell->root->child;
+    if (node == NULL || node->node->is_handler)
+        return;
+    bool suspended = cell->suspended_by == node->id;
+    put_key(w, node->node->alias, first);
+    put(w, "{\"result\":null,\"state\":{},\"status\":\"");
+    put(w, suspended ? "suspended" : rv__status_name(live_status(node)));
+    put(w, "\"}");
+}
+
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
                      rv_error *err)
 {
     struct rv__writer w = { .rows = rows, .out = out, .err = err };
-    rv__entries_write(&w, cell->root != NULL ? cell->root->frame.scope : cell->results, NULL);
+    bool first = true;
+    put(&w, "{");
+    if (cell->root != NULL) {
+        write_members(&w, cell->root->frame.scope, NULL, &first);
+        write_reached(&w, cell, &first);
+    } else {
+        write_members(&w, cell->results, NULL, &first);
+    }
+    put(&w, "}");
     return writer_end(&w);
 }
 

@@ -21,10 +21,10 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     return rv__body_start(turn, sup, 0, err);
 }
 
-static struct rv__inner *inner(struct rv__cell *cell, struct rv__actor *sup)
+/* Its last node's result is all that is told of it: what is in flight leaves nothing. */
+static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    (void)cell;
-    return rv__inner_of_body(sup->child, 0);
+    return rv__inner_of_body(sup->child, rv__entry_ref(sup->child->frame.scope), 0);
 }
 
 const struct rv__kind rv__workflow_kind = { first, place, advance, NULL, inner };

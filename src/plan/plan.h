@@ -236,6 +236,10 @@ void rv__plan_free(struct rv__plan *plan); /* NULL is allowed */
  * Errors: RV_ENOMEM, RV_ETOOBIG (the bound of `out`; the text has at most RV__PLAN_MAX_BYTES). */
 int rv__plan_write(const struct rv__plan *plan, struct rv__buf *out, rv_error *err);
 
+/* The same for people and their programs: the root is told as the others are, by type and alias. Neither
+ * is part of the definition, so it is not what is kept. */
+int rv__plan_show(const struct rv__plan *plan, struct rv__buf *out, rv_error *err);
+
 /* ------------------------------------------------------------------------------- drafts --- */
 
 struct rv__draft;      /* a workflow being written */

@@ -230,25 +230,47 @@ static void write_node(struct writer *w, const struct rv__node *node)
     rv__buf_char(w->out, '}');
 }
 
+static void write_definition(struct writer *w, const struct rv__body *body)
+{
+    write_text(w, "name", body->wrap->name);
+    write_text(w, "description", body->wrap->description);
+    write_raw(w, "input", body->wrap->schema);
+    write_hosted(w, body->wrap);
+    write_nodes(w, "steps", body);
+    write_handler(w, body->wrap->on_error);
+}
+
 void rv__definition_write(const struct rv__body *body, bool shallow, struct rv__buf *out)
 {
     struct writer w = { out, shallow };
     rv__buf_char(out, '{');
-    write_text(&w, "name", body->wrap->name);
-    write_text(&w, "description", body->wrap->description);
-    write_raw(&w, "input", body->wrap->schema);
-    write_hosted(&w, body->wrap);
-    write_nodes(&w, "steps", body);
-    write_handler(&w, body->wrap->on_error);
+    write_definition(&w, body);
     rv__buf_char(out, '}');
+}
+
+static int written(struct rv__buf *out, size_t before, rv_error *err)
+{
+    int rc = rv__buf_err(out, err);
+    if (rc < 0)
+        rv__buf_cut(out, before);
+    return rc;
 }
 
 int rv__plan_write(const struct rv__plan *plan, struct rv__buf *out, rv_error *err)
 {
     size_t before = out->len;
     rv__definition_write(&plan->body, false, out);
-    int rc = rv__buf_err(out, err);
-    if (rc < 0)
-        rv__buf_cut(out, before);
-    return rc;
+    return written(out, before, err);
+}
+
+int rv__plan_show(const struct rv__plan *plan, struct rv__buf *out, rv_error *err)
+{
+    size_t before = out->len;
+    struct writer w = { out, false };
+    rv__buf_char(out, '{');
+    write_text(&w, "type", rv__str(rv__node_kind_name(NODE_WORKFLOW)));
+    write_text(&w, "alias", plan->body.wrap->name);
+    write_definition(&w, &plan->body);
+    rv__buf_char(out, '}');
+    return written(out, before, err);
 }

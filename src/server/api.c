@@ -17,6 +17,17 @@ enum {
     DETAIL_BYTES = 700,
 };
 
+const char *rv__role_name(enum rv__role role)
+{
+    static const char *const names[] = {
+        [RV__ROLE_NONE] = "none",
+        [RV__ROLE_VIEWER] = "viewer",
+        [RV__ROLE_OPERATOR] = "operator",
+        [RV__ROLE_ADMIN] = "admin",
+    };
+    return names[role];
+}
+
 /* --------------------------------------------------------------------------------- answers --- */
 
 void rv__api_refuse(struct rv__api_call *call, int status, const char *fmt, ...)
@@ -179,17 +190,24 @@ static bool find_route(struct rv__api_call *call)
     return false;
 }
 
+bool rv__api_is_open(const char *path)
+{
+    for (size_t i = 0; i < rv__route_count; i++)
+        if (rv__routes[i].role == RV__ROLE_NONE && strcmp(rv__routes[i].path, path) == 0)
+            return true;
+    return false;
+}
+
 static bool may_call(struct rv__api_call *call)
 {
-    static const char *const names[] = { "none", "viewer", "operator", "admin" };
     enum rv__role needed = call->route->role, has = call->request->role;
     if (has >= needed)
         return true;
     if (has == RV__ROLE_NONE)
         rv__api_refuse(call, 401, "this needs a token: Authorization: Bearer TOKEN");
     else
-        rv__api_refuse(call, 403, "this needs the role %s, and the token's is %s", names[needed],
-                       names[has]);
+        rv__api_refuse(call, 403, "this needs the role %s, and the token's is %s",
+                       rv__role_name(needed), rv__role_name(has));
     return false;
 }
 

@@ -131,9 +131,13 @@ void rv__api_decide(struct rv__api_call *call);
 void rv__api_signal(struct rv__api_call *call);
 void rv__api_logs(struct rv__api_call *call);
 void rv__api_events(struct rv__api_call *call);
+void rv__api_login(struct rv__api_call *call);
+void rv__api_logout(struct rv__api_call *call);
+void rv__api_session_get(struct rv__api_call *call);
 
-extern const char *const rv__level_names[];  /* as enum rv_log_level; ends in NULL */
-extern const char *const rv__status_names[]; /* as enum rv_run_status; ends in NULL */
-extern const char *const rv__action_names[]; /* of decide; the first two as enum rv_decision */
+extern const char *const rv__level_names[];       /* as enum rv_log_level; ends in NULL */
+extern const char *const rv__status_names[];      /* as enum rv_run_status; ends in NULL */
+extern const char *const rv__node_status_names[]; /* ends in NULL */
+extern const char *const rv__action_names[];      /* of decide; the first two as enum rv_decision */
 
 #endif

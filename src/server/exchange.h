@@ -6,8 +6,7 @@
 
 #include "server/transport.h"
 
-#define RV__COOKIE    "rival_session"
-#define RV__JSON_TYPE "application/json"
+#define RV__COOKIE "rival_session"
 
 enum { RV__METHOD_BYTES = 16 };
 
@@ -25,6 +24,8 @@ struct rv__headers {
     const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
     const char *last_event_id;
     unsigned hosts, lengths;
+    size_t bytes;   /* of all of them */
+    bool odd_names; /* one is none */
 };
 
 struct rv__exchange {
@@ -37,7 +38,7 @@ struct rv__exchange {
     size_t uri_len;    /* of both; more than URI_BYTES: cut there */
     char method[RV__METHOD_BYTES];
     struct rv__headers headers;
-    enum rv__role role;
+    struct rv__who who;
     struct rv__buf body;
     size_t body_seen; /* more than is in `body`: it is too long */
     size_t held;      /* of the server's held_bytes */
@@ -59,14 +60,12 @@ enum MHD_Result rv__respond_asset(struct rv__exchange *x);  /* x->asset */
 enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const char *detail);
 /* A problem that somebody may have made on purpose: logged. */
 enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const char *detail);
-enum MHD_Result rv__respond_method(struct rv__exchange *x, const char *allow); /* 405 */
 void rv__exchange_hold(struct rv__exchange *x, size_t bytes); /* of the server's memory */
 
 /* ----------------------------------------------------------------------------------- login.c --- */
 
 /* Who asks? 0: known, or nobody; else the status of the refusal, and why. */
 int rv__login_identify(struct rv__exchange *x, const char **why);
-bool rv__login_is(const char *path); /* one of the three addresses below /api/v1 */
-enum MHD_Result rv__login_answer(struct rv__exchange *x);
+enum MHD_Result rv__login_answer(struct rv__exchange *x); /* x->answer: LOGIN, LOGOUT or SESSION */
 
 #endif

@@ -20,7 +20,9 @@
 
 enum {
     URI_BYTES = 8 << 10,
-    CONNECTION_BYTES = 32 << 10, /* of a connection: its request's head, and pieces of its answer */
+    HEAD_BYTES = 24 << 10,       /* of all headers */
+    CONNECTION_BYTES = 40 << 10, /* of a connection: its request's head, and pieces of its answer */
+    HEADER_EXTRA = 4,            /* ": " and the end of the line */
     DISCARD_FACTOR = 4, /* a body that is too long is read on for so many times the limit */
 };
 
@@ -55,7 +57,7 @@ static struct rv__api_request request_of(const struct rv__exchange *x)
         .content_type = type_of(&x->headers),
         .body = x->body.len > 0 ? x->body.text : NULL,
         .body_length = x->body.len,
-        .role = x->role,
+        .role = x->who.role,
     };
 }
 
@@ -73,8 +75,8 @@ static void open_stream(struct rv__exchange *x)
     const char *after = x->headers.last_event_id;
     if (after == NULL && x->answer.from_oldest)
         after = "0.0"; /* before every event */
-    int rc = rv__stream_new(x->server->hub, x->answer.run_id, x->answer.no_logs, after, &x->stream,
-                            &err);
+    int rc = rv__stream_new(x->server->hub, &x->who, x->answer.run_id, x->answer.no_logs, after,
+                            &x->stream, &err);
     if (rc < 0)
         rv__api_problem(status_of(rc), NULL, err.message, &x->answer);
 }
@@ -115,7 +117,11 @@ static void run_waiter(struct rv__job *job)
     struct rv__api_request request = request_of(x);
     bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone ||
                 atomic_load(&x->server->draining);
-    if (!over) {
+    if (!rv__door_holds(&x->server->door, &x->who, rv__now_ms())) {
+        rv__api_answer_done(&x->answer);
+        rv__api_problem(MHD_HTTP_UNAUTHORIZED, NULL,
+                        "the session has ended, or the token was withdrawn", &x->answer);
+    } else if (!over) {
         rv__api_answer_done(&x->answer);
         rv__api_handle(x->server->engine, &request, &x->answer);
         if (x->answer.kind == RV__ANSWER_WAIT && !begin_wait(x))
@@ -132,7 +138,10 @@ static void run_request(struct rv__job *job)
     struct rv__api_request request = request_of(x);
     rv__api_handle(x->server->engine, &request, &x->answer);
     switch (x->answer.kind) {
-    case RV__ANSWER_WHOLE: break;
+    case RV__ANSWER_WHOLE:
+    case RV__ANSWER_LOGIN:
+    case RV__ANSWER_LOGOUT:
+    case RV__ANSWER_SESSION: break; /* the last three: open addresses, which do not come here */
     case RV__ANSWER_EVENTS:
         if (is(x->method, "HEAD"))
             rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "a stream has no end: GET it",
@@ -143,6 +152,7 @@ static void run_request(struct rv__job *job)
     case RV__ANSWER_WAIT:
         memcpy(x->waiter.run_id, x->answer.run_id, sizeof x->waiter.run_id);
         x->waiter.fd = x->visit->fd;
+        x->waiter.who = &x->who;
         x->waiter.job.run = run_waiter;
         x->wait_until_ms = rv__now_ms() + (x->answer.timeout_ms > 0 ? x->answer.timeout_ms : 0);
         if (!begin_wait(x))
@@ -173,6 +183,13 @@ static enum MHD_Result hand_over(struct rv__exchange *x)
 
 /* --------------------------------------------------------------------------------- requests --- */
 
+/* A token, as HTTP has it. A name with a space behind it is one header to us and another to a proxy. */
+static bool is_name(const char *name)
+{
+    return *name != '\0' && name[strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
 static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                    const char *value)
 {
@@ -195,6 +212,8 @@ static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const cha
         { "Last-Event-ID", &h->last_event_id },
     };
     (void)kind;
+    h->bytes += strlen(name) + (value != NULL ? strlen(value) : 0) + HEADER_EXTRA;
+    h->odd_names |= !is_name(name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasecmp(name, known[i].name) == 0) {
             *known[i].to = value != NULL ? value : "";
@@ -216,10 +235,12 @@ static bool is_api(const char *path)
     return false;
 }
 
-/* The engine is not asked for these: they are answered also when it cannot answer. */
-static bool is_probe(const char *path)
+static bool is_visible(const char *text)
 {
-    return is(path, "/healthz") || is(path, "/readyz");
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text <= ' ' || *text == 0x7f)
+            return false;
+    return true;
 }
 
 /* What HTTP itself leaves open, and proxies read one way and we might another. 0: nothing. */
@@ -230,8 +251,16 @@ static int odd(const struct rv__exchange *x, const char **why)
         *why = "the request's target is too long";
         return MHD_HTTP_URI_TOO_LONG;
     }
+    if (h->bytes > HEAD_BYTES) {
+        *why = "the request's headers are too long";
+        return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+    }
     if (x->path[0] != '/')
         *why = "the request's target is a path";
+    else if (!is_visible(x->path) || !is_visible(x->query))
+        *why = "the request's target has no spaces: they are written %20";
+    else if (h->odd_names)
+        *why = "the name of a header has letters, digits and -";
     else if (h->hosts != 1)
         *why = "a request has one Host header";
     else if (h->lengths > 1 || (h->lengths == 1 && h->transfer_encoding != NULL))
@@ -283,7 +312,7 @@ static int let_in(struct rv__exchange *x, const char **why)
     if (status != 0 || !api)
         return status;
     status = rv__login_identify(x, why);
-    if (status == 0 && x->role == RV__ROLE_NONE && !is_probe(x->path) && !rv__login_is(x->path)) {
+    if (status == 0 && x->who.role == RV__ROLE_NONE && !rv__api_is_open(x->path)) {
         *why = "this needs a token: Authorization: Bearer TOKEN, or log in";
         return MHD_HTTP_UNAUTHORIZED;
     }
@@ -312,13 +341,24 @@ static enum MHD_Result begin(struct rv__exchange *x, const char *method)
 
 static enum MHD_Result answer_file(struct rv__exchange *x)
 {
-    if (!is(x->method, "GET") && !is(x->method, "HEAD"))
-        return rv__respond_method(x, "GET, HEAD");
+    if (!is(x->method, "GET") && !is(x->method, "HEAD")) {
+        rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "a file can only be read", &x->answer);
+        x->answer.allow = "GET, HEAD";
+        return rv__respond_whole(x);
+    }
     x->asset = rv__asset_find(x->path, x->headers.accept != NULL &&
                                            strstr(x->headers.accept, "text/html") != NULL);
     if (x->asset == NULL)
         return rv__respond_problem(x, MHD_HTTP_NOT_FOUND, "there is no such file");
     return rv__respond_asset(x);
+}
+
+/* Without a worker: is it alive, and who may come in, is answered also when all of them are busy. */
+static enum MHD_Result answer_open(struct rv__exchange *x)
+{
+    struct rv__api_request request = request_of(x);
+    rv__api_handle(x->server->engine, &request, &x->answer);
+    return x->answer.kind == RV__ANSWER_WHOLE ? rv__respond_whole(x) : rv__login_answer(x);
 }
 
 static enum MHD_Result take_body(struct rv__exchange *x, const char *data, size_t *len)
@@ -345,14 +385,7 @@ static enum MHD_Result all_here(struct rv__exchange *x)
         return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))
         return answer_file(x);
-    if (rv__login_is(x->path))
-        return rv__login_answer(x);
-    if (is_probe(x->path)) {
-        struct rv__api_request request = request_of(x);
-        rv__api_handle(x->server->engine, &request, &x->answer);
-        return rv__respond_whole(x);
-    }
-    return hand_over(x);
+    return rv__api_is_open(x->path) ? answer_open(x) : hand_over(x);
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
@@ -498,6 +531,10 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         { MHD_OPTION_END, 0, NULL },
     };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
+    /* Not strict: what that refuses (no Host, spaces in the target), with a page of its own or none, odd()
+     * refuses, with a problem. The library has no other say in its own answers: docs/reference/server.md
+     * lists those that are left. */
+    const int strict = 0;
     if (server->at.v6)
         flags |= MHD_USE_IPv6;
     if (server->tls)
@@ -509,7 +546,7 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         (MHD_socket)server->at.fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)server->limits.connections + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)((server->limits.stuck_ms + 999) / 1000), MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        (unsigned)((server->limits.stuck_ms + 999) / 1000), MHD_OPTION_STRICT_FOR_CLIENT, strict,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
         server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
         server->tls ? tls : none, MHD_OPTION_END);

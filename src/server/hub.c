@@ -31,7 +31,7 @@ enum {
     PACE_MS = 10,     /* streams are woken so often at most: what comes meanwhile goes together */
     BATCH = 512,      /* or when so many events came */
     LINGER_MS = 5000, /* the feed stays open so long without followers: a page is reloaded */
-    LOOK_MS = 1000,   /* how often clients are looked at that may have gone */
+    LOOK_MS = 1000,   /* how often clients are looked at that may have gone, or must go */
     RETRY_MS = 100,   /* after the store has failed */
 };
 
@@ -356,6 +356,23 @@ static void look_for_gone(struct rv__hub *hub)
     rv__free(fds);
 }
 
+/* Who has logged out, or whose token was withdrawn, sees nothing more. */
+static void turn_out(struct rv__hub *hub, int64_t now_ms)
+{
+    struct rv__waiter *next;
+    for (struct rv__stream *s = hub->streams; s != NULL; s = s->next)
+        if (s->last == NULL && !rv__door_holds(hub->door, &s->who, now_ms)) {
+            s->last = "the session has ended, or the token was withdrawn";
+            rv__stream_wake(s);
+        }
+    for (size_t b = 0; b < RV__WAITER_BUCKETS; b++)
+        for (struct rv__waiter *w = hub->waiters[b]; w != NULL; w = next) {
+            next = w->next;
+            if (!rv__door_holds(hub->door, w->who, now_ms))
+                waiter_fire(hub, w);
+        }
+}
+
 int64_t rv__hub_tick(struct rv__hub *hub)
 {
     struct rv__timer *due;
@@ -368,6 +385,7 @@ int64_t rv__hub_tick(struct rv__hub *hub)
             s->beat = true;
             rv__stream_wake(s);
         }
+    turn_out(hub, now);
     look_for_gone(hub);
     struct rv__timer *first = rv__timers_first(&hub->timers);
     int64_t again = hub->followers > 0 ? now + LOOK_MS : INT64_MAX;
@@ -379,14 +397,15 @@ int64_t rv__hub_tick(struct rv__hub *hub)
 
 /* ------------------------------------------------------------------------------- life, death --- */
 
-int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, const struct rv__server_limits *limits,
-                void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err)
+int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
+                const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
+                struct rv__hub **ret, rv_error *err)
 {
     struct rv__hub *hub = rv__zalloc(1, sizeof *hub);
     int e;
     if (hub == NULL)
         return rv__nomem(err);
-    *hub = (struct rv__hub){ .engine = engine, .lanes = lanes, .limits = *limits };
+    *hub = (struct rv__hub){ .engine = engine, .lanes = lanes, .door = door, .limits = *limits };
     hub->hurry = hurry;
     hub->hurry_arg = arg;
     rv__timers_init(&hub->timers);

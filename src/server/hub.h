@@ -22,6 +22,7 @@ struct rv__record {
 struct rv__stream {
     struct rv__stream *next, **link;
     struct rv__hub *hub;
+    struct rv__who who;
     struct MHD_Connection *connection;
     int fd;
     struct rv__str run; /* "none": of all */
@@ -48,6 +49,7 @@ struct rv__stream {
 struct rv__hub {
     rv_engine *engine;
     struct rv__lanes *lanes;
+    struct rv__door *door;
     struct rv__server_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t wanted; /* the follower's: there is a feed to follow; or the end */

@@ -1,11 +1,14 @@
 /* lanes.c: threads that call the engine, so that the one with the sockets never waits.
  *
  * Writes share commits when several are under way, so their lane is the widest. When the store refuses,
- * writes wait until it heals: they fill their own lane, and reading goes on. */
+ * writes wait until it heals: they fill their own lane, and reading goes on.
+ *
+ * A thread without work has a condition of its own to sleep on: with several on one, glibc before 2.41
+ * can lose a wake-up (its bug 25847), and a request would lie there until the next one comes. The last
+ * to fall asleep is woken first: its stack is still in the cache. */
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "server/transport.h"
 
@@ -21,11 +24,16 @@ static const struct {
 };
 enum { THREADS_MAX = 12 };
 
+struct sleeper {
+    pthread_cond_t wake;
+    bool woken;
+    struct sleeper *next;
+};
+
 struct lane {
     struct rv__lanes *lanes;
     const char *name;
-    pthread_cond_t work;
-    bool has_cond;
+    struct sleeper *sleepers; /* the last to fall asleep first */
     struct rv__job *first, **last;
     size_t waiting;
     pthread_t threads[THREADS_MAX];
@@ -38,9 +46,31 @@ struct rv__lanes {
     struct lane lanes[RV__LANES];
 };
 
+/* Wake one. With the lock. */
+static void wake(struct lane *lane)
+{
+    struct sleeper *s = lane->sleepers;
+    if (s == NULL)
+        return;
+    lane->sleepers = s->next;
+    s->woken = true;
+    pthread_cond_signal(&s->wake);
+}
+
+/* With the lock, which is given back meanwhile. */
+static void sleep_in(struct lane *lane, struct sleeper *s)
+{
+    s->woken = false;
+    s->next = lane->sleepers;
+    lane->sleepers = s;
+    while (!s->woken)
+        pthread_cond_wait(&s->wake, &lane->lanes->lock);
+}
+
 static void *work(void *arg)
 {
     struct lane *lane = arg;
+    struct sleeper self = { .wake = PTHREAD_COND_INITIALIZER };
     pthread_setname_np(pthread_self(), lane->name);
     pthread_mutex_lock(&lane->lanes->lock);
     for (;;) {
@@ -56,10 +86,11 @@ static void *work(void *arg)
         } else if (lane->lanes->closed) {
             break;
         } else {
-            pthread_cond_wait(&lane->work, &lane->lanes->lock);
+            sleep_in(lane, &self);
         }
     }
     pthread_mutex_unlock(&lane->lanes->lock);
+    pthread_cond_destroy(&self.wake);
     return NULL;
 }
 
@@ -69,10 +100,6 @@ static int lane_start(struct rv__lanes *lanes, enum rv__lane which, rv_error *er
     lane->lanes = lanes;
     lane->name = lane_kinds[which].name;
     lane->last = &lane->first;
-    int rc = rv__cond_init(&lane->work);
-    if (rc < 0)
-        return rv__fail(err, rc, "cannot make a condition");
-    lane->has_cond = true;
     for (int i = 0; i < lane_kinds[which].threads; i++) {
         int e = pthread_create(&lane->threads[i], NULL, work, lane);
         if (e != 0)
@@ -116,7 +143,7 @@ int rv__lanes_push(struct rv__lanes *lanes, enum rv__lane which, struct rv__job 
         *lane->last = job;
         lane->last = &job->next;
         lane->waiting++;
-        pthread_cond_signal(&lane->work);
+        wake(lane);
     }
     pthread_mutex_unlock(&lanes->lock);
     return rc;
@@ -129,8 +156,8 @@ void rv__lanes_close(struct rv__lanes *lanes)
     pthread_mutex_lock(&lanes->lock);
     lanes->closed = true;
     for (int i = 0; i < RV__LANES; i++)
-        if (lanes->lanes[i].has_cond)
-            pthread_cond_broadcast(&lanes->lanes[i].work);
+        while (lanes->lanes[i].sleepers != NULL)
+            wake(&lanes->lanes[i]);
     pthread_mutex_unlock(&lanes->lock);
     for (int i = 0; i < RV__LANES; i++)
         while (lanes->lanes[i].running > 0)
@@ -142,9 +169,6 @@ void rv__lanes_free(struct rv__lanes *lanes)
     if (lanes == NULL)
         return;
     rv__lanes_close(lanes);
-    for (int i = 0; i < RV__LANES; i++)
-        if (lanes->lanes[i].has_cond)
-            pthread_cond_destroy(&lanes->lanes[i].work);
     pthread_mutex_destroy(&lanes->lock);
     rv__free(lanes);
 }

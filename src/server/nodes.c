@@ -1,15 +1,24 @@
 /* nodes.c: the nodes of a run, a window of them, and one with all that is known of it. */
 #include "server/api.h"
 
+const char *const rv__node_status_names[] = { "pending",   "running",   "waiting_retry",
+                                              "completed", "failed",    "skipped",
+                                              "cancelled", "suspended", NULL };
+
 void rv__api_nodes(struct rv__api_call *call)
 {
     rv_node_list *list = NULL;
     rv_error err;
     int64_t offset = rv__api_int(call, "offset");
+    const char *parent = rv__api_text(call, "parent"), *status = rv__api_text(call, "status");
+    const rv_node_query query = { .size = sizeof query,
+                                  .parent = parent,
+                                  .status = status,
+                                  .offset = (size_t)offset,
+                                  .limit = (size_t)rv__api_int(call, "limit") };
     if (!rv__api_run_exists(call))
         return;
-    if (rv_nodes(call->engine, call->names[0], rv__api_text(call, "parent"), (size_t)offset,
-                 (size_t)rv__api_int(call, "limit"), &list, &err) < 0) {
+    if (rv_nodes(call->engine, call->names[0], &query, &list, &err) < 0) {
         rv__api_error(call, &err);
         return;
     }
@@ -52,9 +61,11 @@ void rv__api_node(struct rv__api_call *call)
         return;
     }
     rv__put_node(&call->out, &detail->node);
-    rv__put_json(&call->out, "input", detail->input);
-    rv__put_json(&call->out, "result", detail->result);
-    rv__put_json(&call->out, "state", detail->state);
+    if (rv__api_int(call, "results") != 0) {
+        rv__put_json(&call->out, "input", detail->input);
+        rv__put_json(&call->out, "result", detail->result);
+        rv__put_json(&call->out, "state", detail->state);
+    }
     rv__buf_text(&call->out, ",\"attempts\":[");
     for (size_t i = 0; i < detail->attempt_count; i++) {
         if (i > 0)

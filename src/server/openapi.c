@@ -77,7 +77,8 @@ static const struct {
              "'cancelled','lost']},'startedAt':" TIME ",'completedAt':" TIME ",'queueMs':" MS
              ",'dueAt':" TIME ",'error':" REF("Error")) },
     { "Plan",
-      "{'type':'object','required':['name','steps'],'properties':{'name':" TEXT ",'steps':"
+      "{'type':'object','required':['type','alias','name','steps'],'properties':{'type':"
+      "{'const':'workflow'},'alias':" TEXT ",'name':" TEXT ",'steps':"
       "{'type':'array','items':{'type':'object'}}}}" },
     { "Why",
       "{'type':'object','required':['runId','status','waits'],'properties':{'runId':" REF("RunId")
@@ -95,6 +96,9 @@ static const struct {
       OBJECT("'name','description','version','source','stepCount','plan'",
              WORKFLOW_FIELDS ",'plan':" REF("Plan")) },
     { "WorkflowList", OBJECT("'workflows'", "'workflows':" LIST("Workflow")) },
+    { "Session",
+      OBJECT("'role','authRequired'", "'role':{'enum':['none','viewer','operator','admin']},"
+             "'authRequired':{'type':'boolean','description':'There is a token file.'}") },
     { "Health", OBJECT("'status'", "'status':{'const':'ok'},'workflows':" COUNT) },
     { "Problem",
       "{'type':'object','description':'RFC 9457.','required':['type','title','status','detail'],"
@@ -237,12 +241,11 @@ static void put_answers(struct rv__buf *out, const struct rv__route *route)
 
 static void put_route(struct rv__buf *out, const struct rv__route *route)
 {
-    static const char *const roles[] = { "none", "viewer", "operator", "admin" };
     rv__buf_json_str(out, rv__str(route->path));
     rv__buf_fmt(out, ":{\"%s\":{\"operationId\":\"%s\",\"tags\":[\"%s\"]",
                 strcmp(route->method, "GET") == 0 ? "get" : "post", route->id, route->tag);
     rv__put_text(out, "summary", route->summary);
-    rv__put_text(out, "x-role", roles[route->role]);
+    rv__put_text(out, "x-role", rv__role_name(route->role));
     if (route->role == RV__ROLE_NONE)
         rv__buf_text(out, ",\"security\":[]");
     put_parameters(out, route);
@@ -265,7 +268,8 @@ static void put_components(struct rv__buf *out)
         rv__buf_json_str(out, rv__str(means(problems[i])));
         put_quoted(out, ",'content':{'application/problem+json':{'schema':" REF("Problem") "}}}");
     }
-    put_quoted(out, "},'securitySchemes':{'token':{'type':'http','scheme':'bearer'}}}}");
+    put_quoted(out, "},'securitySchemes':{'token':{'type':'http','scheme':'bearer'},"
+                    "'session':{'type':'apiKey','in':'cookie','name':'rival_session'}}}}");
 }
 
 void rv__api_openapi(struct rv__api_call *call)
@@ -275,13 +279,14 @@ void rv__api_openapi(struct rv__api_call *call)
                "{'openapi':'3.1.0','info':{'title':'Rival','version':'" RV_VERSION "',"
                "'description':'Durable workflows: start, watch, signal, decide, cancel.',"
                "'license':{'name':'MIT','identifier':'MIT'}},'servers':[{'url':'/'}],"
-               "'security':[{'token':[]},{}],'tags':["
+               "'security':[{'token':[]},{'session':[]},{}],'tags':["
                "{'name':'workflows','description':'What can be run.'},"
                "{'name':'runs','description':'What is running, or has.'},"
                "{'name':'nodes','description':'What a run is made of.'},"
                "{'name':'logs','description':'What its steps said.'},"
                "{'name':'events','description':'What happens, as server-sent events: id is the "
                "position, Last-Event-ID resumes.'},"
+               "{'name':'session','description':'Browsers that log in.'},"
                "{'name':'system','description':'How the server is.'}],"
                "'paths':{");
     for (size_t i = 0; i < rv__route_count; i++) {

@@ -166,11 +166,3 @@ enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const ch
     rv__server_refused(x->server, "request refused", x->visit, detail);
     return rv__respond_problem(x, status, detail);
 }
-
-enum MHD_Result rv__respond_method(struct rv__exchange *x, const char *allow)
-{
-    rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "this address does not take that method",
-                    &x->answer);
-    x->answer.allow = allow;
-    return rv__respond_whole(x);
-}

@@ -23,12 +23,16 @@ static const struct rv__param run_params[] = {
 };
 static const struct rv__param nodes_params[] = {
     { "parent", PARAM_TEXT, "The path of the node whose children are meant; else the top level." },
+    { "status", PARAM_CHOICE, "Children in this status; `total` and `offset` count these.",
+      .choices = rv__node_status_names },
     { "offset", PARAM_INT, "Children to leave out before the first.", .max = INT32_MAX },
     { "limit", PARAM_INT, "Children in one answer.", .min = 1, .max = 1000, .fallback = 100 },
     { NULL },
 };
 static const struct rv__param node_params[] = {
     { "path", PARAM_TEXT, "The path of the node.", .required = true },
+    { "results", PARAM_FLAG, "0 leaves out its values (result, state, input), which can be large.",
+      .fallback = 1 },
     { NULL },
 };
 static const struct rv__param wait_params[] = {
@@ -61,6 +65,10 @@ static const struct rv__param decide_members[] = {
       .required = true },
     { "path", PARAM_TEXT, "Which state of a stage schedule is meant." },
     { "reason", PARAM_TEXT, "Why; with abort it is the run's error." },
+    { NULL },
+};
+static const struct rv__param login_members[] = {
+    { "token", PARAM_TEXT, "A token of the server's token file.", .required = true },
     { NULL },
 };
 
@@ -109,6 +117,15 @@ const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/events", RV__ROLE_VIEWER, rv__api_events, "allEvents", "events",
       "What happens in all runs, as it happens", .params = events_params, .status = 200,
       .type = "text/event-stream", .problems = { 410 } },
+    { "POST", "/api/v1/login", RV__ROLE_NONE, rv__api_login, "login", "session",
+      "Begin a session: a cookie stands for the token", .body = BODY_OBJECT,
+      .members = login_members, .status = 200, .schema = "Session",
+      .problems = { 401, 403, 413, 415, 422, 429, 503 } },
+    { "POST", "/api/v1/logout", RV__ROLE_NONE, rv__api_logout, "logout", "session",
+      "End the session of the cookie", .status = 200, .schema = "Session",
+      .problems = { 403, 415, 422 } },
+    { "GET", "/api/v1/session", RV__ROLE_NONE, rv__api_session_get, "getSession", "session",
+      "What the caller may do; role none: log in", .status = 200, .schema = "Session" },
     { "GET", "/healthz", RV__ROLE_NONE, rv__api_healthz, "healthz", "system", "It lives",
       .status = 200, .schema = "Health" },
     { "GET", "/readyz", RV__ROLE_NONE, rv__api_readyz, "readyz", "system",

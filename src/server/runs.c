@@ -53,7 +53,8 @@ static void put_steps(struct rv__api_call *call, const char *run_id)
     rv__buf_text(&call->out, ",\"steps\":[");
     while (offset < total) {
         rv_node_list *list = NULL;
-        if (rv_nodes(call->engine, run_id, NULL, offset, NODES_PAGE, &list, &err) < 0) {
+        if (rv_nodes(call->engine, run_id, RV_NODE_QUERY(.offset = offset, .limit = NODES_PAGE),
+                     &list, &err) < 0) {
             rv__api_error(call, &err);
             return;
         }

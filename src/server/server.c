@@ -53,7 +53,7 @@ static void fill_limits(struct rv__server_limits *limits)
     static const struct rv__server_limits usual = {
         .connections = 1024,
         .connections_per_address = 512,
-        .requests_per_s = 2000,
+        .requests_per_s = 10000,
         .sessions = 1024,
         .body_bytes = 8 << 20,
         .total_bytes = 256 << 20,
@@ -115,35 +115,45 @@ static int collect_names(struct rv__server *server, const char *const *allowed, 
     return rc;
 }
 
-static int read_secrets(struct rv__server *server, const struct rv__server_opts *opts,
-                        rv_error *err)
+static int read_tls(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
 {
-    int rc = RV_OK;
     if ((opts->tls_cert == NULL) != (opts->tls_key == NULL))
         return rv__fail(err, RV_EINVAL, "TLS needs both a certificate and its key");
-    if (opts->token_file != NULL) {
-        rc = rv__tokens_load(opts->token_file, &server->tokens, err);
-        server->auth = rc == RV_OK;
-    }
-    if (rc == RV_OK && opts->tls_cert != NULL) {
-        rc = rv__small_file(opts->tls_cert, false, &server->cert, err);
-        if (rc == RV_OK)
-            rc = rv__small_file(opts->tls_key, true, &server->key, err);
-        server->tls = rc == RV_OK;
-    }
+    if (opts->tls_cert == NULL)
+        return RV_OK;
+    int rc = rv__small_file(opts->tls_cert, false, &server->cert, err);
+    if (rc == RV_OK)
+        rc = rv__small_file(opts->tls_key, true, &server->key, err);
+    server->tls = rc == RV_OK;
+    return rc;
+}
+
+/* Let in by the tokens of this file from now on. How many sessions that ended; negative: an error, and
+ * everything is as it was. */
+static int change_tokens(struct rv__server *server, const char *path, rv_error *err)
+{
+    struct rv__tokens tokens;
+    int rc = rv__tokens_load(path, &tokens, err);
+    if (rc < 0)
+        return rc;
+    if (tokens.weak.code != 0 && !server->at.loopback && !server->insecure)
+        rc = rv__fail(err, RV_EINVAL, "others can reach this server, and %s", tokens.weak.message);
+    else if (tokens.weak.code != 0)
+        rv__log(server->log, RV__LOG_WARN, tokens.weak.message);
+    if (rc == RV_OK)
+        rc = (int)rv__door_change(&server->door, &tokens);
+    rv__tokens_done(&tokens);
     return rc;
 }
 
 /* Whom does it let in, and from where? */
-static int check_exposure(const struct rv__server *server, const struct rv__server_opts *opts,
-                          rv_error *err)
+static int read_tokens(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
 {
-    const rv_error *weak = &server->tokens.weak;
-    if (weak->code != 0 && !server->at.loopback && !opts->insecure)
-        return rv__fail(err, RV_EINVAL, "others can reach %s, and %s", opts->listen, weak->message);
-    if (weak->code != 0)
-        rv__log(server->log, RV__LOG_WARN, weak->message);
-    if (server->at.loopback || server->auth)
+    server->insecure = opts->insecure;
+    server->auth = opts->token_file != NULL;
+    if (server->auth)
+        return change_tokens(server, opts->token_file, err);
+    if (server->at.loopback)
         return RV_OK;
     if (!opts->insecure)
         return rv__fail(
@@ -215,22 +225,22 @@ static void *keep_time(void *arg)
 
 static int start(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
 {
-    int rc = read_secrets(server, opts, err);
+    int rc = read_tls(server, opts, err);
+    if (rc == RV_OK)
+        rc = rv__door_init(&server->door, server->limits.sessions, err);
     if (rc == RV_OK)
         rc = rv__listen_open(opts->listen, &server->at, err);
     if (rc == RV_OK)
-        rc = check_exposure(server, opts, err);
+        rc = read_tokens(server, opts, err);
     if (rc == RV_OK)
         rc = collect_names(server, opts->allow_hosts, err);
-    if (rc == RV_OK)
-        rc = rv__sessions_init(&server->sessions, server->limits.sessions, err);
     if (rc == RV_OK)
         rc = rv__visits_init(&server->visits, &server->limits, err);
     if (rc == RV_OK)
         rc = rv__lanes_new(&server->lanes, err);
     if (rc == RV_OK)
-        rc = rv__hub_new(server->engine, server->lanes, &server->limits, hurry, server,
-                         &server->hub, err);
+        rc = rv__hub_new(server->engine, server->lanes, &server->door, &server->limits, hurry,
+                         server, &server->hub, err);
     if (rc < 0)
         return rc;
     make_url(server);
@@ -276,6 +286,13 @@ const char *rv__server_url(const struct rv__server *server)
     return server->url;
 }
 
+int rv__server_tokens(struct rv__server *server, const char *token_file, rv_error *err)
+{
+    if (!server->auth)
+        return rv__fail(err, RV_ESTATE, "the server was started without a token file");
+    return change_tokens(server, token_file, err);
+}
+
 void rv__server_drain(struct rv__server *server, int64_t grace_ms)
 {
     int64_t until_ns = rv__deadline_ns(grace_ms);
@@ -309,8 +326,7 @@ void rv__server_free(struct rv__server *server)
     if (server->at.fd >= 0)
         close(server->at.fd);
     rv__visits_done(&server->visits);
-    rv__sessions_done(&server->sessions);
-    rv__tokens_done(&server->tokens);
+    rv__door_done(&server->door);
     for (size_t i = 0; server->names != NULL && server->names[i] != NULL; i++)
         rv__free(server->names[i]);
     rv__free(server->names);

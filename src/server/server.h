@@ -15,6 +15,7 @@ enum rv__role {
     RV__ROLE_OPERATOR, /* start, cancel, decide, signal */
     RV__ROLE_ADMIN,
 };
+const char *rv__role_name(enum rv__role role);
 
 /* A request, transport taken off. Texts are the caller's. */
 struct rv__api_request {
@@ -31,6 +32,9 @@ enum rv__answer_kind {
     RV__ANSWER_WHOLE,  /* status, type, body */
     RV__ANSWER_EVENTS, /* a stream: rv_feed_open() with run_id and no_logs, each event as it comes */
     RV__ANSWER_WAIT, /* not yet: ask rv__api_waited() when the run has ended, or after timeout_ms */
+    RV__ANSWER_LOGIN,   /* let the caller stay, if `body` is a token; then as SESSION */
+    RV__ANSWER_LOGOUT,  /* or no longer */
+    RV__ANSWER_SESSION, /* ask rv__api_session() */
 };
 
 struct rv__api_answer {
@@ -54,6 +58,12 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
 /* The whole answer behind RV__ANSWER_WAIT: the outcome, or 408 and how the run is doing. Thread: any. */
 void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
                     struct rv__api_answer *ret);
+
+/* The whole answer behind RV__ANSWER_SESSION: what the caller may, and whether it was asked. Thread: any. */
+void rv__api_session(enum rv__role role, bool auth_required, struct rv__api_answer *ret);
+
+/* Is this an address that needs no token, and no worker? */
+bool rv__api_is_open(const char *path);
 
 /* An RFC 9457 problem. `title` NULL: the usual words for the status. Thread: any. */
 void rv__api_problem(int status, const char *title, const char *detail, struct rv__api_answer *ret);
@@ -88,7 +98,7 @@ struct rv__log;
 struct rv__server_limits {
     uint32_t connections;             /* in all; 0 = 1024 */
     uint32_t connections_per_address; /* 0 = 512; an IPv6 /64 is one address */
-    uint32_t requests_per_s;          /* of one address; 0 = 2000; twice as many at once */
+    uint32_t requests_per_s;          /* of one address; 0 = 10000; twice as many at once */
     uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
     size_t total_bytes;               /* of bodies and answers under way, in all; 0 = 256 MiB */
@@ -121,6 +131,11 @@ int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct
 
 /* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
 const char *rv__server_url(const struct rv__server *server);
+
+/* Let in by the tokens of this file from now on. Who came with one that is not in it is out: sessions
+ * end, and within seconds so do streams and waiting. How many sessions. Thread: any, one at a time.
+ * Errors: those of a token file at the start, and RV_ESTATE: there was none. All is as it was then. */
+int rv__server_tokens(struct rv__server *server, const char *token_file, rv_error *err);
 
 /* Take no more connections and requests, end the streams, answer who waits, and let answers under way
  * out, for so long. Whoever still has none is cut off by rv__server_free(). Thread: any, once. */

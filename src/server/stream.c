@@ -140,13 +140,14 @@ static int stream_place(struct rv__stream *s, const char *last_id, rv_error *err
     return rc;
 }
 
-int rv__stream_new(struct rv__hub *hub, const char *run_id, bool no_logs, const char *last_id,
-                   struct rv__stream **ret, rv_error *err)
+int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *run_id, bool no_logs,
+                   const char *last_id, struct rv__stream **ret, rv_error *err)
 {
     struct rv__stream *s = rv__zalloc(1, sizeof *s);
     if (s == NULL)
         return rv__nomem(err);
     s->hub = hub;
+    s->who = *who;
     s->no_logs = no_logs;
     s->sent_ms = rv__now_ms();
     s->job.run = run_catch_up;

@@ -1,8 +1,8 @@
-/* tokens.c: who may come in: the token file, and sessions of browsers that logged in with a token.
+/* tokens.c: the token file, and other small files with something secret in them.
  *
- * Neither tokens nor the names of sessions are kept: only their SHA-256. A guess is hashed before it
- * is compared, so how long a comparison takes tells nothing about what would have been right; all the
- * same every token is looked at in full. Sessions live in memory: a restart logs everybody out. */
+ * Tokens are not kept, only their SHA-256. A guess is hashed before it is compared, so how long a
+ * comparison takes tells nothing about what would have been right; all the same every token is looked
+ * at in full. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/random.h"
 #include "server/transport.h"
 
 enum {
@@ -21,28 +20,9 @@ enum {
     TOKEN_GOOD_BYTES = 16, /* shorter ones could be found by trying */
     TOKEN_MAX_BYTES = 512,
     FILE_MAX_BYTES = 256 << 10,
-    SESSION_MS = 12 * 3600 * 1000, /* a working day: then the token is asked for again */
 };
 
-struct rv__token {
-    enum rv__role role;
-    char hash[RV__SHA256_HEX];
-};
-
-static const char *const role_names[] = {
-    [RV__ROLE_NONE] = "none",
-    [RV__ROLE_VIEWER] = "viewer",
-    [RV__ROLE_OPERATOR] = "operator",
-    [RV__ROLE_ADMIN] = "admin",
-};
-
-const char *rv__role_name(enum rv__role role)
-{
-    return role_names[role];
-}
-
-/* Equal? Looks at every digit, whatever it finds. */
-static bool same_hash(const char *a, const char *b)
+bool rv__same_hash(const char *a, const char *b)
 {
     unsigned differs = 0;
     for (size_t i = 0; i < RV__SHA256_HEX - 1; i++)
@@ -120,7 +100,7 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
         return RV_OK;
     ret->role = RV__ROLE_NONE;
     for (int r = RV__ROLE_VIEWER; r <= RV__ROLE_ADMIN; r++)
-        if (rv__str_is(role, role_names[r]))
+        if (rv__str_is(role, rv__role_name((enum rv__role)r)))
             ret->role = (enum rv__role)r;
     /* What stands there may be a secret in the wrong place: it is not repeated. */
     if (ret->role == RV__ROLE_NONE)
@@ -149,7 +129,7 @@ static int read_line(struct rv__tokens *tokens, struct rv__str line, const char 
                         TOKENS_MAX);
     rv__sha256_hex(token, ret->hash);
     for (size_t i = 0; i < tokens->count; i++)
-        if (same_hash(tokens->at[i].hash, ret->hash))
+        if (rv__same_hash(tokens->at[i].hash, ret->hash))
             return rv__fail(err, RV_EINVAL, "%s:%d: this token is there twice", path, number);
     tokens->count++;
     return RV_OK;
@@ -202,118 +182,19 @@ void rv__tokens_done(struct rv__tokens *tokens)
     *tokens = (struct rv__tokens){ .count = 0 };
 }
 
-enum rv__role rv__tokens_role(const struct rv__tokens *tokens, struct rv__str token)
+bool rv__token_hash(struct rv__str token, char ret[RV__SHA256_HEX])
+{
+    if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
+        return false;
+    rv__sha256_hex(token, ret);
+    return true;
+}
+
+enum rv__role rv__tokens_role(const struct rv__tokens *tokens, const char hash[RV__SHA256_HEX])
 {
     enum rv__role role = RV__ROLE_NONE;
-    char hash[RV__SHA256_HEX];
-    if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
-        return RV__ROLE_NONE;
-    rv__sha256_hex(token, hash);
     for (size_t i = 0; i < tokens->count; i++)
-        if (same_hash(tokens->at[i].hash, hash))
+        if (rv__same_hash(tokens->at[i].hash, hash))
             role = tokens->at[i].role;
     return role;
-}
-
-/* -------------------------------------------------------------------------------- sessions --- */
-
-struct rv__session {
-    enum rv__role role; /* NONE: a free place */
-    int64_t until_ms;
-    char hash[RV__SHA256_HEX];
-};
-
-int rv__sessions_init(struct rv__sessions *sessions, size_t max, rv_error *err)
-{
-    *sessions = (struct rv__sessions){ .max = max };
-    sessions->at = rv__zalloc(max, sizeof *sessions->at);
-    if (sessions->at == NULL)
-        return rv__nomem(err);
-    if (pthread_mutex_init(&sessions->lock, NULL) != 0) {
-        rv__free(sessions->at);
-        return rv__fail(err, RV_ESYS, "cannot make a lock: %m");
-    }
-    return RV_OK;
-}
-
-void rv__sessions_done(struct rv__sessions *sessions)
-{
-    if (sessions->at == NULL)
-        return;
-    pthread_mutex_destroy(&sessions->lock);
-    rv__free(sessions->at);
-    sessions->at = NULL;
-}
-
-/* 256 bits from the system: nobody guesses that. */
-static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
-{
-    for (int i = 0; i < 4; i++) {
-        uint64_t chance;
-        int rc = rv__random_seed_system(&chance, err);
-        if (rc < 0)
-            return rc;
-        snprintf(ret + 16 * (size_t)i, 17, "%016llx", (unsigned long long)chance);
-    }
-    return RV_OK;
-}
-
-int rv__session_begin(struct rv__sessions *sessions, enum rv__role role, int64_t now_ms,
-                      char ret[RV__SESSION_SIZE], rv_error *err)
-{
-    int rc = make_name(ret, err);
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&sessions->lock);
-    struct rv__session *place = &sessions->at[0];
-    for (size_t i = 0; i < sessions->max; i++) { /* a free one, or the one that would end first */
-        struct rv__session *s = &sessions->at[i];
-        if (s->until_ms < place->until_ms)
-            place = s;
-    }
-    place->role = role;
-    place->until_ms = now_ms + SESSION_MS;
-    rv__sha256_hex(rv__str(ret), place->hash);
-    pthread_mutex_unlock(&sessions->lock);
-    return RV_OK;
-}
-
-static struct rv__session *find(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
-{
-    struct rv__session *found = NULL;
-    char hash[RV__SHA256_HEX];
-    rv__sha256_hex(name, hash);
-    for (size_t i = 0; i < sessions->max; i++) {
-        struct rv__session *s = &sessions->at[i];
-        if (s->role != RV__ROLE_NONE && s->until_ms > now_ms && same_hash(s->hash, hash))
-            found = s;
-    }
-    return found;
-}
-
-enum rv__role rv__session_role(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
-{
-    if (name.len != RV__SESSION_SIZE - 1)
-        return RV__ROLE_NONE;
-    pthread_mutex_lock(&sessions->lock);
-    struct rv__session *s = find(sessions, name, now_ms);
-    enum rv__role role = s != NULL ? s->role : RV__ROLE_NONE;
-    pthread_mutex_unlock(&sessions->lock);
-    return role;
-}
-
-void rv__session_end(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms)
-{
-    if (name.len != RV__SESSION_SIZE - 1)
-        return;
-    pthread_mutex_lock(&sessions->lock);
-    struct rv__session *s = find(sessions, name, now_ms);
-    if (s != NULL)
-        *s = (struct rv__session){ .role = RV__ROLE_NONE };
-    pthread_mutex_unlock(&sessions->lock);
-}
-
-int64_t rv__session_seconds(void)
-{
-    return SESSION_MS / 1000;
 }

@@ -2,7 +2,7 @@
  *
  * Threads: one of libmicrohttpd does all that has to do with sockets and never waits for anything else;
  * lanes of workers call the engine; the hub's one follows the feed; the keeper's looks at the clock.
- * Locks, in the order in which they may be taken: visits; hub; lanes; those of libmicrohttpd. */
+ * Locks, in the order in which they may be taken: visits; hub; lanes; those of libmicrohttpd; door. */
 #ifndef RV_SERVER_TRANSPORT_H
 #define RV_SERVER_TRANSPORT_H
 
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/timers.h"
 #include "server/server.h"
@@ -54,7 +55,10 @@ bool rv__guard_same_origin(struct rv__str origin, struct rv__str host);
 
 /* ------------------------------------------------------------------------------- tokens.c --- */
 
-struct rv__token;
+struct rv__token {
+    enum rv__role role;
+    char hash[RV__SHA256_HEX];
+};
 struct rv__tokens {
     struct rv__token *at;
     size_t count;
@@ -65,28 +69,49 @@ struct rv__tokens {
 /* Errors: RV_EINVAL (with file:line, and never a token), RV_ENOMEM, RV_ESYS. */
 int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err);
 void rv__tokens_done(struct rv__tokens *tokens);
-enum rv__role rv__tokens_role(const struct rv__tokens *tokens, struct rv__str token);
-const char *rv__role_name(enum rv__role role);
+bool rv__token_hash(struct rv__str token, char ret[RV__SHA256_HEX]); /* false: it cannot be one */
+enum rv__role rv__tokens_role(const struct rv__tokens *tokens, const char hash[RV__SHA256_HEX]);
+/* Equal? Looks at every digit, whatever it finds. */
+bool rv__same_hash(const char *a, const char *b);
 /* A file of some kilobytes. A secret one must not be readable by others; the text of one is for
  * rv__secret_done(). Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS; there is nothing in `out` then. */
 int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error *err);
 void rv__secret_done(struct rv__buf *secret);
 
+/* --------------------------------------------------------------------------------- door.c --- */
+
+/* Who asks, and by what right. */
+struct rv__who {
+    enum rv__role role;
+    char token[RV__SHA256_HEX]; /* its hash; "": there are no tokens here */
+    uint64_t session;           /* that began with it; 0: the token came with the request */
+};
+
 struct rv__session;
-struct rv__sessions { /* Thread: any */
+struct rv__door { /* Thread: any. Its lock is taken last */
+    pthread_mutex_t lock;
+    struct rv__tokens tokens;
     struct rv__session *at;
     size_t max;
-    pthread_mutex_t lock;
+    uint64_t begun; /* sessions, ever */
 };
 
 enum { RV__SESSION_SIZE = 65 }; /* the name of a session, and a NUL */
-int rv__sessions_init(struct rv__sessions *sessions, size_t max, rv_error *err);
-void rv__sessions_done(struct rv__sessions *sessions);
+int rv__door_init(struct rv__door *door, size_t sessions, rv_error *err);
+void rv__door_done(struct rv__door *door);
+/* These tokens from now on; the old ones are in *tokens then. Sessions of those that are gone end: how
+ * many. */
+size_t rv__door_change(struct rv__door *door, struct rv__tokens *tokens);
+/* Who has it? False: nobody, and `ret` is as it was. */
+bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who *ret);
+bool rv__door_session(struct rv__door *door, struct rv__str name, int64_t now_ms,
+                      struct rv__who *ret);
 /* If there are too many, the oldest ends. Errors: RV_ESYS. */
-int rv__session_begin(struct rv__sessions *sessions, enum rv__role role, int64_t now_ms,
-                      char ret[RV__SESSION_SIZE], rv_error *err);
-enum rv__role rv__session_role(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms);
-void rv__session_end(struct rv__sessions *sessions, struct rv__str name, int64_t now_ms);
+int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_ms,
+                   char ret[RV__SESSION_SIZE], rv_error *err);
+void rv__door_end(struct rv__door *door, struct rv__str name, int64_t now_ms);
+/* Might it still come in? */
+bool rv__door_holds(struct rv__door *door, const struct rv__who *who, int64_t now_ms);
 int64_t rv__session_seconds(void); /* how long one lasts */
 
 /* ------------------------------------------------------------------------------- visits.c --- */
@@ -163,13 +188,16 @@ struct rv__hub;
 struct rv__stream;
 
 /* `hurry` is called, from any thread, when rv__hub_tick() is wanted sooner than it said. */
-int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, const struct rv__server_limits *limits,
-                void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err);
+int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
+                const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
+                struct rv__hub **ret, rv_error *err);
 void rv__hub_drain(struct rv__hub *hub); /* every stream ends, every waiter is woken; no new ones */
 void rv__hub_free(struct rv__hub *hub);  /* drained; no stream or waiter is left; NULL is allowed */
 
-/* A waiter: woken once, when its run has ended, its time is over, its client is gone, or for no reason. */
+/* A waiter: woken once, when its run has ended, its time is over, its client is gone or may not wait any
+ * longer, or for no reason. */
 struct rv__waiter {
+    const struct rv__who *who;
     char run_id[RV_RUN_ID_SIZE];
     struct rv__waiter *next, **link; /* link NULL: not waiting */
     struct rv__timer timer;
@@ -189,8 +217,8 @@ void rv__hub_sleep(struct rv__hub *hub,
  * connection, read by the thread of that, and given to rv__stream_free().
  * Errors: RV_ENOTFOUND (retention has removed what comes behind last_id), RV_EINVAL (last_id is not
  * one of ours), RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
-int rv__stream_new(struct rv__hub *hub, const char *run_id, bool no_logs, const char *last_id,
-                   struct rv__stream **ret, rv_error *err);
+int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *run_id, bool no_logs,
+                   const char *last_id, struct rv__stream **ret, rv_error *err);
 void rv__stream_attach(struct rv__stream *stream, struct MHD_Connection *connection, int fd);
 /* How many bytes there are; -1: it has ended; 0: none yet, and its connection was suspended, to be
  * resumed when there are. */
@@ -235,8 +263,8 @@ struct rv__server {
     char url[320];
     bool tls;
     bool auth; /* there is a token file */
-    struct rv__tokens tokens;
-    struct rv__sessions sessions;
+    bool insecure;
+    struct rv__door door;
     char **names;             /* hosts, ends in NULL */
     struct rv__buf cert, key; /* PEM */
     struct rv__visits visits;

@@ -12,13 +12,13 @@ name: waits
 steps:
   - once: { command: [sh, -c, "echo ran >> once.txt; echo said >&2; echo '{\"n\": 7}'"] }
   - each: { forEach: [1, 2, 3], run: [ { twice: { value: "${ .loop.item * 2 }" } } ] }
-  - nap: { delay: 1500ms }
+  - nap: { delay: 6s }
   - after: { value: "${ .steps.once.result.n }" }
 YAML
 cat >retries.yaml <<'YAML'
 name: retries
 steps:
-  - flaky: { command: [sh, -c, "echo $RIVAL_ATTEMPT >> flaky.txt; test $RIVAL_ATTEMPT -ge 2"], maxAttempts: 3, backoffBaseMs: 1500 }
+  - flaky: { command: [sh, -c, "echo $RIVAL_ATTEMPT >> flaky.txt; test $RIVAL_ATTEMPT -ge 2"], maxAttempts: 3, backoffBaseMs: 5000 }
 YAML
 cat >signals.yaml <<'YAML'
 name: signals
@@ -104,7 +104,7 @@ run "$rival" import x.jsonl --store b.db
 is "elsewhere it is so too" "$out" "imported x (suspended)"
 is "for the same reason" "$("$rival" why x --store b.db --json | jq -c '[.status, .waits[0].cause]')" "$("$rival" why x --store a.db --json | jq -c '[.status, .waits[0].cause]')"
 run "$rival" decide x abort --store b.db
-run "$rival" wait x --store b.db --timeout 5s
+run "$rival" wait x --store b.db --timeout 60s
 is "and is decided there" "$rc:$(jq_ .status)" "1:failed"
 
 # Waiting for a signal.

@@ -110,10 +110,10 @@ kill -9 "$pid"
 wait "$pid" 2>/dev/null
 ok "killed, it is started again" serve flows --store s.db --watch
 ok "and says what it found" said '.message == "serving" and .running == 2 and .watching'
-run "$rival" wait w3 --timeout 20s --store s.db
+run "$rival" wait w3 --timeout 60s --store s.db
 is "the run that was in a step goes on" "$rc:$(jq_ .status)" "0:completed"
 run "$rival" signal p2 approval '{"by": "bob"}' --store s.db
-run "$rival" wait p2 --timeout 20s --store s.db
+run "$rival" wait p2 --timeout 60s --store s.db
 is "and so does the one that waited" "$rc:$(jq_ .results.then.result)" "0:by bob"
 
 # Watching.
@@ -123,9 +123,9 @@ mv flows/.approval.tmp flows/approval.yaml
 ok "a file that is replaced" eventually said '.message == "workflow changed" and .workflow == "approval"'
 run "$rival" run approval --run-id p4 --store s.db
 for id in p3 p4; do run "$rival" signal $id approval '{"by": "me"}' --store s.db; done
-run "$rival" wait p3 --timeout 20s --store s.db
+run "$rival" wait p3 --timeout 60s --store s.db
 is "a run keeps the version it began with" "$(jq_ .results.then.result)" "by me"
-run "$rival" wait p4 --timeout 20s --store s.db
+run "$rival" wait p4 --timeout 60s --store s.db
 is "a new one takes the new version" "$(jq_ .results.then.result)" "decided by me"
 echo '  - oops: { delay: never }' >>flows/approval.yaml
 ok "a broken edit is told" eventually said '.level == "error" and .file == "flows/approval.yaml" and .line == 5'
@@ -159,7 +159,7 @@ is "the socket is gone" "$(ls s.db.sock 2>/dev/null)" ""
 run "$rival" show w5 --store s.db --json
 is "what it did is kept" "$(jq_ '.nodes | map(.alias + ":" + .status) | join(",")')" "a:completed,b:pending"
 ok "started again" serve flows --store s.db --grace 100ms
-run "$rival" wait w5 --timeout 20s --store s.db
+run "$rival" wait w5 --timeout 60s --store s.db
 is "it goes on" "$rc:$(tr '\n' ' ' <ran)" "0:a a-done b "
 rm -f ran
 run "$rival" run work --run-id w6 --input '{"ms": "600"}' --store s.db

@@ -83,7 +83,22 @@ is "who logs in is somebody" "$(get -b jar "$url/api/v1/session")" '{"role":"adm
 is "and acts" "$(status -b jar -X POST -H 'Content-Type: application/json' -d '{}' "$url/api/v1/workflows/three/runs")" 202
 is "but not for another site" "$(status -b jar -X POST -H 'Origin: http://evil.example' -H 'Content-Type: application/json' -d '{}' "$url/api/v1/workflows/three/runs")" 403
 is "nor by another name" "$(status -H 'Host: evil.example' "$url/")" 403
+get -b jar -N "$url/api/v1/events" >events 2>/dev/null &
+stream=$!
+eventually grep -q retry events
+printf 'root %s\n' admin-0123456789 >tokens
+kill -HUP "$pid"
+ok "a token file that will not do is told at SIGHUP, with its line" \
+    eventually grep -q '"the token file is broken: the tokens stay as they were".*tokens:1: ' log
+is "and changes nothing" "$(status -b jar "$url/api/v1/runs")" 200
+printf 'admin %s\n' admin-0123456789 >tokens
+kill -HUP "$pid"
+ok "one that will is read again" eventually grep -q '"tokens loaded again"' log
+is "a token that is not in it any more opens nothing" "$(status -H 'Authorization: Bearer viewer-0123456789' "$url/api/v1/runs")" 401
+is "the others do as before" "$(status -b jar "$url/api/v1/runs")" 200
 post -b jar -c jar "$url/api/v1/logout" >/dev/null
+wait "$stream" 2>/dev/null
+like "the stream of who logs out ends" "$(tail -n 2 events)" '^: the session has ended'
 is "who logs out is nobody" "$(status -b jar "$url/api/v1/runs")" 401
 unlike "no token, and no cookie, is in the log" "$(cat log)" '0123456789|rival_session'
 stop TERM
@@ -92,6 +107,7 @@ if command -v openssl >/dev/null; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 1 \
         -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1
     chmod 600 key.pem
+    printf 'viewer %s\nadmin %s\n' viewer-0123456789 admin-0123456789 >tokens
     ok "with TLS" serve --listen 127.0.0.1:0 --tls-cert cert.pem --tls-key key.pem --token-file tokens
     like "the address says so" "$url" '^https://'
     is "and it is" "$(status --cacert cert.pem "https://localhost:$port/healthz")" 200

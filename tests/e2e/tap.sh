@@ -64,7 +64,7 @@ ok() {
 # Try until it succeeds, for ten seconds: for what happens soon, but not at once.
 eventually() {
     local i
-    for i in $(seq 200); do
+    for i in $(seq 1000); do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.05
     done

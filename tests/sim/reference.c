@@ -20,6 +20,7 @@ struct end {
     enum rv__status status;
     bool hard;        /* it fails its sequence */
     bool undescribed; /* its description is being made: its sequence does not go on before */
+    bool some; /* not ended: something has, in it; `result` tells what, if it is cancelled now */
     json_t *result, *state, *error;
 };
 
@@ -349,13 +350,24 @@ static bool aborted_after(const struct reference *ref, const struct rv__body *bo
     return ref->rec->aborted != NULL || (next != NULL && next->aborted);
 }
 
-/* Run the nodes of a body: their entries go to `map`. *last: the result of the last one that ended;
- * *error: why it failed. Both may be NULL. `failed`: which node. */
-static enum seq sequence(struct reference *ref, const struct rv__body *body, struct at at,
-                         int64_t index, json_t *map, json_t **last, json_t **error,
-                         const struct rv__node **failed)
+/* What there is of a node that is cancelled now. */
+static json_t *cut_short(struct end *end)
+{
+    json_decref(end->state);
+    end->state = NULL;
+    end->status = STATUS_CANCELLED;
+    return entry_of(end);
+}
+
+/* Run the nodes of a body: their entries go to `map`; of an open one also that of the node in flight, as
+ * if it were cancelled now. *last: the result of the last one that ended; *error: why it failed. Both
+ * may be NULL. `failed`: which node. `some`: has anything ended in it? */
+static enum seq sequence_to(struct reference *ref, const struct rv__body *body, struct at at,
+                            int64_t index, json_t *map, json_t **last, json_t **error,
+                            const struct rv__node **failed, bool *some)
 {
     json_t *why = NULL;
+    *some = false;
     if (failed != NULL)
         *failed = NULL;
     enum known input = input_of(ref, body, at, index, &why);
@@ -371,10 +383,15 @@ static enum seq sequence(struct reference *ref, const struct rv__body *body, str
     for (uint32_t i = 0; i < body->count; i++) {
         const struct rv__node *node = body->nodes[i];
         struct end end = node_end(ref, node, at);
+        if (end.reached && !end.ended) {
+            *some |= end.some;
+            put(map, node->alias, cut_short(&end));
+        }
         if (!end.reached || !end.ended) {
             end_done(&end);
             return SEQ_OPEN;
         }
+        *some = true;
         if (last != NULL) {
             json_decref(*last);
             *last = end.result != NULL ? json_incref(end.result) : json_null();
@@ -404,6 +421,14 @@ static enum seq sequence(struct reference *ref, const struct rv__body *body, str
         return handler_over(ref, body->wrap->on_error, at) ? SEQ_FAILED : SEQ_OPEN;
     }
     return SEQ_ENDED;
+}
+
+static enum seq sequence(struct reference *ref, const struct rv__body *body, struct at at,
+                         int64_t index, json_t *map, json_t **last, json_t **error,
+                         const struct rv__node **failed)
+{
+    bool some;
+    return sequence_to(ref, body, at, index, map, last, error, failed, &some);
 }
 
 /* --------------------------------------------------------------------------- supervisors --- */
@@ -452,9 +477,14 @@ static void branch_end(struct reference *ref, const struct rv__node *node, struc
     }
     int taken = is_true(value) ? 0 : 1;
     json_decref(value);
+    if (ref->rec != NULL && record_body(inst_of(ref, node, at), taken) == NULL) {
+        ret->ended = false; /* decided, and not gone there yet */
+        return;
+    }
     const struct rv__body *other = &node->bodies[1 - taken];
     json_t *map = json_object();
-    enum seq seq = sequence(ref, &node->bodies[taken], at, taken, map, NULL, &error, NULL);
+    enum seq seq = sequence_to(ref, &node->bodies[taken], at, taken, map, NULL, &error, NULL,
+                               &ret->some);
     end_with(ret, seq, error);
     for (uint32_t i = 0; i < other->count; i++)
         if (rv__body_find(&node->bodies[taken], other->nodes[i]->alias) == NULL)
@@ -516,9 +546,12 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
         if (!began)
             break;
         json_t *map = json_object(), *error = NULL;
-        enum seq seq = sequence(ref, &node->bodies[0], deeper(at, done, room), done, map, NULL,
-                                &error, NULL);
-        if (seq == SEQ_OPEN || (inst != NULL && record_body(inst, done)->ended < 0)) {
+        bool some;
+        enum seq seq = sequence_to(ref, &node->bodies[0], deeper(at, done, room), done, map, NULL,
+                                   &error, NULL, &some);
+        bool open = seq == SEQ_OPEN || (inst != NULL && record_body(inst, done)->ended < 0);
+        ret->some |= some || !open;
+        if (open && !some) {
             json_decref(map);
             json_decref(error);
             break;
@@ -530,6 +563,10 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
             json_array_append_new(rounds, round);
         else
             json_decref(round);
+        if (open) {
+            json_decref(error);
+            break;
+        }
         done++;
         if (seq == SEQ_FAILED) {
             fail(ret, error);
@@ -575,17 +612,17 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
         }
         begun++;
         json_t *map = json_object(), *error = NULL;
-        enum seq seq = sequence(ref, &node->bodies[0], deeper(at, (int64_t)i, room), (int64_t)i,
-                                map, NULL, &error, NULL);
-        if (seq == SEQ_OPEN || (b != NULL && b->ended < 0)) {
-            open++;
-            json_decref(map);
-            json_decref(error);
-            continue;
-        }
-        json_array_append_new(list, json_pack("{s:O,s:i,s:o}", "item", json_array_get(items, i),
-                                              "index", (int)i, "results", map));
-        if (seq != SEQ_FAILED) {
+        bool some;
+        enum seq seq = sequence_to(ref, &node->bodies[0], deeper(at, (int64_t)i, room), (int64_t)i,
+                                   map, NULL, &error, NULL, &some);
+        bool in_flight = seq == SEQ_OPEN || (b != NULL && b->ended < 0);
+        open += in_flight;
+        ret->some |= some || !in_flight;
+        if (some || !in_flight)
+            json_array_append_new(list, json_pack("{s:O,s:i,s:O}", "item", json_array_get(items, i),
+                                                  "index", (int)i, "results", map));
+        json_decref(map);
+        if (seq != SEQ_FAILED || in_flight) {
             json_decref(error);
             continue;
         }
@@ -622,6 +659,7 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
 struct child {
     json_t *entry, *error;
     bool ended, good, bad;
+    bool some; /* not ended: something has, in it */
     int64_t ended_at;
 };
 
@@ -634,14 +672,19 @@ static struct child child_end(struct reference *ref, const struct rv__node *node
     json_t *map = json_object();
     enum seq seq = SEQ_OPEN;
     if (inst == NULL || b != NULL)
-        seq = sequence(ref, body, at, which, map, NULL, &child.error, NULL);
+        seq = sequence_to(ref, body, at, which, map, NULL, &child.error, NULL, &child.some);
     child.ended = seq != SEQ_OPEN && (b == NULL || b->ended >= 0);
     child.ended_at = b != NULL ? b->ended : 0;
     child.bad = seq == SEQ_FAILED;
     if (!child.ended) { /* when the node ends, this one is cancelled */
         struct end cancelled = { .status = STATUS_CANCELLED };
+        if (body->bare && json_object_size(map) > 0) {
+            child.entry = json_incref(json_object_iter_value(json_object_iter(map)));
+            json_decref(map);
+            return child;
+        }
         if (!body->bare)
-            cancelled.result = json_object();
+            cancelled.result = json_incref(map);
         child.entry = entry_of(&cancelled);
         json_decref(map);
         return child;
@@ -674,6 +717,7 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
     for (uint32_t i = 0; i < node->body_count; i++) {
         struct child child = child_end(ref, node, i, at, inst);
         put(map, node->bodies[i].alias, child.entry);
+        ret->some |= child.some || child.ended;
         ended += child.ended;
         good += child.ended && child.good;
         if (child.ended && child.bad) {
@@ -751,18 +795,10 @@ static void describe(const struct reference *ref, const struct rv__node *node, s
     json_object_set_new(end->state, "description", text);
 }
 
-static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at)
+/* As far as it got by itself. */
+static struct end own_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
     struct end ret = { .reached = true, .ended = true, .status = STATUS_COMPLETED };
-    if (ref->rec != NULL) {
-        const struct rec_inst *inst = inst_of(ref, node, at);
-        if (inst == NULL)
-            return (struct end){ 0 };
-        if (inst->aborted) {
-            fail(&ret, message_of(inst->error));
-            return ret;
-        }
-    }
     if (node->when.kind != EXPR_NONE) {
         json_t *value = NULL;
         enum known known = evaluated(ref, node, at, EVAL_WHEN, 0, &value);
@@ -783,6 +819,10 @@ static struct end node_end(struct reference *ref, const struct rv__node *node, s
             return settled(ref, node, at, ret);
         }
     }
+    if (ref->rec != NULL && node->kind != NODE_STEP && inst_of(ref, node, at)->started < 0) {
+        ret.ended = false; /* it was about to begin */
+        return ret;
+    }
     switch (node->kind) {
     case NODE_STEP:
         if (ref->rec != NULL)
@@ -797,7 +837,27 @@ static struct end node_end(struct reference *ref, const struct rv__node *node, s
     case NODE_CONCURRENT: concurrent_end(ref, node, at, &ret); break;
     case NODE_KINDS: abort();
     }
-    ret = settled(ref, node, at, ret);
+    return settled(ref, node, at, ret);
+}
+
+static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at)
+{
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    if (ref->rec != NULL && inst == NULL)
+        return (struct end){ 0 };
+    struct end ret = own_end(ref, node, at);
+    bool aborted = inst != NULL && inst->aborted;
+    if (node->kind == NODE_WORKFLOW && (aborted || !ret.ended)) {
+        json_decref(ret.result); /* of what has not completed there is none */
+        ret.result = NULL;
+    }
+    if (aborted) {
+        json_decref(ret.state);
+        ret.state = NULL;
+        fail(&ret, message_of(inst->error));
+        ret.ended = true;
+        return ret;
+    }
     describe(ref, node, at, &ret);
     return ret;
 }
@@ -829,15 +889,6 @@ void reference_run(struct reference *ref, struct ref_outcome *ret)
     if (failed != NULL) {
         ret->failed_step = failed->alias.at;
         ret->failed_len = failed->alias.len;
-    }
-    if (ref->rec == NULL || ref->rec->run_ended < 0 || seq != SEQ_OPEN)
-        return;
-    /* It was ended from outside while something ran: that node is listed as cancelled. */
-    for (uint32_t i = 0; i < body->count; i++) {
-        if (has(map, body->nodes[i]->alias) || inst_of(ref, body->nodes[i], top) == NULL)
-            continue;
-        put(map, body->nodes[i]->alias, plain_entry(STATUS_CANCELLED));
-        break;
     }
 }
 

@@ -56,15 +56,53 @@ void rig_run(struct rig *rig, const char *workflow, const char *run_id, const ch
         fail_msg("cannot start: %s", rig->err.message);
 }
 
-int rig_wait(struct rig *rig, const char *run_id)
+static rv_outcome *await(struct rig *rig, const char *run_id)
 {
     rv_outcome *outcome = NULL;
     if (rv_wait(rig->engine, NULL, run_id, RV_WAIT_OPTS(.timeout_ms = 20000), &outcome, &rig->err) <
         0)
         fail_msg("no outcome: %s", rig->err.message);
+    return outcome;
+}
+
+int rig_wait(struct rig *rig, const char *run_id)
+{
+    rv_outcome *outcome = await(rig, run_id);
     int status = outcome->status;
     rv_outcome_free(outcome);
     return status;
+}
+
+void rig_define(struct rig *rig, const char *steps)
+{
+    char path[200];
+    if (rig->engine == NULL)
+        rig_open(rig, NULL);
+    snprintf(path, sizeof path, "%s/w.yaml", rig->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "name: w\nsteps:\n");
+    const char *at = steps, *host;
+    for (; *rig->host != '\0' && (host = strstr(at, "HOST")) != NULL; at = host + strlen("HOST"))
+        fprintf(file, "%.*s%s", (int)(host - at), at, rig->host);
+    fprintf(file, "%s", at);
+    assert_int_equal(fclose(file), 0);
+    if (rv_register_file(rig->engine, path, RV_FILE_OPTS(.replace = true), &rig->err) != 1)
+        fail_msg("%s", rig->err.message);
+}
+
+rv_outcome *rig_outcome(struct rig *rig, const char *run_id, const char *input)
+{
+    rig_run(rig, "w", run_id, input);
+    return await(rig, run_id);
+}
+
+void rig_gives(struct rig *rig, const char *run_id, const char *input, const char *part)
+{
+    rv_outcome *outcome = rig_outcome(rig, run_id, input);
+    if (strstr(outcome->results, part) == NULL && strstr(outcome->error, part) == NULL)
+        fail_msg("%s\n%s %s", part, outcome->results, outcome->error);
+    rv_outcome_free(outcome);
 }
 
 void rig_follow(struct rig *rig, const rv_feed_opts *opts)

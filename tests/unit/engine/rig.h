@@ -13,6 +13,7 @@
 struct rig {
     char folder[64];
     char store[96];
+    char host[32]; /* "": none */
     rv_engine *engine;
     rv_feed *feed;
     rv_error err;
@@ -27,6 +28,13 @@ void rig_close(struct rig *rig);
 void rig_put(struct rig *rig, rv_workflow *workflow); /* registered, and freed */
 void rig_run(struct rig *rig, const char *workflow, const char *run_id, const char *input);
 int rig_wait(struct rig *rig, const char *run_id); /* its status at the end */
+
+/* A file with one workflow "w" of these steps, registered; rig->host for HOST. Opens the engine. */
+void rig_define(struct rig *rig, const char *steps);
+rv_outcome *rig_outcome(struct rig *rig, const char *run_id,
+                        const char *input); /* of a run of it */
+/* The same, and `part` is in its results or its error. */
+void rig_gives(struct rig *rig, const char *run_id, const char *input, const char *part);
 
 /* Follow the feed until an event of `kind` of the run has come; all that came is in rig->text, as
  * "kind path;" each. Fails after 20 s. */

@@ -1,85 +1,55 @@
 /* test_command.c: command steps on a real engine, with real programs. For src/engine/command.c. */
 #include "unit/engine/rig.h"
 
-/* A file with one workflow "w" of these steps. */
-static void define(struct rig *rig, const char *steps)
-{
-    char path[200];
-    if (rig->engine == NULL)
-        rig_open(rig, NULL);
-    snprintf(path, sizeof path, "%s/w.yaml", rig->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "name: w\nsteps:\n%s", steps);
-    assert_int_equal(fclose(file), 0);
-    if (rv_register_file(rig->engine, path, RV_FILE_OPTS(.replace = true), &rig->err) != 1)
-        fail_msg("%s", rig->err.message);
-}
-
-static rv_outcome *run(struct rig *rig, const char *run_id, const char *input)
-{
-    rv_outcome *outcome = NULL;
-    if (rv_run(rig->engine, "w", input, RV_RUN_OPTS(.run_id = run_id), NULL, &rig->err) < 0 ||
-        rv_wait(rig->engine, NULL, run_id, RV_WAIT_OPTS(.timeout_ms = 20000), &outcome, &rig->err) <
-            0)
-        fail_msg("%s", rig->err.message);
-    return outcome;
-}
-
-static void expect(struct rig *rig, const char *run_id, const char *input, const char *part)
-{
-    rv_outcome *outcome = run(rig, run_id, input);
-    if (strstr(outcome->results, part) == NULL && strstr(outcome->error, part) == NULL)
-        fail_msg("%s\n%s %s", part, outcome->results, outcome->error);
-    rv_outcome_free(outcome);
-}
-
 static void a_command_gets_its_words_and_gives_its_output(void **state)
 {
     struct rig *rig = *state;
-    define(rig, "  - text: { command: [echo, \"${ .input.word }\", 5, { a: 1 }] }\n"
-                "  - json: { command: [echo, \"{\\\"n\\\": 12345678901234567890}\"] }\n"
-                "  - nothing: { command: [\"true\"] }\n"
-                "  - forced: { command: [echo, \"5\"], output: text }\n");
-    expect(rig, "a", "{\"word\":\"two words\"}",
-           "\"text\":{\"result\":\"two words 5 {\\\"a\\\":1}\"");
-    expect(rig, "b", "{\"word\":1}", "\"json\":{\"result\":{\"n\": 12345678901234567890}");
-    expect(rig, "c", "{\"word\":1}", "\"nothing\":{\"result\":null");
-    expect(rig, "d", "{\"word\":1}", "\"forced\":{\"result\":\"5\"");
+    rig_define(rig, "  - text: { command: [echo, \"${ .input.word }\", 5, { a: 1 }] }\n"
+                    "  - json: { command: [echo, \"{\\\"n\\\": 12345678901234567890}\"] }\n"
+                    "  - nothing: { command: [\"true\"] }\n"
+                    "  - forced: { command: [echo, \"5\"], output: text }\n");
+    rig_gives(rig, "a", "{\"word\":\"two words\"}",
+              "\"text\":{\"result\":\"two words 5 {\\\"a\\\":1}\"");
+    rig_gives(rig, "b", "{\"word\":1}", "\"json\":{\"result\":{\"n\": 12345678901234567890}");
+    rig_gives(rig, "c", "{\"word\":1}", "\"nothing\":{\"result\":null");
+    rig_gives(rig, "d", "{\"word\":1}", "\"forced\":{\"result\":\"5\"");
 }
 
 static void it_knows_who_it_is_and_what_was_before(void **state)
 {
     struct rig *rig = *state;
-    define(rig, "  - env: { command: [sh, -c, 'echo \"$RIVAL_RUN_ID $RIVAL_WORKFLOW $RIVAL_STEP "
-                "$RIVAL_PATH $RIVAL_ATTEMPT $X\"'], env: { X: \"${ 1 + 1 }\" } }\n"
-                "  - stdin: { command: [cat] }\n"
-                "  - none: { command: [cat], stdin: none }\n"
-                "  - here: { command: [ls, w.yaml] }\n");
-    expect(rig, "a", NULL, "\"env\":{\"result\":\"a w env env 1 2\"");
-    expect(rig, "b", "[1]",
-           "\"stdin\":{\"result\":{\"input\":[1],\"lastStep\":{\"result\":\"b w env env 1 2\",");
-    expect(rig, "c", NULL, "\"none\":{\"result\":null");
-    expect(rig, "d", NULL, "\"here\":{\"result\":\"w.yaml\"");
+    rig_define(rig,
+               "  - env: { command: [sh, -c, 'echo \"$RIVAL_RUN_ID $RIVAL_WORKFLOW $RIVAL_STEP "
+               "$RIVAL_PATH $RIVAL_ATTEMPT $X\"'], env: { X: \"${ 1 + 1 }\" } }\n"
+               "  - stdin: { command: [cat] }\n"
+               "  - none: { command: [cat], stdin: none }\n"
+               "  - here: { command: [ls, w.yaml] }\n");
+    rig_gives(rig, "a", NULL, "\"env\":{\"result\":\"a w env env 1 2\"");
+    rig_gives(rig, "b", "[1]",
+              "\"stdin\":{\"result\":{\"input\":[1],\"lastStep\":{\"result\":\"b w env env 1 2\",");
+    rig_gives(rig, "c", NULL, "\"none\":{\"result\":null");
+    rig_gives(rig, "d", NULL, "\"here\":{\"result\":\"w.yaml\"");
 }
 
 static void it_says_more_by_the_control_file(void **state)
 {
     struct rig *rig = *state;
-    define(rig,
-           "  - said: { command: [sh, -c, 'echo \"{\\\"description\\\": \\\"did it\\\", "
-           "\\\"state\\\": "
-           "{\\\"k\\\": 1}}\" > $RIVAL_CONTROL; echo 7'] }\n"
-           "  - skips: { command: [sh, -c, 'echo \"{\\\"skipped\\\": true}\" > $RIVAL_CONTROL'] }\n"
-           "  - goes_on: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"never "
-           "mind\\\", "
-           "\\\"behavior\\\": \\\"continue\\\"}}\" > $RIVAL_CONTROL; exit 1'], maxAttempts: 5 }\n"
-           "  - after: { command: [echo, ok] }\n");
-    expect(rig, "a", NULL, "\"said\":{\"result\":7,\"state\":{\"k\":1,\"description\":\"did it\"}");
-    expect(rig, "b", NULL,
-           "\"skips\":{\"result\":null,\"state\":{\"skipped\":true},\"status\":\"skipped\"}");
-    expect(rig, "c", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
-    expect(rig, "d", NULL, "\"after\":{\"result\":\"ok\"");
+    rig_define(
+        rig,
+        "  - said: { command: [sh, -c, 'echo \"{\\\"description\\\": \\\"did it\\\", "
+        "\\\"state\\\": "
+        "{\\\"k\\\": 1}}\" > $RIVAL_CONTROL; echo 7'] }\n"
+        "  - skips: { command: [sh, -c, 'echo \"{\\\"skipped\\\": true}\" > $RIVAL_CONTROL'] }\n"
+        "  - goes_on: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"never "
+        "mind\\\", "
+        "\\\"behavior\\\": \\\"continue\\\"}}\" > $RIVAL_CONTROL; exit 1'], maxAttempts: 5 }\n"
+        "  - after: { command: [echo, ok] }\n");
+    rig_gives(rig, "a", NULL,
+              "\"said\":{\"result\":7,\"state\":{\"k\":1,\"description\":\"did it\"}");
+    rig_gives(rig, "b", NULL,
+              "\"skips\":{\"result\":null,\"state\":{\"skipped\":true},\"status\":\"skipped\"}");
+    rig_gives(rig, "c", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_gives(rig, "d", NULL, "\"after\":{\"result\":\"ok\"");
 }
 
 /* What it says counts, whatever its exit code. */
@@ -87,15 +57,16 @@ static void a_command_that_says_an_error_and_exits_with_0_has_failed(void **stat
 {
     struct rig *rig = *state;
     rv_node_detail *again = NULL;
-    define(rig,
-           "  - goes_on: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"behavior\\\": "
-           "\\\"continue\\\"}}\" > $RIVAL_CONTROL; echo 7'] }\n"
-           "  - again: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"dry\\\", "
-           "\\\"behavior\\\": \\\"retry\\\", \\\"maxAttempts\\\": 2, \\\"backoff\\\": "
-           "\\\"linear\\\"}}\" > $RIVAL_CONTROL; echo 7'], backoffBaseMs: 1 }\n");
-    expect(rig, "a", NULL, "{\"message\":\"dry\"}");
-    expect(rig, "b", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
-    expect(rig, "c", NULL, "\"again\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_define(
+        rig,
+        "  - goes_on: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"behavior\\\": "
+        "\\\"continue\\\"}}\" > $RIVAL_CONTROL; echo 7'] }\n"
+        "  - again: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"dry\\\", "
+        "\\\"behavior\\\": \\\"retry\\\", \\\"maxAttempts\\\": 2, \\\"backoff\\\": "
+        "\\\"linear\\\"}}\" > $RIVAL_CONTROL; echo 7'], backoffBaseMs: 1 }\n");
+    rig_gives(rig, "a", NULL, "{\"message\":\"dry\"}");
+    rig_gives(rig, "b", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_gives(rig, "c", NULL, "\"again\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
     if (rv_node_get(rig->engine, "a", "again", &again, &rig->err) < 0)
         fail_msg("%s", rig->err.message);
     assert_int_equal(again->attempt_count, 2);
@@ -106,27 +77,28 @@ static void a_failure_has_the_tail_of_stderr_and_the_log_all_of_it(void **state)
 {
     struct rig *rig = *state;
     rv_log_list *page = NULL;
-    define(rig,
-           "  - bad: { command: [sh, -c, 'echo first >&2; echo last >&2; exit 3'], maxAttempts: 2, "
-           "backoffBaseMs: 1 }\n");
-    expect(rig, "a", NULL, "last");
+    rig_define(
+        rig,
+        "  - bad: { command: [sh, -c, 'echo first >&2; echo last >&2; exit 3'], maxAttempts: 2, "
+        "backoffBaseMs: 1 }\n");
+    rig_gives(rig, "a", NULL, "last");
     if (rv_logs(rig->engine, "a", NULL, &page, &rig->err) < 0)
         fail_msg("%s", rig->err.message);
     assert_int_equal(page->count, 4); /* two lines of two attempts */
     assert_string_equal(page->lines[0].message, "first");
     assert_int_equal(page->lines[3].attempt, 2);
     rv_log_list_free(page);
-    define(rig, "  - no: { command: [./not-there] }\n");
-    expect(rig, "b", NULL, "not-there");
+    rig_define(rig, "  - no: { command: [./not-there] }\n");
+    rig_gives(rig, "b", NULL, "not-there");
 }
 
 static void a_command_that_is_cancelled_or_too_slow_is_ended(void **state)
 {
     struct rig *rig = *state;
     rv_outcome *outcome = NULL;
-    define(rig, "  - slow: { command: [sleep, \"1000\"], timeout: 100ms }\n");
-    expect(rig, "a", NULL, "\"slow\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
-    define(rig, "  - slow: { command: [sleep, \"1000\"] }\n");
+    rig_define(rig, "  - slow: { command: [sleep, \"1000\"], timeout: 100ms }\n");
+    rig_gives(rig, "a", NULL, "\"slow\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_define(rig, "  - slow: { command: [sleep, \"1000\"] }\n");
     assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "b"), NULL, &rig->err),
                      0);
     assert_int_equal(rv_cancel_run(rig->engine, "b", &rig->err), 0);

@@ -209,7 +209,7 @@ static void every_kind_of_node_can_be_described(void **state)
             strstr(outcome->results, "\"never\":{\"result\":null,\"state\":{},\"status\":"
                                      "\"skipped\"}") == NULL)
             fail_msg("%s: %s %s", kinds[i].body, outcome->results, outcome->error);
-        assert_int_equal(rv_nodes(fx->engine, name, NULL, 0, 0, &nodes, &fx->err), 0);
+        assert_int_equal(rv_nodes(fx->engine, name, NULL, &nodes, &fx->err), 0);
         assert_string_equal(nodes->nodes[1].description, kinds[i].says);
         rv_node_list_free(nodes);
         rv_outcome_free(outcome);

@@ -6,12 +6,11 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "unit/listener.h"
 
 enum { ROOM = 16 << 10 };
 
-static int listener, port;
-static pthread_t server;
-static atomic_int busy_asked, under_way;
+static atomic_int busy_asked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int held, most_held;
@@ -27,9 +26,8 @@ static void answer(int fd, const char *status, const char *headers, const char *
     (void)!send(fd, text, (size_t)n, MSG_NOSIGNAL);
 }
 
-static void *connection_main(void *arg)
+static void serve(int fd)
 {
-    int fd = (int)(intptr_t)arg;
     char request[ROOM], path[64] = "";
     size_t len = 0;
     ssize_t n = 1;
@@ -67,49 +65,20 @@ static void *connection_main(void *arg)
     } else {
         answer(fd, "404 Not Found", "X-Why: gone\r\n", "no such page");
     }
-    close(fd);
-    atomic_fetch_sub(&under_way, 1);
-    return NULL;
 }
 
-static void *server_main(void *arg)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    int fd;
-    (void)arg;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    while ((fd = accept(listener, NULL, NULL)) >= 0) {
-        atomic_fetch_add(&under_way, 1);
-        if (pthread_create(&thread, &attr, connection_main, (void *)(intptr_t)fd) != 0)
-            abort();
-    }
-    pthread_attr_destroy(&attr);
-    return NULL;
-}
+static struct listener server = { .serve = serve };
 
 static int start_server(void **state)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
     (void)state;
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) < 0 ||
-        listen(listener, 128) < 0 || getsockname(listener, (struct sockaddr *)&at, &size) < 0)
-        return -1;
-    port = ntohs(at.sin_port);
-    return pthread_create(&server, NULL, server_main, NULL);
+    return listener_start(&server);
 }
 
 static int stop_server(void **state)
 {
     (void)state;
-    shutdown(listener, SHUT_RDWR);
-    pthread_join(server, NULL);
-    close(listener);
-    while (atomic_load(&under_way) > 0) /* their clients have gone */
-        usleep(1000);
+    listener_stop(&server);
     return 0;
 }
 
@@ -118,45 +87,8 @@ static int stop_server(void **state)
 /* A file with one workflow "w" of these steps; HOST in them is the server. */
 static void define(struct rig *rig, const char *steps)
 {
-    char path[200];
-    if (rig->engine == NULL)
-        rig_open(rig, NULL);
-    snprintf(path, sizeof path, "%s/w.yaml", rig->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fprintf(file, "name: w\nsteps:\n");
-    for (const char *at = steps, *host; *at != '\0'; at = host) {
-        host = strstr(at, "HOST");
-        host = host != NULL ? host : at + strlen(at);
-        fprintf(file, "%.*s", (int)(host - at), at);
-        if (*host != '\0') {
-            fprintf(file, "http://127.0.0.1:%d", port);
-            host += 4;
-        }
-    }
-    assert_int_equal(fclose(file), 0);
-    if (rv_register_file(rig->engine, path, RV_FILE_OPTS(.replace = true), &rig->err) != 1)
-        fail_msg("%s", rig->err.message);
-}
-
-static rv_outcome *run(struct rig *rig, const char *run_id, const char *input)
-{
-    rv_outcome *outcome = NULL;
-    if (rv_run(rig->engine, "w", input, RV_RUN_OPTS(.run_id = run_id), NULL, &rig->err) < 0 ||
-        rv_wait(rig->engine, NULL, run_id, RV_WAIT_OPTS(.timeout_ms = 20000), &outcome, &rig->err) <
-            0)
-        fail_msg("%s", rig->err.message);
-    return outcome;
-}
-
-static void expect(struct rig *rig, const char *run_id, const char *input, const char *part)
-{
-    rv_outcome *outcome = run(rig, run_id, input);
-    bool found = strstr(outcome->results, part) != NULL ||
-                 (outcome->error != NULL && strstr(outcome->error, part) != NULL);
-    if (!found)
-        fail_msg("%s\n%s %s", part, outcome->results, outcome->error);
-    rv_outcome_free(outcome);
+    snprintf(rig->host, sizeof rig->host, "http://127.0.0.1:%d", server.port);
+    rig_define(rig, steps);
 }
 
 static void an_answer_becomes_the_result(void **state)
@@ -167,17 +99,17 @@ static void an_answer_becomes_the_result(void **state)
                 "  - say: { http: { url: 'HOST/${ .input }', responseType: text, method: delete,\n"
                 "      headers: { X-Key: '${ .run.idempotencyKey }', X-No: null, X-N: 5 },\n"
                 "      body: { a: '${ .input }' } }, description: 'said ${ .result.status }' }\n");
-    expect(rig, "a", "\"echo\"",
-           "\"httpRequest\":{\"result\":{\"status\":200,\"statusText\":\"OK\",\"headers\":{"
-           "\"connection\":\"close\",\"content-length\":\"27\",\"content-type\":\"application/"
-           "json\"},\"data\":{\"n\": 12345678901234567890},\"duration\":");
-    expect(rig, "b", "\"echo\"", "\"n\":{\"result\":12345678901234567890");
-    expect(rig, "c", "\"echo\"", "\"data\":\"DELETE /echo HTTP/1.1 ");
-    expect(rig, "d", "\"echo\"", "X-N: 5 ");
-    expect(rig, "e", "\"echo\"", "Content-Type: application/json ");
-    expect(rig, "f", "\"echo\"", "{\\\"a\\\":\\\"echo\\\"}\"");
-    expect(rig, "g", "\"echo\"", "\"description\":\"said 200\"");
-    rv_outcome *outcome = run(rig, "h", "\"echo\"");
+    rig_gives(rig, "a", "\"echo\"",
+              "\"httpRequest\":{\"result\":{\"status\":200,\"statusText\":\"OK\",\"headers\":{"
+              "\"connection\":\"close\",\"content-length\":\"27\",\"content-type\":\"application/"
+              "json\"},\"data\":{\"n\": 12345678901234567890},\"duration\":");
+    rig_gives(rig, "b", "\"echo\"", "\"n\":{\"result\":12345678901234567890");
+    rig_gives(rig, "c", "\"echo\"", "\"data\":\"DELETE /echo HTTP/1.1 ");
+    rig_gives(rig, "d", "\"echo\"", "X-N: 5 ");
+    rig_gives(rig, "e", "\"echo\"", "Content-Type: application/json ");
+    rig_gives(rig, "f", "\"echo\"", "{\\\"a\\\":\\\"echo\\\"}\"");
+    rig_gives(rig, "g", "\"echo\"", "\"description\":\"said 200\"");
+    rv_outcome *outcome = rig_outcome(rig, "h", "\"echo\"");
     assert_null(strstr(outcome->results, "X-No"));
     assert_non_null(strstr(outcome->results, "X-Key: "));
     rv_outcome_free(outcome);
@@ -189,7 +121,7 @@ static void a_bad_answer_is_an_error_with_a_code(void **state)
     define(rig,
            "  - get: { http: HOST/nowhere, onError: { command: [sh, -c, 'echo \"$1\" > told', x,"
            " '${ [.error.code, .error.status, .error.headers[\"x-why\"], .error.body] }'] } }\n");
-    expect(rig, "a", NULL, "it was answered with status 404 (Not Found): no such page");
+    rig_gives(rig, "a", NULL, "it was answered with status 404 (Not Found): no such page");
     char path[100], told[200] = "";
     snprintf(path, sizeof path, "%s/told", rig->folder);
     FILE *file = fopen(path, "r");
@@ -200,9 +132,9 @@ static void a_bad_answer_is_an_error_with_a_code(void **state)
     assert_string_equal(told, "[\"status\",404,\"gone\",\"no such page\"]\n");
     define(rig, "  - get: { http: { url: HOST/nowhere, throwOnError: false } }\n"
                 "  - then: { value: '${ .lastStep.result.status }' }\n");
-    expect(rig, "b", NULL, "\"then\":{\"result\":404");
+    rig_gives(rig, "b", NULL, "\"then\":{\"result\":404");
     define(rig, "  - get: { http: { url: HOST/echo, responseType: json } }\n");
-    expect(rig, "c", NULL, "is not JSON");
+    rig_gives(rig, "c", NULL, "is not JSON");
 }
 
 static void what_is_no_request_is_told(void **state)
@@ -231,7 +163,7 @@ static void what_is_no_request_is_told(void **state)
         snprintf(steps, sizeof steps, "  - get: { http: { %s } }\n", rows[i].with);
         snprintf(id, sizeof id, "r%zu", i);
         define(rig, steps);
-        expect(rig, id, NULL, rows[i].says);
+        rig_gives(rig, id, NULL, rows[i].says);
     }
 }
 
@@ -241,7 +173,7 @@ static void a_retry_waits_as_long_as_the_server_asks(void **state)
     define(rig, "  - get: { http: HOST/busy, maxAttempts: 2, backoffBaseMs: 1 }\n");
     atomic_store(&busy_asked, 0);
     int64_t before = rv__mono_ms(rv__clock_real());
-    expect(rig, "a", NULL, "\"data\":\"now\"");
+    rig_gives(rig, "a", NULL, "\"data\":\"now\"");
     assert_true(rv__mono_ms(rv__clock_real()) - before >= 990); /* and not 1 ms */
     assert_int_equal(atomic_load(&busy_asked), 2);
 }
@@ -251,9 +183,9 @@ static void a_request_that_is_cancelled_or_too_slow_is_ended(void **state)
     struct rig *rig = *state;
     rv_outcome *outcome = NULL;
     define(rig, "  - slow: { http: { url: HOST/stall, timeout: 100ms }, maxAttempts: 2 }\n");
-    expect(rig, "a", NULL, "it timed out after 100 ms: no answer had come");
+    rig_gives(rig, "a", NULL, "it timed out after 100 ms: no answer had come");
     define(rig, "  - slow: { http: HOST/stall, timeout: 100ms }\n");
-    expect(rig, "b", NULL, "step 'slow' timed out after 100 ms");
+    rig_gives(rig, "b", NULL, "step 'slow' timed out after 100 ms");
     define(rig, "  - slow: { http: HOST/stall }\n");
     assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "c"), NULL, &rig->err),
                      0);

@@ -222,7 +222,8 @@ static void tell_logs(rv_engine *engine, struct rv__buf *out)
 static void tell_nodes(rv_engine *engine, const char *parent, struct rv__buf *out)
 {
     rv_node_list *list = NULL;
-    assert_int_equal(rv_nodes(engine, "r", parent, 0, 1000, &list, NULL), RV_OK);
+    assert_int_equal(
+        rv_nodes(engine, "r", RV_NODE_QUERY(.parent = parent, .limit = 1000), &list, NULL), RV_OK);
     for (size_t i = 0; i < list->count; i++) {
         const rv_node *n = &list->nodes[i];
         rv__buf_fmt(out, "%s %s %lld %lld %d %d %s %s\n", n->path, n->status,
@@ -346,7 +347,7 @@ static void an_attempt_in_flight_is_made_again_and_nobody_is_blamed(void **state
     advance(m->to, 0);
     assert_int_equal(ran[2], 2);
     status_is(m->to, RV_COMPLETED);
-    assert_int_equal(rv_nodes(m->to, "r", NULL, 0, 1, &nodes, &m->err), RV_OK);
+    assert_int_equal(rv_nodes(m->to, "r", RV_NODE_QUERY(.limit = 1), &nodes, &m->err), RV_OK);
     int crashes = nodes->nodes[0].crashes;
     rv_node_list_free(nodes);
     assert_int_equal(crashes, 0);

@@ -60,7 +60,7 @@ static void no_engine_is_told(void **state)
     REFUSED(rv_feed_open(NULL, NULL, &feed, err));
     REFUSED(rv_feed_next(NULL, 0, NULL, &event, err));
     REFUSED(rv_logs(NULL, "r", NULL, &logs, err));
-    REFUSED(rv_nodes(NULL, "r", NULL, 0, 0, &nodes, err));
+    REFUSED(rv_nodes(NULL, "r", NULL, &nodes, err));
     REFUSED(rv_why(NULL, "r", &text, err));
     REFUSED(rv_metrics(NULL, &text, err));
     REFUSED(rv_retain(NULL, NULL, NULL, err));
@@ -123,7 +123,7 @@ static void nowhere_to_put_it_is_told(void **state)
     REFUSED(rv_workflows(e, NULL, err));
     REFUSED(rv_feed_open(e, NULL, NULL, err));
     REFUSED(rv_logs(e, "r", NULL, NULL, err));
-    REFUSED(rv_nodes(e, "r", NULL, 0, 0, NULL, err));
+    REFUSED(rv_nodes(e, "r", NULL, NULL, err));
     REFUSED(rv_why(e, "r", NULL, err));
     REFUSED(rv_metrics(e, NULL, err));
     REFUSED(rv_engine_health(e, NULL, err));
@@ -137,6 +137,7 @@ static void options_without_a_size_are_told(void **state)
     rv_outcome *outcome = NULL;
     rv_run_list *runs = NULL;
     rv_log_list *logs = NULL;
+    rv_node_list *nodes = NULL;
     rv_feed *feed = NULL;
     open_one(rig);
     e = rig->engine;
@@ -149,6 +150,7 @@ static void options_without_a_size_are_told(void **state)
     REFUSED(rv_wait(e, NULL, "r", &(rv_wait_opts){ .size = 0 }, &outcome, err));
     REFUSED(rv_list(e, &(rv_query){ .size = 0 }, &runs, err));
     REFUSED(rv_logs(e, "r", &(rv_log_query){ .size = 0 }, &logs, err));
+    REFUSED(rv_nodes(e, "r", &(rv_node_query){ .size = 0 }, &nodes, err));
     REFUSED(rv_feed_open(e, &(rv_feed_opts){ .size = 0 }, &feed, err));
     REFUSED(rv_retain(e, &(rv_retain_opts){ .size = 0 }, NULL, err));
     rv_workflow *w = rv_workflow_new("v");
@@ -212,7 +214,7 @@ static void bad_arguments_are_told(void **state)
         REFUSED(rv_complete(e, id, "h", "{\"a\":1}", NULL, err));
         REFUSED(rv_decide(e, id, RV_RESUME, NULL, err));
         REFUSED(rv_logs(e, id, NULL, &logs, err));
-        REFUSED(rv_nodes(e, id, NULL, 0, 0, &nodes, err));
+        REFUSED(rv_nodes(e, id, NULL, &nodes, err));
         REFUSED(rv_why(e, id, &text, err));
         if (id != NULL) {
             REFUSED(rv_run(e, "w", NULL, RV_RUN_OPTS(.run_id = id), NULL, err));
@@ -233,6 +235,7 @@ static void bad_arguments_are_told(void **state)
     REFUSED(rv_list(e, RV_QUERY(.status_plus_one = -1), &runs, err));
     REFUSED(rv_list(e, RV_QUERY(.cursor = "no cursor"), &runs, err));
     REFUSED(rv_logs(e, "r", RV_LOG_QUERY(.level = 9), &logs, err));
+    REFUSED(rv_nodes(e, "r", RV_NODE_QUERY(.status = "broken"), &nodes, err));
     REFUSED(rv_feed_open(e, RV_FEED_OPTS(.from = 9), &feed, err));
     REFUSED(rv_retain(e, RV_RETAIN_OPTS(.max_age_ms = -1), NULL, err));
     REFUSED(rv_test_advance(e, 1, err)); /* not a kit's */

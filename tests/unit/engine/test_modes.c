@@ -131,7 +131,7 @@ static void a_reader_sees_what_the_writer_commits(void **state)
     assert_int_equal(rv_wait(reader, NULL, "w", NULL, &outcome, &rig->err), RV_OK);
     assert_int_equal(outcome->status, RV_COMPLETED);
     rv_outcome_free(outcome);
-    assert_int_equal(rv_nodes(reader, "w", NULL, 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(reader, "w", NULL, &nodes, &rig->err), RV_OK);
     assert_string_equal(nodes->nodes[1].status, "completed");
     rv_node_list_free(nodes);
     rv_engine_free(reader);
@@ -164,7 +164,7 @@ static void a_reader_leaves_a_dead_engines_run_as_it_is(void **state)
     assert_int_equal(rv_state(reader, "active", &run, &rig->err), RV_OK);
     assert_int_equal(run->status, RV_RUNNING);
     rv_run_state_free(run);
-    assert_int_equal(rv_nodes(reader, "active", NULL, 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(reader, "active", NULL, &nodes, &rig->err), RV_OK);
     assert_string_equal(nodes->nodes[0].status, "pending");
     rv_node_list_free(nodes);
     rv_engine_free(reader);

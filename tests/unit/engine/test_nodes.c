@@ -48,7 +48,9 @@ static void list(struct rig *rig, const char *run_id, const char *parent, size_t
                  size_t limit)
 {
     rv_node_list *nodes = NULL;
-    if (rv_nodes(rig->engine, run_id, parent, offset, limit, &nodes, &rig->err) < 0)
+    if (rv_nodes(rig->engine, run_id,
+                 RV_NODE_QUERY(.parent = parent, .offset = offset, .limit = limit), &nodes,
+                 &rig->err) < 0)
         fail_msg("no nodes below '%s': %s", parent ? parent : "", rig->err.message);
     for (size_t i = 0; i < nodes->count; i++) {
         const rv_node *n = &nodes->nodes[i];
@@ -127,7 +129,7 @@ static void the_zoo_is(struct rig *rig)
 static rv_iterations iterations_of_first(struct rig *rig, const char *run_id)
 {
     rv_node_list *nodes = NULL;
-    if (rv_nodes(rig->engine, run_id, NULL, 0, 1, &nodes, &rig->err) < 0)
+    if (rv_nodes(rig->engine, run_id, RV_NODE_QUERY(.limit = 1), &nodes, &rig->err) < 0)
         fail_msg("no nodes: %s", rig->err.message);
     rv_iterations ret = nodes->nodes[0].iterations;
     rv_node_list_free(nodes);
@@ -176,14 +178,15 @@ static void every_kind_of_node_is_listed(void **state)
                                            "each:iterx1", "last:onError:x",   ":" };
     rv_node_list *nodes = NULL;
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
-        if (rv_nodes(rig->engine, "r", nowhere[i], 0, 0, &nodes, &rig->err) != RV_ENOTFOUND)
+        if (rv_nodes(rig->engine, "r", RV_NODE_QUERY(.parent = nowhere[i]), &nodes, &rig->err) !=
+            RV_ENOTFOUND)
             fail_msg("'%s' is there", nowhere[i]);
-    assert_int_equal(rv_nodes(rig->engine, "nobody", NULL, 0, 0, &nodes, &rig->err), RV_ENOTFOUND);
-    assert_int_equal(rv_nodes(rig->engine, "a b", NULL, 0, 0, &nodes, &rig->err), RV_EINVAL);
+    assert_int_equal(rv_nodes(rig->engine, "nobody", NULL, &nodes, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_nodes(rig->engine, "a b", NULL, &nodes, &rig->err), RV_EINVAL);
     int rc;
     for (long n = 0;; n++) {
         rv__test_fail_alloc_after(n);
-        rc = rv_nodes(rig->engine, "r", "block:b", 0, 0, &nodes, &rig->err);
+        rc = rv_nodes(rig->engine, "r", RV_NODE_QUERY(.parent = "block:b"), &nodes, &rig->err);
         rv__test_fail_alloc_after(-1);
         if (rc == RV_OK)
             break;
@@ -206,7 +209,7 @@ static void a_node_says_how_it_fared(void **state)
     rig_put(rig, w);
     rig_run(rig, "w", "r", NULL);
     assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
-    assert_int_equal(rv_nodes(rig->engine, "r", "", 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(rig->engine, "r", NULL, &nodes, &rig->err), RV_OK);
     const rv_node *n = nodes->nodes;
     assert_string_equal(n[0].description, "done by good");
     assert_string_equal(n[0].error, "");
@@ -274,7 +277,8 @@ static void waiting_for_a_place_is_queue_time(void **state)
     rig_put(rig, w);
     rig_run(rig, "w", "r", NULL);
     assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
-    assert_int_equal(rv_nodes(rig->engine, "r", "block", 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(
+        rv_nodes(rig->engine, "r", RV_NODE_QUERY(.parent = "block"), &nodes, &rig->err), RV_OK);
     assert_in_range(nodes->nodes[0].queue_ms, 0, 25);
     assert_in_range(nodes->nodes[1].queue_ms, 28, 20000);
     rv_node_list_free(nodes);
@@ -295,7 +299,10 @@ static void many_iterations_are_a_window_each(void **state)
     rig_run(rig, "w", "r", "{\"n\":5000}");
     assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
     while (seen < COUNT) {
-        assert_int_equal(rv_nodes(rig->engine, "r", "each", seen, 5000, &nodes, &rig->err), RV_OK);
+        assert_int_equal(rv_nodes(rig->engine, "r",
+                                  RV_NODE_QUERY(.parent = "each", .offset = seen, .limit = 5000),
+                                  &nodes, &rig->err),
+                         RV_OK);
         assert_int_equal(nodes->total, COUNT);
         assert_int_equal(nodes->count, 1000);
         for (size_t i = 0; i < nodes->count; i++) {
@@ -305,6 +312,129 @@ static void many_iterations_are_a_window_each(void **state)
         }
         rv_node_list_free(nodes);
     }
+}
+
+/* Every seventh fails; the others: whatever was asked for. */
+static int seventh_fails(rv_ctx *c)
+{
+    return rv_loop_index(c) % 7 == 3 ? rv_fail(c, "seventh") : 0;
+}
+
+static bool is_in(size_t index, const char *status)
+{
+    return status == NULL || (index % 7 == 3) == (strcmp(status, "failed") == 0);
+}
+
+/* All windows of `limit`, one after the other, against what was to be. */
+static void windows_are(struct rig *rig, const char *status, size_t count, size_t limit)
+{
+    size_t index = 0, total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += is_in(i, status);
+    for (size_t seen = 0; seen <= total; seen += limit) {
+        rv_node_list *nodes = NULL;
+        if (rv_nodes(
+                rig->engine, "r",
+                RV_NODE_QUERY(.parent = "each", .status = status, .offset = seen, .limit = limit),
+                &nodes, &rig->err) < 0)
+            fail_msg("no window: %s", rig->err.message);
+        assert_int_equal(nodes->total, total);
+        assert_int_equal(nodes->count, total - seen < limit ? total - seen : limit);
+        for (size_t i = 0; i < nodes->count; i++, index++) {
+            char path[32];
+            while (!is_in(index, status))
+                index++;
+            snprintf(path, sizeof path, "each:iter%zu", index);
+            assert_string_equal(nodes->nodes[i].path, path);
+            if (status != NULL)
+                assert_string_equal(nodes->nodes[i].status, status);
+        }
+        rv_node_list_free(nodes);
+    }
+}
+
+static void windows_of_one_status(struct rig *rig, size_t count)
+{
+    rv_node_list *nodes = NULL;
+    char input[32], path[32];
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", items,
+                                   RV_FOREACH_OPTS(.parallel = true));
+    rv_add_step(each, "one", seventh_fails, NULL);
+    rig_put(rig, w);
+    snprintf(input, sizeof input, "{\"n\":%zu}", count);
+    rig_run(rig, "w", "r", input);
+    assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
+    static const size_t limits[] = { 1000, 100, 7 };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        windows_are(rig, NULL, count, limits[i]);
+        windows_are(rig, "failed", count, limits[i]);
+        windows_are(rig, "completed", count, limits[i]);
+    }
+    snprintf(path, sizeof path, "each:iter%zu", count - 1); /* found without looking at all */
+    assert_int_equal(rv_nodes(rig->engine, "r", RV_NODE_QUERY(.parent = path), &nodes, &rig->err),
+                     RV_OK);
+    assert_int_equal(nodes->total, 1);
+    rv_node_list_free(nodes);
+    static const char *const none[] = { "running", "cancelled", "skipped", "suspended" };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(rv_nodes(rig->engine, "r",
+                                  RV_NODE_QUERY(.parent = "each", .status = none[i]), &nodes,
+                                  &rig->err),
+                         RV_OK);
+        assert_int_equal(nodes->total + nodes->count, 0);
+        rv_node_list_free(nodes);
+    }
+}
+
+static void a_window_may_be_of_one_status(void **state)
+{
+    windows_of_one_status(*state, 300);
+}
+
+static void also_of_ten_times_as_many(void **state)
+{
+    windows_of_one_status(*state, 3000);
+}
+
+/* While they run, what was counted as running is counted as what it became. */
+static void a_status_is_that_of_now(void **state)
+{
+    struct rig *rig = *state;
+    rv_node_list *nodes = NULL;
+    rv_workflow *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", items,
+                                   RV_FOREACH_OPTS(.parallel = true));
+    rv_add_signal(each, "wait", "go", 0, NULL);
+    rv_add_step(rv_workflow_body(w), "then", good, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", "{\"n\":600}");
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
+    for (size_t i = 0; i < 600; i++)
+        rig_until(rig, "step.started", "r");
+    for (size_t gone = 0; gone < 3; gone++) {
+        const rv_node_query running = { .size = sizeof running,
+                                        .parent = "each",
+                                        .status = "running" };
+        assert_int_equal(rv_nodes(rig->engine, "r", &running, &nodes, &rig->err), RV_OK);
+        assert_int_equal(nodes->total, 600 - gone);
+        rv_node_list_free(nodes);
+        assert_int_equal(rv_signal(rig->engine, "r", "go", "1", &rig->err), RV_OK);
+        rig_until(rig, "step.completed", "r");
+    }
+    assert_int_equal(
+        rv_nodes(rig->engine, "r", RV_NODE_QUERY(.status = "pending"), &nodes, &rig->err), RV_OK);
+    assert_string_equal(nodes->nodes[0].path, "then");
+    assert_int_equal(nodes->total, 1);
+    rv_node_list_free(nodes);
+    assert_int_equal(rv_cancel_run(rig->engine, "r", &rig->err), RV_OK);
+    assert_int_equal(rig_wait(rig, "r"), RV_CANCELLED);
+    rv_iterations counts = iterations_of_first(rig, "r");
+    assert_int_equal(counts.completed, 3);
+    assert_int_equal(counts.cancelled, 597);
+    assert_int_equal(counts.running, 0);
 }
 
 static void a_run_that_was_aborted_shows_what_failed(void **state)
@@ -464,6 +594,8 @@ static void a_run_keeps_its_plan_and_a_workflow_has_the_newest(void **state)
     }
     assert_int_equal(rv_plan_of_run(rig->engine, "r", &of_run, &rig->err), RV_OK);
     assert_int_equal(rv_plan_of_workflow(rig->engine, "w", &of_workflow, &rig->err), RV_OK);
+    assert_int_equal(strncmp(of_run, "{\"type\":\"workflow\",\"alias\":\"w\",\"name\":\"w\",", 41),
+                     0);
     rig_add(rig, "%s", strstr(of_run, "\"old\"") != NULL ? "old" : of_run);
     rig_add(rig, " %s", strstr(of_workflow, "\"new\"") != NULL ? "new" : of_workflow);
     rv_free(of_run);
@@ -502,6 +634,9 @@ int main(void)
         RIG_TEST(a_run_is_seen_as_it_goes),
         RIG_TEST(waiting_for_a_place_is_queue_time),
         RIG_TEST(many_iterations_are_a_window_each),
+        RIG_TEST(a_window_may_be_of_one_status),
+        RIG_TEST(also_of_ten_times_as_many),
+        RIG_TEST(a_status_is_that_of_now),
         RIG_TEST(iterations_are_counted),
         RIG_TEST(a_run_that_was_aborted_shows_what_failed),
         RIG_TEST(one_node_tells_its_values_and_attempts),

@@ -310,7 +310,7 @@ static int call_list(struct fixture *fx)
 static int call_nodes(struct fixture *fx)
 {
     rv_node_list *nodes = NULL;
-    int rc = rv_nodes(fx->engine, "shown", NULL, 0, 0, &nodes, &fx->err);
+    int rc = rv_nodes(fx->engine, "shown", NULL, &nodes, &fx->err);
     if (rc == RV_OK)
         assert_string_equal(nodes->nodes[0].status, "completed");
     rv_node_list_free(nodes);

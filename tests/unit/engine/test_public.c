@@ -252,6 +252,39 @@ static void what_was_missing_may_come_back(void **state)
         }
 }
 
+/* A start answers that it has begun, whatever comes of it at once; what came of it is told everywhere. */
+static void a_run_without_its_function_is_suspended_wherever_one_looks(void **state)
+{
+    struct rig *rig = *state;
+    rv_run_info info;
+    rv_run_state *now = NULL;
+    rv_node_list *nodes = NULL;
+    rig_define(rig, "  - a: { value: 1 }\n  - it: { call: nobodyHasIt }\n");
+    assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
+                     RV_OK);
+    assert_int_equal(info.status, RV_RUNNING);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r"));
+    rig_until(rig, "run.suspended", "r");
+    assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
+    assert_int_equal(now->status, RV_SUSPENDED);
+    assert_string_equal(now->results,
+                        "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"},"
+                        "\"it\":{\"result\":null,\"state\":{},\"status\":\"suspended\"}}");
+    rv_run_state_free(now);
+    assert_int_equal(rv_nodes(rig->engine, "r", NULL, &nodes, &rig->err), RV_OK);
+    assert_string_equal(nodes->nodes[1].status, "suspended");
+    rv_node_list_free(nodes);
+    assert_int_equal(/* the same start again: as it is now */
+                     rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
+                     RV_OK);
+    assert_int_equal(info.status, RV_SUSPENDED);
+
+    rig_define(rig, "  - it: { call: nobodyHasIt }\n"); /* it cannot even begin */
+    assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "s"), &info, &rig->err),
+                     RV_OK);
+    assert_int_equal(info.status, RV_RUNNING);
+}
+
 static void log_lines_are_on_disk_while_the_step_runs(void **state)
 {
     struct rig *rig = *state;
@@ -341,6 +374,7 @@ int main(void)
         PUBLIC_TEST(log_lines_are_on_disk_while_the_step_runs),
         PUBLIC_TEST(a_step_that_says_too_much_is_cut_and_marked),
         PUBLIC_TEST(what_was_missing_may_come_back),
+        PUBLIC_TEST(a_run_without_its_function_is_suspended_wherever_one_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

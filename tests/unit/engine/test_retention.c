@@ -175,13 +175,13 @@ static void what_is_waited_for_stays(void **state)
     rig_follow(rig, NULL);
     run_some(rig, 0, 3);
     rig_until(rig, "run.completed", "r0002");
-    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, &nodes, &rig->err), RV_OK);
     rv_node_list_free(nodes);
     assert_int_equal(rv_retain(rig->engine, RV_RETAIN_OPTS(.max_runs = 1), NULL, &rig->err), RV_OK);
-    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, 0, 0, &nodes, &rig->err), RV_ENOTFOUND);
+    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, &nodes, &rig->err), RV_ENOTFOUND);
     rig_run(rig, "waits", "r0000",
             NULL); /* the id is free: what was kept of the old one is not it */
-    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, 0, 0, &nodes, &rig->err), RV_OK);
+    assert_int_equal(rv_nodes(rig->engine, "r0000", NULL, &nodes, &rig->err), RV_OK);
     assert_string_equal(nodes->nodes[0].path, "go");
     rv_node_list_free(nodes);
     rv_event event;

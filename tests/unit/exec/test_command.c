@@ -663,6 +663,39 @@ static void killed_while_it_queues_it_never_runs(void **state)
     done_many(20);
 }
 
+/* On the loop's thread, when it has taken new ones into the queue and is at those to be killed. */
+static void start_and_kill_another(struct rv__command *command,
+                                   const struct rv__command_result *result)
+{
+    struct run *other = (struct run *)command + 1;
+    (void)rv__command_start(io, &other->command); /* else it is never done, and the test hangs */
+    rv__command_kill(io, &other->command, RV__KILL_CANCEL);
+    on_done(command, result);
+}
+
+static void killed_before_it_could_queue_it_is_in_nobodys_way(void **state)
+{
+    (void)state;
+    start_many("echo ready >&2; sleep 1000", 20);
+    for (int i = 0; i < 20; i++)
+        run_await_lines(&many[i], 1);
+    struct run *first = &many[20], *second = first + 1, *third = second + 1;
+    for (int i = 20; i < 23; i++)
+        run_init(&many[i], "echo", "hi", NULL);
+    first->command.done = start_and_kill_another;
+    assert_int_equal(rv__command_start(io, &first->command), RV_OK);
+    rv__command_kill(io, &first->command, RV__KILL_CANCEL);
+    assert_int_equal(run_wait(first)->end, RV__COMMAND_NOT_RUN);
+    assert_int_equal(run_wait(second)->end, RV__COMMAND_NOT_RUN);
+    assert_int_equal(rv__command_start(io, &third->command), RV_OK);
+    for (int i = 0; i < 20; i++)
+        rv__command_kill(io, &many[i].command, RV__KILL_CANCEL);
+    assert_str(run_wait(third)->output, "hi\n");
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(run_wait(&many[i])->killed, RV__KILL_CANCEL);
+    done_many(23);
+}
+
 static void free_ends_what_runs_and_what_queues(void **state)
 {
     (void)state;
@@ -986,6 +1019,7 @@ int main(void)
         TEST(who_leaves_the_group_does_not_hold_us_up),
         TEST(a_limit_holds_and_all_get_their_turn),
         TEST(killed_while_it_queues_it_never_runs),
+        TEST(killed_before_it_could_queue_it_is_in_nobodys_way),
         TEST(free_ends_what_runs_and_what_queues),
         TEST(any_thread_may_start_and_kill),
         TEST(no_descriptors_means_later),

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "exec/exec.h"
 #include "exec/fetch.h"
+#include "unit/listener.h"
 
 enum { PATIENCE_MS = 20000, ROOM = 1 << 16, MANY = 300 };
 
@@ -77,10 +78,9 @@ static void await_answered(void)
 
 /* ------------------------------------------------------------------------------ the server --- */
 
-static int listener = -1;
-static int port;
-static pthread_t server;
-static atomic_int served, connections, under_way;
+static void serve_all(int fd);
+static struct listener server = { .serve = serve_all };
+static atomic_int served;
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t held_changed = PTHREAD_COND_INITIALIZER;
 static bool let_go;
@@ -206,7 +206,7 @@ static bool serve(int fd, const char *path, const char *request, size_t len)
     } else if (strcmp(path, "/kept") == 0) {
         answer_text(fd, "307 Temporary Redirect", "Location: /echo\r\n", "");
     } else if (strcmp(path, "/away") == 0) {
-        snprintf(text, sizeof text, "Location: http://localhost:%d/echo\r\n", port);
+        snprintf(text, sizeof text, "Location: http://localhost:%d/echo\r\n", server.port);
         answer_text(fd, "301 Moved", text, "");
     } else if (strcmp(path, "/file") == 0) {
         answer_text(fd, "302 Found", "Location: file:///etc/passwd\r\n", "");
@@ -224,9 +224,8 @@ static bool serve(int fd, const char *path, const char *request, size_t len)
     return true;
 }
 
-static void *connection_main(void *arg)
+static void serve_all(int fd)
 {
-    int fd = (int)(intptr_t)arg;
     char *room = malloc(ROOM);
     size_t len;
     bool more = true;
@@ -237,51 +236,18 @@ static void *connection_main(void *arg)
         more = serve(fd, path, room, len);
     }
     free(room);
-    close(fd);
-    atomic_fetch_sub(&under_way, 1);
-    return NULL;
-}
-
-static void *server_main(void *arg)
-{
-    int fd;
-    (void)arg;
-    while ((fd = accept(listener, NULL, NULL)) >= 0) {
-        pthread_attr_t attr;
-        pthread_t thread;
-        pthread_attr_init(&attr);
-        pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-        pthread_attr_setstacksize(&attr, 256 << 10);
-        atomic_fetch_add(&connections, 1);
-        atomic_fetch_add(&under_way, 1);
-        if (pthread_create(&thread, &attr, connection_main, (void *)(intptr_t)fd) != 0)
-            abort();
-        pthread_attr_destroy(&attr);
-    }
-    return NULL;
 }
 
 static int start_server(void **state)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
     (void)state;
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) < 0 ||
-        listen(listener, 1024) < 0 || getsockname(listener, (struct sockaddr *)&at, &size) < 0)
-        return -1;
-    port = ntohs(at.sin_port);
-    return pthread_create(&server, NULL, server_main, NULL);
+    return listener_start(&server);
 }
 
 static int stop_server(void **state)
 {
     (void)state;
-    shutdown(listener, SHUT_RDWR);
-    pthread_join(server, NULL);
-    close(listener);
-    while (atomic_load(&under_way) > 0) /* their clients have gone */
-        usleep(1000);
+    listener_stop(&server);
     return 0;
 }
 
@@ -352,7 +318,7 @@ static void start_url(struct ask *a, const char *url)
 static void start_path(struct ask *a, const char *path)
 {
     char url[256];
-    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port, path);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d%s", server.port, path);
     start_url(a, url);
 }
 
@@ -409,15 +375,20 @@ static int teardown(void **state)
     return 0;
 }
 
-static int open_descriptors(void)
+static int entries_of(const char *folder)
 {
-    DIR *dir = opendir("/proc/self/fd");
+    DIR *dir = opendir(folder);
     int count = 0;
     assert_non_null(dir);
     while (readdir(dir) != NULL)
         count++;
     closedir(dir);
     return count;
+}
+
+static int open_descriptors(void)
+{
+    return entries_of("/proc/self/fd");
 }
 
 /* ---------------------------------------------------------------------------------- tests --- */
@@ -464,10 +435,10 @@ static void a_request_has_its_method_headers_and_body(void **state)
 static void connections_are_used_again(void **state)
 {
     (void)state;
-    int before = atomic_load(&connections);
+    int before = atomic_load(&server.connections);
     for (int i = 0; i < 10; i++)
         assert_int_equal(get("/ok")->status, 200);
-    assert_int_equal(atomic_load(&connections) - before, 1);
+    assert_int_equal(atomic_load(&server.connections) - before, 1);
 }
 
 static void each_bad_end_has_its_own_words(void **state)
@@ -504,7 +475,7 @@ static void whom_it_cannot_reach_it_tells(void **state)
     close(fd);
     start_url(&ask, "http://nowhere.test/");
     assert_int_equal(await(&ask)->end, RV__FETCH_DNS);
-    snprintf(url, sizeof url, "https://127.0.0.1:%d/ok", port); /* no TLS is spoken there */
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/ok", server.port); /* no TLS is spoken there */
     start_url(&ask, url);
     assert_int_equal(await(&ask)->end, RV__FETCH_TLS);
     static const char *const bad[] = { "ftp://127.0.0.1/x",
@@ -529,7 +500,7 @@ static void what_takes_too_long_is_ended_and_says_where_it_was(void **state)
     expect_end("/slow", RV__FETCH_TIMEOUT, "3 bytes of the answer's body had come");
     assert_true(ask.result.ran_ms >= 200 && ask.result.ran_ms < PATIENCE_MS);
     char url[64];
-    snprintf(url, sizeof url, "https://127.0.0.1:%d/", port);
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/", server.port);
     atomic_store(&silent, true);
     start_url(&ask, url);
     await(&ask);
@@ -563,7 +534,7 @@ static void credentials_stay_with_the_host_they_are_for(void **state)
     char url[128];
     (void)state;
     ask.fetch.headers = headers;
-    snprintf(url, sizeof url, "http://user:pass@127.0.0.1:%d/away", port);
+    snprintf(url, sizeof url, "http://user:pass@127.0.0.1:%d/away", server.port);
     start_url(&ask, url);
     assert_int_equal(await(&ask)->status, 200);
     assert_null(strcasestr(ask.body, "authorization"));
@@ -609,7 +580,7 @@ static void who_waits_for_a_name_is_ended_and_its_look_up_keeps_its_place(void *
     assert_int_equal(await(&ask)->end, RV__FETCH_ANSWERED);
     ask.fetch.timeout_ms = 0;
     char url[64];
-    snprintf(url, sizeof url, "http://good.test:%d/ok", port);
+    snprintf(url, sizeof url, "http://good.test:%d/ok", server.port);
     start_url(&ask, url);
     set_mute(false);
     assert_int_equal(await(&ask)->end, RV__FETCH_ANSWERED);
@@ -638,13 +609,7 @@ static void what_is_under_way_ends_with_the_loop(void **state)
 
 static int threads(void)
 {
-    DIR *dir = opendir("/proc/self/task");
-    int count = 0;
-    assert_non_null(dir);
-    while (readdir(dir) != NULL)
-        count++;
-    closedir(dir);
-    return count;
+    return entries_of("/proc/self/task");
 }
 
 static void names_are_looked_up_by_a_few_threads(void **state)
@@ -669,7 +634,7 @@ static void one_name_is_looked_up_once_for_many(void **state)
     char url[64];
     (void)state;
     set_mute(true);
-    snprintf(url, sizeof url, "http://good.test:%d/ok", port);
+    snprintf(url, sizeof url, "http://good.test:%d/ok", server.port);
     for (int i = 0; i < MANY; i++)
         start_url(&asks[i], url);
     await_asked(RV__FETCH_LOOKUPS); /* those that were there before there was an answer */
@@ -697,7 +662,7 @@ static void many_at_once_need_no_thread_and_leave_no_descriptor(void **state)
     for (int i = 0; i < MANY; i++)
         assert_int_equal(await(&asks[i])->status, 200);
     rv__io_free(io);
-    while (atomic_load(&under_way) > 0) /* the server's ends */
+    while (atomic_load(&server.under_way) > 0) /* the server's ends */
         usleep(1000);
     int open = open_descriptors();
     assert_int_equal(rv__io_new(NULL, &io, &err), RV_OK);
@@ -706,7 +671,7 @@ static void many_at_once_need_no_thread_and_leave_no_descriptor(void **state)
     expect_end("/drop", RV__FETCH_DROPPED, "");
     expect_end("/circle", RV__FETCH_REDIRECT, "");
     rv__io_free(io);
-    while (atomic_load(&under_way) > 0)
+    while (atomic_load(&server.under_way) > 0)
         usleep(1000);
     assert_int_equal(open_descriptors(), open);
     assert_int_equal(rv__io_new(NULL, &io, &err), RV_OK);

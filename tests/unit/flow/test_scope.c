@@ -380,9 +380,9 @@ static void results_can_be_read_at_any_time(void **state)
 {
     (void)state;
     struct rig *rig = rig_of(S("a") "," S("b"), NULL);
-    rig_expect(rig, RUN_RUNNING, "{}");
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "running") "}"));
     rig_done(rig, "a", "1");
-    rig_expect(rig, RUN_RUNNING, J("{'a':" DONE("1") "}"));
+    rig_expect(rig, RUN_RUNNING, J("{'a':" DONE("1") ",'b':" OUT("null", "running") "}"));
     rig_done(rig, "b", "2");
     rig_crash(rig, true);
     rig_expect(rig, RUN_COMPLETED, J("{'a':" DONE("1") ",'b':" DONE("2") "}"));
@@ -400,6 +400,40 @@ static void results_can_be_read_at_any_time(void **state)
     assert_false(rv__cell_active(empty));
     rv__cell_free(empty);
     rv__cell_free(NULL);
+    rig_free(rig);
+}
+
+/* The node that the run is in is told too, as it is: without a result, whatever has finished in it. */
+static void the_node_that_a_run_is_in_is_told_with_its_status(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        STEP("a",
+             "'when':'${ .x }','maxAttempts':2,'onError':{'name':'h'}") ",{'type':'forEach',"
+                                                                        "'alias':'each','items':'${"
+                                                                        " .x }','run':[" S(
+                                                                            "p") "]}",
+        NULL);
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "pending") "}"));
+    rig_done(rig, "a?when", "true");
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "running") "}"));
+    rig_lose(rig, "a", false, false);
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "running") "}"));
+    rig_fail(rig, "a", "no");
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "waiting_retry") "}"));
+    rig_timer(rig, "a");
+    rig_miss(rig, "a", "a");
+    rig_expect(rig, RUN_SUSPENDED, J("{'a':" OUT("null", "suspended") "}"));
+    rig_crash(rig, true);
+    rig_expect(rig, RUN_SUSPENDED, J("{'a':" OUT("null", "suspended") "}"));
+    rig_say(rig, MSG_RESUME);
+    rig_fail_as(rig, "a", "no", BEHAVIOR_CONTINUE, 0);
+    rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "failed") "}")); /* its handler runs */
+    rig_done(rig, "a:onError", "0");
+    rig_done(rig, "each?items", "[1,2]");
+    rig_done(rig, "each:iter0:node0:p", "1");
+    rig_expect(rig, RUN_RUNNING,
+               J("{'a':" OUT("null", "failed") ",'each':" OUT("null", "running") "}"));
     rig_free(rig);
 }
 
@@ -436,6 +470,7 @@ int main(void)
         cmocka_unit_test(reading_survives_without_memory),
         cmocka_unit_test(the_newest_of_a_name_is_seen),
         cmocka_unit_test(results_can_be_read_at_any_time),
+        cmocka_unit_test(the_node_that_a_run_is_in_is_told_with_its_status),
         cmocka_unit_test(a_run_that_cannot_begin_for_want_of_memory_leaves_nothing),
     };
     return cmocka_run_group_tests_name("scope", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #define FLOW(more)           "{'type':'workflow','name':'w','steps':[" S("p") "," S("q") "]" more "}"
 #define AFLOW(alias, more) \
     "{'type':'workflow','alias':'" alias "','name':'w','steps':[" S("p") "," S("q") "]" more "}"
+#define CUT OUT("null", "cancelled") /* it was in flight */
 
 /* ------------------------------------------------------------------------- workflow bodies --- */
 
@@ -142,8 +143,8 @@ static void a_child_that_has_not_ended_is_cancelled(void **state)
         CONC("{'alias':'n','nodes':[" S("s") "]}," AFLOW("w", "") "," S("x"), ""), NULL);
     rig_fail(rig, "c:x", "no");
     rig_expect(rig, RUN_FAILED,
-               J("{'c':" OUT("{'n':" OUT("{}", "cancelled") ",'w':" OUT(
-                                 "{}", "cancelled") ",'x':" OUT("null", "failed") "}",
+               J("{'c':" OUT("{'n':" OUT("{'s':" CUT "}", "cancelled") ",'w':" OUT(
+                                 "{'p':" CUT "}", "cancelled") ",'x':" OUT("null", "failed") "}",
                              "failed") "}"));
     rig_expect_in_flight(rig, "");
     rig_free(rig);
@@ -714,6 +715,149 @@ static void a_late_answer_after_a_cancel_is_stale(void **state)
     rig_free(rig);
 }
 
+/* ---------------------------------------------------------------------- ended from outside --- */
+
+#define BOTH "[" S("p") "," S("q") "]" /* a body of two */
+
+/* What has been done, and what that leaves if the run is cancelled then. */
+static const struct cut {
+    const char *says, *plan;
+    struct {
+        const char *path, *result;
+    } done[8];
+    const char *left; /* the result of its node at the top */
+} cuts[] = {
+    { "a branch tells its path, what has ended on it, and what was in flight",
+      BRANCH(S("p") "," S("q") "," S("r"), ",'else':[" S("e") "]"),
+      { { "br?if", "true" }, { "br:then:node0:p", "1" } },
+      "{'taken':'then','results':{'p':" DONE("1") ",'q':" CUT ",'e':" OUT("null", "skipped") "}}" },
+    { "one that has not decided tells nothing", BRANCH(S("p"), ""), { { NULL, NULL } }, "null" },
+    { "a concurrent tells each child, as far as it got",
+      CONC(S("x") "," S("y") ",{'alias':'n','nodes':" BOTH "}," AFLOW("w", ""), ""),
+      { { "c:x", "1" }, { "c:n:node0:p", "2" } },
+      "{'x':" DONE("1") ",'y':" CUT
+                        ",'n':" OUT("{'p':" DONE("2") ",'q':" CUT "}",
+                                    "cancelled") ",'w':" OUT("{'p':" CUT "}", "cancelled") "}" },
+    { "a forEach tells the iterations that have ended, and that in which something has",
+      EACH(BOTH, ""),
+      { { "each?items", "[5,6,7]" },
+        { "each:iter0:node0:p", "1" },
+        { "each:iter0:node1:q", "2" },
+        { "each:iter1:node0:p", "3" } },
+      "{'iterations':[{'item':5,'index':0,'results':{'p':" DONE("1") ",'q':" DONE(
+          "2") "}},{'item':6,'index':1,'results':{'p':" DONE("3") ",'q':" CUT "}}]}" },
+    { "in order, whoever was first",
+      EACH(BOTH, ",'parallel':true"),
+      { { "each?items", "[5,6,7]" },
+        { "each:iter2:node0:p", "1" },
+        { "each:iter2:node1:q", "2" },
+        { "each:iter0:node0:p", "3" } },
+      "{'iterations':[{'item':5,'index':0,'results':{'p':" DONE(
+          "3") ",'q':" CUT
+               "}},{'item':7,'index':2,'results':{'p':" DONE("1") ",'q':" DONE("2") "}}]}" },
+    { "one without items tells nothing", EACH(BOTH, ""), { { NULL, NULL } }, "null" },
+    { "a loop tells its iterations, and that in which something has ended",
+      LOOP(BOTH, ""),
+      { { "lo:iter0:node0:p", "1" },
+        { "lo:iter0:node1:q", "2" },
+        { "lo?until", "false" },
+        { "lo:iter1:node0:p", "3" } },
+      "{'iterations':[{'index':0,'results':{'p':" DONE("1") ",'q':" DONE(
+          "2") "}},{'index':1,'results':{'p':" DONE("3") ",'q':" CUT "}}]}" },
+    { "one that keeps the last tells that, if something has ended in it",
+      LOOP(BOTH, ",'keep':'last'"),
+      { { "lo:iter0:node0:p", "1" },
+        { "lo:iter0:node1:q", "2" },
+        { "lo?until", "false" },
+        { "lo:iter1:node0:p", "3" } },
+      "{'iterations':[{'index':1,'results':{'p':" DONE("3") ",'q':" CUT "}}]}" },
+    { "and else the one before",
+      LOOP(BOTH, ",'keep':'last'"),
+      { { "lo:iter0:node0:p", "1" }, { "lo:iter0:node1:q", "2" }, { "lo?until", "false" } },
+      "{'iterations':[{'index':0,'results':{'p':" DONE("1") ",'q':" DONE("2") "}}]}" },
+    { "one that keeps none has none",
+      LOOP(BOTH, ",'keep':'none'"),
+      { { "lo:iter0:node0:p", "1" } },
+      "{'iterations':[]}" },
+    { "a nested workflow has no result before its end",
+      AFLOW("w", ""),
+      { { "w:node0:p", "1" } },
+      "null" },
+    { "iterations in iterations are told as those around them are",
+      EACH("[{'type':'forEach','alias':'in','items':'${ .x }','run':" BOTH "}]",
+           ",'parallel':true"),
+      { { "each?items", "[5,6]" },
+        { "each:iter0:node0:in?items", "[8,9]" },
+        { "each:iter1:node0:in?items", "[8]" },
+        { "each:iter0:node0:in:iter0:node0:p", "1" },
+        { "each:iter0:node0:in:iter0:node1:q", "2" },
+        { "each:iter0:node0:in:iter1:node0:p", "3" } },
+      "{'iterations':[{'item':5,'index':0,'results':{'in':" OUT(
+          "{'iterations':[{'item':8,'index':0,'results':{'p':" DONE("1") ",'q':" DONE(
+              "2") "}},{'item':9,'index':1,'results':{'p':" DONE("3") ",'q':" CUT "}}]}",
+          "cancelled") "}}]}" },
+};
+
+static void what_is_cancelled_tells_what_has_ended_in_it(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        const struct cut *cut = &cuts[i];
+        struct rig *rig = rig_of(cut->plan, NULL);
+        char expected[2048];
+        for (size_t k = 0; cut->done[k].path != NULL; k++)
+            rig_done(rig, cut->done[k].path, cut->done[k].result);
+        rig_crash(rig, i % 2 == 0);
+        rig_say(rig, MSG_CANCEL);
+        struct rv__str name = rv__cell_plan(rig->cell)->body.nodes[0]->alias;
+        snprintf(expected, sizeof expected,
+                 "{'%.*s':{'result':%s,'state':{},'status':'cancelled'}}", RV__ARG(name),
+                 cut->left);
+        print_message("# %s\n", cut->says);
+        rig_expect(rig, RUN_CANCELLED, J(expected));
+        rig_crash(rig, true);
+        rig_expect(rig, RUN_CANCELLED, J(expected));
+        rig_free(rig);
+    }
+}
+
+static void an_abort_tells_what_has_ended_in_the_node_that_fails(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(EACH(BOTH, ""), NULL);
+    rig_done(rig, "each?items", "[5,6]");
+    rig_done(rig, "each:iter0:node0:p", "1");
+    rig_miss(rig, "each:iter0:node1:q", "q");
+    rig_say(rig, MSG_ABORT);
+    rig_expect(rig, RUN_FAILED,
+               J("{'each':" OUT("{'iterations':[{'item':5,'index':0,'results':{'p':" DONE(
+                                    "1") ",'q':" CUT "}}]}",
+                                "failed") "}"));
+    rig_free(rig);
+}
+
+/* The rows of what a concurrent ends stand in its own result, in an iteration too. */
+static void what_a_concurrent_ends_tells_what_has_ended_in_it(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'forEach','alias':'out','items':'${ .x }','run':[" CONC(
+            "{'alias':'n','nodes':[" EACH(BOTH, "") "]}," S("x"), ",'join':'first'") "]}",
+        NULL);
+    rig_done(rig, "out?items", "[1]");
+    rig_done(rig, "out:iter0:node0:c:n:node0:each?items", "[5,6]");
+    rig_done(rig, "out:iter0:node0:c:n:node0:each:iter0:node0:p", "1");
+    rig_done(rig, "out:iter0:node0:c:x", "2");
+    rig_expect(
+        rig, RUN_COMPLETED,
+        J("{'out':" DONE("{'iterations':[{'item':1,'index':0,'results':{'c':" DONE(
+            "{'n':" OUT("{'each':" OUT("{'iterations':[{'item':5,'index':0,'results':{'p':" DONE(
+                                           "1") ",'q':" CUT "}}]}",
+                                       "cancelled") "}",
+                        "cancelled") ",'x':" DONE("2") "}") "}}]}") "}"));
+    rig_free(rig);
+}
+
 /* --------------------------------------------------------------------------------- forEach --- */
 
 static void for_each_may_be_over_a_constant_list_or_a_function(void **state)
@@ -847,6 +991,9 @@ int main(void)
         RIG_TEST(after_its_when_a_node_waits_for_its_place),
         RIG_TEST(cancel_is_possible_in_every_phase),
         RIG_TEST(a_late_answer_after_a_cancel_is_stale),
+        RIG_TEST(what_is_cancelled_tells_what_has_ended_in_it),
+        RIG_TEST(an_abort_tells_what_has_ended_in_the_node_that_fails),
+        RIG_TEST(what_a_concurrent_ends_tells_what_has_ended_in_it),
         RIG_TEST(for_each_may_be_over_a_constant_list_or_a_function),
         RIG_TEST(concurrency_is_kept),
         RIG_TEST(a_soft_failure_stops_no_iteration),

@@ -270,6 +270,35 @@ static void without_memory_nothing_is_written(void **state)
     }
 }
 
+/* What is shown is what is written, with the root told as the other nodes are. */
+static void a_root_is_shown_with_type_and_alias(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZOO; i++) {
+        struct rv__plan *plan = must_read(zoo[i]);
+        struct rv__buf written, shown, expected;
+        int rc;
+        rv__buf_init(&written, RV__PLAN_MAX_BYTES);
+        rv__buf_init(&shown, RV__PLAN_MAX_BYTES);
+        rv__buf_init(&expected, RV__PLAN_MAX_BYTES);
+        TORTURE(rc, rv__plan_show(plan, &shown, NULL), {
+            assert_int_equal(shown.len, 0);
+            rv__buf_done(&shown);
+        });
+        assert_int_equal(rc, RV_OK);
+        assert_int_equal(rv__plan_write(plan, &written, NULL), RV_OK);
+        rv__buf_text(&expected, "{\"type\":\"workflow\",\"alias\":");
+        rv__buf_json_str(&expected, plan->body.wrap->name);
+        rv__buf_char(&expected, ',');
+        rv__buf_text(&expected, written.text + 1);
+        assert_string_equal(shown.text, expected.text);
+        rv__buf_done(&written);
+        rv__buf_done(&shown);
+        rv__buf_done(&expected);
+        rv__plan_free(plan);
+    }
+}
+
 static void a_buffer_may_be_too_small(void **state)
 {
     (void)state;
@@ -311,6 +340,7 @@ int main(void)
         cmocka_unit_test(without_memory_nothing_is_refused_either),
         cmocka_unit_test(no_allocation_is_too_small_to_fail),
         cmocka_unit_test(without_memory_nothing_is_written),
+        cmocka_unit_test(a_root_is_shown_with_type_and_alias),
         cmocka_unit_test(a_buffer_may_be_too_small),
         cmocka_unit_test(what_is_not_json_is_no_plan),
     };

@@ -98,6 +98,18 @@ static int teardown(void **state)
 #define API_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /* "GET /path?query" with a body or none. */
+static void read_answer(struct world *w, const char *line)
+{
+    if (w->answer.kind != RV__ANSWER_WHOLE || w->answer.body == NULL)
+        return;
+    assert_int_equal(w->answer.length, strlen(w->answer.body));
+    if (strstr(w->answer.type, "json") == NULL)
+        return;
+    w->document = json_loads(w->answer.body, JSON_DECODE_INT_AS_REAL, NULL);
+    if (w->document == NULL)
+        fail_msg("%s: not JSON: %s", line, w->answer.body);
+}
+
 static void send_as(struct world *w, enum rv__role role, const char *line, const char *body)
 {
     char text[8192];
@@ -116,14 +128,7 @@ static void send_as(struct world *w, enum rv__role role, const char *line, const
     w->document = NULL;
     rv__api_answer_done(&w->answer);
     rv__api_handle(w->engine, &request, &w->answer);
-    if (w->answer.kind == RV__ANSWER_WHOLE && w->answer.body != NULL) {
-        assert_int_equal(w->answer.length, strlen(w->answer.body));
-        if (strstr(w->answer.type, "json") != NULL) {
-            w->document = json_loads(w->answer.body, JSON_DECODE_INT_AS_REAL, NULL);
-            if (w->document == NULL)
-                fail_msg("%s: not JSON: %s", line, w->answer.body);
-        }
-    }
+    read_answer(w, line);
 }
 
 static void ask_for(struct world *w, const char *line, const char *body)
@@ -267,6 +272,15 @@ static const struct row {
       "1767225600120,'duration':120,'queueMs':0}],'total':3,'offset':1}" },
     { "nodes below", "GET /api/v1/runs/done/nodes?parent=each%3Aiter1", NULL, 200,
       "{'nodes':[{'path':'each:iter1:node0:again'}],'total':1,'offset':0}" },
+    { "in one status", "GET /api/v1/runs/failed/nodes?status=failed", NULL, 200,
+      "{'nodes':[{'path':'broken','status':'failed'}],'total':1,'offset':0}" },
+    { "iterations too", "GET /api/v1/runs/done/nodes?parent=each&status=completed&offset=1", NULL,
+      200, "{'nodes':[{'path':'each:iter1'},{'path':'each:iter2'}],'total':3,'offset':1}" },
+    { "or none is", "GET /api/v1/runs/done/nodes?parent=each&status=failed", NULL, 200,
+      "{'nodes':[],'total':0,'offset':0}" },
+    { "a status has to be one", "GET /api/v1/runs/done/nodes?status=broken", NULL, 400,
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, and has to be one of "
+      "pending, running, waiting_retry, completed, failed, skipped, cancelled, suspended'}" },
     { "below nothing", "GET /api/v1/runs/done/nodes?parent=nix", NULL, 404,
       "{'detail':'the run has no node \\u0027nix\\u0027'}" },
     { "a node with its attempts", "GET /api/v1/runs/done/node?path=flaky", NULL, 200,
@@ -361,6 +375,18 @@ static void requests_get_their_answers(void **state)
         if (rows[i].status == 405)
             assert_non_null(w->answer.allow);
     }
+}
+
+static void a_node_may_come_without_its_values(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=0", NULL);
+    expect(w, "without values", 200,
+           "{'path':'hello','description':'greeted Ada','attempts':['*']}");
+    assert_null(json_object_get(w->document, "result"));
+    assert_null(json_object_get(w->document, "state"));
+    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=1", NULL);
+    assert_non_null(json_object_get(w->document, "result"));
 }
 
 static void numbers_keep_their_digits(void **state)
@@ -500,6 +526,25 @@ static void waiting_is_for_the_transport(void **state)
     assert_int_equal(w->answer.status, 404);
 }
 
+static void logging_in_is_for_the_transport(void **state)
+{
+    struct world *w = *state;
+    send_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{\"token\":\"s\\u0065cret\"}");
+    assert_int_equal(w->answer.kind, RV__ANSWER_LOGIN);
+    assert_string_equal(w->answer.body, "secret");
+    assert_int_equal(w->answer.length, 6);
+    send_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{}");
+    expect(w, "without a token", 422, "{'violations':[{'path':'/token','message':'is missing'}]}");
+    send_as(w, RV__ROLE_NONE, "POST /api/v1/logout", NULL);
+    assert_int_equal(w->answer.kind, RV__ANSWER_LOGOUT);
+    send_as(w, RV__ROLE_NONE, "GET /api/v1/session", NULL);
+    assert_int_equal(w->answer.kind, RV__ANSWER_SESSION);
+    rv__api_session(RV__ROLE_VIEWER, true, &w->answer);
+    assert_string_equal(w->answer.body, "{\"role\":\"viewer\",\"authRequired\":true}");
+    assert_true(rv__api_is_open("/api/v1/login") && rv__api_is_open("/healthz"));
+    assert_false(rv__api_is_open("/api/v1/runs") || rv__api_is_open("/api/v1/login/"));
+}
+
 static void metrics_are_text(void **state)
 {
     struct world *w = *state;
@@ -532,7 +577,10 @@ static void call_operation(struct world *w, const char *method, const char *path
     line[len] = '\0';
     if (strcmp(id, "getNode") == 0)
         snprintf(line + len, sizeof line - len, "?path=flaky");
-    ask_for(w, line, strcmp(id, "decideRun") == 0 ? "{\"action\":\"resume\"}" : NULL);
+    ask_for(w, line,
+            strcmp(id, "decideRun") == 0 ? "{\"action\":\"resume\"}"
+            : strcmp(id, "login") == 0   ? "{\"token\":\"a token\"}"
+                                         : NULL);
 }
 
 /* Is the answer what the document says of this status? */
@@ -586,6 +634,11 @@ static void the_document_tells_what_is_answered(void **state)
         json_object_foreach (item, method, operation) {
             const char *id = json_string_value(json_object_get(operation, "operationId"));
             call_operation(w, method, path, id);
+            if (w->answer.kind >= RV__ANSWER_LOGIN) { /* the transport has the last word */
+                rv__api_answer_done(&w->answer);
+                rv__api_session(RV__ROLE_OPERATOR, true, &w->answer);
+                read_answer(w, id);
+            }
             if (w->answer.kind == RV__ANSWER_WHOLE)
                 hold_to_schema(w, openapi, operation, id);
             else if (json_object_get(json_object_get(operation, "responses"), "410") == NULL)
@@ -593,7 +646,7 @@ static void the_document_tells_what_is_answered(void **state)
             calls++;
         }
     json_decref(openapi);
-    assert_int_equal(calls, 20);
+    assert_int_equal(calls, 23);
 }
 
 /* --------------------------------------------------------------------------------- trouble --- */
@@ -726,6 +779,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         API_TEST(requests_get_their_answers),
+        API_TEST(a_node_may_come_without_its_values),
         API_TEST(numbers_keep_their_digits),
         API_TEST(pages_follow_each_other),
         API_TEST(roles_say_who_may_do_what),
@@ -733,6 +787,7 @@ int main(void)
         API_TEST(what_is_too_much_is_refused),
         API_TEST(events_are_for_the_transport),
         API_TEST(waiting_is_for_the_transport),
+        API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
         API_TEST(the_document_tells_what_is_answered),
         API_TEST(without_memory_there_is_still_an_answer),

@@ -34,6 +34,7 @@ static void serve_with_tokens(struct place *p)
 static const struct {
     const char *says, *text;
     int low, high; /* status; 0 = closed without one */
+    bool library;  /* answered by libmicrohttpd itself, in HTML */
 } odd[] = {
     { "a request", "GET /healthz HTTP/1.1\r\n" OURS "\r\n", 200, 200 },
     { "an old one", "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n", 200, 200 },
@@ -41,6 +42,12 @@ static const struct {
     { "one word", "HELLO\r\n\r\n", 0, 400 },
     { "no Host", "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", 400, 400 },
     { "two Hosts", "GET /healthz HTTP/1.1\r\n" OURS "Host: localhost\r\n\r\n", 400, 400 },
+    { "spaces in the target", "GET /healthz x HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
+    { "spaces in the query", "GET /healthz?x= y HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
+    { "a space behind a name",
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length : 2\r\n\r\n{}", 400, 400 },
+    { "no header", "GET /healthz HTTP/1.1\r\n" OURS "x\r\n\r\n", 400, 400, true },
+    { "a version to come", "GET /healthz HTTP/9.9\r\n" OURS "\r\n", 505, 505, true },
     { "another's Host", "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403,
       403 },
     { "a proxy's target", "GET http://evil.example/ HTTP/1.1\r\n" OURS "\r\n", 400, 400 },
@@ -59,9 +66,10 @@ static const struct {
     { "another encoding", "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: gzip\r\n\r\n",
       400, 400 },
     { "a length that is none", "POST /api/v1/login HTTP/1.1\r\n" OURS "Content-Length: -1\r\n\r\n",
-      0, 400 },
+      0, 400, true },
     { "chunks that are none",
-      "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400 },
+      "POST /api/v1/login HTTP/1.1\r\n" OURS "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, 400,
+      true },
     { "too long a body",
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS "Content-Length: 99999999999\r\n\r\n{",
       413, 413 },
@@ -81,6 +89,11 @@ static const struct {
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS
       "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
       415, 415 },
+    { "a page's simple log-in",
+      "POST /api/v1/login HTTP/1.1\r\n" OURS
+      "Origin: http://localhost\r\nContent-Type: text/plain\r\nContent-Length: "
+      "13\r\n\r\n{\"token\":\"x\"}",
+      415, 415 },
     { "another site's post",
       "POST /api/v1/workflows/three/runs HTTP/1.1\r\n" OURS
       "Origin: http://evil.example\r\nContent-Type: application/json\r\nContent-Length: "
@@ -98,6 +111,8 @@ static void odd_requests_are_refused_and_harm_nothing(void **state)
             fail_msg("%s: %d, %s", odd[i].says, status, p->heard);
         if (has(p, "root:"))
             fail_msg("%s: that is /etc/passwd", odd[i].says);
+        if (status >= 400 && !odd[i].library && !has(p, "Content-Type: application/problem+json"))
+            fail_msg("%s: not told as a problem: %s", odd[i].says, p->heard);
     }
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }
@@ -113,6 +128,14 @@ static void long_heads_are_refused(void **state)
         rv__buf_char(&text, 'a');
     rv__buf_text(&text, " HTTP/1.1\r\n" OURS "\r\n");
     assert_int_equal(ask(p, text.text), 414);
+    assert_true(has(p, "application/problem+json"));
+    rv__buf_reset(&text);
+    rv__buf_text(&text, "GET /healthz HTTP/1.1\r\n" OURS "X-Long: ");
+    for (int i = 0; i < 25 << 10; i++)
+        rv__buf_char(&text, 'a');
+    rv__buf_text(&text, "\r\n\r\n");
+    assert_int_equal(ask(p, text.text), 431);
+    assert_true(has(p, "application/problem+json"));
     rv__buf_reset(&text);
     rv__buf_text(&text, "GET /healthz HTTP/1.1\r\n" OURS);
     for (int i = 0; i < 5000; i++)
@@ -299,6 +322,22 @@ static void a_token_opens_what_its_role_may(void **state)
     }
 }
 
+/* The header line of the session that the last answer began. */
+static void take_cookie(const struct place *p, char ret[256])
+{
+    const char *set = strstr(p->heard, "Set-Cookie: ");
+    assert_non_null(set);
+    snprintf(ret, 256, "Cookie: other=1; %.*s\r\n", (int)strcspn(set + 12, ";"), set + 12);
+}
+
+static void log_in(struct place *p, const char *token, char cookie[256])
+{
+    char body[128];
+    snprintf(body, sizeof body, "{\"token\":\"%s\"}", token);
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, body), 200);
+    take_cookie(p, cookie);
+}
+
 static void a_browser_logs_in_and_out(void **state)
 {
     struct place *p = *state;
@@ -309,15 +348,13 @@ static void a_browser_logs_in_and_out(void **state)
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"nobody-has-this-one\"}"),
                      401);
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":7}"), 422);
-    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{"), 422);
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"tokens\":\"" ADMIN "\"}"), 422);
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{"), 400);
     assert_int_equal(ask_for(p, "GET /api/v1/login", NULL, NULL), 405);
     assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" OPERATOR "\"}"), 200);
     assert_true(has(p, "{\"role\":\"operator\",\"authRequired\":true}"));
-    const char *set = strstr(p->heard, "Set-Cookie: ");
-    assert_non_null(set);
     assert_true(has(p, "; HttpOnly; SameSite=Strict;") && !has(p, OPERATOR));
-    snprintf(cookie, sizeof cookie, "Cookie: other=1; %.*s\r\n", (int)strcspn(set + 12, ";"),
-             set + 12);
+    take_cookie(p, cookie);
     assert_int_equal(ask_for(p, "GET /api/v1/runs", cookie, NULL), 200);
     assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", cookie, "{}"), 202);
     char evil[512];
@@ -331,17 +368,110 @@ static void a_browser_logs_in_and_out(void **state)
 static void sessions_are_counted(void **state)
 {
     struct place *p = *state;
-    char first[256] = "";
+    char first[256], second[256], third[256];
     write_tokens(p, "viewer " VIEWER, 0600);
     place_serve(p, &(struct rv__server_opts){ .token_file = p->tokens, .limits.sessions = 2 });
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" VIEWER "\"}"), 200);
-        const char *set = strstr(p->heard, "Set-Cookie: ");
-        if (i == 0)
-            snprintf(first, sizeof first, "Cookie: %.*s\r\n", (int)strcspn(set + 12, ";"),
-                     set + 12);
-    }
+    log_in(p, VIEWER, first);
+    log_in(p, VIEWER, second);
+    log_in(p, VIEWER, third);
     assert_int_equal(ask_for(p, "GET /api/v1/runs", first, NULL), 401); /* the oldest went */
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", second, NULL), 200);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", third, NULL), 200);
+}
+
+/* A stream and one who waits, by the same right: both have begun. */
+static void stay(struct place *p, const char *headers, int *stream, int *waiter)
+{
+    char text[512];
+    *stream = dial(p);
+    snprintf(text, sizeof text, "GET /api/v1/events HTTP/1.0\r\nHost: localhost\r\n%s\r\n",
+             headers);
+    say(*stream, text);
+    assert_true(hear(p, *stream, "retry: "));
+    *waiter = dial(p);
+    snprintf(text, sizeof text, "GET /api/v1/runs/r1/wait HTTP/1.0\r\nHost: localhost\r\n%s\r\n",
+             headers);
+    say(*waiter, text);
+}
+
+static void expect_out(struct place *p, int stream, int waiter)
+{
+    assert_false(hear(p, stream, NULL));
+    assert_true(has(p, ": the session has ended, or the token was withdrawn\n\n"));
+    assert_false(hear(p, waiter, NULL));
+    assert_int_equal(status_in(p->heard), 401);
+}
+
+static void expect_in(struct place *p, int stream, const char *run)
+{
+    char event[64];
+    snprintf(event, sizeof event, "\"run.completed\",\"runId\":\"%s\"", run);
+    place_start(p, "three", run);
+    assert_true(hear(p, stream, event));
+}
+
+static void who_logs_out_sees_no_more(void **state)
+{
+    struct place *p = *state;
+    char cookie[256], other[256];
+    int stream, waiter, others, other_waiter;
+    serve_with_tokens(p);
+    place_start(p, "hold", "r1");
+    log_in(p, VIEWER, cookie);
+    log_in(p, VIEWER, other);
+    stay(p, cookie, &stream, &waiter);
+    stay(p, other, &others, &other_waiter);
+    assert_int_equal(ask_for(p, "POST /api/v1/logout", cookie, NULL), 200);
+    expect_out(p, stream, waiter);
+    expect_in(p, others, "r2");
+    assert_int_equal(rv_signal(p->engine, "r1", "go", "1", &p->err), RV_OK);
+    assert_false(hear(p, other_waiter, NULL));
+    assert_int_equal(status_in(p->heard), 200);
+}
+
+static void a_token_that_is_withdrawn_opens_nothing(void **state)
+{
+    struct place *p = *state;
+    char viewer[256], operator[256];
+    int by_cookie, cookie_waits, by_token, token_waits, stays, stay_waits;
+    serve_with_tokens(p);
+    place_start(p, "hold", "r1");
+    log_in(p, VIEWER, viewer);
+    log_in(p, OPERATOR, operator);
+    stay(p, viewer, &by_cookie, &cookie_waits);
+    stay(p, BEARER(VIEWER), &by_token, &token_waits);
+    stay(p, operator, & stays, &stay_waits);
+    write_tokens(p, "admin " OPERATOR "\nviewer " ADMIN, 0600);
+    assert_int_equal(rv__server_tokens(p->server, p->tokens, &p->err), 1);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", viewer, NULL), 401);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(VIEWER), NULL), 401);
+    expect_out(p, by_cookie, cookie_waits);
+    expect_out(p, by_token, token_waits);
+    expect_in(p, stays, "r2");
+    assert_int_equal(ask_for(p, "GET /api/v1/session", operator, NULL), 200);
+    assert_true(has(p, "\"role\":\"admin\"")); /* as the file says now */
+    assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", BEARER(ADMIN), "{}"), 403);
+}
+
+static void a_token_file_that_will_not_do_changes_nothing(void **state)
+{
+    struct place *p = *state;
+    char cookie[256];
+    serve_with_tokens(p);
+    log_in(p, VIEWER, cookie);
+    write_tokens(p, "viewer " ADMIN "\nroot " VIEWER, 0600);
+    assert_int_equal(rv__server_tokens(p->server, p->tokens, &p->err), RV_EINVAL);
+    assert_non_null(strstr(p->err.message, "tokens:2: "));
+    unlink(p->tokens);
+    assert_int_equal(rv__server_tokens(p->server, p->tokens, &p->err), RV_EINVAL);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", cookie, NULL), 200);
+    assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", BEARER(ADMIN), "{}"), 202);
+    int rc;
+    write_tokens(p, "viewer " VIEWER, 0600);
+    TORTURE(rc, rv__server_tokens(p->server, p->tokens, &p->err), (void)0);
+    assert_int_equal(rc, 0);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", cookie, NULL), 200);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(ADMIN), NULL), 401);
 }
 
 static void who_guesses_has_to_wait(void **state)
@@ -390,6 +520,12 @@ static void a_weak_token_is_for_this_machine_alone(void **state)
         assert_null(strstr(p->err.message, "secret"));
         opts.listen = "127.0.0.1:0";
         assert_int_equal(rv__server_new(p->engine, &opts, &server, &p->err), RV_OK);
+        rv__server_free(server);
+        write_tokens(p, "viewer " VIEWER, 0600); /* nor may it become weak */
+        opts.listen = "0.0.0.0:0";
+        assert_int_equal(rv__server_new(p->engine, &opts, &server, &p->err), RV_OK);
+        write_tokens(p, weak[i].text, weak[i].mode);
+        assert_int_equal(rv__server_tokens(server, p->tokens, &p->err), RV_EINVAL);
         rv__server_free(server);
     }
 }
@@ -486,6 +622,9 @@ int main(void)
         T(a_token_opens_what_its_role_may),
         T(a_browser_logs_in_and_out),
         T(sessions_are_counted),
+        T(who_logs_out_sees_no_more),
+        T(a_token_that_is_withdrawn_opens_nothing),
+        T(a_token_file_that_will_not_do_changes_nothing),
         T(who_guesses_has_to_wait),
         T(a_weak_token_is_for_this_machine_alone),
         T(a_bad_token_file_is_told_by_line),

@@ -92,6 +92,8 @@ static int act(rv_ctx *c)
             raise(SIGKILL);
         fclose(stdout); /* and nobody minds */
     }
+    if (strcmp(what, "nap") == 0)
+        usleep(20000);
     if (strcmp(what, "fail") == 0)
         return rv_step_error(c, RV_ON_RETRY, 2, RV_EXPONENTIAL, "attempt %d", rv_ctx_attempt(c));
     return rv_return(c, "{s:i}", "pid", (int)getpid());

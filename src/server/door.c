@@ -1,0 +1,178 @@
+/* door.c: who may come in, and stay: tokens, and sessions of browsers that logged in with one.
+ *
+ * A session belongs to the token that it began with: it ends when that is withdrawn, and has the role
+ * that the token has now. What lasts longer than a request (a stream, a wait) asks again and again
+ * whether it may stay, so who is out is out everywhere. Of a session's name, as of a token, only the
+ * hash is kept. Sessions live in memory: a restart logs everybody out. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "server/transport.h"
+
+enum { SESSION_MS = 12 * 3600 * 1000 }; /* a working day: then the token is asked for again */
+
+struct rv__session {
+    uint64_t number; /* its place is number % max; 0: a free place */
+    enum rv__role role;
+    int64_t until_ms;
+    char name[RV__SHA256_HEX], token[RV__SHA256_HEX];
+};
+
+int rv__door_init(struct rv__door *door, size_t sessions, rv_error *err)
+{
+    *door = (struct rv__door){ .max = sessions, .begun = 1 };
+    door->at = rv__zalloc(sessions, sizeof *door->at);
+    if (door->at == NULL)
+        return rv__nomem(err);
+    if (pthread_mutex_init(&door->lock, NULL) != 0) {
+        rv__free(door->at);
+        door->at = NULL;
+        return rv__fail(err, RV_ESYS, "cannot make a lock: %m");
+    }
+    return RV_OK;
+}
+
+void rv__door_done(struct rv__door *door)
+{
+    if (door->at == NULL)
+        return;
+    pthread_mutex_destroy(&door->lock);
+    rv__tokens_done(&door->tokens);
+    rv__free(door->at);
+    door->at = NULL;
+}
+
+static void end(struct rv__session *s)
+{
+    *s = (struct rv__session){ .role = RV__ROLE_NONE };
+}
+
+size_t rv__door_change(struct rv__door *door, struct rv__tokens *tokens)
+{
+    size_t ended = 0;
+    pthread_mutex_lock(&door->lock);
+    struct rv__tokens old = door->tokens;
+    door->tokens = *tokens;
+    *tokens = old;
+    for (size_t i = 0; i < door->max; i++) {
+        struct rv__session *s = &door->at[i];
+        if (s->number == 0)
+            continue;
+        s->role = rv__tokens_role(&door->tokens, s->token);
+        if (s->role != RV__ROLE_NONE)
+            continue;
+        end(s);
+        ended++;
+    }
+    pthread_mutex_unlock(&door->lock);
+    return ended;
+}
+
+bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who *ret)
+{
+    struct rv__who who = { .session = 0 };
+    if (!rv__token_hash(token, who.token))
+        return false;
+    pthread_mutex_lock(&door->lock);
+    who.role = rv__tokens_role(&door->tokens, who.token);
+    pthread_mutex_unlock(&door->lock);
+    if (who.role == RV__ROLE_NONE)
+        return false;
+    *ret = who;
+    return true;
+}
+
+/* 256 bits from the system: nobody guesses that. */
+static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
+{
+    for (int i = 0; i < 4; i++) {
+        uint64_t chance;
+        int rc = rv__random_seed_system(&chance, err);
+        if (rc < 0)
+            return rc;
+        snprintf(ret + 16 * (size_t)i, 17, "%016llx", (unsigned long long)chance);
+    }
+    return RV_OK;
+}
+
+int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_ms,
+                   char ret[RV__SESSION_SIZE], rv_error *err)
+{
+    int rc = make_name(ret, err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&door->lock);
+    size_t place = 0;
+    for (size_t i = 1; i < door->max; i++) /* a free one, or the one that would end first */
+        if (door->at[i].until_ms < door->at[place].until_ms)
+            place = i;
+    struct rv__session *s = &door->at[place];
+    s->number = door->begun++ * door->max + place;
+    s->role = by->role;
+    s->until_ms = now_ms + SESSION_MS;
+    memcpy(s->token, by->token, sizeof s->token);
+    rv__sha256_hex(rv__str(ret), s->name);
+    pthread_mutex_unlock(&door->lock);
+    return RV_OK;
+}
+
+static struct rv__session *find(struct rv__door *door, struct rv__str name, int64_t now_ms)
+{
+    struct rv__session *found = NULL;
+    char hash[RV__SHA256_HEX];
+    if (name.len != RV__SESSION_SIZE - 1)
+        return NULL;
+    rv__sha256_hex(name, hash);
+    for (size_t i = 0; i < door->max; i++) {
+        struct rv__session *s = &door->at[i];
+        if (s->number != 0 && s->until_ms > now_ms && rv__same_hash(s->name, hash))
+            found = s;
+    }
+    return found;
+}
+
+bool rv__door_session(struct rv__door *door, struct rv__str name, int64_t now_ms,
+                      struct rv__who *ret)
+{
+    pthread_mutex_lock(&door->lock);
+    const struct rv__session *s = find(door, name, now_ms);
+    if (s != NULL) {
+        *ret = (struct rv__who){ .role = s->role, .session = s->number };
+        memcpy(ret->token, s->token, sizeof ret->token);
+    }
+    pthread_mutex_unlock(&door->lock);
+    return s != NULL;
+}
+
+void rv__door_end(struct rv__door *door, struct rv__str name, int64_t now_ms)
+{
+    pthread_mutex_lock(&door->lock);
+    struct rv__session *s = find(door, name, now_ms);
+    if (s != NULL)
+        end(s);
+    pthread_mutex_unlock(&door->lock);
+}
+
+bool rv__door_holds(struct rv__door *door, const struct rv__who *who, int64_t now_ms)
+{
+    bool holds;
+    if (who->token[0] == '\0') /* nobody was asked for one */
+        return true;
+    pthread_mutex_lock(&door->lock);
+    if (who->session != 0) {
+        const struct rv__session *s = &door->at[who->session % door->max];
+        holds = s->number == who->session && s->until_ms > now_ms;
+    } else {
+        holds = rv__tokens_role(&door->tokens, who->token) != RV__ROLE_NONE;
+    }
+    pthread_mutex_unlock(&door->lock);
+    return holds;
+}
+
+int64_t rv__session_seconds(void)
+{
+    return SESSION_MS / 1000;
+}
