@@ -74,6 +74,7 @@ static void prepare(struct rv__wire *w, CURL *curl)
 {
     const char *ca = getenv("RIVAL_CA_FILE");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L); /* a run may be called ".." */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "rival/" RV_VERSION);
     curl_easy_setopt(curl, CURLOPT_NOPROXY, w->no_proxy);
