@@ -135,6 +135,8 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     d->served = d->engine == NULL || rv_engine_driver(d->engine, &driver, NULL) == 1;
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
+    d->refusal.engine = d->served ? NULL : d->engine;
+    rv__refusal_watch(&d->refusal, d->interrupt);
     rv_run_list *row = NULL;
     rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
     d->exists = rc == RV_OK && row->count == 1;
@@ -146,12 +148,21 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
 
 void rv__drive_close(struct rv__drive *d)
 {
+    rv__refusal_unwatch(&d->refusal);
     rv__follow_close(d->feed);
     rv__client_close(d->client);
     if (d->engine != NULL &&
         rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
         rv_engine_free(d->engine);
     rv__free(d->input);
+}
+
+int rv__drive_fail(const struct rv__drive *d, int code, const rv_error *err, const char *hint)
+{
+    if (err->code != RV_ECLOSED || d->served || !rv_cancel_fired(d->interrupt))
+        return rv__cli_fail(code, err->message, hint);
+    fprintf(stderr, "stopped: the store has taken nothing\n");
+    return CLI_INTERRUPTED;
 }
 
 void rv__drive_problems(const rv_report *report)
@@ -186,7 +197,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     rv_error err;
     char message[500];
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     bool same = strcmp(state->workflow, workflow) == 0;
     d->status = state->status;
     snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
@@ -217,9 +228,8 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
                              &d->feed, &err);
-    return rc == RV_OK
-               ? CLI_OK
-               : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
+    return rc == RV_OK ? CLI_OK
+                       : rv__drive_fail(d, rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, &err, NULL);
 }
 
 void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
@@ -347,6 +357,10 @@ static int stop_in_order(struct follow *f)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
                 left == 1 ? "" : "s");
     show_the_rest(f);
+    rv_health health;
+    if (rv_engine_health(f->d->engine, &health, NULL) == RV_OK && health.stuck)
+        fprintf(stderr, "the last of it could not be recorded, and will be done again: %s\n",
+                health.why.message);
     fprintf(stderr, "%s; what was done is kept\n", f->ended ? "the run has ended" : "stopped");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
@@ -492,7 +506,12 @@ static int settle_suspension(struct follow *f)
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
+    rv__screen_clear(&f->view);
+    rv__refusal_watch(&f->d->refusal, f->d->interrupt);
     int rc = decide(f, what, &err);
+    rv__refusal_unwatch(&f->d->refusal);
+    if (rc == RV_ECLOSED && rv_cancel_fired(f->d->interrupt))
+        return stop_in_order(f);
     if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     f->suspended = f->told = false;
@@ -500,6 +519,11 @@ static int settle_suspension(struct follow *f)
 }
 
 /* ---------------------------------------------------------------------------------- the loop --- */
+
+static void clear(void *view)
+{
+    rv__screen_clear(view);
+}
 
 static int follow(struct follow *f)
 {
@@ -511,6 +535,7 @@ static int follow(struct follow *f)
         rv_event event;
         rv_error err;
         int rc = rv__follow_next(d->feed, pause_ms, d->interrupt, &event, &err);
+        rv__refusal_tell(&d->refusal, clear, &f->view);
         if (rc == RV_OK)
             take_event(f, &event);
         else if (rc == RV_ECANCELED)
@@ -540,7 +565,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     rv_run_state *state = NULL;
     rv_error err;
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
     f.ended = state->status != RV_RUNNING && !f.suspended;
     enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
@@ -548,6 +573,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
                                                           : VIEW_LINES;
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
+    rv__refusal_unwatch(&d->refusal);
     bool over = f.ended && d->exists && !is_alive(d);
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */

@@ -123,7 +123,7 @@ static int run_file(struct rv__drive *d, const struct file *file)
         register_beside(d, file->path);
     int rc = rv_register_file(d->engine, file->path, RV_FILE_OPTS(.replace = true), &err);
     if (rc < 0)
-        return rv__cli_fail(CLI_USAGE, err.message, NULL);
+        return rv__drive_fail(d, CLI_USAGE, &err, NULL);
     int code = rv__drive_start(d, file->name);
     if (code != CLI_OK)
         return code;

@@ -13,7 +13,7 @@ static int register_all(struct rv__drive *d, const char *from, bool *problems)
     int rc = rv_register_dir(d->engine, from, RV_FILE_OPTS(.replace = true, .report = &report),
                              &err);
     if (rc < 0)
-        return rv__cli_fail(CLI_USAGE, err.message, NULL);
+        return rv__drive_fail(d, CLI_USAGE, &err, NULL);
     *problems = report->problem_count > 0;
     rv_report_free(report);
     return CLI_OK;

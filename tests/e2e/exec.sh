@@ -213,6 +213,44 @@ is "SIGINT twice: exit code 130" $? 130
 unlike "at once" "$(cat deaf.err)" "stopped"
 rm -f did
 
+# A store that refuses, as on a full disk: it is told, with --json too, and it goes on when that is over.
+mkdir full && cd full || exit 1
+trap '' XFSZ # a file that may not grow is an error, not the end
+cat >full.yaml <<'YAML'
+name: full
+steps:
+  - one: { command: [sh, -c, "echo begin >did; until test -e go; do sleep 0.05; done"] }
+  - two: { value: 2 }
+YAML
+room() { prlimit --pid "$pid" --fsize="$1:unlimited"; }
+refuses() { grep -q "^rival: the store refuses, and the run waits: " "$1"; }
+"$rival" exec full.yaml --run-id f1 --json >f1.out 2>f1.err &
+pid=$!
+eventually begun
+room 4096
+touch go
+ok "a full disk is told" eventually refuses f1.err
+room unlimited
+wait $pid
+is "with room again the run goes on" "$?:$(jq -r .status f1.out)" "0:completed"
+is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run goes on"
+printf '"%*s"' 100000 x >big.json # more than there is room for, so that the run cannot begin
+(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err &
+pid=$!
+ok "a run that cannot begin tells it" eventually refuses f2.err
+room unlimited
+wait $pid
+is "and begins when it can" "$?:$(jq -r .status f2.out)" "0:completed"
+(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f3 --input @big.json) >f3.out 2>f3.err &
+pid=$!
+eventually refuses f3.err
+kill -INT $pid
+wait $pid
+is "Ctrl-C meanwhile: exit code 130, no outcome" "$?:$(cat f3.out)" "130:"
+like "it says what became of it" "$(cat f3.err)" '^stopped: the store has taken nothing$'
+trap - XFSZ
+cd ..
+
 # Cancelled and suspended.
 printf 'name: waits\nsteps:\n  - ok: { signal: go, timeout: 1h }\n' >waits.yaml
 run "$rival" run waits --run-id w1
