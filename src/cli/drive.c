@@ -82,6 +82,60 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     return rc;
 }
 
+/* Is there something in it that goes on by itself? What a run had detached outlives its end. */
+static bool is_alive(struct rv__drive *d)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 };
+    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
+        return false;
+    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
+    rv_free(text);
+    return alive;
+}
+
+/* Is it the input that the run has? None is none to differ. */
+static bool same_input(const struct rv__drive *d, const char *has)
+{
+    struct rv__buf given, had;
+    if (d->input == NULL)
+        return true;
+    rv__buf_init(&given, RV__JSON_MAX_BYTES);
+    rv__buf_init(&had, RV__JSON_MAX_BYTES);
+    bool same = rv__json_canonical(rv__str(d->input), &given, NULL) == RV_OK &&
+                rv__json_canonical(rv__str(has), &had, NULL) == RV_OK && given.rc == RV_OK &&
+                had.rc == RV_OK && rv__str_eq(rv__buf_view(&given), rv__buf_view(&had));
+    rv__buf_done(&given);
+    rv__buf_done(&had);
+    return same;
+}
+
+/* A run that has ended is only read, which needs nobody's leave, nor what it was made of. */
+static bool open_ended(struct rv__drive *d)
+{
+    rv_engine *engine = NULL;
+    rv_run_list *row = NULL;
+    if (d->opts.run_id == NULL ||
+        rv_engine_new(RV_ENGINE_OPTS(.store = d->opts.store, .read_only = true, .attach = true),
+                      &engine, NULL) < 0)
+        return false;
+    d->client = rv__client_of(engine);
+    d->over = d->client != NULL &&
+              rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, NULL) == RV_OK &&
+              row->count == 1 && row->runs[0].status != RV_RUNNING &&
+              row->runs[0].status != RV_SUSPENDED && same_input(d, row->runs[0].input) &&
+              !is_alive(d);
+    rv_run_list_free(row);
+    if (d->over) {
+        d->engine = engine;
+        return true;
+    }
+    rv__client_close(d->client);
+    d->client = NULL;
+    rv_engine_free(engine);
+    return false;
+}
+
 /* The server that is meant, if one is: it has the run, and its workflows. Where none was named and the usual
  * one does not answer, the run goes to a store: the usual one, too, if this process is to drive it. */
 static int find_server(struct rv__drive *d, enum rv__drive_by by)
@@ -122,8 +176,11 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     code = by != DRIVE_HERE ? find_server(d, by) : CLI_OK;
     if (code != CLI_OK)
         return code;
+    bool reads = d->client == NULL && by != DRIVE_LATER; /* if that will do */
+    if (reads && d->input == NULL)
+        (void)open_ended(d);
     int rc = d->client == NULL ? open_engine(d, by, &err) : RV_OK;
-    if (rc < 0)
+    if (rc < 0 && !(reads && open_ended(d)))
         return rv__cli_fail(CLI_USAGE, err.message,
                             rc != RV_EBUSY ? NULL
                             : by == DRIVE_HERE
@@ -132,10 +189,10 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
                                 : "--store FILE takes another one");
     if (d->client == NULL && (d->client = rv__client_of(d->engine)) == NULL)
         return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    d->served = d->engine == NULL || rv_engine_driver(d->engine, &driver, NULL) == 1;
+    d->served = d->engine == NULL || (!d->over && rv_engine_driver(d->engine, &driver, NULL) == 1);
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
-    d->refusal.engine = d->served ? NULL : d->engine;
+    d->refusal.engine = d->served || d->over ? NULL : d->engine;
     rv__refusal_watch(&d->refusal, d->interrupt);
     rv_run_list *row = NULL;
     rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
@@ -211,7 +268,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     rv_violations *violations = NULL;
     rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
-    if (d->exists && d->input == NULL) /* the run has its input */
+    if (d->over || (d->exists && d->input == NULL)) /* the run has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
                             RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), &info,
@@ -275,18 +332,6 @@ static void show_the_rest(struct follow *f)
     rv_event event;
     while (rv__follow_next(f->d->feed, 0, NULL, &event, NULL) == RV_OK)
         take_event(f, &event);
-}
-
-/* Is there something in it that goes on by itself? What a run had detached outlives its end. */
-static bool is_alive(struct rv__drive *d)
-{
-    char *text = NULL;
-    struct rv__str waits = { NULL, 0 };
-    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
-        return false;
-    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
-    rv_free(text);
-    return alive;
 }
 
 static int print_outcome(struct rv__drive *d, struct rv__screen *view)
@@ -574,7 +619,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
     rv__refusal_unwatch(&d->refusal);
-    bool over = f.ended && d->exists && !is_alive(d);
+    bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
         fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "

@@ -46,6 +46,7 @@ struct rv__drive {
     struct rv__follow *feed;
     struct rv__refusal refusal; /* watched until the run is followed */
     bool exists;                /* the run was there before */
+    bool over;                  /* and has ended: it is only read */
     bool served;                /* another process drives it: it is only looked at */
     int status;                 /* as of rv__drive_start() */
 };
@@ -63,7 +64,7 @@ int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv
                    enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
 
-/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served`. `workflow` is its name. */
+/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served` or `over`. `workflow` is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);
 
 /* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.

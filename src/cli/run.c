@@ -38,7 +38,7 @@ static int begin(struct rv__drive *d, const char *name, const char *from, bool w
 {
     bool problems = false;
     struct rv__buf resume;
-    int code = d->served ? CLI_OK : register_all(d, from, &problems);
+    int code = d->served || d->over ? CLI_OK : register_all(d, from, &problems);
     if (code == CLI_OK)
         code = rv__drive_start(d, name);
     if (code == CLI_USAGE && problems)

@@ -154,6 +154,15 @@ eventually begun
 run "$rival" exec good.yaml --input '{"who":"z"}'
 is "a store that another process holds: exit code 2" "$rc:$out" "2:"
 like "and who that is" "$err" "held by process $pid \(rival exec slow.yaml"
+run "$rival" exec good.yaml --run-id g1
+is "one that has ended is only read: its outcome, its code" "$rc:$out" "0:$first"
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"you"}'
+is "also with its input" "$rc:$out" "0:$first"
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"me"}'
+is "but not with another" "$rc:$out" "2:"
+run "$rival" exec slow.yaml --run-id g1
+is "nor for another workflow" "$rc:$out" "2:"
+like "which is told" "$err" "run 'g1' is of workflow 'good', not of 'slow'"
 run "$rival" exec good.yaml --input '{"who":"z"}' --store own.db --json
 is "another store is free" "$rc" 0
 kill -INT $pid
@@ -291,8 +300,11 @@ sed -i 's/RV_DELAY(2000/RV_DELAY(1/' greet.c
 run "$rival" exec greet.c --json
 is "a C file" "$rc:$(jq_ '.results.greet.result.who + ", " + .results.say.state.description')" "0:world, said hello to world"
 printf 'name: calls\nsteps:\n  - greet: { call: greet }\n' >calls.yaml
-run "$rival" exec calls.yaml --json --input '{"who": "you"}'
+run "$rival" exec calls.yaml --json --input '{"who": "you"}' --run-id c1
 is "a function of a C file beside it" "$rc:$(jq_ .results.greet.result.who)" "0:you"
+echo 'int x = ;' >greet.c
+run "$rival" exec calls.yaml --json --run-id c1
+is "of a run that has ended nothing is compiled" "$rc:$err" "0:"
 echo 'int x = ;' >wrong.c
 run "$rival" exec wrong.c
 is "C that does not compile: exit code 2" "$rc:$out" "2:"
