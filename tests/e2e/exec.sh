@@ -299,6 +299,13 @@ run "$rival" new greet --c
 sed -i 's/RV_DELAY(2000/RV_DELAY(1/' greet.c
 run "$rival" exec greet.c --json
 is "a C file" "$rc:$(jq_ '.results.greet.result.who + ", " + .results.say.state.description')" "0:world, said hello to world"
+cache=$XDG_CACHE_HOME/rival
+touch -d '2 hours ago' "$cache/new-killed.i" && touch "$cache/new-atwork.i" && touch -d '31 days ago' "$cache/unused.so"
+run "$rival" exec greet.c --json
+is "what a killed one left in the cache goes" "$(cd "$cache" && echo new-* unused.so)" "new-atwork.i unused.so"
+for i in $(seq 256); do : >"$cache/used$i.so"; done
+run "$rival" exec greet.c --json
+is "and, when it is large, what nobody asks for" "$(cd "$cache" && ls unused.so used*.so 2>/dev/null | wc -l)" 256
 printf 'name: calls\nsteps:\n  - greet: { call: greet }\n' >calls.yaml
 run "$rival" exec calls.yaml --json --input '{"who": "you"}' --run-id c1
 is "a function of a C file beside it" "$rc:$(jq_ .results.greet.result.who)" "0:you"
