@@ -289,17 +289,21 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
                        : rv__drive_fail(d, rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, &err, NULL);
 }
 
+/* A store that is the usual one need not be named. */
+static void put_where(const struct rv__drive *d, struct rv__buf *out)
+{
+    bool named = d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0;
+    rv__where_again(&(struct rv__where){ .server = d->opts.server,
+                                         .token_file = d->opts.token_file,
+                                         .store = named ? d->opts.store : NULL },
+                    out);
+}
+
 void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
 {
     rv__buf_text(out, " --run-id ");
     rv__text_shell(out, d->run_id);
-    if (d->opts.server != NULL) {
-        rv__buf_text(out, " --server ");
-        rv__text_shell(out, d->opts.server);
-    } else if (d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0) {
-        rv__buf_text(out, " --store ");
-        rv__text_shell(out, d->opts.store);
-    }
+    put_where(d, out);
     for (size_t i = 0; i < d->opts.allow_env.count; i++) {
         rv__buf_text(out, " --allow-env ");
         rv__text_shell(out, d->opts.allow_env.at[i]);
@@ -391,8 +395,12 @@ static int stop_in_order(struct follow *f)
     rv__screen_clear(&f->view);
     (void)rv_cancel_cause(f->d->interrupt, &why);
     if (f->d->served) {
-        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s\n", why.message,
-                f->d->run_id);
+        struct rv__buf where;
+        rv__buf_init(&where, 1u << 16);
+        put_where(f->d, &where);
+        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s%s\n", why.message,
+                f->d->run_id, rv__buf_view(&where).at);
+        rv__buf_done(&where);
         return CLI_INTERRUPTED;
     }
     fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,

@@ -26,11 +26,15 @@ static int say_started(const struct rv__drive *d)
         return CLI_OK;
     }
     printf("%s\n", d->run_id);
-    if (isatty(STDERR_FILENO) && !d->served)
-        fprintf(stderr,
-                "it is recorded, and goes on when a process drives the store: "
-                "rival exec FILE --run-id %s\n",
-                d->run_id);
+    if (!isatty(STDERR_FILENO) || d->served)
+        return CLI_OK;
+    struct rv__buf resume;
+    rv__buf_init(&resume, 1u << 16);
+    rv__drive_resume(d, &resume);
+    fprintf(stderr,
+            "it is recorded, and goes on when a process drives the store: rival exec FILE%s\n",
+            rv__buf_view(&resume).at);
+    rv__buf_done(&resume);
     return CLI_OK;
 }
 
