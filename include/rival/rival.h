@@ -202,7 +202,7 @@ typedef struct rv_loop_opts {
     size_t size; /* filled in by RV_LOOP_OPTS */
     rv_step_fn while_, until;
     const char *condition_name; /* NULL = "<alias>.while", "<alias>.until" */
-    int64_t max_iterations;     /* 0 = 1000; still unmet then: the loop fails */
+    int64_t max_iterations;     /* 0 = 1000; more are asked for then: the loop fails */
     int keep;                   /* RV_KEEP_ALL, _LAST, _NONE: which iterations are in its result */
 } rv_loop_opts;
 #define RV_LOOP_OPTS(...) (&(rv_loop_opts){ .size = sizeof(rv_loop_opts), __VA_ARGS__ })
@@ -602,8 +602,9 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
  *   run.started {status, version, input}   run.completed {status}   run.cancelled {status}
  *   run.failed {status, error, failedStep}   run.suspended {status, path, reason}   run.resumed {status}
- *   step.started {attempt, dueAt?}   step.retrying {error, dueAt}   step.completed {result, state}
- *   step.failed {error, state, stops}   step.skipped {state}   step.cancelled
+ *   step.started {attempt, dueAt?}   step.retrying {attempt, error, dueAt}: that attempt has failed
+ *   step.completed {attempt, result, state}   step.failed {attempt?, error, state, stops}
+ *   step.skipped {attempt?, state}   step.cancelled {attempt?}: without one, none had begun
  *   node.started, node.completed, node.failed {error}: supervisors
  *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of

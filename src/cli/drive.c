@@ -82,13 +82,15 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     return rc;
 }
 
-/* Is there something in it that goes on by itself? What a run had detached outlives its end. */
+/* Is there something in it that goes on by itself? What a run had detached outlives its end; a server that
+ * is away may come back and tell. */
 static bool is_alive(struct rv__drive *d)
 {
     char *text = NULL;
     struct rv__str waits = { NULL, 0 };
-    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
-        return false;
+    int rc = rv__client_why(d->client, d->run_id, &text, NULL);
+    if (rc < 0)
+        return rv__client_away(d->client, rc);
     bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
     rv_free(text);
     return alive;

@@ -198,6 +198,8 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
     const char *status = run_status(fact->kind);
     if (status != NULL)
         put_text(e, "status", rv__str(status));
+    if (fact->attempt > 0)
+        put_int(e, "attempt", fact->attempt);
     switch ((int)fact->kind) {
     case FACT_RUN_STARTED:
         put_text(e, "version", rv__str(e->plan->version));
@@ -210,7 +212,6 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
         break;
     case FACT_RUN_SUSPENDED: put_value(e, "reason", fact->error); break;
     case FACT_EVAL_COMPLETED: put_value(e, "description", fact->result); break;
-    case FACT_STEP_STARTED: put_int(e, "attempt", fact->attempt); break;
     case FACT_STEP_COMPLETED:
     case FACT_STEP_SKIPPED:
         put_value(e, "result", fact->result);
@@ -272,6 +273,8 @@ void rv__events_along(struct rv__events *e, const struct rv__trace *trace, uint3
                fact->at_ms, path))
         return;
     put_path(e, path);
+    if (step && trace->at[node].attempt > 0)
+        put_int(e, "attempt", trace->at[node].attempt);
     if (status == STATUS_FAILED)
         put_value(e, "error", fact->error);
     if (status == STATUS_FAILED && step)

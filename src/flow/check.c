@@ -123,6 +123,9 @@ static const char *check_step(const struct rv__actor *step, const struct rv__fac
         return "it is parked as it begins";
     if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
         return "attempts count from 1";
+    if (fact->kind != FACT_STEP_STARTED && fact->attempt != 0 &&
+        fact->attempt != step->step.attempt)
+        return "it is of another attempt";
     return NULL;
 }
 

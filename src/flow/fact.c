@@ -18,7 +18,8 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_NODE = 1 << 2,
              F_INDEX = 1 << 3,
              F_DUE = 1 << 4, /* 0 is left out */
-             F_ATTEMPT = 1 << 5,
+             F_ATTEMPT =
+                 1 << 5, /* 0, before the first, is left out; and in facts of old, of an end */
              F_EVAL = 1 << 6,
              F_STATUS = 1 << 7,
              F_HARD = 1 << 8, /* booleans: false is left out */
@@ -56,10 +57,11 @@ static const struct {
     [FACT_BODY_STARTED] = { "body.started", F_WHO | F_OWNER | F_INDEX },
     [FACT_BODY_ENDED] = { "body.ended", F_WHO | F_INDEX | F_STATUS | F_ERROR },
     [FACT_STEP_STARTED] = { "step.started", F_WHO | F_OWNER | F_ATTEMPT | F_DUE | F_HOSTED },
-    [FACT_STEP_COMPLETED] = { "step.completed", F_WHO | F_RESULT | F_STATE | F_TAKEN | F_DESCRIBE },
-    [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_STATE },
-    [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ERROR | F_STATE | F_HARD },
-    [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ERROR | F_DUE },
+    [FACT_STEP_COMPLETED] = { "step.completed",
+                              F_WHO | F_ATTEMPT | F_RESULT | F_STATE | F_TAKEN | F_DESCRIBE },
+    [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_ATTEMPT | F_STATE },
+    [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD },
+    [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN },
     [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
@@ -89,11 +91,9 @@ static void put_blob(struct rv__buf *out, const char *key, const struct rv__blob
     rv__buf_add(out, blob->text, blob->len);
 }
 
-static void put_vector(const struct rv__cell *cell, const struct rv__fact *fact,
-                       struct rv__buf *out)
+static void put_vector(const struct rv__actor *actor, struct rv__buf *out)
 {
     int64_t vector[RV__PLAN_MAX_DEPTH];
-    const struct rv__actor *actor = rv__cell_find(cell, fact->owner ? fact->owner : fact->actor);
     size_t count = actor != NULL ? rv__actor_vector(actor, vector) : 0;
     for (size_t i = 0; i < count; i++)
         put_int(out, i ? "," : ",\"i\":[", vector[i]);
@@ -104,6 +104,9 @@ static void put_vector(const struct rv__cell *cell, const struct rv__fact *fact,
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out)
 {
     unsigned has = kinds[fact->kind].fields;
+    const struct rv__actor *actor = NULL; /* whom it is about, or who will own that */
+    if (has & F_ACTOR)
+        actor = rv__cell_find(cell, fact->owner ? fact->owner : fact->actor);
     rv__buf_text(out, "{\"k\":\"");
     rv__buf_text(out, kinds[fact->kind].name);
     rv__buf_char(out, '"');
@@ -114,14 +117,19 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
     if ((has & F_NODE) && fact->node != RV__NO_NODE)
         put_int(out, ",\"n\":", fact->node);
     if ((has & F_WHO) == F_WHO)
-        put_vector(cell, fact, out);
+        put_vector(actor, out);
     put_int(out, ",\"at\":", fact->at_ms);
     if (has & F_INDEX)
         put_int(out, ",\"x\":", fact->index);
     if ((has & F_DUE) && fact->due_ms != 0)
         put_int(out, ",\"due\":", fact->due_ms);
-    if (has & F_ATTEMPT)
+    if (fact->kind == FACT_STEP_STARTED) {
         put_int(out, ",\"attempt\":", fact->attempt);
+    } else if (has & F_ATTEMPT) {
+        assert(actor != NULL); /* a step's end is about the step */
+        if (actor->step.attempt != 0)
+            put_int(out, ",\"attempt\":", actor->step.attempt);
+    }
     if (has & F_EVAL) {
         rv__buf_text(out, ",\"eval\":\"");
         rv__buf_text(out, rv__eval_name((enum rv__eval)fact->eval));
@@ -312,8 +320,9 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
 int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
 {
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
-    const unsigned optional = F_OWNER | F_DUE | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN | F_RESULT |
-                              F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE | F_HOSTED | F_CRASH;
+    const unsigned optional = F_OWNER | F_DUE | F_ATTEMPT | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN |
+                              F_RESULT | F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE |
+                              F_HOSTED | F_CRASH;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };

@@ -161,7 +161,7 @@ struct rv__fact {
     int64_t index;  /* body: which iteration or child; run.started: unused */
     int64_t at_ms;
     int64_t due_ms;
-    int attempt;
+    int attempt;         /* step.started; of an end only when it was read, 0: none said */
     int eval;            /* enum rv__eval */
     int status;          /* body.ended: enum rv__status */
     bool hard;           /* step.failed: it fails its sequence */

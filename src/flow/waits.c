@@ -2,14 +2,18 @@
  * nothing. */
 #include "flow/cell.h"
 
+/* The iterations to come of one that runs several at once. Those of a sequential one wait for nothing of
+ * their own, no more than the later nodes of a sequence do. */
 static bool foreach_rest(const struct rv__actor *sup, struct rv__wait *wait)
 {
     if (sup->node->kind != NODE_FOREACH || sup->phase != PHASE_RUNNING || sup->sup.bad > 0 ||
-        sup->sup.next >= sup->sup.count)
+        sup->sup.next >= sup->sup.count || !sup->node->foreach.parallel)
         return false;
     wait->count = sup->sup.count - sup->sup.next;
-    wait->limit = sup->node->foreach.parallel ? sup->node->foreach.concurrency : 1;
-    wait->kind = sup->place == PLACE_RANGE ? WAIT_PLACE : WAIT_LIMIT;
+    wait->limit = sup->node->foreach.concurrency;
+    wait->kind = sup->place == PLACE_RANGE  ? WAIT_PLACE
+                 : sup->place == PLACE_TODO ? WAIT_TURN
+                                            : WAIT_LIMIT;
     wait->lane = (enum rv__lane)sup->lane;
     return true;
 }

@@ -378,6 +378,8 @@ static const char *step_ended(struct record *rec, struct rec_inst *inst,
         eval_failed(rec, inst, fact);
     else if (inst->started < 0)
         return "a step ends that never started";
+    if (fact->attempt != inst->attempt)
+        return "a step ends with another attempt than the one that began";
     inst->ended = rec->t;
     inst->status = status;
     inst->hard = fact->hard;
@@ -493,6 +495,8 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
     case FACT_STEP_SKIPPED: return step_ended(rec, inst, fact, STATUS_SKIPPED);
     case FACT_STEP_FAILED: return step_ended(rec, inst, fact, STATUS_FAILED);
     case FACT_STEP_RETRYING:
+        if (fact->attempt != inst->attempt)
+            return "another attempt is tried again than the one that began";
         inst->status = STATUS_WAITING_RETRY;
         inst->due_ms = fact->due_ms;
         inst->parked = false;

@@ -118,6 +118,7 @@ static void an_event_says_what_happened(void **state)
             field_is(event.json, "attempt", "1");
             break;
         case 3:
+            field_is(event.json, "attempt", "1");
             field_is(event.json, "result", "{\"n\":7}");
             field_is(event.json, "state", "{\"description\":\"did it\"}");
             break;
@@ -178,8 +179,12 @@ static void timers_signals_and_failures_are_told(void **state)
         assert_int_equal(rv_feed_next(rig->feed, 20000, NULL, &event, &rig->err), RV_OK);
         if (strcmp(event.kind, "step.retrying") == 0) {
             field_is(event.json, "error", "{\"message\":\"not yet\"}");
+            field_is(event.json, "attempt", "1");
             assert_true(field(event.json, "dueAt").len > 10);
             seen |= 1;
+        } else if (strcmp(event.kind, "step.completed") == 0 && strcmp(event.path, "again") == 0) {
+            field_is(event.json, "attempt", "2");
+            seen |= 32;
         } else if (strcmp(event.kind, "timer.armed") == 0) {
             assert_true(field(event.json, "dueAt").len > 10);
             seen |= strcmp(event.path, "nap") == 0 ? 2 : 4;
@@ -190,12 +195,13 @@ static void timers_signals_and_failures_are_told(void **state)
         } else if (strcmp(event.kind, "step.failed") == 0) {
             field_is(event.json, "error", "{\"message\":\"no luck\"}");
             field_is(event.json, "stops", "true");
+            field_is(event.json, "attempt", "1");
             seen |= 16;
         }
     } while (strcmp(event.kind, "run.failed") != 0);
     field_is(event.json, "failedStep", "\"last\"");
     field_is(event.json, "error", "{\"message\":\"no luck\"}");
-    assert_int_equal(seen, 31);
+    assert_int_equal(seen, 63);
 }
 
 static void what_a_cancel_takes_with_it_is_told(void **state)

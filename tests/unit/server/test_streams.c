@@ -1,8 +1,12 @@
 /* test_streams.c: events and waiting over HTTP: src/server/hub.c behind real connections. */
 #include "unit/test.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include "server/hub.h"
 #include "unit/server/visitor.h"
 
 enum { SMALL_RING = 3000 }; /* bytes: a run of `three` does not fit */
@@ -146,6 +150,7 @@ static void a_slow_reader_gets_everything(void **state)
     char(*all)[40] = calloc(EVENTS + 1, sizeof *all);
     int small = 32 << 10;
     assert_non_null(all);
+    p->kept = all; /* freed with it */
     place_serve(p, &(struct rv__server_opts){ .limits.ring_bytes = SMALL_RING });
     int fd = dial(p);
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
@@ -164,9 +169,57 @@ static void a_slow_reader_gets_everything(void **state)
     place_start(p, "hold", "last");
     assert_true(hear(p, fd, "\"run.started\",\"runId\":\"last\""));
     *strstr(p->heard, "\"runId\":\"last\"") = '\0';
-    size_t count = ids(p, all, EVENTS + 1);
-    free(all);
-    assert_int_equal(count, EVENTS + 1);
+    assert_int_equal(ids(p, all, EVENTS + 1), EVENTS + 1);
+}
+
+/* Holds the hub's lock most of the time, so that others take it one after the other. */
+struct nuisance {
+    struct rv__hub *hub;
+    pthread_t thread;
+    atomic_bool stop;
+};
+
+static void *be_a_nuisance(void *arg)
+{
+    struct nuisance *n = arg;
+    while (!atomic_load(&n->stop)) {
+        pthread_mutex_lock(&n->hub->lock);
+        usleep(200);
+        pthread_mutex_unlock(&n->hub->lock);
+        usleep(20);
+    }
+    return NULL;
+}
+
+/* The ring holds a run or two, and runs end all the while: streams fall behind and join it again, over
+ * and over, and what is added to the ring just then is not lost between the store and the ring. */
+static void who_joins_in_the_midst_misses_nothing(void **state)
+{
+    enum { RUNS = 80, EVENTS = RUNS * 9, STREAMS = 8 };
+    struct place *p = *state;
+    char(*all)[40] = calloc(EVENTS + 1, sizeof *all);
+    int fds[STREAMS];
+    assert_non_null(all);
+    p->kept = all; /* freed with it */
+    place_serve(p, &(struct rv__server_opts){ .limits.ring_bytes = SMALL_RING });
+    struct nuisance nuisance = { .hub = p->server->hub };
+    assert_int_equal(pthread_create(&nuisance.thread, NULL, be_a_nuisance, &nuisance), 0);
+    for (int i = 0; i < RUNS; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "r%d", i);
+        place_start(p, "three", id);
+        if (i % (RUNS / STREAMS) == 0)
+            fds[i / (RUNS / STREAMS)] = follow(p, "/api/v1/events", "0");
+        place_end(p, id);
+    }
+    place_start(p, "hold", "last");
+    atomic_store(&nuisance.stop, true);
+    pthread_join(nuisance.thread, NULL);
+    for (int i = 0; i < STREAMS; i++) {
+        assert_true(hear(p, fds[i], "\"run.started\",\"runId\":\"last\""));
+        *strstr(p->heard, "\"runId\":\"last\"") = '\0';
+        assert_int_equal(ids(p, all, EVENTS + 1), EVENTS + 1);
+    }
 }
 
 static void a_quiet_stream_beats(void **state)
@@ -196,6 +249,30 @@ static void who_waits_is_answered_at_the_end(void **state)
         assert_false(hear(p, fds[i], NULL));
         assert_int_equal(status_in(p->heard), 200);
         assert_true(has(p, "\"status\":\"completed\"") && has(p, "{\"by\":\"me\"}"));
+    }
+}
+
+/* It ends behind the look whether to wait, and before somebody listens for its end. */
+static void a_run_that_ends_just_before_is_not_waited_for(void **state)
+{
+    struct place *p = *state;
+    char id[8], text[128];
+    place_serve(p, NULL);
+    for (int i = 0; i < 5; i++) {
+        snprintf(id, sizeof id, "r%d", i);
+        place_start(p, "hold", id);
+        int fd = dial(p);
+        snprintf(text, sizeof text, "GET /api/v1/runs/%s/wait HTTP/1.0\r\nHost: localhost\r\n\r\n",
+                 id);
+        pthread_mutex_lock(&p->server->hub->lock); /* nobody begins to listen meanwhile */
+        say(fd, text);
+        for (int k = 0; k < 20; k++) /* the look before these was before the end */
+            assert_int_equal(ask_for(p, "GET /api/v1/runs", NULL, NULL), 200);
+        assert_int_equal(rv_signal(p->engine, id, "go", "1", &p->err), RV_OK);
+        place_end(p, id);
+        pthread_mutex_unlock(&p->server->hub->lock);
+        assert_false(hear(p, fd, NULL));
+        assert_int_equal(status_in(p->heard), 200);
     }
 }
 
@@ -236,6 +313,8 @@ static void who_goes_away_leaves_nothing(void **state)
             assert_true(hear(p, fd, "retry: "));
         (void)shutdown(fd, SHUT_WR);
         (void)hear(p, fd, NULL); /* until we are gone there too */
+        close(fd);
+        p->fd_count--;
     }
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }
@@ -284,8 +363,10 @@ int main(void)
         T(a_position_that_is_not_there_is_gone),
         T(events_that_retention_took_are_gone),
         T(a_slow_reader_gets_everything),
+        T(who_joins_in_the_midst_misses_nothing),
         T(a_quiet_stream_beats),
         T(who_waits_is_answered_at_the_end),
+        T(a_run_that_ends_just_before_is_not_waited_for),
         T(waiting_ends_in_time),
         T(who_waits_for_long_is_not_taken_for_stuck),
         T(who_goes_away_leaves_nothing),

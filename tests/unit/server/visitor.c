@@ -73,6 +73,7 @@ int place_teardown(void **state)
     }
     rmdir(p->folder);
     free(p->heard);
+    free(p->kept);
     free(p);
     return 0;
 }

@@ -16,6 +16,7 @@ struct place {
     int fds[64]; /* closed at the end, whatever happens */
     size_t fd_count;
     char *heard; /* of the last hear() or ask() */
+    void *kept;  /* freed at the end, whatever happens */
     rv_error err;
 };
 
