@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "cli/remote.h"
 #include "cli/runs.h"
+#include "cli/text.h"
 
 enum {
     TOKEN_BYTES = 4096,
@@ -31,6 +32,21 @@ static const char *from_environment(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static void put_option(struct rv__buf *out, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    rv__buf_fmt(out, " %s ", name);
+    rv__text_shell(out, value);
+}
+
+void rv__where_again(const struct rv__where *where, struct rv__buf *out)
+{
+    put_option(out, "--server", where->server);
+    put_option(out, "--token-file", where->token_file);
+    put_option(out, "--store", where->store);
 }
 
 /* The first token of the file: a line of its own, or behind a role, as servers have them. */

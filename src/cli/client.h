@@ -18,6 +18,8 @@
 struct rv__where {
     const char *store, *server, *token_file;
 };
+/* Those options again, for a command that is to go to the same place: " --store FILE". */
+void rv__where_again(const struct rv__where *where, struct rv__buf *out);
 /* Their rows; `member` is where they are in the command's struct `type`. */
 /* clang-format off */
 #define RV__OPTIONS_SERVER(type, member) \

@@ -82,6 +82,62 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     return rc;
 }
 
+/* Is there something in it that goes on by itself? What a run had detached outlives its end; a server that
+ * is away may come back and tell. */
+static bool is_alive(struct rv__drive *d)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 };
+    int rc = rv__client_why(d->client, d->run_id, &text, NULL);
+    if (rc < 0)
+        return rv__client_away(d->client, rc);
+    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
+    rv_free(text);
+    return alive;
+}
+
+/* Is it the input that the run has? None is none to differ. */
+static bool same_input(const struct rv__drive *d, const char *has)
+{
+    struct rv__buf given, had;
+    if (d->input == NULL)
+        return true;
+    rv__buf_init(&given, RV__JSON_MAX_BYTES);
+    rv__buf_init(&had, RV__JSON_MAX_BYTES);
+    bool same = rv__json_canonical(rv__str(d->input), &given, NULL) == RV_OK &&
+                rv__json_canonical(rv__str(has), &had, NULL) == RV_OK && given.rc == RV_OK &&
+                had.rc == RV_OK && rv__str_eq(rv__buf_view(&given), rv__buf_view(&had));
+    rv__buf_done(&given);
+    rv__buf_done(&had);
+    return same;
+}
+
+/* A run that has ended is only read, which needs nobody's leave, nor what it was made of. */
+static bool open_ended(struct rv__drive *d)
+{
+    rv_engine *engine = NULL;
+    rv_run_list *row = NULL;
+    if (d->opts.run_id == NULL ||
+        rv_engine_new(RV_ENGINE_OPTS(.store = d->opts.store, .read_only = true, .attach = true),
+                      &engine, NULL) < 0)
+        return false;
+    d->client = rv__client_of(engine);
+    d->over = d->client != NULL &&
+              rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, NULL) == RV_OK &&
+              row->count == 1 && row->runs[0].status != RV_RUNNING &&
+              row->runs[0].status != RV_SUSPENDED && same_input(d, row->runs[0].input) &&
+              !is_alive(d);
+    rv_run_list_free(row);
+    if (d->over) {
+        d->engine = engine;
+        return true;
+    }
+    rv__client_close(d->client);
+    d->client = NULL;
+    rv_engine_free(engine);
+    return false;
+}
+
 /* The server that is meant, if one is: it has the run, and its workflows. Where none was named and the usual
  * one does not answer, the run goes to a store: the usual one, too, if this process is to drive it. */
 static int find_server(struct rv__drive *d, enum rv__drive_by by)
@@ -122,8 +178,11 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     code = by != DRIVE_HERE ? find_server(d, by) : CLI_OK;
     if (code != CLI_OK)
         return code;
+    bool reads = d->client == NULL && by != DRIVE_LATER; /* if that will do */
+    if (reads && d->input == NULL)
+        (void)open_ended(d);
     int rc = d->client == NULL ? open_engine(d, by, &err) : RV_OK;
-    if (rc < 0)
+    if (rc < 0 && !(reads && open_ended(d)))
         return rv__cli_fail(CLI_USAGE, err.message,
                             rc != RV_EBUSY ? NULL
                             : by == DRIVE_HERE
@@ -132,9 +191,11 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
                                 : "--store FILE takes another one");
     if (d->client == NULL && (d->client = rv__client_of(d->engine)) == NULL)
         return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    d->served = d->engine == NULL || rv_engine_driver(d->engine, &driver, NULL) == 1;
+    d->served = d->engine == NULL || (!d->over && rv_engine_driver(d->engine, &driver, NULL) == 1);
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
+    d->refusal.engine = d->served || d->over ? NULL : d->engine;
+    rv__refusal_watch(&d->refusal, d->interrupt);
     rv_run_list *row = NULL;
     rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
     d->exists = rc == RV_OK && row->count == 1;
@@ -146,12 +207,21 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
 
 void rv__drive_close(struct rv__drive *d)
 {
+    rv__refusal_unwatch(&d->refusal);
     rv__follow_close(d->feed);
     rv__client_close(d->client);
     if (d->engine != NULL &&
         rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
         rv_engine_free(d->engine);
     rv__free(d->input);
+}
+
+int rv__drive_fail(const struct rv__drive *d, int code, const rv_error *err, const char *hint)
+{
+    if (err->code != RV_ECLOSED || d->served || !rv_cancel_fired(d->interrupt))
+        return rv__cli_fail(code, err->message, hint);
+    fprintf(stderr, "stopped: the store has taken nothing\n");
+    return CLI_INTERRUPTED;
 }
 
 void rv__drive_problems(const rv_report *report)
@@ -186,7 +256,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     rv_error err;
     char message[500];
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     bool same = strcmp(state->workflow, workflow) == 0;
     d->status = state->status;
     snprintf(message, sizeof message, "run '%s' is of workflow '%.100s', not of '%.100s'",
@@ -200,7 +270,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     rv_violations *violations = NULL;
     rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
-    if (d->exists && d->input == NULL) /* the run has its input */
+    if (d->over || (d->exists && d->input == NULL)) /* the run has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
                             RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), &info,
@@ -217,22 +287,25 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
                              &d->feed, &err);
-    return rc == RV_OK
-               ? CLI_OK
-               : rv__cli_fail(rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, err.message, NULL);
+    return rc == RV_OK ? CLI_OK
+                       : rv__drive_fail(d, rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, &err, NULL);
+}
+
+/* A store that is the usual one need not be named. */
+static void put_where(const struct rv__drive *d, struct rv__buf *out)
+{
+    bool named = d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0;
+    rv__where_again(&(struct rv__where){ .server = d->opts.server,
+                                         .token_file = d->opts.token_file,
+                                         .store = named ? d->opts.store : NULL },
+                    out);
 }
 
 void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
 {
     rv__buf_text(out, " --run-id ");
     rv__text_shell(out, d->run_id);
-    if (d->opts.server != NULL) {
-        rv__buf_text(out, " --server ");
-        rv__text_shell(out, d->opts.server);
-    } else if (d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0) {
-        rv__buf_text(out, " --store ");
-        rv__text_shell(out, d->opts.store);
-    }
+    put_where(d, out);
     for (size_t i = 0; i < d->opts.allow_env.count; i++) {
         rv__buf_text(out, " --allow-env ");
         rv__text_shell(out, d->opts.allow_env.at[i]);
@@ -265,20 +338,6 @@ static void show_the_rest(struct follow *f)
     rv_event event;
     while (rv__follow_next(f->d->feed, 0, NULL, &event, NULL) == RV_OK)
         take_event(f, &event);
-}
-
-/* Is there something in it that goes on by itself? What a run had detached outlives its end; a server that
- * is away may come back and tell. */
-static bool is_alive(struct rv__drive *d)
-{
-    char *text = NULL;
-    struct rv__str waits = { NULL, 0 };
-    int rc = rv__client_why(d->client, d->run_id, &text, NULL);
-    if (rc < 0)
-        return rv__client_away(d->client, rc);
-    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
-    rv_free(text);
-    return alive;
 }
 
 static int print_outcome(struct rv__drive *d, struct rv__screen *view)
@@ -338,8 +397,12 @@ static int stop_in_order(struct follow *f)
     rv__screen_clear(&f->view);
     (void)rv_cancel_cause(f->d->interrupt, &why);
     if (f->d->served) {
-        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s\n", why.message,
-                f->d->run_id);
+        struct rv__buf where;
+        rv__buf_init(&where, 1u << 16);
+        put_where(f->d, &where);
+        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s%s\n", why.message,
+                f->d->run_id, rv__buf_view(&where).at);
+        rv__buf_done(&where);
         return CLI_INTERRUPTED;
     }
     fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
@@ -349,6 +412,10 @@ static int stop_in_order(struct follow *f)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
                 left == 1 ? "" : "s");
     show_the_rest(f);
+    rv_health health;
+    if (rv_engine_health(f->d->engine, &health, NULL) == RV_OK && health.stuck)
+        fprintf(stderr, "the last of it could not be recorded, and will be done again: %s\n",
+                health.why.message);
     fprintf(stderr, "%s; what was done is kept\n", f->ended ? "the run has ended" : "stopped");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
@@ -494,7 +561,12 @@ static int settle_suspension(struct follow *f)
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
+    rv__screen_clear(&f->view);
+    rv__refusal_watch(&f->d->refusal, f->d->interrupt);
     int rc = decide(f, what, &err);
+    rv__refusal_unwatch(&f->d->refusal);
+    if (rc == RV_ECLOSED && rv_cancel_fired(f->d->interrupt))
+        return stop_in_order(f);
     if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     f->suspended = f->told = false;
@@ -502,6 +574,11 @@ static int settle_suspension(struct follow *f)
 }
 
 /* ---------------------------------------------------------------------------------- the loop --- */
+
+static void clear(void *view)
+{
+    rv__screen_clear(view);
+}
 
 static int follow(struct follow *f)
 {
@@ -513,6 +590,7 @@ static int follow(struct follow *f)
         rv_event event;
         rv_error err;
         int rc = rv__follow_next(d->feed, pause_ms, d->interrupt, &event, &err);
+        rv__refusal_tell(&d->refusal, clear, &f->view);
         if (rc == RV_OK)
             take_event(f, &event);
         else if (rc == RV_ECANCELED)
@@ -542,7 +620,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     rv_run_state *state = NULL;
     rv_error err;
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
-        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+        return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
     f.ended = state->status != RV_RUNNING && !f.suspended;
     enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
@@ -550,7 +628,8 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
                                                           : VIEW_LINES;
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
-    bool over = f.ended && d->exists && !is_alive(d);
+    rv__refusal_unwatch(&d->refusal);
+    bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
         fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "

@@ -2,6 +2,7 @@
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
+#include "cli/refusal.h"
 #include "cli/runs.h"
 
 /* What to do when the run is suspended; as --on-suspend has them. */
@@ -43,9 +44,11 @@ struct rv__drive {
     rv_engine *engine;         /* NULL: a server has the run */
     struct rv__client *client; /* of the engine, or the server */
     struct rv__follow *feed;
-    bool exists; /* the run was there before */
-    bool served; /* another process drives it: it is only looked at */
-    int status;  /* as of rv__drive_start() */
+    struct rv__refusal refusal; /* watched until the run is followed */
+    bool exists;                /* the run was there before */
+    bool over;                  /* and has ended: it is only read */
+    bool served;                /* another process drives it: it is only looked at */
+    int status;                 /* as of rv__drive_start() */
 };
 
 /* Who is to do the work. */
@@ -61,12 +64,15 @@ int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv
                    enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
 
-/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served`. `workflow` is its name. */
+/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served` or `over`. `workflow` is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);
 
 /* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.
  * Returns the exit code. */
 int rv__drive_follow(struct rv__drive *drive, const char *workflow, const char *resume);
+
+/* A call of the engine failed. Returns the exit code: `code`, or that of an interruption, which it was. */
+int rv__drive_fail(const struct rv__drive *drive, int code, const rv_error *err, const char *hint);
 
 /* The problems of files that were to be registered. */
 void rv__drive_problems(const rv_report *report);

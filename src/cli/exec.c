@@ -115,16 +115,21 @@ static void register_beside(struct rv__drive *d, const char *file)
     rv__buf_done(&path);
 }
 
-static int run_file(struct rv__drive *d, const struct file *file)
+static int register_file(struct rv__drive *d, const struct file *file)
 {
     rv_error err;
-    struct rv__buf resume;
     if (file->needs_c)
         register_beside(d, file->path);
     int rc = rv_register_file(d->engine, file->path, RV_FILE_OPTS(.replace = true), &err);
-    if (rc < 0)
-        return rv__cli_fail(CLI_USAGE, err.message, NULL);
-    int code = rv__drive_start(d, file->name);
+    return rc < 0 ? rv__drive_fail(d, CLI_USAGE, &err, NULL) : CLI_OK;
+}
+
+static int run_file(struct rv__drive *d, const struct file *file)
+{
+    struct rv__buf resume;
+    int code = d->over ? CLI_OK : register_file(d, file);
+    if (code == CLI_OK)
+        code = rv__drive_start(d, file->name);
     if (code != CLI_OK)
         return code;
     rv__buf_init(&resume, 1u << 16);

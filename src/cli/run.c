@@ -13,7 +13,7 @@ static int register_all(struct rv__drive *d, const char *from, bool *problems)
     int rc = rv_register_dir(d->engine, from, RV_FILE_OPTS(.replace = true, .report = &report),
                              &err);
     if (rc < 0)
-        return rv__cli_fail(CLI_USAGE, err.message, NULL);
+        return rv__drive_fail(d, CLI_USAGE, &err, NULL);
     *problems = report->problem_count > 0;
     rv_report_free(report);
     return CLI_OK;
@@ -26,11 +26,15 @@ static int say_started(const struct rv__drive *d)
         return CLI_OK;
     }
     printf("%s\n", d->run_id);
-    if (isatty(STDERR_FILENO) && !d->served)
-        fprintf(stderr,
-                "it is recorded, and goes on when a process drives the store: "
-                "rival exec FILE --run-id %s\n",
-                d->run_id);
+    if (!isatty(STDERR_FILENO) || d->served)
+        return CLI_OK;
+    struct rv__buf resume;
+    rv__buf_init(&resume, 1u << 16);
+    rv__drive_resume(d, &resume);
+    fprintf(stderr,
+            "it is recorded, and goes on when a process drives the store: rival exec FILE%s\n",
+            rv__buf_view(&resume).at);
+    rv__buf_done(&resume);
     return CLI_OK;
 }
 
@@ -38,7 +42,7 @@ static int begin(struct rv__drive *d, const char *name, const char *from, bool w
 {
     bool problems = false;
     struct rv__buf resume;
-    int code = d->served ? CLI_OK : register_all(d, from, &problems);
+    int code = d->served || d->over ? CLI_OK : register_all(d, from, &problems);
     if (code == CLI_OK)
         code = rv__drive_start(d, name);
     if (code == CLI_USAGE && problems)

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json.h"
+#include "cli/refusal.h"
 #include "cli/runs.h"
 #include "cli/served.h"
 #include "cli/text.h"
@@ -31,7 +32,6 @@ enum {
     OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
     DRAIN_MS = 10000,     /* --grace: for steps to end by themselves */
     TOLD_MS = 2000,       /* and then, for those that were told to */
-    HEALTH_MS = 1000,     /* how soon a store that refuses is told */
     COUNTED_RUNS = 1000,  /* of the unfinished runs at the start: more are not counted */
     REASON_BYTES = 2000,  /* of an error in the log */
 };
@@ -49,8 +49,7 @@ struct serve {
     rv_engine *engine;
     rv_feed *feed;
     struct rv__server *server; /* NULL: no HTTP */
-    bool stuck;                /* and that was told */
-    int64_t looked_ms;
+    struct rv__refusal refusal;
     struct rv__served served;
 };
 
@@ -160,17 +159,13 @@ static void log_event(const struct serve *s, const rv_event *event)
 static void look_at_health(struct serve *s)
 {
     rv_health health;
-    int64_t now_ms = rv__mono_ms(rv__clock_real());
-    if (now_ms - s->looked_ms < HEALTH_MS || rv_engine_health(s->engine, &health, NULL) < 0)
-        return;
-    s->looked_ms = now_ms;
-    if (health.stuck && !s->stuck)
+    int news = rv__refusal_look(&s->refusal, &health);
+    if (news > 0)
         rv__log(s->log, RV__LOG_ERROR, "the store refuses: nothing goes on until it is mended",
                 RV__LOG_STR("why", health.why.message),
                 RV__LOG_INT("attempts", (int64_t)health.attempts));
-    else if (!health.stuck && s->stuck)
+    else if (news < 0)
         rv__log(s->log, RV__LOG_INFO, "the store works again");
-    s->stuck = health.stuck;
 }
 
 static void follow(struct serve *s)
@@ -178,7 +173,7 @@ static void follow(struct serve *s)
     while (!rv_cancel_fired(s->interrupt)) {
         rv_event event;
         rv_error err;
-        int rc = s->feed != NULL ? rv_feed_next(s->feed, HEALTH_MS, s->interrupt, &event, &err)
+        int rc = s->feed != NULL ? rv_feed_next(s->feed, RV__REFUSAL_MS, s->interrupt, &event, &err)
                                  : RV_ENOTFOUND;
         if (rc == RV_OK) {
             log_event(s, &event);
@@ -188,7 +183,7 @@ static void follow(struct serve *s)
             (void)rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, NULL);
             rv__log(s->log, RV__LOG_WARN, "some runs were removed before they were told here");
         } else if (rc != RV_ETIMEDOUT && rc != RV_ECANCELED) { /* no feed, memory or store */
-            (void)rv_cancel_wait(s->interrupt, HEALTH_MS);
+            (void)rv_cancel_wait(s->interrupt, RV__REFUSAL_MS);
         }
         look_at_health(s);
     }
@@ -220,6 +215,7 @@ static int open_engine(struct serve *s)
                             rc == RV_EBUSY ? "one process drives a store: ask that one, or take "
                                              "another --store"
                                            : NULL);
+    s->refusal.engine = s->engine;
     if (rv__log_on(s->log, RV__LOG_WARN) && /* without a feed nobody pays for it */
         rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);

@@ -36,6 +36,16 @@ static int print_end(const rv_run_state *ended)
     return code;
 }
 
+static void say_suspended(const struct rv__look *look)
+{
+    struct rv__buf where;
+    rv__buf_init(&where, 1u << 16);
+    rv__where_again(&look->where, &where);
+    fprintf(stderr, "it is suspended: rival decide %s resume%s (or abort)\n", look->run_id,
+            rv__buf_view(&where).at);
+    rv__buf_done(&where);
+}
+
 static int wait_for(struct rv__look *look)
 {
     struct waiting *w = look->arg;
@@ -45,7 +55,7 @@ static int wait_for(struct rv__look *look)
     if (rv__client_list(look->client, RV_QUERY(.run_id = look->run_id), &row, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (row->count == 1 && row->runs[0].status == RV_SUSPENDED && isatty(STDERR_FILENO))
-        fprintf(stderr, "it is suspended: rival decide %s resume|abort\n", look->run_id);
+        say_suspended(look);
     if (row->count == 1)
         snprintf(w->workflow, sizeof w->workflow, "%s", row->runs[0].workflow);
     rv_run_list_free(row);

@@ -36,23 +36,36 @@ static bool is(struct rv__str wait, const char *reason)
            memcmp(value.at + 1, reason, len) == 0;
 }
 
-/* What to type, where something can be done about it. */
-static void print_hint(struct rv__str wait, const char *run_id)
+/* What to type, at the place that was looked at; `last` is an argument behind the others, or NULL. */
+static void print_command(const struct rv__look *look, const char *command, const char *run_id,
+                          const char *last)
+{
+    struct rv__buf line;
+    rv__buf_init(&line, LINE_BYTES);
+    rv__buf_fmt(&line, "rival %s%s", command, run_id);
+    if (last != NULL) {
+        rv__buf_text(&line, " ");
+        rv__text_shell(&line, last);
+    }
+    rv__where_again(&look->where, &line);
+    if (line.rc == RV_OK)
+        printf("  %s=> %s%s\n", rv__colour(stdout, DIM), line.text, rv__colour(stdout, PLAIN));
+    rv__buf_done(&line);
+}
+
+/* Where something can be done about it. */
+static void print_hint(const struct rv__look *look, struct rv__str wait)
 {
     struct rv__str name;
-    struct rv__buf line, text;
-    rv__buf_init(&line, LINE_BYTES);
+    struct rv__buf text;
     rv__buf_init(&text, LINE_BYTES);
     if (is(wait, "signal") && rv__json_get(wait, "name", &name)) {
         rv__text_error(&text, name);
-        rv__buf_fmt(&line, "rival signal %s ", run_id);
-        rv__text_shell(&line, rv__buf_view(&text).at);
+        print_command(look, "signal ", look->run_id, rv__buf_view(&text).at);
     } else if (is(wait, "decision")) {
-        rv__buf_fmt(&line, "rival decide %s resume", run_id);
+        print_command(look, "decide ", look->run_id, "resume");
+        print_command(look, "decide ", look->run_id, "abort");
     }
-    if (line.len > 0 && line.rc == RV_OK)
-        printf("  %s=> %s%s\n", rv__colour(stdout, DIM), line.text, rv__colour(stdout, PLAIN));
-    rv__buf_done(&line);
     rv__buf_done(&text);
 }
 
@@ -83,7 +96,7 @@ static void print_nodes(struct rv__str wait)
     rv__buf_done(&line);
 }
 
-static void print_wait(struct rv__str wait, const char *run_id, int64_t now_ms)
+static void print_wait(const struct rv__look *look, struct rv__str wait, int64_t now_ms)
 {
     char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT];
     struct rv__buf line;
@@ -103,7 +116,7 @@ static void print_wait(struct rv__str wait, const char *run_id, int64_t now_ms)
     printf("%s\n", rv__buf_view(&line).at);
     rv__buf_done(&line);
     print_nodes(wait);
-    print_hint(wait, run_id);
+    print_hint(look, wait);
 }
 
 /* Does nobody say that he drives it? Then this is how it stands, and it stays so. */
@@ -134,8 +147,9 @@ static void print_failure(const struct rv__look *look)
         rv__buf_fmt(&text, "%s: ", state->failed_step);
     rv__text_error(&text, rv__str(state->error));
     (void)rv__text_fit(&line, rv__buf_view(&text), MESSAGE_WIDTH);
-    printf("  %s\n  %s=> rival show %s, or rival logs %s%s\n", rv__buf_view(&line).at,
-           rv__colour(stdout, DIM), look->run_id, look->run_id, rv__colour(stdout, PLAIN));
+    printf("  %s\n", rv__buf_view(&line).at);
+    print_command(look, "show ", look->run_id, NULL);
+    print_command(look, "logs ", look->run_id, NULL);
     rv__buf_done(&text);
     rv__buf_done(&line);
     rv_run_state_free(state);
@@ -155,11 +169,12 @@ static void print_text(const struct rv__look *look, struct rv__str why)
     }
     rv__json_iter_init(&it, waits);
     while (rv__json_next(&it, NULL, &wait))
-        print_wait(wait, look->run_id, rv__wall_ms(rv__clock_real()));
-    if (is_left_alone(look))
-        printf("no process says that it drives this run; one that goes on with it:\n"
-               "  %s=> rival exec FILE --run-id %s%s, or rival serve\n",
-               rv__colour(stdout, DIM), look->run_id, rv__colour(stdout, PLAIN));
+        print_wait(look, wait, rv__wall_ms(rv__clock_real()));
+    if (!is_left_alone(look))
+        return;
+    printf("no process says that it drives this run; one that goes on with it:\n");
+    print_command(look, "exec FILE --run-id ", look->run_id, NULL);
+    print_command(look, "serve", "", NULL);
 }
 
 static int show_why(struct rv__look *look)

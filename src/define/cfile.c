@@ -6,7 +6,8 @@
  * hash the file alone, would run yesterday's code after an edit in a header.
  *
  * Objects appear in the cache by rename: two processes at once compile twice, and both find a whole one.
- * When there are more than KEEP_OBJECTS, those that nobody asked for in KEEP_DAYS go. */
+ * Whoever builds sweeps first: what a process that was killed left behind goes and, when there are more
+ * than KEEP_OBJECTS, those that nobody asked for in KEEP_S: a server may have asked long ago. */
 #include "define/define.h"
 
 #include <dirent.h>
@@ -31,7 +32,9 @@ enum {
     MAX_PATH = 4096,
     SAID_BYTES = 256 << 10, /* of what a compiler prints; the rest is read and dropped */
     KEEP_OBJECTS = 256,
-    KEEP_DAYS = 7,
+    KEEP_S = 30 * 86400,
+    FOR_EVER = -1,
+    BUILD_S = 3600, /* nobody is at work on a file for so long */
 };
 
 /* The headers of the tree that this was built from, and of where it is to be installed. */
@@ -198,6 +201,8 @@ static int run(const struct command *c, struct rv__buf *said, rv_error *err)
 
 /* ------------------------------------------------------------------------------- the cache --- */
 
+#define FRESH "new-" /* so begin the names of what is being made */
+
 struct build {
     const char *file;
     char include[RV__CFILE_PATH];
@@ -210,7 +215,7 @@ struct build {
 
 static int temporary(struct build *b, char path[MAX_PATH + 32], const char *ending, rv_error *err)
 {
-    snprintf(path, MAX_PATH + 32, "%s/new-XXXXXX%s", b->folder, ending);
+    snprintf(path, MAX_PATH + 32, "%s/" FRESH "XXXXXX%s", b->folder, ending);
     int fd = mkostemps(path, (int)strlen(ending), O_CLOEXEC);
     if (fd < 0) {
         path[0] = '\0';
@@ -333,27 +338,34 @@ static int compile(struct build *b, rv_error *err)
     return RV_OK;
 }
 
-/* Objects that nobody asked for in a long time, if there are many. */
+/* Files of the cache, objects or what is being made, that were not touched for so long go. Returns how many
+ * of that kind there were. */
+static size_t remove_old(const struct build *b, bool fresh, int64_t keep_s)
+{
+    int64_t now_s = rv__wall_ms(rv__clock_real()) / 1000;
+    DIR *folder = opendir(b->folder);
+    const struct dirent *entry;
+    size_t count = 0;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        struct stat st;
+        if (entry->d_name[0] == '.' || (strncmp(entry->d_name, FRESH, strlen(FRESH)) == 0) != fresh)
+            continue;
+        count++;
+        if (keep_s != FOR_EVER &&
+            fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_mtim.tv_sec < now_s - keep_s)
+            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* another may have been first */
+    }
+    if (folder != NULL)
+        (void)closedir(folder); /* only read */
+    return count;
+}
+
 static void sweep(const struct build *b)
 {
-    int64_t old_s = rv__wall_ms(rv__clock_real()) / 1000 - INT64_C(86400) * KEEP_DAYS;
-    for (int pass = 0, count = 0; pass < 2; pass++) {
-        DIR *folder = opendir(b->folder);
-        struct dirent *entry;
-        if (folder == NULL || (pass == 1 && count <= KEEP_OBJECTS)) {
-            if (folder != NULL)
-                closedir(folder);
-            return;
-        }
-        while ((entry = readdir(folder)) != NULL) {
-            struct stat st;
-            count += entry->d_name[0] != '.';
-            if (pass == 1 && entry->d_name[0] != '.' &&
-                fstatat(dirfd(folder), entry->d_name, &st, 0) == 0 && st.st_mtim.tv_sec < old_s)
-                (void)unlinkat(dirfd(folder), entry->d_name, 0); /* another may have been first */
-        }
-        closedir(folder);
-    }
+    (void)remove_old(b, true, BUILD_S);
+    if (remove_old(b, false, FOR_EVER) > KEEP_OBJECTS)
+        (void)remove_old(b, false, KEEP_S);
 }
 
 int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__buf *said,
@@ -365,6 +377,8 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
     int rc = rv__cfile_include(b.include, err);
     if (rc == RV_OK)
         rc = cache_folder(b.folder, err);
+    if (rc == RV_OK)
+        sweep(&b);
     if (rc == RV_OK)
         rc = temporary(&b, b.text, ".i", err);
     if (rc == RV_OK)
@@ -378,8 +392,6 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
         rc = temporary(&b, b.fresh, ".so", err);
         if (rc == RV_OK)
             rc = compile(&b, err);
-        if (rc == RV_OK)
-            sweep(&b);
     }
     size_t len = strlen(b.object);
     if (rc == RV_OK && len >= RV__CFILE_PATH)

@@ -154,6 +154,15 @@ eventually begun
 run "$rival" exec good.yaml --input '{"who":"z"}'
 is "a store that another process holds: exit code 2" "$rc:$out" "2:"
 like "and who that is" "$err" "held by process $pid \(rival exec slow.yaml"
+run "$rival" exec good.yaml --run-id g1
+is "one that has ended is only read: its outcome, its code" "$rc:$out" "0:$first"
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"you"}'
+is "also with its input" "$rc:$out" "0:$first"
+run "$rival" exec good.yaml --run-id g1 --input '{"who":"me"}'
+is "but not with another" "$rc:$out" "2:"
+run "$rival" exec slow.yaml --run-id g1
+is "nor for another workflow" "$rc:$out" "2:"
+like "which is told" "$err" "run 'g1' is of workflow 'good', not of 'slow'"
 run "$rival" exec good.yaml --input '{"who":"z"}' --store own.db --json
 is "another store is free" "$rc" 0
 kill -INT $pid
@@ -213,6 +222,44 @@ is "SIGINT twice: exit code 130" $? 130
 unlike "at once" "$(cat deaf.err)" "stopped"
 rm -f did
 
+# A store that refuses, as on a full disk: it is told, with --json too, and it goes on when that is over.
+mkdir full && cd full || exit 1
+trap '' XFSZ # a file that may not grow is an error, not the end
+cat >full.yaml <<'YAML'
+name: full
+steps:
+  - one: { command: [sh, -c, "echo begin >did; until test -e go; do sleep 0.05; done"] }
+  - two: { value: 2 }
+YAML
+room() { prlimit --pid "$pid" --fsize="$1:unlimited"; }
+refuses() { grep -q "^rival: the store refuses, and the run waits: " "$1"; }
+"$rival" exec full.yaml --run-id f1 --json >f1.out 2>f1.err &
+pid=$!
+eventually begun
+room 4096
+touch go
+ok "a full disk is told" eventually refuses f1.err
+room unlimited
+wait $pid
+is "with room again the run goes on" "$?:$(jq -r .status f1.out)" "0:completed"
+is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run goes on"
+printf '"%*s"' 100000 x >big.json # more than there is room for, so that the run cannot begin
+(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err &
+pid=$!
+ok "a run that cannot begin tells it" eventually refuses f2.err
+room unlimited
+wait $pid
+is "and begins when it can" "$?:$(jq -r .status f2.out)" "0:completed"
+(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f3 --input @big.json) >f3.out 2>f3.err &
+pid=$!
+eventually refuses f3.err
+kill -INT $pid
+wait $pid
+is "Ctrl-C meanwhile: exit code 130, no outcome" "$?:$(cat f3.out)" "130:"
+like "it says what became of it" "$(cat f3.err)" '^stopped: the store has taken nothing$'
+trap - XFSZ
+cd ..
+
 # Cancelled and suspended.
 printf 'name: waits\nsteps:\n  - ok: { signal: go, timeout: 1h }\n' >waits.yaml
 run "$rival" run waits --run-id w1
@@ -252,9 +299,19 @@ run "$rival" new greet --c
 sed -i 's/RV_DELAY(2000/RV_DELAY(1/' greet.c
 run "$rival" exec greet.c --json
 is "a C file" "$rc:$(jq_ '.results.greet.result.who + ", " + .results.say.state.description')" "0:world, said hello to world"
+cache=$XDG_CACHE_HOME/rival
+touch -d '2 hours ago' "$cache/new-killed.i" && touch "$cache/new-atwork.i" && touch -d '31 days ago' "$cache/unused.so"
+run "$rival" exec greet.c --json
+is "what a killed one left in the cache goes" "$(cd "$cache" && echo new-* unused.so)" "new-atwork.i unused.so"
+for i in $(seq 256); do : >"$cache/used$i.so"; done
+run "$rival" exec greet.c --json
+is "and, when it is large, what nobody asks for" "$(cd "$cache" && ls unused.so used*.so 2>/dev/null | wc -l)" 256
 printf 'name: calls\nsteps:\n  - greet: { call: greet }\n' >calls.yaml
-run "$rival" exec calls.yaml --json --input '{"who": "you"}'
+run "$rival" exec calls.yaml --json --input '{"who": "you"}' --run-id c1
 is "a function of a C file beside it" "$rc:$(jq_ .results.greet.result.who)" "0:you"
+echo 'int x = ;' >greet.c
+run "$rival" exec calls.yaml --json --run-id c1
+is "of a run that has ended nothing is compiled" "$rc:$err" "0:"
 echo 'int x = ;' >wrong.c
 run "$rival" exec wrong.c
 is "C that does not compile: exit code 2" "$rc:$out" "2:"

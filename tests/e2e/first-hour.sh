@@ -90,7 +90,7 @@ shows "the run goes on, and fails" first '"failedStep": "count"'
 back first
 enter first "rival why monday"
 shows "why says of what it failed" first "^  count: 'sh' failed with exit code"
-shows "and where to read on" first '=> rival show monday, or rival logs monday'
+shows "and where to read on" first '=> rival logs monday'
 back first
 enter first "rival logs monday"
 shows "the log has what the program said" first 'info +count +.*data.txt: No such file'

@@ -105,7 +105,8 @@ for _ in $(seq 400); do
     sleep 0.05
 done
 like "a decision, with its cause" "$text" "^'f' waits for a decision: the run is suspended, for .*: .*crunch"
-like "and how to decide" "$text" "^  => rival decide l1 resume$"
+like "and how to decide, in the same store" "$text" "^  => rival decide l1 resume --store lost.db$"
+like "one way or the other" "$text" "^  => rival decide l1 abort --store lost.db$"
 is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + (.cause | type)')" "decision object"
 "$rival" decide l1 abort --store lost.db >/dev/null
 wait $pid
@@ -113,6 +114,6 @@ pid=
 text=$("$rival" why l1 --store lost.db)
 is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "nothing: it is failed"
 like "and of one that failed the error is said" "$text" "^  f: .*crunch"
-like "and where to read on" "$text" "=> rival show l1, or rival logs l1"
+like "and where to read on" "$text" "^  => rival logs l1 --store lost.db$"
 
 done_testing

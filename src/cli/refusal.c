@@ -1,0 +1,67 @@
+/* refusal.c: a store that refuses to be written, told to who waits for it. */
+#include "cli/refusal.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+
+int rv__refusal_look(struct rv__refusal *r, rv_health *ret)
+{
+    int64_t now_ms = rv__mono_ms(rv__clock_real());
+    bool early = !r->stuck && now_ms - r->looked_ms < RV__REFUSAL_MS;
+    if (r->engine == NULL || early || rv_engine_health(r->engine, ret, NULL) < 0)
+        return 0;
+    bool was = r->stuck;
+    r->looked_ms = now_ms;
+    r->stuck = ret->stuck;
+    return (int)ret->stuck - (int)was;
+}
+
+void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg)
+{
+    rv_health health;
+    int news = rv__refusal_look(r, &health);
+    if (news == 0)
+        return;
+    if (clear != NULL)
+        clear(arg);
+    if (news > 0)
+        fprintf(stderr, "%srival:%s the store refuses, and the run waits: %s\n",
+                rv__colour(stderr, RED), rv__colour(stderr, PLAIN), health.why.message);
+    else
+        fprintf(stderr, "the store works again: the run goes on\n");
+}
+
+static void *watch(void *arg)
+{
+    struct rv__refusal *r = arg;
+    rv_error why;
+    while (!rv_cancel_wait(r->over, RV__REFUSAL_MS))
+        rv__refusal_tell(r, NULL, NULL);
+    if (!r->stuck || rv_cancel_cause(r->interrupt, &why) == 0)
+        return NULL;
+    fprintf(stderr, "%s: the store gets a last chance; Ctrl-C again: at once\n", why.message);
+    (void)rv_engine_close(r->engine); /* steps that still run keep nobody from leaving */
+    return NULL;
+}
+
+void rv__refusal_watch(struct rv__refusal *r, rv_cancel *interrupt)
+{
+    r->interrupt = interrupt;
+    r->over = r->engine != NULL ? rv_cancel_new(interrupt) : NULL;
+    if (r->over != NULL && pthread_create(&r->thread, NULL, watch, r) != 0) {
+        rv_cancel_free(r->over); /* then nobody tells: it works all the same */
+        r->over = NULL;
+    }
+}
+
+void rv__refusal_unwatch(struct rv__refusal *r)
+{
+    if (r->over == NULL)
+        return;
+    rv_cancel_fire(r->over, RV_ECANCELED, "it is over");
+    (void)pthread_join(r->thread, NULL); /* it is ours, and there */
+    rv_cancel_free(r->over);
+    r->over = NULL;
+}
