@@ -169,6 +169,7 @@ struct rv__fact {
     bool crash;    /* the same: with its process; facts of old that have a blame do not say it */
     bool taken;    /* step.completed: it took a signal */
     bool hosted;   /* step.started: in a process of its own */
+    bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
     bool describe; /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
 };
