@@ -349,28 +349,35 @@ void rv__follow_close(struct rv__follow *follow)
 
 /* ---------------------------------------------------------------------------------- waiting --- */
 
-/* 1: it has; 0: not yet. */
-static int has_ended(struct rv__client *c, const char *run_id, rv_error *err)
+bool rv__client_away(const struct rv__client *c, int rc)
+{
+    return c->wire != NULL && (rc == RV_ECLOSED || rc == RV_ESYS || rc == RV_ETIMEDOUT);
+}
+
+/* 1: it has ended, and *ret is how; 0: not yet, or the server is away and may come back. */
+static int look_at_end(struct rv__client *c, const char *run_id, rv_run_state **ret, rv_error *err)
 {
     rv_run_list *list = NULL;
+    bool live = false;
     int rc = rv__client_list(c, RV_QUERY(.run_id = run_id), &list, err);
-    if (rc < 0)
-        return rc;
-    int ended = list->count == 0
-                    ? rv__fail(err, RV_ENOTFOUND, "there is no run '%s'", run_id)
-                    : list->runs[0].status != RV_RUNNING && list->runs[0].status != RV_SUSPENDED;
+    if (rc == RV_OK && list->count == 0)
+        rc = rv__fail(err, RV_ENOTFOUND, "there is no run '%s'", run_id);
+    else if (rc == RV_OK)
+        live = list->runs[0].status == RV_RUNNING || list->runs[0].status == RV_SUSPENDED;
     rv_run_list_free(list);
-    return ended;
+    if (rc == RV_OK && !live)
+        rc = rv__client_state(c, run_id, ret, err);
+    return live || rv__client_away(c, rc) ? 0 : rc < 0 ? rc : 1;
 }
 
 /* State first, then events, and now and then the state again. A server that is away is waited for, too. */
 static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout_ms, rv_cancel *by,
-                       rv_error *err)
+                       rv_run_state **ret, rv_error *err)
 {
     struct rv__follow *follow = NULL;
     rv_event event;
     int64_t until_ms = rv__mono_ms(rv__clock_real()) + timeout_ms;
-    int ended = has_ended(c, run_id, err);
+    int ended = look_at_end(c, run_id, ret, err);
     int rc = ended == 0
                  ? rv__follow_open(c, RV_FEED_OPTS(.run_id = run_id, .no_logs = true), &follow, err)
                  : RV_OK;
@@ -381,10 +388,8 @@ static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout
         if (rc == RV_OK && strncmp(event.kind, "run.", 4) != 0)
             continue;
         if (rc == RV_OK || (rc == RV_ETIMEDOUT && (timeout_ms < 0 || left_ms > LOOK_AGAIN_MS))) {
-            ended = has_ended(c, run_id, err);
+            ended = look_at_end(c, run_id, ret, err);
             rc = RV_OK;
-            if (ended == RV_ECLOSED || ended == RV_ESYS || ended == RV_ETIMEDOUT)
-                ended = 0; /* it may come back */
         }
     }
     rv__follow_close(follow);
@@ -395,11 +400,11 @@ int rv__client_wait(struct rv__client *c, const char *run_id, int64_t timeout_ms
                     rv_run_state **ret, rv_error *err)
 {
     rv_outcome *outcome = NULL;
-    int rc = c->wire != NULL
-                 ? wait_remote(c, run_id, timeout_ms, by, err)
-                 : rv_wait(c->engine, NULL, run_id,
-                           RV_WAIT_OPTS(.timeout_ms = timeout_ms == 0 ? 1 : timeout_ms, .by = by),
-                           &outcome, err);
+    if (c->wire != NULL)
+        return wait_remote(c, run_id, timeout_ms, by, ret, err);
+    int rc = rv_wait(c->engine, NULL, run_id,
+                     RV_WAIT_OPTS(.timeout_ms = timeout_ms == 0 ? 1 : timeout_ms, .by = by),
+                     &outcome, err);
     rv_outcome_free(outcome);
     return rc == RV_OK ? rv__client_state(c, run_id, ret, err) : rc;
 }

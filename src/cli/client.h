@@ -75,6 +75,9 @@ int rv__client_decide(struct rv__client *client, const char *run_id, int decisio
 int rv__client_signal(struct rv__client *client, const char *run_id, const char *name,
                       const char *payload, rv_error *err);
 
+/* Is that what a call returns whose server does not answer, and may come back? Who waits goes on waiting. */
+bool rv__client_away(const struct rv__client *client, int rc);
+
 /* Until the run has ended, for so long (negative: for ever); then how it did, for rv_run_state_free().
  * Errors: as rv_wait(). */
 int rv__client_wait(struct rv__client *client, const char *run_id, int64_t timeout_ms,

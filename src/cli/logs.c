@@ -16,6 +16,7 @@ struct logs {
     rv_log_query query;
     bool follow;
     size_t told; /* lines */
+    bool missed; /* with -f: the server was away when there were some to read */
     rv_cancel *interrupt;
 };
 
@@ -82,7 +83,11 @@ static int print_pages(struct rv__look *look, struct logs *logs)
     do {
         rv_log_list *list = NULL;
         rv_error err;
-        if (rv__client_logs(look->client, look->run_id, &logs->query, &list, &err) < 0)
+        int rc = rv__client_logs(look->client, look->run_id, &logs->query, &list, &err);
+        logs->missed = rc < 0 && logs->follow && rv__client_away(look->client, rc);
+        if (logs->missed)
+            break;
+        if (rc < 0)
             return rv__cli_fail(CLI_FAILED, err.message, NULL);
         for (size_t i = 0; i < list->count; i++) {
             if (look->json)
@@ -109,9 +114,10 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
     bool over = false, more = true;
     while (code == CLI_OK && !over && !ferror(stdout)) {
         rv_event event;
-        if (more && (over = is_over(look))) { /* once more then: its last lines */
+        if (more && is_over(look)) { /* once more then: its last lines */
             code = print_pages(look, logs);
-            break;
+            over = !logs->missed;
+            continue;
         }
         rc = rv__follow_next(follow, LOOK_MS, logs->interrupt, &event, &err);
         if (rc == RV_ECANCELED)
@@ -124,7 +130,7 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
             more |= strncmp(event.kind, "run.", 4) == 0;
             said |= strcmp(event.kind, "log") == 0;
         }
-        if (code == CLI_OK && said)
+        if (code == CLI_OK && (said || logs->missed))
             code = print_pages(look, logs);
     }
     rv__follow_close(follow);

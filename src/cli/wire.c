@@ -25,7 +25,7 @@ enum {
     AGAIN_MOST_MS = 2000,
     ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: a server that vanished is noticed */
     MESSAGE_WIDTH = 250,   /* as much as an rv_error holds */
-    SILENCE_S = 60,        /* of a stream: a server says something every 15 s, or is gone */
+    SILENCE_MS = 60000,    /* of a stream: a server says something every 15 s, or is gone */
 };
 
 struct rv__wire {
@@ -74,6 +74,7 @@ static void prepare(struct rv__wire *w, CURL *curl)
 {
     const char *ca = getenv("RIVAL_CA_FILE");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L); /* a run may be called ".." */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "rival/" RV_VERSION);
     curl_easy_setopt(curl, CURLOPT_NOPROXY, w->no_proxy);
@@ -245,6 +246,7 @@ struct rv__wire_events {
     void (*lost)(const char *url, const char *why);
     bool told_lost, ended, seen;
     long status;
+    int64_t heard_ms; /* when something last came, or the connection was begun */
     int64_t again_ms; /* how long to wait before the next try */
 };
 
@@ -280,8 +282,7 @@ static int connect_again(struct rv__wire_events *e, rv_error *err)
     curl_easy_setopt(e->curl, CURLOPT_HTTPHEADER, e->headers);
     curl_easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(e->curl, CURLOPT_WRITEDATA, &e->in);
-    curl_easy_setopt(e->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(e->curl, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
+    e->heard_ms = rv__mono_ms(rv__clock_real());
     curl_multi_add_handle(e->multi, e->curl);
     return RV_OK;
 }
@@ -402,16 +403,22 @@ static bool read_event(struct rv__wire_events *e, rv_event *ret)
     return false;
 }
 
+/* It is made again, later. */
+static void is_lost(struct rv__wire_events *e, const char *why)
+{
+    if (!e->told_lost && e->lost != NULL)
+        e->lost(e->wire->url, why);
+    e->told_lost = true;
+    disconnect(e);
+}
+
 /* The connection has ended. RV_OK: it is made again, later; else the server refused. */
 static int has_ended(struct rv__wire_events *e, CURLcode code, rv_error *err)
 {
     curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->status);
     if (e->status >= 400 && e->status != 503)
         return rv__wire_problem((int)e->status, rv__buf_view(&e->in), err);
-    if (!e->told_lost && e->lost != NULL)
-        e->lost(e->wire->url, code != CURLE_OK ? curl_easy_strerror(code) : "it ended the stream");
-    e->told_lost = true;
-    disconnect(e);
+    is_lost(e, code != CURLE_OK ? curl_easy_strerror(code) : "it ended the stream");
     return RV_OK;
 }
 
@@ -423,6 +430,8 @@ static int move(struct rv__wire_events *e, rv_error *err)
     curl_multi_perform(e->multi, &running);
     if (e->in.rc < 0)
         return rv__buf_err(&e->in, err);
+    if (e->in.len > had)
+        e->heard_ms = rv__mono_ms(rv__clock_real());
     if (e->in.len > had && running > 0) {
         curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->status);
         if (e->status == 200) {
@@ -434,6 +443,9 @@ static int move(struct rv__wire_events *e, rv_error *err)
          m = curl_multi_info_read(e->multi, &left))
         if (m->msg == CURLMSG_DONE)
             return has_ended(e, m->data.result, err);
+    /* Not by the library's bound on speed: a quiet server's signs of life are slower than any. */
+    if (rv__mono_ms(rv__clock_real()) - e->heard_ms > SILENCE_MS)
+        is_lost(e, "it says nothing any more");
     return RV_OK;
 }
 

@@ -17,6 +17,11 @@ steps:
   - approval: { signal: { name: approved } }
   - each: { forEach: "${ [1, 2, 3] }", run: [ { one: { value: "${ .loop.item }" } } ] }
 Y
+cat >"$tmp/flows/leaver.yaml" <<'Y'
+name: leaver
+steps:
+  - side: { concurrent: { late: { command: [sh, -c, 'until test -e go; do sleep 0.05; done'] } }, continueOn: detached }
+Y
 printf 'name: quick\nsteps: [ { a: { value: 7 } } ]\n' >"$tmp/flows/quick.yaml"
 
 # start [OPTIONS]: a server on the same store; at the same port, once it has one.
@@ -99,6 +104,29 @@ wait $running
 is "and run --wait" "$?:$(jq -r .status "$tmp/ran")" "0:completed"
 run "$rival" wait order-1 --timeout 1s
 is "what has ended is told at once" "$rc:$(jq_ .status)" "0:completed"
+
+# What a run left behind is waited for in the same way.
+stop
+start --grace 10ms
+timeout 60 "$rival" run leaver --wait --run-id l1 >"$tmp/ran" 2>"$tmp/run.err" & running=$!
+eventually sh -c "'$rival' list --status completed --json | grep -q l1"
+stop
+eventually grep -q lost "$tmp/run.err"
+start
+ok "run --wait is still there" kill -0 $running
+touch "$tmp/flows/go"
+wait $running
+is "run --wait goes on for what outlives the run" "$?:$(jq -r .status "$tmp/ran")" "0:completed"
+
+# Ids that a path would fold.
+for id in . ..; do
+    run "$rival" run quick --wait --json --run-id $id
+    is "a run may be called $id" "$rc:$(jq_ .runId)" "0:$id"
+    run "$rival" show $id --json
+    is "and be looked at" "$rc:$(jq_ .runId)" "0:$id"
+    run "$rival" logs $id -f
+    is "and followed" "$rc" 0
+done
 
 # Telling.
 run "$rival" run order --input '{"item": "pen"}' --run-id order-2
