@@ -241,8 +241,8 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
 /* Check a workflow, all of it, and make it known. New runs of that name take this definition; runs that
  * began with another version keep theirs, and find their functions by name. The workflow stays the
  * caller's and may be freed or registered elsewhere.
- * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST ("already
- * registered", unless it is the same definition), RV_ENOMEM, RV_ESTORE. */
+ * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST (its name is "already
+ * registered", if only by the same definition: rv_unregister() first), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
 /* Take a workflow back: no new run of it can be started, nor another workflow nest it. Runs of it go on,
@@ -562,7 +562,8 @@ typedef struct rv_run_state {
     int status;
     int64_t created_at, started_at, completed_at, duration_ms;
     const char *input;
-    const char *results; /* with the node that it is in, as it is: its result is null until it ends */
+    const char
+        *results; /* with the node that it is in, as it is: its result is null until it ends */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */

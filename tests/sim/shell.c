@@ -78,14 +78,15 @@ static void add_functions(const struct sim_plan *plan, rv_workflow *w, struct rv
     }
 }
 
-/* Register the plan's workflows; those in it, too, so that their functions are known. */
+/* Register the plan's workflows; those in it, too, so that their functions are known. Again, where the
+ * upgrade of a program is only that it knows more: as files that are loaded again. */
 static void register_plan(struct shell *s, int which)
 {
     const struct gen_drafts *drafts = &s->drafts[which];
     const struct sim_plan *plan = &s->world.plans[which];
     rv_error err = { .message = "" };
     for (size_t i = drafts->count; i-- > 0 && !s->world.failed;) {
-        rv_workflow w = { .draft = drafts->drafts[i] };
+        rv_workflow w = { .draft = drafts->drafts[i], .replace = true };
         struct rv__plan *own = NULL;
         rv__arena_init(&w.arena, SIZE_MAX);
         if (rv__plan_compile(w.draft, NULL, NULL, &own, &err) < 0)
