@@ -158,6 +158,21 @@ static void nested_inputs_are_evaluated_and_checked(void **state)
     expect(fx, "outer", "{\"a\":\"x\"}", "the input of workflow 'inner' is refused: /amount");
 }
 
+static void loop_is_there_in_an_iteration_only(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "w.yaml",
+               "name: w\n"
+               "steps:\n"
+               "  - out: { value: \"${ [has(\\\"loop\\\"), .loop, .loop.index, (keys | "
+               "index(\\\"loop\\\")), has(\\\"input\\\")] }\" }\n"
+               "  - each: { forEach: [7], run: [ { in: { value: \"${ [has(\\\"loop\\\"), "
+               ".loop.item] }\" } } ] }\n");
+    load(fx, 1);
+    expect(fx, "w", NULL, "\"out\":{\"result\":[false,null,null,null,true],");
+    expect(fx, "w", NULL, "\"in\":{\"result\":[true,7],");
+}
+
 static void a_delay_obeys_its_time_out(void **state)
 {
     struct fixture *fx = *state;
@@ -332,6 +347,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
+        cmocka_unit_test_setup_teardown(loop_is_there_in_an_iteration_only, setup, teardown),
         cmocka_unit_test_setup_teardown(a_delay_obeys_its_time_out, setup, teardown),
         cmocka_unit_test_setup_teardown(every_kind_of_node_can_be_described, setup, teardown),
         cmocka_unit_test_setup_teardown(a_description_that_cannot_be_made_is_left_out, setup,
