@@ -537,7 +537,7 @@ RV_API int rv_wait(rv_engine *engine, const char *workflow, const char *run_id,
 RV_API int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err);
 
 /* Send a signal: kept until a step takes it. `payload` is JSON; NULL = null.
- * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended), RV_EBUSY (too many untaken), RV_EINVAL. */
+ * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended, with all that it had detached), RV_EBUSY (too many untaken), RV_EINVAL. */
 RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
                      rv_error *err);
 

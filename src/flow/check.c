@@ -192,7 +192,7 @@ static const char *check_run(const struct rv__cell *cell, const struct rv__fact 
     case FACT_SIGNAL_RECEIVED:
         if (fact->name == NULL || fact->result == NULL)
             return "it has no name or no payload";
-        return !over ? NULL : "it has ended already";
+        return rv__cell_active(cell) ? NULL : "it has ended already";
     case FACT_DETACHED_CANCELLED: return NULL;
     default: break;
     }

@@ -251,7 +251,7 @@ void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 
 /* Deliver a message. RV_OK: it was taken (or was stale: then no fact). RV_ENOMEM: not taken, nothing
  * changed: send it again. MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
- * RV_ESTATE if the run is over; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
+ * RV_ESTATE if nothing of the run is alive; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err);
 

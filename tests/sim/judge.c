@@ -340,7 +340,7 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
         break;
     }
     case MSG_SIGNAL:
-        if (over)
+        if (over && !rv__cell_active(run->cell))
             ret->rc = RV_ESTATE;
         else
             expect(ret, FACT_SIGNAL_RECEIVED);

@@ -258,7 +258,7 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
     bool bare = one_in(&s->world.chance, 5);
     snprintf(payload, sizeof payload, "{\"signal\":%d}", run->signals++);
     shell_watch(s, run);
-    bool ended = rv__run_terminal(rv__cell_status(run->shadow));
+    bool ended = !rv__cell_active(run->shadow); /* what is detached may wait for one */
     size_t before = run->rec.signal_count;
     int64_t crashes = s->engine->kit->crashes;
     int rc = rv_signal(s->engine, run->id, name, bare ? NULL : payload, &err);
@@ -477,8 +477,6 @@ static void stir(struct shell *s, struct run *run)
         snprintf(handle, sizeof handle, "%.*s", RV__ARG(rv__blob_str(wait->name)));
         run->untimely = true;
         answer_run(s, run, handle, "\"at last\"", NULL);
-    } else if (rv__run_terminal(status)) {
-        cancel_run(s, run); /* detached, and waiting for ever: it can only be cancelled */
     } else {
         char name[40];
         snprintf(name, sizeof name, "%.*s",
