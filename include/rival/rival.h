@@ -241,8 +241,8 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
 /* Check a workflow, all of it, and make it known. New runs of that name take this definition; runs that
  * began with another version keep theirs, and find their functions by name. The workflow stays the
  * caller's and may be freed or registered elsewhere.
- * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST ("already
- * registered", unless it is the same definition), RV_ENOMEM, RV_ESTORE. */
+ * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST (its name is "already
+ * registered", if only by the same definition: rv_unregister() first), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
 /* Take a workflow back: no new run of it can be started, nor another workflow nest it. Runs of it go on,
@@ -537,7 +537,7 @@ RV_API int rv_wait(rv_engine *engine, const char *workflow, const char *run_id,
 RV_API int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err);
 
 /* Send a signal: kept until a step takes it. `payload` is JSON; NULL = null.
- * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended), RV_EBUSY (too many untaken), RV_EINVAL. */
+ * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended, with all that it had detached), RV_EBUSY (too many untaken), RV_EINVAL. */
 RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
                      rv_error *err);
 

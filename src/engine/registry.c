@@ -408,17 +408,29 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     e->look_for_missing = true;
 }
 
+static bool same_definition(const struct rv__registered *known, const struct rv__registration *r)
+{
+    return strcmp(known->plan->plan->version, r->plan->version) == 0;
+}
+
+/* The same from the same file is no second workflow of that name: the file was loaded again. */
+static bool reloaded(const struct rv__registered *known, const struct rv__registration *r)
+{
+    return r->source != NULL && r->source[0] != '\0' &&
+           strncmp(known->source, r->source, sizeof known->source - 1) == 0 &&
+           same_definition(known, r);
+}
+
 int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
 {
     struct rv__plan_ref *ref = NULL;
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
     struct rv__registered *known = rv__registry_find(e, name);
-    if (known != NULL && !known->withdrawn && !r->replace &&
-        strcmp(known->plan->plan->version, r->plan->version) != 0)
-        return rv__fail(err, RV_EEXIST,
-                        "workflow '%.*s' is already registered, with another definition%s%s",
-                        RV__ARG(name), known->source[0] ? ", from " : "", known->source);
+    if (known != NULL && !known->withdrawn && !r->replace && !reloaded(known, r))
+        return rv__fail(err, RV_EEXIST, "workflow '%.*s' is already registered%s%s%s",
+                        RV__ARG(name), same_definition(known, r) ? "" : ", with another definition",
+                        known->source[0] ? ", from " : "", known->source);
     int rc = check_runnable(r->plan, err);
     if (rc == RV_OK)
         rc = rv__plan_draft(r->plan, &draft, err);

@@ -214,13 +214,18 @@ static int fetch_root(struct rv__eval_state *e, struct rv__str root, bool all, j
     return rc;
 }
 
+/* Outside of an iteration there is no `loop`; everything else is there, if only as null. */
 static int add_root(struct rv__eval_state *e, struct rv__str root, bool all, jv *scope)
 {
     jv value;
     int rc = fetch_root(e, root, all, &value);
-    if (rc == RV_OK)
+    if (rc < 0)
+        return rc;
+    if (rv__str_is(root, "loop") && jv_get_kind(value) == JV_KIND_NULL)
+        jv_free(value);
+    else
         *scope = jv_object_set(*scope, key_of(root), value);
-    return rc;
+    return RV_OK;
 }
 
 /* What "." is in the expression: the roots it uses. */

@@ -88,7 +88,12 @@ enum rv__phase {
     PHASES,
 };
 
-enum rv__park { PARK_DELAY, PARK_SIGNAL, PARK_HANDLE };
+enum rv__park {
+    PARK_DELAY,
+    PARK_SIGNAL,
+    PARK_HANDLE,
+    PARK_CUT /* a delay that will time out */
+};
 
 struct rv__actor {
     uint64_t id;                   /* unique in the run, never reused */

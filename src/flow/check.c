@@ -119,6 +119,8 @@ static const char *check_step(const struct rv__actor *step, const struct rv__fac
         (step->step.channel == NULL || step->step.channel->first_signal == NULL ||
          step->phase != PHASE_PARKED))
         return "there is no signal to take";
+    if (fact->cut && step->node->step.kind != STEP_DELAY)
+        return "only a delay is cut";
     if (fact->kind == FACT_STEP_PARKED && parks)
         return "it is parked as it begins";
     if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
@@ -190,7 +192,7 @@ static const char *check_run(const struct rv__cell *cell, const struct rv__fact 
     case FACT_SIGNAL_RECEIVED:
         if (fact->name == NULL || fact->result == NULL)
             return "it has no name or no payload";
-        return !over ? NULL : "it has ended already";
+        return rv__cell_active(cell) ? NULL : "it has ended already";
     case FACT_DETACHED_CANCELLED: return NULL;
     default: break;
     }
@@ -219,6 +221,8 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
             why = "it begins nothing";
         else if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
             why = "attempts count from 1";
+        else if (fact->cut && cell->plan->nodes[fact->node]->step.kind != STEP_DELAY)
+            why = "only a delay is cut";
         else if (fact->kind != FACT_BODY_STARTED &&
                  (fact->kind == FACT_EVAL_STARTED) !=
                      (cell->plan->nodes[fact->node]->when.kind != EXPR_NONE))

@@ -284,7 +284,7 @@ static int answer(struct rv__turn *turn, const struct rv__msg *msg, rv_error *er
 static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
-    if (rv__run_terminal(cell->status))
+    if (!rv__cell_active(cell)) /* what is detached may wait for one after the run's end */
         return rv__fail(err, RV_ESTATE, "the run is %s: it takes no signals",
                         rv__run_status_name(cell->status));
     if (cell->signals >= MAX_SIGNALS)

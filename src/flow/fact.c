@@ -33,6 +33,7 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_DESCRIBE = 1 << 16, /* booleans */
              F_HOSTED = 1 << 17,
              F_CRASH = 1 << 18,
+             F_CUT = 1 << 19,
 };
 #define F_WHO (F_ACTOR | F_NODE)
 
@@ -56,13 +57,14 @@ static const struct {
     [FACT_NODE_SKIPPED] = { "node.skipped", F_WHO },
     [FACT_BODY_STARTED] = { "body.started", F_WHO | F_OWNER | F_INDEX },
     [FACT_BODY_ENDED] = { "body.ended", F_WHO | F_INDEX | F_STATUS | F_ERROR },
-    [FACT_STEP_STARTED] = { "step.started", F_WHO | F_OWNER | F_ATTEMPT | F_DUE | F_HOSTED },
+    [FACT_STEP_STARTED] = { "step.started",
+                            F_WHO | F_OWNER | F_ATTEMPT | F_DUE | F_HOSTED | F_CUT },
     [FACT_STEP_COMPLETED] = { "step.completed",
                               F_WHO | F_ATTEMPT | F_RESULT | F_STATE | F_TAKEN | F_DESCRIBE },
     [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_ATTEMPT | F_STATE },
     [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD },
     [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
-    [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN },
+    [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT },
     [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
@@ -152,6 +154,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, ",\"signal\":true");
     if ((has & F_HOSTED) && fact->hosted)
         rv__buf_text(out, ",\"hosted\":true");
+    if ((has & F_CUT) && fact->cut)
+        rv__buf_text(out, ",\"cut\":true");
     if ((has & F_DESCRIBE) && fact->describe)
         rv__buf_text(out, ",\"describe\":true");
     if ((has & F_NAME) && fact->name != NULL) {
@@ -295,6 +299,9 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"hosted\"")) {
         *seen |= F_HOSTED;
         rc = rv__json_bool(value, &fact->hosted);
+    } else if (rv__str_is(key, "\"cut\"")) {
+        *seen |= F_CUT;
+        rc = rv__json_bool(value, &fact->cut);
     } else if (rv__str_is(key, "\"describe\"")) {
         *seen |= F_DESCRIBE;
         rc = rv__json_bool(value, &fact->describe);
@@ -322,7 +329,7 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
     const unsigned optional = F_OWNER | F_DUE | F_ATTEMPT | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN |
                               F_RESULT | F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE |
-                              F_HOSTED | F_CRASH;
+                              F_HOSTED | F_CRASH | F_CUT;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };

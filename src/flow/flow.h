@@ -169,6 +169,7 @@ struct rv__fact {
     bool crash;    /* the same: with its process; facts of old that have a blame do not say it */
     bool taken;    /* step.completed: it took a signal */
     bool hosted;   /* step.started: in a process of its own */
+    bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
     bool describe; /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
 };
@@ -250,7 +251,7 @@ void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 
 /* Deliver a message. RV_OK: it was taken (or was stale: then no fact). RV_ENOMEM: not taken, nothing
  * changed: send it again. MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
- * RV_ESTATE if the run is over; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
+ * RV_ESTATE if nothing of the run is alive; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err);
 

@@ -270,7 +270,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         return;
     }
     if (a->node->kind == NODE_STEP) {
-        int64_t park = get_int(l, json, "pk", 0, PARK_HANDLE + 1);
+        int64_t park = get_int(l, json, "pk", 0, PARK_CUT + 1);
         a->park = (uint8_t)(park > 0 ? park - 1 : 0);
         a->step.attempt = (int)get_int(l, json, "no", 0, INT32_MAX - 1);
         a->step.next_attempt = (int)get_int(l, json, "nx", 0, INT32_MAX);
@@ -461,7 +461,8 @@ static void check_loaded(struct loader *l)
          a = rv__cell_walk(cell, a)) {
         bool step = !a->is_frame && a->node->kind == NODE_STEP;
         bool in_channel = step && a->step.channel != NULL;
-        bool needs_channel = step && a->phase == PHASE_PARKED && a->park != PARK_DELAY;
+        bool needs_channel = step && a->phase == PHASE_PARKED &&
+                             (a->park == PARK_SIGNAL || a->park == PARK_HANDLE);
         if (in_channel != needs_channel || !rv__actor_sound(cell, a) || !rv__actor_placed(cell, a))
             l->bad = "actors";
     }

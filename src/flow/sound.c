@@ -98,10 +98,13 @@ static bool step_sound(const struct rv__actor *step)
     case PHASE_EVAL: return step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN;
     case PHASE_EVALUATED:
         return step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN && step->value != NULL;
-    case PHASE_READY:
     case PHASE_RUNNING: return !parks && step->step.attempt > 0;
+    case PHASE_READY:
     case PHASE_RETRY: return step->step.attempt > 0;
-    case PHASE_PARKED: return !parks || step->park != PARK_HANDLE;
+    case PHASE_PARKED:
+        if (step->park == PARK_CUT)
+            return step->node->step.kind == STEP_DELAY && step->step.attempt > 0;
+        return !parks || step->park != PARK_HANDLE;
     case PHASE_FAILED: return step->node->on_error != NULL;
     case PHASES: break;
     }

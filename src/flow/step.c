@@ -8,7 +8,8 @@
  *            │    attempts left▼ ▼
  *            └────────────  retry  parked ──answer, signal, timer──▶ completed | failed | retry
  *
- * A delay and a signal are parked as they begin. Nothing of a step stays once it has ended: its
+ * A delay and a signal are parked as they begin; a delay that is longer than an attempt may take, until
+ * its time-out. Nothing of a step stays once it has ended: its
  * sequence has the outcome, the journal has the rest. A failed step with a handler stays until that
  * has run. */
 #include <assert.h>
@@ -32,6 +33,12 @@ static int64_t due_at(int64_t now_ms, int64_t wait_ms)
     return due > 0 ? due : 1;
 }
 
+/* Is this time longer than an attempt may take? */
+static bool is_cut(const struct rv__node *node, int64_t wait_ms)
+{
+    return node->step.config.timeout_ms > 0 && wait_ms > node->step.config.timeout_ms;
+}
+
 static struct rv__fact fact_of(const struct rv__actor *step, enum rv__fact_kind kind)
 {
     return (struct rv__fact){ .kind = kind, .actor = step->id, .node = step->node->id };
@@ -47,8 +54,11 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
         fact.hosted = turn->cell->hosted(turn->cell->hosted_arg, node);
     if (step != NULL && step->step.next_attempt > 0)
         fact.attempt = step->step.next_attempt;
-    if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE)
-        fact.due_ms = due_at(turn->now_ms, node->step.delay_ms);
+    if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE) {
+        fact.cut = is_cut(node, node->step.delay_ms);
+        fact.due_ms = due_at(turn->now_ms,
+                             fact.cut ? node->step.config.timeout_ms : node->step.delay_ms);
+    }
     if (node->step.kind == STEP_SIGNAL && node->step.signal_timeout_ms > 0)
         fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
     return rv__say(turn, &fact, err);
@@ -163,7 +173,8 @@ static int parked_timer(struct rv__turn *turn, struct rv__actor *step, const str
         if (!rv__str_none(step->node->step.signal_default))
             return say_waited(turn, step, step->node->step.signal_default, err);
         return say_timed_out(turn, step, msg, err);
-    case PARK_HANDLE: return say_timed_out(turn, step, msg, err);
+    case PARK_HANDLE:
+    case PARK_CUT: return say_timed_out(turn, step, msg, err);
     }
     return RV_OK;
 }
@@ -175,6 +186,9 @@ static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struc
     const struct rv__node *node = step->node;
     fact.due_ms = msg->due_ms;
     fact.taken = node->step.kind == STEP_SIGNAL; /* it waits for a signal; else for its handle */
+    fact.cut = node->step.kind == STEP_DELAY && is_cut(node, msg->due_ms - turn->now_ms);
+    if (fact.cut)
+        fact.due_ms = due_at(step->step.started_ms, node->step.config.timeout_ms);
     if (fact.due_ms == 0 && fact.taken && node->step.signal_timeout_ms > 0)
         fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
     if (fact.due_ms == 0 && !fact.taken && node->step.config.timeout_ms > 0)
@@ -343,7 +357,7 @@ static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
     step->step.next_attempt = fact->attempt + 1;
     step->step.started_ms = fact->at_ms;
     if (parks)
-        step->park = channel != NULL ? PARK_SIGNAL : PARK_DELAY;
+        step->park = channel != NULL ? PARK_SIGNAL : fact->cut ? PARK_CUT : PARK_DELAY;
     if (channel != NULL)
         rv__channel_join(channel, step);
     rv__actor_owe(cell, step);
@@ -361,7 +375,10 @@ static int evolve_parked(struct rv__cell *cell, struct rv__actor *step, const st
     }
     step->phase = PHASE_PARKED;
     step->due_ms = fact->due_ms;
-    step->park = channel == NULL ? PARK_DELAY : fact->taken ? PARK_SIGNAL : PARK_HANDLE;
+    if (channel != NULL)
+        step->park = fact->taken ? PARK_SIGNAL : PARK_HANDLE;
+    else
+        step->park = fact->cut ? PARK_CUT : PARK_DELAY;
     if (channel != NULL)
         rv__channel_join(channel, step);
     rv__actor_owe(cell, step);

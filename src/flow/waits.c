@@ -35,9 +35,11 @@ static bool rest_of(const struct rv__actor *a, struct rv__wait *wait)
 
 static void parked(const struct rv__actor *step, struct rv__wait *wait)
 {
-    wait->kind = step->park == PARK_DELAY    ? WAIT_TIMER
-                 : step->park == PARK_SIGNAL ? WAIT_SIGNAL
-                                             : WAIT_HANDLE;
+    static const enum rv__wait_kind kinds[] = { [PARK_DELAY] = WAIT_TIMER,
+                                                [PARK_SIGNAL] = WAIT_SIGNAL,
+                                                [PARK_HANDLE] = WAIT_HANDLE,
+                                                [PARK_CUT] = WAIT_TIMER };
+    wait->kind = kinds[step->park];
     wait->due_ms = step->due_ms;
     wait->attempt = step->step.attempt;
     if (step->step.channel != NULL)

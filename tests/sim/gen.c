@@ -68,6 +68,7 @@ static void make_step(struct maker *m, struct gen_node *node)
         node->step = one_in(c, 2) ? STEP_DELAY : STEP_SIGNAL;
     if (node->step == STEP_DELAY) {
         node->delay_ms = skewed(c, 0, 100000000);
+        make_config(m, &node->config);
     } else if (node->step == STEP_SIGNAL) {
         node->signal = (int)between(c, 0, SIGNAL_NAMES - 1);
         node->signal_timeout_ms = one_in(c, 2) ? skewed(c, 1, 10000000) : 0;

@@ -243,6 +243,9 @@ static void expect_timer(struct expectation *e, const struct rec_inst *inst,
         expect(e, FACT_TIMER_FIRED);
     } else if (node->step.kind == STEP_SIGNAL && rv__str_none(node->step.signal_default)) {
         expect_failure(e, inst, node, &failure, behavior);
+    } else if (node->step.kind == STEP_DELAY && node->step.config.timeout_ms > 0 &&
+               node->step.delay_ms > node->step.config.timeout_ms) {
+        expect_failure(e, inst, node, &failure, behavior);
     } else {
         expect(e, FACT_STEP_COMPLETED);
     }
@@ -337,7 +340,7 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
         break;
     }
     case MSG_SIGNAL:
-        if (over)
+        if (over && !rv__cell_active(run->cell))
             ret->rc = RV_ESTATE;
         else
             expect(ret, FACT_SIGNAL_RECEIVED);

@@ -243,6 +243,14 @@ static json_t *oracle_json(const struct reference *ref, struct spot spot, int at
 /* A delay or a signal, foreseen. */
 static void foresee_wait(struct reference *ref, const struct rv__node *node, struct end *ret)
 {
+    const struct rv__step_config *config = &node->step.config;
+    if (node->step.kind == STEP_DELAY && config->timeout_ms > 0 &&
+        config->timeout_ms < node->step.delay_ms) { /* so does each attempt */
+        ret->status = STATUS_FAILED;
+        ret->hard = true;
+        ret->error = any();
+        return;
+    }
     ret->status = STATUS_COMPLETED;
     if (node->step.kind == STEP_DELAY)
         ret->result = json_pack("{s:s,s:s,s:s}", "delayedMs", "$any", "startedAt", "$any",

@@ -78,14 +78,15 @@ static void add_functions(const struct sim_plan *plan, rv_workflow *w, struct rv
     }
 }
 
-/* Register the plan's workflows; those in it, too, so that their functions are known. */
+/* Register the plan's workflows; those in it, too, so that their functions are known. Again, where the
+ * upgrade of a program is only that it knows more: as files that are loaded again. */
 static void register_plan(struct shell *s, int which)
 {
     const struct gen_drafts *drafts = &s->drafts[which];
     const struct sim_plan *plan = &s->world.plans[which];
     rv_error err = { .message = "" };
     for (size_t i = drafts->count; i-- > 0 && !s->world.failed;) {
-        rv_workflow w = { .draft = drafts->drafts[i] };
+        rv_workflow w = { .draft = drafts->drafts[i], .replace = true };
         struct rv__plan *own = NULL;
         rv__arena_init(&w.arena, SIZE_MAX);
         if (rv__plan_compile(w.draft, NULL, NULL, &own, &err) < 0)
@@ -257,7 +258,7 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
     bool bare = one_in(&s->world.chance, 5);
     snprintf(payload, sizeof payload, "{\"signal\":%d}", run->signals++);
     shell_watch(s, run);
-    bool ended = rv__run_terminal(rv__cell_status(run->shadow));
+    bool ended = !rv__cell_active(run->shadow); /* what is detached may wait for one */
     size_t before = run->rec.signal_count;
     int64_t crashes = s->engine->kit->crashes;
     int rc = rv_signal(s->engine, run->id, name, bare ? NULL : payload, &err);
@@ -476,8 +477,6 @@ static void stir(struct shell *s, struct run *run)
         snprintf(handle, sizeof handle, "%.*s", RV__ARG(rv__blob_str(wait->name)));
         run->untimely = true;
         answer_run(s, run, handle, "\"at last\"", NULL);
-    } else if (rv__run_terminal(status)) {
-        cancel_run(s, run); /* detached, and waiting for ever: it can only be cancelled */
     } else {
         char name[40];
         snprintf(name, sizeof name, "%.*s",

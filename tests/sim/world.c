@@ -148,12 +148,9 @@ static bool stir(struct world *world, struct run *run)
                                     .name = rv__blob_str(i->name),
                                     .result = sim_blob(rv__str("\"at last\"")) };
             run->untimely = true;
-        } else if (rv__run_terminal(rv__cell_status(run->cell))) {
-            /* Detached, and waiting for ever: it can only be cancelled. */
-            msg = (struct rv__msg){ .kind = MSG_CANCEL };
         }
         world_send(world, run, &msg, skewed(&world->chance, 0, 1000));
-        if (++stirred == 50 || msg.kind == MSG_CANCEL)
+        if (++stirred == 50)
             break;
     }
     return stirred > 0;

@@ -326,11 +326,15 @@ static void bad_definitions_are_told(void **state)
     assert_non_null(strstr(fx->err.message, "RV_STEP_OPTS"));
     rv_workflow_free(w);
     put(fx, lumber());
-    put(fx, lumber()); /* the same again: fine */
+    w = lumber(); /* the same again is the name again */
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EEXIST);
+    assert_non_null(strstr(fx->err.message, "already registered"));
+    assert_null(strstr(fx->err.message, "another definition"));
+    rv_workflow_free(w);
     w = rv_workflow_new("lumber");
     rv_add_step(rv_workflow_body(w), "other", find, NULL);
     assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EEXIST);
-    assert_non_null(strstr(fx->err.message, "already registered"));
+    assert_non_null(strstr(fx->err.message, "already registered, with another definition"));
     rv_workflow_free(w);
 }
 

@@ -158,6 +158,35 @@ static void nested_inputs_are_evaluated_and_checked(void **state)
     expect(fx, "outer", "{\"a\":\"x\"}", "the input of workflow 'inner' is refused: /amount");
 }
 
+static void loop_is_there_in_an_iteration_only(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "w.yaml",
+               "name: w\n"
+               "steps:\n"
+               "  - out: { value: \"${ [has(\\\"loop\\\"), .loop, .loop.index, (keys | "
+               "index(\\\"loop\\\")), has(\\\"input\\\")] }\" }\n"
+               "  - each: { forEach: [7], run: [ { in: { value: \"${ [has(\\\"loop\\\"), "
+               ".loop.item] }\" } } ] }\n");
+    load(fx, 1);
+    expect(fx, "w", NULL, "\"out\":{\"result\":[false,null,null,null,true],");
+    expect(fx, "w", NULL, "\"in\":{\"result\":[true,7],");
+}
+
+static void a_delay_obeys_its_time_out(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "w.yaml", "name: constant\nsteps: [ { d: { delay: 5s, timeout: 200ms } } ]\n");
+    write_file(fx, "e.yaml",
+               "name: computed\nsteps: [ { d: { delay: \"${ 5000 }\", timeout: 200ms } } ]\n");
+    write_file(fx, "l.yaml",
+               "name: enough\nsteps: [ { d: { delay: \"${ 200 }\", timeout: 200ms } } ]\n");
+    load(fx, 3);
+    expect(fx, "constant", "null", "step 'd' timed out after 200 ms");
+    expect(fx, "computed", "null", "step 'd' timed out after 200 ms");
+    expect(fx, "enough", "null", "\"delayedMs\":200");
+}
+
 /* Each kind of node, with a description of its result: seen in its state and in its line. */
 static void every_kind_of_node_can_be_described(void **state)
 {
@@ -303,6 +332,7 @@ static void a_changed_file_replaces_what_new_runs_take(void **state)
     assert_int_equal(
         rv_register_dir(fx->engine, fx->folder, RV_FILE_OPTS(.replace = true), &fx->err), 1);
     expect(fx, "v", NULL, "\"a\":{\"result\":\"new\"");
+    assert_int_equal(rv_register_dir(fx->engine, fx->folder, NULL, &fx->err), 1); /* as it was */
     rv_outcome *outcome = NULL;
     assert_int_equal(rv_signal(fx->engine, "old", "go", NULL, &fx->err), 0);
     assert_int_equal(rv_wait(fx->engine, NULL, "old", NULL, &outcome, &fx->err), 0);
@@ -317,6 +347,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(supervisors_run_on_expressions, setup, teardown),
+        cmocka_unit_test_setup_teardown(loop_is_there_in_an_iteration_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_delay_obeys_its_time_out, setup, teardown),
         cmocka_unit_test_setup_teardown(every_kind_of_node_can_be_described, setup, teardown),
         cmocka_unit_test_setup_teardown(a_description_that_cannot_be_made_is_left_out, setup,
                                         teardown),

@@ -549,6 +549,28 @@ static void a_signal_has_its_time(void **state)
     }
 }
 
+static void what_is_detached_gets_its_signal_after_the_end(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, RV_TEST_OPTS(.seed = 1));
+    rv_workflow *w = rv_workflow_new("leaves");
+    rv_body *later = rv_concurrent_body(
+        rv_add_concurrent(rv_workflow_body(w), "later", RV_CONCURRENT_OPTS(.detached = true)),
+        "mail");
+    rv_add_signal(later, "answer", "approval", 0, NULL);
+    rv_add_step(later, "sent", one, NULL);
+    put(fx, w);
+    start(fx, "leaves", "r");
+    rv_outcome *outcome = outcome_of(fx, "r", 1000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_test_crash(fx->engine, &fx->err), 0);
+    assert_int_equal(rv_signal(fx->engine, "r", "approval", NULL, &fx->err), RV_OK);
+    assert_int_equal(rv_test_advance(fx->engine, 1000, &fx->err), 0);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(rv_signal(fx->engine, "r", "approval", NULL, &fx->err), RV_ESTATE);
+}
+
 /* The block's first child gets a place; then the second, whose signal is there already, completes the
  * block, and the first is cancelled before its work has left the engine. */
 static void a_place_for_what_is_cancelled_at_once_comes_back(void **state)
@@ -603,6 +625,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_answer_that_no_step_waits_for_is_refused_at_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_signal_has_its_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_detached_gets_its_signal_after_the_end, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_place_for_what_is_cancelled_at_once_comes_back, setup,
                                         teardown),
     };

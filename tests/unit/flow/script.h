@@ -19,6 +19,8 @@ static inline const char *J(const char *text)
 #define S(alias)          "{'type':'step','alias':'" alias "','name':'" alias "'}"
 #define STEP(alias, more) "{'type':'step','alias':'" alias "','name':'" alias "'," more "}"
 #define DELAY(alias, ms)  "{'type':'step','alias':'" alias "','kind':'delay','with':" ms "}"
+#define TIMED_DELAY(alias, ms, more) \
+    "{'type':'step','alias':'" alias "','kind':'delay','with':" ms "," more "}"
 #define SIGNAL(alias, name) \
     "{'type':'step','alias':'" alias "','kind':'signal','with':{'name':'" name "'}}"
 #define OUT(result, status) "{'result':" result ",'state':{},'status':'" status "'}"

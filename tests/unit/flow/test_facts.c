@@ -193,6 +193,8 @@ static const struct {
       "{'k':'step.lost','a':2,'n':0,'at':5,'suspect':true,'blame':true}", RV_OK },
     { "an attempt that was lost with its process",
       "{'k':'step.lost','a':2,'n':0,'at':5,'crash':true}", RV_OK },
+    { "a step that is cut like a delay", "{'k':'step.parked','a':2,'n':0,'at':5,'cut':true}",
+      RV_ESTORE },
     { "an escaped name", "{'k':'signal.received','at':5,'name':'\\u0041\\n','result':1}", RV_OK },
 };
 

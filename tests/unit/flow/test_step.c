@@ -261,6 +261,55 @@ static void a_delay_that_is_an_expression_is_parked_by_its_attempt(void **state)
     rig_free(rig);
 }
 
+/* `parked`: its attempt says how long it takes. It begins at 1000. */
+static void a_delay_obeys_its_time_out(void **state)
+{
+    static const struct {
+        const char *says, *plan;
+        int64_t parked_ms, due_ms;
+        enum rv__run_status ends;
+    } table[] = {
+        { "longer", TIMED_DELAY("d", "5000", "'timeout':200"), 0, 1200, RUN_FAILED },
+        { "as long", TIMED_DELAY("d", "200", "'timeout':200"), 0, 1200, RUN_COMPLETED },
+        { "shorter", TIMED_DELAY("d", "150", "'timeout':200"), 0, 1150, RUN_COMPLETED },
+        { "computed, longer", TIMED_DELAY("d", "'${ .n }'", "'timeout':200"), 6000, 1200,
+          RUN_FAILED },
+        { "computed, as long", TIMED_DELAY("d", "'${ .n }'", "'timeout':200"), 1200, 1200,
+          RUN_COMPLETED },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct rig *rig = rig_of(table[i].plan, NULL);
+        if (table[i].parked_ms > 0)
+            rig_park(rig, "d", NULL, table[i].parked_ms);
+        if (rig_at(rig, "d")->effect.due_ms != table[i].due_ms)
+            fail_msg("%s: due at %lld", table[i].says, (long long)rig_at(rig, "d")->effect.due_ms);
+        rig_crash(rig, true);
+        rig_timer(rig, "d");
+        rig_expect(rig, table[i].ends, NULL);
+        assert_int_equal(rig_has_fact(rig, "step 'd' timed out after 200 ms"),
+                         table[i].ends == RUN_FAILED);
+        rig_free(rig);
+    }
+}
+
+static void a_delay_that_timed_out_may_begin_anew(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        TIMED_DELAY("d", "5000",
+                    "'timeout':200,'onTimeout':'retry','maxAttempts':2,'backoffBaseMs':50"),
+        NULL);
+    rig_timer(rig, "d");
+    assert_int_equal(rig_at(rig, "d")->effect.due_ms, 1250); /* the retry */
+    rig_crash(rig, true);
+    rig_timer(rig, "d");
+    assert_int_equal(rig_at(rig, "d")->effect.due_ms, 1450);
+    rig_timer(rig, "d");
+    rig_expect(rig, RUN_FAILED, NULL);
+    rig_free(rig);
+}
+
 static void a_signal_whose_name_is_an_expression_is_parked_by_its_attempt(void **state)
 {
     (void)state;
@@ -615,6 +664,8 @@ int main(void)
         RIG_TEST(backoff_follows_its_formula),
         RIG_TEST(a_clock_at_its_ends_does_no_harm),
         RIG_TEST(a_delay_that_is_an_expression_is_parked_by_its_attempt),
+        RIG_TEST(a_delay_obeys_its_time_out),
+        RIG_TEST(a_delay_that_timed_out_may_begin_anew),
         RIG_TEST(a_signal_whose_name_is_an_expression_is_parked_by_its_attempt),
         RIG_TEST(a_parked_step_ends_by_an_error_or_its_time_out),
         RIG_TEST(a_handle_is_not_a_signal_of_that_name),

@@ -284,6 +284,24 @@ static void a_detached_block_may_detach_again(void **state)
     rig_free(rig);
 }
 
+/* As long as anything of the run is alive. */
+static void what_is_detached_gets_its_signal_after_the_end(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(DETACHED(SIGNAL("x", "go")) "," S("b"), NULL);
+    rig_done(rig, "b", "1");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_signal(rig, "other", "0");
+    rig_crash(rig, true);
+    assert_true(rv__cell_active(rig->cell));
+    rig_signal(rig, "go", "7");
+    assert_true(rig_has_fact(rig, "\"signal\":true,\"result\":7"));
+    assert_false(rv__cell_active(rig->cell));
+    struct rv__msg late = { .kind = MSG_SIGNAL, .name = rv__str("go") };
+    assert_int_equal(rig_turn(rig, &late), RV_ESTATE);
+    rig_free(rig);
+}
+
 static void cancelling_the_run_cancels_what_is_detached(void **state)
 {
     (void)state;
@@ -976,6 +994,7 @@ int main(void)
         RIG_TEST(waiting_children_never_start_after_a_failure),
         RIG_TEST(a_detached_child_keeps_its_iteration),
         RIG_TEST(a_detached_block_may_detach_again),
+        RIG_TEST(what_is_detached_gets_its_signal_after_the_end),
         RIG_TEST(cancelling_the_run_cancels_what_is_detached),
         RIG_TEST(detached_children_may_end_before_the_run),
         RIG_TEST(a_detached_block_waits_for_places_like_anybody),

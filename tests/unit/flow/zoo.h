@@ -11,7 +11,7 @@ static const char *const zoo[] = {
     S("a") "," STEP("b", "'maxAttempts':3,'timeout':50,'onTimeout':'retry','onError':{'name':'h'}") ","
     DELAY("d", "20") "," SIGNAL("s", "go") ","
     "{'type':'step','alias':'s2','kind':'signal','with':{'name':'${ .n }','timeout':30,'default':[1]},'description':'${ .d }'},"
-    DELAY("d2", "'${ .n }'") "," STEP("w", "'when':'${ .w }','onError':{'kind':'command','with':['x']}") ","
+    DELAY("d2", "'${ .n }'") "," TIMED_DELAY("d3", "20", "'timeout':5,'onTimeout':'retry','maxAttempts':2,'onError':{'name':'h'}") "," STEP("w", "'when':'${ .w }','onError':{'kind':'command','with':['x']}") ","
     STEP("wf", "'when':{'fn':'w'},'maxAttempts':2"),
     /* branches, loops and workflows in each other */
     "{'type':'loop','alias':'lo','until':'${ .u }','keep':'last','maxIterations':3,'description':'${ .d }','body':["
