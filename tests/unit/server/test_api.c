@@ -232,9 +232,8 @@ static const struct row {
 
     /* workflows */
     { "workflows are listed", "GET /api/v1/workflows", NULL, 200,
-      "{'workflows':[{'name':'greet','description':'Greets','version':'*','source':'','stepCount':"
-      "3,"
-      "'inputSchema':{'required':['name']}},{'name':'ask'},{'name':'fails'}]}" },
+      "{'workflows':[{'name':'ask'},{'name':'fails'},{'name':'greet','description':'Greets',"
+      "'version':'*','source':'','stepCount':3,'inputSchema':{'required':['name']}}]}" },
     { "one comes with its plan", "GET /api/v1/workflows/ask", NULL, 200,
       "{'name':'ask','plan':{'name':'ask','steps':[{'type':'step','alias':'go'}]}}" },
     { "one that is not there", "GET /api/v1/workflows/nix", NULL, 404,
