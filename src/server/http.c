@@ -73,6 +73,8 @@ static void open_stream(struct rv__exchange *x)
 {
     rv_error err;
     const char *after = x->headers.last_event_id;
+    if (after != NULL && *after == '\0') /* nothing seen yet */
+        after = NULL;
     if (after == NULL && x->answer.from_oldest)
         after = "0.0"; /* before every event */
     int rc = rv__stream_new(x->server->hub, &x->who, x->answer.run_id, x->answer.no_logs, after,
