@@ -75,6 +75,8 @@ run "$rival" list --limit 1 --json
 is "pages have cursors" "$(jq_ '.runs | length')" 1
 run "$rival" list --json --cursor "$(jq_ .nextCursor)"
 is "that go on" "$(jq_ '[.runs[].runId] | index("order-1") != null')" true
+run "$rival" list --cursor zz
+is "a cursor that is none: exit code 2" "$rc" 2
 run "$rival" why order-1
 like "why it waits" "$out" "waits for the signal 'approved'"
 run "$rival" show ord
