@@ -25,7 +25,7 @@ enum {
     LAUNCHERS = 64, /* connections; each has one launch under way */
     RATE = 500,     /* launches in a second */
     SECONDS = 60,
-    QUICK_SECONDS = 10,
+    QUICK_SECONDS = 3,
     DRAIN_MS = 60000, /* for the last events to come */
     BUFFER = 256 << 10,
     ROUNDS = 7, /* of the engine alone and with an idle server */

@@ -202,7 +202,7 @@ typedef struct rv_loop_opts {
     size_t size; /* filled in by RV_LOOP_OPTS */
     rv_step_fn while_, until;
     const char *condition_name; /* NULL = "<alias>.while", "<alias>.until" */
-    int64_t max_iterations;     /* 0 = 1000; still unmet then: the loop fails */
+    int64_t max_iterations;     /* 0 = 1000; more are asked for then: the loop fails */
     int keep;                   /* RV_KEEP_ALL, _LAST, _NONE: which iterations are in its result */
 } rv_loop_opts;
 #define RV_LOOP_OPTS(...) (&(rv_loop_opts){ .size = sizeof(rv_loop_opts), __VA_ARGS__ })

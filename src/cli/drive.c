@@ -16,7 +16,8 @@
 #include "cli/screen.h"
 
 enum {
-    GRACE_MS = 5000,   /* for steps to end after Ctrl-C */
+    GRACE_MS = 5000,   /* for steps to end by themselves after Ctrl-C */
+    TOLD_MS = 2000,    /* and then, for those that were told to */
     RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
@@ -70,8 +71,8 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
     rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
                                           .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
-                                          .attach = by != DRIVE_HERE, .grace_ms = GRACE_MS,
-                                          .allow_env = d->opts.allow_env.at);
+                                          .attach = by != DRIVE_HERE, .drain_ms = GRACE_MS,
+                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at);
     int rc = rv_engine_new(&opts, &d->engine, err);
     if (rc == RV_ESYS && opts.control) {
         fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
@@ -248,6 +249,24 @@ struct follow {
     int resumes;
 };
 
+static void take_event(struct follow *f, const rv_event *event)
+{
+    rv__screen_event(&f->view, event);
+    if (strncmp(event->kind, "run.", 4) != 0)
+        return;
+    f->suspended = strcmp(event->kind, "run.suspended") == 0;
+    f->ended = f->ended || strcmp(event->kind, "run.completed") == 0 ||
+               strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0;
+}
+
+/* What has happened up to now. */
+static void show_the_rest(struct follow *f)
+{
+    rv_event event;
+    while (rv__follow_next(f->d->feed, 0, NULL, &event, NULL) == RV_OK)
+        take_event(f, &event);
+}
+
 /* Is there something in it that goes on by itself? What a run had detached outlives its end; a server that
  * is away may come back and tell. */
 static bool is_alive(struct rv__drive *d)
@@ -329,7 +348,8 @@ static int stop_in_order(struct follow *f)
     if (left > 0)
         fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
                 left == 1 ? "" : "s");
-    fprintf(stderr, "stopped; what was done is kept\n");
+    show_the_rest(f);
+    fprintf(stderr, "%s; what was done is kept\n", f->ended ? "the run has ended" : "stopped");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
 }
@@ -483,16 +503,6 @@ static int settle_suspension(struct follow *f)
 
 /* ---------------------------------------------------------------------------------- the loop --- */
 
-static void take_event(struct follow *f, const rv_event *event)
-{
-    rv__screen_event(&f->view, event);
-    if (strncmp(event->kind, "run.", 4) != 0)
-        return;
-    f->suspended = strcmp(event->kind, "run.suspended") == 0;
-    f->ended = f->ended || strcmp(event->kind, "run.completed") == 0 ||
-               strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0;
-}
-
 static int follow(struct follow *f)
 {
     struct rv__drive *d = f->d;
@@ -523,9 +533,7 @@ static int follow(struct follow *f)
                                        : NULL;
         rv__screen_frame(&f->view, false);
     }
-    rv_event last; /* what was said while it ended */
-    while (rv__follow_next(d->feed, 0, NULL, &last, NULL) == RV_OK)
-        rv__screen_event(&f->view, &last);
+    show_the_rest(f); /* what was said while it ended */
     return print_outcome(d, &f->view);
 }
 

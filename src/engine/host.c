@@ -412,13 +412,15 @@ static void invoke(struct host *host, const struct rv__frame *frame)
 /* ------------------------------------------------------------------------------- beginning --- */
 
 /* The last words of a process that a signal ends: whether memory had been refused just before, which
- * nobody can see from outside. Only what may be called in a signal handler. */
+ * nobody can see from outside. Then the signal again, no longer caught: it waits until we return, and
+ * ends the process where it was. A fault would come again by itself, but one that a step raises, or
+ * somebody sends, would not. Only what may be called in a signal handler. */
 static void last_words(int number)
 {
     static const char refused[] = "\0\0\0\x22{\"type\":\"dying\",\"noMemory\":true } ";
-    (void)number; /* told by the way it ends: the signal comes again, and is no longer caught */
     if (errno == ENOMEM)
         (void)!write(FD, refused, sizeof refused - 1);
+    (void)raise(number);
 }
 
 static void catch_signals(void)

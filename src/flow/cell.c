@@ -356,6 +356,8 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
 {
     rv__blob_unref(actor->value);
     actor->value = NULL;
+    rv__blob_unref(actor->death);
+    actor->death = NULL;
     if (actor->is_frame) {
         rv__entry_unref(actor->frame.base);
         rv__entry_unref(actor->frame.scope);

@@ -107,7 +107,8 @@ struct rv__actor {
     bool owed;              /* it had an effect: its end is one too */
     bool at_work;           /* counted in cell->working */
     bool suspect;           /* in flight when the engine died, perhaps the cause */
-    int crashes;            /* deaths it is blamed for */
+    int crashes;            /* deaths it is blamed for; */
+    struct rv__blob *death; /* the last of them, as an error; NULL: nobody saw it */
     bool detached;          /* concurrent: its sequence went on without it */
     bool hard;              /* step, FAILED: it fails its sequence */
     bool hosted;            /* step: its attempt runs in a process of its own */

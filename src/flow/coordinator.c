@@ -188,15 +188,29 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
     return say_about(turn, actor, kind, &msg, err);
 }
 
+/* How it died is told if somebody saw it: by which signal, at which limit. */
+static struct rv__blob *poisonous(const struct rv__actor *actor)
+{
+    struct rv__str death = rv__blob_str(actor->death), message, how = { "", 0 };
+    struct rv__arena arena;
+    struct rv__blob *why = NULL;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the message */
+    if (rv__str_none(death) || !rv__json_get(death, "message", &message) ||
+        rv__json_string(message, &arena, &how) != RV_ENOMEM)
+        why = rv__error_blob("step '%.*s' was running alone when its process died, %d times%s%.*s: "
+                             "it is not tried again without a decision",
+                             RV__ARG(rv__actor_about(actor)->alias), actor->crashes,
+                             how.len > 0 ? "; the last time, " : "", RV__ARG(how));
+    rv__arena_done(&arena);
+    return why;
+}
+
 /* {"message":…}, and "missing" with the function's name if that is the reason. */
 static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
 {
     struct rv__str alias = rv__actor_about(actor)->alias;
     if (missing.len == 0)
-        return rv__error_blob(
-            "step '%.*s' was running alone when its process died, %d times: it is "
-            "not tried again without a decision",
-            RV__ARG(alias), actor->crashes);
+        return poisonous(actor);
     struct rv__blob *message = rv__error_blob(
         "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(alias),
         RV__ARG(missing));

@@ -145,6 +145,10 @@ static void lost(struct rv__cell *cell, struct rv__actor *actor, const struct rv
     /* With an error it had a process of its own: the engine was never in danger. */
     actor->suspect |= fact->suspect || (fact->blame && fact->error == NULL);
     actor->crashes += fact->blame;
+    if (fact->blame) {
+        rv__blob_unref(actor->death);
+        actor->death = rv__blob_ref(fact->error);
+    }
     back_to_waiting(cell, actor);
     rv__actor_place(cell, actor);
 }

@@ -123,10 +123,13 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         put_int(out, ",\"x\":", fact->index);
     if ((has & F_DUE) && fact->due_ms != 0)
         put_int(out, ",\"due\":", fact->due_ms);
-    if (fact->kind == FACT_STEP_STARTED)
+    if (fact->kind == FACT_STEP_STARTED) {
         put_int(out, ",\"attempt\":", fact->attempt);
-    else if ((has & F_ATTEMPT) && actor->step.attempt != 0)
-        put_int(out, ",\"attempt\":", actor->step.attempt);
+    } else if (has & F_ATTEMPT) {
+        assert(actor != NULL); /* a step's end is about the step */
+        if (actor->step.attempt != 0)
+            put_int(out, ",\"attempt\":", actor->step.attempt);
+    }
     if (has & F_EVAL) {
         rv__buf_text(out, ",\"eval\":\"");
         rv__buf_text(out, rv__eval_name((enum rv__eval)fact->eval));

@@ -37,8 +37,7 @@ static bool has_begun(const struct rv__actor *actor)
     return false;
 }
 
-struct rv__entry *rv__node_left(const struct rv__actor *actor, /* NOLINT(misc-no-recursion) */
-                                enum rv__status status)
+struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status status)
 {
     struct rv__entry *entry = rv__entry_new(actor->node, status);
     if (entry == NULL || !has_begun(actor))
@@ -58,8 +57,7 @@ static const struct rv__actor *in_flight(const struct rv__actor *frame)
     return child != NULL && !child->node->is_handler ? child : NULL;
 }
 
-int rv__frame_left(const struct rv__actor *frame, /* NOLINT(misc-no-recursion) */
-                   struct rv__entry **ret)
+int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret)
 {
     const struct rv__actor *child = in_flight(frame);
     struct rv__entry *entry = NULL;

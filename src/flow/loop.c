@@ -46,8 +46,9 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
         if (sup->sup.ended >= sup->node->loop.max_iterations) {
             char text[128];
             snprintf(text, sizeof text,
-                     "the condition of '%s' is still unmet after %lld iterations",
-                     by_while(sup->node) ? "while" : "until", (long long)sup->sup.ended);
+                     "the condition of '%s' is still %strue after %lld iteration%s",
+                     by_while(sup->node) ? "while" : "until", by_while(sup->node) ? "" : "not ",
+                     (long long)sup->sup.ended, sup->sup.ended == 1 ? "" : "s");
             return rv__node_fail(turn, sup, text, err);
         }
     }

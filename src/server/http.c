@@ -493,7 +493,7 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *from, socklen
     const char *why = rv__visits_refuse(&server->visits, from);
     if (why == NULL)
         return MHD_YES;
-    rv__server_refused(server, "connection refused", NULL, why);
+    rv__server_refused(server, RV__REFUSED_CONNECTION, NULL, why);
     return MHD_NO;
 }
 

@@ -7,7 +7,8 @@
 
 enum { STREAM_BLOCK = 16 << 10 };
 
-/* Nothing from elsewhere, no script or style in a page's text, no frame around us. */
+/* Nothing from elsewhere, no script or style in a page's text, no frame around us. The UI's libraries set
+ * styles through the DOM, which is allowed; its tests in a browser fail for any that do not. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -163,6 +164,6 @@ enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const ch
 
 enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const char *detail)
 {
-    rv__server_refused(x->server, "request refused", x->visit, detail);
+    rv__server_refused(x->server, RV__REFUSED_REQUEST, x->visit, detail);
     return rv__respond_problem(x, status, detail);
 }

@@ -17,32 +17,38 @@ enum {
     HOST_NAMES_MAX = 64,
     SWEEP_MS = 1000,     /* how exact limits of time are */
     REFUSED_MS = 10000,  /* in so long … */
-    REFUSED_LINES = 20,  /* … so many refusals are logged */
+    REFUSED_LINES = 20,  /* … so many refusals of a kind are logged */
     STUCK_MIN_MS = 1000, /* libmicrohttpd counts seconds */
 };
 
-void rv__server_refused(struct rv__server *server, const char *what, const struct rv__visit *visit,
-                        const char *why)
+void rv__server_refused(struct rv__server *server, enum rv__refusal kind,
+                        const struct rv__visit *visit, const char *why)
 {
+    static const char *const messages[] = {
+        [RV__REFUSED_REQUEST] = "request refused",
+        [RV__REFUSED_CONNECTION] = "connection refused",
+        [RV__CUT_OFF] = "connections cut off",
+    };
     char from[46] = "";
     uint32_t unsaid = 0;
     int64_t now = rv__now_ms();
     pthread_mutex_lock(&server->lock);
-    if (server->refused == 0 || now - server->refused_since_ms >= REFUSED_MS) {
-        unsaid = server->unsaid;
-        server->refused_since_ms = now;
-        server->refused = server->unsaid = 0;
+    struct rv__refused *r = &server->refused[kind];
+    if (r->count == 0 || now - r->since_ms >= REFUSED_MS) {
+        unsaid = r->unsaid;
+        *r = (struct rv__refused){ .since_ms = now };
     }
-    bool say = server->refused++ < REFUSED_LINES;
+    bool say = r->count++ < REFUSED_LINES;
     if (!say)
-        server->unsaid++;
+        r->unsaid++;
     pthread_mutex_unlock(&server->lock);
     if (unsaid > 0)
-        rv__log(server->log, RV__LOG_WARN, "more was refused", RV__LOG_INT("times", unsaid));
+        rv__log(server->log, RV__LOG_WARN, "more was refused", RV__LOG_STR("what", messages[kind]),
+                RV__LOG_INT("times", unsaid));
     if (visit != NULL)
         rv__visit_text(visit, from);
     if (say)
-        rv__log(server->log, RV__LOG_WARN, what, RV__LOG_STR("from", from),
+        rv__log(server->log, RV__LOG_WARN, messages[kind], RV__LOG_STR("from", from),
                 RV__LOG_STR("why", why));
 }
 
@@ -204,7 +210,7 @@ static void *keep_time(void *arg)
         if (now >= sweep_ms) {
             size_t cut = rv__visits_sweep(&server->visits);
             if (cut > 0)
-                rv__server_refused(server, "connections cut off", NULL,
+                rv__server_refused(server, RV__CUT_OFF, NULL,
                                    "a request or the taking of its answer took too long");
             sweep_ms = now + SWEEP_MS;
         }

@@ -255,6 +255,13 @@ const struct rv__asset *rv__asset_find(const char *path, bool page);
 
 /* ------------------------------------------------------------------------- server.c, http.c --- */
 
+/* Kinds, so that many of one do not hide another. */
+enum rv__refusal { RV__REFUSED_REQUEST, RV__REFUSED_CONNECTION, RV__CUT_OFF, RV__REFUSALS };
+struct rv__refused {
+    int64_t since_ms;
+    uint32_t count, unsaid; /* since then; of these not logged */
+};
+
 struct rv__server {
     rv_engine *engine;
     struct rv__log *log;
@@ -277,8 +284,7 @@ struct rv__server {
     size_t exchanges; /* requests that are not over */
     bool stopping;    /* the keeper ends */
     bool hurry;       /* and looks again */
-    int64_t refused_since_ms;
-    uint32_t refused, unsaid; /* lines about refusals since then; those left out */
+    struct rv__refused refused[RV__REFUSALS];
 
     atomic_bool draining;
     atomic_size_t held_bytes; /* of bodies and answers */
@@ -291,7 +297,7 @@ void rv__http_quiesce(struct rv__server *server);             /* no more connect
 void rv__http_stop(struct rv__server *server);
 
 /* Log at warn that a request or connection was refused, but not more often than one can read. */
-void rv__server_refused(struct rv__server *server, const char *what, const struct rv__visit *visit,
-                        const char *why);
+void rv__server_refused(struct rv__server *server, enum rv__refusal kind,
+                        const struct rv__visit *visit, const char *why);
 
 #endif

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """crowd.py: many connections to a server at once, of the kinds that nobody likes.
 
-Usage: crowd.py PORT KIND COUNT      prints how many of COUNT connections the server kept: KEPT
+Usage: crowd.py PORT KIND COUNT MOST   prints how many of COUNT connections the server kept
 Kinds: silent (say nothing), drip (a header that never ends), noise (bytes that are no HTTP)
-Opens them all, waits until the server has said to each what it has to say, and looks.
+Opens them all, says "there" on stderr, and waits until the server has closed all but MOST: for a minute.
 """
 import random, resource, select, socket, sys, time
 
-port, kind, count = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+port, kind, count, most = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, count + 64), hard))
 count = min(count, hard - 64)
@@ -45,15 +45,8 @@ for _ in range(count):
     alive[s.fileno()] = s
     poll.register(s.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
     look(0)
-quiet = 0
-while alive and quiet < 6:  # until nothing changes any more
-    before = len(alive)
+print("there", file=sys.stderr, flush=True)
+until = time.monotonic() + 60
+while len(alive) > most and time.monotonic() < until:
     look(0.5)
-    quiet = quiet + 1 if before == len(alive) else 0
 print(len(alive))
-sys.stdout.flush()
-if len(sys.argv) > 4:  # stay until the other side ends them all
-    until = time.monotonic() + float(sys.argv[4])
-    while alive and time.monotonic() < until:
-        look(0.5)
-    print(len(alive))

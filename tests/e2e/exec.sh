@@ -161,18 +161,40 @@ wait $pid
 is "SIGINT once: exit code 130" $? 130
 like "it says how to go on" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
 is "and prints no outcome" "$(cat first.out)" ""
-rm -f did
-"$rival" exec slow.yaml --run-id s3 --json >first.out 2>first.err &
-pid=$!
-eventually begun
-kill -INT $pid
-wait $pid
-is "SIGINT with --json: exit code 130, no outcome" "$?:$(cat first.out)" "130:"
-like "how to go on is told all the same" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
+is "a step that does not end is told to, and handed back" "$(grep -c two did)" 0
 touch go
 run "$rival" exec slow.yaml --run-id s3
 is "that command goes on" "$rc:$(jq_ .status)" "0:completed"
 rm -f go did
+
+# Once: what runs may end, and is recorded; nothing new is begun. The step itself is who presses Ctrl-C.
+cat >ends.yaml <<'YAML'
+name: ends
+steps:
+  - one: { command: [sh, -c, "until test -s pid; do sleep 0.05; done; kill -INT $(cat pid); sleep 1; echo one >>did"] }
+  - two: { command: [sh, -c, "echo two >>did"] }
+YAML
+"$rival" exec ends.yaml --run-id e1 --json >first.out 2>first.err &
+pid=$!
+echo $pid >pid
+wait $pid
+is "SIGINT with --json: exit code 130, no outcome" "$?:$(cat first.out)" "130:"
+like "how to go on is told all the same" "$(cat first.err)" '^to go on: rival exec ends.yaml --run-id e1$'
+is "the step that ran has ended, and the next was not begun" "$(tr '\n' ' ' <did)" "one "
+run "$rival" show e1 --json
+is "what it did is recorded" "$(jq_ '.nodes | map(.alias + ":" + .status) | join(",")')" "one:completed,two:pending"
+run "$rival" exec ends.yaml --run-id e1
+is "and not done again" "$rc:$(tr '\n' ' ' <did)" "0:one two "
+rm -f did pid
+sed -i '/two:/d' ends.yaml
+"$rival" exec ends.yaml --run-id e2 >first.out 2>first.err &
+pid=$!
+echo $pid >pid
+wait $pid
+is "SIGINT in the last step: exit code 130" $? 130
+like "what happened meanwhile is shown" "$(cat first.err)" 'completed  one$'
+like "and that it has ended" "$(cat first.err)" '^the run has ended; what was done is kept$'
+rm -f did pid
 
 # Twice: at once. The first waits for a step that does not heed TERM.
 cat >deaf.yaml <<'YAML'

@@ -1,5 +1,7 @@
 import { expect, test } from "./fixture";
 
+test.use({ serverOptions: [] }); // these count all runs
+
 test("the list grows and changes by itself", async ({ page, api }) => {
   await page.goto("/runs");
   await expect(page.getByRole("heading", { name: "Nothing has run yet" })).toBeVisible();
@@ -57,14 +59,14 @@ test("several runs are selected and cancelled together", async ({ page, api }) =
 });
 
 test("a long list is read page by page, and only what is seen is drawn", async ({ page, api }) => {
-  for (let i = 0; i < 450; i += 50) await Promise.all(Array.from({ length: 50 }, (_, k) => api.launch("any.json", i + k, `run-${String(i + k).padStart(4, "0")}`)));
+  for (let i = 0; i < 250; i += 50) await Promise.all(Array.from({ length: 50 }, (_, k) => api.launch("any.json", i + k, `run-${String(i + k).padStart(4, "0")}`)));
   await page.goto("/runs");
   await expect(page.getByRole("row").nth(1)).toBeVisible();
   expect(await page.getByRole("row").count()).toBeLessThan(60);
   await expect
     .poll(async () => {
       await page.mouse.wheel(0, 100_000);
-      return page.getByText("450 runs").count();
+      return page.getByText("250 runs").count();
     })
     .toBe(1);
   await expect(page.getByText("run-0000")).toBeVisible();

@@ -71,7 +71,7 @@ async function scene(api: Api): Promise<Record<string, string>> {
   return { release, order };
 }
 
-test.use({ expected: [refused(422)] });
+test.use({ expected: refused(422) });
 
 test("screens", async ({ browser, server, api }) => {
   test.slow();

@@ -19,6 +19,11 @@ export default class Tap implements Reporter {
       for (const line of (error.stack ?? error.message ?? "").split("\n")) console.log(`#   ${line}`);
   }
 
+  /** What a test says, such as what it measured. */
+  onStdOut(said: string | Buffer): void {
+    for (const line of said.toString().trimEnd().split("\n")) console.log(`# ${line}`);
+  }
+
   printsToStdio(): boolean {
     return true;
   }

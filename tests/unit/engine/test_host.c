@@ -146,7 +146,7 @@ static int status_of(struct fixture *fx, const char *run_id, char *why, size_t s
     return status;
 }
 
-/* Until it is suspended; how the last attempt ended is in its log. */
+/* Until it is suspended; how the attempts ended is in its log, and the last of them in the reason. */
 static void assert_suspended(struct fixture *fx, const char *run_id, const char *log)
 {
     char why[512];
@@ -157,7 +157,7 @@ static void assert_suspended(struct fixture *fx, const char *run_id, const char 
             fail_msg("%s is not suspended", run_id);
         tick();
     }
-    if (status != RV_SUSPENDED || strstr(why, "died") == NULL)
+    if (status != RV_SUSPENDED || strstr(why, "died") == NULL || strstr(why, log) == NULL)
         fail_msg("status %s, %s", rv_status_name(status), why);
     assert_int_equal(rv_logs(fx->engine, run_id, NULL, &lines, &fx->err), 0);
     assert_int_equal(lines->count, 2); /* max_crashes is 1: the second death is one too many */
@@ -337,7 +337,9 @@ static void a_host_that_dies_is_to_blame(void **state)
     } deaths[] = {
         { "segfault", "signal 11 (SIGSEGV" }, { "abort", "signal 6 (SIGABRT" },
         { "exit", "exited with code 3" },     { "garbage", "said something wrong: not a frame" },
-        { "close", "signal 9 (SIGKILL" },
+        { "close", "signal 9 (SIGKILL" },     { "raise-SEGV", "signal 11 (SIGSEGV" },
+        { "raise-BUS", "signal 7 (SIGBUS" },  { "raise-ILL", "signal 4 (SIGILL" },
+        { "raise-FPE", "signal 8 (SIGFPE" },  { "kill-SEGV", "signal 11 (SIGSEGV" },
     };
     struct fixture *fx = *state;
     OPEN(fx, .grace_ms = 10000);

@@ -52,6 +52,16 @@ static inline void rig_lose(struct rig *rig, const char *path, bool blame, bool 
     assert_int_equal(rig_tell(rig, path, msg), RV_OK);
 }
 
+/* Its own process died, with this as the error. */
+static inline void rig_kill(struct rig *rig, const char *path, const char *json)
+{
+    struct rv__blob *error = rv__blob_new(rv__str(json));
+    struct rv__msg msg = { .kind = MSG_LOST, .blame = true, .crash = true, .error = error };
+    assert_non_null(error);
+    assert_int_equal(rig_tell(rig, path, msg), RV_OK);
+    rv__blob_unref(error);
+}
+
 static inline void rig_miss(struct rig *rig, const char *path, const char *name)
 {
     struct rv__msg msg = { .kind = MSG_MISSING, .name = rv__str(name) };

@@ -405,7 +405,7 @@ static void a_loop_fails_after_its_maximum(void **state)
     struct rig *rig = rig_new(PLAN(LOOP("until", ",\"maxIterations\":2,\"keep\":\"none\"")), NULL);
     rig_finish(rig, "false");
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_true(rig_has_fact(rig, "still unmet after 2 iterations"));
+    assert_true(rig_has_fact(rig, "'until' is still not true after 2 iterations"));
     rig_free(rig);
     rig = rig_new(PLAN(LOOP("until", "")), NULL);
     rig_fail(rig, "lo:iter0:node0:p", "no");

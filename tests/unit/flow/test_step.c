@@ -519,6 +519,31 @@ static void who_fails_like_anybody_is_no_suspect(void **state)
     rig_free(rig);
 }
 
+/* What was seen of its last death is told; of one that nobody saw, nothing. */
+static void a_poison_pill_tells_how_it_died(void **state)
+{
+    static const char *const table[][2] = { { S("a"), "a" },
+                                            { STEP("a", "'when':{'fn':'f'}"), "a?when" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        for (int seen = 0; seen < 2; seen++) {
+            struct rig *rig = rig_of(table[i][0], NULL);
+            const char *path = table[i][1];
+            for (int n = 0; n < RV__MAX_CRASHES; n++)
+                rig_kill(rig, path, "{\"message\":\"the host exited\"}");
+            if (seen)
+                rig_kill(rig, path, "{\"message\":\"the host \\\"h\\\" was killed by signal 11\"}");
+            else
+                rig_lose(rig, path, true, false);
+            rig_expect(rig, RUN_SUSPENDED, NULL);
+            assert_true(rig_has_fact(rig, seen ? "4 times; the last time, the host \\\"h\\\" was "
+                                                 "killed by signal 11: it is not tried again"
+                                               : "4 times: it is not tried again"));
+            rig_free(rig);
+        }
+    }
+}
+
 static void a_poison_pill_may_be_an_evaluation(void **state)
 {
     static const struct {
@@ -603,6 +628,7 @@ int main(void)
         RIG_TEST(a_crash_uses_up_no_attempt),
         RIG_TEST(suspects_are_tried_alone),
         RIG_TEST(who_fails_like_anybody_is_no_suspect),
+        RIG_TEST(a_poison_pill_tells_how_it_died),
         RIG_TEST(a_poison_pill_may_be_an_evaluation),
         RIG_TEST(max_crashes_is_an_option),
         RIG_TEST(names_are_as_in_the_specification),

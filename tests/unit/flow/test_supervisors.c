@@ -552,7 +552,7 @@ static void a_failed_condition_fails_the_loop(void **state)
     rig_done(rig, "lo:iter0:node0:p", "1");
     rig_done(rig, "lo?while", "0"); /* jq's truth: only false and null are not */
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_true(rig_has_fact(rig, "'while' is still unmet after 1 iterations"));
+    assert_true(rig_has_fact(rig, "'while' is still true after 1 iteration\""));
     rig_free(rig);
 }
 

@@ -191,7 +191,7 @@ static void a_connection_is_used_again(void **state)
 static void every_answer_is_dressed(void **state)
 {
     static const char *const headers[] = {
-        "Content-Security-Policy: default-src 'none'; script-src 'self';",
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; ",
         "frame-ancestors 'none'",
         "X-Content-Type-Options: nosniff",
         "Referrer-Policy: no-referrer",

@@ -58,7 +58,11 @@ export function openFeed(options: FeedOptions): Feed {
       cache: "no-store",
       signal: controller.signal,
     });
-    if (response.status === 410) lastId = ""; // what is between is lost to us: onOpen reads anew
+    if (response.status === 410 && lastId) {
+      lastId = ""; // what is between is gone: begin anew, and onOpen reads the state
+      await response.body?.cancel();
+      return read(controller);
+    }
     if (!response.ok || !response.body) throw new FeedRefused(response.status);
     failures = 0;
     say("live");
@@ -99,7 +103,7 @@ export function openFeed(options: FeedOptions): Feed {
     failures++;
     say("lost");
     const wait = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LAST_RETRY_MS);
-    timer = window.setTimeout(() => void connect(), status === 410 ? 0 : wait * (0.75 + Math.random() / 2));
+    timer = window.setTimeout(() => void connect(), wait * (0.75 + Math.random() / 2));
   }
 
   function retryNow(): void {

@@ -31,6 +31,12 @@ export interface RunError {
   stack?: string;
 }
 
+/** Why a run is suspended. */
+export interface Suspension extends RunError {
+  /** the function that nobody offers */
+  missing?: string;
+}
+
 /* ---- workflows ---- */
 
 export interface WorkflowSummary {
@@ -100,8 +106,8 @@ export interface RunSummary {
   duration?: number;
   error?: RunError | null;
   failedStep?: string | null;
-  /** suspended: why, and at which node */
-  suspension?: JsonObject | null;
+  /** suspended: why */
+  suspension?: Suspension | null;
 }
 
 export interface RunPageOf {
@@ -211,7 +217,8 @@ export interface Wait {
   executor?: string;
   limit?: string;
   limitSize?: number;
-  cause?: string;
+  /** decision: why the run is suspended */
+  cause?: Suspension;
   missing?: string;
   nodes?: WaitNode[];
 }
@@ -256,6 +263,8 @@ export interface FeedEvent {
   path?: string;
   status?: Status;
   error?: RunError | null;
+  /** run.suspended */
+  reason?: Suspension;
   dueAt?: number;
   attempt?: number;
   [field: string]: unknown;

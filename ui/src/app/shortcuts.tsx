@@ -42,7 +42,8 @@ const LISTED: [string, string][] = [
   ["j  k", "Next, previous run in the list"],
   ["x", "Select the run"],
   ["Enter", "Open it"],
-  ["1 … 6", "On a run: its tabs"],
+  ["1 … 5", "On a run: its tabs"],
+  ["+ - 0", "In a graph or a timeline: closer, further, all of it"],
   ["?", "This list"],
   ["Esc", "Close a dialog"],
 ];

@@ -3,10 +3,11 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../api/client";
-import type { Json, Run } from "../api/types";
+import type { Run } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Dialog } from "../parts/Dialog";
 import { Icon } from "../parts/Icon";
+import { parseJson } from "../parts/json";
 import { toast } from "../parts/toast";
 import { isTerminal } from "./live";
 
@@ -122,15 +123,10 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
 
   async function submit(event: FormEvent) {
     event.preventDefault();
-    let payload: Json;
-    try {
-      payload = JSON.parse(text.trim() || "null") as Json;
-    } catch (error) {
-      setBad(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-      return;
-    }
-    setBad("");
-    if (await tell(() => api.signal(run.runId, given, payload), `Sent “${given}”`)) onClose();
+    const parsed = parseJson(text);
+    setBad("error" in parsed ? parsed.error : "");
+    if ("error" in parsed) return;
+    if (await tell(() => api.signal(run.runId, given, parsed.value ?? null), `Sent “${given}”`)) onClose();
   }
 
   return (
@@ -204,7 +200,7 @@ export function DecideButtons({ run }: { run: Run }) {
           <p>
             {action === "abort"
               ? "The run fails, and its onError is called."
-              : "The run goes on: the step it was suspended for is attempted again."}
+              : "The run goes on: the step it was suspended for is attempted again, and the run is suspended again if that has not changed."}
           </p>
           <div className="field">
             <label htmlFor={ids}>Reason, for the record (may be left empty)</label>

@@ -81,7 +81,7 @@ function RunHead({ run }: { run: Run }) {
           </dd>
         </div>
         <div>
-          <dt>{run.completedAt ? "Took" : "Running for"}</dt>
+          <dt>{run.completedAt ? "Took" : "So far"}</dt>
           <dd>
             <Duration from={run.startedAt} to={run.completedAt} />
           </dd>

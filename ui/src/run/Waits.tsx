@@ -42,7 +42,7 @@ export function Waits() {
 
   if (!alive || !data || data.waits.length === 0) return null;
   return (
-    <section className="waits" aria-labelledby="waits-title">
+    <section className={run.status === "suspended" ? "waits suspended" : "waits"} aria-labelledby="waits-title">
       <h2 id="waits-title" className="waits-title">
         {run.status === "suspended" ? "Waits for a decision" : "Now"}
       </h2>
@@ -65,7 +65,8 @@ function WaitRow({ wait }: { wait: Wait }) {
         <Icon name={REASON_ICON[wait.reason] ?? "clock"} />
       </span>
       <span className="wait-text">
-        {wait.message}
+        {wait.cause?.message ?? wait.message}
+        {wait.cause?.missing && "; once it is there, the run goes on by itself"}
         <span className="muted wait-times">
           {wait.since !== undefined && (
             <>

@@ -152,6 +152,13 @@ function hrefOf(run: RunSummary): string {
   return `/runs/${encodeURIComponent(run.runId)}`;
 }
 
+/** Why it failed, or is suspended. */
+function reasonOf(run: RunSummary): string {
+  if (run.status === "suspended") return run.suspension?.message ?? "";
+  if (!run.error) return "";
+  return run.failedStep ? `${run.failedStep}: ${run.error.message}` : run.error.message;
+}
+
 interface RowProps {
   run: RunSummary;
   index: number;
@@ -173,13 +180,7 @@ function Row({ run, index, start, selected, onToggle, onFocus }: RowProps) {
         <span className="run-workflow">{run.workflow}</span>
         <span className="run-sub muted">
           <Link href={hrefOf(run)}>{run.runId}</Link>
-          {run.error && (
-            <span className="run-sub-error">
-              {" "}
-              · {run.failedStep ? `${run.failedStep}: ` : ""}
-              {run.error.message}
-            </span>
-          )}
+          {reasonOf(run) && <span className={`run-sub-reason status-${run.status}`}> · {reasonOf(run)}</span>}
         </span>
       </span>
       <span role="cell" className="run-status">

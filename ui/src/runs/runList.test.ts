@@ -44,6 +44,12 @@ describe("events", () => {
     expect(next.rows[0]!.status).toBe("running");
     expect(news).toBe(false);
   });
+  it("say why a run is suspended, as long as it is", () => {
+    const { list: suspended } = withEvents(list("a"), [event("run.suspended", "a", { reason: { message: "no such function" } })]);
+    expect(suspended.rows[0]).toMatchObject({ status: "suspended", suspension: { message: "no such function" } });
+    const { list: resumed } = withEvents(suspended, [event("run.resumed", "a")]);
+    expect(resumed.rows[0]).toMatchObject({ status: "running", suspension: undefined });
+  });
   it("count by the last of them", () => {
     const { list: next } = withEvents(list("a"), [event("run.suspended", "a"), event("run.resumed", "a"), event("run.completed", "a")]);
     expect(next.rows[0]!.status).toBe("completed");

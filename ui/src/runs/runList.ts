@@ -58,6 +58,7 @@ export function withEvents(list: RunRows, events: readonly FeedEvent[]): { list:
       if (row.startedAt) next.duration = event.at - row.startedAt;
     }
     if (event.error) next.error = event.error;
+    next.suspension = event.reason;
     return next;
   });
   return { list: changed ? { rows, cursor: list.cursor } : list, news: news || newest.size > 0 };

@@ -11,12 +11,17 @@ import { useMayOperate } from "../app/session";
 import { Boundary } from "../parts/Boundary";
 import { Empty } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
+import { parseJson } from "../parts/json";
 import { Loading } from "../parts/Loading";
 import { toast } from "../parts/toast";
+import { formSchemaOf } from "./form/formSchema";
+import { BAD_JSON, JsonField } from "./form/JsonField";
 import { templates } from "./form/theme";
 import { uiSchemaOf } from "./form/uiSchema";
 import { validator } from "./form/validator";
 import { errorTree, withoutField } from "./form/violations";
+
+const FIELDS = { FallbackField: JsonField };
 
 export function LaunchTab({ workflow }: { workflow: Workflow }) {
   const mayOperate = useMayOperate();
@@ -34,16 +39,15 @@ export function LaunchTab({ workflow }: { workflow: Workflow }) {
 }
 
 /** A schema from which a form can be made: of an object with properties. */
-function formSchema(workflow: Workflow): JsonObject | null {
-  const schema = workflow.inputSchema;
+function formSchema({ inputSchema: schema }: Workflow): JsonObject | null {
   if (!schema || typeof schema !== "object") return null;
   const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
   const kind = schema.type ?? "object";
-  return (kind === "object" && told !== undefined) || (typeof kind === "string" && kind !== "object") ? schema : null;
+  return (kind === "object" && told !== undefined) || (typeof kind === "string" && kind !== "object") ? (formSchemaOf(schema) as JsonObject) : null;
 }
 
 function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
-  const schema = formSchema(workflow);
+  const schema = useMemo(() => formSchema(workflow), [workflow]);
   const uiSchema = useMemo(() => uiSchemaOf(schema ?? {}), [schema]);
   const [asJson, setAsJson] = useState(schema === null);
   const [data, setData] = useState<Json | undefined>(input);
@@ -55,6 +59,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const [, navigate] = useLocation();
   const ids = useId();
   const alert = useRef<HTMLDivElement>(null);
+  const fields = useRef<HTMLDivElement>(null);
   const violations: Violation[] = refusal?.problem.violations ?? [];
 
   useEffect(() => {
@@ -62,14 +67,15 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   }, [refusal]);
 
   function inputOf(): { input?: Json } | null {
-    if (!asJson) return data === undefined ? {} : { input: data };
-    if (text.trim() === "") return {};
-    try {
-      return { input: JSON.parse(text) as Json };
-    } catch (error) {
-      setBadJson(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-      return null;
+    if (!asJson) {
+      const bad = fields.current?.querySelector<HTMLTextAreaElement>(BAD_JSON);
+      bad?.focus(); // and it says what is wrong with it
+      return bad ? null : { input: data };
     }
+    const parsed = parseJson(text);
+    if (!("error" in parsed)) return { input: parsed.value };
+    setBadJson(parsed.error);
+    return null;
   }
 
   async function launch(event?: FormEvent) {
@@ -94,12 +100,9 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     setBadJson("");
     if (toJson) setText(data === undefined ? "" : JSON.stringify(data, null, 2));
     else {
-      try {
-        setData(text.trim() === "" ? undefined : (JSON.parse(text) as Json));
-      } catch (error) {
-        setBadJson(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-        return;
-      }
+      const parsed = parseJson(text);
+      if ("error" in parsed) return setBadJson(parsed.error);
+      setData(parsed.value);
     }
     setAsJson(toJson);
   }
@@ -167,23 +170,25 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
           {!schema && <span className="hint">This workflow has no input schema: it takes any JSON, or nothing.</span>}
         </div>
       ) : (
-        <Boundary fallback={() => <p className="hint">No form can be made from this schema. Give the input as JSON.</p>}>
-        <Form
-          tagName="div"
-          className="generated"
-          schema={schema as RJSFSchema}
-          uiSchema={uiSchema}
-          validator={validator}
-          templates={templates}
-          formData={data}
-          noValidate
-          noHtml5Validate
-          showErrorList={false}
-          useFallbackUiForUnsupportedType
-          extraErrors={errorTree(inForm ? violations : [])}
-          onChange={(event) => setData(event.formData as Json)}
-        />
-        </Boundary>
+        <div ref={fields}>
+          <Boundary fallback={() => <p className="hint">No form can be made from this schema. Give the input as JSON.</p>}>
+            <Form
+              tagName="div"
+              className="generated"
+              schema={schema as RJSFSchema}
+              uiSchema={uiSchema}
+              validator={validator}
+              templates={templates}
+              fields={FIELDS}
+              formData={data}
+              noValidate
+              noHtml5Validate
+              showErrorList={false}
+              extraErrors={errorTree(inForm ? violations : [])}
+              onChange={(event) => setData(event.formData as Json)}
+            />
+          </Boundary>
+        </div>
       )}
 
       <form className="launch-foot" onSubmit={(event) => void launch(event)}>

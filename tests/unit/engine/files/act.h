@@ -36,6 +36,18 @@ static int act(rv_ctx *c)
     const char *what = rv_input_str(c, "/do");
     if (strcmp(what, "segfault") == 0)
         *nowhere = 1;
+    static const struct {
+        const char *what;
+        int signal;
+    } raised[] = { { "raise-SEGV", SIGSEGV },
+                   { "raise-BUS", SIGBUS },
+                   { "raise-ILL", SIGILL },
+                   { "raise-FPE", SIGFPE } };
+    for (size_t i = 0; i < sizeof raised / sizeof *raised; i++)
+        if (strcmp(what, raised[i].what) == 0)
+            raise(raised[i].signal);
+    if (strcmp(what, "kill-SEGV") == 0)
+        kill(getpid(), SIGSEGV);
     if (strcmp(what, "abort") == 0)
         abort();
     if (strcmp(what, "exit") == 0)

@@ -97,8 +97,8 @@ function CardMore({ box, node }: { box: Box; node: RunNode | undefined }) {
       <span className="box-text">{text}</span>
       {attempts && (
         <span className="box-attempts" title={attempts}>
-          <Icon name="retry" size={11} /> {node.attempt}
-          <span className="sr-only"> attempts</span>
+          <Icon name="retry" size={11} /> {node.crashes ? attempts : node.attempt}
+          {!node.crashes && <span className="sr-only"> attempts</span>}
         </span>
       )}
       {node.startedAt !== undefined && <Duration from={node.startedAt} to={node.completedAt} />}
@@ -111,14 +111,13 @@ export function BoxGroup(props: NodeProps) {
   const { box, node, live, iteration } = data;
   const { toggle, pick } = useContext(GraphContext);
   const share = node && progressShare(node);
-  const progress = node && progressText(node);
   return (
     <div className={`${look(data)} box-group`}>
       <Handles />
       <div className="box-line box-head">
         <Name box={box} node={node} live={live} />
         <span className="kind">{kindNameOf(undefined, box)}</span>
-        <span className="box-text">{progress || sayingOf(box)}</span>
+        <span className="box-text">{sayingOf(box)}</span>
         {node?.startedAt !== undefined && <Duration from={node.startedAt} to={node.completedAt} />}
         <button className="box-fold" aria-expanded={true} aria-label={`Close ${box.alias}`} onClick={() => toggle(box)}>
           <span aria-hidden="true">−</span>
@@ -126,19 +125,17 @@ export function BoxGroup(props: NodeProps) {
       </div>
       {(box.type === "forEach" || box.type === "loop") && (
         <div className="box-line box-pick">
+          <span className="box-text">{iteration ? node && progressText(node) : live ? "no iteration yet" : "each iteration"}</span>
+          {iteration && (
+            <button className="box-iteration" onClick={() => pick?.(box.key)}>
+              {iteration.latest ? `latest: #${count(iteration.shown + 1)}` : `#${count(iteration.shown + 1)} of ${count(iteration.of)}`}
+              <Icon name="down" size={11} />
+            </button>
+          )}
           {share !== undefined && (
             <span className="box-progress" aria-hidden="true">
               <span style={{ width: `${share * 100}%` }} />
             </span>
-          )}
-          {iteration ? (
-            <button className="box-iteration" onClick={() => pick?.(box.key)}>
-              {iteration.latest ? "latest: " : ""}#{count(iteration.shown + 1)}
-              <span className="muted"> of {count(iteration.of)} begun</span>
-              <Icon name="down" size={11} />
-            </button>
-          ) : (
-            <span className="muted">{live ? "no iteration yet" : "each iteration"}</span>
           )}
         </div>
       )}

@@ -1,6 +1,6 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
 import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
@@ -11,12 +11,14 @@ import { SearchField } from "../../parts/SearchField";
 import { formatAbsolute, formatClock } from "../../parts/time";
 import { isTerminal, useRunEvents, useRunLive } from "../live";
 import { boxesOf, byKey, isSupervisor } from "../plan";
+import { LogReader } from "./LogReader";
 import "./logs.css";
 
 const PAGE = 500;
-const ROW_PX = 26;
+const ROW_PX = 24;
 /** How near to the end counts as being there. */
 const NEAR_PX = 40;
+const KEYS_UP = ["ArrowUp", "PageUp", "Home"];
 
 interface Filter {
   step: string;
@@ -88,44 +90,24 @@ function StepNames({ runId }: { runId: string }) {
 }
 
 function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ended: boolean }) {
-  const query = useInfiniteQuery({
-    queryKey: ["logs", runId, filter],
-    initialPageParam: undefined as number | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      api.logs(
-        runId,
-        { level: filter.level, limit: PAGE, ...(filter.step && { step: filter.step }), ...(filter.q && { q: filter.q }), after: pageParam },
-        signal,
-      ),
-    getNextPageParam: (last) => (last.logs.length > 0 ? last.next : undefined),
-    staleTime: Infinity,
-    gcTime: 0,
-  });
-  const lines = useMemo(() => (query.data?.pages ?? []).flatMap((page) => page.logs), [query.data]);
+  const [reader] = useState(
+    () => new LogReader((after) => api.logs(runId, { level: filter.level, limit: PAGE, ...(filter.step && { step: filter.step }), ...(filter.q && { q: filter.q }), after }), PAGE),
+  );
+  useSyncExternalStore(reader.subscribe, reader.getVersion);
+  const { lines, loaded, more, error } = reader;
   const [follow, setFollow] = useState(!ended);
   const box = useRef<HTMLDivElement>(null);
 
-  const { hasNextPage, isFetching, fetchNextPage, refetch, data } = query;
-  const more = useRef(false);
-  function readOn() {
-    if (isFetching) {
-      more.current = true; // once this page is in
-      return;
-    }
-    const last = data?.pages.at(-1);
-    // A page that was empty when it was asked for is asked for again; else the one behind the last.
-    if (!last || last.logs.length === 0) void refetch();
-    else void fetchNextPage();
-  }
   useEffect(() => {
-    if (isFetching || (!more.current && !hasNextPage)) return;
-    more.current = false;
-    if (hasNextPage && (follow || lines.length < PAGE)) void fetchNextPage();
-  }, [isFetching, hasNextPage, fetchNextPage, follow, lines.length]);
-
+    if (follow || !reader.loaded) void reader.read(follow);
+  }, [reader, follow]);
+  /** There are new lines; whoever is in the midst of old ones has not asked for them. */
+  function readOn() {
+    if (follow || !reader.more) void reader.read(follow);
+  }
   useRunEvents({
     onEvents: (events: FeedEvent[]) => {
-      if (follow && events.some((event) => event.kind === "log")) readOn();
+      if (events.some((event) => event.kind === "log")) readOn();
     },
     onOpen: readOn,
   });
@@ -142,29 +124,51 @@ function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ende
     if (follow && lines.length > 0) rows.scrollToIndex(lines.length - 1, { align: "end" });
   }, [follow, lines.length, rows]);
 
+  // Whoever moves it away from the end wants to read there. Lines that came in, or were measured, move it, too.
+  const byHand = useRef(false);
   function scrolled() {
     const element = box.current;
     if (!element) return;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX;
-    if (atEnd && hasNextPage && !isFetching) void fetchNextPage();
-    if (!atEnd && follow && element.scrollHeight > element.clientHeight + NEAR_PX) setFollow(false);
+    if (atEnd && more && !follow) void reader.read(false);
+    if (!atEnd && byHand.current) setFollow(false);
   }
 
-  if (query.isPending) return <Loading what="the log" />;
-  if (query.error && lines.length === 0) return <Failure error={query.error} retry={() => void refetch()} />;
+  if (error && lines.length === 0) return <Failure error={error} retry={() => void reader.read(follow)} />;
+  if (!loaded) return <Loading what="the log" />;
   if (lines.length === 0) return <NoLines filter={filter} ended={ended} />;
   return (
     <div className="card log-card">
       <div className="log-bar">
         <span className="muted" role="status">
           {lines.length.toLocaleString("en")} {lines.length === 1 ? "line" : "lines"}
-          {hasNextPage && !follow ? ", more below" : ""}
+          {more && !follow ? ", more below" : ""}
         </span>
         <label className="check">
-          <input type="checkbox" checked={follow} onChange={(event) => setFollow(event.target.checked)} /> Follow
+          <input
+            type="checkbox"
+            checked={follow}
+            onChange={(event) => {
+              byHand.current = false;
+              setFollow(event.target.checked);
+            }}
+          />{" "}
+          Follow
         </label>
       </div>
-      <div ref={box} className="log-box" onScroll={scrolled} onWheel={(event) => event.deltaY < 0 && setFollow(false)} tabIndex={0} role="log" aria-label="Log of the run" aria-live="off">
+      <div
+        ref={box}
+        className="log-box"
+        onScroll={scrolled}
+        onWheel={(event) => event.deltaY < 0 && setFollow(false)}
+        onKeyDown={(event) => KEYS_UP.includes(event.key) && setFollow(false)}
+        onPointerDown={() => (byHand.current = true)}
+        onPointerUp={() => (byHand.current = false)}
+        tabIndex={0}
+        role="log"
+        aria-label="Log of the run"
+        aria-live="off"
+      >
         <div className="log-space" style={{ height: rows.getTotalSize() }}>
           {rows.getVirtualItems().map((item) => (
             <div key={item.key} ref={rows.measureElement} data-index={item.index} className="log-row" style={{ transform: `translateY(${item.start}px)` }}>

@@ -95,6 +95,7 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
   const progress = progressText(node);
   if (progress) facts.push(["Iterations", progress]);
   const isStep = node.kind === "step" || node.kind === "handler";
+  const isStopped = node.status === "failed" || node.status === "suspended";
   return (
     <div className="node-card-body">
       {node.description && <p className="node-card-description">{node.description}</p>}
@@ -109,9 +110,9 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
           ))}
         </dl>
       )}
-      {node.error && (node.status === "failed" || attempts.length < 2) && (
-        <section className={node.status === "failed" ? "node-error" : "node-error past"}>
-          <h3>{node.status === "failed" ? "Error" : `Error in attempt ${node.errorAttempt ?? "?"}`}</h3>
+      {node.error && (isStopped || attempts.length < 2) && (
+        <section className={`node-error ${isStopped ? node.status : "past"}`}>
+          <h3>{errorTitle(node)}</h3>
           <p>{node.error.message}</p>
           {node.error.stack && (
             <details>
@@ -145,6 +146,11 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
       )}
     </div>
   );
+}
+
+function errorTitle(node: RunNodeDetail): string {
+  if (node.status === "failed") return "Error";
+  return node.status === "suspended" ? "Why it is suspended" : `Error in attempt ${node.errorAttempt ?? "?"}`;
 }
 
 function Value({ title, value }: { title: string; value: RunNodeDetail["result"] }) {

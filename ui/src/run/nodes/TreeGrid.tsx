@@ -31,7 +31,8 @@ export interface TreeGridProps {
 
 export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, className, scroller, ground }: TreeGridProps) {
   const [active, setActive] = useState(0);
-  const focusing = useRef(false);
+  /** the row that gets the focus once it is drawn */
+  const focusing = useRef<number | null>(null);
   const { rows } = tree;
   const virtual = useVirtualizer({
     count: rows.count,
@@ -47,17 +48,17 @@ export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, c
 
   const current = Math.min(active, Math.max(0, rows.count - 1));
   useEffect(() => {
-    if (!focusing.current) return;
+    if (focusing.current !== current) return;
     const row = scroller.current?.querySelector<HTMLElement>(`[data-row="${current}"]`);
     if (row) {
-      focusing.current = false;
+      focusing.current = null;
       row.focus({ preventScroll: true });
     }
   });
 
   function go(number: number) {
     const to = Math.min(rows.count - 1, Math.max(0, number));
-    focusing.current = true;
+    focusing.current = to;
     setActive(to);
     virtual.scrollToIndex(to);
   }

@@ -25,6 +25,8 @@ export function fold(node: RunNode, event: FeedEvent): RunNode {
       return { ...node, status: "waiting_retry", dueAt: event.dueAt, error: event.error, errorAt: event.at, errorAttempt: node.attempt };
     case "timer.armed":
       return { ...node, dueAt: event.dueAt };
+    case "run.suspended": // the event of a run that names a node: the one it is suspended for
+      return { ...node, status: "suspended", dueAt: undefined, error: event.reason, errorAt: event.at, errorAttempt: node.attempt };
   }
   const status = ENDED[event.kind];
   if (!status) return node;

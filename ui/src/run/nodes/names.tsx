@@ -14,7 +14,7 @@ const KIND_NAMES: Record<string, string> = {
 
 /** An iteration by its number, from 1 as people count; anything else by its alias. */
 export function nameOf(node: Pick<RunNode, "alias" | "kind">): string {
-  return node.kind === "iteration" ? `#${iterationOf(node.alias) + 1}` : node.alias;
+  return node.kind === "iteration" ? `#${count(iterationOf(node.alias) + 1)}` : node.alias;
 }
 
 /** "iter12" → 12 */
@@ -30,10 +30,12 @@ export function kindNameOf(node: Pick<RunNode, "kind"> | undefined, box: Box | u
 
 export const count = (n: number) => n.toLocaleString("en");
 
-/** "3 attempts", "" for the usual one. */
+/** "3 attempts", "4 crashes"; "" for the usual one attempt. */
 export function attemptsOf(node: RunNode): string {
-  const attempts = node.attempt ?? 0;
-  return attempts > 1 ? `${count(attempts)} attempts` : "";
+  const { attempt = 0, crashes = 0 } = node;
+  const words = attempt > 1 ? [`${count(attempt)} attempts`] : [];
+  if (crashes > 0) words.push(crashes === 1 ? "1 crash" : `${count(crashes)} crashes`);
+  return words.join(", ");
 }
 
 /** How long it took; "" for one that has not ended. */

@@ -28,9 +28,11 @@ const READ_MS = 800;
 const TICK_APART_PX = 90;
 const ZOOM_STEP = 1.6;
 const ZOOM_MOST = 400;
-const LANE_MIN_PX = 220;
+const LANE_MIN_PX = 200;
 /** Room behind the last bar. */
 const LANE_END_PX = 24;
+/** Room for how long it took. */
+const TOOK_PX = 76;
 
 export function TimelineTab() {
   const tree = useTree();
@@ -142,16 +144,18 @@ function Lane({ node, bars, scale }: { node: RunNode; bars: Bar[]; scale: Scale 
   );
 }
 
-/** How long it took, behind the bar, or before it where there is no room. */
+/** How long it took: behind the bar, before it where there is no room, over its end where there is none at all. */
 function After({ node, x, first, width }: { node: RunNode; x: number; first: number; width: number }) {
   const took = tookOf(node);
   if (!took) return null;
-  return x + 70 < width || first < 70 ? (
-    <span className="bar-took" style={{ left: x + 6 }}>
-      {took}
-    </span>
-  ) : (
-    <span className="bar-took" style={{ right: width - first + LANE_END_PX + 6 }}>
+  if (x + TOOK_PX < width + LANE_END_PX)
+    return (
+      <span className="bar-took" style={{ left: x + 6 }}>
+        {took}
+      </span>
+    );
+  return (
+    <span className={first < TOOK_PX ? "bar-took over" : "bar-took"} style={{ right: first < TOOK_PX ? 2 : width - first + LANE_END_PX + 6 }}>
       {took}
     </span>
   );

@@ -38,6 +38,19 @@ test("what goes on grows with the time", () => {
   ]);
 });
 
+test("what is suspended waits for somebody", () => {
+  const suspended = node({ status: "suspended", completedAt: undefined, errorAt: 120, attempt: 1 });
+  const attempts: Attempt[] = [{ attempt: 1, outcome: "lost", startedAt: 100, completedAt: 118 }];
+  expect(barsOf(suspended, box("call"), 150)).toEqual([
+    { kind: "work", from: 100, to: 120 },
+    { kind: "signal", from: 120, to: 150, open: true },
+  ]);
+  expect(barsOf(suspended, box("call"), 150, attempts)).toEqual([
+    { kind: "failed", from: 100, to: 118 },
+    { kind: "signal", from: 120, to: 150, open: true },
+  ]);
+});
+
 test("delays and signals wait, and what waits is not busy", () => {
   const [timer] = barsOf(node({}), box("delay"), 999);
   const [signal] = barsOf(node({}), box("signal"), 999);

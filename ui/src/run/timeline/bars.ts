@@ -1,4 +1,5 @@
-/* bars.ts: what a node did when: worked, waited for a place, for a retry, for a time or for somebody. */
+/* bars.ts: what a node did when: worked, waited for a place, for a retry, for a time or for somebody (a signal, or
+ * a decision about what is suspended). */
 import type { Attempt, RunNode } from "../../api/types";
 import { onlyWaits, type Box } from "../plan";
 import type { Span } from "./scale";
@@ -11,7 +12,7 @@ export const BAR_NAMES: Record<Exclude<BarKind, "inside">, string> = {
   queue: "waits for a place",
   retry: "waits to retry",
   timer: "waits for its time",
-  signal: "waits for a signal",
+  signal: "waits for somebody",
 };
 
 export interface Bar extends Span {
@@ -36,19 +37,21 @@ export function barsOf(node: RunNode, box: Box | undefined, now: number, attempt
   const bars: Bar[] = [];
   if (node.startedAt === undefined) return bars;
   const work = workOf(node, box);
+  const suspendedAt = node.status === "suspended" ? node.errorAt : undefined;
   if (attempts && attempts.length > 0) {
     attempts.forEach((attempt, i) => {
       if (attempt.startedAt === undefined) return;
       const last = i === attempts.length - 1;
-      const open = attempt.completedAt === undefined;
+      const open = attempt.completedAt === undefined && suspendedAt === undefined;
       const failed = attempt.outcome === "failed" || attempt.outcome === "lost";
       if (attempt.queueMs) add(bars, "queue", attempt.startedAt - attempt.queueMs, attempt.startedAt);
-      add(bars, failed ? "failed" : work === "failed" ? "work" : work, attempt.startedAt, attempt.completedAt ?? now, open);
+      add(bars, failed ? "failed" : work === "failed" ? "work" : work, attempt.startedAt, attempt.completedAt ?? suspendedAt ?? now, open);
       if (attempt.completedAt === undefined || attempt.dueAt === undefined || !failed) return;
       const next = attempts[i + 1];
       const until = next?.startedAt !== undefined ? Math.min(attempt.dueAt, next.startedAt) : attempt.dueAt;
       add(bars, "retry", attempt.completedAt, last ? Math.min(until, now) : until, last && node.status === "waiting_retry");
     });
+    if (suspendedAt !== undefined) add(bars, "signal", suspendedAt, now, true);
     return bars;
   }
   const end = node.completedAt ?? now;
@@ -56,6 +59,9 @@ export function barsOf(node: RunNode, box: Box | undefined, now: number, attempt
   if (node.status === "waiting_retry" && node.errorAt !== undefined) {
     add(bars, work, node.startedAt, node.errorAt);
     add(bars, "retry", node.errorAt, end, true);
+  } else if (suspendedAt !== undefined) {
+    add(bars, work, node.startedAt, suspendedAt);
+    add(bars, "signal", suspendedAt, end, true);
   } else {
     add(bars, work, node.startedAt, end, node.completedAt === undefined);
   }

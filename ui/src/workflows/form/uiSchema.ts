@@ -1,11 +1,10 @@
 /* uiSchema.ts: which control suits a part of a schema, where the library's first choice does not. */
 import type { UiSchema } from "@rjsf/utils";
-import type { Json, JsonObject, JsonSchema } from "../../api/types";
+import type { JsonSchema } from "../../api/types";
+import { isObject } from "./formSchema";
 
 /** Texts that may be longer than this get several lines. */
 const LONG_TEXT = 200;
-
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** $ref is not followed: what is behind it may contain itself. */
 export function uiSchemaOf(schema: JsonSchema): UiSchema {

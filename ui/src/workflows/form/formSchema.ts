@@ -1,0 +1,52 @@
+/* formSchema.ts: the input schema as the form is made from it.
+ *
+ * Not every schema describes a control: any JSON, one of several types, an object or a list of which nothing
+ * is said. Of such a part no more is left here than what describes it, and the form shows a part of no known
+ * type as a field for JSON (JsonField.tsx). The server judges by the schema as it is. */
+import type { Json, JsonObject, JsonSchema } from "../../api/types";
+
+export const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const MAPS = ["properties", "patternProperties", "$defs", "definitions"];
+const LISTS = ["oneOf", "anyOf", "prefixItems"];
+const ONES = ["items", "additionalProperties"];
+/** Whatever says what is in an object, or in a list. */
+const TELLS: Record<string, string[]> = {
+  object: ["properties", "additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "$ref", "if", "dependentSchemas", "enum", "const"],
+  array: ["items", "prefixItems", "oneOf", "anyOf", "allOf", "$ref", "if", "enum", "const"],
+};
+
+const DESCRIBES = ["title", "description", "default"];
+
+export function formSchemaOf(schema: JsonSchema): JsonSchema {
+  if (schema === true) return anyJson({});
+  if (!isObject(schema)) return schema;
+  if (!hasControl(schema)) return anyJson(schema);
+  const result: JsonObject = { ...schema };
+  for (const key of MAPS) {
+    const map = schema[key];
+    if (isObject(map)) result[key] = Object.fromEntries(Object.entries(map).map(([name, part]) => [name, formSchemaOf(part as JsonSchema)]));
+  }
+  for (const key of LISTS) {
+    const list = schema[key];
+    if (Array.isArray(list)) result[key] = list.map((part) => formSchemaOf(part as JsonSchema));
+  }
+  for (const key of ONES) {
+    const part = schema[key];
+    if (isObject(part) || part === true) result[key] = formSchemaOf(part);
+  }
+  return result;
+}
+
+/** Never empty: the library leaves out what is. */
+function anyJson(schema: JsonObject): JsonObject {
+  return { $comment: "any JSON", ...Object.fromEntries(Object.entries(schema).filter(([key]) => DESCRIBES.includes(key))) };
+}
+
+function hasControl(schema: JsonObject): boolean {
+  if (Object.keys(schema).length === 0) return false;
+  const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).filter((type) => type !== "null");
+  if (types.length > 1) return schema.enum !== undefined;
+  const tells = TELLS[String(types[0])];
+  return !tells || tells.some((key) => schema[key] !== undefined && schema[key] !== true);
+}

@@ -1,0 +1,71 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import type { Page, Route } from "@playwright/test";
+import { expect, test } from "./fixture";
+
+const status = ".run-facts";
+const graphOf = (page: Page) => page.getByRole("region", { name: /^Graph of the run/ });
+const waits = (page: Page) => page.getByRole("region", { name: "Waits for a decision" });
+
+/** The page of a run, once its stream is open. */
+async function follow(page: Page, runId: string): Promise<void> {
+  const stream = page.waitForResponse((response) => response.url().includes(`/runs/${runId}/events`));
+  await page.goto(`/runs/${runId}`);
+  await stream;
+  await expect(graphOf(page).getByRole("button", { name: "running: gate" })).toBeVisible();
+}
+
+test("a run that lacks a function is suspended before the reader's eyes, and aborted", async ({ page, api }) => {
+  const id = await api.launch("lacking");
+  await follow(page, id);
+  // Nodes are not answered from here on: what the graph shows comes from the feed.
+  const held: Route[] = [];
+  await page.route(/\/nodes\?/, (route) => void held.push(route));
+  await api.post(`/runs/${id}/signals/go`, null);
+  await expect(graphOf(page).getByRole("button", { name: "suspended: ask" })).toBeVisible();
+  await page.unroute(/\/nodes\?/);
+  for (const route of held) await route.continue();
+
+  await expect(page.locator(status)).toContainText("suspended");
+  await expect(waits(page)).toContainText("needs the function 'nobodyOffersThis', which is not there");
+  await graphOf(page).getByRole("button", { name: "suspended: ask" }).click();
+  const card = page.getByRole("complementary", { name: "Node ask" });
+  await expect(card).toContainText("Why it is suspended");
+  await expect(card).toContainText("nobodyOffersThis");
+
+  await page.getByRole("button", { name: "Abort…" }).click();
+  await page.getByLabel(/^Reason/).fill("nobody will ever offer it");
+  await page.getByRole("button", { name: "Abort the run" }).click();
+  await expect(page.locator(status)).toContainText("failed");
+  await expect(page.getByRole("group", { name: "Error" })).toContainText("nobody will ever offer it");
+  await expect(graphOf(page).getByRole("button", { name: "failed: ask" })).toBeVisible();
+  await expect(waits(page)).toHaveCount(0);
+});
+
+test("the list of runs says why one is suspended", async ({ page, api }) => {
+  const id = await api.launch("lacking");
+  await page.goto(`/runs?q=${id}`);
+  const row = page.getByRole("row", { name: new RegExp(id) });
+  await expect(row).toContainText("running");
+  await api.post(`/runs/${id}/signals/go`, null);
+  await expect(row).toContainText("suspended");
+  await expect(row).toContainText("needs the function 'nobodyOffersThis'");
+});
+
+test.describe("a step that takes its process with it", () => {
+  test.use({ workflows: "workflows-c" });
+
+  test("suspends the run, which is resumed once it is mended", async ({ page, api, server }) => {
+    const id = await api.launch("fragile");
+    await follow(page, id);
+    await api.post(`/runs/${id}/signals/go`, null);
+    await expect(waits(page)).toContainText("its process died, 4 times");
+    await expect(graphOf(page).getByRole("button", { name: "suspended: fragile" })).toBeVisible();
+
+    writeFileSync(path.join(server.folder, "mended"), "");
+    await page.getByRole("button", { name: "Resume…" }).click();
+    await page.getByRole("button", { name: "Resume the run" }).click();
+    await expect(page.locator(status)).toContainText("completed");
+    await expect(graphOf(page).getByRole("button", { name: "completed: fragile" })).toBeVisible();
+  });
+});
