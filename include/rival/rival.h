@@ -444,7 +444,7 @@ RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_o
 RV_API int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opts,
                            rv_error *err);
 
-/* What is registered, in the order of registration. *ret is for rv_workflow_list_free(). */
+/* What is registered, by name. *ret is for rv_workflow_list_free(). */
 typedef struct rv_workflow_info {
     const char *name;
     const char *description;  /* "" = none */

@@ -86,9 +86,9 @@ static void print_text(const rv_report *report)
     for (size_t i = 0; i < report->problem_count; i++)
         rv__cli_problem(stderr, &report->problems[i]);
     for (size_t i = 0; i < report->workflow_count; i++)
-        printf("%sok%s  %s  (%s, %d nodes)\n", rv__colour(stdout, GREEN), rv__colour(stdout, PLAIN),
-               report->workflows[i].name, report->workflows[i].file,
-               report->workflows[i].node_count);
+        printf("%sok%s  %s  (%s, %d node%s)\n", rv__colour(stdout, GREEN),
+               rv__colour(stdout, PLAIN), report->workflows[i].name, report->workflows[i].file,
+               report->workflows[i].node_count, report->workflows[i].node_count == 1 ? "" : "s");
     for (size_t i = 0; i < report->other_count; i++)
         printf("%s--%s  %s  (not looked into: check reads YAML, JSON and C)\n",
                rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->others[i]);

@@ -115,7 +115,7 @@ static int reach(const char *url, const struct rv__where *where, struct rv__wire
     rv__buf_init(&answer, 0);
     rc = rv__wire_ask(wire, "GET", "/healthz", (struct rv__str){ NULL, 0 }, &answer, err);
     if (rc != 200 && rc >= 0)
-        rc = rv__wire_problem(rc, rv__buf_view(&answer), err);
+        rc = rv__wire_problem(wire, rc, rv__buf_view(&answer), err);
     rv__buf_done(&answer);
     if (rc < 0) {
         rv__wire_free(wire);
@@ -125,8 +125,10 @@ static int reach(const char *url, const struct rv__where *where, struct rv__wire
     return RV_OK;
 }
 
-static const char *hint_for(bool usual)
+static const char *hint_for(int rc, bool usual)
 {
+    if (rc != RV_ECLOSED && rc != RV_ETIMEDOUT && rc != RV_ESYS) /* somebody did answer */
+        return NULL;
     if (usual)
         return "`rival serve` starts one; `rival exec FILE` needs none; --store FILE looks into a "
                "store";
@@ -160,7 +162,8 @@ struct rv__client *rv__client_server(const struct rv__where *where, const char *
     }
     struct rv__client *client = rc < 0 ? NULL : client_new(NULL, wire, rv__wire_url(wire));
     if (client == NULL) {
-        *code = rv__cli_fail(CLI_FAILED, rc < 0 ? err.message : "out of memory", hint_for(usual));
+        *code = rv__cli_fail(CLI_FAILED, rc < 0 ? err.message : "out of memory",
+                             hint_for(rc, usual));
         rv__wire_free(wire);
     }
     return client;
@@ -186,7 +189,8 @@ static struct rv__client *server_or_store(const struct rv__where *where, const c
     if (*code != CLI_OK)
         *store = NULL;
     else if (client == NULL && *store == NULL)
-        *code = rv__cli_fail(CLI_FAILED, "no server answers at " RV__CLI_SERVER, hint_for(true));
+        *code = rv__cli_fail(CLI_FAILED, "no server answers at " RV__CLI_SERVER,
+                             hint_for(RV_ECLOSED, true));
     return client;
 }
 

@@ -102,7 +102,7 @@ static int print(struct listing *l)
 static int list_runs(struct listing *l)
 {
     rv_error err;
-    int code;
+    int code, rc;
     struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK, &code);
     if (client == NULL)
         return code;
@@ -112,8 +112,8 @@ static int list_runs(struct listing *l)
     rv__buf_text(&l->out, "{\"runs\":[");
     if (l->table == NULL)
         (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    else if (read_all(l, client, &err) < 0)
-        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
+    else if ((rc = read_all(l, client, &err)) < 0) /* EINVAL: a cursor that is none */
+        code = rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message, NULL);
     else
         code = print(l);
     rv__table_free(l->table);

@@ -75,7 +75,7 @@ static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, 
     if (rc < 0)
         return rc;
     if (rc < 200 || rc > 299)
-        return rv__wire_problem(rc, rv__buf_view(answer), err);
+        return rv__wire_problem(wire, rc, rv__buf_view(answer), err);
     if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
         return rv__fail(err, RV_EPARSE, "what %.80s answers is not JSON: %.100s",
                         rv__wire_url(wire), why.message);

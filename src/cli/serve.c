@@ -1,9 +1,10 @@
 /* serve.c: `rival serve`: drive all runs of a store, and answer who asks.
  *
  * First the engine, with what it is to know: the workflow files. Then its faces: the control socket (the
- * engine's own), and HTTP, which is drained before the engine closes and freed after, when no call of the
- * engine can hold it up. This thread then writes the process's log from the feed, so that what is told is on disk, and waits to be
- * told to end. */
+ * engine's own), and HTTP. This thread then writes the process's log from the feed, so that what is told is
+ * on disk, and waits to be told to end. The engine closes first, while HTTP goes on: whoever looks sees how
+ * the steps end that still run, and a balancer that this process is not ready. Then HTTP is drained and
+ * freed, when no call of the engine can hold it up. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -271,7 +272,8 @@ static void say_started(const struct serve *s)
     notify("READY=1");
 }
 
-static void stop(struct serve *s)
+/* What runs may end. How many steps do not. */
+static int stop(struct serve *s)
 {
     rv_error why = { .code = 0 };
     rv_event event;
@@ -280,13 +282,12 @@ static void stop(struct serve *s)
     rv__log(s->log, RV__LOG_INFO,
             "stopping: steps that run may end; a second signal leaves at once",
             RV__LOG_STR("why", why.message), RV__LOG_INT("graceMs", s->drain_ms));
-    if (s->server != NULL)
-        rv__server_drain(s->server, HTTP_DRAIN_MS);
     int left = rv_engine_close(s->engine);
     while (s->feed != NULL && rv_feed_next(s->feed, 0, NULL, &event, NULL) == RV_OK)
         log_event(s, &event); /* what happened meanwhile */
-    rv__log(s->log, RV__LOG_INFO, "stopped; what was not done goes on with the next start",
-            RV__LOG_INT("stepsLeft", left));
+    if (s->server != NULL)
+        rv__server_drain(s->server, HTTP_DRAIN_MS);
+    return left;
 }
 
 /* The tokens as the file has them now; one that will not do leaves them as they were. */
@@ -322,13 +323,14 @@ static int serve(struct serve *s)
         follow(s);
     }
     rv__watch_free(watch);
-    if (code == CLI_OK)
-        stop(s);
+    int left = code == CLI_OK ? stop(s) : s->engine != NULL ? rv_engine_close(s->engine) : 0;
     rv_feed_close(s->feed);
-    int left = s->engine != NULL ? rv_engine_close(s->engine) : 0;
     rv__server_free(s->server);
     if (left == 0) /* else steps run that cannot be stopped: we leave them */
         rv_engine_free(s->engine);
+    if (code == CLI_OK)
+        rv__log(s->log, RV__LOG_INFO, "stopped; what was not done goes on with the next start",
+                RV__LOG_INT("stepsLeft", left));
     return code;
 }
 
@@ -394,7 +396,7 @@ static const struct rv__option options[] = {
     { "--allow-host", "NAME", "a name by which clients may call this server; again for more",
       RV__INTO(struct serve, allow_hosts) },
     { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
-    { "--grace", "DURATION", "how long steps that run may go on after SIGTERM (10s)",
+    { "--grace", "DURATION", "how long steps may go on undisturbed after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
     { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more",
       RV__INTO(struct serve, allow_env) },

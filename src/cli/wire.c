@@ -209,7 +209,14 @@ static int code_of(int status)
     }
 }
 
-int rv__wire_problem(int status, struct rv__str answer, rv_error *err)
+/* The server tells of headers; what people have is a variable and a file. */
+static int not_let_in(const struct rv__wire *w, rv_error *err)
+{
+    return rv__fail(err, code_of(401), "the server at %.80s %s: RIVAL_TOKEN, or --token-file FILE",
+                    w->url, w->headers != NULL ? "does not know this token" : "needs a token");
+}
+
+int rv__wire_problem(const struct rv__wire *w, int status, struct rv__str answer, rv_error *err)
 {
     struct rv__str detail, text;
     struct rv__arena arena;
@@ -220,7 +227,9 @@ int rv__wire_problem(int status, struct rv__str answer, rv_error *err)
     if (rv__json_check(answer, RV__JSON_MAX_DEPTH, NULL, NULL) == RV_OK &&
         rv__json_get(answer, "detail", &detail) && rv__json_string(detail, &arena, &text) == RV_OK)
         (void)rv__text_fit(&shown, text, MESSAGE_WIDTH); /* it goes to a terminal */
-    if (shown.len > 0)
+    if (shown.len > 0 && status == 401)
+        (void)not_let_in(w, err);
+    else if (shown.len > 0)
         (void)rv__fail(err, rc, "%s", shown.text);
     else
         (void)rv__fail(err, rc = RV_EFAILED,
@@ -417,7 +426,7 @@ static int has_ended(struct rv__wire_events *e, CURLcode code, rv_error *err)
 {
     curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->status);
     if (e->status >= 400 && e->status != 503)
-        return rv__wire_problem((int)e->status, rv__buf_view(&e->in), err);
+        return rv__wire_problem(e->wire, (int)e->status, rv__buf_view(&e->in), err);
     is_lost(e, code != CURLE_OK ? curl_easy_strerror(code) : "it ended the stream");
     return RV_OK;
 }

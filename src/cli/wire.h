@@ -23,7 +23,7 @@ int rv__wire_ask(struct rv__wire *wire, const char *method, const char *path, st
                  struct rv__buf *answer, rv_error *err);
 
 /* The code and message of an answer that is not 2xx: a problem as a server of ours sends it. */
-int rv__wire_problem(int status, struct rv__str answer, rv_error *err);
+int rv__wire_problem(const struct rv__wire *wire, int status, struct rv__str answer, rv_error *err);
 
 /* Events, as they come. A connection that is lost is made again, and goes on behind the last event:
  * `lost` (may be NULL) is told when that happens, once for each time. */

@@ -157,7 +157,8 @@ static int check_schema(struct rv__loader *l, struct rv__entry *entry)
     struct rv__violations bad;
     struct rv__buf json;
     rv_error why = { .code = 0 };
-    if (input == NULL)
+    if (input == NULL || (rv__tree_real(input)->kind != TREE_MAP &&
+                          rv__tree_real(input)->kind != TREE_BOOL)) /* that, the plan tells */
         return RV_OK;
     rv__violations_init(&bad, &l->arena);
     rv__buf_init(&json, RV__PLAN_MAX_BYTES);
@@ -171,7 +172,9 @@ static int check_schema(struct rv__loader *l, struct rv__entry *entry)
         return rv__nomem(l->err);
     for (size_t i = 0; i < bad.count; i++) {
         const struct rv__tree *at = rv__tree_at(input, bad.items[i].path);
-        rv__problem_add(&l->problems, &entry->source, at->key_at, "invalid input schema: %.*s",
+        struct rv__str path = bad.items[i].path;
+        rv__problem_add(&l->problems, &entry->source, at->key_at,
+                        "invalid input schema: %.*s%s%.*s", RV__ARG(path), path.len > 0 ? ": " : "",
                         RV__ARG(bad.items[i].message));
     }
     if (rc < 0 && bad.count == 0)

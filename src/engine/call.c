@@ -129,13 +129,25 @@ void rv__run_answer_waiters(struct rv__run *run)
     }
 }
 
-static void list_names(rv_engine *e, char *text, size_t room)
+/* The first offered workflow behind that one, by name. */
+static const struct rv__registered *next_by_name(const rv_engine *e,
+                                                 const struct rv__registered *behind)
+{
+    const struct rv__registered *next = NULL;
+    for (const struct rv__registered *r = e->workflows; r != NULL; r = r->next)
+        if (!r->withdrawn && (behind == NULL || rv__str_cmp(r->name, behind->name) > 0) &&
+            (next == NULL || rv__str_cmp(r->name, next->name) < 0))
+            next = r;
+    return next;
+}
+
+/* As many as there is room for, which are few: so looking through all for each is no harm. */
+static void list_names(const rv_engine *e, char *text, size_t room)
 {
     size_t len = 0;
+    const struct rv__registered *r = next_by_name(e, NULL);
     text[0] = '\0';
-    for (struct rv__registered *r = e->workflows; r != NULL && len + 1 < room; r = r->next) {
-        if (r->withdrawn)
-            continue;
+    for (; r != NULL && len + 1 < room; r = next_by_name(e, r)) {
         int n = snprintf(text + len, room - len, "%s%.*s", len ? ", " : "", RV__ARG(r->name));
         len += n > 0 ? (size_t)n : 0;
     }

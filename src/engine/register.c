@@ -2,6 +2,7 @@
  *
  * Files are read, checked and compiled on the caller's thread; only finished plans go to the loop. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rival/rival.h>
@@ -236,6 +237,11 @@ static int list_all(struct rv__call *call)
     return rv__buf_err(out, &call->err);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const rv_workflow_info *)a)->name, ((const rv_workflow_info *)b)->name);
+}
+
 int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
 {
     enum { TEXTS = 6 };
@@ -264,9 +270,7 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
     char *at = (char *)(items + count);
     if (texts.len > 0)
         memcpy(at, texts.text, texts.len);
-    bool newest_first = engine->attached == NULL; /* so the registry has them */
-    for (size_t n = 0; n < count; n++) {
-        size_t i = newest_first ? count - 1 - n : n;
+    for (size_t i = 0; i < count; i++) {
         const char **fields[] = { &items[i].name, &items[i].description, &items[i].input_schema,
                                   &items[i].version, &items[i].source };
         for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
@@ -278,6 +282,8 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
         items[i].step_count = (int)steps;
         at += strlen(at) + 1;
     }
+    if (count > 0)
+        qsort(items, count, sizeof *items, by_name);
     *list = (rv_workflow_list){ .count = count, .items = items };
     *ret = list;
 out:

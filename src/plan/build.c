@@ -257,8 +257,7 @@ static int build_concurrent(struct rv__compiler *c, const struct rv__draft_node 
     node->concurrent.collect = draft->concurrent.collect;
     node->concurrent.join = draft->concurrent.join;
     if (draft->body_count == 0)
-        rv__compiler_refuse(c, RV__AT(node),
-                            "a concurrent needs 'steps' with at least one child in it");
+        rv__compiler_refuse(c, RV__AT(node), "a concurrent needs at least one child");
     if (draft->given & (GIVEN_JOIN | GIVEN_JOIN_ALL)) {
         int64_t join = node->concurrent.join;
         if (draft->given & GIVEN_JOIN && (join < 1 || join > draft->body_count))

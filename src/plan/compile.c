@@ -38,6 +38,15 @@ static void check_needs(struct rv__compiler *c)
     }
 }
 
+/* Then there is one, of the wrong kind, and that is told. */
+static bool complains_of_name(const struct rv__draft *draft)
+{
+    for (const struct rv__complaint *w = draft->workflow.complaints.first; w != NULL; w = w->next)
+        if (w->key != NULL && strcmp(w->key, "name") == 0)
+            return true;
+    return false;
+}
+
 static int compile(struct rv__compiler *c, const struct rv__draft *draft)
 {
     struct rv__plan *plan = c->plan;
@@ -45,9 +54,9 @@ static int compile(struct rv__compiler *c, const struct rv__draft *draft)
     const char *fault = rv__alias_fault(draft->workflow.name);
     if (draft->failure.code != RV_OK)
         return rv__fail(c->err, draft->failure.code, "%s", draft->failure.message);
-    if (rv__str_none(draft->workflow.name))
+    if (rv__str_none(draft->workflow.name) && !complains_of_name(draft))
         rv__compiler_refuse(c, RV__IN(&plan->body, "name"), "a workflow needs a 'name'");
-    else if (fault != NULL)
+    else if (!rv__str_none(draft->workflow.name) && fault != NULL)
         rv__compiler_refuse(c, RV__IN(&plan->body, "name"), "invalid name '%s' of a workflow: %s",
                             rv__show(draft->workflow.name).text, fault);
 

@@ -168,7 +168,8 @@ static int resolve(struct rv__compiler *k, const struct rv__pending *ref)
         target = anchor ? anchor->at : NULL;
     }
     if (target == NULL) {
-        rv__complain(k, ref->at, "refers to a place that is not there");
+        rv__complain(k, ref->at, "refers to '%s', which is not there",
+                     rv__quote(ref->at->text, quoted));
         return RV_OK;
     }
     return rv__compile_sub(k, target, resource, ref->field);

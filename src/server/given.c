@@ -187,6 +187,8 @@ static bool read_pair(struct rv__api_call *call, struct rv__str pair)
     int i = find_param(call->route->params, rv__str(name));
     if (i < 0)
         return refuse_unknown(call, name);
+    if (*text == '\0') /* a form that was not filled in */
+        return true;
     struct rv__given *given = &call->params[i];
     if (given->given) {
         rv__api_refuse(call, 400, "parameter '%s' is given twice", name);
@@ -252,6 +254,8 @@ static bool take_member(struct rv__api_call *call, const struct rv__param *param
                         struct rv__str value, struct rv__given *ret)
 {
     struct rv__str text;
+    if (param->kind != PARAM_JSON && rv__json_type(value) == RV__JSON_NULL) /* as if not there */
+        return true;
     ret->given = true;
     ret->json = value;
     if (param->kind == PARAM_JSON)

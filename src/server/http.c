@@ -73,12 +73,22 @@ static void open_stream(struct rv__exchange *x)
 {
     rv_error err;
     const char *after = x->headers.last_event_id;
+    if (after != NULL && *after == '\0') /* nothing seen yet */
+        after = NULL;
     if (after == NULL && x->answer.from_oldest)
         after = "0.0"; /* before every event */
     int rc = rv__stream_new(x->server->hub, &x->who, x->answer.run_id, x->answer.no_logs, after,
                             &x->stream, &err);
     if (rc < 0)
         rv__api_problem(status_of(rc), NULL, err.message, &x->answer);
+}
+
+/* Nobody here would learn of the run's end: whoever comes next does. */
+static void wait_elsewhere(struct rv__exchange *x)
+{
+    rv__api_answer_done(&x->answer);
+    rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+                    "the server is shutting down: wait for the run with the next one", &x->answer);
 }
 
 static void wait_is_over(struct rv__exchange *x)
@@ -95,8 +105,12 @@ static bool begin_wait(struct rv__exchange *x)
     struct rv__api_request request = request_of(x);
     struct rv__api_answer again;
     rv_error err;
-    if (rv__hub_wait(x->server->hub, &x->waiter, x->wait_until_ms, &err) < 0) {
-        wait_is_over(x);
+    int rc = rv__hub_wait(x->server->hub, &x->waiter, x->wait_until_ms, &err);
+    if (rc < 0) {
+        if (rc == RV_ECLOSED)
+            wait_elsewhere(x);
+        else
+            wait_is_over(x);
         return true;
     }
     rv__api_handle(x->server->engine, &request, &again); /* it may have ended before we listened */
@@ -115,8 +129,7 @@ static void run_waiter(struct rv__job *job)
 {
     struct rv__exchange *x = RV__CONTAINER(job, struct rv__exchange, waiter.job);
     struct rv__api_request request = request_of(x);
-    bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone ||
-                atomic_load(&x->server->draining);
+    bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone;
     if (!rv__door_holds(&x->server->door, &x->who, rv__now_ms())) {
         rv__api_answer_done(&x->answer);
         rv__api_problem(MHD_HTTP_UNAUTHORIZED, NULL,

@@ -156,8 +156,10 @@ static void fire_all_waiters(struct rv__hub *hub)
 static void end_all(struct rv__hub *hub, const char *words)
 {
     for (struct rv__stream *s = hub->streams; s != NULL; s = s->next)
-        if (s->last == NULL)
+        if (s->last == NULL) {
             s->last = words;
+            s->rest = true;
+        }
     wake_streams(hub);
     fire_all_waiters(hub);
 }
@@ -235,7 +237,7 @@ static void no_event(struct rv__hub *hub, int rc)
             pause_until(hub, rv__now_ms() + RETRY_MS);
     } else if (rc == RV_ECLOSED) {
         hub->closing = true;
-        end_all(hub, "the engine has closed");
+        end_all(hub, "the server is shutting down");
     } else if (rc != RV_ETIMEDOUT && rc != RV_ECANCELED) {
         pause_until(hub, rv__now_ms() + RETRY_MS);
     }

@@ -38,6 +38,7 @@ struct rv__stream {
     bool suspended;   /* its connection */
     bool beat;        /* say something */
     const char *last; /* words at the end; NULL: it has not come */
+    bool rest;        /* what is in the ring comes before them */
     int64_t sent_ms;
     struct rv__job job;
     struct rv__buf piece; /* on its way out, from piece_at on */

@@ -15,13 +15,16 @@ enum { NODES_PAGE = 1000 };
 void rv__api_runs(struct rv__api_call *call)
 {
     const struct rv__given *status = rv__api_param(call, "status");
+    const struct rv__given *until = rv__api_param(call, "until");
+    const int64_t never = -1; /* 0 is a time here, and no bound to the engine */
     rv_run_list *list = NULL;
     rv_error err;
     int rc = rv_list(call->engine,
                      RV_QUERY(.workflow = rv__api_text(call, "workflow"),
                               .status_plus_one = status->given ? (int)status->number + 1 : 0,
                               .since = rv__api_int(call, "since"),
-                              .until = rv__api_int(call, "until"), .text = rv__api_text(call, "q"),
+                              .until = until->given && until->number == 0 ? never : until->number,
+                              .text = rv__api_text(call, "q"),
                               .limit = (size_t)rv__api_int(call, "limit"),
                               .cursor = rv__api_text(call, "cursor")),
                      &list, &err);

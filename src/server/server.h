@@ -137,7 +137,10 @@ const char *rv__server_url(const struct rv__server *server);
  * Errors: those of a token file at the start, and RV_ESTATE: there was none. All is as it was then. */
 int rv__server_tokens(struct rv__server *server, const char *token_file, rv_error *err);
 
-/* Take no more connections and requests, end the streams, answer who waits, and let answers under way
+/* The engine may have closed before, or be closing: what only reads the store is answered meanwhile, and
+ * the rest is a 503.
+ *
+ * Take no more connections and requests, end the streams, answer who waits, and let answers under way
  * out, for so long. Whoever still has none is cut off by rv__server_free(). Thread: any, once. */
 void rv__server_drain(struct rv__server *server, int64_t grace_ms);
 

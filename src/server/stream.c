@@ -263,10 +263,12 @@ static size_t fill(struct rv__stream *s, char *to, size_t max)
         n += more;
         if (more > 0)
             continue;
-        if (s->last != NULL || s->catching)
+        if (s->catching || (s->last != NULL && !s->rest))
             break;
         if (!s->behind && s->cursor < hub->tail)
             s->behind = true;
+        if (s->behind && s->last != NULL) /* it comes back for the rest */
+            break;
         if (s->behind) {
             s->catching = true;
             if (rv__lanes_push(hub->lanes, RV__LANE_CATCH_UP, &s->job, true) < 0) {

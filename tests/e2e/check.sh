@@ -65,7 +65,7 @@ YAML
 printf 'name: payment\nsteps:\n  - charge: { value: 1 }\n' >"$tmp/flows/payment.yaml"
 run "$rival" check "$tmp/flows"
 is "the example is good" "$rc:$err" "0:"
-is "it says which workflows" "$out" "ok  payment  ($tmp/flows/payment.yaml, 1 nodes)
+is "it says which workflows" "$out" "ok  payment  ($tmp/flows/payment.yaml, 1 node)
 ok  tree-processing  ($tmp/flows/tree.yaml, 18 nodes)"
 run "$rival" check "$tmp/flows/tree.yaml"
 is "alone it finds what it nests beside it" "$rc" 0
@@ -90,7 +90,7 @@ C
 echo 'int twice(int n) { return 2 * n; }' >"$tmp/c/plain.c"
 run "$rival" check "$tmp/c/outer.yaml"
 is "a YAML file may nest a workflow of a C file beside it" "$rc:$err:$out" "0::ok  outer  ($tmp/c/outer.yaml, 2 nodes)
-ok  payment  ($tmp/c/pay.c, 1 nodes)"
+ok  payment  ($tmp/c/pay.c, 1 node)"
 run "$rival" check "$tmp/c"
 is "a folder with a C file that does not compile: exit code 1" "$rc" 1
 like "at its line and column" "$err" "^$tmp/c/wrong.c:2:54: error: expected"

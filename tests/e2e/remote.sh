@@ -75,6 +75,8 @@ run "$rival" list --limit 1 --json
 is "pages have cursors" "$(jq_ '.runs | length')" 1
 run "$rival" list --json --cursor "$(jq_ .nextCursor)"
 is "that go on" "$(jq_ '[.runs[].runId] | index("order-1") != null')" true
+run "$rival" list --cursor zz
+is "a cursor that is none: exit code 2" "$rc" 2
 run "$rival" why order-1
 like "why it waits" "$out" "waits for the signal 'approved'"
 run "$rival" show ord
@@ -150,7 +152,7 @@ chmod 600 "$tmp/tokens"
 start --token-file "$tmp/tokens"
 run "$rival" list
 is "without a token: exit code 1" "$rc:$out" "1:"
-like "and what is missing" "$err" "token"
+like "and what is missing, as it is given here" "$err" "needs a token: RIVAL_TOKEN, or --token-file FILE"
 RIVAL_TOKEN=look-only-0123456789abcdef run "$rival" list --json
 is "with one, from the environment" "$rc:$(jq_ '.runs | length > 0')" "0:true"
 RIVAL_TOKEN=look-only-0123456789abcdef run "$rival" cancel q1
@@ -161,6 +163,8 @@ run "$rival" cancel q1 --token-file "$tmp/mine"
 is "one from a file" "$rc:$out" "0:already completed: q1"
 RIVAL_TOKEN=wrong run "$rival" list
 is "a wrong one: exit code 1" "$rc" 1
+like "and that it is wrong" "$err" "does not know this token: RIVAL_TOKEN, or --token-file FILE"
+unlike "it is running, so that is not asked" "$err" "is it running"
 run "$rival" list --token-file "$tmp/none"
 is "a file that is not there: exit code 2" "$rc" 2
 

@@ -148,6 +148,8 @@ is "list --json" "$(jq_ '[(.runs | map(.runId) | join(",")), (.nextCursor | tost
 is "a run has its times" "$(jq_ '.runs[0] | (.completedAt - .startedAt == .duration) | tostring')" true
 run "$rival" list --json --limit 2
 next=$(jq_ .nextCursor)
+run "$rival" list --cursor zz
+is "a cursor that is none: exit code 2" "$rc" 2
 run "$rival" list --json --limit 2 --cursor "$next"
 is "page by page" "$(jq_ '.runs | map(.runId) | join(",")')" "order-2,order-1"
 run "$rival" list --json --status cancelled

@@ -181,6 +181,21 @@ is "a second signal: at once" "$rc" 130
 gone() { ! kill -0 "$(cat step)" 2>/dev/null; }
 ok "and its command goes with it" eventually gone
 
+# One that does not heed SIGTERM is not waited for: it is killed when the process goes.
+cat >flows/deaf.yaml <<'YAML'
+name: deaf
+steps: [ { a: { command: [sh, -c, "trap '' TERM; echo $$ >../step; while :; do sleep 0.1; done"] } } ]
+YAML
+rm -f step
+ok "started again" serve flows --store deaf.db --grace 100ms
+run "$rival" run deaf --run-id d1 --store deaf.db
+ok "a command that does not heed SIGTERM" eventually test -s step
+stop TERM
+is "does not hold it up: exit code 0" "$rc" 0
+like "that it stopped is its last word" "$(tail -n 1 log)" '"stopped;.*"stepsLeft":1'
+ok "and the command is killed with it" eventually gone
+rm flows/deaf.yaml
+
 # Without descriptors it does not spin, and is well when there are some again.
 cat >"$tmp/starve.py" <<'PY'
 import os, resource, socket, sys, time

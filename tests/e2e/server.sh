@@ -48,6 +48,11 @@ name: approval
 steps:
   - answer: { signal: approval }
 YAML
+cat >flows/slow.yaml <<'YAML'
+name: slow
+steps:
+  - a: { command: [sh, -c, "touch ../begun; until test -e ../go; do sleep 0.05; done"] }
+YAML
 
 # ------------------------------------------------------------------------------ a person, a program
 
@@ -76,6 +81,31 @@ stop TERM
 is "SIGTERM ends it in order" "$rc" 0
 wait "$stream" 2>/dev/null
 like "and the stream's last words say so" "$(tail -n 2 events)" '^: the server is shutting down'
+
+# While steps end, whoever looks is answered, and nothing begins.
+ok "started, with time for steps to end" serve --listen 127.0.0.1:0 --grace 5m
+post -d '{"runId":"slow1"}' "$url/api/v1/workflows/slow/runs" >/dev/null
+eventually test -e begun
+get -N --max-time 100 "$url/api/v1/events" >events 2>/dev/null &
+stream=$!
+eventually grep -q retry events
+get --max-time 100 -w '%{http_code}' "$url/api/v1/runs/slow1/wait" >waited &
+waiter=$!
+kill -TERM "$pid"
+not_ready() { [ "$(status "$url/readyz")" = 503 ]; }
+ok "told to end, it is not ready" eventually not_ready
+is "but alive" "$(status "$url/healthz")" 200
+is "and shows its runs" "$(get "$url/api/v1/runs?q=slow1" | jq -r '.runs[0].status')" running
+is "nothing new begins" "$(status -X POST -H 'Content-Type: application/json' -d '{}' "$url/api/v1/workflows/three/runs")" 503
+touch go
+wait "$pid"
+is "it ends when they have" "$?" 0
+pid=
+wait "$waiter"
+like "who waits is told to come again" "$(cat waited)" '"status":503.*503$'
+wait "$stream" 2>/dev/null
+like "and streams tell to the end" "$(cat events)" '^event: step.completed'
+like "with the same last words" "$(tail -n 2 events)" '^: the server is shutting down'
 
 # ------------------------------------------------------------------------------------ who may come in
 
@@ -163,7 +193,6 @@ python3 lock.py &
 locker=$!
 eventually test -f locked
 for i in $(seq 20); do post -d "{\"runId\":\"stuck$i\"}" "$url/api/v1/workflows/three/runs" >>launched 2>&1 & launches[i]=$!; done
-not_ready() { [ "$(status "$url/readyz")" = 503 ]; }
 ok "while the store refuses it is not ready" eventually not_ready
 is "but alive" "$(status "$url/healthz")" 200
 is "and reads" "$(status "$url/api/v1/runs")" 200

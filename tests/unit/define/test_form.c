@@ -217,9 +217,13 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "keys of the document", "nam: w\nname: w\nsteps: [ { a: { value: 1 } } ]\n",
           "1:1: unknown key 'nam' of a workflow; did you mean 'name'?\n" },
         { "a name that is no text", "name: 5\nsteps: [ { a: { value: 1 } } ]\n",
-          "1:1: a workflow needs a 'name'\n1:1: invalid name 5: must be a text\n" },
+          "1:1: invalid name 5: must be a text\n" },
         { "a schema", "name: w\ninput: { type: obect }\nsteps: [ { a: { value: 1 } } ]\n",
-          "2:10: invalid input schema: …" },
+          "2:10: invalid input schema: /type: …" },
+        { "a schema that is none", "name: w\ninput: string\nsteps: [ { a: { value: 1 } } ]\n",
+          "2:1: invalid input schema: a JSON Schema is an object, true or false\n" },
+        { "a reference in it", "name: w\ninput: { $ref: '#/no' }\nsteps: [ { a: { value: 1 } } ]\n",
+          "2:10: invalid input schema: /$ref: refers to '#/no', which is not there\n" },
         { "a workflow that is not there", W("- a: { workflow: v }\n"),
           "3:8: there is no workflow 'v'\n" },
         { "itself", W("- a: { workflow: w }\n"), "3:8: workflow 'w' contains itself: w -> w\n" },
@@ -245,7 +249,7 @@ static void everything_is_told_at_once(void **state)
         "  - a: { value: 3 }\n"
         "  - c: { value: '${ .steps.nobody }' }\n"
         "  - d: { value: '${ .steps.b.result }', timeout: soon }\n",
-        "2:10: invalid input schema: must be one of null, boolean, integer, number, "
+        "2:10: invalid input schema: /type: must be one of null, boolean, integer, number, "
         "string, array, object (or an array of them)\n"
         "4:20: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n"
         "5:20: invalid jitter 7: must be from 0 to 1\n"

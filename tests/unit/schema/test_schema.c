@@ -18,6 +18,7 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
           ": must be a boolean, an array or an object, is a string\n" },
         { "{\"enum\":[\"a\",1,null]}", "\"b\"", ": must be one of \"a\", 1, null\n" },
         { "{\"enum\":[\"a\"]}", "2", ": must be \"a\"\n" },
+        { "{\"enum\":[]}", "2", ": can be nothing at all: its 'enum' is empty\n" },
         { "{\"const\":{\"a\":1}}", "2", ": must be {\"a\":1}\n" },
         { "{\"minimum\":3,\"multipleOf\":2}", "1",
           ": must be at least 3, is 1\n: must be a multiple of 2, is 1\n" },
@@ -161,9 +162,9 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
         { "{\"items\":{\"$ref\":\"https://example.com/x#y\"}}",
           "/items/$ref: refers to 'https://example.com/x', which is not in this document; remote references "
           "are not supported\n" },
-        { "{\"$ref\":\"#/$defs/a\"}", "/$ref: refers to a place that is not there\n" },
+        { "{\"$ref\":\"#/$defs/a\"}", "/$ref: refers to '#/$defs/a', which is not there\n" },
         { "{\"$ref\":\"#a\",\"not\":{\"$ref\":\"#/%zz\"}}",
-          "/$ref: refers to a place that is not there\n/not/$ref: refers to a place that is not there\n" },
+          "/$ref: refers to '#a', which is not there\n/not/$ref: refers to '#/%zz', which is not there\n" },
         { "{\"$ref\":\"#/unknown\",\"unknown\":{\"type\":1}}",
           "/unknown/type: must be one of null, boolean, integer, number, string, array, object (or an array of them)\n" },
         { "{\"$defs\":{\"a\":{\"$anchor\":\"x\"},\"b\":{\"$anchor\":\"x\"},\"c\":{\"$id\":\"i\"},\"d\":{\"$id\":\"i\"},\"e\":{\"$id\":\"#e\"}}}",
@@ -175,7 +176,7 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
           "/$defs/b/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n" },
         { "{\"$ref\":\"#x\",\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\"}}}",
           "/$defs/a/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n"
-          "/$ref: refers to a place that is not there\n" },
+          "/$ref: refers to '#x', which is not there\n" },
         { "{\"$ref\":\"#\"}", ": comes back to itself without end\n" },
         { "{\"$defs\":{\"a\":{\"allOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
           "/$defs/b/not: comes back to itself without end\n" },

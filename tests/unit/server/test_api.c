@@ -232,9 +232,8 @@ static const struct row {
 
     /* workflows */
     { "workflows are listed", "GET /api/v1/workflows", NULL, 200,
-      "{'workflows':[{'name':'greet','description':'Greets','version':'*','source':'','stepCount':"
-      "3,"
-      "'inputSchema':{'required':['name']}},{'name':'ask'},{'name':'fails'}]}" },
+      "{'workflows':[{'name':'ask'},{'name':'fails'},{'name':'greet','description':'Greets',"
+      "'version':'*','source':'','stepCount':3,'inputSchema':{'required':['name']}}]}" },
     { "one comes with its plan", "GET /api/v1/workflows/ask", NULL, 200,
       "{'name':'ask','plan':{'name':'ask','steps':[{'type':'step','alias':'go'}]}}" },
     { "one that is not there", "GET /api/v1/workflows/nix", NULL, 404,
@@ -252,6 +251,16 @@ static const struct row {
     { "by workflow", "GET /api/v1/runs?workflow=greet", NULL, 200, "{'runs':[{'runId':'done'}]}" },
     { "by text", "GET /api/v1/runs?q=Ad%61", NULL, 200, "{'runs':[{'runId':'done'}]}" },
     { "by time", "GET /api/v1/runs?until=1767225600500", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "0 is a time: nothing was before it", "GET /api/v1/runs?until=0", NULL, 200, "{'runs':[]}" },
+    { "until a time is before it", "GET /api/v1/runs?until=1767225600000", NULL, 200,
+      "{'runs':[]}" },
+    { "since a time is from it on", "GET /api/v1/runs?since=1767225600000&limit=1000", NULL, 200,
+      "{'runs':['*','*','*']}" },
+    { "what is given empty is not given",
+      "GET /api/v1/runs?workflow=&status=&since=&until=&q=&limit=&cursor=", NULL, 200,
+      "{'runs':['*','*','*']}" },
+    { "not where it is needed, either", "GET /api/v1/runs/done/node?path=", NULL, 400,
+      "{'detail':'parameter \\u0027path\\u0027 is missing: The path of the node.'}" },
     { "a run comes whole", "GET /api/v1/runs/done", NULL, 200,
       "{'runId':'done','input':{'name':'Ada'},'results':{'hello':{'result':{'text':'hi'},'state':"
       "{'description':'greeted Ada'},'status':'completed'},'flaky':{'result':7}},'steps':[{'path':"
@@ -329,6 +338,8 @@ static const struct row {
       "{'in':'body','violations':[{'path':'/runId','message':'*'}]}" },
     { "a member has its type", "POST /api/v1/workflows/ask/runs", "{\"runId\":5}", 422,
       "{'in':'body','violations':[{'path':'/runId','message':'has to be a text'}]}" },
+    { "null is as if it were not there", "POST /api/v1/workflows/ask/runs", "{\"runId\":null}", 202,
+      "{'runId':'*'}" },
     { "and a name that is known", "POST /api/v1/workflows/ask/runs", "{\"inputs\":{}}", 422,
       "{'violations':[{'path':'/inputs','message':'is not known here; known: input, runId'}]}" },
     { "a body is an object", "POST /api/v1/workflows/ask/runs", "[]", 422,
@@ -339,6 +350,8 @@ static const struct row {
 
     /* telling */
     { "a decision needs an action", "POST /api/v1/runs/waits/decide", "{}", 422,
+      "{'violations':[{'path':'/action','message':'is missing'}]}" },
+    { "null is none", "POST /api/v1/runs/waits/decide", "{\"action\":null}", 422,
       "{'violations':[{'path':'/action','message':'is missing'}]}" },
     { "that there is", "POST /api/v1/runs/waits/decide", "{\"action\":\"go\"}", 422,
       "{'violations':[{'path':'/action','message':'has to be one of resume, abort, skip, "
