@@ -12,7 +12,11 @@ interface Screen {
   path: (ids: Record<string, string>) => string;
   /** What is done before the picture. */
   act?: (page: Page) => Promise<void>;
+  /** in these looks only */
+  looks?: string[];
 }
+
+const TWO = ["desktop-light", "phone-dark"];
 
 const SCREENS: Screen[] = [
   { name: "workflows", path: () => "/workflows" },
@@ -32,6 +36,10 @@ const SCREENS: Screen[] = [
   { name: "nodes", path: (ids) => `/runs/${ids.order}/nodes` },
   { name: "logs", path: (ids) => `/runs/${ids.order}/logs` },
   { name: "data", path: (ids) => `/runs/${ids.order}/data` },
+  { name: "card", path: (ids) => `/runs/${ids.order}/graph?node=pay`, looks: TWO },
+  { name: "suspended", path: (ids) => `/runs/${ids.suspended}`, looks: TWO },
+  { name: "failed", path: (ids) => `/runs/${ids.broken}/timeline?node=bad`, looks: TWO },
+  { name: "large", path: (ids) => `/runs/${ids.big}/graph`, looks: TWO },
   {
     name: "signal",
     path: (ids) => `/runs/${ids.release}`,
@@ -46,7 +54,7 @@ const LOOKS = [
   { name: "phone-dark", width: 390, height: 780, scheme: "dark" },
 ] as const;
 
-const QUALITY = 80;
+const QUALITY = 72;
 /** For what comes by the stream, and layouts: there is no event for "looks finished". */
 const SETTLE_MS = 700;
 
@@ -64,17 +72,22 @@ async function scene(api: Api): Promise<Record<string, string>> {
   const cancelled = await api.launch("release", { version: "1.9" }, "release-1.9");
   await api.post(`/runs/${cancelled}/cancel`);
   for (let i = 1; i <= 6; i++) await api.launch("greet", { name: "Ada", people: [{ age: 36 }] }, `greeting-${i}`);
+  const big = await api.launch("big", { items: 10_000 }, "reindex-17");
+  const suspended = await api.launch("lacking", undefined, "invoice-2088");
+  await api.post(`/runs/${suspended}/signals/go`, null);
   const release = await api.launch("release", { version: "2.0" }, "release-2.0");
   const order = await api.launch("order", { customer: "Ada", items: ["kettle", "tea", "cups"] }, "order-4711");
   await expect.poll(() => api.status(broken)).toBe("failed");
+  await expect.poll(() => api.status(suspended)).toBe("suspended");
+  await expect.poll(() => api.status(big)).toBe("completed");
   await expect.poll(async () => JSON.stringify(await api.get(`/runs/${order}/why`))).toContain("receipt");
-  return { release, order };
+  return { release, order, big, broken, suspended };
 }
 
 test.use({ expected: refused(422) });
 
 test("screens", async ({ browser, server, api }) => {
-  test.slow();
+  test.setTimeout(600_000);
   mkdirSync(OUT, { recursive: true });
   const ids = await scene(api);
   for (const look of LOOKS) {
@@ -86,6 +99,7 @@ test("screens", async ({ browser, server, api }) => {
     });
     const page = await context.newPage();
     for (const screen of SCREENS) {
+      if (screen.looks && !screen.looks.includes(look.name)) continue;
       await page.goto(screen.path(ids));
       await expect(page.getByRole("heading").first()).toBeVisible();
       await expect(page.getByText(/^Loading/)).toHaveCount(0);

@@ -39,7 +39,7 @@ export function useOpenness(top: Box[]): Openness {
 
 const NODE_TYPES: NodeTypes = { card: BoxCard, frame: BoxGroup, title: LaneTitle };
 const FIT = { padding: 0.06, maxZoom: 1 };
-/** It begins as large as it can be read, at its top or where something runs or failed; not smaller to show all. */
+/** It begins as large as it can be read, at what is looked at, or runs, or failed, else at its top; not smaller to show all. */
 const FIRST_ZOOM = 0.8;
 const MARGIN_PX = 24;
 const PAN_PX = 80;
@@ -75,7 +75,7 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
   for (const title of layout.titles)
     nodes.push({ id: title.key, type: "title", position: { x: title.x, y: title.y }, width: title.width, height: 20, zIndex: 1, focusable: false, selectable: false, data: { text: title.text } });
   const edges: FlowEdge[] = layout.edges.map(({ from, to, dashed }) => {
-    const passed = nodeOf && ["completed", "skipped", "failed", "running", "waiting_retry"].includes(nodeOf(to)?.status ?? "pending") && nodeOf(to)?.startedAt !== undefined;
+    const passed = nodeOf && ["completed", "skipped", "failed", "running", "waiting_retry", "suspended"].includes(nodeOf(to)?.status ?? "pending") && nodeOf(to)?.startedAt !== undefined;
     return { id: `${from} ${to}`, source: from, target: to, type: "smoothstep", focusable: false, className: `edge${dashed ? " dashed" : ""}${passed ? " passed" : ""}`, zIndex: 0 };
   });
 
@@ -85,11 +85,11 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
     const fits = Math.min((width - 2 * MARGIN_PX) / layout.width, (height - 2 * MARGIN_PX) / layout.height);
     const zoom = Math.min(1, Math.max(fits, Math.min(FIRST_ZOOM, (width - 2 * MARGIN_PX) / Math.min(layout.width, 2 * CARD_W))));
     const last = (...statuses: string[]) => layout.placed.findLast(({ box, open }) => !open && statuses.includes(nodeOf?.(box.key)?.status ?? ""));
-    const running = last("running", "waiting_retry", "suspended") ?? last("failed");
+    const at = layout.placed.find(({ box }) => box.key === selected) ?? last("running", "waiting_retry", "suspended") ?? last("failed");
     const wide = layout.width * zoom > width;
-    const x = wide && running ? width / 2 - (running.x + running.width / 2) * zoom : (width - layout.width * zoom) / 2;
+    const x = wide && at ? width / 2 - (at.x + at.width / 2) * zoom : (width - layout.width * zoom) / 2;
     const lowest = height - MARGIN_PX - layout.height * zoom; // no emptier below than needed
-    const y = lowest >= MARGIN_PX ? lowest / 2 : running ? Math.min(MARGIN_PX, Math.max(lowest, height / 2 - running.y * zoom)) : MARGIN_PX;
+    const y = lowest >= MARGIN_PX ? lowest / 2 : at ? Math.min(MARGIN_PX, Math.max(lowest, height / 2 - at.y * zoom)) : MARGIN_PX;
     void flow.setViewport({ x, y, zoom });
   }
   const fit = () => void flow.fitView(FIT);
