@@ -5,7 +5,8 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { api, ApiError } from "../api/client";
+import { api, ApiError, type JsonText } from "../api/client";
+import { writeJson } from "../api/json";
 import type { Json, JsonObject, Violation, Workflow } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Boundary } from "../parts/Boundary";
@@ -16,12 +17,14 @@ import { Loading } from "../parts/Loading";
 import { toast } from "../parts/toast";
 import { formSchemaOf } from "./form/formSchema";
 import { BAD_JSON, JsonField } from "./form/JsonField";
+import { NumberField } from "./form/NumberField";
+import { fromForm, toForm } from "./form/numbers";
 import { templates } from "./form/theme";
 import { uiSchemaOf } from "./form/uiSchema";
 import { validator } from "./form/validator";
 import { errorTree, withoutField } from "./form/violations";
 
-const FIELDS = { FallbackField: JsonField };
+const FIELDS = { FallbackField: JsonField, NumberField };
 
 export function LaunchTab({ workflow }: { workflow: Workflow }) {
   const mayOperate = useMayOperate();
@@ -50,8 +53,8 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const schema = useMemo(() => formSchema(workflow), [workflow]);
   const uiSchema = useMemo(() => uiSchemaOf(schema ?? {}), [schema]);
   const [asJson, setAsJson] = useState(schema === null);
-  const [data, setData] = useState<Json | undefined>(input);
-  const [text, setText] = useState(() => (input === undefined ? "" : JSON.stringify(input, null, 2)));
+  const [data, setData] = useState(() => (input === undefined ? undefined : toForm(input)));
+  const [text, setText] = useState(() => (input === undefined ? "" : writeJson(input, 2)));
   const [runId, setRunId] = useState("");
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<ApiError | null>(null);
@@ -66,14 +69,14 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     if (refusal) alert.current?.focus();
   }, [refusal]);
 
-  function inputOf(): { input?: Json } | null {
+  function inputOf(): { input?: JsonText } | null {
     if (!asJson) {
       const bad = fields.current?.querySelector<HTMLTextAreaElement>(BAD_JSON);
       bad?.focus(); // and it says what is wrong with it
-      return bad ? null : { input: data };
+      return bad ? null : { input: data === undefined ? undefined : writeJson(fromForm(data)) };
     }
     const parsed = parseJson(text);
-    if (!("error" in parsed)) return { input: parsed.value };
+    if (!("error" in parsed)) return { input: parsed.text };
     setBadJson(parsed.error);
     return null;
   }
@@ -98,11 +101,11 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
 
   function change(toJson: boolean) {
     setBadJson("");
-    if (toJson) setText(data === undefined ? "" : JSON.stringify(data, null, 2));
+    if (toJson) setText(data === undefined ? "" : writeJson(fromForm(data), 2));
     else {
       const parsed = parseJson(text);
       if ("error" in parsed) return setBadJson(parsed.error);
-      setData(parsed.value);
+      setData(parsed.value === undefined ? undefined : toForm(parsed.value));
     }
     setAsJson(toJson);
   }
