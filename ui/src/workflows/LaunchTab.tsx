@@ -41,13 +41,19 @@ export function LaunchTab({ workflow }: { workflow: Workflow }) {
   return <Launch key={`${workflow.version} ${from}`} workflow={workflow} input={earlier.data?.input} from={earlier.data ? from : ""} />;
 }
 
-/** A schema from which a form can be made: of an object with properties. */
+/** A schema from which a form can be made: of an object with properties, or of one value, which needs a name. */
 function formSchema({ inputSchema: schema }: Workflow): JsonObject | null {
   if (!schema || typeof schema !== "object") return null;
+  if (isOneValue(schema)) return { title: "Input", ...(formSchemaOf(schema) as JsonObject) };
   const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
-  const kind = schema.type ?? "object";
-  return (kind === "object" && told !== undefined) || (typeof kind === "string" && kind !== "object") ? (formSchemaOf(schema) as JsonObject) : null;
+  return (schema.type ?? "object") === "object" && told !== undefined ? (formSchemaOf(schema) as JsonObject) : null;
 }
+
+const isOneValue = (schema: JsonObject | null) => typeof schema?.type === "string" && schema.type !== "object";
+
+/** What a form of one value stands for while nobody has touched it. To send nothing would mean an empty object. */
+const UNTOUCHED: Record<string, JsonText> = { string: '""', array: "[]", boolean: "false" };
+const untouched = (schema: JsonObject | null): JsonText | undefined => (isOneValue(schema) ? (UNTOUCHED[String(schema?.type)] ?? "null") : undefined);
 
 function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
   const schema = useMemo(() => formSchema(workflow), [workflow]);
@@ -73,10 +79,10 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     if (!asJson) {
       const bad = fields.current?.querySelector<HTMLTextAreaElement>(BAD_JSON);
       bad?.focus(); // and it says what is wrong with it
-      return bad ? null : { input: data === undefined ? undefined : writeJson(fromForm(data)) };
+      return bad ? null : { input: data === undefined ? untouched(schema) : writeJson(fromForm(data)) };
     }
     const parsed = parseJson(text);
-    if (!("error" in parsed)) return { input: parsed.text };
+    if (!("error" in parsed)) return { input: parsed.text ?? untouched(schema) };
     setBadJson(parsed.error);
     return null;
   }
@@ -113,7 +119,8 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const known = new Set(Object.keys((schema?.properties as JsonObject | undefined) ?? {}));
   // Those about the request around the input (a bad run id) have no field of the form either.
   const inForm = !asJson && refusal?.problem.in !== "body";
-  const listed = inForm ? withoutField(violations, known, data) : violations;
+  const listed = inForm ? withoutField(violations, known, data, isOneValue(schema)) : violations;
+  const atFields = inForm ? violations.filter((violation) => !listed.includes(violation)) : [];
   return (
     <div className="launch card">
       {from && (
@@ -132,7 +139,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
                 <ul>
                   {listed.map((violation, i) => (
                     <li key={i}>
-                      <code>{violation.path || "/"}</code> {violation.message}
+                      {violation.path ? <code>{violation.path}</code> : "The input"} {violation.message}
                     </li>
                   ))}
                 </ul>
@@ -162,7 +169,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
             rows={8}
             value={text}
             spellCheck={false}
-            placeholder={schema ? "{ }" : "null"}
+            placeholder={untouched(schema) ?? (schema ? "{ }" : "null")}
             onChange={(event) => setText(event.target.value)}
             aria-invalid={badJson !== ""}
             aria-describedby={`${ids}bad`}
@@ -178,6 +185,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
             <Form
               tagName="div"
               className="generated"
+              idPrefix="input" // "root" is the page's
               schema={schema as RJSFSchema}
               uiSchema={uiSchema}
               validator={validator}
@@ -187,7 +195,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
               noValidate
               noHtml5Validate
               showErrorList={false}
-              extraErrors={errorTree(inForm ? violations : [])}
+              extraErrors={errorTree(atFields)}
               onChange={(event) => setData(event.formData as Json)}
             />
           </Boundary>
