@@ -65,7 +65,11 @@ async function problemOf(response: Response): Promise<Problem> {
   return { title: `The server answered with ${response.status} ${response.statusText}`.trim(), status: response.status };
 }
 
+/** "." and ".." are names, but a browser folds them out of a path. */
+const FOLDED = /\/\.\.?(?=\/|$)/;
+
 async function request<T>(method: string, path: string, options: { query?: Query; body?: JsonText; signal?: AbortSignal } = {}): Promise<T> {
+  if (FOLDED.test(path)) throw new ApiError(-1, { title: "A browser cannot ask for a run or a signal of this name", status: -1, detail: "A browser cannot ask for a run or a signal called . or ..; the program rival can." });
   let response: Response;
   try {
     response = await fetch(pathWith(path, options.query), {

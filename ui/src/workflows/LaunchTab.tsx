@@ -8,6 +8,7 @@ import { useLocation, useSearchParams } from "wouter";
 import { api, ApiError, type JsonText } from "../api/client";
 import { writeJson } from "../api/json";
 import type { Json, JsonObject, Violation, Workflow } from "../api/types";
+import { runPath } from "../app/paths";
 import { useMayOperate } from "../app/session";
 import { Boundary } from "../parts/Boundary";
 import { Empty } from "../parts/Empty";
@@ -98,7 +99,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     try {
       const started = await api.launch(workflow.name, { ...given, ...(runId.trim() && { runId: runId.trim() }) });
       toast(`Started ${started.runId}`);
-      navigate(`/runs/${encodeURIComponent(started.runId)}`);
+      navigate(runPath(started.runId));
     } catch (error) {
       setRefusal(error instanceof ApiError ? error : new ApiError(-1, { title: String(error), status: -1 }));
       setBusy(false);
