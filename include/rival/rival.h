@@ -562,7 +562,8 @@ typedef struct rv_run_state {
     int status;
     int64_t created_at, started_at, completed_at, duration_ms;
     const char *input;
-    const char *results; /* with the node that it is in, as it is: its result is null until it ends */
+    const char
+        *results; /* with the node that it is in, as it is: its result is null until it ends */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */

@@ -390,6 +390,37 @@ static void a_cancelled_run_is_the_same_elsewhere(void **state)
 }
 
 /* In the midst of iterations, those that ended are in the store and not in the cell. */
+static int times(const char *text, const char *part)
+{
+    int count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        count++;
+    }
+    return count;
+}
+
+/* Ended in the midst of nested iterations: those that had ended, and those that were in flight. */
+static void what_a_cancel_cut_short_is_told_after_a_crash_and_elsewhere(void **state)
+{
+    struct move *m = *state;
+    start(m, "loops");
+    advance(m->from, MINUTE_MS + MINUTE_MS / 2);
+    assert_int_equal(rv_cancel_run(m->from, "r", &m->err), RV_OK);
+    for (int i = 0; i < 2; i++) {
+        rv_run_state *now = state_of(m->from);
+        if (times(now->results, "\"nap\":{\"result\":{\"delayedMs\":") != 3 ||
+            times(now->results,
+                  "\"nap\":{\"result\":null,\"state\":{},\"status\":\"cancelled\"}") != 3 ||
+            times(now->results, "\"results\":{\"first\":{\"result\":{") != 2)
+            fail_msg("%s", now->results);
+        rv_run_state_free(now);
+        assert_int_equal(rv_test_crash(m->from, &m->err), RV_OK);
+    }
+    move(m, RV_CANCELLED);
+    same_in_both(m);
+}
+
 static void iterations_come_along(void **state)
 {
     struct move *m = *state;
@@ -756,6 +787,7 @@ int main(void)
         CASE(a_signal_that_waits_comes_along),
         CASE(a_completed_run_is_the_same_elsewhere),
         CASE(a_cancelled_run_is_the_same_elsewhere),
+        CASE(what_a_cancel_cut_short_is_told_after_a_crash_and_elsewhere),
         CASE(iterations_come_along),
         CASE(a_run_can_travel_on),
         CASE(a_cut_file_is_refused_wherever_it_is_cut),

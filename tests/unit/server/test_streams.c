@@ -2,7 +2,6 @@
 #include "unit/test.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -172,25 +171,6 @@ static void a_slow_reader_gets_everything(void **state)
     assert_int_equal(ids(p, all, EVENTS + 1), EVENTS + 1);
 }
 
-/* Holds the hub's lock most of the time, so that others take it one after the other. */
-struct nuisance {
-    struct rv__hub *hub;
-    pthread_t thread;
-    atomic_bool stop;
-};
-
-static void *be_a_nuisance(void *arg)
-{
-    struct nuisance *n = arg;
-    while (!atomic_load(&n->stop)) {
-        pthread_mutex_lock(&n->hub->lock);
-        usleep(200);
-        pthread_mutex_unlock(&n->hub->lock);
-        usleep(20);
-    }
-    return NULL;
-}
-
 /* The ring holds a run or two, and runs end all the while: streams fall behind and join it again, over
  * and over, and what is added to the ring just then is not lost between the store and the ring. */
 static void who_joins_in_the_midst_misses_nothing(void **state)
@@ -202,8 +182,7 @@ static void who_joins_in_the_midst_misses_nothing(void **state)
     assert_non_null(all);
     p->kept = all; /* freed with it */
     place_serve(p, &(struct rv__server_opts){ .limits.ring_bytes = SMALL_RING });
-    struct nuisance nuisance = { .hub = p->server->hub };
-    assert_int_equal(pthread_create(&nuisance.thread, NULL, be_a_nuisance, &nuisance), 0);
+    place_annoy(p);
     for (int i = 0; i < RUNS; i++) {
         char id[8];
         snprintf(id, sizeof id, "r%d", i);
@@ -213,8 +192,7 @@ static void who_joins_in_the_midst_misses_nothing(void **state)
         place_end(p, id);
     }
     place_start(p, "hold", "last");
-    atomic_store(&nuisance.stop, true);
-    pthread_join(nuisance.thread, NULL);
+    place_calm(p);
     for (int i = 0; i < STREAMS; i++) {
         assert_true(hear(p, fds[i], "\"run.started\",\"runId\":\"last\""));
         *strstr(p->heard, "\"runId\":\"last\"") = '\0';
@@ -284,6 +262,25 @@ static void waiting_ends_in_time(void **state)
     assert_int_equal(ask_for(p, "GET /api/v1/runs/r1/wait?timeoutMs=50", NULL, NULL), 408);
     assert_true(has(p, "\"runStatus\":\"running\""));
     assert_int_equal(ask_for(p, "GET /api/v1/runs/nobody/wait", NULL, NULL), 404);
+}
+
+/* It is over while it is still being looked whether there is need to wait. */
+static void a_time_that_is_over_at_once_is_told(void **state)
+{
+    enum { CLIENTS = 40 };
+    struct place *p = *state;
+    int fds[CLIENTS];
+    place_serve(p, NULL);
+    place_start(p, "hold", "r1");
+    place_annoy(p);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = dial(p);
+        say(fds[i], "GET /api/v1/runs/r1/wait?timeoutMs=1 HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_false(hear(p, fds[i], NULL));
+        assert_int_equal(status_in(p->heard), 408);
+    }
 }
 
 /* The time without a byte is counted while bytes are due, not while we are. */
@@ -368,6 +365,7 @@ int main(void)
         T(who_waits_is_answered_at_the_end),
         T(a_run_that_ends_just_before_is_not_waited_for),
         T(waiting_ends_in_time),
+        T(a_time_that_is_over_at_once_is_told),
         T(who_waits_for_long_is_not_taken_for_stuck),
         T(who_goes_away_leaves_nothing),
         T(draining_answers_everybody),

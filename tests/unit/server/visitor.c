@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/hub.h"
 #include "unit/server/visitor.h"
 
 enum { PATIENCE_MS = 60000, HEARD_BYTES = 8 << 20 };
@@ -55,11 +56,36 @@ int place_setup(void **state)
     return put_workflows(p) < 0 ? -1 : 0;
 }
 
+static void *annoy(void *arg)
+{
+    struct place *p = arg;
+    while (atomic_load(&p->annoys)) {
+        pthread_mutex_lock(&p->server->hub->lock);
+        usleep(200);
+        pthread_mutex_unlock(&p->server->hub->lock);
+        usleep(20);
+    }
+    return NULL;
+}
+
+void place_annoy(struct place *p)
+{
+    atomic_store(&p->annoys, true);
+    assert_int_equal(pthread_create(&p->annoyer, NULL, annoy, p), 0);
+}
+
+void place_calm(struct place *p)
+{
+    if (atomic_exchange(&p->annoys, false))
+        pthread_join(p->annoyer, NULL);
+}
+
 int place_teardown(void **state)
 {
     struct place *p = *state;
     static const char *const left[] = { "/s.db",      "/s.db-wal",  "/s.db-shm",
                                         "/s.db-lock", "/s.db.lock", "/tokens" };
+    place_calm(p);
     for (size_t i = 0; i < p->fd_count; i++)
         close(p->fds[i]);
     if (p->engine != NULL)

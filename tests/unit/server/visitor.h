@@ -2,6 +2,8 @@
 #ifndef RV_TESTS_UNIT_SERVER_VISITOR_H
 #define RV_TESTS_UNIT_SERVER_VISITOR_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +19,8 @@ struct place {
     size_t fd_count;
     char *heard; /* of the last hear() or ask() */
     void *kept;  /* freed at the end, whatever happens */
+    pthread_t annoyer;
+    atomic_bool annoys;
     rv_error err;
 };
 
@@ -28,6 +32,11 @@ int place_teardown(void **state);
 void place_serve(struct place *p, const struct rv__server_opts *opts);
 void place_start(struct place *p, const char *workflow, const char *id);
 void place_end(struct place *p, const char *id); /* wait for it */
+
+/* Somebody holds the hub's lock most of the time: others wait for it, and windows between two takings of it
+ * are wide. Until place_calm(), or the end. */
+void place_annoy(struct place *p);
+void place_calm(struct place *p);
 
 int dial(struct place *p);
 void say(int fd, const char *text);
