@@ -65,7 +65,7 @@ test("a session that has ended leads back to the log-in, and on", async ({ page,
   await context.clearCookies();
   // The next thing that the page asks for is refused: because of the click, or of itself before that.
   const login = page.getByRole("heading", { name: "Log in to Rival" });
-  const workflows = page.getByRole("link", { name: "Workflows", exact: true });
+  const workflows = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Workflows" });
   await expect(async () => {
     if (!(await login.isVisible())) {
       await workflows.click({ timeout: 2000 });
