@@ -100,6 +100,11 @@ export class Api {
     private request: APIRequestContext,
     private server: Server,
   ) {}
+  /** As it is on the wire, to the last digit. */
+  async text(path: string): Promise<string> {
+    const response = await this.request.get(`${this.server.url}/api/v1${path}`);
+    return response.text();
+  }
   async get(path: string): Promise<unknown> {
     const response = await this.request.get(`${this.server.url}/api/v1${path}`);
     return response.json();

@@ -1,4 +1,4 @@
-import { expect, refused, test } from "./fixture";
+import { expect, expectAccessible, refused, test } from "./fixture";
 
 test.describe("launching by the form", () => {
   test.use({ expected: refused(422) });
@@ -90,6 +90,46 @@ test.describe("a form for every schema", () => {
     const input = page.getByRole("group", { name: "the input" });
     for (const part of ['"label": "oak"', '"label": "twig"', '"cash": 12', '"green"', '"level": 3', '"any kind"']) await expect(input).toContainText(part);
   });
+});
+
+test.describe("an input of one value", () => {
+  test.use({ expected: refused(422) });
+
+  test("has a name, and says once what is wrong with it", async ({ page }) => {
+    await page.goto("/workflows/word");
+    const input = page.getByLabel(/^Input/);
+    await expect(input).toBeEditable();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.getByRole("alert").filter({ hasText: "refuses this input" })).toBeVisible();
+    await expect(page.getByText(/at least 2/)).toHaveCount(1);
+    await expect(page.locator(".form-field")).toContainText("at least 2");
+    await input.fill("oak");
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.locator(".run-facts")).toContainText("completed");
+    await page.getByRole("link", { name: "Input & output" }).click();
+    await expect(page.getByRole("group", { name: "the input" })).toContainText('"oak"');
+  });
+
+  test("may be a list", async ({ page }) => {
+    await page.goto("/workflows/words");
+    await page.getByRole("button", { name: "Add to Input" }).click();
+    await page.getByLabel("Input-1").fill("oak");
+    await page.getByRole("button", { name: "Launch" }).click();
+    await expect(page.locator(".run-facts")).toContainText("completed");
+    await page.getByRole("link", { name: "Input & output" }).click();
+    await expect(page.getByRole("group", { name: "the input" })).toContainText('"oak"');
+  });
+});
+
+test("values of different types that look the same can be told apart", async ({ page }) => {
+  await page.goto("/workflows/mixed");
+  await expect(page.getByLabel("which").getByRole("option")).toHaveText(["", "1", '"1"', "one"]);
+  await page.getByLabel("which").selectOption('"1"');
+  await page.getByLabel("open").fill("[true]");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await page.getByRole("link", { name: "Input & output" }).click();
+  await expect(page.getByRole("group", { name: "the input" })).toContainText('"which": "1"');
 });
 
 test("a run is launched again with its input, to be changed", async ({ page, api }) => {

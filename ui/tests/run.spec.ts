@@ -82,11 +82,25 @@ test.describe("what is not there", () => {
   test("has a page that says so", async ({ page }) => {
     await page.goto("/runs/nobody.knows:it");
     await expect(page.getByRole("heading", { name: "The run nobody.knows:it does not exist" })).toBeVisible();
+    await expect(page.getByText("removed by retention")).toBeVisible();
+    await page.goto("/workflows/nosuch");
+    await expect(page.getByRole("heading", { name: "The workflow nosuch does not exist" })).toBeVisible();
+    await expect(page.getByText("no longer has its file")).toBeVisible();
+    await page.goto("/runs/%ff");
+    await expect(page.getByRole("heading", { name: "This page does not exist" })).toBeVisible();
     await page.goto("/no/such/page");
     await expect(page.getByRole("heading", { name: "This page does not exist" })).toBeVisible();
     await page.getByRole("link", { name: "All runs" }).click();
     await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
   });
+});
+
+test("a run whose id a browser cannot ask for is in the list, and its page says how to see it", async ({ page, api }) => {
+  await api.launch("any.json", undefined, "..");
+  await page.goto("/runs");
+  await page.getByRole("link", { name: "..", exact: true }).click();
+  await expect(page.getByRole("heading", { name: "The run .. cannot be shown here" })).toBeVisible();
+  await expect(page.getByText("rival show ..")).toBeVisible();
 });
 
 test("the log is filtered by text, step and level, and follows the run", async ({ page, api }) => {

@@ -2,8 +2,8 @@
  *
  * Every call answers with the document, or throws an ApiError: `status` 0 means that no answer came
  * (the server is down, or the network), anything else is the server's own refusal, with its problem. */
+import { readJson, writeJson } from "./json";
 import type {
-  Json,
   LogLevel,
   Logs,
   Plan,
@@ -34,6 +34,9 @@ export class ApiError extends Error {
   }
 }
 
+/** One JSON value, as somebody typed it: it is sent as it is. */
+export type JsonText = string;
+
 type Query = Record<string, string | number | undefined | null>;
 
 export const API = "/api/v1";
@@ -54,7 +57,7 @@ export function onUnauthorized(listener: () => void): void {
 
 async function problemOf(response: Response): Promise<Problem> {
   try {
-    const body = (await response.json()) as Partial<Problem>;
+    const body = readJson(await response.text()) as Partial<Problem>;
     if (typeof body.title === "string") return { ...body, title: body.title, status: response.status };
   } catch {
     /* not ours: a proxy's page, or nothing */
@@ -62,14 +65,18 @@ async function problemOf(response: Response): Promise<Problem> {
   return { title: `The server answered with ${response.status} ${response.statusText}`.trim(), status: response.status };
 }
 
-async function request<T>(method: string, path: string, options: { query?: Query; body?: Json; signal?: AbortSignal } = {}): Promise<T> {
+/** "." and ".." are names, but a browser folds them out of a path. */
+const FOLDED = /\/\.\.?(?=\/|$)/;
+
+async function request<T>(method: string, path: string, options: { query?: Query; body?: JsonText; signal?: AbortSignal } = {}): Promise<T> {
+  if (FOLDED.test(path)) throw new ApiError(-1, { title: "A browser cannot ask for a run or a signal of this name", status: -1, detail: "A browser cannot ask for a run or a signal called . or ..; the program rival can." });
   let response: Response;
   try {
     response = await fetch(pathWith(path, options.query), {
       method,
       credentials: "same-origin",
       headers: { Accept: "application/json", ...(options.body !== undefined && { "Content-Type": "application/json" }) },
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: options.body,
       signal: options.signal,
     });
   } catch (error) {
@@ -83,10 +90,16 @@ async function request<T>(method: string, path: string, options: { query?: Query
   }
   if (response.status === 204) return undefined as T;
   const text = await response.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return (text ? readJson(text) : undefined) as T;
 }
 
 const part = encodeURIComponent;
+
+/** An object of what is there. */
+function objectOf(members: Record<string, JsonText | undefined>): JsonText {
+  const given = Object.entries(members).filter(([, text]) => text !== undefined && text !== "");
+  return `{${given.map(([name, text]) => `${writeJson(name)}:${text}`).join()}}`;
+}
 
 export interface RunQuery {
   workflow?: string;
@@ -108,13 +121,13 @@ export interface LogQuery {
 
 export const api = {
   session: (signal?: AbortSignal) => request<Session>("GET", "/session", { signal }),
-  login: (token: string) => request<Session>("POST", "/login", { body: { token } }),
+  login: (token: string) => request<Session>("POST", "/login", { body: writeJson({ token }) }),
   logout: () => request<Session>("POST", "/logout"),
 
   workflows: (signal?: AbortSignal) => request<{ workflows: WorkflowSummary[] }>("GET", "/workflows", { signal }),
   workflow: (name: string, signal?: AbortSignal) => request<Workflow>("GET", `/workflows/${part(name)}`, { signal }),
-  launch: (name: string, body: { input?: Json; runId?: string }) =>
-    request<RunStarted>("POST", `/workflows/${part(name)}/runs`, { body: body as Json }),
+  launch: (name: string, { input, runId }: { input?: JsonText; runId?: string }) =>
+    request<RunStarted>("POST", `/workflows/${part(name)}/runs`, { body: objectOf({ input, runId: runId && writeJson(runId) }) }),
 
   runs: (query: RunQuery, signal?: AbortSignal) => request<RunPageOf>("GET", "/runs", { query: { ...query }, signal }),
   run: (id: string, signal?: AbortSignal) => request<Run>("GET", `/runs/${part(id)}`, { query: { results: 0 }, signal }),
@@ -130,7 +143,7 @@ export const api = {
 
   cancel: (id: string) => request<unknown>("POST", `/runs/${part(id)}/cancel`),
   decide: (id: string, body: { action: string; path?: string; reason?: string }) =>
-    request<unknown>("POST", `/runs/${part(id)}/decide`, { body }),
-  signal: (id: string, name: string, payload: Json) =>
+    request<unknown>("POST", `/runs/${part(id)}/decide`, { body: writeJson(body) }),
+  signal: (id: string, name: string, payload: JsonText) =>
     request<unknown>("POST", `/runs/${part(id)}/signals/${part(name)}`, { body: payload }),
 };

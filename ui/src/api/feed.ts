@@ -8,6 +8,7 @@
  *  - lets go of its connection while the page is hidden: a browser has six to a server, over all tabs. */
 import { onlineManager } from "@tanstack/react-query";
 import { API } from "./client";
+import { readJson } from "./json";
 import { sseParser } from "./sse";
 import type { FeedEvent } from "./types";
 
@@ -77,7 +78,7 @@ export function openFeed(options: FeedOptions): Feed {
       const events: FeedEvent[] = [];
       for (const event of parse(value)) {
         lastId = event.id || lastId;
-        if (!options.kinds || event.event.startsWith(options.kinds)) events.push(JSON.parse(event.data) as FeedEvent);
+        if (!options.kinds || event.event.startsWith(options.kinds)) events.push(readJson(event.data) as unknown as FeedEvent);
       }
       if (events.length > 0) options.onEvents(events);
     }

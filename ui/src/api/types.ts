@@ -1,7 +1,8 @@
 /* The documents of Rival's HTTP API, as the UI reads them. Times are milliseconds since 1970; a time
  * that has not come yet is absent. docs/reference/http-api.md says more about each. */
+import type { LosslessNumber } from "lossless-json";
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Json = null | boolean | number | LosslessNumber | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
 export const RUN_STATUSES = ["running", "suspended", "completed", "failed", "cancelled"] as const;

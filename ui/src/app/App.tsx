@@ -7,7 +7,8 @@ import { WorkflowsPage } from "../workflows/WorkflowsPage";
 import { Boundary } from "../parts/Boundary";
 import { Failure } from "../parts/Failure";
 import { Loading } from "../parts/Loading";
-import { NotFound } from "./NotFound";
+import { Folded, NotFound } from "./NotFound";
+import { isFolded, nameIn, runIdIn } from "./paths";
 import { SessionGate } from "./session";
 import { Shell } from "./Shell";
 
@@ -43,11 +44,18 @@ export function App() {
             </Route>
             <Route path="/workflows" component={WorkflowsPage} />
             <Route path="/workflows/:name/:tab?">
-              {(params) => <WorkflowPage key={params.name} name={decodeURIComponent(params.name)} tab={params.tab ?? "launch"} />}
+              {(params) => {
+                const name = nameIn(params.name);
+                return name === null ? <NotFound /> : <WorkflowPage key={name} name={name} tab={params.tab ?? "launch"} />;
+              }}
             </Route>
             <Route path="/runs" component={RunsPage} />
             <Route path="/runs/:id/:tab?">
-              {(params) => <RunPage key={params.id} runId={decodeURIComponent(params.id)} tab={params.tab} />}
+              {(params) => {
+                const id = runIdIn(params.id);
+                if (id === null) return <NotFound />;
+                return isFolded(id) ? <Folded runId={id} /> : <RunPage key={id} runId={id} tab={params.tab} />;
+              }}
             </Route>
             <Route>
               <NotFound />

@@ -1,7 +1,8 @@
 /* JsonView.tsx: a JSON value as a tree that folds. What is folded is not rendered, and a long list is
  * shown a piece at a time, so a value of any size costs what is seen of it. */
 import { useState, type ReactNode } from "react";
-import type { Json } from "../api/types";
+import { isContainer, writeJson, type LosslessNumber } from "../api/json";
+import type { Json, JsonObject } from "../api/types";
 import { CopyButton } from "./CopyButton";
 import { Icon } from "./Icon";
 
@@ -16,7 +17,7 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
   return (
     <div className="json" role="group" aria-label={label}>
       <div className="json-copy">
-        <CopyButton text={() => JSON.stringify(value, null, 2)} what={label} />
+        <CopyButton text={() => writeJson(value, 2)} what={label} />
       </div>
       <Value value={value} level={0} levels={entriesIn(value, SMALL) <= SMALL ? Infinity : OPEN_LEVELS} />
     </div>
@@ -25,7 +26,7 @@ export function JsonView({ value, label }: { value: Json | undefined; label: str
 
 /** How many entries it has at all levels; counting stops once there are more than `most`. */
 function entriesIn(value: Json, most: number): number {
-  if (value === null || typeof value !== "object") return 0;
+  if (!isContainer(value)) return 0;
   let count = 0;
   for (const item of Array.isArray(value) ? value : Object.values(value)) {
     count += 1 + entriesIn(item, most - count);
@@ -45,7 +46,7 @@ interface ValueProps {
 
 function Value({ value, level, levels, name, last = true }: ValueProps) {
   const comma = last ? "" : ",";
-  if (value !== null && typeof value === "object")
+  if (isContainer(value))
     return <Container value={value} level={level} levels={levels} name={name} comma={comma} />;
   return (
     <div className="json-line">
@@ -56,10 +57,10 @@ function Value({ value, level, levels, name, last = true }: ValueProps) {
   );
 }
 
-function Scalar({ value }: { value: null | boolean | number | string }) {
+function Scalar({ value }: { value: null | boolean | number | LosslessNumber | string }) {
   const [whole, setWhole] = useState(false);
-  if (typeof value !== "string") return <span className={`json-${value === null ? "null" : typeof value}`}>{String(value)}</span>;
-  const text = JSON.stringify(value);
+  const text = writeJson(value);
+  if (typeof value !== "string") return <span className={`json-${value === null ? "null" : typeof value === "boolean" ? "boolean" : "number"}`}>{text}</span>;
   if (text.length <= LONG_TEXT || whole) return <span className="json-string">{text}</span>;
   return (
     <span className="json-string">
@@ -72,7 +73,7 @@ function Scalar({ value }: { value: null | boolean | number | string }) {
 }
 
 interface ContainerProps extends Omit<ValueProps, "value" | "last"> {
-  value: Json[] | { [key: string]: Json };
+  value: Json[] | JsonObject;
   comma: string;
 }
 

@@ -126,7 +126,7 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
     const parsed = parseJson(text);
     setBad("error" in parsed ? parsed.error : "");
     if ("error" in parsed) return;
-    if (await tell(() => api.signal(run.runId, given, parsed.value ?? null), `Sent “${given}”`)) onClose();
+    if (await tell(() => api.signal(run.runId, given, parsed.text ?? "null"), `Sent “${given}”`)) onClose();
   }
 
   return (

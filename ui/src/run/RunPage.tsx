@@ -2,6 +2,7 @@ import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError } from "../api/client";
 import type { Run } from "../api/types";
 import { NotFound } from "../app/NotFound";
+import { runPath } from "../app/paths";
 import { useShortcuts } from "../app/shortcuts";
 import { useTitle } from "../app/title";
 import { CopyButton } from "../parts/CopyButton";
@@ -20,17 +21,16 @@ import { Waits } from "./Waits";
 export function RunPage({ runId, tab }: { runId: string; tab: string | undefined }) {
   const { query, live } = useRunSource(runId);
   const [, navigate] = useLocation();
-  const base = `/runs/${encodeURIComponent(runId)}`;
   const [params] = useSearchParams();
   // The node that is looked at is the same in each of its views.
-  const hrefOf = (to: RunTab) => `${base}/${to.id}${to.ofNodes && params.has("node") ? `?${new URLSearchParams({ node: params.get("node")! }).toString()}` : ""}`;
+  const hrefOf = (to: RunTab) => runPath(runId, `/${to.id}${to.ofNodes && params.has("node") ? `?${new URLSearchParams({ node: params.get("node")! }).toString()}` : ""}`);
   const current = tab === undefined ? RUN_TABS[0] : RUN_TABS.find((each) => each.id === tab);
   useTitle(query.data ? `${query.data.workflow} ${runId}: ${query.data.status}` : runId);
   useShortcuts(Object.fromEntries(RUN_TABS.map((each, i) => [String(i + 1), () => navigate(hrefOf(each))])));
 
   if (!current) return <NotFound />;
   if (!live) {
-    if (query.error instanceof ApiError && query.error.status === 404) return <NotFound what={`The run ${runId}`} />;
+    if (query.error instanceof ApiError && query.error.status === 404) return <NotFound what={`The run ${runId}`} why="Its id may be mistyped, or it has been removed by retention." />;
     return query.error ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading what="the run" />;
   }
   return (

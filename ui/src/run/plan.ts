@@ -3,6 +3,7 @@
  * A box has a `key`: its path with every iteration left open ("each:iter*:node0:fetch"). Going
  * from the path of a node to its box takes the plan, because an alias may look like anything ("iter3" is
  * a fine name for a step). */
+import { writeJson } from "../api/json";
 import type { Json, Plan, PlanNode } from "../api/types";
 
 export type BoxType = "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "sequence" | "handler";
@@ -124,7 +125,7 @@ export function onlyWaits(box: Box | undefined): boolean {
 
 /** An expression as it is written, without the marks around it; another value as JSON. */
 export const expression = (value: Json | undefined): string =>
-  typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : value === undefined ? "" : JSON.stringify(value);
+  typeof value === "string" ? value.replace(/^\$\{\s*|\s*\}$/g, "") : value === undefined ? "" : writeJson(value);
 
 /** What a supervisor does, in the words of its file. */
 export function sayingOf({ type, node }: Box): string {

@@ -3,6 +3,7 @@ import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { RunSummary } from "../api/types";
+import { runPath } from "../app/paths";
 import { useMayOperate } from "../app/session";
 import { useShortcuts } from "../app/shortcuts";
 import { Empty } from "../parts/Empty";
@@ -149,7 +150,7 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
 }
 
 function hrefOf(run: RunSummary): string {
-  return `/runs/${encodeURIComponent(run.runId)}`;
+  return runPath(run.runId);
 }
 
 /** Why it failed, or is suspended. */

@@ -5,8 +5,10 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "react";
 import { useLocation, useSearchParams } from "wouter";
-import { api, ApiError } from "../api/client";
+import { api, ApiError, type JsonText } from "../api/client";
+import { writeJson } from "../api/json";
 import type { Json, JsonObject, Violation, Workflow } from "../api/types";
+import { runPath } from "../app/paths";
 import { useMayOperate } from "../app/session";
 import { Boundary } from "../parts/Boundary";
 import { Empty } from "../parts/Empty";
@@ -16,12 +18,14 @@ import { Loading } from "../parts/Loading";
 import { toast } from "../parts/toast";
 import { formSchemaOf } from "./form/formSchema";
 import { BAD_JSON, JsonField } from "./form/JsonField";
+import { NumberField } from "./form/NumberField";
+import { fromForm, toForm } from "./form/numbers";
 import { templates } from "./form/theme";
 import { uiSchemaOf } from "./form/uiSchema";
 import { validator } from "./form/validator";
 import { errorTree, withoutField } from "./form/violations";
 
-const FIELDS = { FallbackField: JsonField };
+const FIELDS = { FallbackField: JsonField, NumberField };
 
 export function LaunchTab({ workflow }: { workflow: Workflow }) {
   const mayOperate = useMayOperate();
@@ -38,20 +42,26 @@ export function LaunchTab({ workflow }: { workflow: Workflow }) {
   return <Launch key={`${workflow.version} ${from}`} workflow={workflow} input={earlier.data?.input} from={earlier.data ? from : ""} />;
 }
 
-/** A schema from which a form can be made: of an object with properties. */
+/** A schema from which a form can be made: of an object with properties, or of one value, which needs a name. */
 function formSchema({ inputSchema: schema }: Workflow): JsonObject | null {
   if (!schema || typeof schema !== "object") return null;
+  if (isOneValue(schema)) return { title: "Input", ...(formSchemaOf(schema) as JsonObject) };
   const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
-  const kind = schema.type ?? "object";
-  return (kind === "object" && told !== undefined) || (typeof kind === "string" && kind !== "object") ? (formSchemaOf(schema) as JsonObject) : null;
+  return (schema.type ?? "object") === "object" && told !== undefined ? (formSchemaOf(schema) as JsonObject) : null;
 }
+
+const isOneValue = (schema: JsonObject | null) => typeof schema?.type === "string" && schema.type !== "object";
+
+/** What a form of one value stands for while nobody has touched it. To send nothing would mean an empty object. */
+const UNTOUCHED: Record<string, JsonText> = { string: '""', array: "[]", boolean: "false" };
+const untouched = (schema: JsonObject | null): JsonText | undefined => (isOneValue(schema) ? (UNTOUCHED[String(schema?.type)] ?? "null") : undefined);
 
 function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
   const schema = useMemo(() => formSchema(workflow), [workflow]);
   const uiSchema = useMemo(() => uiSchemaOf(schema ?? {}), [schema]);
   const [asJson, setAsJson] = useState(schema === null);
-  const [data, setData] = useState<Json | undefined>(input);
-  const [text, setText] = useState(() => (input === undefined ? "" : JSON.stringify(input, null, 2)));
+  const [data, setData] = useState(() => (input === undefined ? undefined : toForm(input)));
+  const [text, setText] = useState(() => (input === undefined ? "" : writeJson(input, 2)));
   const [runId, setRunId] = useState("");
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<ApiError | null>(null);
@@ -66,14 +76,14 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     if (refusal) alert.current?.focus();
   }, [refusal]);
 
-  function inputOf(): { input?: Json } | null {
+  function inputOf(): { input?: JsonText } | null {
     if (!asJson) {
       const bad = fields.current?.querySelector<HTMLTextAreaElement>(BAD_JSON);
       bad?.focus(); // and it says what is wrong with it
-      return bad ? null : { input: data };
+      return bad ? null : { input: data === undefined ? untouched(schema) : writeJson(fromForm(data)) };
     }
     const parsed = parseJson(text);
-    if (!("error" in parsed)) return { input: parsed.value };
+    if (!("error" in parsed)) return { input: parsed.text ?? untouched(schema) };
     setBadJson(parsed.error);
     return null;
   }
@@ -89,7 +99,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     try {
       const started = await api.launch(workflow.name, { ...given, ...(runId.trim() && { runId: runId.trim() }) });
       toast(`Started ${started.runId}`);
-      navigate(`/runs/${encodeURIComponent(started.runId)}`);
+      navigate(runPath(started.runId));
     } catch (error) {
       setRefusal(error instanceof ApiError ? error : new ApiError(-1, { title: String(error), status: -1 }));
       setBusy(false);
@@ -98,11 +108,11 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
 
   function change(toJson: boolean) {
     setBadJson("");
-    if (toJson) setText(data === undefined ? "" : JSON.stringify(data, null, 2));
+    if (toJson) setText(data === undefined ? "" : writeJson(fromForm(data), 2));
     else {
       const parsed = parseJson(text);
       if ("error" in parsed) return setBadJson(parsed.error);
-      setData(parsed.value);
+      setData(parsed.value === undefined ? undefined : toForm(parsed.value));
     }
     setAsJson(toJson);
   }
@@ -110,7 +120,8 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const known = new Set(Object.keys((schema?.properties as JsonObject | undefined) ?? {}));
   // Those about the request around the input (a bad run id) have no field of the form either.
   const inForm = !asJson && refusal?.problem.in !== "body";
-  const listed = inForm ? withoutField(violations, known, data) : violations;
+  const listed = inForm ? withoutField(violations, known, data, isOneValue(schema)) : violations;
+  const atFields = inForm ? violations.filter((violation) => !listed.includes(violation)) : [];
   return (
     <div className="launch card">
       {from && (
@@ -129,7 +140,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
                 <ul>
                   {listed.map((violation, i) => (
                     <li key={i}>
-                      <code>{violation.path || "/"}</code> {violation.message}
+                      {violation.path ? <code>{violation.path}</code> : "The input"} {violation.message}
                     </li>
                   ))}
                 </ul>
@@ -159,7 +170,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
             rows={8}
             value={text}
             spellCheck={false}
-            placeholder={schema ? "{ }" : "null"}
+            placeholder={untouched(schema) ?? (schema ? "{ }" : "null")}
             onChange={(event) => setText(event.target.value)}
             aria-invalid={badJson !== ""}
             aria-describedby={`${ids}bad`}
@@ -175,6 +186,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
             <Form
               tagName="div"
               className="generated"
+              idPrefix="input" // "root" is the page's
               schema={schema as RJSFSchema}
               uiSchema={uiSchema}
               validator={validator}
@@ -184,7 +196,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
               noValidate
               noHtml5Validate
               showErrorList={false}
-              extraErrors={errorTree(inForm ? violations : [])}
+              extraErrors={errorTree(atFields)}
               onChange={(event) => setData(event.formData as Json)}
             />
           </Boundary>

@@ -15,7 +15,7 @@ export function WorkflowPage({ name, tab }: { name: string; tab: string }) {
   const { data, error, refetch } = useQuery({ queryKey: ["workflow", name], queryFn: ({ signal }) => api.workflow(name, signal) });
   const current = WORKFLOW_TABS.find((each) => each.id === tab);
   if (!current) return <NotFound />;
-  if (error instanceof ApiError && error.status === 404) return <NotFound what={`The workflow ${name}`} />;
+  if (error instanceof ApiError && error.status === 404) return <NotFound what={`The workflow ${name}`} why="Its name may be mistyped, or the server no longer has its file." />;
   if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading what="the workflow" />;
   const base = `/workflows/${encodeURIComponent(name)}`;
   const View = current.View;

@@ -81,7 +81,8 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
 
   const frame = useRef<HTMLDivElement>(null);
   function begin() {
-    const { clientWidth: width, clientHeight: height } = frame.current!;
+    if (!frame.current) return; // it is told late, when somebody may have left the page
+    const { clientWidth: width, clientHeight: height } = frame.current;
     const fits = Math.min((width - 2 * MARGIN_PX) / layout.width, (height - 2 * MARGIN_PX) / layout.height);
     const zoom = Math.min(1, Math.max(fits, Math.min(FIRST_ZOOM, (width - 2 * MARGIN_PX) / Math.min(layout.width, 2 * CARD_W))));
     const last = (...statuses: string[]) => layout.placed.findLast(({ box, open }) => !open && statuses.includes(nodeOf?.(box.key)?.status ?? ""));

@@ -3,6 +3,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
+import { writeJson } from "../../api/json";
 import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
 import { Empty } from "../../parts/Empty";
 import { Failure } from "../../parts/Failure";
@@ -194,7 +195,7 @@ function Line({ line }: { line: LogLine }) {
       </span>
       <span className="log-message">
         {line.message}
-        {line.metadata !== undefined && line.metadata !== null && <code className="log-meta">{JSON.stringify(line.metadata)}</code>}
+        {line.metadata !== undefined && line.metadata !== null && <code className="log-meta">{writeJson(line.metadata)}</code>}
       </span>
     </div>
   );

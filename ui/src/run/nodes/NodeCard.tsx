@@ -4,6 +4,7 @@ import { Fragment, useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../../api/client";
 import type { Attempt, RunNodeDetail } from "../../api/types";
+import { runPath } from "../../app/paths";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/Failure";
 import { Icon } from "../../parts/Icon";
@@ -141,7 +142,7 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
       </dl>
       {isStep && (
         <p>
-          <Link href={`/runs/${encodeURIComponent(runId)}/logs?step=${encodeURIComponent(node.kind === "handler" ? "onError" : node.alias)}`}>Log of {node.alias}</Link>
+          <Link href={runPath(runId, `/logs?step=${encodeURIComponent(node.kind === "handler" ? "onError" : node.alias)}`)}>Log of {node.alias}</Link>
         </p>
       )}
     </div>

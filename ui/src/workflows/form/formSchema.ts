@@ -3,9 +3,9 @@
  * Not every schema describes a control: any JSON, one of several types, an object or a list of which nothing
  * is said. Of such a part no more is left here than what describes it, and the form shows a part of no known
  * type as a field for JSON (JsonField.tsx). The server judges by the schema as it is. */
+import { isLosslessNumber, isObject } from "../../api/json";
 import type { Json, JsonObject, JsonSchema } from "../../api/types";
-
-export const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+import { toForm } from "./numbers";
 
 const MAPS = ["properties", "patternProperties", "$defs", "definitions"];
 const LISTS = ["oneOf", "anyOf", "prefixItems"];
@@ -17,23 +17,44 @@ const TELLS: Record<string, string[]> = {
 };
 
 const DESCRIBES = ["title", "description", "default"];
+/** Keys under which there is data, not a schema. */
+const DATA = ["default", "const", "enum", "examples"];
 
 export function formSchemaOf(schema: JsonSchema): JsonSchema {
+  return shapeOf(withNumbers(schema) as JsonSchema);
+}
+
+/** Its data as the form has it; a limit as near as a double comes. */
+function withNumbers(schema: Json): Json {
+  if (isLosslessNumber(schema)) return Number(schema.value);
+  if (Array.isArray(schema)) return schema.map(withNumbers);
+  if (!isObject(schema)) return schema;
+  return mapValues(schema, (part, key) => {
+    if (DATA.includes(key)) return toForm(part);
+    return MAPS.includes(key) && isObject(part) ? mapValues(part, withNumbers) : withNumbers(part);
+  });
+}
+
+function mapValues(object: JsonObject, map: (value: Json, key: string) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
+}
+
+function shapeOf(schema: JsonSchema): JsonSchema {
   if (schema === true) return anyJson({});
   if (!isObject(schema)) return schema;
   if (!hasControl(schema)) return anyJson(schema);
   const result: JsonObject = { ...schema };
   for (const key of MAPS) {
     const map = schema[key];
-    if (isObject(map)) result[key] = Object.fromEntries(Object.entries(map).map(([name, part]) => [name, formSchemaOf(part as JsonSchema)]));
+    if (isObject(map)) result[key] = mapValues(map, (part) => shapeOf(part as JsonSchema));
   }
   for (const key of LISTS) {
     const list = schema[key];
-    if (Array.isArray(list)) result[key] = list.map((part) => formSchemaOf(part as JsonSchema));
+    if (Array.isArray(list)) result[key] = list.map((part) => shapeOf(part as JsonSchema));
   }
   for (const key of ONES) {
     const part = schema[key];
-    if (isObject(part) || part === true) result[key] = formSchemaOf(part);
+    if (isObject(part) || part === true) result[key] = shapeOf(part);
   }
   return result;
 }

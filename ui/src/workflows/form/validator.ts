@@ -4,12 +4,14 @@
  * opinion would only differ. Not ajv: it compiles schemas with eval, which the page's policy forbids. */
 import { Validator, type Schema } from "@cfworker/json-schema";
 import type { RJSFSchema, ValidatorType } from "@rjsf/utils";
+import type { Json } from "../../api/types";
+import { rounded } from "./numbers";
 
 export const validator: ValidatorType = {
   isValid(schema, data, root) {
     try {
-      const whole = { ...(root as RJSFSchema), ...schema } as Schema; // $ref looks into the root's $defs
-      return new Validator(whole, "2020-12").validate(data ?? null).valid;
+      const whole = { ...(root as RJSFSchema), ...schema } as Json; // $ref looks into the root's $defs
+      return new Validator(rounded(whole) as Schema, "2020-12").validate(rounded((data ?? null) as Json)).valid;
     } catch {
       return false; // a schema it cannot read fits nothing
     }

@@ -27,6 +27,10 @@ describe("violations", () => {
       { path: "/other", message: "c" },
       { path: "/typed", message: "d" },
     ];
-    expect(withoutField(all, new Set(["name"]), { typed: 1 }).map((v) => v.message)).toEqual(["a", "c"]);
+    expect(withoutField(all, new Set(["name"]), { typed: 1 }, false).map((v) => v.message)).toEqual(["a", "c"]);
+  });
+  it("of the one value that a form is of are at its field", () => {
+    expect(withoutField([{ path: "", message: "a" }], new Set(), "typed", true)).toEqual([]);
+    expect(withoutField([{ path: "", message: "a" }, { path: "/0", message: "b" }, { path: "/7", message: "c" }], new Set(), ["typed"], true).map((v) => v.message)).toEqual(["c"]);
   });
 });

@@ -1,5 +1,6 @@
 /* violations.ts: the server's violations, by JSON pointer, as the form wants them: a tree of errors. */
 import type { ErrorSchema } from "@rjsf/utils";
+import { isContainer } from "../../api/json";
 import type { Json, Violation } from "../../api/types";
 
 /** "/items/0/na~1me" → ["items", "0", "na/me"] */
@@ -24,11 +25,12 @@ export function errorTree(violations: readonly Violation[]): ErrorSchema {
 }
 
 /** Those about values that no field of the form shows: they are listed above it. A value that is there,
- * or could be typed in, has a field; one that the schema knows nothing of has none. */
-export function withoutField(violations: readonly Violation[], properties: ReadonlySet<string>, data: Json | undefined): Violation[] {
-  const shown = data !== null && typeof data === "object" ? new Set([...properties, ...Object.keys(data)]) : properties;
+ * or could be typed in, has a field; one that the schema knows nothing of has none. The whole has one where the
+ * form is of `oneValue`. */
+export function withoutField(violations: readonly Violation[], properties: ReadonlySet<string>, data: Json | undefined, oneValue: boolean): Violation[] {
+  const shown = isContainer(data) ? new Set([...properties, ...Object.keys(data)]) : properties;
   return violations.filter((violation) => {
     const first = pointerParts(violation.path)[0];
-    return first === undefined || !shown.has(first);
+    return first === undefined ? !oneValue : !shown.has(first);
   });
 }
