@@ -111,15 +111,16 @@ typedef struct rv_driver {
  * Errors: RV_EINVAL. */
 RV_API int rv_engine_driver(rv_engine *engine, rv_driver *ret, rv_error *err);
 
-/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled), after `drain_ms`, and have `grace_ms` to end.
- * What they return is kept; one that fails because it was told, or has not ended by then, is handed back:
- * the next engine attempts it again, and neither a failure nor a crash is counted. Everything is on disk
- * when this returns, unless the store still refuses after `grace_ms`: then it is as after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
+/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled), after `drain_ms`, and have
+ * `grace_ms` to end. What they return is kept; one that fails because it was told, or has not ended by
+ * then, is handed back: the next engine attempts it again, and neither a failure nor a crash is counted.
+ * Everything is on disk when this returns, unless the store still refuses after `grace_ms`: then it is as
+ * after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
  * read the store by themselves (rv_list, rv_logs, rv_nodes).
  *
- * Returns how many steps still run: their code cannot be stopped, so the program should end, or wait for
- * them in rv_engine_free(). Closing twice does nothing. From a step of this engine it cannot work, and
- * panics. Thread: any, one at a time. */
+ * Returns how many steps had not ended: their code cannot be stopped, so the program should end, or wait
+ * for them in rv_engine_free(). A second time it only says that again. From a step of this engine it
+ * cannot work, and panics. Thread: any, one at a time. */
 RV_API int rv_engine_close(rv_engine *engine);
 
 /* Can it write? While the store refuses (the disk is full, another program has locked the file), nothing

@@ -256,15 +256,25 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
     return rv__engine_make(&known, NULL, 0, ret, err);
 }
 
+/* Steps that had not ended when it was closed. */
+static int still_running(const rv_engine *e)
+{
+    int left = 0;
+    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL && e->kit == NULL; ctx = ctx->all_next)
+        left++;
+    return left;
+}
+
 int rv_engine_close(rv_engine *e)
 {
     struct rv__call call = { .kind = CALL_CLOSE,
                              .engine = e,
                              .letter.kind = LETTER_CALL,
                              .answered = PTHREAD_COND_INITIALIZER }; /* nobody waits on it */
-    int left = 0;
-    if (e == NULL || e->stopped)
+    if (e == NULL)
         return 0;
+    if (e->stopped)
+        return still_running(e);
     if (e->executor->inside(e->executor))
         rv_panic("the engine is closed from one of its own steps, which would wait for itself");
 
@@ -280,9 +290,7 @@ int rv_engine_close(rv_engine *e)
     pthread_mutex_unlock(&e->reply_lock);
     rv__control_free(e->control); /* until now it has told others that we close */
     e->control = NULL;
-    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL && e->kit == NULL; ctx = ctx->all_next)
-        left++;
-    return left;
+    return still_running(e);
 }
 
 void rv_engine_free(rv_engine *e)

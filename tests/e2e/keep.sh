@@ -12,7 +12,7 @@ name: waits
 steps:
   - once: { command: [sh, -c, "echo ran >> once.txt; echo said >&2; echo '{\"n\": 7}'"] }
   - each: { forEach: [1, 2, 3], run: [ { twice: { value: "${ .loop.item * 2 }" } } ] }
-  - nap: { delay: 6s }
+  - nap: { delay: 10s }
   - after: { value: "${ .steps.once.result.n }" }
 YAML
 cat >retries.yaml <<'YAML'

@@ -61,7 +61,7 @@ ok() {
     tap_result $? "$says" "failed: $*" "$(tail -n 30 "$tmp/.ok")"
 }
 
-# Try until it succeeds, for ten seconds: for what happens soon, but not at once.
+# Try until it succeeds, for a minute or so: for what happens soon, but not at once.
 eventually() {
     local i
     for i in $(seq 1000); do
