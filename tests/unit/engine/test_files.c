@@ -164,12 +164,12 @@ static void loop_is_there_in_an_iteration_only(void **state)
     write_file(fx, "w.yaml",
                "name: w\n"
                "steps:\n"
-               "  - out: { value: \"${ [has(\\\"loop\\\"), .loop, .loop.index, (keys | "
-               "index(\\\"loop\\\")), has(\\\"input\\\")] }\" }\n"
+               "  - out: { value: \"${ [has(\\\"loop\\\"), .loop, .loop.index, any(keys[]; . == "
+               "\\\"loop\\\"), has(\\\"input\\\")] }\" }\n"
                "  - each: { forEach: [7], run: [ { in: { value: \"${ [has(\\\"loop\\\"), "
                ".loop.item] }\" } } ] }\n");
     load(fx, 1);
-    expect(fx, "w", NULL, "\"out\":{\"result\":[false,null,null,null,true],");
+    expect(fx, "w", NULL, "\"out\":{\"result\":[false,null,null,false,true],");
     expect(fx, "w", NULL, "\"in\":{\"result\":[true,7],");
 }
 
