@@ -401,6 +401,8 @@ void rv__actor_end(struct rv__cell *cell, struct rv__actor *actor)
     /* When nothing survives, the table is emptied as a whole: taking a hundred thousand out of it one
      * by one is what a cancel would wait for. */
     bool all = actor == cell->root && cell->shades == NULL;
+    if (actor->is_frame && actor->frame.scope != actor->frame.base)
+        rv__frame_tells(actor, -1);
     rv__actor_unlink(cell, actor);
     for (struct rv__actor *at = deepest(actor), *next; at != NULL; at = next) {
         next = at == actor ? NULL : at->next != NULL ? deepest(at->next) : at->owner;

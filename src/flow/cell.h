@@ -148,6 +148,7 @@ struct rv__actor {
             int64_t ended;
             int64_t good;            /* concurrent: completed */
             int64_t bad;             /* hard failures */
+            int64_t told;            /* of its frames, those in which a node has ended */
             size_t cursor;           /* forEach: where the next item is in `value` */
             struct rv__blob *error;  /* the first hard failure's */
             struct rv__blob *key;    /* of its rows, made with the first */
@@ -293,6 +294,8 @@ bool rv__node_keeps_rows(const struct rv__node *node);
 struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status status);
 /* The scope of a frame that ends now, with the node in flight on top. RV_ENOMEM. */
 int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret);
+/* A frame in which a node ends for the first time, or such a frame that goes: its supervisor counts them. */
+void rv__frame_tells(const struct rv__actor *frame, int more);
 /* Has anything ended in it that its results tell? If not, an iteration in flight is not listed. */
 bool rv__frame_leaves(const struct rv__actor *frame);
 /* The rows that this fact sends to the store. Before it is applied. RV_ENOMEM: some may have been added. */

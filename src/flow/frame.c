@@ -127,6 +127,8 @@ void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, stru
 void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
                             bool hard, struct rv__blob *error)
 {
+    if (frame->frame.scope == frame->frame.base)
+        rv__frame_tells(frame, 1);
     entry->outer = frame->frame.scope;
     frame->frame.scope = entry;
     rv__entry_unref(frame->frame.last);

@@ -83,6 +83,14 @@ static const struct rv__actor *open_below(const struct rv__actor *frame)
     return in_flight(frame);
 }
 
+void rv__frame_tells(const struct rv__actor *frame, int more)
+{
+    struct rv__actor *sup = frame->owner;
+    /* A snapshot that was tampered with may have it under anything: that is found out later. */
+    if (sup != NULL && !sup->is_frame && sup->node->kind != NODE_STEP)
+        sup->sup.told += more;
+}
+
 bool rv__frame_leaves(const struct rv__actor *frame) /* NOLINT(misc-no-recursion) */
 {
     if (frame->frame.scope != frame->frame.base)
@@ -167,10 +175,25 @@ void rv__facts_cut_rows(struct rv__facts *facts, size_t count)
     }
 }
 
+/* Iterations in flight of which none is to be told: no node has ended in one, and none of their nodes
+ * has anything below it. Then they are not even looked at. */
+static bool tells_nothing(const struct rv__actor *sup)
+{
+    if (!rv__node_keeps_rows(sup->node) || sup->sup.told > 0)
+        return false;
+    const struct rv__body *body = sup->node->bodies;
+    for (uint32_t i = 0; i < body->count; i++)
+        if (body->nodes[i]->kind != NODE_STEP && body->nodes[i]->kind != NODE_WORKFLOW)
+            return false;
+    return true;
+}
+
 /* The next one of a walk over `top` and all below it that is told of. */
 static const struct rv__actor *walk(const struct rv__actor *top, const struct rv__actor *at)
 {
-    const struct rv__actor *below = at->is_frame ? open_below(at) : at->child;
+    const struct rv__actor *below = at->is_frame        ? open_below(at)
+                                    : tells_nothing(at) ? NULL
+                                                        : at->child;
     if (below != NULL)
         return below;
     for (; at != top; at = at->owner)

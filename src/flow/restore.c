@@ -348,6 +348,8 @@ static void load_actor(struct loader *l, struct rv__str text)
         cell->root = actor;
     else
         rv__actor_link(cell, actor, owner);
+    if (!failed(l) && is_frame && actor->frame.scope != actor->frame.base)
+        rv__frame_tells(actor, 1);
 }
 
 static void load_places(struct loader *l, struct rv__str list, int place, uint8_t lane)
