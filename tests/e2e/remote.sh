@@ -88,15 +88,16 @@ like "and where it was looked for" "$err" "there is no run 'nix' at $RIVAL_URL"
 # Following, over a restart.
 "$rival" wait order-1 >"$tmp/waited" 2>"$tmp/wait.err" & waiting=$!
 "$rival" logs order-1 -f >"$tmp/followed" 2>/dev/null & following=$!
-"$rival" run order --wait --input '{"item": "desk"}' --run-id order-1 >"$tmp/ran" 2>"$tmp/run.err" & running=$!
+"$rival" run order --wait --input '{"item": "lamp"}' --run-id lamp-1 >"$tmp/ran" 2>"$tmp/run.err" & running=$!
 eventually grep -q "looking for desk" "$tmp/followed"
-eventually grep -q . "$tmp/run.err" # it has begun to follow, or will find the end
+eventually grep -q "started" "$tmp/run.err" # it follows
 stop
 eventually grep -q lost "$tmp/wait.err"
 like "a server that goes is missed" "$(cat "$tmp/wait.err")" "the connection to $RIVAL_URL is lost"
 start
 run "$rival" signal order-1 approved '{"by": "kim"}'
 is "signal" "$rc:$out" "0:signalled order-1"
+run "$rival" signal lamp-1 approved '{"by": "kim"}'
 wait $waiting
 is "wait goes on when it is back, and ends with the run" \
     "$?:$(jq -r '.status + " " + .results.approval.result.by' "$tmp/waited")" "0:completed kim"
