@@ -33,6 +33,7 @@ enum {
     LINGER_MS = 5000, /* the feed stays open so long without followers: a page is reloaded */
     LOOK_MS = 1000,   /* how often clients are looked at that may have gone, or must go */
     RETRY_MS = 100,   /* after the store has failed */
+    REST_MS = 1000,   /* to read what is on disk, at the end */
 };
 
 /* --------------------------------------------------------------------------------- the ring --- */
@@ -243,6 +244,23 @@ static void no_event(struct rv__hub *hub, int rc)
     }
 }
 
+/* At the end: what is on disk already, so that streams tell of it too. With the lock, which is given back
+ * meanwhile. */
+static void read_rest(struct rv__hub *hub)
+{
+    int64_t until_ms = rv__now_ms() + REST_MS;
+    rv_event event;
+    while (hub->feed != NULL && rv__now_ms() < until_ms) {
+        pthread_mutex_unlock(&hub->lock);
+        int rc = rv_feed_next(hub->feed, 0, NULL, &event, NULL);
+        struct rv__record *r = rc == RV_OK ? record_new(&event) : NULL;
+        pthread_mutex_lock(&hub->lock);
+        if (rc != RV_OK)
+            return;
+        take_event(hub, &event, r);
+    }
+}
+
 static void *follow(void *arg)
 {
     struct rv__hub *hub = arg;
@@ -275,6 +293,7 @@ static void *follow(void *arg)
         else
             no_event(hub, rc);
     }
+    read_rest(hub);
     pthread_mutex_unlock(&hub->lock);
     return NULL;
 }
@@ -434,13 +453,15 @@ void rv__hub_drain(struct rv__hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
     hub->closing = true;
-    end_all(hub, "the server is shutting down");
     pthread_cond_broadcast(&hub->wanted);
     pthread_mutex_unlock(&hub->lock);
     rv_cancel_fire(hub->stop, 0, NULL);
     if (hub->runs)
         pthread_join(hub->follower, NULL);
     hub->runs = false;
+    pthread_mutex_lock(&hub->lock);
+    end_all(hub, "the server is shutting down");
+    pthread_mutex_unlock(&hub->lock);
 }
 
 void rv__hub_free(struct rv__hub *hub)

@@ -61,13 +61,15 @@ ok() {
     tap_result $? "$says" "failed: $*" "$(tail -n 30 "$tmp/.ok")"
 }
 
-# Try until it succeeds, for a minute or so: for what happens soon, but not at once.
+# Try until it succeeds, for a minute or so: for what happens soon, but not at once. Says so if it does not: a
+# test that goes on all the same would only be slow.
 eventually() {
     local i
     for i in $(seq 1000); do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.05
     done
+    echo "# waited in vain for: $*"
     return 1
 }
 
