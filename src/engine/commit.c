@@ -211,6 +211,8 @@ static int write_once(rv_engine *e, struct rv__store_write *writes, size_t count
 {
     rv_error err;
     int rc = rv__store_commit(e->store, writes, count, &err);
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        assert(writes[i].outcome == STORE_WRITTEN);
     note_health(e, rc < 0 ? &err : NULL);
     return rc;
 }

@@ -116,6 +116,15 @@ static int put_definition(void *arg, uint64_t seq, struct rv__str json)
     return line_done(x);
 }
 
+/* No run of this engine has one: what is there is somebody else's. */
+static int put_value(void *arg, uint64_t number, struct rv__str json)
+{
+    struct exporting *x = arg;
+    (void)json;
+    return rv__fail(x->err, RV_ESTORE, "the run has a value %llu that no turn refers to",
+                    (unsigned long long)number);
+}
+
 static int put_turn(void *arg, uint64_t seq, struct rv__str facts)
 {
     struct exporting *x = arg;
@@ -165,7 +174,8 @@ static int put_end(struct exporting *x)
 
 static int export_run(struct exporting *x, rv_engine *e, const char *run_id)
 {
-    static const struct rv__store_visitor visitor = { put_run, put_definition, put_turn, put_log };
+    static const struct rv__store_visitor visitor = { put_run, put_definition, put_value, put_turn,
+                                                      put_log };
     struct rv__store *reader = NULL;
     int rc = rv__engine_reader(e, &reader, x->err);
     if (rc == RV_OK)

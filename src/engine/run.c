@@ -368,7 +368,7 @@ static int set_aside(rv_engine *e, const char *id, const rv_error *why, rv_error
     };
     struct rv__store_write write = { .run = rv__str(id), .touch = &touch };
     if (rc == RV_OK)
-        rc = rv__store_commit(e->store, &write, 1, err);
+        rc = rv__store_commit_one(e->store, &write, err);
     rv__buf_done(&text);
     return rc;
 }

@@ -163,6 +163,9 @@ void world_finish_commit(struct world *world)
         world->store.fate = one_in(&world->chance, 2) ? SIM_STORE_DIES_BEFORE
                                                       : SIM_STORE_DIES_AFTER;
     int rc = rv__store_commit(&world->store.store, writes, count, &err);
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        if (writes[i].outcome == STORE_REFUSED)
+            judge_fail(world, NULL, "store", "a write is refused: %s", writes[i].why.message);
     for (size_t i = 0; i < count; i++)
         free(results[i]);
     free(results);

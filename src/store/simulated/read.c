@@ -41,6 +41,19 @@ void rv__sim_sort_results(struct rv__sim_run *run)
     run->results_sorted = run->result_count;
 }
 
+size_t rv__sim_value_place(const struct rv__sim_run *run, uint64_t number)
+{
+    size_t low = 0, high = run->value_count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (run->values[mid].number < number)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 struct rv__sim_run *rv__sim_find(const struct rv__sim_store *sim, struct rv__str id)
 {
     for (size_t i = 0; i < sim->run_count; i++)
@@ -116,6 +129,17 @@ int rv__sim_read_snapshot(struct rv__sim_store *sim, struct rv__str id, rv__stor
     return visit(arg, run->snapshot_seq, view(&run->snapshot));
 }
 
+int rv__sim_read_value(struct rv__sim_store *sim, struct rv__str id, uint64_t number,
+                       rv__store_visit_text *visit, void *arg, rv_error *err)
+{
+    const struct rv__sim_run *run = rv__sim_find(sim, id);
+    size_t at = run != NULL ? rv__sim_value_place(run, number) : 0;
+    if (run == NULL || at == run->value_count || run->values[at].number != number)
+        return rv__fail(err, RV_ENOTFOUND, "there is no value %llu of run '%.*s'",
+                        (unsigned long long)number, RV__ARG(id));
+    return visit(arg, number, view(&run->values[at].json));
+}
+
 /* The place of the run's first row behind `after`. */
 static size_t row_place(const struct rv__sim_run *run, uint64_t after)
 {
@@ -170,6 +194,8 @@ int rv__sim_whole(struct rv__sim_store *sim, struct rv__str id,
     for (struct rv__sim_definition *d = sim->definitions; d != NULL && rc == RV_OK; d = d->next)
         if (rv__str_eq(view(&d->hash), view(&run->columns.version)))
             rc = visitor->definition(arg, 0, view(&d->json));
+    for (size_t i = 0; i < run->value_count && rc == RV_OK; i++)
+        rc = visitor->value(arg, run->values[i].number, view(&run->values[i].json));
     size_t row = 0, line = 0;
     while (rc == RV_OK) {
         while (line < sim->line_count && sim->lines[line].run != run)
@@ -444,5 +470,7 @@ void rv__sim_usage(const struct rv__sim_store *sim, struct rv__store_usage *ret)
             ret->bytes += run->rows[k].facts.len;
         for (size_t k = 0; k < run->result_count; k++)
             ret->bytes += run->results[k].json.len;
+        for (size_t k = 0; k < run->value_count; k++)
+            ret->bytes += run->values[k].json.len;
     }
 }

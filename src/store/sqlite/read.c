@@ -100,6 +100,32 @@ int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_v
     return rc;
 }
 
+int rv__sqlite_value(struct rv__store *store, struct rv__str run, uint64_t number,
+                     rv__store_visit_text *visit, void *arg, rv_error *err)
+{
+    struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_VALUE, &rc, err);
+    if (st == NULL)
+        goto out;
+    rv__sqlite_bind_str(conn, st, 1, run);
+    rv__sqlite_bind_int(conn, st, 2, (int64_t)number);
+    rc = rv__sqlite_step(conn, st, err);
+    if (rc == 0)
+        rc = rv__fail(err, RV_ENOTFOUND, "there is no value %llu of run '%.*s'",
+                      (unsigned long long)number, RV__ARG(run));
+    if (rc < 0)
+        goto out;
+
+    struct rv__str json = rv__sqlite_text(conn, st, 1);
+    rc = rv__sqlite_whole(conn, err);
+    rc = rc < 0 ? rc : visit(arg, number, json);
+    (void)sqlite3_reset(st); /* repeats what the step said */
+out:
+    rv__sqlite_leave(conn);
+    return rc;
+}
+
 int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
                        rv__store_visit_row *visit, void *arg, rv_error *err)
 {

@@ -42,6 +42,10 @@ static const char *const migrations[] = {
     "CREATE INDEX journal_run ON journal(run);"
     "CREATE TABLE results(run INTEGER NOT NULL, key TEXT NOT NULL, idx INTEGER NOT NULL, json TEXT,"
     " PRIMARY KEY(run, key, idx)) WITHOUT ROWID;"
+    /* bytes: of json, so that deleting a large one can be planned without reading it. */
+    "CREATE TABLE large_values(id INTEGER PRIMARY KEY, run INTEGER NOT NULL,"
+    " number INTEGER NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL);"
+    "CREATE UNIQUE INDEX large_values_place ON large_values(run, number);"
     "CREATE TABLE snapshots(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);"
     "CREATE TABLE logs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, at INTEGER NOT NULL,"
     " level INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT, path TEXT,"

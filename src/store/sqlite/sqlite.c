@@ -57,8 +57,12 @@ static const char *const texts[SQLS] = {
     [SQL_BEGIN_READING] = "BEGIN",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT one",
+    [SQL_RELEASE] = "RELEASE one",
+    [SQL_ROLLBACK_TO] = "ROLLBACK TO one",
 
     [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at FROM runs WHERE id = ?1",
+    [SQL_FIND_NUMBER] = "SELECT key, status, completed, active, wake_at FROM runs WHERE key = ?1",
     [SQL_FIND_NAME] = "SELECT id FROM names WHERE name = ?1",
     [SQL_ADD_NAME] = "INSERT INTO names(name) VALUES(?1)",
     [SQL_ADD_RUN] = "INSERT INTO runs(key, id, workflow, version, status, active, wake_at, created,"
@@ -73,6 +77,7 @@ static const char *const texts[SQLS] = {
     [SQL_DROP_INPUT] = "DELETE FROM inputs WHERE run = ?1",
     [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, facts) VALUES(?1, ?2, ?3)",
     [SQL_ADD_RESULT] = "INSERT INTO results(run, key, idx, json) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_ADD_VALUE] = "INSERT INTO large_values(run, number, bytes, json) VALUES(?1, ?2, ?3, ?4)",
     [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
                         " ORDER BY seq DESC LIMIT 1",
     [SQL_LAST_LOG_OF_RUN] = "SELECT id FROM logs INDEXED BY logs_run WHERE run = ?1"
@@ -91,6 +96,9 @@ static const char *const texts[SQLS] = {
                          " INDEXED BY journal_run WHERE run = ?1 LIMIT ?2)",
     [SQL_DROP_RESULTS] = "DELETE FROM results WHERE run = ?1 AND (key, idx) IN"
                          " (SELECT key, idx FROM results WHERE run = ?1 LIMIT ?2)",
+    [SQL_NEXT_VALUE] = "SELECT id, bytes FROM large_values INDEXED BY large_values_place"
+                       " WHERE run = ?1 LIMIT 1",
+    [SQL_DROP_VALUE] = "DELETE FROM large_values WHERE id = ?1",
     [SQL_DROP_LOGS] = "DELETE FROM logs WHERE id IN (SELECT id FROM logs"
                       " INDEXED BY logs_run WHERE run = ?1 LIMIT ?2)",
     [SQL_DROP_FORGOTTEN] = "DELETE FROM forgotten WHERE run = ?1",
@@ -99,6 +107,10 @@ static const char *const texts[SQLS] = {
     [SQL_DEFINITION] = "SELECT plan FROM definitions WHERE hash = ?1",
     [SQL_RUN] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.id = ?1",
     [SQL_SNAPSHOT] = "SELECT seq, state FROM snapshots WHERE run = " KEY_OF("?1"),
+    [SQL_VALUE] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
+                  " WHERE run = " KEY_OF("?1") " AND number = ?2",
+    [SQL_VALUES] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
+                   " WHERE run = " KEY_OF("?1") " ORDER BY number",
     [SQL_JOURNAL] = "SELECT seq, facts FROM journal INDEXED BY journal_run WHERE run = " KEY_OF(
         "?1") " AND seq > ?2 ORDER BY seq LIMIT ?3",
     [SQL_RESULTS] = "SELECT idx, json FROM results WHERE run = " KEY_OF(
@@ -176,7 +188,7 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         "read-only; change that, or open it for reading only",
                         path);
     case SQLITE_CORRUPT:
-        return rv__fail(err, RV_ESTORE,
+        return rv__fail(err, RV_EPARSE,
                         "the store '%s' is damaged (%s): bring back a backup, or save what can be "
                         "read with the .recover command of sqlite3",
                         path, why);
@@ -190,6 +202,10 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         system != 0 ? strerrordesc_np(system) : why);
     case SQLITE_TOOBIG:
         return rv__fail(err, RV_ETOOBIG, "a text is too long for the store '%s'", path);
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return rv__fail(err, RV_EINVAL, "the store '%s' cannot take this: %s", path,
+                        conn->db != NULL ? sqlite3_errmsg(conn->db) : why);
     case SQLITE_IOERR:
         return rv__fail(err, RV_ESTORE,
                         "reading or writing the store '%s' failed (%s, SQLite %d): nothing was "
@@ -315,6 +331,16 @@ void rv__sqlite_leave(struct rv__sqlite_conn *conn)
     (void)pthread_mutex_unlock(&conn->lock); /* ours: it cannot fail */
 }
 
+int rv__sqlite_end(struct rv__sqlite_conn *conn, int rc, rv_error *err)
+{
+    rv__sqlite_leave(conn);
+    if (rc != RV_EPARSE)
+        return rc;
+    if (err != NULL)
+        err->code = RV_ESTORE;
+    return RV_ESTORE;
+}
+
 static int busy_timeout(const struct rv__sqlite_conn *conn)
 {
     return conn->busy_ms < INT32_MAX ? (int)conn->busy_ms : INT32_MAX;
@@ -354,7 +380,7 @@ static void conn_free(struct rv__sqlite_conn *conn)
     for (int i = 0; i < SQLS; i++)
         (void)sqlite3_finalize(conn->statements[i]); /* repeats an old failure */
     (void)sqlite3_close(conn->db); /* every statement is gone: nothing keeps it open */
-    rv__sqlite_cache_done(&conn->writer.runs);
+    rv__sqlite_runs_done(&conn->writer.runs);
     rv__sqlite_cache_done(&conn->writer.names);
     (void)pthread_mutex_destroy(&conn->lock);
     rv__free(conn->path);
@@ -504,12 +530,12 @@ static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
     return pragmas(conn, cache, err);
 }
 
-static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
+static int conn_open_writer(struct rv__sqlite_conn *conn, size_t max_row_bytes, rv_error *err)
 {
     struct rv__sqlite_writer *w = &conn->writer;
     char sizes[160];
     int version = 0;
-    int rc = rv__sqlite_cache_init(&w->runs, RUN_SLOTS);
+    int rc = rv__sqlite_runs_init(&w->runs, RUN_SLOTS);
     if (rc == RV_OK)
         rc = rv__sqlite_cache_init(&w->names, NAME_SLOTS);
     if (rc < 0)
@@ -535,6 +561,9 @@ static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
     if (rc < 0)
         return rc;
 
+    if (max_row_bytes > 0)
+        (void)sqlite3_limit(conn->db, SQLITE_LIMIT_LENGTH,
+                            max_row_bytes < INT32_MAX ? (int)max_row_bytes : INT32_MAX);
     (void)sqlite3_wal_hook(conn->db, carry_over, conn); /* instead of its own, which never waits */
     return rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->forgotten, err);
 }
@@ -554,6 +583,7 @@ static const struct rv__store_ops sqlite_ops = {
     .definition = rv__sqlite_definition,
     .run = rv__sqlite_run,
     .snapshot = rv__sqlite_snapshot,
+    .value = rv__sqlite_value,
     .journal = rv__sqlite_journal,
     .results = rv__sqlite_results,
     .active = rv__sqlite_active,
@@ -607,7 +637,8 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
         if (rc < 0)
             goto out;
     }
-    rc = opts->read_only ? conn_open_reader(conn, err) : conn_open_writer(conn, err);
+    rc = opts->read_only ? conn_open_reader(conn, err)
+                         : conn_open_writer(conn, opts->max_row_bytes, err);
     if (rc < 0)
         goto out;
 
@@ -615,6 +646,10 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     *ret = &sqlite->store;
     return RV_OK;
 out:
+    if (rc == RV_EPARSE) /* damage to what every call needs */
+        rc = RV_ESTORE;
+    if (err != NULL)
+        err->code = rc;
     conn_free(conn); /* before the lock: nobody else writes until the file is closed */
     rv__holder_release(holder);
     rv__free(sqlite);

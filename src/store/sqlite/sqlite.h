@@ -1,9 +1,10 @@
 /* sqlite.h: the SQLite store from the inside: what its files share. Outsiders use store/store.h.
  *
  *   sqlite.c   open, close, statements, errors          read.c     every reading function
- *   schema.c   the tables, and how they came to be      commit.c   every writing function
- *   holder.c   who writes: one process                  cache.c    names the writer has met lately
- *   whole.c    a run, or all of it, as of one moment
+ *   schema.c   the tables, and how they came to be      commit.c   transactions, and their outcomes
+ *   holder.c   who writes: one process                  write.c    one write within a transaction
+ *   whole.c    a run, or all of it, as of one moment    forget.c   forgetting runs
+ *   cache.c    runs and names the writer has met lately
  *
  * A handle (struct rv__sqlite) is what callers have; a connection (struct rv__sqlite_conn) is what
  * it works on. A reader of a file has a connection of its own; a reader of ":memory:" shares the
@@ -22,8 +23,12 @@ enum rv__sql {
     SQL_BEGIN_READING,
     SQL_COMMIT,
     SQL_ROLLBACK,
+    SQL_SAVEPOINT,
+    SQL_RELEASE,
+    SQL_ROLLBACK_TO,
     /* writing */
     SQL_FIND_RUN,
+    SQL_FIND_NUMBER,
     SQL_FIND_NAME,
     SQL_ADD_NAME,
     SQL_ADD_RUN,
@@ -33,6 +38,7 @@ enum rv__sql {
     SQL_DROP_INPUT,
     SQL_ADD_JOURNAL,
     SQL_ADD_RESULT,
+    SQL_ADD_VALUE,
     SQL_LAST_OF_RUN,
     SQL_LAST_LOG_OF_RUN,
     SQL_SET_SNAPSHOT,
@@ -45,6 +51,8 @@ enum rv__sql {
     SQL_NEXT_FORGOTTEN,
     SQL_DROP_JOURNAL,
     SQL_DROP_RESULTS,
+    SQL_NEXT_VALUE,
+    SQL_DROP_VALUE,
     SQL_DROP_LOGS,
     SQL_DROP_FORGOTTEN,
     SQL_SET_META,
@@ -52,6 +60,8 @@ enum rv__sql {
     SQL_DEFINITION,
     SQL_RUN,
     SQL_SNAPSHOT,
+    SQL_VALUE,
+    SQL_VALUES,
     SQL_JOURNAL,
     SQL_RESULTS,
     SQL_ACTIVE,
@@ -78,15 +88,34 @@ enum { COUNT_RUNS = -1, COUNT_FINISHED = 0 };
 /* Every list looks at no more rows than this in a call, and every page has as many rows. */
 enum { SQLITE_SCAN_MAX = 20000, SQLITE_PAGE_ROWS = 1000 };
 
-/* What the writer remembers of a text it has met: a name's id, or a run's key and state. Direct
- * mapped, of fixed size, with the text inside: it costs no allocation, so a commit has none, and a
- * longer text is looked up each time. Emptied when a transaction fails. */
+/* What is known of a run: by the writer, of those it has met lately, direct mapped by their number; and
+ * before and after a write. */
+struct rv__sqlite_known {
+    int64_t key;    /* its number; 0: it has no row, or the place is empty */
+    int64_t status; /* the id of its name; 0 = none */
+    bool finished;  /* and at rest */
+};
+
+struct rv__sqlite_runs {
+    struct rv__sqlite_known *of;
+    size_t count; /* a power of two */
+};
+
+int rv__sqlite_runs_init(struct rv__sqlite_runs *runs, size_t count); /* RV_OK or RV_ENOMEM */
+void rv__sqlite_runs_done(struct rv__sqlite_runs *runs);
+void rv__sqlite_runs_clear(struct rv__sqlite_runs *runs);
+const struct rv__sqlite_known *rv__sqlite_runs_find(const struct rv__sqlite_runs *runs,
+                                                    int64_t key); /* NULL: not met */
+void rv__sqlite_runs_put(struct rv__sqlite_runs *runs, const struct rv__sqlite_known *known);
+void rv__sqlite_runs_drop(struct rv__sqlite_runs *runs, int64_t key);
+
+/* The ids of names that the writer has met lately. Direct mapped, of fixed size, with the text inside:
+ * it costs no allocation, and a longer text is looked up each time. Emptied, like the runs, when a
+ * transaction fails. */
 struct rv__sqlite_slot {
     uint16_t len; /* 0: empty */
-    bool finished;
-    char text[69];
+    char text[70];
     int64_t key;
-    int64_t status; /* the id of its name; 0 = none */
 };
 
 struct rv__sqlite_cache {
@@ -101,20 +130,29 @@ void rv__sqlite_cache_clear(struct rv__sqlite_cache *cache);
 struct rv__sqlite_slot *rv__sqlite_cache_find(struct rv__sqlite_cache *cache, struct rv__str text);
 /* A slot for the text, in the place of another one; NULL: it is too long to be kept. */
 struct rv__sqlite_slot *rv__sqlite_cache_put(struct rv__sqlite_cache *cache, struct rv__str text);
-void rv__sqlite_cache_drop(struct rv__sqlite_cache *cache, struct rv__str text);
 
-/* How many runs more or fewer have a status, in the transaction so far. */
+/* How many runs more or fewer have a status, in the transaction so far: written once, at its end. */
 enum { SQLITE_DELTAS = 16 };
+
+struct rv__sqlite_deltas {
+    struct {
+        int64_t status;
+        int64_t runs;
+    } of[SQLITE_DELTAS];
+    size_t count;
+};
+
+/* The numbers a transaction gives; they become the writer's when it is on disk. */
+struct rv__sqlite_numbers {
+    uint64_t seq, run;
+};
 
 struct rv__sqlite_writer {
     uint64_t seq, run;  /* the last numbers given */
     uint64_t forgotten; /* the last one that a forgotten run had */
-    struct rv__sqlite_cache runs, names;
-    struct {
-        int64_t status;
-        int64_t runs;
-    } deltas[SQLITE_DELTAS];
-    size_t delta_count;
+    struct rv__sqlite_runs runs;
+    struct rv__sqlite_cache names;
+    struct rv__sqlite_deltas deltas;
     int wait_pages; /* the length of the WAL at which readers are waited for */
     struct rv__store_stats stats;
 };
@@ -146,6 +184,9 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
 /* The connection of a store, with its lock taken; give it to rv__sqlite_leave(). */
 struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store);
 void rv__sqlite_leave(struct rv__sqlite_conn *conn);
+/* The same, and returns rc. For calls that are not about one run: damage (RV_EPARSE) is then a failure
+ * of the store. */
+int rv__sqlite_end(struct rv__sqlite_conn *conn, int rc, rv_error *err);
 
 /* The statement, ready to be bound; NULL, with *rc and *err, if it could not be prepared. */
 sqlite3_stmt *rv__sqlite_get(struct rv__sqlite_conn *conn, enum rv__sql sql, int *rc,
@@ -175,7 +216,8 @@ int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);
 int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err); /* RV_OK or the failure */
 
-/* Turn an answer of SQLite's into ours, in words: what, where, why, what to do. */
+/* Turn an answer of SQLite's into ours, in words: what, where, why, what to do. RV_ENOMEM and RV_ESTORE
+ * may pass; RV_EPARSE (damage), RV_ETOOBIG and RV_EINVAL (it does not fit the tables) stay. */
 int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err);
 
 /* ---- schema.c */
@@ -196,17 +238,45 @@ int rv__sqlite_schema_version(void); /* the one that this program writes */
 int rv__holder_take(const char *path, int *ret, rv_error *err);
 void rv__holder_release(int file); /* -1 is allowed */
 
+/* ---- write.c */
+
+/* What is known of the run with this id; key 0: there is none. */
+int rv__sqlite_find_run(struct rv__sqlite_conn *conn, struct rv__str id,
+                        struct rv__sqlite_known *ret, rv_error *err);
+
+/* All of a write but its definitions, in an open transaction; `number` is filled in. Errors: RV_ENOMEM,
+ * RV_ESTORE; every other one would come again. What was written of it is still there then. */
+int rv__sqlite_write_one(struct rv__sqlite_conn *conn, struct rv__store_write *write,
+                         struct rv__sqlite_numbers *n, rv_error *err);
+int rv__sqlite_write_definition(struct rv__sqlite_conn *conn, struct rv__str hash,
+                                struct rv__str json, rv_error *err);
+
+/* The run was `before` (key 0: nothing) and is `after` (key 0: gone). */
+int rv__sqlite_recount(struct rv__sqlite_conn *conn, const struct rv__sqlite_known *before,
+                       const struct rv__sqlite_known *after, rv_error *err);
+int rv__sqlite_flush_counts(struct rv__sqlite_conn *conn, rv_error *err);
+
+/* The last seq of a run's journal rows, or the last id of its log lines; 0 = it has none. */
+int rv__sqlite_last_of_run(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
+                           uint64_t *ret, rv_error *err);
+
 /* ---- commit.c */
+
+int rv__sqlite_may_write(struct rv__store *store, rv_error *err); /* RV_OK or RV_ESTATE */
+int rv__sqlite_begin(struct rv__sqlite_conn *conn, rv_error *err);
+void rv__sqlite_roll_back(struct rv__sqlite_conn *conn);
 
 int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
                       rv_error *err);
 int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__str json,
                       rv_error *err);
-int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
-                      bool *ret_more, rv_error *err);
-
 int rv__sqlite_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                       void *arg, rv_error *err);
+
+/* ---- forget.c */
+
+int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_t count,
+                      bool *ret_more, rv_error *err);
 
 /* ---- whole.c */
 
@@ -231,6 +301,8 @@ int rv__sqlite_run(struct rv__store *store, struct rv__str id, rv__store_visit_r
                    void *arg, rv_error *err);
 int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_visit_text *visit,
                         void *arg, rv_error *err);
+int rv__sqlite_value(struct rv__store *store, struct rv__str run, uint64_t number,
+                     rv__store_visit_text *visit, void *arg, rv_error *err);
 int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
                        rv__store_visit_row *visit, void *arg, rv_error *err);
 int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,

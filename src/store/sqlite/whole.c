@@ -70,6 +70,24 @@ static int show_row(struct showing *s, struct rv__str run)
     return rc;
 }
 
+static int show_values(struct showing *s, struct rv__str run)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(s->conn, SQL_VALUES, &rc, s->err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_str(s->conn, st, 1, run);
+    while ((rc = rv__sqlite_step(s->conn, st, s->err)) == 1) {
+        struct rv__str json = rv__sqlite_text(s->conn, st, 1);
+        rc = rv__sqlite_whole(s->conn, s->err);
+        rc = rc < 0 ? rc : s->visitor->value(s->arg, (uint64_t)sqlite3_column_int64(st, 0), json);
+        if (rc != RV_OK)
+            break;
+    }
+    (void)sqlite3_reset(st); /* repeats what the step said */
+    return rc;
+}
+
 /* One more step of a statement; *seq is its number, UINT64_MAX at its end. */
 static int step_to(struct showing *s, sqlite3_stmt *st, uint64_t *seq)
 {
@@ -129,6 +147,8 @@ int rv__sqlite_whole_run(struct rv__store *store, struct rv__str run,
     int rc = begin_reading(conn, err);
     if (rc == RV_OK)
         rc = show_row(&s, run);
+    if (rc == RV_OK)
+        rc = show_values(&s, run);
     if (rc == RV_OK)
         rc = show_history(&s, run);
     end_reading(conn);

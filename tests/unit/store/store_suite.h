@@ -5,6 +5,9 @@
 
 #include "store/store.h"
 
+/* The longest row that a store of the suite is made to accept. */
+enum { STORE_SUITE_MAX = 6 << 20 };
+
 /* How the suite gets a store. Fails by cmocka's assertions. */
 struct store_maker {
     /* A new, empty store. */

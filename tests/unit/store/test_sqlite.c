@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -54,8 +55,9 @@ struct sqlite_maker {
 static struct rv__store *open_at(const char *path)
 {
     struct rv__store *store = NULL;
+    struct rv__store_opts opts = { .path = path, .max_row_bytes = STORE_SUITE_MAX };
     rv_error err = { 0, "" };
-    int rc = rv__store_open(&(struct rv__store_opts){ .path = path }, &store, &err);
+    int rc = rv__store_open(&opts, &store, &err);
     if (rc < 0)
         fail_msg("%s", err.message);
     return store;
@@ -137,7 +139,7 @@ static void add(struct rv__store *store, const char *id, struct rv__str facts)
     struct rv__store_run row = { .id = rv__str(id), .status = rv__str("running"), .active = true };
     struct rv__store_write write = { .run = rv__str(id), .row = &row, .facts = facts };
     rv_error err = { 0, "" };
-    if (rv__store_commit(store, &write, 1, &err) < 0)
+    if (rv__store_commit_one(store, &write, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -243,7 +245,7 @@ static int dies_with_the_store(struct folder *folder)
     struct rv__store_run row = { .id = rv__str("a") };
     struct rv__store_write write = { .run = rv__str("a"), .row = &row, .facts = rv__str("1") };
     if (rv__store_open(&(struct rv__store_opts){ .path = folder->store }, &store, NULL) < 0 ||
-        rv__store_commit(store, &write, 1, NULL) < 0)
+        rv__store_commit_one(store, &write, NULL) < 0)
         return 1;
     raise(SIGKILL);
     return 2;
@@ -342,7 +344,7 @@ static int use(struct folder *folder, rv_error *err)
         int rc = rv__store_journal(store, rv__str(id), 0, count_row, &rows, err);
         struct rv__store_write write = { .run = rv__str(id), .facts = rv__str("more") };
         if (rc == RV_OK)
-            rc = rv__store_commit(store, &write, 1, err);
+            rc = rv__store_commit_one(store, &write, err);
         worst = rc < 0 ? rc : worst;
     }
     rv__store_close(store);
@@ -413,7 +415,7 @@ static int uses_a_read_only_folder(struct folder *folder)
     if (rv__store_journal(store, rv__str("r1"), 0, count_row, &rows, NULL) != RV_OK || rows != 1)
         return 4;
     struct rv__store_write write = { .run = rv__str("r1"), .facts = rv__str("2") };
-    if (rv__store_commit(store, &write, 1, &err) != RV_ESTATE)
+    if (rv__store_commit_one(store, &write, &err) != RV_ESTATE)
         return 5;
     rv__store_close(store);
     return 0;
@@ -442,13 +444,13 @@ static void a_lock_of_another_program_is_told_and_waited_for(void **state)
     assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     struct rv__store_write write = { .run = rv__str("a"), .facts = rv__str("2"), .seq = 77 };
     int64_t start = rv__mono_ms(rv__clock_real());
-    assert_int_equal(rv__store_commit(store, &write, 1, &err), RV_ESTORE);
+    assert_int_equal(rv__store_commit_one(store, &write, &err), RV_ESTORE);
     assert_true(rv__mono_ms(rv__clock_real()) - start >= 40);
     assert_non_null(strstr(err.message, "locked by another program for more than 50 ms"));
     assert_int_equal(write.seq, 77);
     assert_int_equal(rows_of(store, "a"), 1);
     assert_int_equal(sqlite3_exec(shell, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     assert_int_equal(rows_of(store, "a"), 2);
     (void)sqlite3_close(shell);
     rv__store_close(store);
@@ -499,6 +501,48 @@ static void many_and_long_names_are_kept_apart(void **state)
     assert_int_equal(usage.runs, RUNS);
     assert_int_equal(usage.last_seq, 2 * RUNS);
     rv__store_close(store);
+}
+
+/* A commit of n writes, every second one refused: what it costs this process. */
+static double refusals_cost(struct folder *folder, size_t n)
+{
+    struct rv__store *store = open_at(folder->store);
+    struct rv__store_write *writes = calloc(n, sizeof *writes);
+    struct rv__store_run *rows = calloc(n, sizeof *rows);
+    char(*ids)[16] = calloc(n, sizeof *ids);
+    assert_true(writes != NULL && rows != NULL && ids != NULL);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(ids[i], sizeof ids[i], "%zu-%zu", n, i);
+        rows[i] = (struct rv__store_run){ .id = rv__str(ids[i]), .status = rv__str("s") };
+        writes[i] = (struct rv__store_write){ .run = rv__str(ids[i]),
+                                              .row = i % 2 == 0 ? &rows[i] : NULL,
+                                              .facts = rv__str("f") };
+    }
+    clock_t start = clock();
+    assert_int_equal(rv__store_commit(store, writes, n, NULL), RV_OK);
+    double took = (double)(clock() - start);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(writes[i].outcome, i % 2 == 0 ? STORE_WRITTEN : STORE_REFUSED);
+    assert_int_equal(rows_of(store, ids[n - 2]), 1);
+    rv__store_close(store);
+    free(writes);
+    free(rows);
+    free(ids);
+    return took;
+}
+
+static void many_refusals_cost_no_more_than_their_number(void **state)
+{
+    struct folder *folder = *state;
+    enum { N = 1000 };
+    double best = 1e9; /* of 10 N against N: 10 if it is linear, 100 if each refusal begins anew */
+    for (int i = 0; i < 3 && best > 30; i++) {
+        double few = refusals_cost(folder, N + (size_t)i);
+        double many = refusals_cost(folder, 10 * (N + (size_t)i));
+        best = many / few < best ? many / few : best;
+    }
+    if (best > 30)
+        fail_msg("10 x the refusals cost %.0f x", best);
 }
 
 struct paging { /* a thread that reads the feed over and over, by pages */
@@ -559,7 +603,7 @@ static void readers_that_follow_each_other_do_not_grow_the_wal(void **state)
     }
     for (int i = 0; i < COMMITS; i++) {
         struct rv__store_write write = { .run = rv__str("a"), .facts = { text, FACTS } };
-        assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     }
     int64_t bound = 72 << 20;
     for (int i = 0; i < 2; i++) {
@@ -596,6 +640,7 @@ int main(void)
         CASE(a_lock_of_another_program_is_told_and_waited_for),
         CASE(no_memory_leaves_no_lock),
         CASE(many_and_long_names_are_kept_apart),
+        CASE(many_refusals_cost_no_more_than_their_number),
         CASE(readers_that_follow_each_other_do_not_grow_the_wal),
     };
 #undef CASE

@@ -464,6 +464,13 @@ static void a_backup_that_fails_says_so(void **state)
     }
 }
 
+/* The same write for the model, which gives numbers of its own. */
+static int model_write(struct fixture *fx, struct rv__store_write write)
+{
+    write.number = 0;
+    return rv__store_commit_one(&fx->model.store, &write, NULL);
+}
+
 /* The process dies in the n-th write or sync, and with it the power: what was acknowledged is
  * there, and the commit it died in is there as a whole or not at all. */
 static void power_loss_at(struct fixture *fx, long n, uint64_t seed, bool *ret_died)
@@ -494,8 +501,8 @@ static void power_loss_at(struct fixture *fx, long n, uint64_t seed, bool *ret_d
     /* And it goes on from there. */
     struct rv__store_run row = { .id = rv__str("z"), .status = rv__str("s") };
     struct rv__store_write write = { .run = rv__str("z"), .row = &row, .facts = rv__str("z") };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
-    assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+    assert_int_equal(model_write(fx, write), RV_OK);
     check_same(fx, "going on", n);
     rv__store_close(fx->store);
     fx->store = NULL;
@@ -527,20 +534,20 @@ static void a_loss_of_power_while_the_wal_is_carried_over(void **state)
         assert_int_equal(try_open(fx, NULL), RV_OK);
         struct rv__store_run row = { .id = rv__str("a"), .status = rv__str("running") };
         struct rv__store_write write = { .run = rv__str("a"), .row = &row };
-        assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
-        assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+        assert_int_equal(model_write(fx, write), RV_OK);
         faulty_fail(&fx->faulty, FAULTY_WRITE | FAULTY_SYNC,
                     4000 + (long)rv__random_below(&random, 9000), SQLITE_IOERR);
         fx->faulty.dies = true;
         write = (struct rv__store_write){ .run = rv__str("a"), .facts = { large, sizeof large } };
-        while (rv__store_commit(fx->store, &write, 1, NULL) == RV_OK)
-            assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+        while (rv__store_commit_one(fx->store, &write, NULL) == RV_OK)
+            assert_int_equal(model_write(fx, write), RV_OK);
         rv__store_close(fx->store);
         fx->store = NULL;
         faulty_power_loss(&fx->faulty, &random);
         assert_int_equal(try_open(fx, NULL), RV_OK);
         if (!same(fx))
-            assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+            assert_int_equal(model_write(fx, write), RV_OK);
         check_same(fx, "after the power came back", round);
         rv__store_close(fx->store);
         fx->store = NULL;
