@@ -59,9 +59,11 @@ static int rows_from_store(struct rv__row_source *self, struct rv__str key, stru
     rv_engine *e = rows->run->engine;
     struct row_text text = { .out = out, .first = true };
     if (rows->on_loop)
-        return rv__store_results(e->reader, rv__str(rows->run->id), key, put_row, &text, err);
+        return rv__store_results(e->reader, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
+                                 put_row, &text, err);
     pthread_mutex_lock(&e->step_reader_lock);
-    int rc = rv__store_results(e->step_reader, rv__str(rows->run->id), key, put_row, &text, err);
+    int rc = rv__store_results(e->step_reader, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
+                               put_row, &text, err);
     pthread_mutex_unlock(&e->step_reader_lock);
     return rc;
 }

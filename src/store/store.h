@@ -74,8 +74,8 @@ struct rv__store_run {
     bool active;        /* something in it is alive, whatever its status says */
     int64_t wake_at_ms; /* it sleeps, and is wanted again then; 0 = it does not sleep */
     uint64_t number;    /* out: its place in the order in which runs were first written, from 1 */
-    /* out: the row cannot be read. `number` is right, `id` is there if that much could be read, `why`
-     * says what is wrong, and everything else is none or 0. */
+    /* out, in lists: the row cannot be read. `number` is right, and the time by which it is listed; `id`
+     * is there if that much could be read; `why` says what is wrong; everything else is none or 0. */
     bool damaged;
     struct rv__str why;
 };
@@ -92,7 +92,8 @@ struct rv__store_touch {
     struct rv__str suspension;
 };
 
-/* A finished iteration. (run, key, index) is written once. */
+/* A finished iteration. (run, key, index) is written once. Those of one write that have the same key and
+ * follow each other are kept together, in whatever order they come: many in a write cost little. */
 struct rv__store_result {
     struct rv__str key;
     int64_t index;
@@ -276,11 +277,18 @@ struct rv__store_ops {
     int (*journal)(struct rv__store *store, struct rv__str run, uint64_t after,
                    rv__store_visit_row *visit, void *arg, rv_error *err);
 
-    /* The results of the run under `key`, by index. None: no rows. */
-    int (*results)(struct rv__store *store, struct rv__str run, struct rv__str key,
-                   rv__store_visit_result *visit, void *arg, rv_error *err);
+    /* The results of the run under `key` with an index of `from` or more, by index, `limit` of them at
+     * most. None: no rows. Its cost is that of what it visits, wherever that begins. */
+    int (*results)(struct rv__store *store, struct rv__str run, struct rv__str key, int64_t from,
+                   size_t limit, rv__store_visit_result *visit, void *arg, rv_error *err);
 
-    /* The active runs with a number above `after`, by number. */
+    /* The seq of the journal row of the run's last write that had results; if that one had no facts, of
+     * the last row before it. 0: there was none, or there is no such run. */
+    int (*results_seq)(struct rv__store *store, struct rv__str run, uint64_t *ret, rv_error *err);
+
+    /* ---- many runs. A row that cannot be read is visited as `damaged`, and the others follow.
+     *
+     * The active runs with a number above `after`, by number. */
     int (*active)(struct rv__store *store, uint64_t after, size_t limit, rv__store_visit_run *visit,
                   void *arg, rv_error *err);
 
@@ -292,14 +300,16 @@ struct rv__store_ops {
     /* The earliest wake_at_ms above `after_ms` (INT64_MIN: of all); 0 = nobody sleeps until then. */
     int (*next_wake)(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err);
 
-    /* The journal rows of all runs with a seq above `after`, in order: the committed feed. */
+    /* The journal rows of all runs with a seq above `after`, in order: the committed feed. The facts of a
+     * row that cannot be read are none. */
     int (*feed)(struct rv__store *store, uint64_t after, size_t limit, rv__store_visit_feed *visit,
                 void *arg, rv_error *err);
 
     /* The runs that `query` asks for, the newest first by (created_ms, id). `cursor` (NULL: not
      * wanted) is emptied and gets the text to go on from; it stays empty when there is no more. A
      * call looks at a bounded number of rows, so that one with a `text` or with both a workflow and
-     * a status may bring fewer than `limit`, even none, and yet a cursor.
+     * a status may bring fewer than `limit`, even none, and yet a cursor. A damaged row is visited
+     * where nothing is asked of it that cannot be read any more.
      * Errors also: RV_EINVAL, the cursor is not one of ours. */
     int (*list)(struct rv__store *store, const struct rv__store_query *query,
                 rv__store_visit_run *visit, void *arg, struct rv__buf *cursor, rv_error *err);
@@ -436,10 +446,18 @@ static inline int rv__store_journal(struct rv__store *store, struct rv__str run,
     return store->ops->journal(store, run, after, visit, arg, err);
 }
 
+/* All of them: from INT64_MIN, with the limit SIZE_MAX. */
 static inline int rv__store_results(struct rv__store *store, struct rv__str run, struct rv__str key,
-                                    rv__store_visit_result *visit, void *arg, rv_error *err)
+                                    int64_t from, size_t limit, rv__store_visit_result *visit,
+                                    void *arg, rv_error *err)
 {
-    return store->ops->results(store, run, key, visit, arg, err);
+    return store->ops->results(store, run, key, from, limit, visit, arg, err);
+}
+
+static inline int rv__store_results_seq(struct rv__store *store, struct rv__str run, uint64_t *ret,
+                                        rv_error *err)
+{
+    return store->ops->results_seq(store, run, ret, err);
 }
 
 /* All active runs. */

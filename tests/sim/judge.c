@@ -629,7 +629,8 @@ static int rows_of(struct rv__row_source *self, struct rv__str key, struct rv__b
                    rv_error *err)
 {
     struct store_rows *rows = (struct store_rows *)self;
-    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, append_row, out, err);
+    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
+                             append_row, out, err);
 }
 
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)

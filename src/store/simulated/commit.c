@@ -469,15 +469,19 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         run->results[run->result_count++] = p->results[i];
         p->results[i] = (struct result){ 0 };
     }
+    uint64_t last = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+    if (p->result_count > 0)
+        run->results_seq = last;
     if (p->value_count > 0)
         apply_values(run, p);
+    run->damaged = run->damaged && write->row == NULL;
     if (write->row != NULL)
         apply_row(&run->columns, &p->columns);
     else if (write->touch != NULL)
         apply_touch(&run->columns, &p->columns);
     if (p->has_snapshot) {
         text_move(&run->snapshot, &p->snapshot);
-        run->snapshot_seq = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+        run->snapshot_seq = last;
     }
 }
 

@@ -65,6 +65,17 @@ struct rv__sim_run *rv__sim_find(const struct rv__sim_store *sim, struct rv__str
 static struct rv__store_run row_of(const struct rv__sim_run *run)
 {
     const struct columns *c = &run->columns;
+    if (run->damaged)
+        return (struct rv__store_run){
+            .id = view(&run->id),
+            .number = run->number,
+            .created_ms = c->created_ms,
+            .completed_ms = c->completed_ms,
+            .active = c->active,
+            .wake_at_ms = c->wake_at_ms,
+            .damaged = true,
+            .why = RV__STR("the row is damaged: it was simulated"),
+        };
     return (struct rv__store_run){
         .id = view(&run->id),
         .workflow = view(&c->workflow),
@@ -117,6 +128,8 @@ int rv__sim_read_run(struct rv__sim_store *sim, struct rv__str id, rv__store_vis
     if (run == NULL)
         return rv__fail(err, RV_ENOTFOUND, "there is no run '%.*s'", RV__ARG(id));
     struct rv__store_run row = row_of(run);
+    if (row.damaged)
+        return rv__fail(err, RV_EPARSE, "%.*s", RV__ARG(row.why));
     return visit(arg, &row);
 }
 
@@ -167,15 +180,15 @@ int rv__sim_read_journal(struct rv__sim_store *sim, struct rv__str id, uint64_t 
 }
 
 int rv__sim_read_results(struct rv__sim_store *sim, struct rv__str id, struct rv__str key,
-                         rv__store_visit_result *visit, void *arg)
+                         int64_t from, size_t limit, rv__store_visit_result *visit, void *arg)
 {
     struct rv__sim_run *run = rv__sim_find(sim, id);
     int rc = RV_OK;
     if (run == NULL)
         return RV_OK;
     rv__sim_sort_results(run);
-    size_t i = rv__sim_result_place(run, key, INT64_MIN);
-    for (; i < run->result_count && rc == RV_OK; i++) {
+    size_t i = rv__sim_result_place(run, key, from);
+    for (; i < run->result_count && rc == RV_OK && limit > 0; i++, limit--) {
         const struct result *r = &run->results[i];
         if (!rv__str_eq(view(&r->key), key))
             break;
@@ -346,6 +359,9 @@ static int compare_newest(const void *a, const void *b)
 
 static bool list_match(const struct rv__store_query *query, const struct rv__store_run *row)
 {
+    if (row->damaged && (!rv__str_none(query->text) ||
+                         (!rv__str_none(query->workflow) && !rv__str_none(query->status))))
+        return false;
     if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
         return false;
     if (!rv__str_none(query->status) && !rv__str_eq(row->status, query->status))

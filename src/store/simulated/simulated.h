@@ -48,6 +48,9 @@ struct rv__sim_store {
 void rv__sim_store_init(struct rv__sim_store *sim);
 void rv__sim_store_done(struct rv__sim_store *sim); /* the disk is gone too; as after init */
 
+/* The row of a run cannot be read any more, until another one is written; its journal can. */
+void rv__sim_store_damage(struct rv__sim_store *sim, struct rv__str run);
+
 /* A new process opens the store: what was committed is there. Forgets the fate of the next commit. */
 void rv__sim_store_restart(struct rv__sim_store *sim);
 

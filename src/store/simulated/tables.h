@@ -41,6 +41,8 @@ struct rv__sim_run {
     struct result *results;
     size_t result_count, result_cap;
     size_t results_sorted; /* the first so many are in order */
+    uint64_t results_seq;  /* of the last row when there were new ones */
+    bool damaged;          /* its row cannot be read */
     struct value *values;  /* by number */
     size_t value_count, value_cap;
     struct text snapshot;
@@ -103,7 +105,7 @@ int rv__sim_read_value(struct rv__sim_store *sim, struct rv__str id, uint64_t nu
 int rv__sim_read_journal(struct rv__sim_store *sim, struct rv__str id, uint64_t after,
                          rv__store_visit_row *visit, void *arg);
 int rv__sim_read_results(struct rv__sim_store *sim, struct rv__str id, struct rv__str key,
-                         rv__store_visit_result *visit, void *arg);
+                         int64_t from, size_t limit, rv__store_visit_result *visit, void *arg);
 int rv__sim_read_active(struct rv__sim_store *sim, uint64_t after, size_t limit,
                         rv__store_visit_run *visit, void *arg);
 int rv__sim_read_due(struct rv__sim_store *sim, int64_t now_ms, const struct rv__store_place *after,

@@ -26,7 +26,7 @@ static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, uint64_t 
 {
     uint64_t last_row = 0, last_log = 0;
     static const enum rv__sql drops[] = { SQL_DROP_RUN, SQL_DROP_INPUT, SQL_DROP_SNAPSHOT,
-                                          SQL_ADD_FORGOTTEN };
+                                          SQL_DROP_RESULTS_SEQ, SQL_ADD_FORGOTTEN };
     struct rv__sqlite_known known = { 0 }, gone = { 0 };
     int rc = rv__sqlite_find_run(conn, id, &known, err);
     if (rc < 0 || known.key == 0)

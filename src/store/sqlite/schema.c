@@ -40,8 +40,14 @@ static const char *const migrations[] = {
     "CREATE TABLE counts(status INTEGER PRIMARY KEY, runs INTEGER NOT NULL);"
     "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, facts TEXT NOT NULL);"
     "CREATE INDEX journal_run ON journal(run);"
-    "CREATE TABLE results(run INTEGER NOT NULL, key TEXT NOT NULL, idx INTEGER NOT NULL, json TEXT,"
-    " PRIMARY KEY(run, key, idx)) WITHOUT ROWID;"
+    /* Chunks: the results `first` to `first` + `count` - 1. json has one behind the other, and sizes how
+     * many bytes each has, with commas; "-": none. The rows are appended; the index has what the check
+     * for a result that exists needs. */
+    "CREATE TABLE results(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, key TEXT NOT NULL,"
+    " first INTEGER NOT NULL, count INTEGER NOT NULL, sizes TEXT NOT NULL, json TEXT NOT NULL);"
+    "CREATE INDEX results_place ON results(run, key, first, count);"
+    /* The journal row of the last write that had results. */
+    "CREATE TABLE results_seqs(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
     /* bytes: of json, so that deleting a large one can be planned without reading it. */
     "CREATE TABLE large_values(id INTEGER PRIMARY KEY, run INTEGER NOT NULL,"
     " number INTEGER NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL);"

@@ -41,16 +41,21 @@ enum {
 #define NAME_ID(name) "(SELECT id FROM names WHERE name = " name ")"
 #define LOG_COLUMNS \
     "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata FROM logs l"
-/* Runs by (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond,
- * which may be a million, and the later ones; a comparison of the pair would walk over the former
- * from their beginning for each page. The join keeps the order of its left side. */
-#define BY_TIME(time, index, where, at, key, limit)                                             \
-    "(SELECT " time " AS at, key AS k FROM runs INDEXED BY " index " WHERE " where " AND " time \
-    " = " at " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index    \
-    " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit                         \
-    ") CROSS JOIN runs r WHERE r.key = k"
+/* Lists of runs find the times and keys, from an index alone; each row is then read for itself, so that
+ * one that cannot be read stops nobody.
+ *
+ * By (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond, which may
+ * be a million, and the later ones; a comparison of the pair would walk over the former from their
+ * beginning for each page. */
+#define BY_TIME(time, index, where, at, key, limit)                                          \
+    "SELECT " time ", key FROM runs INDEXED BY " index " WHERE " where " AND " time " = " at \
+    " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index          \
+    " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit
+#define LIST_COLUMNS "SELECT r.created, r.key, r.id FROM runs r INDEXED BY "
+/* A row with an absurd number does not use up the numbers of all others. */
+#define SANE(number) " WHERE " number " < 4611686018427387904"
 /* The id belongs to the order: two runs of one millisecond. */
-#define LIST_ORDER "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
+#define LIST_ORDER   "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
 
 static const char *const texts[SQLS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -76,7 +81,11 @@ static const char *const texts[SQLS] = {
     [SQL_SET_INPUT] = "INSERT OR REPLACE INTO inputs(run, input) VALUES(?1, ?2)",
     [SQL_DROP_INPUT] = "DELETE FROM inputs WHERE run = ?1",
     [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, facts) VALUES(?1, ?2, ?3)",
-    [SQL_ADD_RESULT] = "INSERT INTO results(run, key, idx, json) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_RESULT_BEFORE] = "SELECT first, count FROM results INDEXED BY results_place WHERE run = ?1"
+                          " AND key = ?2 AND first <= ?3 ORDER BY first DESC LIMIT 1",
+    [SQL_ADD_RESULTS] = "INSERT INTO results(run, key, first, count, sizes, json)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_SET_RESULTS_SEQ] = "INSERT OR REPLACE INTO results_seqs(run, seq) VALUES(?1, ?2)",
     [SQL_ADD_VALUE] = "INSERT INTO large_values(run, number, bytes, json) VALUES(?1, ?2, ?3, ?4)",
     [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
                         " ORDER BY seq DESC LIMIT 1",
@@ -90,12 +99,13 @@ static const char *const texts[SQLS] = {
                       " ON CONFLICT(status) DO UPDATE SET runs = runs + ?2",
     [SQL_DROP_RUN] = "DELETE FROM runs WHERE key = ?1",
     [SQL_DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE run = ?1",
+    [SQL_DROP_RESULTS_SEQ] = "DELETE FROM results_seqs WHERE run = ?1",
     [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run) VALUES(?1)",
     [SQL_NEXT_FORGOTTEN] = "SELECT run FROM forgotten ORDER BY run LIMIT 1",
     [SQL_DROP_JOURNAL] = "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal"
                          " INDEXED BY journal_run WHERE run = ?1 LIMIT ?2)",
-    [SQL_DROP_RESULTS] = "DELETE FROM results WHERE run = ?1 AND (key, idx) IN"
-                         " (SELECT key, idx FROM results WHERE run = ?1 LIMIT ?2)",
+    [SQL_DROP_RESULTS] = "DELETE FROM results WHERE id IN (SELECT id FROM results"
+                         " INDEXED BY results_place WHERE run = ?1 LIMIT ?2)",
     [SQL_NEXT_VALUE] = "SELECT id, bytes FROM large_values INDEXED BY large_values_place"
                        " WHERE run = ?1 LIMIT 1",
     [SQL_DROP_VALUE] = "DELETE FROM large_values WHERE id = ?1",
@@ -106,6 +116,9 @@ static const char *const texts[SQLS] = {
 
     [SQL_DEFINITION] = "SELECT plan FROM definitions WHERE hash = ?1",
     [SQL_RUN] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.id = ?1",
+    [SQL_RUN_OF_NUMBER] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.key = ?1",
+    [SQL_RUN_WITHOUT_INPUT] = "SELECT " RUN_COLUMNS WITHOUT_INPUT " FROM runs r WHERE r.key = ?1",
+    [SQL_ID_OF_NUMBER] = "SELECT id FROM runs WHERE key = ?1",
     [SQL_SNAPSHOT] = "SELECT seq, state FROM snapshots WHERE run = " KEY_OF("?1"),
     [SQL_VALUE] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
                   " WHERE run = " KEY_OF("?1") " AND number = ?2",
@@ -113,25 +126,28 @@ static const char *const texts[SQLS] = {
                    " WHERE run = " KEY_OF("?1") " ORDER BY number",
     [SQL_JOURNAL] = "SELECT seq, facts FROM journal INDEXED BY journal_run WHERE run = " KEY_OF(
         "?1") " AND seq > ?2 ORDER BY seq LIMIT ?3",
-    [SQL_RESULTS] = "SELECT idx, json FROM results WHERE run = " KEY_OF(
-        "?1") " AND key = ?2 AND idx >= ?3 ORDER BY idx LIMIT ?4",
-    [SQL_ACTIVE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r INDEXED BY runs_active"
-                   " WHERE r.active = 1 AND r.key > ?1 ORDER BY r.key LIMIT ?2",
-    [SQL_DUE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM " BY_TIME(
-        "wake_at", "runs_wake", "wake_at <> 0 AND wake_at <= ?1", "?2", "?3", "?4"),
+    [SQL_RESULTS] =
+        "SELECT first, count, sizes, json FROM results INDEXED BY results_place"
+        " WHERE run = " KEY_OF(
+            "?1") " AND key = ?2 AND first >="
+                  " ifnull((SELECT first FROM results INDEXED BY results_place WHERE run ="
+                  " " KEY_OF("?1") " AND key = ?2 AND first <= ?3 ORDER BY first DESC LIMIT 1),"
+                                   " ?3) ORDER BY first",
+    [SQL_RESULTS_SEQ] = "SELECT seq FROM results_seqs WHERE run = " KEY_OF("?1"),
+    [SQL_ACTIVE] = "SELECT 0, key FROM runs INDEXED BY runs_active"
+                   " WHERE active = 1 AND key > ?1 ORDER BY key LIMIT ?2",
+    [SQL_DUE] = BY_TIME("wake_at", "runs_wake", "wake_at <> 0 AND wake_at <= ?1", "?2", "?3", "?4"),
     [SQL_NEXT_WAKE] = "SELECT wake_at FROM runs INDEXED BY runs_wake"
                       " WHERE wake_at <> 0 AND wake_at > ?1 ORDER BY wake_at LIMIT 1",
     [SQL_FEED] = "SELECT j.seq, r.id, j.facts FROM journal j CROSS JOIN runs r"
                  " WHERE r.key = j.run AND j.seq > ?1 ORDER BY j.seq LIMIT ?2",
-    [SQL_LIST] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                 " FROM runs r INDEXED BY runs_created WHERE " LIST_ORDER,
-    [SQL_LIST_WORKFLOW] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                          " FROM runs r INDEXED BY runs_workflow WHERE r.workflow = " NAME_ID(
-                              "?3") " AND " LIST_ORDER,
-    [SQL_LIST_STATUS] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                        " FROM runs r INDEXED BY runs_status WHERE r.status = " NAME_ID(
-                            "?3") " AND " LIST_ORDER,
-    [SQL_INPUT] = "SELECT input FROM inputs WHERE run = ?1",
+    [SQL_FEED_NEXT] = "SELECT j.seq, r.id FROM journal j CROSS JOIN runs r"
+                      " WHERE r.key = j.run AND j.seq > ?1 ORDER BY j.seq LIMIT 1",
+    [SQL_LIST] = LIST_COLUMNS "runs_created WHERE " LIST_ORDER,
+    [SQL_LIST_WORKFLOW] = LIST_COLUMNS
+    "runs_workflow WHERE r.workflow = " NAME_ID("?3") " AND " LIST_ORDER,
+    [SQL_LIST_STATUS] = LIST_COLUMNS
+    "runs_status WHERE r.status = " NAME_ID("?3") " AND " LIST_ORDER,
     [SQL_LOGS] = "SELECT " LOG_COLUMNS " CROSS JOIN runs r WHERE r.key = l.run AND l.id > ?1"
                  " ORDER BY l.id LIMIT ?2",
     [SQL_LOGS_OF_RUN] = "SELECT " LOG_COLUMNS " INDEXED BY logs_run CROSS JOIN runs r"
@@ -140,15 +156,17 @@ static const char *const texts[SQLS] = {
     [SQL_COUNTS] = "SELECT n.name, c.runs FROM counts c JOIN names n ON n.id = c.status"
                    " WHERE c.runs <> 0 ORDER BY n.name",
     [SQL_COUNT_OF] = "SELECT runs FROM counts WHERE status = ?1",
-    [SQL_FINISHED] = "SELECT " RUN_COLUMNS WITHOUT_INPUT " FROM " BY_TIME(
-        "completed", "runs_finished", "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2",
-        "?3"),
-    [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal), 0),"
-                         " ifnull((SELECT max(id) FROM logs), 0),"
+    [SQL_FINISHED] = BY_TIME("completed", "runs_finished",
+                             "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2", "?3"),
+    [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal" SANE(
+        "seq") "), 0),"
+               " ifnull((SELECT max(id) FROM logs" SANE(
+                   "id") "), 0),"
                          " ifnull((SELECT value FROM meta WHERE key = 'seq'), 0)),"
-                         " max(ifnull((SELECT max(key) FROM runs), 0),"
-                         " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
-                         " ifnull((SELECT value FROM meta WHERE key = 'forgotten'), 0)",
+                         " max(ifnull((SELECT max(key) FROM runs" SANE(
+                             "key") "), 0),"
+                                    " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
+                                    " ifnull((SELECT value FROM meta WHERE key = 'forgotten'), 0)",
     [SQL_SIZE] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                  " pragma_freelist_count, pragma_page_size",
 };
@@ -192,6 +210,10 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         "the store '%s' is damaged (%s): bring back a backup, or save what can be "
                         "read with the .recover command of sqlite3",
                         path, why);
+    case SQLITE_FORMAT: /* our own: SQLite does not use it any more */
+        return rv__fail(err, RV_EPARSE,
+                        "a record in the store '%s' is damaged: a column is not what was written",
+                        path);
     case SQLITE_NOTADB:
         return rv__fail(err, RV_ESTORE,
                         "'%s' is not a store: it is no database of SQLite's, or its first page is "
@@ -300,14 +322,41 @@ int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by
 
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
 {
-    if (sqlite3_column_type(st, column) == SQLITE_NULL)
+    int type = sqlite3_column_type(st, column);
+    if (type != SQLITE_TEXT) {
+        if (type != SQLITE_NULL)
+            remember(conn, SQLITE_FORMAT);
         return (struct rv__str){ NULL, 0 };
+    }
     const char *text = (const char *)sqlite3_column_text(st, column);
     if (text == NULL) {
         remember(conn, SQLITE_NOMEM);
         return (struct rv__str){ NULL, 0 };
     }
     return (struct rv__str){ text, (size_t)sqlite3_column_bytes(st, column) };
+}
+
+struct rv__str rv__sqlite_some_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    struct rv__str text = rv__sqlite_text(conn, st, column);
+    if (rv__str_none(text))
+        remember(conn, SQLITE_FORMAT);
+    return text;
+}
+
+int64_t rv__sqlite_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    if (sqlite3_column_type(st, column) != SQLITE_INTEGER)
+        remember(conn, SQLITE_FORMAT);
+    return sqlite3_column_int64(st, column);
+}
+
+uint64_t rv__sqlite_uint(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    int64_t value = rv__sqlite_int(conn, st, column);
+    if (value < 0)
+        remember(conn, SQLITE_FORMAT);
+    return (uint64_t)value;
 }
 
 int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err)
@@ -382,6 +431,9 @@ static void conn_free(struct rv__sqlite_conn *conn)
     (void)sqlite3_close(conn->db); /* every statement is gone: nothing keeps it open */
     rv__sqlite_runs_done(&conn->writer.runs);
     rv__sqlite_cache_done(&conn->writer.names);
+    rv__buf_done(&conn->writer.chunk);
+    rv__buf_done(&conn->writer.sizes);
+    rv__free(conn->writer.order);
     (void)pthread_mutex_destroy(&conn->lock);
     rv__free(conn->path);
     rv__free(conn);
@@ -420,6 +472,8 @@ static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
     conn->vfs = found != NULL ? found->zName : vfs; /* one that is not there fails when opening */
     conn->busy_ms = busy_ms > 0 ? busy_ms : BUSY_MS;
     conn->memory = strcmp(path, ":memory:") == 0;
+    rv__buf_init(&conn->writer.chunk, SIZE_MAX);
+    rv__buf_init(&conn->writer.sizes, SIZE_MAX);
     *ret = conn;
     return RV_OK;
 }
@@ -586,6 +640,7 @@ static const struct rv__store_ops sqlite_ops = {
     .value = rv__sqlite_value,
     .journal = rv__sqlite_journal,
     .results = rv__sqlite_results,
+    .results_seq = rv__sqlite_results_seq,
     .active = rv__sqlite_active,
     .due = rv__sqlite_due,
     .next_wake = rv__sqlite_next_wake,

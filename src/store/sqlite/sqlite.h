@@ -4,7 +4,7 @@
  *   schema.c   the tables, and how they came to be      commit.c   transactions, and their outcomes
  *   holder.c   who writes: one process                  write.c    one write within a transaction
  *   whole.c    a run, or all of it, as of one moment    forget.c   forgetting runs
- *   cache.c    runs and names the writer has met lately
+ *   cache.c    runs and names the writer has met lately results.c  finished iterations, in chunks
  *
  * A handle (struct rv__sqlite) is what callers have; a connection (struct rv__sqlite_conn) is what
  * it works on. A reader of a file has a connection of its own; a reader of ":memory:" shares the
@@ -37,7 +37,9 @@ enum rv__sql {
     SQL_SET_INPUT,
     SQL_DROP_INPUT,
     SQL_ADD_JOURNAL,
-    SQL_ADD_RESULT,
+    SQL_RESULT_BEFORE,
+    SQL_ADD_RESULTS,
+    SQL_SET_RESULTS_SEQ,
     SQL_ADD_VALUE,
     SQL_LAST_OF_RUN,
     SQL_LAST_LOG_OF_RUN,
@@ -47,6 +49,7 @@ enum rv__sql {
     SQL_ADD_COUNT,
     SQL_DROP_RUN,
     SQL_DROP_SNAPSHOT,
+    SQL_DROP_RESULTS_SEQ,
     SQL_ADD_FORGOTTEN,
     SQL_NEXT_FORGOTTEN,
     SQL_DROP_JOURNAL,
@@ -59,19 +62,23 @@ enum rv__sql {
     /* reading */
     SQL_DEFINITION,
     SQL_RUN,
+    SQL_RUN_OF_NUMBER,
+    SQL_RUN_WITHOUT_INPUT,
+    SQL_ID_OF_NUMBER,
     SQL_SNAPSHOT,
     SQL_VALUE,
     SQL_VALUES,
     SQL_JOURNAL,
     SQL_RESULTS,
+    SQL_RESULTS_SEQ,
     SQL_ACTIVE,
     SQL_DUE,
     SQL_NEXT_WAKE,
     SQL_FEED,
+    SQL_FEED_NEXT,
     SQL_LIST,
     SQL_LIST_WORKFLOW,
     SQL_LIST_STATUS,
-    SQL_INPUT,
     SQL_LOGS,
     SQL_LOGS_OF_RUN,
     SQL_COUNTS,
@@ -153,6 +160,10 @@ struct rv__sqlite_writer {
     struct rv__sqlite_runs runs;
     struct rv__sqlite_cache names;
     struct rv__sqlite_deltas deltas;
+    /* For the chunk at hand: its texts and their sizes; the results of a write in their order. */
+    struct rv__buf chunk, sizes;
+    const struct rv__store_result **order;
+    size_t order_cap;
     int wait_pages; /* the length of the WAL at which readers are waited for */
     struct rv__store_stats stats;
 };
@@ -164,7 +175,8 @@ struct rv__sqlite_conn {
     const char *vfs; /* the name that the VFS itself has; NULL = the default one */
     int64_t busy_ms;
     bool memory;
-    int bad; /* SQLite's first bad answer to a bind or about a column since the last step */
+    int bad;         /* SQLite's first bad answer to a bind or about a column since the last step */
+    rv_error damage; /* of the run that a list visits */
     sqlite3_stmt *statements[SQLS];
     struct rv__sqlite_writer writer; /* unused by connections that only read */
 };
@@ -211,9 +223,13 @@ int rv__sqlite_run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error 
 int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
                       rv_error *err);
 
-/* A column of the present row; NULL in the table is "none". A failure (no memory) is remembered:
- * before the texts of a row are used, ask rv__sqlite_whole(). */
+/* A column of the present row; NULL in the table is "none". A failure (no memory, a column of another
+ * type) is remembered: before what a row has is used, ask rv__sqlite_whole(). */
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);
+struct rv__str rv__sqlite_some_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st,
+                                    int column); /* none is a failure */
+int64_t rv__sqlite_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);
+uint64_t rv__sqlite_uint(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column); /* not < 0 */
 int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err); /* RV_OK or the failure */
 
 /* Turn an answer of SQLite's into ours, in words: what, where, why, what to do. RV_ENOMEM and RV_ESTORE
@@ -260,6 +276,17 @@ int rv__sqlite_flush_counts(struct rv__sqlite_conn *conn, rv_error *err);
 int rv__sqlite_last_of_run(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
                            uint64_t *ret, rv_error *err);
 
+/* ---- results.c */
+
+/* The results of a write whose journal row is `seq` (0: it has none). As rv__sqlite_write_one(). */
+int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
+                             const struct rv__store_write *write, rv_error *err);
+int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,
+                       int64_t from, size_t limit, rv__store_visit_result *visit, void *arg,
+                       rv_error *err);
+int rv__sqlite_results_seq(struct rv__store *store, struct rv__str run, uint64_t *ret,
+                           rv_error *err);
+
 /* ---- commit.c */
 
 int rv__sqlite_may_write(struct rv__store *store, rv_error *err); /* RV_OK or RV_ESTATE */
@@ -305,8 +332,6 @@ int rv__sqlite_value(struct rv__store *store, struct rv__str run, uint64_t numbe
                      rv__store_visit_text *visit, void *arg, rv_error *err);
 int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
                        rv__store_visit_row *visit, void *arg, rv_error *err);
-int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,
-                       rv__store_visit_result *visit, void *arg, rv_error *err);
 int rv__sqlite_active(struct rv__store *store, uint64_t after, size_t limit,
                       rv__store_visit_run *visit, void *arg, rv_error *err);
 int rv__sqlite_due(struct rv__store *store, int64_t now_ms, const struct rv__store_place *after,

@@ -48,7 +48,7 @@ static int show_definition(struct showing *s, struct rv__str version)
         return RV_OK;
     if (st == NULL)
         return rv__fail(s->err, rc, "%s", why.message);
-    struct rv__str plan = rv__sqlite_text(s->conn, st, 0);
+    struct rv__str plan = rv__sqlite_some_text(s->conn, st, 0);
     rc = rv__sqlite_whole(s->conn, s->err);
     rc = rc < 0 ? rc : s->visitor->definition(s->arg, 0, plan);
     (void)sqlite3_reset(st); /* repeats what the step said */
@@ -78,7 +78,7 @@ static int show_values(struct showing *s, struct rv__str run)
         return rc;
     rv__sqlite_bind_str(s->conn, st, 1, run);
     while ((rc = rv__sqlite_step(s->conn, st, s->err)) == 1) {
-        struct rv__str json = rv__sqlite_text(s->conn, st, 1);
+        struct rv__str json = rv__sqlite_some_text(s->conn, st, 1);
         rc = rv__sqlite_whole(s->conn, s->err);
         rc = rc < 0 ? rc : s->visitor->value(s->arg, (uint64_t)sqlite3_column_int64(st, 0), json);
         if (rc != RV_OK)
@@ -105,7 +105,7 @@ static int merge(struct showing *s, sqlite3_stmt *rows, sqlite3_stmt *lines)
         rc = step_to(s, lines, &line);
     while (rc == RV_OK && (row != UINT64_MAX || line != UINT64_MAX)) {
         if (row < line) {
-            struct rv__str facts = rv__sqlite_text(s->conn, rows, 1);
+            struct rv__str facts = rv__sqlite_some_text(s->conn, rows, 1);
             rc = rv__sqlite_whole(s->conn, s->err);
             rc = rc < 0 ? rc : s->visitor->row(s->arg, row, facts);
             rc = rc == RV_OK ? step_to(s, rows, &row) : rc;

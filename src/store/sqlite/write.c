@@ -288,27 +288,6 @@ static int write_facts(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
     return rv__sqlite_do(conn, st, err);
 }
 
-static int write_results(struct rv__sqlite_conn *conn, int64_t key,
-                         const struct rv__store_write *write, rv_error *err)
-{
-    int rc = RV_OK;
-    for (size_t i = 0; i < write->result_count && rc == RV_OK; i++) {
-        const struct rv__store_result *result = &write->results[i];
-        sqlite3_stmt *st = rv__sqlite_get(conn, SQL_ADD_RESULT, &rc, err);
-        if (st == NULL)
-            return rc;
-        rv__sqlite_bind_int(conn, st, 1, key);
-        rv__sqlite_bind_str(conn, st, 2, result->key);
-        rv__sqlite_bind_int(conn, st, 3, result->index);
-        rv__sqlite_bind_str(conn, st, 4, result->json);
-        rc = rv__sqlite_do(conn, st, err);
-        if (rc < 0 && (sqlite3_errcode(conn->db) & 0xff) == SQLITE_CONSTRAINT)
-            return rv__fail(err, RV_EINVAL, "run '%.*s' has a result '%.*s' %lld already",
-                            RV__ARG(write->run), RV__ARG(result->key), (long long)result->index);
-    }
-    return rc;
-}
-
 static int write_values(struct rv__sqlite_conn *conn, int64_t key,
                         const struct rv__store_write *write, rv_error *err)
 {
@@ -428,8 +407,8 @@ int rv__sqlite_write_one(struct rv__sqlite_conn *conn, struct rv__store_write *w
         seq = ++n->seq;
         rc = write_facts(conn, known.key, seq, write->facts, err);
     }
-    if (rc == RV_OK)
-        rc = write_results(conn, known.key, write, err);
+    if (rc == RV_OK && write->result_count > 0)
+        rc = rv__sqlite_write_results(conn, known.key, seq, write, err);
     if (rc == RV_OK)
         rc = write_values(conn, known.key, write, err);
     if (rc == RV_OK && !rv__str_none(write->snapshot))

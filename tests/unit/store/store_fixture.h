@@ -50,6 +50,7 @@ int stop_at_run(void *arg, const struct rv__store_run *row);
 /* The parts: each a group of tests; the number of those that failed. */
 int store_suite_commits(void);
 int store_suite_outcomes(void);
+int store_suite_results(void);
 int store_suite_lists(void);
 int store_suite_logs(void);
 int store_suite_retention(void);

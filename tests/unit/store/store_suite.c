@@ -86,7 +86,8 @@ void journal_is(struct fixture *fx, const char *run, uint64_t after, const char 
 
 void results_are(struct fixture *fx, const char *run, const char *key, const char *expected)
 {
-    assert_int_equal(rv__store_results(fx->store, rv__str(run), rv__str(key), see_result, fx, NULL),
+    assert_int_equal(rv__store_results(fx->store, rv__str(run), rv__str(key), INT64_MIN, SIZE_MAX,
+                                       see_result, fx, NULL),
                      RV_OK);
     seen(fx, expected);
 }
@@ -305,7 +306,7 @@ int stop_at_run(void *arg, const struct rv__store_run *row)
 int store_suite(struct store_maker *maker)
 {
     the_maker = maker;
-    return store_suite_commits() + store_suite_outcomes() + store_suite_lists() +
-           store_suite_logs() + store_suite_retention() + store_suite_handles() +
-           store_suite_whole();
+    return store_suite_commits() + store_suite_outcomes() + store_suite_results() +
+           store_suite_lists() + store_suite_logs() + store_suite_retention() +
+           store_suite_handles() + store_suite_whole();
 }

@@ -309,9 +309,9 @@ static void a_visitor_can_end_the_reading(void **state)
     assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     assert_int_equal(rv__store_journal(fx->store, rv__str("a"), 0, stop_at_once, &calls, NULL),
                      RV_ECANCELED);
-    assert_int_equal(
-        rv__store_results(fx->store, rv__str("a"), rv__str("k"), stop_at_result, &calls, NULL),
-        RV_ECANCELED);
+    assert_int_equal(rv__store_results(fx->store, rv__str("a"), rv__str("k"), INT64_MIN, SIZE_MAX,
+                                       stop_at_result, &calls, NULL),
+                     RV_ECANCELED);
     assert_int_equal(rv__store_active(fx->store, stop_at_run, &calls, NULL), RV_ECANCELED);
     assert_int_equal(calls, 3);
 }
@@ -336,7 +336,8 @@ static void texts_come_back_byte_for_byte(void **state)
     assert_int_equal(rv__store_journal(fx->store, rv__str("it's"), 0, see_text, fx, NULL), RV_OK);
     assert_true(rv__str_eq(rv__buf_view(&fx->seen), odd));
     rv__buf_reset(&fx->seen);
-    assert_int_equal(rv__store_results(fx->store, rv__str("it's"), odd, see_result, fx, NULL),
+    assert_int_equal(rv__store_results(fx->store, rv__str("it's"), odd, INT64_MIN, SIZE_MAX,
+                                       see_result, fx, NULL),
                      RV_OK);
     assert_int_equal(fx->seen.len, BIG + 3);
     assert_memory_equal(fx->seen.text + 2, big, BIG);

@@ -27,6 +27,14 @@ static void sim_fail_next(struct store_maker *maker, struct rv__store *store)
     ((struct rv__sim_store *)store)->fate = SIM_STORE_FAILS;
 }
 
+static struct rv__store *sim_damage(struct store_maker *maker, struct rv__store *store,
+                                    const char *run)
+{
+    (void)maker;
+    rv__sim_store_damage((struct rv__sim_store *)store, rv__str(run));
+    return store;
+}
+
 static void sim_remove(struct store_maker *maker, struct rv__store *store)
 {
     (void)maker;
@@ -64,8 +72,9 @@ static void dies(enum rv__sim_store_fate fate, int rows_then)
     assert_int_equal(rv__store_run(store, rv__str("a"), NULL, NULL, NULL), RV_ESTORE);
     assert_int_equal(rv__store_snapshot(store, rv__str("a"), count_row, &rows, NULL), RV_ESTORE);
     assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_ESTORE);
-    assert_int_equal(rv__store_results(store, rv__str("a"), rv__str("k"), NULL, NULL, NULL),
-                     RV_ESTORE);
+    assert_int_equal(
+        rv__store_results(store, rv__str("a"), rv__str("k"), INT64_MIN, SIZE_MAX, NULL, NULL, NULL),
+        RV_ESTORE);
     assert_int_equal(rv__store_active(store, NULL, NULL, NULL), RV_ESTORE);
     assert_int_equal(rows, 0);
     rv__sim_store_restart(&sim);
@@ -120,7 +129,7 @@ static void a_chosen_write_is_refused(void **state)
 
 int main(void)
 {
-    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_remove };
+    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_damage, sim_remove };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_before_the_commit_leaves_nothing_of_it),
         cmocka_unit_test(a_death_after_the_commit_leaves_all_of_it),

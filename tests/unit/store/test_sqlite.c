@@ -79,6 +79,25 @@ static struct rv__store *file_reopen(struct store_maker *maker, struct rv__store
     return open_at(m->folder.store);
 }
 
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static struct rv__store *file_damage(struct store_maker *maker, struct rv__store *store,
+                                     const char *run)
+{
+    struct sqlite_maker *m = (struct sqlite_maker *)maker;
+    char sql[128];
+    snprintf(sql, sizeof sql, "UPDATE runs SET input_key = x'00ff' WHERE id = '%s'", run);
+    rv__store_close(store);
+    execute(m->folder.store, sql);
+    return open_at(m->folder.store);
+}
+
 static void file_remove(struct store_maker *maker, struct rv__store *store)
 {
     struct sqlite_maker *m = (struct sqlite_maker *)maker;
@@ -156,14 +175,6 @@ static int rows_of(struct rv__store *store, const char *id)
     int rows = 0;
     assert_int_equal(rv__store_journal(store, rv__str(id), 0, count_row, &rows, NULL), RV_OK);
     return rows;
-}
-
-static void execute(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void write_file(const char *path, const void *bytes, size_t len, long at)
@@ -545,6 +556,62 @@ static void many_refusals_cost_no_more_than_their_number(void **state)
         fail_msg("10 x the refusals cost %.0f x", best);
 }
 
+static int64_t ask(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    int64_t answer = sqlite3_column_int64(st, 0);
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return answer;
+}
+
+static int see_result(void *arg, int64_t index, struct rv__str json)
+{
+    (void)index;
+    (void)json;
+    ++*(int *)arg;
+    return RV_OK;
+}
+
+/* Write so many results in one go, and read windows of ten from their end: what a window costs. */
+static double window_cost(struct rv__store *store, const char *id, size_t count)
+{
+    struct rv__store_result *results = calloc(count, sizeof *results);
+    assert_non_null(results);
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct rv__store_result){ rv__str("k"), (int64_t)(count - 1 - i),
+                                                rv__str("{\"result\":1}") };
+    add(store, id, rv__str("1"));
+    struct rv__store_write write = { .run = rv__str(id),
+                                     .results = results,
+                                     .result_count = count };
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
+    free(results);
+    int rows = 0;
+    clock_t start = clock();
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(rv__store_results(store, rv__str(id), rv__str("k"), (int64_t)count - 15,
+                                           10, see_result, &rows, NULL),
+                         RV_OK);
+    assert_int_equal(rows, 3000);
+    return (double)(clock() - start);
+}
+
+static void results_are_kept_in_chunks_and_a_window_costs_a_window(void **state)
+{
+    struct folder *folder = *state;
+    struct rv__store *store = open_at(folder->store);
+    double few = window_cost(store, "few", 10000), many = window_cost(store, "many", 100000);
+    if (many > 4 * few + CLOCKS_PER_SEC / 50)
+        fail_msg("a window of 10 x the results costs %.1f x", many / few);
+    rv__store_close(store);
+    assert_true(ask(folder->store, "SELECT count(*) FROM results") <= 110000 / 1000);
+}
+
 struct paging { /* a thread that reads the feed over and over, by pages */
     struct rv__store *reader;
     _Atomic bool over;
@@ -624,8 +691,9 @@ static void readers_that_follow_each_other_do_not_grow_the_wal(void **state)
 
 int main(void)
 {
-    struct sqlite_maker file = { { file_open, file_reopen, NULL, file_remove }, { "", "" } };
-    struct store_maker memory = { memory_open, memory_reopen, NULL, memory_remove };
+    struct sqlite_maker file = { { file_open, file_reopen, NULL, file_damage, file_remove },
+                                 { "", "" } };
+    struct store_maker memory = { memory_open, memory_reopen, NULL, NULL, memory_remove };
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(a_second_process_is_told_who_writes),
@@ -640,6 +708,7 @@ int main(void)
         CASE(a_lock_of_another_program_is_told_and_waited_for),
         CASE(no_memory_leaves_no_lock),
         CASE(many_and_long_names_are_kept_apart),
+        CASE(results_are_kept_in_chunks_and_a_window_costs_a_window),
         CASE(many_refusals_cost_no_more_than_their_number),
         CASE(readers_that_follow_each_other_do_not_grow_the_wal),
     };

@@ -161,7 +161,8 @@ static int dump(struct rv__store *store, struct rv__buf *ret, rv_error *err)
     rv__buf_reset(ret);
     int rc = rv__store_list(store, &query, dump_run, ret, NULL, err);
     for (size_t i = 0; i < sizeof runs / sizeof *runs && rc == RV_OK; i++) {
-        rc = rv__store_results(store, rv__str(runs[i]), rv__str("k"), dump_result, ret, err);
+        rc = rv__store_results(store, rv__str(runs[i]), rv__str("k"), INT64_MIN, SIZE_MAX,
+                               dump_result, ret, err);
         if (rc == RV_OK)
             rc = rv__store_journal(store, rv__str(runs[i]), 0, dump_text, ret, err);
         if (rc == RV_OK)
