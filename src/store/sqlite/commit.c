@@ -200,7 +200,13 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
         take_back_numbers(writes, count, &(struct rv__sqlite_numbers){ w->seq, w->run }, &n);
         w->stats.failures++;
     }
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    if (lasting(rc)) { /* of what all writes need: nobody's fault but the file's */
+        rc = RV_ESTORE;
+        if (err != NULL)
+            err->code = rc;
+    }
+    return rc;
 }
 
 /* ----------------------------------------------------------------------- other transactions --- */
@@ -270,5 +276,6 @@ int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__s
         rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
     if (rc < 0)
         rv__sqlite_roll_back(conn);
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rv__sqlite_of_store(rc, err);
 }

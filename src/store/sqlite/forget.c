@@ -165,5 +165,6 @@ int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_
     } else {
         rv__sqlite_roll_back(conn);
     }
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rv__sqlite_of_store(rc, err);
 }

@@ -159,6 +159,12 @@ int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t aft
 
 /* ----------------------------------------------------------------------------- many runs --- */
 
+/* A step of a statement that is not about one run. */
+static int step_store(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
+{
+    return rv__sqlite_of_store(rv__sqlite_step(conn, st, err), err);
+}
+
 static bool is_damage(int rc)
 {
     return rc == RV_EPARSE || rc == RV_ETOOBIG;
@@ -256,7 +262,7 @@ static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
         if (st == NULL)
             break;
         walk->bind(walk, conn, st, page);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
+        for (rows = 0; (rc = step_store(conn, st, err)) == 1; rows++) {
             rc = visit_found(conn, walk, st, visit, arg, err);
             if (rc != RV_OK)
                 break;
@@ -264,7 +270,8 @@ static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
         (void)sqlite3_reset(st);
         limit -= (size_t)rows;
     } while (rc == RV_OK && rows == page && limit > 0);
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rc;
 }
 
 static void set_active(struct rv__store_run *row, int64_t at_ms)
@@ -337,7 +344,8 @@ int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc = rv__sqlite_number(conn, SQL_NEXT_WAKE, after_ms, ret, err);
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rv__sqlite_of_store(rc, err);
 }
 
 /* The present row of SQL_FEED, or of SQL_FEED_NEXT, which has no facts. */
@@ -364,7 +372,7 @@ static int visit_damaged_turn(struct rv__sqlite_conn *conn, uint64_t *after,
     if (st == NULL)
         return rc;
     rv__sqlite_bind_int(conn, st, 1, clamp(*after));
-    rc = rv__sqlite_step(conn, st, err);
+    rc = step_store(conn, st, err);
     if (rc == 0)
         rc = rv__fail(err, RV_ESTORE,
                       "the store '%.100s' is damaged behind row %llu of its journal", conn->path,
@@ -372,7 +380,7 @@ static int visit_damaged_turn(struct rv__sqlite_conn *conn, uint64_t *after,
     if (rc == 1) {
         uint64_t seq = (uint64_t)sqlite3_column_int64(st, 0);
         rc = visit_turn(conn, st, false, after, visit, arg, err);
-        if (is_damage(rc)) { /* not even whose it is */
+        if (is_damage(rc) && *after != seq) { /* not even whose it is */
             *after = seq;
             rc = RV_OK;
         }
@@ -412,7 +420,8 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
             more = limit > 0;
         }
     }
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rc;
 }
 
 /* --------------------------------------------------------------------------------- lists --- */
@@ -520,7 +529,7 @@ static int list_rows(struct rv__sqlite_conn *conn, const struct rv__store_query 
     int rc;
     if (limit > RV__STORE_LIST_MAX)
         limit = RV__STORE_LIST_MAX;
-    while ((rc = rv__sqlite_step(conn, st, err)) == 1) {
+    while ((rc = step_store(conn, st, err)) == 1) {
         bool match = false;
         int64_t created_ms = sqlite3_column_int64(st, 0);
         if (query->since_ms != 0 && created_ms < query->since_ms)
@@ -554,7 +563,7 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
     enum rv__sql sql = SQL_LIST;
     int rc = list_start(query, &created, &id, err);
     if (rc == RV_OK)
-        rc = choose_list(conn, query, &sql, err);
+        rc = rv__sqlite_of_store(choose_list(conn, query, &sql, err), err);
     if (rc < 0)
         goto out;
 
@@ -574,7 +583,8 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
     rc = list_rows(conn, query, st, visit, arg, cursor, err);
     (void)sqlite3_reset(st);
 out:
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rc;
 }
 
 /* ---------------------------------------------------------------------------------- logs --- */
@@ -636,7 +646,7 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
         rv__sqlite_bind_int(conn, st, 2, SQLITE_PAGE_ROWS);
         if (!all)
             rv__sqlite_bind_str(conn, st, 3, query->run);
-        for (rows = 0; left > 0 && (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
+        for (rows = 0; left > 0 && (rc = step_store(conn, st, err)) == 1; rows++) {
             struct rv__store_log line = rv__sqlite_log_of(conn, st);
             after = line.id;
             rc = readable_line(conn, &line, err);
@@ -649,7 +659,8 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
         }
         (void)sqlite3_reset(st);
     }
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------- figures --- */
@@ -666,16 +677,22 @@ int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, voi
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc = RV_OK;
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_COUNTS, &rc, err);
-    while (st != NULL && (rc = rv__sqlite_step(conn, st, err)) == 1) {
-        struct rv__str status = rv__sqlite_text(conn, st, 0);
+    while (st != NULL && (rc = step_store(conn, st, err)) == 1) {
+        struct rv__str status = rv__sqlite_some_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
+        if (rc == RV_EPARSE) { /* a name that cannot be read any more */
+            conn->bad = SQLITE_OK;
+            rc = RV_OK;
+            continue;
+        }
         rc = rc < 0 ? rc : visit(arg, status, at_least_0(sqlite3_column_int64(st, 1)));
         if (rc != RV_OK)
             break;
     }
     if (st != NULL)
         (void)sqlite3_reset(st);
-    return rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    return rc;
 }
 
 int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_t *run,
@@ -713,7 +730,8 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
             usage.bytes = (uint64_t)sqlite3_column_int64(st, 0);
         (void)sqlite3_reset(st);
     }
-    rc = rv__sqlite_end(conn, rc, err);
+    rv__sqlite_leave(conn);
+    rc = rv__sqlite_of_store(rc, err);
     if (rc < 0)
         return rc;
     usage.runs = at_least_0(runs);

@@ -380,9 +380,8 @@ void rv__sqlite_leave(struct rv__sqlite_conn *conn)
     (void)pthread_mutex_unlock(&conn->lock); /* ours: it cannot fail */
 }
 
-int rv__sqlite_end(struct rv__sqlite_conn *conn, int rc, rv_error *err)
+int rv__sqlite_of_store(int rc, rv_error *err)
 {
-    rv__sqlite_leave(conn);
     if (rc != RV_EPARSE)
         return rc;
     if (err != NULL)
@@ -701,10 +700,7 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     *ret = &sqlite->store;
     return RV_OK;
 out:
-    if (rc == RV_EPARSE) /* damage to what every call needs */
-        rc = RV_ESTORE;
-    if (err != NULL)
-        err->code = rc;
+    rc = rv__sqlite_of_store(rc, err);
     conn_free(conn); /* before the lock: nobody else writes until the file is closed */
     rv__holder_release(holder);
     rv__free(sqlite);

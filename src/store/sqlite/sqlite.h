@@ -196,9 +196,8 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
 /* The connection of a store, with its lock taken; give it to rv__sqlite_leave(). */
 struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store);
 void rv__sqlite_leave(struct rv__sqlite_conn *conn);
-/* The same, and returns rc. For calls that are not about one run: damage (RV_EPARSE) is then a failure
- * of the store. */
-int rv__sqlite_end(struct rv__sqlite_conn *conn, int rc, rv_error *err);
+/* Damage (RV_EPARSE) that was met in a call that is not about one run is a failure of the store. */
+int rv__sqlite_of_store(int rc, rv_error *err);
 
 /* The statement, ready to be bound; NULL, with *rc and *err, if it could not be prepared. */
 sqlite3_stmt *rv__sqlite_get(struct rv__sqlite_conn *conn, enum rv__sql sql, int *rc,

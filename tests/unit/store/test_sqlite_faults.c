@@ -30,6 +30,9 @@ enum {
 #endif
 };
 
+/* Of the script. */
+enum { STEPS = 10, IMPORTED = 3 };
+
 struct fixture {
     char folder[64], path[96];
     struct faulty_vfs faulty;
@@ -163,6 +166,14 @@ static int dump(struct rv__store *store, struct rv__buf *ret, rv_error *err)
     for (size_t i = 0; i < sizeof runs / sizeof *runs && rc == RV_OK; i++) {
         rc = rv__store_results(store, rv__str(runs[i]), rv__str("k"), INT64_MIN, SIZE_MAX,
                                dump_result, ret, err);
+        uint64_t results_seq = 0;
+        if (rc == RV_OK)
+            rc = rv__store_results_seq(store, rv__str(runs[i]), &results_seq, err);
+        rv__buf_fmt(ret, "%llu\n", (unsigned long long)results_seq);
+        for (uint64_t n = 0; n < STEPS && rc == RV_OK; n++) {
+            rc = rv__store_value_read(store, rv__str(runs[i]), n, dump_text, ret, err);
+            rc = rc == RV_ENOTFOUND ? RV_OK : rc;
+        }
         if (rc == RV_OK)
             rc = rv__store_journal(store, rv__str(runs[i]), 0, dump_text, ret, err);
         if (rc == RV_OK)
@@ -216,8 +227,6 @@ static void check_integrity(struct fixture *fx, long n)
 
 /* ---------------------------------------------------------------------------- the script --- */
 
-enum { STEPS = 10, IMPORTED = 3 };
-
 /* More than two pages: overflow, and many writes in one commit. No larger: each write of the script is a fault to
  * come, and those of one long text are all alike. */
 static char large[9000];
@@ -248,6 +257,16 @@ static int next_write(void *arg, struct rv__store_write *ret, rv_error *err)
     return 1;
 }
 
+/* The second of the writes is refused, the others are written. */
+static int commit_and_refuse(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                             rv_error *err)
+{
+    int rc = rv__store_commit(store, writes, count, err);
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        assert_int_equal(writes[i].outcome, i == 1 ? STORE_REFUSED : STORE_WRITTEN);
+    return rc;
+}
+
 /* Step n of the script, on either store. */
 static int script(struct rv__store *store, int n, rv_error *err)
 {
@@ -259,6 +278,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     };
     struct rv__store_result results[] = { { rv__str("k"), n, rv__str("r") },
                                           { rv__str("k"), -n - 1, { large, sizeof large } } };
+    struct rv__store_value value = { (uint64_t)n, { large, sizeof large } };
     struct rv__store_log lines[] = { { .message = rv__str("hello") },
                                      { .message = rv__str("world") } };
     struct rv__store_definition definition = { rv__str("h"), { large, sizeof large } };
@@ -277,7 +297,10 @@ static int script(struct rv__store *store, int n, rv_error *err)
           .facts = rv__str("a1"),
           .results = results,
           .result_count = 2,
+          .values = &value,
+          .value_count = 1,
           .snapshot = { large, sizeof large } },
+        { .run = rv__str("nobody"), .facts = rv__str("refused") },
         { .run = rv__str("b"),
           .facts = rv__str("b1"),
           .logs = lines,
@@ -298,7 +321,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     case 0: return rv__store_commit(store, first, 3, err);
     case 1:
     case 2:
-    case 3: return rv__store_commit(store, more, 2, err);
+    case 3: return commit_and_refuse(store, more, 3, err);
     case 4: return rv__store_commit(store, ends, 1, err);
     case 5: return rv__store_forget(store, forget, 2, &unused, err);
     case 6: return rv__store_commit(store, late, 1, err);
