@@ -364,6 +364,7 @@ struct rv__store_opts {
     bool read_only;          /* never locked out, and nothing is made or changed */
     int64_t busy_timeout_ms; /* how long a call waits for another program's lock; 0 = 5000 */
     size_t max_row_bytes;    /* a longer row is refused; for tests; 0 = SQLite's own: 10^9 bytes */
+    uint32_t tail_rows;      /* how far SQLite's heads may be behind; for tests; 0 = 50000 */
     const char *vfs;         /* of SQLite, for tests; NULL = the system's */
 };
 

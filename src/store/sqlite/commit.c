@@ -22,7 +22,11 @@
 
 int rv__sqlite_begin(struct rv__sqlite_conn *conn, rv_error *err)
 {
+    int rc = rv__sqlite_heads_ready(conn, err);
     conn->writer.deltas.count = 0;
+    conn->writer.ends_begin = rv__sqlite_heads_mark(conn); /* what a roll-back goes back to */
+    if (rc < 0)
+        return rv__sqlite_of_store(rc, err);
     return rv__sqlite_run_sql(conn, SQL_BEGIN, err);
 }
 
@@ -38,6 +42,19 @@ void rv__sqlite_roll_back(struct rv__sqlite_conn *conn)
     if (!sqlite3_get_autocommit(conn->db))
         (void)rv__sqlite_run_sql(conn, SQL_ROLLBACK, NULL);
     forget_met(conn);
+    rv__sqlite_heads_undo(conn, conn->writer.ends_begin);
+}
+
+int rv__sqlite_keep(struct rv__sqlite_conn *conn, const struct rv__sqlite_numbers *n, rv_error *err)
+{
+    int rc = rv__sqlite_heads_refresh(conn, n->seq, err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_flush_counts(conn, err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
+    if (rc == RV_OK)
+        rv__sqlite_heads_keep(conn);
+    return rc;
 }
 
 int rv__sqlite_may_write(struct rv__store *store, rv_error *err)
@@ -79,6 +96,7 @@ static int write_apart(struct rv__sqlite_conn *conn, struct rv__store_write *wri
     struct rv__sqlite_writer *w = &conn->writer;
     struct rv__sqlite_numbers numbers = *n;
     struct rv__sqlite_deltas deltas = w->deltas;
+    struct rv__sqlite_ends_mark ends = rv__sqlite_heads_mark(conn);
     int rc = rv__sqlite_run_sql(conn, SQL_SAVEPOINT, &write->why);
     if (rc == RV_OK)
         rc = rv__sqlite_write_one(conn, write, n, &write->why);
@@ -86,6 +104,7 @@ static int write_apart(struct rv__sqlite_conn *conn, struct rv__store_write *wri
         *n = numbers;
         w->deltas = deltas;
         forget_met(conn);
+        rv__sqlite_heads_undo(conn, ends);
         int undone = rv__sqlite_run_sql(conn, SQL_ROLLBACK_TO, NULL);
         if (undone == RV_OK)
             undone = rv__sqlite_run_sql(conn, SQL_RELEASE, NULL);
@@ -129,7 +148,7 @@ static int pass(struct rv__sqlite_conn *conn, struct rv__store_write *writes, si
         if (!apart)
             return RV_OK;
     }
-    return rv__sqlite_flush_counts(conn, err);
+    return RV_OK;
 }
 
 /* The numbers of runs that the transaction gave: nobody may keep them, since it came to nothing. */
@@ -154,7 +173,7 @@ static int write_all(struct rv__sqlite_conn *conn, struct rv__store_write *write
         *n = start;
         rc = pass(conn, writes, count, true, n, &again, err);
     }
-    return rc == RV_OK ? rv__sqlite_run_sql(conn, SQL_COMMIT, err) : rc;
+    return rc == RV_OK ? rv__sqlite_keep(conn, n, err) : rc;
 }
 
 /* It is on disk: fill in what the callers are told. */
@@ -247,9 +266,7 @@ int rv__sqlite_import(struct rv__store *store, struct rv__str run, rv__store_nex
     if (rc == RV_OK)
         rc = write_next(conn, run, next, arg, &n, err);
     if (rc == RV_OK)
-        rc = rv__sqlite_flush_counts(conn, err);
-    if (rc == RV_OK)
-        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
+        rc = rv__sqlite_keep(conn, &n, err);
     if (rc == RV_OK) {
         w->seq = n.seq;
         w->run = n.run;
@@ -273,7 +290,7 @@ int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__s
     if (rc == RV_OK)
         rc = rv__sqlite_write_definition(conn, hash, json, err);
     if (rc == RV_OK)
-        rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
+        rc = rv__sqlite_keep(conn, &(struct rv__sqlite_numbers){ conn->writer.seq, 0 }, err);
     if (rc < 0)
         rv__sqlite_roll_back(conn);
     rv__sqlite_leave(conn);

@@ -131,32 +131,6 @@ out:
     return rc;
 }
 
-int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
-                       rv__store_visit_row *visit, void *arg, rv_error *err)
-{
-    struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK, rows = SQLITE_PAGE_ROWS;
-    while (rc == RV_OK && rows == SQLITE_PAGE_ROWS) {
-        sqlite3_stmt *st = rv__sqlite_get(conn, SQL_JOURNAL, &rc, err);
-        if (st == NULL)
-            break;
-        rv__sqlite_bind_str(conn, st, 1, run);
-        rv__sqlite_bind_int(conn, st, 2, clamp(after));
-        rv__sqlite_bind_int(conn, st, 3, SQLITE_PAGE_ROWS);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__str facts = rv__sqlite_some_text(conn, st, 1);
-            after = (uint64_t)sqlite3_column_int64(st, 0);
-            rc = rv__sqlite_whole(conn, err);
-            rc = rc < 0 ? rc : visit(arg, after, facts);
-            if (rc != RV_OK)
-                break;
-        }
-        (void)sqlite3_reset(st);
-    }
-    rv__sqlite_leave(conn);
-    return rc;
-}
-
 /* ----------------------------------------------------------------------------- many runs --- */
 
 /* A step of a statement that is not about one run. */

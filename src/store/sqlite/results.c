@@ -137,8 +137,8 @@ static int write_chunk(struct rv__sqlite_conn *conn, int64_t run,
 
 static int write_seq(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq, rv_error *err)
 {
-    int rc = seq != 0 ? RV_OK : rv__sqlite_last_of_run(conn, SQL_LAST_OF_RUN, run, &seq, err);
-    sqlite3_stmt *st = rc == RV_OK ? rv__sqlite_get(conn, SQL_SET_RESULTS_SEQ, &rc, err) : NULL;
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_SET_RESULTS_SEQ, &rc, err);
     if (st == NULL)
         return rc;
     rv__sqlite_bind_int(conn, st, 1, run);
@@ -146,7 +146,7 @@ static int write_seq(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq, rv
     return rv__sqlite_do(conn, st, err);
 }
 
-int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq,
+int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t run, uint64_t head,
                              const struct rv__store_write *write, rv_error *err)
 {
     struct rv__sqlite_writer *w = &conn->writer;
@@ -164,7 +164,7 @@ int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t run, uint64_t
         w->order = NULL;
         w->order_cap = 0;
     }
-    return rc == RV_OK ? write_seq(conn, run, seq, err) : rc;
+    return rc == RV_OK ? write_seq(conn, run, head, err) : rc;
 }
 
 /* ------------------------------------------------------------------------------- reading --- */

@@ -66,29 +66,29 @@ static const char *const texts[SQLS] = {
     [SQL_RELEASE] = "RELEASE one",
     [SQL_ROLLBACK_TO] = "ROLLBACK TO one",
 
-    [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at FROM runs WHERE id = ?1",
-    [SQL_FIND_NUMBER] = "SELECT key, status, completed, active, wake_at FROM runs WHERE key = ?1",
+    [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at, head FROM runs WHERE id = ?1",
+    [SQL_FIND_NUMBER] = "SELECT key, status, completed, active, wake_at, head FROM runs"
+                        " WHERE key = ?1",
     [SQL_FIND_NAME] = "SELECT id FROM names WHERE name = ?1",
     [SQL_ADD_NAME] = "INSERT INTO names(name) VALUES(?1)",
     [SQL_ADD_RUN] = "INSERT INTO runs(key, id, workflow, version, status, active, wake_at, created,"
-                    " started, completed, input_key, failed_step, error, suspension)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                    " started, completed, input_key, failed_step, error, suspension, head)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     [SQL_SET_RUN] = "UPDATE runs SET workflow = ?3, version = ?4, status = ?5, active = ?6,"
                     " wake_at = ?7, created = ?8, started = ?9, completed = ?10, input_key = ?11,"
-                    " failed_step = ?12, error = ?13, suspension = ?14 WHERE key = ?1",
+                    " failed_step = ?12, error = ?13, suspension = ?14, head = ?15 WHERE key = ?1",
     [SQL_TOUCH_RUN] = "UPDATE runs SET status = ?2, active = ?3, wake_at = ?4, completed = ?5,"
-                      " failed_step = ?6, error = ?7, suspension = ?8 WHERE key = ?1",
+                      " failed_step = ?6, error = ?7, suspension = ?8, head = ?9 WHERE key = ?1",
+    [SQL_SET_HEAD] = "UPDATE runs SET head = ?2 WHERE key = ?1",
     [SQL_SET_INPUT] = "INSERT OR REPLACE INTO inputs(run, input) VALUES(?1, ?2)",
     [SQL_DROP_INPUT] = "DELETE FROM inputs WHERE run = ?1",
-    [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, facts) VALUES(?1, ?2, ?3)",
+    [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, prev, facts) VALUES(?1, ?2, ?3, ?4)",
     [SQL_RESULT_BEFORE] = "SELECT first, count FROM results INDEXED BY results_place WHERE run = ?1"
                           " AND key = ?2 AND first <= ?3 ORDER BY first DESC LIMIT 1",
     [SQL_ADD_RESULTS] = "INSERT INTO results(run, key, first, count, sizes, json)"
                         " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
     [SQL_SET_RESULTS_SEQ] = "INSERT OR REPLACE INTO results_seqs(run, seq) VALUES(?1, ?2)",
     [SQL_ADD_VALUE] = "INSERT INTO large_values(run, number, bytes, json) VALUES(?1, ?2, ?3, ?4)",
-    [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
-                        " ORDER BY seq DESC LIMIT 1",
     [SQL_LAST_LOG_OF_RUN] = "SELECT id FROM logs INDEXED BY logs_run WHERE run = ?1"
                             " ORDER BY id DESC LIMIT 1",
     [SQL_SET_SNAPSHOT] = "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?1, ?2, ?3)",
@@ -100,10 +100,10 @@ static const char *const texts[SQLS] = {
     [SQL_DROP_RUN] = "DELETE FROM runs WHERE key = ?1",
     [SQL_DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE run = ?1",
     [SQL_DROP_RESULTS_SEQ] = "DELETE FROM results_seqs WHERE run = ?1",
-    [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run) VALUES(?1)",
-    [SQL_NEXT_FORGOTTEN] = "SELECT run FROM forgotten ORDER BY run LIMIT 1",
-    [SQL_DROP_JOURNAL] = "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal"
-                         " INDEXED BY journal_run WHERE run = ?1 LIMIT ?2)",
+    [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run, head) VALUES(?1, ?2)",
+    [SQL_NEXT_FORGOTTEN] = "SELECT run, head FROM forgotten ORDER BY run LIMIT 1",
+    [SQL_MOVE_FORGOTTEN] = "UPDATE forgotten SET head = ?2 WHERE run = ?1",
+    [SQL_DROP_ROW] = "DELETE FROM journal WHERE seq = ?1",
     [SQL_DROP_RESULTS] = "DELETE FROM results WHERE id IN (SELECT id FROM results"
                          " INDEXED BY results_place WHERE run = ?1 LIMIT ?2)",
     [SQL_NEXT_VALUE] = "SELECT id, bytes FROM large_values INDEXED BY large_values_place"
@@ -124,8 +124,12 @@ static const char *const texts[SQLS] = {
                   " WHERE run = " KEY_OF("?1") " AND number = ?2",
     [SQL_VALUES] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
                    " WHERE run = " KEY_OF("?1") " ORDER BY number",
-    [SQL_JOURNAL] = "SELECT seq, facts FROM journal INDEXED BY journal_run WHERE run = " KEY_OF(
-        "?1") " AND seq > ?2 ORDER BY seq LIMIT ?3",
+    [SQL_ROW_BEFORE] = "SELECT run, prev FROM journal WHERE seq = ?1",
+    [SQL_FACTS] = "SELECT facts FROM journal WHERE seq = ?1",
+    [SQL_TAIL] = "SELECT seq, run FROM journal" SANE("seq") " AND seq > ?1 ORDER BY seq",
+    [SQL_LAST_SEQ] = "SELECT seq FROM journal" SANE("seq") " - ?1 ORDER BY seq DESC LIMIT 1",
+    [SQL_ANY_ACTIVE] = "SELECT 1 FROM runs INDEXED BY runs_active WHERE active = 1 AND key > ?1"
+                       " LIMIT 1",
     [SQL_RESULTS] =
         "SELECT first, count, sizes, json FROM results INDEXED BY results_place"
         " WHERE run = " KEY_OF(
@@ -433,6 +437,7 @@ static void conn_free(struct rv__sqlite_conn *conn)
     rv__buf_done(&conn->writer.chunk);
     rv__buf_done(&conn->writer.sizes);
     rv__free(conn->writer.order);
+    rv__sqlite_heads_done(conn);
     (void)pthread_mutex_destroy(&conn->lock);
     rv__free(conn->path);
     rv__free(conn);
@@ -451,7 +456,7 @@ static int lock_init(pthread_mutex_t *lock)
 }
 
 /* A connection that has not looked at its file yet. */
-static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
+static int conn_new(const char *path, const char *vfs, int64_t busy_ms, uint64_t tail_rows,
                     struct rv__sqlite_conn **ret, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__zalloc(1, sizeof *conn);
@@ -470,6 +475,7 @@ static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
     const sqlite3_vfs *found = vfs != NULL ? sqlite3_vfs_find(vfs) : NULL;
     conn->vfs = found != NULL ? found->zName : vfs; /* one that is not there fails when opening */
     conn->busy_ms = busy_ms > 0 ? busy_ms : BUSY_MS;
+    conn->tail_rows = tail_rows > 0 ? tail_rows : SQLITE_TAIL_ROWS;
     conn->memory = strcmp(path, ":memory:") == 0;
     rv__buf_init(&conn->writer.chunk, SIZE_MAX);
     rv__buf_init(&conn->writer.sizes, SIZE_MAX);
@@ -670,7 +676,7 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     struct rv__sqlite *sqlite = NULL;
     int holder = -1, rc;
 
-    rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, &conn, err);
+    rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, opts->tail_rows, &conn, err);
     if (rc < 0)
         goto out;
 
@@ -721,7 +727,8 @@ static int sqlite_reader(struct rv__store *store, struct rv__store **ret, rv_err
         *ret = &sqlite->store;
         return RV_OK;
     }
-    rc = conn_new(from->conn->path, from->conn->vfs, from->conn->busy_ms, &conn, err);
+    rc = conn_new(from->conn->path, from->conn->vfs, from->conn->busy_ms, from->conn->tail_rows,
+                  &conn, err);
     if (rc == RV_OK && conn != NULL)
         rc = conn_open_reader(conn, err);
     if (rc < 0) {

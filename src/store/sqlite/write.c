@@ -53,11 +53,13 @@ static int count(struct rv__sqlite_conn *conn, int64_t status, int64_t more, rv_
 /* -------------------------------------------------------------------------- runs and names --- */
 
 /* The present row of a statement that has the columns of SQL_FIND_RUN. */
-static struct rv__sqlite_known known_of(sqlite3_stmt *st)
+static struct rv__sqlite_known known_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
 {
     return (struct rv__sqlite_known){
         .key = sqlite3_column_int64(st, 0),
         .status = sqlite3_column_int64(st, 1), /* NULL is 0 */
+        .head = rv__sqlite_uint(conn, st, 5),
+        .active = sqlite3_column_int64(st, 3) != 0,
         .finished = sqlite3_column_int64(st, 2) != 0 && sqlite3_column_int64(st, 3) == 0 &&
                     sqlite3_column_int64(st, 4) == 0,
     };
@@ -70,9 +72,13 @@ static int step_known(struct rv__sqlite_conn *conn, sqlite3_stmt *st, struct rv_
     int rc = rv__sqlite_step(conn, st, err);
     if (rc < 0)
         return rc;
-    *ret = rc == 1 ? known_of(st) : (struct rv__sqlite_known){ 0 };
+    *ret = (struct rv__sqlite_known){ 0 };
+    if (rc == 1) {
+        *ret = known_of(conn, st);
+        rc = rv__sqlite_whole(conn, err);
+    }
     (void)sqlite3_reset(st); /* repeats what the step said */
-    return RV_OK;
+    return rc;
 }
 
 int rv__sqlite_find_run(struct rv__sqlite_conn *conn, struct rv__str id,
@@ -86,21 +92,27 @@ int rv__sqlite_find_run(struct rv__sqlite_conn *conn, struct rv__str id,
     return step_known(conn, st, ret, err);
 }
 
-static int find_number(struct rv__sqlite_conn *conn, uint64_t number, struct rv__sqlite_known *ret,
-                       rv_error *err)
+int rv__sqlite_find_number(struct rv__sqlite_conn *conn, int64_t number,
+                           struct rv__sqlite_known *ret, rv_error *err)
 {
-    int64_t key = number < INT64_MAX ? (int64_t)number : INT64_MAX;
-    const struct rv__sqlite_known *known = rv__sqlite_runs_find(&conn->writer.runs, key);
     int rc = RV_OK;
-    if (known != NULL) {
-        *ret = *known;
-        return RV_OK;
-    }
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_FIND_NUMBER, &rc, err);
     if (st == NULL)
         return rc;
-    rv__sqlite_bind_int(conn, st, 1, key);
+    rv__sqlite_bind_int(conn, st, 1, number);
     return step_known(conn, st, ret, err);
+}
+
+/* From memory, if it was met lately. */
+static int find_met(struct rv__sqlite_conn *conn, uint64_t number, struct rv__sqlite_known *ret,
+                    rv_error *err)
+{
+    int64_t key = number < INT64_MAX ? (int64_t)number : INT64_MAX;
+    const struct rv__sqlite_known *known = rv__sqlite_runs_find(&conn->writer.runs, key);
+    if (known == NULL)
+        return rv__sqlite_find_number(conn, key, ret, err);
+    *ret = *known;
+    return RV_OK;
 }
 
 /* The id of a name, which is given one if it is new. None: 0. */
@@ -188,7 +200,7 @@ struct row_names {
     int64_t workflow, version, status;
 };
 
-static int put_row(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
+static int put_row(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, uint64_t head,
                    const struct rv__store_run *row, const struct row_names *names, rv_error *err)
 {
     int rc = RV_OK;
@@ -210,12 +222,13 @@ static int put_row(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
     rv__sqlite_bind_str(conn, st, 12, row->failed_step);
     rv__sqlite_bind_str(conn, st, 13, row->error);
     rv__sqlite_bind_str(conn, st, 14, row->suspension);
+    rv__sqlite_bind_int(conn, st, 15, (int64_t)head);
     return rv__sqlite_do(conn, st, err);
 }
 
 /* A run whose number is not known is mostly a new one: so it is added, and looked for only if there
  * is one with its id. */
-static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *row,
+static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *row, uint64_t seq,
                      struct rv__sqlite_known *known, uint64_t *next_run, rv_error *err)
 {
     struct row_names names = { 0 };
@@ -227,7 +240,7 @@ static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *r
         rc = name_id(conn, row->status, &names.status, err);
     if (rc == RV_OK && is_new) {
         int64_t key = (int64_t)(*next_run + 1);
-        rc = put_row(conn, SQL_ADD_RUN, key, row, &names, err);
+        rc = put_row(conn, SQL_ADD_RUN, key, seq, row, &names, err);
         if (rc < 0 && sqlite3_extended_errcode(conn->db) == SQLITE_CONSTRAINT_UNIQUE) {
             is_new = false;
             rc = rv__sqlite_find_run(conn, row->id, known, err);
@@ -238,20 +251,23 @@ static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *r
             *known = (struct rv__sqlite_known){ 0 };
     }
     struct rv__sqlite_known before = *known;
-    if (rc == RV_OK && !is_new)
-        rc = put_row(conn, SQL_SET_RUN, known->key, row, &names, err);
+    if (rc == RV_OK && !is_new) {
+        seq = seq != 0 ? seq : rv__sqlite_head_of(conn, known);
+        rc = put_row(conn, SQL_SET_RUN, known->key, seq, row, &names, err);
+    }
     if (rc < 0)
         return rc;
     if (is_new)
         known->key = (int64_t)*next_run;
     known->status = names.status;
+    known->active = row->active;
     known->finished = row->completed_ms != 0 && !row->active && row->wake_at_ms == 0;
     rc = write_input(conn, known->key, is_new, row->input, err);
     return rc == RV_OK ? rv__sqlite_recount(conn, &before, known, err) : rc;
 }
 
 static int write_touch(struct rv__sqlite_conn *conn, const struct rv__store_touch *touch,
-                       struct rv__sqlite_known *known, rv_error *err)
+                       uint64_t head, struct rv__sqlite_known *known, rv_error *err)
 {
     struct rv__sqlite_known before = *known;
     int64_t status = 0;
@@ -259,6 +275,7 @@ static int write_touch(struct rv__sqlite_conn *conn, const struct rv__store_touc
     if (rc < 0)
         return rc;
     known->status = status;
+    known->active = touch->active;
     known->finished = touch->completed_ms != 0 && !touch->active && touch->wake_at_ms == 0;
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_TOUCH_RUN, &rc, err);
     if (st == NULL)
@@ -271,11 +288,23 @@ static int write_touch(struct rv__sqlite_conn *conn, const struct rv__store_touc
     rv__sqlite_bind_str(conn, st, 6, touch->failed_step);
     rv__sqlite_bind_str(conn, st, 7, touch->error);
     rv__sqlite_bind_str(conn, st, 8, touch->suspension);
+    rv__sqlite_bind_int(conn, st, 9, (int64_t)head);
     rc = rv__sqlite_do(conn, st, err);
     return rc == RV_OK ? rv__sqlite_recount(conn, &before, known, err) : rc;
 }
 
-static int write_facts(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
+int rv__sqlite_write_head(struct rv__sqlite_conn *conn, int64_t run, uint64_t head, rv_error *err)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_SET_HEAD, &rc, err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_int(conn, st, 1, run);
+    rv__sqlite_bind_int(conn, st, 2, (int64_t)head);
+    return rv__sqlite_do(conn, st, err);
+}
+
+static int write_facts(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq, uint64_t prev,
                        struct rv__str facts, rv_error *err)
 {
     int rc = RV_OK;
@@ -284,7 +313,8 @@ static int write_facts(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
         return rc;
     rv__sqlite_bind_int(conn, st, 1, (int64_t)seq);
     rv__sqlite_bind_int(conn, st, 2, key);
-    rv__sqlite_bind_str(conn, st, 3, facts);
+    rv__sqlite_bind_int(conn, st, 3, (int64_t)prev);
+    rv__sqlite_bind_str(conn, st, 4, facts);
     return rv__sqlite_do(conn, st, err);
 }
 
@@ -309,21 +339,11 @@ static int write_values(struct rv__sqlite_conn *conn, int64_t key,
     return rc;
 }
 
-int rv__sqlite_last_of_run(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
-                           uint64_t *ret, rv_error *err)
-{
-    int64_t last = 0;
-    int rc = rv__sqlite_number(conn, sql, key, &last, err);
-    if (rc == RV_OK)
-        *ret = (uint64_t)last;
-    return rc;
-}
-
 static int write_snapshot(struct rv__sqlite_conn *conn, int64_t key, uint64_t seq,
                           struct rv__str state, rv_error *err)
 {
-    int rc = seq != 0 ? RV_OK : rv__sqlite_last_of_run(conn, SQL_LAST_OF_RUN, key, &seq, err);
-    sqlite3_stmt *st = rc == RV_OK ? rv__sqlite_get(conn, SQL_SET_SNAPSHOT, &rc, err) : NULL;
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_SET_SNAPSHOT, &rc, err);
     if (st == NULL)
         return rc;
     rv__sqlite_bind_int(conn, st, 1, key);
@@ -374,7 +394,7 @@ static int known_run(struct rv__sqlite_conn *conn, const struct rv__store_write 
     int rc = RV_OK;
     *ret = (struct rv__sqlite_known){ 0 };
     if (write->number != 0)
-        rc = find_number(conn, write->number, ret, err);
+        rc = find_met(conn, write->number, ret, err);
     else if (write->row == NULL)
         rc = rv__sqlite_find_run(conn, write->run, ret, err);
     if (rc == RV_OK && ret->key == 0 && (write->number != 0 || write->row == NULL))
@@ -382,36 +402,59 @@ static int known_run(struct rv__sqlite_conn *conn, const struct rv__store_write 
     return rc;
 }
 
+/* The rows: the run's own, and that of the journal. *ret_head is then the last of the latter. */
+static int write_rows(struct rv__sqlite_conn *conn, struct rv__store_write *write,
+                      struct rv__sqlite_known *known, struct rv__sqlite_numbers *n,
+                      uint64_t *ret_head, rv_error *err)
+{
+    /* The numbers of the log lines come first. */
+    uint64_t seq = rv__str_none(write->facts) ? 0 : n->seq + write->log_count + 1;
+    uint64_t prev = rv__sqlite_head_of(conn, known), head = seq != 0 ? seq : prev;
+    bool recorded = true;
+    int rc = RV_OK;
+    if (write->row != NULL) {
+        rc = write_row(conn, write->row, seq, known, &n->run, err);
+        prev = rv__sqlite_head_of(conn, known); /* it may have been there, unknown to the caller */
+        head = seq != 0 ? seq : prev;
+    } else if (write->touch != NULL) {
+        rc = write_touch(conn, write->touch, head, known, err);
+    } else if (seq != 0 && !known->active) {
+        rc = rv__sqlite_write_head(conn, known->key, head, err);
+    } else {
+        recorded = seq == 0 && prev == known->head;
+    }
+    if (rc == RV_OK)
+        rc = write_logs(conn, known->key, write, &n->seq, err);
+    if (rc == RV_OK && seq != 0)
+        rc = write_facts(conn, known->key, ++n->seq, prev, write->facts, err);
+    if (rc == RV_OK && head != 0)
+        rc = rv__sqlite_head_set(conn, known->key, head, recorded, err);
+    if (recorded)
+        known->head = head;
+    *ret_head = head;
+    return rc;
+}
+
 int rv__sqlite_write_one(struct rv__sqlite_conn *conn, struct rv__store_write *write,
                          struct rv__sqlite_numbers *n, rv_error *err)
 {
     struct rv__sqlite_known known;
-    uint64_t seq = 0;
+    uint64_t head = 0;
     int rc = rv__store_check_write(write, err);
     if (rc == RV_OK)
         rc = known_run(conn, write, &known, err);
-    if (rc < 0)
-        return rc;
-
-    if (write->row != NULL)
-        rc = write_row(conn, write->row, &known, &n->run, err);
-    else if (write->touch != NULL)
-        rc = write_touch(conn, write->touch, &known, err);
+    if (rc == RV_OK)
+        rc = write_rows(conn, write, &known, n, &head, err);
     if (rc < 0)
         return rc;
 
     rv__sqlite_runs_put(&conn->writer.runs, &known);
     write->number = (uint64_t)known.key;
-    rc = write_logs(conn, known.key, write, &n->seq, err);
-    if (rc == RV_OK && !rv__str_none(write->facts)) {
-        seq = ++n->seq;
-        rc = write_facts(conn, known.key, seq, write->facts, err);
-    }
-    if (rc == RV_OK && write->result_count > 0)
-        rc = rv__sqlite_write_results(conn, known.key, seq, write, err);
+    if (write->result_count > 0)
+        rc = rv__sqlite_write_results(conn, known.key, head, write, err);
     if (rc == RV_OK)
         rc = write_values(conn, known.key, write, err);
     if (rc == RV_OK && !rv__str_none(write->snapshot))
-        rc = write_snapshot(conn, known.key, seq, write->snapshot, err);
+        rc = write_snapshot(conn, known.key, head, write->snapshot, err);
     return rc;
 }

@@ -9,10 +9,14 @@
 
 #include "base/random.h"
 #include "store/store.h"
+#include "unit/store/faulty_vfs.h"
+
+#define VFS "rival-damage-disk"
 
 enum { LARGE = 20000 };
 
 struct fixture {
+    struct faulty_vfs quick; /* nothing fails, and nothing waits for a disk */
     char folder[64], path[96];
     char *bytes; /* of the store before it was damaged */
     size_t size;
@@ -27,6 +31,7 @@ static int setup(void **state)
     snprintf(fx->folder, sizeof fx->folder, "/tmp/rival-damage-XXXXXX");
     assert_non_null(mkdtemp(fx->folder));
     snprintf(fx->path, sizeof fx->path, "%s/a.db", fx->folder);
+    faulty_init(&fx->quick, VFS);
     rv__buf_init(&fx->seen, SIZE_MAX);
     *state = fx;
     return 0;
@@ -44,6 +49,7 @@ static int teardown(void **state)
 {
     struct fixture *fx = *state;
     rv__store_close(fx->store);
+    faulty_done(&fx->quick);
     rv__buf_done(&fx->seen);
     (void)nftw(fx->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(fx->bytes);
@@ -54,7 +60,8 @@ static int teardown(void **state)
 static void open_store(struct fixture *fx)
 {
     rv_error err = { 0, "" };
-    if (rv__store_open(&(struct rv__store_opts){ .path = fx->path }, &fx->store, &err) < 0)
+    if (rv__store_open(&(struct rv__store_opts){ .path = fx->path, .vfs = VFS }, &fx->store, &err) <
+        0)
         fail_msg("%s", err.message);
 }
 
@@ -385,6 +392,17 @@ static void columns_of_other_types_are_the_error_of_their_run(void **state)
         { "UPDATE inputs SET input = x WHERE run = 2", read_run, RV_EPARSE, "a b! c " },
         { "UPDATE names SET name = x WHERE name = 'w'", read_run, RV_EPARSE, "a b! c " },
         { "UPDATE journal SET facts = x WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE journal SET prev = x WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE journal SET prev = seq WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE journal SET prev = -1 WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE journal SET prev = 1 WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE journal SET run = 3 WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "DELETE FROM journal WHERE run = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE runs SET head = x WHERE key = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE runs SET head = -7 WHERE key = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE runs SET head = 99 WHERE key = 2", read_journal, RV_EPARSE, "a b c " },
+        { "UPDATE runs SET head = 1 WHERE key = 2", read_journal, RV_OK, "a b c " }, /* the tail */
+        { "UPDATE runs SET head = 1, active = 0 WHERE key = 2", read_journal, RV_EPARSE, "a c " },
         { "UPDATE large_values SET json = x", read_value, RV_EPARSE, "a b c " },
         { "UPDATE snapshots SET state = x", read_snapshot, RV_EPARSE, "a b c " },
         { "UPDATE snapshots SET seq = -1", read_snapshot, RV_EPARSE, "a b c " },
@@ -432,7 +450,7 @@ static void absurd_numbers_do_not_use_up_the_others(void **state)
     struct rv__store_run row = { .id = rv__str("d"), .status = rv__str("s"), .active = true };
     struct rv__store_write write = { .run = rv__str("d"), .row = &row, .facts = rv__str("1") };
     make_store(fx);
-    execute(fx, "INSERT INTO journal VALUES(9223372036854775807, 2, 'x');"
+    execute(fx, "INSERT INTO journal VALUES(9223372036854775807, 2, 0, 'x');"
                 "UPDATE logs SET id = 9223372036854775806;"
                 "UPDATE runs SET key = 9223372036854775807 WHERE id = 'a';"
                 "UPDATE counts SET runs = -5; INSERT OR REPLACE INTO meta VALUES('seq', -1);"
@@ -488,7 +506,8 @@ static bool use_all(struct fixture *fx)
     struct rv__str ids[] = { rv__str("b") };
     rv_error err = { 0, "" };
     bool more = true;
-    int rc = rv__store_open(&(struct rv__store_opts){ .path = fx->path }, &fx->store, &err);
+    int rc = rv__store_open(&(struct rv__store_opts){ .path = fx->path, .vfs = VFS }, &fx->store,
+                            &err);
     if (rc < 0) {
         assert_true(rc == RV_ESTORE && err.message[0] != '\0');
         return false;

@@ -98,7 +98,10 @@ static void afresh(struct fixture *fx)
 
 static int try_open(struct fixture *fx, rv_error *err)
 {
-    struct rv__store_opts opts = { .path = fx->path, .vfs = VFS, .busy_timeout_ms = 10 };
+    /* Heads are brought up to date all the time. */
+    struct rv__store_opts opts = {
+        .path = fx->path, .vfs = VFS, .busy_timeout_ms = 10, .tail_rows = 3
+    };
     return rv__store_open(&opts, &fx->store, err);
 }
 
