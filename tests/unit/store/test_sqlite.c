@@ -569,6 +569,52 @@ static int64_t ask(const char *path, const char *sql)
     return answer;
 }
 
+/* Large values go a few megabytes at a time, and nothing stays in any table. */
+static void what_is_forgotten_leaves_no_rows(void **state)
+{
+    struct folder *folder = *state;
+    struct rv__store *store = open_at(folder->store);
+    enum { VALUES = 30, BYTES = 1 << 20 };
+    struct rv__store_value values[VALUES];
+    struct rv__store_result result = { rv__str("k"), 1, rv__str("r") };
+    struct rv__store_log line = { .message = rv__str("m") };
+    struct rv__store_touch over = { .status = rv__str("completed"), .completed_ms = 5 };
+    char *text = calloc(1, BYTES);
+    assert_non_null(text);
+    memset(text, 'x', BYTES);
+    for (int i = 0; i < VALUES; i++)
+        values[i] = (struct rv__store_value){ (uint64_t)i, { text, BYTES } };
+    add(store, "a", rv__str("1"));
+    struct rv__store_write write = { .run = rv__str("a"),
+                                     .facts = rv__str("2"),
+                                     .results = &result,
+                                     .result_count = 1,
+                                     .values = values,
+                                     .value_count = VALUES,
+                                     .snapshot = rv__str("s"),
+                                     .logs = &line,
+                                     .log_count = 1,
+                                     .touch = &over };
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
+    free(text);
+    struct rv__str ids[] = { rv__str("a") };
+    bool more = true;
+    int calls = 0;
+    for (; more; calls++)
+        assert_int_equal(rv__store_forget(store, ids, 1, &more, NULL), RV_OK);
+    assert_true(calls >= VALUES * BYTES / (8 << 20) && calls < 10);
+    rv__store_close(store);
+    assert_int_equal(ask(folder->store, "SELECT (SELECT count(*) FROM runs) +"
+                                        " (SELECT count(*) FROM journal) +"
+                                        " (SELECT count(*) FROM results) +"
+                                        " (SELECT count(*) FROM results_seqs) +"
+                                        " (SELECT count(*) FROM large_values) +"
+                                        " (SELECT count(*) FROM snapshots) +"
+                                        " (SELECT count(*) FROM logs) +"
+                                        " (SELECT count(*) FROM forgotten)"),
+                     0);
+}
+
 static int see_result(void *arg, int64_t index, struct rv__str json)
 {
     (void)index;
@@ -708,6 +754,7 @@ int main(void)
         CASE(a_lock_of_another_program_is_told_and_waited_for),
         CASE(no_memory_leaves_no_lock),
         CASE(many_and_long_names_are_kept_apart),
+        CASE(what_is_forgotten_leaves_no_rows),
         CASE(results_are_kept_in_chunks_and_a_window_costs_a_window),
         CASE(many_refusals_cost_no_more_than_their_number),
         CASE(readers_that_follow_each_other_do_not_grow_the_wal),
