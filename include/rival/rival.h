@@ -511,10 +511,12 @@ RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
 /* How a run ended. Texts are JSON and belong to the outcome; "" where there is none. */
 typedef struct rv_outcome {
     char run_id[RV_RUN_ID_SIZE];
-    int status;              /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
-    const char *results;     /* {alias: {result, state, status}} of the nodes reached, at the top */
-    const char *error;       /* {message, …} */
-    const char *failed_step; /* alias of the top-level node that failed */
+    int status;          /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
+    const char *results; /* {alias: {result, state, status}} of the nodes reached, at the top */
+    int64_t results_too_large; /* 0; or their bytes, if these are more than 64 MB: then `results` is
+                                  "{}", and they are read node by node (rv_node_get) */
+    const char *error;         /* {message, …} */
+    const char *failed_step;   /* alias of the top-level node that failed */
 } rv_outcome;
 RV_API void rv_outcome_free(rv_outcome *outcome); /* NULL is allowed */
 
@@ -565,6 +567,7 @@ typedef struct rv_run_state {
     const char *input;
     const char
         *results; /* with the node that it is in, as it is: its result is null until it ends */
+    int64_t results_too_large; /* as in rv_outcome */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */

@@ -40,6 +40,11 @@ enum rv__json_type {
  * Errors: RV_EPARSE and, for depth and size, RV_ETOOBIG: "line L, column C: expected …". */
 int rv__json_check(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err);
 
+/* The same for what was written by us, however long it is: a limit is told when something is written, and
+ * not again when it is read. */
+int rv__json_check_stored(struct rv__str text, size_t max_depth, struct rv__str *ret,
+                          rv_error *err);
+
 /* Where `at` is in `text`, for messages: both from 1, columns in characters. For any text. */
 void rv__json_where(struct rv__str text, const char *at, size_t *line, size_t *column);
 

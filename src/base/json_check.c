@@ -296,13 +296,18 @@ static int leave(struct scan *s)
 
 int rv__json_check(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err)
 {
+    if (text.len > RV__JSON_MAX_BYTES)
+        return rv__fail(err, RV_ETOOBIG, "a JSON text of %zu bytes: at most %u are allowed",
+                        text.len, RV__JSON_MAX_BYTES);
+    return rv__json_check_stored(text, max_depth, ret, err);
+}
+
+int rv__json_check_stored(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err)
+{
     struct scan s = { .max_depth = max_depth, .err = err };
     int rc;
 
     assert(max_depth <= RV__JSON_MAX_DEPTH);
-    if (text.len > RV__JSON_MAX_BYTES)
-        return rv__fail(err, RV_ETOOBIG, "a JSON text of %zu bytes: at most %u are allowed",
-                        text.len, RV__JSON_MAX_BYTES);
     s.text = text.len > 0 ? text : rv__str("");
     s.at = s.text.at;
     s.end = s.at + s.text.len;

@@ -21,7 +21,7 @@ static int call_init(struct rv__call *call, rv_engine *e, enum rv__call_kind kin
 {
     *call = (struct rv__call){ .kind = kind, .engine = e };
     call->letter.kind = LETTER_CALL;
-    rv__buf_init(&call->results, SIZE_MAX / 8);
+    rv__buf_init(&call->results, RV__RESULTS_MAX_BYTES);
     rv__buf_init(&call->texts, SIZE_MAX / 8);
     if (e == NULL)
         return rv__fail(err, RV_EINVAL, "no engine given");
@@ -412,6 +412,7 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
             state->failed_step = mem + texts_at + call.row.failed_step;
             state->suspension = mem + texts_at + call.row.suspension;
             state->results = mem + results_at;
+            state->results_too_large = (int64_t)call.results_bytes;
             state->created_at = call.row.created_ms;
             state->started_at = call.row.started_ms;
             state->completed_at = call.row.completed_ms;
@@ -515,6 +516,7 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
     outcome->error = mem + texts_at + call->row.error;
     outcome->failed_step = mem + texts_at + call->row.failed_step;
     outcome->results = mem + results_at;
+    outcome->results_too_large = (int64_t)call->results_bytes;
     assert(ret != NULL); /* or nobody was asked */
     *ret = outcome;
     return RV_OK;

@@ -112,6 +112,21 @@ static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
     ctx->outcome = MSG_DONE;
 }
 
+/* The one around it. A long one is read, and so it is written once more if it is the same. */
+static void take_input_around(struct rv_ctx *ctx)
+{
+    struct rv__engine_rows rows;
+    struct rv__blob *input = NULL;
+    rv_error err;
+    rv__engine_rows_init(&rows, ctx->run);
+    if (rv__blob_get(ctx->view.input, &rows.source, &input, &err) < 0)
+        rv_fail(ctx, "the input of workflow '%.*s' cannot be read: %s",
+                RV__ARG(ctx->view.body->wrap->name), err.message);
+    else
+        take_input(ctx, input);
+    rv__blob_unref(input);
+}
+
 static void take_delay(struct rv_ctx *ctx, struct rv__str json)
 {
     static const struct {
@@ -369,7 +384,7 @@ void rv__builtin_begin(struct rv_ctx *ctx)
         if (rule != NULL && rule->number != 0) {
             evaluate(ctx, rule->number);
         } else {
-            take_input(ctx, ctx->view.input);
+            take_input_around(ctx);
             rv__work_finish(ctx);
         }
         return;

@@ -35,46 +35,6 @@ static void push(struct rv__call **list, struct rv__call *call)
     *list = call;
 }
 
-/* Rows of finished iterations. */
-struct row_text {
-    struct rv__buf *out;
-    bool first;
-};
-
-static int put_row(void *arg, int64_t index, struct rv__str json)
-{
-    struct row_text *text = arg;
-    (void)index;
-    if (!text->first)
-        rv__buf_char(text->out, ',');
-    text->first = false;
-    rv__buf_str(text->out, json);
-    return RV_OK;
-}
-
-static int rows_from_store(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                           rv_error *err)
-{
-    struct rv__engine_rows *rows = (struct rv__engine_rows *)self;
-    rv_engine *e = rows->run->engine;
-    struct row_text text = { .out = out, .first = true };
-    if (rows->on_loop)
-        return rv__store_results(e->reader, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
-                                 put_row, &text, err);
-    pthread_mutex_lock(&e->step_reader_lock);
-    int rc = rv__store_results(e->step_reader, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
-                               put_row, &text, err);
-    pthread_mutex_unlock(&e->step_reader_lock);
-    return rc;
-}
-
-void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run)
-{
-    rv_engine *e = run->engine;
-    *rows = (struct rv__engine_rows){ .source = { rows_from_store }, .run = run };
-    rows->on_loop = e->running_thread && pthread_equal(pthread_self(), e->thread);
-}
-
 /* Where in call->texts it begins; with a NUL behind it. */
 static size_t keep_text(struct rv__call *call, struct rv__str text)
 {
@@ -101,7 +61,14 @@ static int describe(struct rv__call *call, struct rv__run *run)
     call->row.created_ms = run->created_ms;
     call->row.started_ms = run->started_ms;
     call->row.completed_ms = run->completed_ms;
-    int rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->err);
+    int rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->results_bytes,
+                              &call->err);
+    if (rc == RV_ETOOBIG) { /* they are read node by node, then */
+        rv__buf_text(&call->results, "{}");
+        rc = RV_OK;
+    } else {
+        call->results_bytes = 0;
+    }
     return rc < 0 ? rc : rv__buf_err(&call->texts, &call->err);
 }
 

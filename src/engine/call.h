@@ -22,6 +22,9 @@ enum rv__call_kind {
  * loop's. `judge` says whose. Then it asks again. */
 enum { RV__CHECK_INPUT = 1 };
 
+/* Of results that are told at once: of an outcome, or a state. Longer ones are read node by node. */
+enum { RV__RESULTS_MAX_BYTES = 64 << 20 };
+
 struct rv__call {
     struct rv__letter letter;
     enum rv__call_kind kind;
@@ -46,6 +49,7 @@ struct rv__call {
     bool began; /* CALL_RUN: the run is new */
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
+    uint64_t results_bytes; /* of results that are too long to be told at once; 0: they are there */
     struct rv__run_facts {
         size_t workflow, version, input, error, failed_step, suspension; /* where in `texts` */
         int64_t created_ms, started_ms, completed_ms;

@@ -38,6 +38,7 @@ struct batch {
     struct rv__buf *plan_texts; /* one for each definition */
     size_t definition_count;
     struct rv__store_result *results;
+    struct rv__store_value *values;
     struct rv__store_log *logs;
 };
 
@@ -82,7 +83,7 @@ static void maybe_snapshot(struct rv__run *run)
 }
 
 static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *results,
-                       size_t *logs)
+                       size_t *values, size_t *logs)
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
@@ -101,6 +102,10 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         b->results[(*results)++] = (struct rv__store_result){ .key = run->facts.rows[k].key,
                                                               .index = run->facts.rows[k].index,
                                                               .json = run->facts.rows[k].json };
+    w->values = &b->values[*values];
+    w->value_count = run->facts.value_count;
+    rv__values_fill(&run->facts, &b->values[*values]);
+    *values += run->facts.value_count;
     w->logs = &b->logs[*logs];
     w->log_count = run->log_count;
     fill_logs(run, &b->logs[*logs]);
@@ -236,10 +241,11 @@ static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count
 /* Room for the writes of all dirty runs. Memory, too, is waited for. */
 static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
-    size_t runs = 0, results = 0, logs = 0;
+    size_t runs = 0, results = 0, values = 0, logs = 0;
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
         runs++;
         results += run->facts.row_count;
+        values += run->facts.value_count;
         logs += run->log_count;
     }
     for (;;) {
@@ -248,9 +254,10 @@ static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
         b->touches = rv__arena_zalloc(arena, runs, sizeof *b->touches);
         b->definitions = rv__arena_zalloc(arena, runs, sizeof *b->definitions);
         b->results = rv__arena_zalloc(arena, results + 1, sizeof *b->results);
+        b->values = rv__arena_zalloc(arena, values + 1, sizeof *b->values);
         b->logs = rv__arena_zalloc(arena, logs + 1, sizeof *b->logs);
-        if (b->writes != NULL && b->rows != NULL && b->touches != NULL && b->definitions != NULL &&
-            b->results != NULL && b->logs != NULL)
+        if (b->values != NULL && b->writes != NULL && b->rows != NULL && b->touches != NULL &&
+            b->definitions != NULL && b->results != NULL && b->logs != NULL)
             return;
         wait_a_moment(e);
     }
@@ -259,7 +266,7 @@ static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
 /* What the dirty runs have to write. */
 static size_t gather(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
-    size_t results = 0, logs = 0, count = 0;
+    size_t results = 0, values = 0, logs = 0, count = 0;
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty)
         while (rv__keep_unheard(run) < 0)
             wait_a_moment(e);
@@ -268,7 +275,7 @@ static size_t gather(rv_engine *e, struct batch *b, struct rv__arena *arena)
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
         if (run->cell == NULL)
             continue;
-        fill_write(run, b, count, &results, &logs);
+        fill_write(run, b, count, &results, &values, &logs);
         if (has_something(&b->writes[count]))
             count++;
     }

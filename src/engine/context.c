@@ -34,6 +34,7 @@ void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err)
 void rv__ctx_done(struct rv_ctx *ctx)
 {
     rv__view_done(&ctx->view);
+    rv__sight_done(&ctx->sight);
     rv__blob_unref(ctx->result);
     rv__blob_unref(ctx->state);
     rv__blob_unref(ctx->error);

@@ -54,7 +54,7 @@ enum rv__who { WHO_RUN, WHO_WORKFLOW, WHO_STEP, WHO_PATH, WHO_EXECUTION, WHO_KEY
  * rv_ctx for the one who runs it. Thread: the step's. */
 struct rv__source {
     /* RV_ENOTFOUND: there is no such thing. `alias`: of PART_STEP. `room` NULL: of PART_STEP and
-     * PART_LAST all but the result. */
+     * PART_LAST all but the result, of the others what is at hand: else RV_ETOOBIG. */
     int (*see)(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
                struct rv__seen *ret);
     const char *(*who)(rv_ctx *ctx, enum rv__who who); /* never NULL */

@@ -406,7 +406,15 @@ int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); 
 int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
                         rv_error *err);
 
-/* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
+/* The text of a value, held once by the caller.   Errors: RV_ESTORE (it is not there, or is not JSON),
+ * RV_ENOMEM. */
+int rv__stored_value(struct rv__store *store, struct rv__str run, uint64_t number,
+                     struct rv__blob **ret, rv_error *err);
+
+/* The values of a turn, as the store wants them: `to` has room for all. */
+void rv__values_fill(const struct rv__facts *facts, struct rv__store_value *to);
+
+/* Finished iterations and values (stored.c), for steps (own handle, locked) or for the loop. */
 struct rv__engine_rows {
     struct rv__row_source source; /* first */
     struct rv__run *run;

@@ -115,20 +115,43 @@ static void put_text(struct rv__events *e, const char *key, struct rv__str text)
     rv__buf_json_str(&e->texts, text);
 }
 
-/* A JSON value, or how long it is. */
+static void put_bytes(struct rv__events *e, const char *key, uint64_t bytes)
+{
+    rv__buf_text(&e->texts, ",\"");
+    rv__buf_text(&e->texts, key);
+    rv__buf_text(&e->texts, "Bytes\":");
+    rv__buf_int(&e->texts, (int64_t)bytes);
+}
+
+/* A JSON value, or how long it is: who wants it then reads the node, or the run. */
 static void put_value(struct rv__events *e, const char *key, struct rv__str json)
 {
     if (json.len == 0)
         return;
-    rv__buf_text(&e->texts, ",\"");
-    rv__buf_text(&e->texts, key);
     if (json.len > RV__EVENT_VALUE_BYTES) {
-        rv__buf_text(&e->texts, "Bytes\":");
-        rv__buf_int(&e->texts, (int64_t)json.len);
+        put_bytes(e, key, json.len);
         return;
     }
+    rv__buf_text(&e->texts, ",\"");
+    rv__buf_text(&e->texts, key);
     rv__buf_text(&e->texts, "\":");
     rv__buf_str(&e->texts, json);
+}
+
+static void put_result(struct rv__events *e, const char *key, const struct rv__told *fact)
+{
+    if (fact->result_value.number != 0)
+        put_bytes(e, key, fact->result_value.bytes);
+    else
+        put_value(e, key, fact->result);
+}
+
+static void put_state(struct rv__events *e, const struct rv__told *fact)
+{
+    if (fact->state_value.number != 0)
+        put_bytes(e, "state", fact->state_value.bytes);
+    else
+        put_value(e, "state", fact->state);
 }
 
 /* --------------------------------------------------------------------------------- facts --- */
@@ -203,7 +226,7 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
     switch ((int)fact->kind) {
     case FACT_RUN_STARTED:
         put_text(e, "version", rv__str(e->plan->version));
-        put_value(e, "input", fact->result);
+        put_result(e, "input", fact);
         break;
     case FACT_RUN_FAILED:
         put_value(e, "error", fact->error);
@@ -211,15 +234,15 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
             put_text(e, "failedStep", e->plan->nodes[fact->node]->alias);
         break;
     case FACT_RUN_SUSPENDED: put_value(e, "reason", fact->error); break;
-    case FACT_EVAL_COMPLETED: put_value(e, "description", fact->result); break;
+    case FACT_EVAL_COMPLETED: put_result(e, "description", fact); break;
     case FACT_STEP_COMPLETED:
     case FACT_STEP_SKIPPED:
-        put_value(e, "result", fact->result);
-        put_value(e, "state", fact->state);
+        put_result(e, "result", fact);
+        put_state(e, fact);
         break;
     case FACT_STEP_FAILED:
         put_value(e, "error", fact->error);
-        put_value(e, "state", fact->state);
+        put_state(e, fact);
         rv__buf_text(&e->texts, fact->hard ? ",\"stops\":true" : ",\"stops\":false");
         break;
     case FACT_STEP_RETRYING:
@@ -229,7 +252,7 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
             rv__buf_text(&e->texts, ",\"name\":");
             rv__buf_str(&e->texts, fact->name);
         }
-        put_value(e, "payload", fact->result);
+        put_result(e, "payload", fact);
         break;
     default: break;
     }

@@ -116,23 +116,59 @@ static int put_definition(void *arg, uint64_t seq, struct rv__str json)
     return line_done(x);
 }
 
-/* No run of this engine has one: what is there is somebody else's. */
 static int put_value(void *arg, uint64_t number, struct rv__str json)
 {
     struct exporting *x = arg;
-    (void)json;
-    return rv__fail(x->err, RV_ESTORE, "the run has a value %llu that no turn refers to",
-                    (unsigned long long)number);
+    rv__buf_text(&x->text, RV__EXPORT_VALUE "[");
+    rv__buf_int(&x->text, (int64_t)number);
+    rv__buf_char(&x->text, ',');
+    put_json(&x->text, json);
+    rv__buf_text(&x->text, "]}\n");
+    return line_done(x);
+}
+
+static int put_facts(struct exporting *x, struct rv__str facts)
+{
+    rv__buf_text(&x->text, RV__EXPORT_TURN "[");
+    put_json(&x->text, facts);
+    rv__buf_text(&x->text, "]}\n");
+    return line_done(x);
+}
+
+/* So many facts that no reader would take the line: parts of them, one turn each. */
+static int put_long_turn(struct exporting *x, struct rv__str facts)
+{
+    struct rv__buf array; /* the check wants one value */
+    struct rv__json_iter it;
+    struct rv__str fact = { NULL, 0 };
+    rv__buf_init(&array, SIZE_MAX / 8);
+    rv__buf_char(&array, '[');
+    rv__buf_str(&array, facts);
+    rv__buf_char(&array, ']');
+    int rc = rv__buf_err(&array, x->err);
+    if (rc == RV_OK)
+        rc = rv__json_check_stored(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, x->err);
+    rv__json_iter_init(&it, rc == RV_OK ? rv__buf_view(&array) : rv__str("[]"));
+    const char *from = NULL, *to = NULL;
+    while (rc == RV_OK && rv__json_next(&it, NULL, &fact)) {
+        if (from != NULL && (size_t)(fact.at + fact.len - from) > RV__EXPORT_TURN_MAX) {
+            rc = put_facts(x, (struct rv__str){ from, (size_t)(to - from) });
+            from = NULL;
+        }
+        from = from != NULL ? from : fact.at;
+        to = fact.at + fact.len;
+    }
+    if (rc == RV_OK && from != NULL)
+        rc = put_facts(x, (struct rv__str){ from, (size_t)(to - from) });
+    rv__buf_done(&array);
+    return rc;
 }
 
 static int put_turn(void *arg, uint64_t seq, struct rv__str facts)
 {
     struct exporting *x = arg;
     (void)seq;
-    rv__buf_text(&x->text, RV__EXPORT_TURN "[");
-    put_json(&x->text, facts);
-    rv__buf_text(&x->text, "]}\n");
-    return line_done(x);
+    return facts.len > RV__EXPORT_TURN_MAX ? put_long_turn(x, facts) : put_facts(x, facts);
 }
 
 static int put_log(void *arg, const struct rv__store_log *line)

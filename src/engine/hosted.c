@@ -124,7 +124,9 @@ static void ask(struct rv__invocation *self, struct rv__host *host, struct rv__b
 {
     struct rv_ctx *ctx = ((struct hosted *)self)->ctx;
     struct rv__seen input = { .status = NULL }, item = { .status = NULL };
+    struct rv__buf room;
     (void)host;
+    rv__buf_init(&room, RV__JSON_MAX_BYTES);
     size_t start = rv__wire_begin(out, FRAME_INVOKE);
     rv__wire_text(out, "id", rv__str(((struct hosted *)self)->id));
     rv__wire_text(out, "function", ctx->function->name);
@@ -139,10 +141,11 @@ static void ask(struct rv__invocation *self, struct rv__host *host, struct rv__b
     if (ctx->source->see(ctx, PART_INPUT, rv__str(NULL), NULL, &input) == RV_OK &&
         input.json.len <= RV__HOST_SMALL)
         rv__wire_json(out, "input", input.json);
-    if (ctx->source->see(ctx, PART_ITEM, rv__str(NULL), NULL, &item) == RV_OK &&
+    if (ctx->source->see(ctx, PART_ITEM, rv__str(NULL), &room, &item) == RV_OK &&
         item.json.len <= RV__HOST_SMALL)
         rv__wire_json(out, "item", item.json);
     rv__wire_end(out, start);
+    rv__buf_done(&room);
 }
 
 static int show(struct rv_ctx *ctx, struct rv__host *host, const struct rv__frame *frame,

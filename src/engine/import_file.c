@@ -32,7 +32,7 @@ struct rv__import {
     struct rv__buf text;
     size_t at, looked; /* in `text`: the next line; up to here it has no end */
     struct rv__sha256 hash;
-    uint64_t lines, turns; /* read */
+    uint64_t lines, turns, values; /* read */
 
     struct rv__plan *plan;
     struct rv__cell *cell;
@@ -47,6 +47,7 @@ struct rv__import {
     struct rv__store_definition definition;
     struct rv__store_touch touch;
     struct rv__store_log log;
+    struct rv__store_value value;
     struct rv__store_result *results;
     size_t result_cap;
     bool begun, wrapped_up;
@@ -124,7 +125,7 @@ static int check_value(const struct rv__import *im, struct rv__str *value, enum 
                        rv_error *err)
 {
     rv_error why;
-    if (rv__json_check(*value, RV__JSON_MAX_DEPTH, value, &why) < 0)
+    if (rv__json_check_stored(*value, RV__JSON_MAX_DEPTH, value, &why) < 0)
         return bad(im, err, why.message);
     return rv__json_type(*value) == type ? RV_OK : bad(im, err, "it is of another type");
 }
@@ -300,6 +301,28 @@ static int read_turn(struct rv__import *im, struct rv__str facts, struct rv__sto
     return RV_OK;
 }
 
+/* [number,json] */
+static int read_value(struct rv__import *im, struct rv__str pair, struct rv__store_write *ret,
+                      rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str number;
+    int64_t n = 0;
+    int rc = check_value(im, &pair, RV__JSON_ARRAY, err);
+    if (rc < 0)
+        return rc;
+    if (im->turns > 0)
+        return bad(im, err, "a value stands before all turns");
+    rv__json_iter_init(&it, pair);
+    if (!rv__json_next(&it, NULL, &number) || rv__json_int(number, &n) < 0 ||
+        (uint64_t)n != im->values + 1 || !rv__json_next(&it, NULL, &im->value.json))
+        return bad(im, err, "it is not the next value");
+    im->value.number = ++im->values;
+    ret->values = &im->value;
+    ret->value_count = 1;
+    return RV_OK;
+}
+
 static int level_of(struct rv__str name)
 {
     static const char *const levels[] = { "debug", "info", "warn", "error" };
@@ -357,6 +380,8 @@ static int read_end(struct rv__import *im, struct rv__str json, rv_error *err)
         return bad(im, err, "the lines before it are not those that were written: it was altered");
     if (im->turns == 0)
         return bad(im, err, "a run without a beginning");
+    if (im->values != rv__cell_values(im->cell))
+        return bad(im, err, "the values are not those that the turns refer to");
     rc = next_line(im, &line, err);
     return rc > 0 ? bad(im, err, "there is something behind the end") : rc;
 }
@@ -437,7 +462,9 @@ int rv__import_next(void *arg, struct rv__store_write *ret, rv_error *err)
         return rc < 0 ? rc : 1;
     }
     rv__sha256_add(&im->hash, line);
-    if (line_value(line, RV__EXPORT_TURN, &value))
+    if (line_value(line, RV__EXPORT_VALUE, &value))
+        rc = read_value(im, value, ret, err);
+    else if (line_value(line, RV__EXPORT_TURN, &value))
         rc = read_turn(im, value, ret, err);
     else if (line_value(line, RV__EXPORT_LOG, &value))
         rc = read_log(im, value, ret, err);

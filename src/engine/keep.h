@@ -6,6 +6,7 @@
  *   {"rival":{"format":1,"runId":…,"workflow":…,"version":…,"status":…,"exportedAt":…,"by":…}}
  *   {"run":{"createdAt":…,"startedAt":…,"completedAt":…,"inputKey":…,"input":…}}
  *   {"definition":{…}}
+ *   {"value":[number,…]}    by number, from 1: the long texts that turns refer to
  *   {"turn":[…]} and {"log":{…}}, in the order in which they were kept
  *   {"end":{"lines":…,"sha256":…}}    of all lines before it
  *
@@ -17,12 +18,14 @@
 
 enum {
     RV__EXPORT_FORMAT = 1,
-    RV__EXPORT_LINE_MAX = (int)RV__JSON_MAX_BYTES + 64, /* a value, and what stands around it */
+    RV__EXPORT_LINE_MAX = (int)RV__JSON_MAX_BYTES + 128, /* a value, and what stands around it */
+    RV__EXPORT_TURN_MAX = 16 << 20, /* a longer turn becomes several: a fact alone is far shorter */
 };
 
 #define RV__EXPORT_HEAD       "{\"rival\":"
 #define RV__EXPORT_RUN        "{\"run\":"
 #define RV__EXPORT_DEFINITION "{\"definition\":"
+#define RV__EXPORT_VALUE      "{\"value\":"
 #define RV__EXPORT_TURN       "{\"turn\":"
 #define RV__EXPORT_LOG        "{\"log\":"
 #define RV__EXPORT_END        "{\"end\":"

@@ -30,7 +30,8 @@ struct node_look {
     size_t count, cap, earlier;
     int64_t ready_ms; /* since when the next attempt could begin; 0: not known */
     struct rv__buf texts;
-    size_t input, result, state; /* where in `texts`; 0: none */
+    size_t input, result, state;                     /* where in `texts`; 0: none, */
+    uint64_t input_value, result_value, state_value; /* or values, read when the journal is */
     rv_error *err;
 };
 
@@ -98,9 +99,34 @@ static void attempt_ended(struct node_look *look, const struct rv__told *fact, c
 static void step_ended(struct node_look *look, const struct rv__told *fact, const char *outcome)
 {
     attempt_ended(look, fact, outcome);
-    if (fact->kind == FACT_STEP_COMPLETED)
+    look->result_value = fact->result_value.number;
+    if (fact->kind == FACT_STEP_COMPLETED && look->result_value == 0)
         look->result = keep(look, fact->result.len > 0 ? fact->result : rv__str("null"));
+    look->state_value = fact->state_value.number;
     look->state = keep(look, fact->state);
+}
+
+/* The values that its facts refer to. Not while the store shows the journal. */
+static int read_value(struct node_look *look, struct rv__store *store, const char *run_id,
+                      uint64_t number, size_t *ret)
+{
+    struct rv__blob *text = NULL;
+    if (number == 0)
+        return RV_OK;
+    int rc = rv__stored_value(store, rv__str(run_id), number, &text, look->err);
+    if (rc < 0)
+        return rc;
+    *ret = keep(look, rv__blob_str(text));
+    rv__blob_unref(text);
+    return rv__buf_err(&look->texts, look->err);
+}
+
+static int read_values(struct node_look *look, struct rv__store *store, const char *run_id)
+{
+    int rc = read_value(look, store, run_id, look->input_value, &look->input);
+    if (rc == RV_OK)
+        rc = read_value(look, store, run_id, look->result_value, &look->result);
+    return rc < 0 ? rc : read_value(look, store, run_id, look->state_value, &look->state);
 }
 
 static int take_fact(struct node_look *look, const struct rv__told *fact)
@@ -108,8 +134,10 @@ static int take_fact(struct node_look *look, const struct rv__told *fact)
     if (fact->kind == FACT_BODY_STARTED && fact->owner == look->actor && look->frame == 0)
         look->frame = fact->actor;
     if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_INPUT &&
-        (fact->actor == look->actor || (look->frame != 0 && fact->actor == look->frame)))
+        (fact->actor == look->actor || (look->frame != 0 && fact->actor == look->frame))) {
         look->input = keep(look, fact->result);
+        look->input_value = fact->result_value.number;
+    }
     if (fact->actor != look->actor)
         return RV_OK;
     switch ((int)fact->kind) {
@@ -232,6 +260,8 @@ int rv_node_get(rv_engine *e, const char *run_id, const char *path, rv_node_deta
         look.plan = trace->plan;
         look.actor = trace->at[at].actor;
         rc = rv__store_journal(r->store, rv__str(run_id), 0, take_row, &look, err);
+        if (rc >= 0)
+            rc = read_values(&look, r->store, run_id);
     }
     pthread_mutex_unlock(&r->lock);
     rv__engine_leave(e);

@@ -33,7 +33,7 @@ int rv__row_begin(struct rv__row_reader *reader, struct rv__str facts, rv_error 
     int rc = rv__buf_err(&reader->text, err);
     if (rc < 0)
         return rc;
-    if (rv__json_check(rv__buf_view(&reader->text), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
+    if (rv__json_check_stored(rv__buf_view(&reader->text), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
         return rv__fail(err, RV_ESTORE, "a row of the journal is not JSON: %s", why.message);
     rv__json_iter_init(&reader->it, rv__buf_view(&reader->text));
     return RV_OK;
@@ -45,6 +45,36 @@ static bool read_number(struct rv__str value, uint64_t *ret)
     if (rv__json_int(value, &n) < 0 || n < 0)
         return false;
     *ret = (uint64_t)n;
+    return true;
+}
+
+/* [number,bytes] */
+static bool read_value(struct rv__str value, struct rv__told_value *ret)
+{
+    struct rv__json_iter it;
+    struct rv__str number, bytes;
+    rv__json_iter_init(&it, value);
+    return rv__json_next(&it, NULL, &number) && rv__json_next(&it, NULL, &bytes) &&
+           read_number(number, &ret->number) && ret->number > 0 && read_number(bytes, &ret->bytes);
+}
+
+/* [first,each,pieces,each,pieces,…]: how many items those are. */
+static bool read_items(struct rv__str value, int64_t *ret)
+{
+    struct rv__json_iter it;
+    struct rv__str number;
+    uint64_t each = 0, pieces = 0, items;
+    *ret = 0;
+    rv__json_iter_init(&it, value);
+    if (!rv__json_next(&it, NULL, &number))
+        return false;
+    while (rv__json_next(&it, NULL, &number)) {
+        if (!read_number(number, &each) || !rv__json_next(&it, NULL, &number) ||
+            !read_number(number, &pieces) || __builtin_mul_overflow(each, pieces, &items) ||
+            items > (uint64_t)(INT64_MAX - *ret))
+            return false;
+        *ret += (int64_t)items;
+    }
     return true;
 }
 
@@ -138,6 +168,14 @@ static bool read_member(struct rv__told *fact, struct rv__str key, struct rv__st
         fact->state = value;
     } else if (rv__str_is(key, "\"error\"")) {
         fact->error = value;
+    } else if (rv__str_is(key, "\"description\"")) {
+        fact->description = value;
+    } else if (rv__str_is(key, "\"resultValue\"")) {
+        ok = read_value(value, &fact->result_value);
+    } else if (rv__str_is(key, "\"stateValue\"")) {
+        ok = read_value(value, &fact->state_value);
+    } else if (rv__str_is(key, "\"itemsValue\"")) {
+        ok = read_items(value, &fact->items);
     }
     return ok;
 }

@@ -23,6 +23,12 @@ struct rv__told {
     int eval, status;                          /* -1: none said */
     bool hard, suspect, blame, crash, taken;   /* */
     struct rv__str result, state, error, name; /* JSON; none */
+    struct rv__told_value {                    /* instead of the first two, where they are long: */
+        uint64_t number;                       /* 0: it is not so */
+        uint64_t bytes;
+    } result_value, state_value;
+    int64_t items;              /* eval.completed, of items in pieces: how many; 0: they are not */
+    struct rv__str description; /* in a state that is a value */
 };
 
 /* The facts of one journal row, one after the other. The text gets its brackets and is checked: it

@@ -208,18 +208,20 @@ static int take_row(void *arg, const struct rv__store_run *row)
     return run->row_status == RUN_STATUSES ? RV_ESTORE : RV_OK;
 }
 
+/* A snapshot is a cache: one that cannot be read, or does not fit what the engine is opened with now, is
+ * as good as none. The journal has it all. */
 static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
 {
     struct loading *l = arg;
-    int rc = rv__json_check(text, RV__JSON_MAX_DEPTH, NULL, l->err);
+    rv_error why;
+    int rc = rv__json_check_stored(text, RV__JSON_MAX_DEPTH, &text, &why);
     if (rc == RV_OK)
-        rc = rv__cell_load(&l->opts, text, &l->cell, l->err);
+        rc = rv__cell_load(&l->opts, text, &l->cell, &why);
     if (rc == RV_OK) {
         l->seq = seq;
         l->run->snapshot_bytes = text.len;
     }
-    l->damaged = rc < 0 && rc != RV_ENOMEM;
-    return rc;
+    return rc == RV_ENOMEM ? rv__nomem(l->err) : RV_OK;
 }
 
 static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
@@ -232,7 +234,7 @@ static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
     rv__buf_char(&array, ']');
     int rc = rv__buf_err(&array, l->err);
     if (rc == RV_OK)
-        rc = rv__json_check(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, l->err);
+        rc = rv__json_check_stored(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, l->err);
     if (rc == RV_OK)
         rc = rv__cell_replay_json(l->cell, facts, l->err);
     rv__buf_done(&array);
@@ -251,7 +253,9 @@ static int load_cell(struct loading *l)
         return rc;
     l->opts = cell_opts(l->run);
     rc = rv__store_snapshot(e->reader, id, take_snapshot, l, l->err);
-    if (rc == RV_ENOTFOUND)
+    if (rc == RV_ENOTFOUND || rc == RV_EPARSE)
+        rc = RV_OK;
+    if (rc == RV_OK && l->cell == NULL)
         rc = rv__cell_empty(&l->opts, &l->cell, l->err);
     if (rc < 0)
         return rc;

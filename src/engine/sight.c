@@ -23,10 +23,18 @@ static int is_text(struct rv__str json, struct rv__scope_text *ret)
     return RV_OK;
 }
 
+/* What a text that is not at hand is made from: the second number of its key. A reference has none: it
+ * is known by its blob. */
+enum { MADE_RESULT = 1, MADE_STATE, MADE_ITEMS };
+
 static int is_blob(struct rv__blob *blob, struct rv__scope_text *ret)
 {
     if (blob == NULL)
         return is_text(rv__str("null"), ret);
+    if (rv__blob_is_reference(blob)) {
+        *ret = (struct rv__scope_text){ .blob = blob };
+        return RV_OK;
+    }
     *ret = (struct rv__scope_text){ .json = rv__blob_str(blob), .blob = blob };
     return RV_OK;
 }
@@ -36,14 +44,19 @@ static int is_result(const struct rv__entry *entry, struct rv__scope_text *ret)
 {
     if (!rv__entry_assembled(entry))
         return is_blob(rv__entry_blob(entry), ret);
-    *ret = (struct rv__scope_text){ .key = { rv__entry_serial(entry), 1 }, .origin = entry };
+    *ret = (struct rv__scope_text){ .key = { rv__entry_serial(entry), MADE_RESULT },
+                                    .origin = entry };
     return RV_OK;
 }
 
 static int is_state(const struct rv__entry *entry, struct rv__scope_text *ret)
 {
-    struct rv__str state = rv__entry_state(entry);
-    return is_text(rv__str_none(state) ? rv__str("{}") : state, ret);
+    struct rv__str state;
+    if (rv__entry_state_here(entry, &state))
+        return is_text(rv__str_none(state) ? rv__str("{}") : state, ret);
+    *ret = (struct rv__scope_text){ .key = { rv__entry_serial(entry), MADE_STATE },
+                                    .origin = entry };
+    return RV_OK;
 }
 
 static int is_quoted(struct rv_ctx *ctx, struct rv__str text, struct rv__scope_text *ret)
@@ -81,8 +94,23 @@ static int find_last(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_t
                         : is_text(rv__str("null"), ret);
 }
 
-static int find_loop(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_text *ret)
+/* Read once, however often an expression asks. */
+static int find_piece_item(struct rv__sight *sight, struct rv__scope_text *ret)
 {
+    struct rv__engine_rows rows;
+    if (sight->piece == NULL) {
+        rv__engine_rows_init(&rows, sight->ctx->run);
+        int rc = rv__view_item(&sight->ctx->view, &rows.source, &sight->piece, &sight->item, NULL);
+        if (rc < 0)
+            return rc;
+    }
+    *ret = (struct rv__scope_text){ .json = sight->item, .blob = sight->piece };
+    return RV_OK;
+}
+
+static int find_loop(struct rv__sight *sight, struct rv__str name, struct rv__scope_text *ret)
+{
+    struct rv_ctx *ctx = sight->ctx;
     const struct rv__view *view = &ctx->view;
     if (view->loop_index < 0)
         return RV_ENOTFOUND;
@@ -95,6 +123,13 @@ static int find_loop(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_t
         rv__buf_done(&text);
         return rc < 0 ? rc : is_text(copy, ret);
     }
+    if (view->pieces != NULL && rv__str_is(name, "items")) {
+        *ret = (struct rv__scope_text){ .key = { rv__view_items_serial(view), MADE_ITEMS },
+                                        .origin = view };
+        return RV_OK;
+    }
+    if (view->pieces != NULL)
+        return find_piece_item(sight, ret);
     if (view->items == NULL)
         return RV_ENOTFOUND;
     if (rv__str_is(name, "items"))
@@ -155,7 +190,7 @@ static int find(struct rv__scope *self, struct rv__str root, struct rv__str name
     if (rv__str_is(root, "lastStep"))
         return find_last(ctx, name, ret);
     if (rv__str_is(root, "loop"))
-        return find_loop(ctx, name, ret);
+        return find_loop(sight, name, ret);
     if (rv__str_is(root, "run"))
         return find_run(sight, ret);
     if (rv__str_is(root, "env"))
@@ -174,8 +209,14 @@ static int text(struct rv__scope *self, const struct rv__scope_text *found, stru
     struct rv__engine_rows rows;
     struct rv__buf json;
     rv__engine_rows_init(&rows, sight->ctx->run);
+    if (found->blob != NULL)
+        return rv__blob_get(found->blob, &rows.source, ret, err);
     rv__buf_init(&json, RV__JSON_MAX_BYTES);
-    int rc = rv__entry_result(found->origin, &rows.source, &json, err);
+    int rc = found->key[1] == MADE_ITEMS
+                 ? rv__view_items(&sight->ctx->view, &rows.source, &json, err)
+             : found->key[1] == MADE_STATE
+                 ? rv__entry_state(found->origin, &rows.source, &json, err)
+                 : rv__entry_result(found->origin, &rows.source, &json, err);
     if (rc == RV_OK)
         rc = rv__buf_err(&json, err);
     if (rc == RV_OK) {
@@ -207,6 +248,12 @@ static bool alias(struct rv__scope *self, size_t i, struct rv__str *ret)
         return true;
     }
     return false;
+}
+
+void rv__sight_done(struct rv__sight *sight)
+{
+    rv__blob_unref(sight->piece);
+    sight->piece = NULL;
 }
 
 void rv__sight_init(struct rv__sight *sight, struct rv_ctx *ctx)

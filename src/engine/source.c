@@ -8,19 +8,34 @@
 #include "base/error.h"
 #include "engine/context.h"
 
+/* In the entry, or in the step's arena. */
+static int see_state(rv_ctx *ctx, const struct rv__entry *entry, struct rv__row_source *rows,
+                     struct rv__str *ret)
+{
+    struct rv__buf json;
+    if (rv__entry_state_here(entry, ret))
+        return RV_OK;
+    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    int rc = rv__entry_state(entry, rows, &json, NULL);
+    if (rc == RV_OK)
+        rc = rv__str_copy(&ctx->arena, rv__buf_view(&json), ret);
+    rv__buf_done(&json);
+    return rc;
+}
+
 static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf *room,
                      struct rv__seen *ret)
 {
     struct rv__engine_rows rows;
     if (entry == NULL)
         return RV_ENOTFOUND;
-    *ret = (struct rv__seen){ .state = rv__entry_state(entry),
-                              .alias = rv__entry_alias(entry),
+    *ret = (struct rv__seen){ .alias = rv__entry_alias(entry),
                               .status = rv__status_name(rv__entry_status(entry)) };
-    if (room == NULL)
-        return RV_OK;
     rv__engine_rows_init(&rows, ctx->run);
-    int rc = rv__entry_result(entry, &rows.source, room, NULL);
+    int rc = see_state(ctx, entry, &rows.source, &ret->state);
+    if (room == NULL || rc < 0)
+        return rc;
+    rc = rv__entry_result(entry, &rows.source, room, NULL);
     if (rc == RV_OK)
         rc = rv__buf_err(room, NULL);
     if (rc == RV_OK)
@@ -42,9 +57,11 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     const struct rv__node *failed = ctx->view.failed_node;
     struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
     const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
-    struct rv__str state = rv__blob_str(ctx->view.failed_state);
-    int rc = RV_OK;
+    struct rv__blob *state = NULL;
     rv__engine_rows_init(&rows, ctx->run);
+    int rc = rv__blob_get(ctx->view.failed_state, &rows.source, &state, NULL);
+    if (rc < 0)
+        return rc;
     rv__buf_text(room, "{\"result\":");
     if (entry != NULL && failed != NULL &&
         failed->kind != NODE_STEP) /* what a supervisor had by then */
@@ -52,12 +69,66 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     else
         rv__buf_text(room, "null");
     rv__buf_text(room, ",\"state\":");
-    rv__buf_str(room, rv__str_none(state) ? rv__str("{}") : state);
+    rv__buf_str(room, state == NULL ? rv__str("{}") : rv__blob_str(state));
+    rv__blob_unref(state);
     rv__buf_text(room, ",\"alias\":");
     rv__buf_json_str(room, alias);
     rv__buf_text(room, ",\"stepName\":");
     rv__buf_json_str(room, alias);
     rv__buf_text(room, ",\"status\":\"failed\"}");
+    return rc;
+}
+
+/* A text that may be long: as it is held, or in `room`. Without that, what is not at hand is too large. */
+static int see_blob(rv_ctx *ctx, struct rv__blob *blob, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__engine_rows rows;
+    struct rv__blob *text = NULL;
+    if (!rv__blob_is_reference(blob)) {
+        ret->json = rv__blob_str(blob);
+        return RV_OK;
+    }
+    if (room == NULL)
+        return RV_ETOOBIG;
+    rv__engine_rows_init(&rows, ctx->run);
+    int rc = rv__blob_get(blob, &rows.source, &text, NULL);
+    if (rc < 0)
+        return rc;
+    rv__buf_str(room, rv__blob_str(text));
+    rv__blob_unref(text);
+    ret->json = rv__buf_view(room);
+    return rv__buf_err(room, NULL);
+}
+
+static int see_item(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__engine_rows rows;
+    struct rv__blob *hold = NULL;
+    struct rv__str item = { NULL, 0 };
+    if (ctx->view.pieces != NULL && room == NULL)
+        return RV_ETOOBIG;
+    rv__engine_rows_init(&rows, ctx->run);
+    int rc = rv__view_item(&ctx->view, &rows.source, &hold, &item, NULL);
+    if (rc == RV_OK && hold != NULL) {
+        rv__buf_str(room, item);
+        rc = rv__buf_err(room, NULL);
+        item = rv__buf_view(room);
+    }
+    rv__blob_unref(hold);
+    ret->json = item;
+    return rc;
+}
+
+static int see_items(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__engine_rows rows;
+    if (ctx->view.pieces == NULL)
+        return see_blob(ctx, ctx->view.items, room, ret);
+    if (room == NULL)
+        return RV_ETOOBIG;
+    rv__engine_rows_init(&rows, ctx->run);
+    int rc = rv__view_items(&ctx->view, &rows.source, room, NULL);
+    ret->json = rv__buf_view(room);
     return rc;
 }
 
@@ -67,14 +138,22 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
     int rc = RV_OK;
     switch (part) {
     case PART_INPUT:
-        ret->json = rv__blob_str(ctx->view.input);
-        if (rv__str_none(ret->json))
+        rc = see_blob(ctx, ctx->view.input, room, ret);
+        if (rc == RV_OK && rv__str_none(ret->json))
             ret->json = rv__str("null");
-        return RV_OK;
+        return rc;
     case PART_STEP: return see_entry(ctx, rv__view_find(&ctx->view, alias), room, ret);
     case PART_LAST: return see_entry(ctx, ctx->view.last, room, ret);
-    case PART_ITEM: ret->json = ctx->view.item; break;
-    case PART_ITEMS: ret->json = rv__blob_str(ctx->view.items); break;
+    case PART_ITEM:
+        rc = see_item(ctx, room, ret);
+        if (rc < 0)
+            return rc;
+        break;
+    case PART_ITEMS:
+        rc = see_items(ctx, room, ret);
+        if (rc < 0)
+            return rc;
+        break;
     case PART_ERROR: ret->json = rv__blob_str(ctx->view.error); break;
     case PART_STEPS:
     case PART_FAILED:

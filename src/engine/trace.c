@@ -439,6 +439,8 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
     struct rv__str description;
     if (fact->state.len > 0 && rv__json_get(fact->state, "description", &description))
         note_description(t, i, description);
+    else
+        note_description(t, i, fact->description);
     if (status == STATUS_FAILED && node->on_error != NULL && !node->is_handler) {
         finish(t, i, status, fact->at_ms); /* it stays until its handler has run */
         t->at[i].ready_ms = fact->at_ms;
@@ -552,7 +554,8 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
         if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
             note_description(t, a->last, fact->result);
         if (fact->eval == EVAL_ITEMS && t->keep_ended)
-            a->items = (uint32_t)rv__json_count(fact->result);
+            a->items = fact->items > 0 ? (uint32_t)fact->items
+                                       : (uint32_t)rv__json_count(fact->result);
         a->ready_ms = fact->at_ms;
         break;
     case FACT_EVAL_FAILED: a->ready_ms = fact->at_ms; break;

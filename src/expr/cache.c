@@ -27,6 +27,7 @@ static void drop(struct rv__cache *cache, struct rv__kept *kept)
     *(kept->older != NULL ? &kept->older->newer : &cache->oldest) = kept->newer;
     cache->bytes -= kept->bytes;
     jv_free(kept->value);
+    rv__blob_unref(kept->holder);
     rv__blob_unref(kept->blob);
     rv__free(kept);
 }
@@ -64,10 +65,10 @@ static void charge(struct rv__cache *cache, struct rv__kept *kept, size_t bytes)
 static bool identify(const struct rv__scope_text *text, struct rv__kept *ret)
 {
     *ret = (struct rv__kept){ .value = jv_invalid() };
-    if (text->blob != NULL && !rv__str_none(text->json)) {
+    if (text->blob != NULL) { /* of a text that is not at hand: the whole of it */
         ret->key[0] = (uintptr_t)text->blob;
         ret->key[1] = (uintptr_t)text->json.at;
-        return text->json.len >= KEEP_BYTES;
+        return rv__str_none(text->json) || text->json.len >= KEEP_BYTES;
     }
     ret->keyed = true;
     ret->key[0] = (uintptr_t)text->key[0];
@@ -101,7 +102,7 @@ static int find(struct rv__cache *cache, const struct rv__scope_text *text, stru
         *kept = who;
         kept->serial = ++cache->serials;
         if (!who.keyed) {
-            kept->blob = rv__blob_ref(text->blob);
+            kept->holder = rv__blob_ref(text->blob);
             kept->json = text->json;
         }
         kept->next = *slot;

@@ -16,9 +16,11 @@ enum { RV__KEPT_SLOTS = 4096, RV__FOUND_SLOTS = 1024 };
 struct rv__kept {
     uintptr_t key[2]; /* blob and json.at, or the scope's key; `keyed` tells them apart */
     bool keyed;
-    struct rv__blob *blob; /* holds `json`; NULL: nobody does, only the value is kept */
-    struct rv__str json;   /* "none": not kept */
-    jv value;              /* invalid: not parsed yet */
+    struct rv__blob *holder; /* whose identity it is; NULL: keyed */
+    struct rv__blob
+        *blob; /* holds `json`, if that is not in `holder`; NULL: only the value is kept */
+    struct rv__str json; /* "none": not kept */
+    jv value;            /* invalid: not parsed yet */
     size_t bytes;
     uint64_t serial;                /* unlike any before it */
     struct rv__kept *next, **link;  /* of its slot */

@@ -97,13 +97,13 @@ int rv__exprs_check(struct rv__exprs *set, void (*bad)(void *arg, const struct r
 /* A JSON text of the scope: where it is, and who it is, so that it is parsed once.
  *
  * Its identity is (blob, json.at) if there is a blob, which the machine then holds as long as it
- * keeps the value; else `key`, which must never be used for another text while the machine lives
+ * keeps the value (a blob may stand for a text that is not at hand: then json is "none"); else `key`, which must never be used for another text while the machine lives
  * (say: a number of the run and the number of the actor); else it has none and is parsed each time.
  *
  * json "none": the text is not at hand; rv__scope.text is asked for it, if the value is not kept. */
 struct rv__scope_text {
     struct rv__str json;   /* checked JSON, valid during the evaluation */
-    struct rv__blob *blob; /* borrowed; `json` lies in it. NULL: none */
+    struct rv__blob *blob; /* borrowed; `json` lies in it, or is what it stands for. NULL: none */
     uint64_t key[2];       /* { 0, 0 }: none */
     const void *origin;    /* the scope's own: what `text` makes it from */
 };

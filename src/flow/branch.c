@@ -19,7 +19,7 @@ static int place(const struct rv__actor *sup, uint8_t *lane)
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
 {
-    return rv__body_start(turn, sup, rv__truth(rv__blob_str(sup->value)) ? 0 : 1, err);
+    return rv__body_start(turn, sup, rv__truth(sup->value) ? 0 : 1, err);
 }
 
 static struct rv__inner *inner(const struct rv__actor *sup)

@@ -364,11 +364,13 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
         rv__entry_unref(actor->frame.last);
         rv__blob_unref(actor->frame.input);
         rv__blob_unref(actor->frame.prefix);
+        rv__items_unref(actor->frame.items);
     } else if (actor->node->kind == NODE_STEP) {
         if (actor->step.channel != NULL)
             rv__channel_leave(cell, actor);
         rv__blob_unref(actor->step.state);
     } else {
+        rv__items_unref(actor->sup.items);
         rv__blob_unref(actor->sup.error);
         rv__blob_unref(actor->sup.key);
         rv__inner_unref(actor->sup.inner);
@@ -419,6 +421,13 @@ struct rv__actor *rv__actor_frame(const struct rv__actor *actor)
     while (!actor->is_frame)
         actor = actor->owner;
     return (struct rv__actor *)actor;
+}
+
+struct rv__items *rv__frame_items(const struct rv__actor *frame)
+{
+    if (frame->frame.prefix != NULL)
+        return frame->frame.items;
+    return frame->node->kind == NODE_FOREACH ? frame->owner->sup.items : NULL;
 }
 
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor)
@@ -541,7 +550,10 @@ struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
     cell->max_crashes = opts->max_crashes > 0 ? opts->max_crashes : RV__MAX_CRASHES;
     cell->hosted = opts->hosted;
     cell->hosted_arg = opts->arg;
+    cell->value_inline = opts->value_inline > 0 ? opts->value_inline : RV__VALUE_INLINE;
+    assert(cell->value_inline >= sizeof "false"); /* what is a reference is true */
     cell->next_id = 1;
+    cell->next_value = 1;
     cell->failed_node = RV__NO_NODE;
     cell->bytes = sizeof *cell;
     return cell;
@@ -734,4 +746,9 @@ uint64_t rv__cell_stale(const struct rv__cell *cell)
 size_t rv__cell_bytes(const struct rv__cell *cell)
 {
     return cell->bytes;
+}
+
+uint64_t rv__cell_values(const struct rv__cell *cell)
+{
+    return cell->next_value - 1;
 }

@@ -31,6 +31,8 @@ struct rv__entry {
     const struct rv__node *node;
     struct rv__blob *result; /* a step's; NULL = null. A supervisor's follows from `inner` */
     struct rv__blob *state;  /* NULL = {} */
+    struct rv__blob
+        *description; /* JSON, made after the end: one more member of the state; NULL: none */
     struct rv__inner *inner; /* supervisors that ran; NULL else */
 };
 
@@ -48,9 +50,10 @@ struct rv__inner {
     } children[];
 };
 
+uint64_t rv__serial_next(void); /* unlike any before it in this process. Thread: any */
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status);
-/* The same with a description in its state: `text` is JSON. NULL: no memory. */
-struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text);
+/* The same on the scope of the first, or with a description in its state. NULL: no memory. */
+struct rv__entry *rv__entry_copy(const struct rv__entry *entry);
 struct rv__inner *rv__inner_new(uint32_t children);
 /* Of one child, whose scope is taken over. */
 struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, struct rv__entry *scope,
@@ -59,14 +62,25 @@ struct rv__inner *rv__inner_ref(struct rv__inner *inner);
 void rv__inner_unref(struct rv__inner *inner);
 
 /* {"result":…,"state":…,"status":…} of an entry, and {alias: that, …} of those from `newest` down to,
- * not including, `base`. Without `rows`, iterations are left out: `[]` stands for them. */
+ * not including, `base`. */
 struct rv__writer {
     struct rv__row_source *rows;
-    bool skip_rows; /* leave iterations out instead of failing without `rows` */
+    bool
+        as_row; /* to be expanded when it is read: iterations are left out, `[]` stands for them, and
+                    values are references */
+    bool referred; /* as_row: there are such */
+    bool counts;   /* what is longer than the bound of `out` is counted to its end */
+    bool counting; /* that is so */
+    uint64_t bytes;
     struct rv__buf *out;
     rv_error *err;
     int rc;
+    struct rv__blob *piece; /* the last one of items, */
+    uint64_t piece_number;  /* and which it is: the next row has its item there too */
 };
+void rv__writer_done(struct rv__writer *w);
+/* How a row ends that has references in it; any other ends with two braces. */
+#define RV__ROW_REFERS ",\"refers\":1}"
 void rv__entry_write(struct rv__writer *w, const struct rv__entry *entry);
 void rv__entries_write(struct rv__writer *w, const struct rv__entry *newest,
                        const struct rv__entry *base);
@@ -129,8 +143,10 @@ struct rv__actor {
             uint32_t failed_node;
             struct rv__entry *base, *scope, *last;
             struct rv__blob *input;
-            size_t item_at, item_len; /* forEach: its item in the owner's items */
-            struct rv__blob *prefix;  /* a shade only: the iterations around it, "[3,0]" */
+            size_t item_at,
+                item_len; /* forEach: its item in the owner's items, if they are a text */
+            struct rv__blob *prefix; /* a shade only: the iterations around it, "[3,0]"; */
+            struct rv__items *items; /* and the items that it is an iteration of, if in pieces */
         } frame;
         struct {
             int attempt;      /* of the one that runs, or ran last; from 1 */
@@ -149,7 +165,8 @@ struct rv__actor {
             int64_t good;            /* concurrent: completed */
             int64_t bad;             /* hard failures */
             int64_t told;            /* of its frames, those in which a node has ended */
-            size_t cursor;           /* forEach: where the next item is in `value` */
+            size_t cursor;           /* forEach: where the next item is in `value`; */
+            struct rv__items *items; /* or the items, if they are in pieces */
             struct rv__blob *error;  /* the first hard failure's */
             struct rv__blob *key;    /* of its rows, made with the first */
             struct rv__inner *inner; /* concurrent: the outcomes. loop: the last iteration */
@@ -191,12 +208,14 @@ enum { CHANNEL_BUCKETS = 64 };
 struct rv__cell {
     const struct rv__plan *plan;
     int max_crashes;
+    size_t value_inline;
     bool (*hosted)(void *arg, const struct rv__node *step); /* see rv__cell_opts; NULL: none is */
     void *hosted_arg;
     enum rv__run_status status;
     bool started;
     bool quiet; /* replaying: effects are not noted */
     uint64_t next_id;
+    uint64_t next_value; /* the number of the next text that leaves for the store */
     uint64_t stale;
     struct rv__blob *input;
     struct rv__blob *error;                /* of a failed run */
@@ -250,6 +269,8 @@ void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channe
 void rv__channel_join(struct rv__channel *channel, struct rv__actor *actor);
 void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor);
 
+/* The items that an iteration of a forEach, or a shade of one, has its item from; NULL: none in pieces. */
+struct rv__items *rv__frame_items(const struct rv__actor *frame);
 /* The frame around it that is an iteration, or NULL. */
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor);
 /* The iterations around it, outermost first; returns how many. */
@@ -261,12 +282,52 @@ const struct rv__node *rv__actor_about(const struct rv__actor *actor);
 struct rv__actor *rv__actor_frame(const struct rv__actor *actor);
 
 /* What a snapshot begins with; another one is refused. */
-enum { RV__SNAPSHOT_VERSION = 1 };
+enum { RV__SNAPSHOT_VERSION = 2 };
 
 /* sound.c: could this actor, read from a snapshot, be? Does the chain of entries from `scope` lead down
  * to `base`? */
 bool rv__actor_sound(const struct rv__cell *cell, const struct rv__actor *actor);
 bool rv__scope_below(const struct rv__entry *scope, const struct rv__entry *base);
+
+/* ------------------------------------------------------------------------------- values --- */
+
+/* The items of a forEach that are too long for one text to be at hand: they are values of their own, in
+ * pieces of several, an array each, with consecutive numbers. Which piece an item is in follows from
+ * its index: `parts` has how many items the pieces have, one for each stretch of pieces that have the
+ * same. So neither the cell nor a snapshot has the text, and an iteration needs no more than its piece.
+ * Immutable and counted. */
+struct rv__items {
+    atomic_uint refs;
+    uint64_t serial; /* no other items of this process have it, and no entry */
+    uint64_t first;  /* the number of the first piece */
+    int64_t count;   /* of items */
+    int64_t pieces;
+    size_t part_count;
+    struct rv__items_part {
+        int64_t each, pieces;                /* items in a piece, pieces */
+        int64_t items_before, pieces_before; /* of the parts before it */
+    } parts[];
+};
+
+/* value.c. `parts` with `each` and `pieces` only. NULL: no memory. */
+struct rv__items *rv__items_new(uint64_t first, const struct rv__items_part *parts, size_t count);
+struct rv__items *rv__items_ref(struct rv__items *items); /* NULL is allowed, and given back */
+void rv__items_unref(struct rv__items *items);            /* NULL is allowed */
+bool rv__items_same(const struct rv__items *a, const struct rv__items *b);
+/* The piece that has the item of this index, and its place in there. */
+uint64_t rv__items_piece(const struct rv__items *items, int64_t index, int64_t *place);
+/* The item at this place; "none": the piece is not what it should be. */
+struct rv__str rv__piece_item(struct rv__str piece, int64_t place);
+/* [first,each,pieces,each,pieces,…] and back. RV_EINVAL: it is not that. RV_ENOMEM. */
+void rv__items_write(const struct rv__items *items, struct rv__buf *out);
+int rv__items_read(struct rv__str json, struct rv__items **ret);
+/* [number,bytes] and back: the same. */
+void rv__reference_write(const struct rv__blob *reference, struct rv__buf *out);
+int rv__reference_read(struct rv__str json, struct rv__blob **ret);
+/* Long texts of the fact become references, and values of the facts. The fact holds its blobs. RV_ENOMEM:
+ * some may have been added. */
+int rv__facts_outline(struct rv__facts *facts, const struct rv__cell *cell, struct rv__fact *fact);
+void rv__facts_cut_values(struct rv__facts *facts, size_t count); /* but the first of them */
 
 /* ------------------------------------------------------------------ decide and evolve --- */
 
@@ -283,6 +344,8 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *fact, rv_error *err);
 int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact);
 /* Does it fit the cell? RV_ESTORE and why, if not. */
 int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
+/* A result or state that its kind does not have is let go: it came with the message for nothing. */
+void rv__fact_trim(struct rv__fact *fact);
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out);
 /* Is it a failure that nobody hears of? Then it is kept for the log. Before it is applied. RV_ENOMEM. */
 int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
@@ -311,7 +374,7 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
 /* The node that has just ended is described before the next begins; and: it is (NULL: it cannot be). */
 void rv__frame_evolve_describe(struct rv__cell *cell, struct rv__actor *frame);
 int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
-                               const struct rv__blob *text);
+                               struct rv__blob *text);
 void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
                             const struct rv__body *body, int64_t iteration);
 
@@ -357,6 +420,6 @@ struct rv__blob *rv__error_blob(const char *fmt, ...) RV_PRINTF(1, 2);
 const struct rv__expr *rv__actor_expr(const struct rv__actor *actor);
 /* Is there a description to be made of the node, as `state` has none? */
 bool rv__describes(const struct rv__node *node, const struct rv__blob *state);
-bool rv__truth(struct rv__str json); /* jq's: neither false nor null */
+bool rv__truth(const struct rv__blob *json); /* jq's: neither false nor null */
 
 #endif

@@ -135,6 +135,8 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
 {
     if (fact->kind == FACT_BODY_STARTED)
         return "it has no owner";
+    if (fact->items != NULL && fact->kind != FACT_EVAL_COMPLETED)
+        return "it has no items";
     const struct rv__node *about = rv__actor_about(actor);
     if (about == NULL) /* the outermost frame, and nothing that it would evaluate */
         return "the actor is not in a state for it";
@@ -146,8 +148,10 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
     if (fact->describe && (!rv__describes(about, fact->state) || actor->detached))
         return "it has no description";
     bool working = rv__actor_working(actor);
-    if (fact->kind == FACT_EVAL_COMPLETED && fact->result == NULL)
-        return "it has no value";
+    if (fact->kind == FACT_EVAL_COMPLETED && (fact->result == NULL) == (fact->items == NULL))
+        return "it has no value, or two";
+    if (fact->items != NULL && (actor->is_frame || fact->eval != EVAL_ITEMS))
+        return "it has no items";
     bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST;
     if (needs_work && !working)
         return "no work is in flight";
@@ -208,7 +212,7 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
 
     const char *why = NULL;
     if (fits[fact->kind].who == NOBODY) {
-        why = check_run(cell, fact);
+        why = fact->items != NULL ? "it has no items" : check_run(cell, fact);
     } else if (fact->node == RV__NO_NODE) {
         why = "it names no node";
     } else if (fact->owner != 0) {

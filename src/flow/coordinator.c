@@ -22,31 +22,34 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
     struct rv__facts *facts = turn->facts;
     struct rv__fact fact = *said;
-    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count;
-    int rc;
+    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count,
+           values = facts->value_count;
     fact.at_ms = turn->now_ms;
+    /* What the fact borrows may be held by an actor that it ends. */
+    rv__blob_ref(fact.result);
+    rv__blob_ref(fact.state);
+    rv__blob_ref(fact.error);
+    rv__fact_trim(&fact);
+    int rc = rv__facts_outline(facts, turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
 #ifdef RV_DEBUG_CHECKS
     rv_error why = { .message = "" };
-    if (rv__fact_check(turn->cell, &fact, &why) < 0)
+    if (rc == RV_OK && rv__fact_check(turn->cell, &fact, &why) < 0)
         rv_panic("flow said a fact that does not fit: %s", why.message);
 #endif
 
     if (facts->count > 0)
         rv__buf_char(&facts->json, ',');
     rv__fact_write(turn->cell, &fact, &facts->json);
-    rc = rv__buf_err(&facts->json, err);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&facts->json, err);
     if (rc == RV_OK && rv__facts_unheard(facts, turn->cell, &fact) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK)
         rc = rv__facts_rows(facts, turn->cell, &fact, err);
-    if (rc == RV_OK) { /* what the fact borrows may be held by an actor that it ends */
-        rv__blob_ref(fact.result);
-        rv__blob_ref(fact.state);
-        rv__blob_ref(fact.error);
+    if (rc == RV_OK)
         rc = rv__evolve(turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
-        fact.name = NULL; /* never an actor's */
-        rv__fact_done(&fact);
-    }
+    fact.name = NULL; /* never an actor's */
+    rv__fact_done(&fact);
     if (rc == RV_OK) {
         facts->count++;
         facts->said[fact.kind]++;
@@ -56,6 +59,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     rv__buf_cut(&facts->json, before);
     rv__facts_heard(facts, unheard);
     rv__facts_cut_rows(facts, rows);
+    rv__facts_cut_values(facts, values);
     return rc;
 }
 
@@ -378,8 +382,10 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
 int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts, rv_error *err)
 {
     struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    size_t from = facts->json.len + facts->row_bytes;
     for (int said = 0; rv__cell_more(cell); said++) {
-        if (said == RV__TURN_FACTS)
+        if (said == RV__TURN_FACTS ||
+            facts->json.len + facts->row_bytes - from > (size_t)RV__TURN_BYTES)
             return 1;
         int rc = advance(&turn, cell->todo.first, err);
         if (rc < 0)

@@ -27,11 +27,19 @@
 #include "plan/plan.h"
 
 struct rv__cell;
+struct rv__items;
 
 enum {
-    RV__TURN_FACTS = 256, /* a pump stops after so many, so that no run holds the loop */
-    RV__MAX_CRASHES = 3,  /* default: a step to blame for more suspends its run */
+    RV__TURN_FACTS = 256,     /* a pump stops after so many, so that no run holds the loop; */
+    RV__TURN_BYTES = 8 << 20, /* or after so many bytes of facts and rows */
+    RV__MAX_CRASHES = 3,      /* default: a step to blame for more suspends its run */
 };
+
+/* A text that is longer leaves the cell for the store: a *value*. One this long is written with a fact,
+ * a snapshot and a row each; a longer one once. The simulator asks for it sooner. */
+#ifndef RV__VALUE_INLINE
+#define RV__VALUE_INLINE ((size_t)16384)
+#endif
 
 /* ------------------------------------------------------------------------------ statuses --- */
 
@@ -152,7 +160,8 @@ enum rv__fact_kind {
 };
 const char *rv__fact_kind_name(enum rv__fact_kind kind); /* "step.completed", … */
 
-/* A fact in memory. The blobs are held by it (rv__fact_done). */
+/* A fact in memory. The blobs are held by it (rv__fact_done). `result` and `state` may be references:
+ * such a text is not in the fact, but a value of the run. */
 struct rv__fact {
     enum rv__fact_kind kind;
     uint64_t actor; /* whom it concerns; a new one: the next id of the cell */
@@ -172,6 +181,11 @@ struct rv__fact {
     bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
     bool describe; /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
+    struct rv__items
+        *items; /* eval.completed: a long array of items, in pieces; then no `result` */
+    struct rv__blob
+        *description; /* of a state that is a reference: for readers, who would have to fetch
+                                     it for that */
 };
 #define RV__NO_NODE UINT32_MAX
 
@@ -183,7 +197,9 @@ struct rv__facts {
     size_t count;
     /* What else belongs into the same transaction: iterations, finished or cut short (SPEC: results). */
     struct rv__row *rows;
-    size_t row_count, row_cap;
+    size_t row_count, row_cap, row_bytes;
+    struct rv__value *values;
+    size_t value_count, value_cap;
     struct rv__unheard *unheard; /* failures that only the log tells */
     size_t unheard_count, unheard_cap;
     uint32_t said[FACT_KINDS]; /* how many of each kind */
@@ -204,7 +220,14 @@ struct rv__row {
     uint32_t node;
     struct rv__str key; /* node and vector as text: "4/3.0", unique in the run; see rv__row_key */
     int64_t index;
-    struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it */
+    struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it, and
+                            values stand in it as references: see scope.c */
+};
+
+/* A long text that left the cell with a fact. The work that sees it starts after the commit. */
+struct rv__value {
+    uint64_t number; /* unique in the run, from 1 */
+    struct rv__blob *json;
 };
 
 void rv__facts_init(struct rv__facts *facts);
@@ -221,6 +244,7 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
 struct rv__cell_opts {
     const struct rv__plan *plan; /* borrowed; must outlive the cell */
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
+    size_t value_inline; /* 0 = RV__VALUE_INLINE; at least 8. Replay does not depend on it */
     /* Does the attempt that begins now run in a process of its own? It is on record then, for who asks
      * after a crash what was in the one that died. NULL: none does. */
     bool (*hosted)(void *arg, const struct rv__node *step);
@@ -339,18 +363,29 @@ bool rv__cell_misses_function(const struct rv__cell *cell);       /* that is why
 size_t rv__cell_actors(const struct rv__cell *cell);              /* alive */
 uint64_t rv__cell_stale(const struct rv__cell *cell);             /* messages dropped */
 size_t rv__cell_bytes(const struct rv__cell *cell);               /* memory of the cell, about */
+uint64_t rv__cell_values(const struct rv__cell *cell);            /* numbers given: 1 to this */
 
-/* Finished iterations that were moved to the store. Appends their JSON objects, comma-separated, in
- * order of index, as they were given in rows. */
+/* What has left the cell for the store. Both functions give what rv__facts gave to be written, as JSON
+ * that passed rv__json_check(). */
 struct rv__row_source {
-    int (*rows)(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                rv_error *err);
+    /* Finished iterations under `key` with an index above `after` (-1: all), in order of index: as many
+     * as are handy at once, and at least one, if there is any. Appends their JSON, comma-separated; *last
+     * is the index of the last. 1: there may be more behind it; 0: there are no more. */
+    int (*rows)(struct rv__row_source *self, struct rv__str key, int64_t after, struct rv__buf *out,
+                int64_t *last, rv_error *err);
+    /* The text of a value; the caller holds it once. */
+    int (*value)(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                 rv_error *err);
 };
 
 /* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
- * their node's result, iterations fetched from `rows`. The one that the run is in has no result yet. */
+ * their node's result, iterations and values fetched from `rows`. The one that the run is in has no
+ * result yet.
+ *
+ * RV_ETOOBIG: it is longer than the bound of `out`, which then holds what it held before; *bytes (unless
+ * NULL) says how long it is. No more than `out` and a page of rows is ever in memory. */
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
-                     rv_error *err);
+                     uint64_t *bytes, rv_error *err);
 
 /* What a piece of work sees (SPEC: steps). Holds what it shows; give it to rv__view_done(). May be
  * read on another thread than the cell's. */
@@ -361,9 +396,11 @@ struct rv__view {
     struct rv__entry *scope; /* newest first */
     struct rv__entry *last;
     struct rv__entry *ended; /* whose description is evaluated; NULL for everything else */
-    struct rv__blob *items;  /* of the innermost forEach around it */
+    struct rv__blob *items;  /* of the forEach, if that is the innermost iteration around it; */
     struct rv__str item;     /* a slice of items */
-    int64_t loop_index;      /* of the innermost forEach or loop; -1: none */
+    struct rv__items
+        *pieces;        /* instead of these two: the items are values. rv__view_item() has both */
+    int64_t loop_index; /* of the innermost forEach or loop; -1: none */
     int attempt;
     uint64_t actor, token;
     int64_t vector[RV__PLAN_MAX_DEPTH];
@@ -375,22 +412,39 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t actor, uint64_t token,
                   struct rv__view *ret);
 void rv__view_done(struct rv__view *view);
 
-/* Its parts as JSON. `rows` may be NULL: then an iteration list in them is RV_ENOTFOUND. */
+/* A text that may be a reference: itself, or what the source has. *ret is held once more. NULL gives NULL. */
+int rv__blob_get(struct rv__blob *blob, struct rv__row_source *rows, struct rv__blob **ret,
+                 rv_error *err);
+
+/* The item of the iteration it is in: *ret lies in *hold, to be given to rv__blob_unref(), or in the view
+ * (NULL). All items, as an array. RV_ENOTFOUND: it is in no forEach. */
+int rv__view_item(const struct rv__view *view, struct rv__row_source *rows, struct rv__blob **hold,
+                  struct rv__str *ret, rv_error *err);
+int rv__view_items(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                   rv_error *err);
+/* A name for items in pieces: as rv__entry_serial(), and no entry has it. */
+uint64_t rv__view_items_serial(const struct rv__view *view);
+
+/* Its parts as JSON. `rows` may be NULL: then an iteration list or a value in them is RV_ENOTFOUND. */
 int rv__view_steps(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                    rv_error *err);
 int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                   rv_error *err);
 
-/* One entry of it: the newest of that alias, or NULL; its parts. `state`: "none" is {}. */
+/* One entry of it: the newest of that alias, or NULL; its parts. */
 const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias);
 struct rv__entry *rv__entry_ref(struct rv__entry *entry); /* counted; immutable. NULL is allowed */
 void rv__entry_unref(struct rv__entry *entry);            /* NULL is allowed. Thread: any */
 struct rv__str rv__entry_alias(const struct rv__entry *entry);
 enum rv__status rv__entry_status(const struct rv__entry *entry);
-struct rv__str rv__entry_state(const struct rv__entry *entry);
+int rv__entry_state(const struct rv__entry *entry, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err);
+/* The state if it is at hand: its text, "none" for {}. False: it is to be assembled by the one above. */
+bool rv__entry_state_here(const struct rv__entry *entry, struct rv__str *ret);
 int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
                      struct rv__buf *out, rv_error *err);
-/* A step's result as it is kept, borrowed; NULL is null. A supervisor's is assembled each time. */
+/* A step's result as it is kept, borrowed, perhaps a reference; NULL is null. A supervisor's is
+ * assembled each time. */
 struct rv__blob *rv__entry_blob(const struct rv__entry *entry);
 bool rv__entry_assembled(const struct rv__entry *entry);
 uint64_t rv__entry_serial(

@@ -40,7 +40,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     if (sup->sup.bad > 0)
         return rv__node_end(turn, sup, FACT_NODE_FAILED, sup->sup.error, err);
     if (sup->phase == PHASE_EVALUATED) {
-        bool truth = rv__truth(rv__blob_str(sup->value));
+        bool truth = rv__truth(sup->value);
         if (truth != by_while(sup->node))
             return rv__node_end(turn, sup, FACT_NODE_COMPLETED, NULL, err);
         if (sup->sup.ended >= sup->node->loop.max_iterations) {
@@ -61,15 +61,11 @@ static int keep_entries(const struct rv__actor *frame, struct rv__entry *on, str
 {
     struct rv__entry *newest = NULL, *oldest = NULL;
     for (struct rv__entry *e = frame->frame.scope; e != frame->frame.base; e = e->outer) {
-        struct rv__entry *copy = rv__entry_new(e->node, e->status);
-        if (copy != NULL && e->inner != NULL)
-            copy->inner = rv__inner_ref(e->inner);
+        struct rv__entry *copy = rv__entry_copy(e);
         if (copy == NULL) {
             rv__entry_unref(newest);
             return RV_ENOMEM;
         }
-        copy->result = rv__blob_ref(e->result);
-        copy->state = rv__blob_ref(e->state);
         if (oldest != NULL)
             oldest->outer = copy;
         else

@@ -14,6 +14,7 @@ struct loader {
     struct rv__entry **entries;
     size_t count;
     struct rv__blob *last_input, *last_value; /* borrowed from the frames that have them */
+    struct rv__items *last_items;
     const char *bad;
     bool no_memory;
 };
@@ -77,6 +78,39 @@ static struct rv__blob *get_json(struct loader *l, const struct members *object,
     struct rv__blob *blob = rv__blob_new(value);
     l->no_memory |= blob == NULL;
     return blob;
+}
+
+static struct rv__blob *get_reference(struct loader *l, struct rv__str json, const char *key)
+{
+    struct rv__blob *reference = NULL;
+    int rc = rv__reference_read(json, &reference);
+    if (rc == RV_EINVAL || (rc == RV_OK && reference->value >= l->cell->next_value))
+        l->bad = key;
+    l->no_memory |= rc == RV_ENOMEM;
+    return reference;
+}
+
+/* A text, or a reference to one. */
+static struct rv__blob *get_value(struct loader *l, const struct members *object, const char *key,
+                                  const char *reference_key)
+{
+    struct rv__str json;
+    return get(object, reference_key, &json) ? get_reference(l, json, key)
+                                             : get_json(l, object, key);
+}
+
+static struct rv__items *get_items(struct loader *l, const struct members *object)
+{
+    struct rv__items *items = NULL;
+    struct rv__str value;
+    if (!get(object, "iv", &value))
+        return NULL;
+    int rc = rv__items_read(value, &items);
+    if (rc == RV_EINVAL ||
+        (rc == RV_OK && items->first + (uint64_t)items->pieces > l->cell->next_value))
+        l->bad = "iv";
+    l->no_memory |= rc == RV_ENOMEM;
+    return items;
 }
 
 static struct rv__blob *get_text(struct loader *l, const struct members *object, const char *key)
@@ -212,8 +246,9 @@ static void load_entries(struct loader *l, const struct members *json)
             return;
         }
         entry->outer = get_entry(l, item, "o");
-        entry->result = get_json(l, item, "r");
-        entry->state = get_json(l, item, "st");
+        entry->result = get_value(l, item, "r", "r@");
+        entry->state = get_value(l, item, "st", "st@");
+        entry->description = get_value(l, item, "de", "de@");
         entry->inner = load_inner(l, item, node);
         l->entries[l->count++] = entry;
     }
@@ -250,7 +285,7 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
     f->frame.last = get_entry(l, json, "la");
     f->frame.item_at = (size_t)get_int(l, json, "ia", 0, RV__JSON_MAX_BYTES);
     f->frame.item_len = (size_t)get_int(l, json, "il", 0, RV__JSON_MAX_BYTES);
-    f->frame.input = get_json(l, json, "inp");
+    f->frame.input = get_value(l, json, "inp", "inp@");
     if (f->frame.input != NULL)
         l->last_input = f->frame.input;
     else if (get_int(l, json, "inp=", 0, 1) == 1)
@@ -261,6 +296,11 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
         l->last_value = f->value;
     else if (get_int(l, json, "v=", 0, 1) == 1)
         f->value = rv__blob_ref(l->last_value);
+    f->frame.items = get_items(l, json);
+    if (f->frame.items != NULL)
+        l->last_items = f->frame.items;
+    else if (get_int(l, json, "iv=", 0, 1) == 1)
+        f->frame.items = rv__items_ref(l->last_items);
 }
 
 static void load_node(struct loader *l, struct rv__actor *a, const struct members *json)
@@ -275,7 +315,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         a->step.attempt = (int)get_int(l, json, "no", 0, INT32_MAX - 1);
         a->step.next_attempt = (int)get_int(l, json, "nx", 0, INT32_MAX);
         a->step.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
-        a->step.state = get_json(l, json, "st");
+        a->step.state = get_value(l, json, "st", "st@");
         return;
     }
     a->sup.next = get_int(l, json, "nx", 0, RV__MAX_NUMBER);
@@ -285,6 +325,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
     a->sup.good = get_int(l, json, "ok", 0, RV__MAX_NUMBER);
     a->sup.bad = get_int(l, json, "bad", 0, RV__MAX_NUMBER);
     a->sup.cursor = (size_t)get_int(l, json, "cu", 0, RV__JSON_MAX_BYTES);
+    a->sup.items = get_items(l, json);
     a->sup.error = get_json(l, json, "er");
     a->sup.key = get_text(l, json, "key");
     if (a->sup.key != NULL && memchr(a->sup.key->text, '/', a->sup.key->len) == NULL)
@@ -334,7 +375,8 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->hard = flags >> 2 & 1;
     actor->owed = flags >> 3 & 1;
     actor->hosted = flags >> 4 & 1;
-    actor->value = get_json(l, json, "v");
+    bool evaluated = !is_frame && actor->phase != PHASE_FAILED; /* else it is an error, or items */
+    actor->value = evaluated ? get_value(l, json, "v", "v@") : get_json(l, json, "v");
     bool shade = false;
     if (!failed(l) && is_frame) {
         load_frame(l, actor, json);
@@ -390,6 +432,22 @@ static void load_lanes(struct loader *l, const struct members *json, const char 
     }
 }
 
+/* [text] or [number,bytes]. NULL: it is neither, or there is no memory, and the loader knows. */
+static struct rv__blob *load_payload(struct loader *l, struct rv__str list)
+{
+    struct rv__json_iter it;
+    struct rv__str text;
+    struct rv__blob *payload;
+    if (rv__json_type(list) == RV__JSON_ARRAY && rv__json_count(list) == 1) {
+        rv__json_iter_init(&it, list);
+        (void)rv__json_next(&it, NULL, &text); /* there is one */
+        payload = rv__blob_new(text);
+        l->no_memory |= payload == NULL;
+        return payload;
+    }
+    return get_reference(l, list, "s");
+}
+
 static void load_signals(struct loader *l, struct rv__channel *channel, const struct members *json)
 {
     struct rv__json_iter it;
@@ -398,11 +456,11 @@ static void load_signals(struct loader *l, struct rv__channel *channel, const st
         return;
     while (rv__json_next(&it, NULL, &item)) {
         struct rv__signal *signal = rv__zalloc(1, sizeof *signal);
-        struct rv__blob *payload = rv__blob_new(item);
+        struct rv__blob *payload = load_payload(l, item);
         if (signal == NULL || payload == NULL) {
             rv__free(signal);
             rv__blob_unref(payload);
-            l->no_memory = true;
+            l->no_memory |= signal == NULL;
             return;
         }
         signal->payload = payload;
@@ -481,11 +539,12 @@ static void load_all(struct loader *l, struct rv__str text)
         l->bad = "v";
     cell->status = (enum rv__run_status)get_int(l, json, "status", 0, RUN_STATUSES - 1);
     cell->next_id = (uint64_t)get_int(l, json, "next", 1, RV__MAX_NUMBER);
+    cell->next_value = (uint64_t)get_int(l, json, "value", 1, RV__MAX_NUMBER) - RV__BUG(23);
     cell->suspended_by = (uint64_t)get_int(l, json, "by", 0, RV__MAX_NUMBER);
     cell->started = get_int(l, json, "started", 0, 1);
     int64_t failed_node = get_int(l, json, "failed", 0, cell->plan->node_count);
     cell->failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
-    cell->input = get_json(l, json, "input");
+    cell->input = get_value(l, json, "input", "input@");
     cell->error = get_json(l, json, "error");
     cell->suspension = get_json(l, json, "why");
     if (!failed(l))

@@ -59,7 +59,7 @@ static void jump(struct world *world)
 /* An idle run leaves memory, and comes back. */
 static void sleep_and_wake(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes, world->value_inline };
     struct rv__buf text;
     struct rv__cell *cell = NULL;
     rv_error err = { .message = "" };

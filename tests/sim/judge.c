@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/json.h"
 
 enum {
@@ -143,6 +144,7 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
             judge_fail(world, run, "fact", "%s: %.*s", err.message, RV__ARG(one));
             return false;
         }
+        values_of_fact(world, run, one, &fact);
         if (origin != READ_AGAIN)
             trace(world, "  %s  %.*s", run->id, RV__ARG(one));
         if (is_new && fact.at_ms != wall_ms(world))
@@ -377,6 +379,7 @@ static void check_fact(struct world *world, struct run *run, const struct rv__ms
     const char *wrong = NULL;
     if (rv__fact_read(text, &fact, NULL) < 0)
         return; /* judge_facts() will tell */
+    values_of_fact(world, run, text, &fact);
     bool fits = false;
     for (int i = 0; i < e->kind_count; i++)
         fits |= e->kinds[i] == fact.kind;
@@ -462,7 +465,9 @@ static void tell_difference(struct world *world, struct run *run, const char *ch
 static void check_state(struct world *world, struct run *run)
 {
     struct rv__buf one, two;
-    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = world->max_crashes };
+    struct rv__cell_opts opts = { .plan = run->plan->plan,
+                                  .max_crashes = world->max_crashes,
+                                  .value_inline = world->value_inline };
     struct rv__cell *loaded = NULL;
     rv_error err;
     if (!save(world, run, run->cell, &one)) {
@@ -593,12 +598,12 @@ bool judge_journal(struct world *world, struct run *run, struct rv__str facts)
 void judge_rebuild(struct world *world, struct run *run)
 {
     struct rebuild r = { world, run };
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes, world->value_inline };
     record_done(&run->rec);
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     if (rv__cell_empty(&opts, &run->shadow, NULL) < 0)
         abort();
-    (void)rv__store_journal(world->disk, rv__str(run->id), 0, rebuild_row, &r, NULL);
+    (void)journal_rows(world, run, 0, rebuild_row, &r);
     run->durable_t = run->rec.t;
     world->rebuilt += (uint64_t)run->rec.t;
     if (world->rebuilt > ENOUGH) { /* a long run that dies all the time teaches nothing more */
@@ -615,27 +620,50 @@ void judge_rebuild(struct world *world, struct run *run)
 
 /* ---------------------------------------------------------------------------- what is seen --- */
 
+enum { ROWS_A_PAGE = 4 }; /* so that there are several */
+
+struct row_page {
+    struct rv__buf *out;
+    int64_t last;
+    int count;
+};
+
 static int append_row(void *arg, int64_t index, struct rv__str json)
 {
-    struct rv__buf *out = arg;
-    (void)index;
-    if (out->len > 0 && out->text[out->len - 1] != '[' && out->text[out->len - 1] != ',')
-        rv__buf_char(out, ',');
-    rv__buf_str(out, json);
+    struct row_page *page = arg;
+    if (page->count == ROWS_A_PAGE)
+        return 1;
+    if (page->count++ > 0)
+        rv__buf_char(page->out, ',');
+    rv__buf_str(page->out, json);
+    page->last = index;
     return RV_OK;
 }
 
-static int rows_of(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                   rv_error *err)
+static int rows_of(struct rv__row_source *self, struct rv__str key, int64_t after,
+                   struct rv__buf *out, int64_t *last, rv_error *err)
 {
     struct store_rows *rows = (struct store_rows *)self;
-    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, INT64_MIN, SIZE_MAX,
-                             append_row, out, err);
+    struct row_page page = { .out = out, .last = after };
+    int rc = rv__store_results(rows->world->disk, rv__str(rows->run->id), key, after + 1, SIZE_MAX,
+                               append_row, &page, err);
+    *last = page.last;
+    return rc;
+}
+
+static int value_of(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                    rv_error *err)
+{
+    struct store_rows *rows = (struct store_rows *)self;
+    *ret = value_on_disk(rows->world, rows->run, number);
+    return *ret != NULL
+               ? RV_OK
+               : rv__fail(err, RV_ESTORE, "value %llu is not on disk", (unsigned long long)number);
 }
 
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)
 {
-    *rows = (struct store_rows){ .source = { rows_of }, .world = world, .run = run };
+    *rows = (struct store_rows){ .source = { rows_of, value_of }, .world = world, .run = run };
 }
 
 static json_t *parse(struct world *world, struct run *run, const struct rv__buf *text)
@@ -734,6 +762,53 @@ static const struct rv__blob *input_at(const struct run *run, const struct rec_a
     return run->input;
 }
 
+/* The node whose iteration it is in: the innermost around it that has any. NULL: none. */
+static const struct rv__node *around(const struct run *run, const struct rec_actor *actor)
+{
+    const struct rv__body *body = actor->plan_body;
+    if (actor->body == -1) {
+        const struct rv__node *node = run->plan->plan->nodes[actor->inst->node];
+        if (node->is_handler)
+            body = node->handler_of != NULL ? node->handler_of->body
+                                            : run->rec.actors[actor->owner].plan_body;
+        else
+            body = node->body;
+    }
+    while (body->owner != NULL && body->owner->kind != NODE_FOREACH &&
+           body->owner->kind != NODE_LOOP)
+        body = body->owner->body;
+    return body->owner;
+}
+
+/* Of a forEach, the item is the one of its number, and there are as many as came. */
+static void check_item(struct world *world, struct run *run, const struct rec_actor *actor,
+                       const struct rv__view *view, const char *name)
+{
+    const struct rv__node *node = around(run, actor);
+    struct store_rows rows;
+    struct rv__blob *hold = NULL;
+    struct rv__str item = { NULL, 0 }, should = { NULL, 0 };
+    struct rv__json_iter it;
+    rv_error err = { .message = "" };
+    store_rows_init(&rows, world, run);
+    int rc = rv__view_item(view, &rows.source, &hold, &item, &err);
+    if (node == NULL || node->kind != NODE_FOREACH || actor->depth == 0) {
+        rv__blob_unref(hold);
+        return;
+    }
+    const struct rec_inst *inst = record_find(&run->rec, node->id, actor->vector, actor->depth - 1);
+    if (inst != NULL && inst->evals[EVAL_ITEMS].value != NULL) {
+        rv__json_iter_init(&it, rv__blob_str(inst->evals[EVAL_ITEMS].value));
+        for (int64_t i = 0; i <= actor->vector[actor->depth - 1]; i++)
+            if (!rv__json_next(&it, NULL, &should))
+                should = (struct rv__str){ NULL, 0 };
+    }
+    if (rc < 0 || !rv__str_eq(item, should))
+        judge_fail(world, run, "item", "%s sees the item %.*s, which is %.*s: %s", name,
+                   RV__ARG(item), RV__ARG(should), err.message);
+    rv__blob_unref(hold);
+}
+
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
                  const struct rv__view *view)
 {
@@ -766,9 +841,13 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     if (view->loop_index != index)
         judge_fail(world, run, "view", "%s sees loop index %lld", name,
                    (long long)view->loop_index);
-    if (!same_blob(view->input, input_at(run, actor, effect->eval), "null"))
+    struct rv__blob *input = value_text(world, run, view->input);
+    if (!world->failed && !same_blob(input, input_at(run, actor, effect->eval), "null"))
         judge_fail(world, run, "view", "%s sees another input: %.*s", name,
-                   RV__ARG(rv__blob_str(view->input)));
+                   RV__ARG(rv__blob_str(input)));
+    rv__blob_unref(input);
+    if (!world->failed && effect->eval != EVAL_WHILE && effect->eval != EVAL_UNTIL)
+        check_item(world, run, actor, view, name);
     size_t insts = run->rec.insts;
     if (!world->failed && (insts < 60 || one_in(&world->chance, insts / 20)))
         check_scope(world, run, effect, actor, view);
@@ -835,7 +914,7 @@ void judge_over(struct world *world, struct run *run)
     rv__buf_init(&results, SIZE_MAX);
     tally.ended[rv__cell_status(run->cell)]++;
     trace(world, "%s is over: %s", run->id, rv__run_status_name(rv__cell_status(run->cell)));
-    if (rv__cell_results(run->cell, &rows.source, &results, &err) < 0)
+    if (rv__cell_results(run->cell, &rows.source, &results, NULL, &err) < 0)
         judge_fail(world, run, "results", "the results cannot be read: %s", err.message);
     struct reference exact = { .plan = run->plan, .rec = &run->rec, .oracle = &world->oracle };
     struct reference foresight = { .plan = run->plan,

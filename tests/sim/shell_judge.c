@@ -27,13 +27,12 @@ void shell_watch(struct shell *s, struct run *run)
 {
     struct watching w = { s, run };
     struct world *world = &s->world;
-    rv_error err = { .message = "" };
     if (world->failed)
         return;
     world->disk = s->engine->step_reader;
     world->mono_ms = shell_ms(s);
-    if (rv__store_journal(world->disk, rv__str(run->id), run->seq, see_row, &w, &err) < 0)
-        judge_fail(world, run, "journal", "the journal cannot be read: %s", err.message);
+    if (journal_rows(world, run, run->seq, see_row, &w) < 0)
+        judge_fail(world, run, "journal", "the journal cannot be read");
 }
 
 /* ------------------------------------------------------------------------- a step begins --- */
@@ -383,7 +382,7 @@ static void check_answer(struct shell *s, struct run *run, const char *who, int 
     else if (!rv__str_is(rv__cell_failed_step(cell), failed_step) &&
              (rv__cell_failed_step(cell).len > 0 || *failed_step))
         judge_fail(&s->world, run, "answer", "%s says '%s' failed", who, failed_step);
-    else if (rv__cell_results(cell, &rows.source, &text, &err) < 0)
+    else if (rv__cell_results(cell, &rows.source, &text, NULL, &err) < 0)
         judge_fail(&s->world, run, "results", "the results cannot be read: %s", err.message);
     else if (!same_json(results, rv__buf_view(&text)))
         judge_fail(&s->world, run, "answer", "%s says the results are %.300s\n  on disk %.300s",

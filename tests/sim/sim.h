@@ -403,6 +403,8 @@ struct run {
     size_t pending_len;
     struct rv__row *pending_rows;
     size_t pending_row_count;
+    struct rv__value *pending_values;
+    size_t pending_value_count;
     char *pending_snapshot;
     size_t pending_snapshot_len;
     bool pending_over; /* with it the run has come to its end */
@@ -452,6 +454,7 @@ struct world {
     int64_t commit_due, meddle_due, start_due, wake_due; /* monotonic; -1: not */
     bool dead, clean; /* clean: it was shut down, and did not die */
     int max_crashes;
+    size_t value_inline; /* of its cells: often so little that most texts are values */
     uint64_t turns, rebuilt;
     uint64_t next_run; /* whose turn it is for places */
     uint64_t handles;
@@ -519,6 +522,16 @@ struct store_rows { /* finished iterations, from the store */
     struct run *run;
 };
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run);
+
+/* values.c: the text of what may be a reference, held once more; of all that a fact refers to, which then
+ * has it as if it had never left; what the disk has (NULL: nothing). */
+struct rv__blob *value_text(struct world *world, const struct run *run, struct rv__blob *blob);
+void values_of_fact(struct world *world, const struct run *run, struct rv__str text,
+                    struct rv__fact *fact);
+/* The run's journal on disk. Who is shown it may ask the store, unlike with rv__store_journal(). */
+int journal_rows(struct world *world, const struct run *run, uint64_t after,
+                 rv__store_visit_row *visit, void *arg);
+struct rv__blob *value_on_disk(struct world *world, const struct run *run, uint64_t number);
 
 /* What was executed, over all deaths of the process. */
 struct exec {

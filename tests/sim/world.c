@@ -91,7 +91,7 @@ bool world_work_there(const struct world *world, const struct run *run, uint64_t
 
 void world_start_cell(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes, world->value_inline };
     rv_error err;
     trace(world, "%s starts", run->id);
     if (rv__cell_start(&opts, run->input, wall_ms(world), &run->facts, &run->cell, &err) < 0 ||
@@ -196,6 +196,7 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->places[LANE_HTTP] = (int)skewed(c, 1, 12);
     world->places[LANE_SUSPECT] = 1;
     world->max_crashes = one_in(c, 2) ? 0 : (int)between(c, 1, 4);
+    world->value_inline = one_in(c, 3) ? 0 : (size_t)skewed(c, 8, 60);
     world->commit_due = world->wake_due = -1;
     world->meddle_due = skewed(c, 0, 10000);
     world->start_due = 0;

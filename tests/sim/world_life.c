@@ -63,7 +63,8 @@ struct loading {
 static int load_snapshot(void *arg, uint64_t seq, struct rv__str text)
 {
     struct loading *l = arg;
-    struct rv__cell_opts opts = { l->run->plan->plan, l->world->max_crashes };
+    struct rv__cell_opts opts = { l->run->plan->plan, l->world->max_crashes,
+                                  l->world->value_inline };
     rv_error err;
     l->rc = rv__cell_load(&opts, text, &l->run->cell, &err);
     if (l->rc < 0)
@@ -89,7 +90,7 @@ static int load_row(void *arg, uint64_t seq, struct rv__str facts)
 static void load_run(struct world *world, struct run *run)
 {
     struct loading l = { .world = world, .run = run };
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes, world->value_inline };
     struct rv__store *store = &world->store.store;
     if (one_in(&world->chance, 4) ||
         rv__store_snapshot(store, rv__str(run->id), load_snapshot, &l, NULL) < 0)

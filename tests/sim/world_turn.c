@@ -13,6 +13,11 @@ void world_pending_free(struct run *run)
         free((char *)run->pending_rows[i].key.at);
         free((char *)run->pending_rows[i].json.at);
     }
+    for (size_t i = 0; i < run->pending_value_count; i++)
+        rv__blob_unref(run->pending_values[i].json);
+    free(run->pending_values);
+    run->pending_values = NULL;
+    run->pending_value_count = 0;
     free(run->pending_rows);
     free(run->pending);
     free(run->pending_snapshot);
@@ -38,6 +43,12 @@ static void gather(struct world *world, struct run *run)
         run->pending_rows[i] = run->facts.rows[i];
         run->pending_rows[i].key.at = sim_copy(run->facts.rows[i].key);
         run->pending_rows[i].json.at = sim_copy(run->facts.rows[i].json);
+    }
+    run->pending_value_count = run->facts.value_count;
+    run->pending_values = sim_alloc(run->facts.value_count * sizeof *run->pending_values);
+    for (size_t i = 0; i < run->facts.value_count; i++) {
+        run->pending_values[i] = run->facts.values[i];
+        (void)rv__blob_ref(run->facts.values[i].json);
     }
     /* Seldom of what is large, as an engine would. */
     if (one_in(&world->chance, 1 + run->saved_bytes / 10000) &&
@@ -129,6 +140,7 @@ void world_finish_commit(struct world *world)
     struct rv__store_write *writes = sim_alloc((size_t)world->run_count * sizeof *writes);
     struct rv__store_run *rows = sim_alloc((size_t)world->run_count * sizeof *rows);
     struct rv__store_result **results = sim_alloc((size_t)world->run_count * sizeof *results);
+    struct rv__store_value **values = sim_alloc((size_t)world->run_count * sizeof *values);
     size_t count = 0;
     rv_error err;
     for (struct run *run = world->runs; run != NULL; run = run->next) {
@@ -147,8 +159,15 @@ void world_finish_commit(struct world *world)
             results[count][i] = (struct rv__store_result){ run->pending_rows[i].key,
                                                            run->pending_rows[i].index,
                                                            run->pending_rows[i].json };
+        values[count] = sim_alloc(run->pending_value_count * sizeof **values);
+        for (size_t i = 0; i < run->pending_value_count; i++)
+            values[count][i] = (struct rv__store_value){
+                run->pending_values[i].number, rv__blob_str(run->pending_values[i].json)
+            };
         *w = (struct rv__store_write){
             .run = rv__str(run->id),
+            .values = values[count],
+            .value_count = run->pending_value_count,
             .facts = { run->pending, run->pending_len },
             .results = results[count],
             .result_count = run->pending_row_count,
@@ -168,6 +187,9 @@ void world_finish_commit(struct world *world)
             judge_fail(world, NULL, "store", "a write is refused: %s", writes[i].why.message);
     for (size_t i = 0; i < count; i++)
         free(results[i]);
+    for (size_t i = 0; i < count; i++)
+        free(values[i]);
+    free(values);
     free(results);
     free(rows);
     free(writes);

@@ -609,14 +609,14 @@ static void a_damaged_journal_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_and_written_the_same),
-        cmocka_unit_test(a_replay_survives_without_memory),
-        cmocka_unit_test(a_damaged_fact_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_fact_that_does_not_fit_the_state_is_refused),
-        cmocka_unit_test(each_field_is_checked),
-        cmocka_unit_test(a_fact_out_of_its_order_does_no_harm),
-        cmocka_unit_test(a_fact_about_another_actor_does_no_harm),
-        cmocka_unit_test(a_damaged_journal_does_no_harm),
+        RIG_TEST_VALUES(what_is_written_is_read_and_written_the_same),
+        RIG_TEST_VALUES(a_replay_survives_without_memory),
+        RIG_TEST_VALUES(a_damaged_fact_is_refused_and_changes_nothing),
+        RIG_TEST_VALUES(a_fact_that_does_not_fit_the_state_is_refused),
+        RIG_TEST_VALUES(each_field_is_checked),
+        RIG_TEST_VALUES(a_fact_out_of_its_order_does_no_harm),
+        RIG_TEST_VALUES(a_fact_about_another_actor_does_no_harm),
+        RIG_TEST_VALUES(a_damaged_journal_does_no_harm),
     };
     return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
 }
