@@ -380,7 +380,8 @@ static int leave_suspended(struct follow *f)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&json, state);
-    rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
+    rv__put_results(&json, state);
+    rv__buf_char(&json, '}');
     int code = rv__print_json(&json);
     rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
     if (f->view.kind != VIEW_NONE)

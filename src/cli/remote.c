@@ -76,7 +76,7 @@ static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, 
         return rc;
     if (rc < 200 || rc > 299)
         return rv__wire_problem(wire, rc, rv__buf_view(answer), err);
-    if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
+    if (rv__json_check_stored(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
         return rv__fail(err, RV_EPARSE, "what %.80s answers is not JSON: %.100s",
                         rv__wire_url(wire), why.message);
     return RV_OK;
@@ -123,6 +123,7 @@ static const struct field run_fields[] = {
     FIELD("duration", FIELD_INT64, rv_run_state, duration_ms),
     FIELD("input", FIELD_JSON, rv_run_state, input),
     FIELD("results", FIELD_JSON, rv_run_state, results),
+    FIELD("resultsTooLarge", FIELD_INT64, rv_run_state, results_too_large),
     FIELD("error", FIELD_JSON, rv_run_state, error),
     FIELD("failedStep", FIELD_TEXT, rv_run_state, failed_step),
     FIELD("suspension", FIELD_JSON, rv_run_state, suspension),
@@ -520,7 +521,7 @@ static void take_violations(const struct rv__buf *answer, rv_violations **ret)
     struct room room;
     struct rv__str in;
     size_t count = 0;
-    if (ret == NULL || rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
+    if (ret == NULL || rv__json_check_stored(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
         !rv__json_get(rv__buf_view(answer), "in", &in) || !rv__json_string_is(in, rv__str("input")))
         return;
     rv_violations *bad = make(answer, array_of(answer, "violations"), sizeof *bad, violation_fields,

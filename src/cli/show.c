@@ -57,9 +57,9 @@ static int show_json(struct rv__look *look, const rv_run_state *state)
     rv_error err;
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&out, state);
-    rv__buf_fmt(&out, ",\"input\":%s,\"results\":%s,\"nodes\":",
-                *state->input != '\0' ? state->input : "null",
-                *state->results != '\0' ? state->results : "{}");
+    rv__put_json(&out, "input", *state->input != '\0' ? state->input : "null");
+    rv__put_results(&out, state);
+    rv__buf_text(&out, ",\"nodes\":");
     int rc = put_nodes(look, "", 0, &out, &err);
     rv__buf_char(&out, '}');
     int code = rc == RV_OK ? rv__print_json(&out) : rv__cli_fail(CLI_FAILED, err.message, NULL);

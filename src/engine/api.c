@@ -100,6 +100,9 @@ static int take_json(const char *json, const char *what, struct rv__blob **ret, 
     rv_error why;
     if (json == NULL)
         return RV_OK;
+    if (strlen(json) > RV__JSON_MAX_BYTES)
+        return rv__fail(err, RV_ETOOBIG, "the %s has %zu bytes: at most %u are allowed", what,
+                        strlen(json), RV__JSON_MAX_BYTES);
     if (rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, &why) < 0)
         return rv__fail(err, RV_EINVAL, "the %s is not JSON: %s", what, why.message);
     *ret = rv__blob_new(value);
@@ -289,6 +292,14 @@ int rv_signal(rv_engine *engine, const char *run_id, const char *name, const cha
     return rc < 0 ? rc : send_message(engine, run_id, msg, err);
 }
 
+static int check_message(const char *message, const char *what, rv_error *err)
+{
+    if (message == NULL || strlen(message) <= RV__MESSAGE_MAX_BYTES)
+        return RV_OK;
+    return rv__fail(err, RV_ETOOBIG, "the %s has %zu bytes: at most %d are allowed", what,
+                    strlen(message), RV__MESSAGE_MAX_BYTES);
+}
+
 static struct rv__blob *message_blob(const char *message)
 {
     struct rv__buf json;
@@ -309,6 +320,8 @@ int rv_complete(rv_engine *engine, const char *run_id, const char *handle, const
     struct rv__msg msg = { .kind = MSG_ANSWER, .name = rv__str(handle) };
     if (handle == NULL || *handle == '\0')
         return rv__fail(err, RV_EINVAL, "no handle given");
+    if (check_message(error, "error", err) < 0)
+        return RV_ETOOBIG;
     if (rv__attached_tells(engine))
         return rv__attached_complete(engine, run_id, handle, result, error, err);
     int rc = take_json(result, "result", &msg.result, err);
@@ -327,6 +340,8 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     struct rv__msg msg = { .kind = decision == RV_ABORT ? MSG_ABORT : MSG_RESUME };
     if (decision != RV_RESUME && decision != RV_ABORT)
         return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME or RV_ABORT", decision);
+    if (check_message(reason, "reason", err) < 0)
+        return RV_ETOOBIG;
     if (rv__attached_tells(engine))
         return rv__attached_decide(engine, run_id, decision, reason, err);
     if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)

@@ -59,6 +59,7 @@ static void no_memory(struct rv_ctx *ctx)
 static void evaluate(struct rv_ctx *ctx, uint32_t number)
 {
     rv_engine *e = ctx->engine;
+    rv__sight_done(&ctx->sight); /* of what was evaluated before */
     rv__sight_init(&ctx->sight, ctx);
     ctx->evaluation = (struct rv__evaluation){ .set = ctx->run->plan->exprs.set,
                                                .number = number - 1,

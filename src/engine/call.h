@@ -24,6 +24,8 @@ enum { RV__CHECK_INPUT = 1 };
 
 /* Of results that are told at once: of an outcome, or a state. Longer ones are read node by node. */
 enum { RV__RESULTS_MAX_BYTES = 64 << 20 };
+/* Of an error's text, or the reason of a decision: they stay in memory while the run does. */
+enum { RV__MESSAGE_MAX_BYTES = 16 << 10 };
 
 struct rv__call {
     struct rv__letter letter;

@@ -229,6 +229,7 @@ static void ended(struct rv__command *command, const struct rv__command_result *
                 rv_fail(ctx, "out of memory");
             else if (outcome.skipped)
                 (void)rv_skip(ctx);
+            rv__ctx_check_state(ctx);
         }
     }
     rv__work_finish(ctx);

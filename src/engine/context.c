@@ -17,6 +17,7 @@ void rv__ctx_run(struct rv__work *work)
 {
     struct rv_ctx *ctx = (struct rv_ctx *)work;
     int rc = ctx->fn(ctx);
+    rv__ctx_check_state(ctx);
     if (rc != 0 && ctx->outcome != MSG_FAILED) { /* a code without rv_fail() */
         const char *name = rv_errname(rc);
         if (name != NULL)
@@ -49,6 +50,9 @@ int rv__ctx_result(rv_ctx *ctx, struct rv__str json)
 {
     struct rv__str value;
     rv_error err;
+    if (json.len > RV__JSON_MAX_BYTES)
+        return rv_fail(ctx, "the result has %zu bytes: at most %u are allowed", json.len,
+                       RV__JSON_MAX_BYTES);
     if (rv__json_check(json, RV__JSON_VALUE_DEPTH, &value, &err) < 0)
         return rv_fail(ctx, "the result is not JSON: %s", err.message);
     struct rv__blob *result = rv__blob_new(value);
@@ -78,6 +82,10 @@ int rv_return(rv_ctx *ctx, const char *format, ...)
         rc = rv__buf_err(&buf, NULL);
     if (rc == RV_OK)
         rc = rv__ctx_result(ctx, rv__buf_view(&buf));
+    else if (rc == RV_ETOOBIG)
+        rc = rv_fail(ctx, "the result has more than the %u bytes that are allowed, or is nested too "
+                          "deeply",
+                     RV__JSON_MAX_BYTES);
     else
         rc = rv_fail(ctx, "rv_return: %s", rv_strerror(rc));
     rv__buf_done(&buf);
@@ -159,6 +167,8 @@ int rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
     rv__buf_str(state, json);
     int rc = rv__buf_err(state, NULL);
     if (rc < 0) {
+        if (rc == RV_ETOOBIG)
+            ctx->state_over = before + key.len + json.len + 6; /* quotes, a comma, braces … */
         rv__buf_cut(state, before);
         state->rc = RV_OK; /* what was put before is whole */
         return rc;
@@ -167,6 +177,33 @@ int rv__ctx_state(rv_ctx *ctx, struct rv__str key, struct rv__str json)
         ctx->skipped = rv__str_is(json, "true");
     ctx->described |= rv__str_is(key, "description");
     return RV_OK;
+}
+
+void rv__ctx_check_state(rv_ctx *ctx)
+{
+    if (ctx->state_over > 0 && ctx->outcome != MSG_FAILED)
+        rv_fail(ctx, "the state would have %zu bytes: at most %d are allowed", ctx->state_over,
+                RV__STATE_MAX_BYTES);
+}
+
+/* What is too long to be kept goes; its message is told, as far as that goes. */
+void rv__ctx_error(rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str message, text;
+    if (json.len > RV__ERROR_MAX_BYTES) {
+        bool said = rv__json_get(json, "message", &message) &&
+                    rv__json_string(message, &ctx->arena, &text) == RV_OK;
+        int len = said ? (int)(text.len < 2048 ? text.len : 2048) : 0;
+        rv_fail(ctx, "%.*s… (the error has %zu bytes: at most %d are kept)", len,
+                said ? text.at : "", json.len, RV__ERROR_MAX_BYTES);
+        return;
+    }
+    rv_fail(ctx, "failed"); /* if there is no memory for more */
+    struct rv__blob *error = rv__blob_new(json);
+    if (error != NULL) {
+        rv__blob_unref(ctx->error);
+        ctx->error = error;
+    }
 }
 
 void rv_describe(rv_ctx *ctx, const char *fmt, ...)

@@ -11,6 +11,8 @@
 #include "engine/sight.h"
 
 enum {
+    RV__STATE_MAX_BYTES = 1 << 20,  /* of a state, which is small by nature; a longer one fails its step */
+    RV__ERROR_MAX_BYTES = 64 << 10, /* of an error; of a longer one the message is kept, cut */
     RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
     RV__LOG_BYTES = 4095,  /* of one line; a longer one is cut */
     RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
@@ -111,6 +113,7 @@ struct rv_ctx {
     enum rv__msg_kind outcome; /* MSG_DONE, MSG_FAILED, MSG_PARK; MSG_LOST: its process died */
     struct rv__blob *result, *state, *error;
     struct rv__buf state_members; /* of its state: "key":json, comma-separated */
+    size_t state_over;            /* bytes of a state that was too long; 0: none was */
     struct rv__str handle;
     int64_t due_ms; /* MSG_PARK: until when; 0 = as its step says */
     bool skipped;
@@ -134,6 +137,10 @@ void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__s
 /* What it is to say as its own result or state, if that is JSON: as rv_return_json, rv_set_state. */
 int rv__ctx_result(struct rv_ctx *ctx, struct rv__str json);
 int rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
+/* What it said last: a state that was too long fails it. */
+void rv__ctx_check_state(struct rv_ctx *ctx);
+/* It failed with this error, {"message":…, …}. No memory: with the one it has. */
+void rv__ctx_error(struct rv_ctx *ctx, struct rv__str json);
 /* It could not be run, or it panicked: that is the outcome. */
 void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
 /* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,

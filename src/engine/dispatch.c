@@ -271,7 +271,7 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     ctx->outcome = MSG_DONE;
     ctx->life = e->life;
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by the results that a step asks for */
-    rv__buf_init(&ctx->state_members, RV__JSON_MAX_BYTES);
+    rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
     ctx->next = run->work;
     ctx->link = &run->work;
     if (run->work != NULL)
@@ -529,7 +529,7 @@ static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)
     *ret = NULL;
     if (ctx->state_members.len == 0)
         return RV_OK;
-    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    rv__buf_init(&json, RV__STATE_MAX_BYTES + 2);
     rv__buf_char(&json, '{');
     rv__buf_str(&json, rv__buf_view(&ctx->state_members));
     rv__buf_char(&json, '}');

@@ -327,7 +327,7 @@ static void take_invoke(struct host *host, const struct rv__frame *read)
     struct rv_ctx *ctx = &host->ctx;
     *ctx = (struct rv_ctx){ .source = &host_source, .loop_index = -1, .outcome = MSG_DONE };
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by what the step asks for */
-    rv__buf_init(&ctx->state_members, RV__JSON_MAX_BYTES);
+    rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
     ctx->token = rv_cancel_new(NULL);
     if (ctx->token == NULL || rv__str_copy(&ctx->arena, read->json, &frame.json) < 0)
         leave(1);
@@ -357,7 +357,7 @@ static void put_state(struct host *host)
     rv__buf_char(&host->out, '}');
 }
 
-static void answer(struct host *host)
+static void put_answer(struct host *host)
 {
     static const char *const behaviors[] = { "plain", "stop", "continue", "retry" };
     static const char *const backoffs[] = { "linear", "exponential" };
@@ -381,6 +381,20 @@ static void answer(struct host *host)
     }
     put_state(host);
     rv__wire_end(&host->out, start);
+}
+
+/* A result that no frame can carry fails the step, as one that is too long anywhere else. */
+static void answer(struct host *host)
+{
+    put_answer(host);
+    if (host->out.rc == RV_ETOOBIG && host->ctx.outcome != MSG_FAILED) {
+        size_t bytes = host->ctx.result != NULL ? host->ctx.result->len : 0;
+        rv__buf_reset(&host->out);
+        rv_fail(&host->ctx, "the result has %zu bytes, and with its state more than the %d that are "
+                            "allowed",
+                bytes, RV__FRAME_MAX);
+        put_answer(host);
+    }
     send_out(host);
 }
 

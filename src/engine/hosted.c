@@ -214,7 +214,7 @@ static int take_state(struct rv_ctx *ctx, struct rv__str state, rv_error *err)
         if (rv__json_string(key, &ctx->arena, &name) < 0)
             return rv__nomem(err);
         if (rv__json_check(value, RV__JSON_VALUE_DEPTH, &value, NULL) == RV_OK)
-            (void)rv__ctx_state(ctx, name, value); /* no memory: without it, then */
+            (void)rv__ctx_state(ctx, name, value); /* no memory: without it, then; or too long */
     }
     return 0;
 }
@@ -236,6 +236,7 @@ static int take_result(struct rv_ctx *ctx, const struct rv__frame *frame, rv_err
     } else if (!rv__str_none(has[RESULT])) {
         (void)rv__ctx_result(ctx, has[RESULT]); /* one that is too deep fails the step */
     }
+    rv__ctx_check_state(ctx);
     return 1;
 }
 
@@ -268,12 +269,7 @@ static int take_error(struct rv_ctx *ctx, const struct rv__frame *frame, rv_erro
         return rc;
     if (!rv__str_none(has[ATTEMPTS]))
         (void)rv__json_int(has[ATTEMPTS], &attempts); /* not one: not said */
-    rv_fail(ctx, "failed");                           /* if there is no memory for more */
-    struct rv__blob *error = rv__blob_new(has[ERROR]);
-    if (error != NULL) {
-        rv__blob_unref(ctx->error);
-        ctx->error = error;
-    }
+    rv__ctx_error(ctx, has[ERROR]);
     ctx->behavior = (enum rv__behavior)named(has[BEHAVIOR], behaviors, 4, BEHAVIOR_PLAIN);
     ctx->max_attempts = attempts > 0 && attempts < INT32_MAX ? (int)attempts : 0;
     ctx->backoff = 1 + named(has[BACKOFF], backoffs, 2, -1);

@@ -235,9 +235,8 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
         ctx->result = blob;
         ctx->outcome = MSG_DONE;
     } else {
-        rv__blob_unref(ctx->error);
-        ctx->error = blob;
-        ctx->outcome = MSG_FAILED;
+        rv__ctx_error(ctx, rv__blob_str(blob));
+        rv__blob_unref(blob);
         ctx->wait_ms = answer.retry_after_ms;
     }
     rv__work_finish(ctx);

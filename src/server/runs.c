@@ -78,7 +78,8 @@ static void put_whole_run(struct rv__api_call *call, const rv_run_state *run)
 {
     rv__put_run(&call->out, run);
     rv__put_json(&call->out, "input", *run->input != '\0' ? run->input : "null");
-    rv__put_json(&call->out, "results", run->results);
+    if (run->results != NULL && *run->results != '\0')
+        rv__put_results(&call->out, run);
     put_steps(call, run->run_id);
     rv__buf_char(&call->out, '}');
 }

@@ -85,6 +85,8 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
+/* ,"results":…, or {} there and their bytes as "resultsTooLarge". */
+void rv__put_results(struct rv__buf *out, const rv_run_state *run);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
 
 /* ------------------------------------------------------------------------------------------

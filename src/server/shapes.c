@@ -56,11 +56,18 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_json(out, "suspension", run->suspension);
 }
 
+void rv__put_results(struct rv__buf *out, const rv_run_state *run)
+{
+    rv__put_json(out, "results", *run->results != '\0' ? run->results : "{}");
+    if (run->results_too_large > 0)
+        put_known(out, "resultsTooLarge", run->results_too_large);
+}
+
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
 {
     rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", ended->run_id,
                 rv_status_name(ended->status));
-    rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    rv__put_results(out, ended);
     rv__put_json(out, "error", ended->error);
     if (*ended->failed_step != '\0')
         rv__put_text(out, "failedStep", ended->failed_step);
