@@ -107,7 +107,8 @@ void large_run(struct figures *f)
     apart(first_half, f, &pieces, got, VALUES);
     apart(second_half, f, &pieces, then, VALUES);
     const double all_mb = (double)pieces * (PIECE_BYTES >> 20);
-    bench_figure(f->bench, "a run of 2 GB in pieces of 4 MB: until its second nap", got[SECONDS], "s");
+    bench_figure(f->bench, "a run of 2 GB in pieces of 4 MB: until its second nap", got[SECONDS],
+                 "s");
     goal(f, "a run of 2 GB in pieces of 4 MB: peak memory", got[PEAK_MB], "MB", false, 200);
     goal(f, "woken by another process: peak memory", then[AGAIN_MB], "MB", false, 200);
     bench_figure(f->bench, "its results, as its outcome tells", then[TOLD_MB], "MB");

@@ -521,7 +521,8 @@ static void take_violations(const struct rv__buf *answer, rv_violations **ret)
     struct room room;
     struct rv__str in;
     size_t count = 0;
-    if (ret == NULL || rv__json_check_stored(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
+    if (ret == NULL ||
+        rv__json_check_stored(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
         !rv__json_get(rv__buf_view(answer), "in", &in) || !rv__json_string_is(in, rv__str("input")))
         return;
     rv_violations *bad = make(answer, array_of(answer, "violations"), sizeof *bad, violation_fields,

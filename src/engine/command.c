@@ -221,11 +221,15 @@ static void ended(struct rv__command *command, const struct rv__command_result *
         if (outcome.code < 0) {
             fail_as(ctx, &outcome);
         } else {
-            struct rv__blob *value = rv__blob_new(outcome.result);
+            bool fits = outcome.result.len <= RV__JSON_MAX_BYTES; /* escapes add to it */
+            struct rv__blob *value = fits ? rv__blob_new(outcome.result) : NULL;
             rv__blob_unref(ctx->result);
             ctx->result = value;
             ctx->outcome = MSG_DONE;
-            if (value == NULL)
+            if (!fits)
+                rv_fail(ctx, "the result has %zu bytes: at most %u are allowed", outcome.result.len,
+                        RV__JSON_MAX_BYTES);
+            else if (value == NULL)
                 rv_fail(ctx, "out of memory");
             else if (outcome.skipped)
                 (void)rv_skip(ctx);

@@ -83,8 +83,9 @@ int rv_return(rv_ctx *ctx, const char *format, ...)
     if (rc == RV_OK)
         rc = rv__ctx_result(ctx, rv__buf_view(&buf));
     else if (rc == RV_ETOOBIG)
-        rc = rv_fail(ctx, "the result has more than the %u bytes that are allowed, or is nested too "
-                          "deeply",
+        rc = rv_fail(ctx,
+                     "the result has more than the %u bytes that are allowed, or is nested too "
+                     "deeply",
                      RV__JSON_MAX_BYTES);
     else
         rc = rv_fail(ctx, "rv_return: %s", rv_strerror(rc));

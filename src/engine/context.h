@@ -11,10 +11,11 @@
 #include "engine/sight.h"
 
 enum {
-    RV__STATE_MAX_BYTES = 1 << 20,  /* of a state, which is small by nature; a longer one fails its step */
+    RV__STATE_MAX_BYTES =
+        1 << 20, /* of a state, which is small by nature; a longer one fails its step */
     RV__ERROR_MAX_BYTES = 64 << 10, /* of an error; of a longer one the message is kept, cut */
-    RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
-    RV__LOG_BYTES = 4095,  /* of one line; a longer one is cut */
+    RV__LOG_LINES = 10000,          /* of one attempt; what comes after is counted and marked */
+    RV__LOG_BYTES = 4095,           /* of one line; a longer one is cut */
     RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
     RV__PATH_BYTES = (RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1), /* no path is longer */
 };

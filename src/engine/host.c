@@ -390,8 +390,9 @@ static void answer(struct host *host)
     if (host->out.rc == RV_ETOOBIG && host->ctx.outcome != MSG_FAILED) {
         size_t bytes = host->ctx.result != NULL ? host->ctx.result->len : 0;
         rv__buf_reset(&host->out);
-        rv_fail(&host->ctx, "the result has %zu bytes, and with its state more than the %d that are "
-                            "allowed",
+        rv_fail(&host->ctx,
+                "the result has %zu bytes, and with its state more than the %d that are "
+                "allowed",
                 bytes, RV__FRAME_MAX);
         put_answer(host);
     }
