@@ -504,7 +504,7 @@ RV_API void rv_run_opts_init(rv_run_opts *opts);
  * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
  * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
  * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
- * RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
+ * RV_ETOOBIG (the input has more than 64 MB), RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
 RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 
@@ -950,7 +950,7 @@ RV_API int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error
  * Text that these return lives until the step's function returns. */
 
 /* The result. `format` is Jansson's (json_pack): "{s:s, s:i}", "key", "text", "n", 5; or JSON text. For
- * the function to return: 0, or RV_EINVAL for a bad format. */
+ * the function to return: 0; or a code, if the format is bad, it is not JSON, or has more than 64 MB. */
 RV_API int rv_return(rv_ctx *ctx, const char *format, ...);
 RV_API int rv_return_json(rv_ctx *ctx, const char *json);
 RV_API int rv_return_bool(rv_ctx *ctx, bool value); /* for conditions */
@@ -965,7 +965,8 @@ enum rv_behavior { RV_ON_STOP = 1, RV_ON_CONTINUE = 2, RV_ON_RETRY = 3 };
 RV_API int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, const char *fmt,
                          ...) RV_PRINTF(5, 6);
 
-/* The step's own state: a sentence for people; anything by key; skipped (its result is then null). */
+/* The step's own state: a sentence for people; anything by key; skipped (its result is then null).
+ * RV_EINVAL: it is not JSON; RV_ETOOBIG: the state would have more than 1 MB, and the step fails for that. */
 RV_API void rv_describe(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
 RV_API int rv_set_state(rv_ctx *ctx, const char *key, const char *json);
 RV_API int rv_skip(rv_ctx *ctx); /* for the function to return: 0 */

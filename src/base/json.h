@@ -20,6 +20,7 @@ struct rv__arena;
 
 #define RV__JSON_VALUE_DEPTH 480 /* of a value that we will wrap into texts of our own */
 #define RV__JSON_MAX_DEPTH   512 /* containers within containers; jq and Jansson allow more */
+#define RV__JSON_STORED_DEPTH 1024 /* of texts that we put together of values; for rv__json_check_stored() */
 #define RV__JSON_MAX_BYTES   (64u << 20) /* of one text; offsets into it fit 32 bits */
 
 enum rv__json_type {
@@ -40,8 +41,8 @@ enum rv__json_type {
  * Errors: RV_EPARSE and, for depth and size, RV_ETOOBIG: "line L, column C: expected …". */
 int rv__json_check(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err);
 
-/* The same for what was written by us, however long it is: a limit is told when something is written, and
- * not again when it is read. */
+/* The same for what was written by us, however long it is, and up to RV__JSON_STORED_DEPTH: a limit is told
+ * when something is written, and not again when it is read. */
 int rv__json_check_stored(struct rv__str text, size_t max_depth, struct rv__str *ret,
                           rv_error *err);
 

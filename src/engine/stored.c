@@ -22,7 +22,7 @@ static int put_row(void *arg, int64_t index, struct rv__str json)
     rv_error why;
     if (page->any && page->out->len - page->from + json.len > PAGE_BYTES)
         return PAGE_FULL;
-    if (rv__json_check_stored(json, RV__JSON_MAX_DEPTH, &json, &why) < 0)
+    if (rv__json_check_stored(json, RV__JSON_STORED_DEPTH, &json, &why) < 0)
         return rv__fail(page->err, RV_ESTORE, "a finished iteration is not JSON: %s", why.message);
     if (page->any)
         rv__buf_char(page->out, ',');
