@@ -20,8 +20,9 @@ struct rv__arena;
 
 #define RV__JSON_VALUE_DEPTH 480 /* of a value that we will wrap into texts of our own */
 #define RV__JSON_MAX_DEPTH   512 /* containers within containers; jq and Jansson allow more */
-#define RV__JSON_STORED_DEPTH 1024 /* of texts that we put together of values; for rv__json_check_stored() */
-#define RV__JSON_MAX_BYTES   (64u << 20) /* of one text; offsets into it fit 32 bits */
+#define RV__JSON_STORED_DEPTH \
+    1024 /* of texts that we put together of values; for rv__json_check_stored() */
+#define RV__JSON_MAX_BYTES (64u << 20) /* of one text; offsets into it fit 32 bits */
 
 enum rv__json_type {
     RV__JSON_NULL,

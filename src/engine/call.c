@@ -44,6 +44,24 @@ static size_t keep_text(struct rv__call *call, struct rv__str text)
     return at;
 }
 
+/* A long one is not in memory. */
+static int keep_input(struct rv__call *call, const struct rv__run *run,
+                      struct rv__engine_rows *rows)
+{
+    size_t at = call->texts.len;
+    if (!run->input_on_disk) {
+        call->row.input = keep_text(call, run->input != NULL ? rv__blob_str(run->input)
+                                                             : rv__str("null"));
+        return RV_OK;
+    }
+    int rc = rv__stored_input(rows, &call->texts, &call->err);
+    if (rc < 0)
+        return rc;
+    rv__buf_char(&call->texts, '\0');
+    call->row.input = at;
+    return RV_OK;
+}
+
 /* The run as it is on disk: its row and results. Its cell is in memory and not part of a turn. */
 static int describe(struct rv__call *call, struct rv__run *run)
 {
@@ -53,16 +71,17 @@ static int describe(struct rv__call *call, struct rv__run *run)
     snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
     call->row.workflow = keep_text(call, run->plan->plan->body.wrap->name);
     call->row.version = keep_text(call, rv__str(run->plan->plan->version));
-    call->row.input = keep_text(call,
-                                run->input != NULL ? rv__blob_str(run->input) : rv__str("null"));
+    int rc = keep_input(call, run, &rows);
+    if (rc < 0)
+        return rc;
     call->row.error = keep_text(call, rv__cell_error(run->cell));
     call->row.failed_step = keep_text(call, rv__cell_failed_step(run->cell));
     call->row.suspension = keep_text(call, rv__cell_suspension(run->cell));
     call->row.created_ms = run->created_ms;
     call->row.started_ms = run->started_ms;
     call->row.completed_ms = run->completed_ms;
-    int rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->results_bytes,
-                              &call->err);
+    rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->results_bytes,
+                          &call->err);
     if (rc == RV_ETOOBIG) { /* they are read node by node, then */
         rv__buf_text(&call->results, "{}");
         rc = RV_OK;

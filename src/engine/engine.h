@@ -138,6 +138,7 @@ struct rv__run {
     int64_t row_wake_ms;
     int64_t created_ms, started_ms, completed_ms;
     struct rv__blob *input;
+    bool input_on_disk; /* it is too long to be kept here */
     char input_key[65];
 
     struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
@@ -421,5 +422,7 @@ struct rv__engine_rows {
     bool on_loop;
 };
 void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run); /* Thread: any */
+/* The run's input, from its row, if it is too long to be kept: appended, with nothing if there is none. */
+int rv__stored_input(struct rv__engine_rows *rows, struct rv__buf *out, rv_error *err);
 
 #endif

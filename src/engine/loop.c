@@ -123,6 +123,11 @@ static void settle(struct rv__run *run)
         run->journal_bytes += run->facts.json.len;
     }
     run->is_new = false;
+    if (run->input != NULL && run->input->len > RV__VALUE_INLINE) {
+        rv__blob_unref(run->input);
+        run->input = NULL;
+        run->input_on_disk = true;
+    }
     if (run->facts.count > 0 || run->log_count > 0)
         rv__feed_mark(e->reading, run->id);
     rv__metrics_facts(e, &run->facts);

@@ -200,7 +200,8 @@ static int take_row(void *arg, const struct rv__store_run *row)
     run->started_ms = row->started_ms;
     run->completed_ms = row->completed_ms;
     snprintf(run->input_key, sizeof run->input_key, "%.*s", RV__ARG(row->input_key));
-    if (row->input.len > 0) {
+    run->input_on_disk = row->input.len > RV__VALUE_INLINE;
+    if (row->input.len > 0 && !run->input_on_disk) {
         run->input = rv__blob_new(row->input);
         if (run->input == NULL)
             return RV_ENOMEM;

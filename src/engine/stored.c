@@ -108,6 +108,20 @@ static int value_from_store(struct rv__row_source *self, uint64_t number, struct
     return rc;
 }
 
+static int put_input(void *arg, const struct rv__store_run *row)
+{
+    rv__buf_str(arg, row->input);
+    return rv__buf_err(arg, NULL);
+}
+
+int rv__stored_input(struct rv__engine_rows *rows, struct rv__buf *out, rv_error *err)
+{
+    struct rv__store *store = take_reader(rows);
+    int rc = rv__store_run(store, rv__str(rows->run->id), put_input, out, err);
+    give_reader(rows);
+    return rc;
+}
+
 void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run)
 {
     rv_engine *e = run->engine;

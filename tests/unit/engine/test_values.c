@@ -207,6 +207,7 @@ static void a_step_sees_long_texts_as_they_were(void **state)
 {
     struct rig *rig = *state;
     rv_outcome *outcome = NULL;
+    rv_run_state *now = NULL;
     rv_node_detail *node = NULL;
     struct rv__str part;
     char *input = long_input();
@@ -217,6 +218,9 @@ static void a_step_sees_long_texts_as_they_were(void **state)
     if (outcome->status != RV_COMPLETED)
         fail_msg("%s", outcome->error);
     assert_int_equal(outcome->results_too_large, 0);
+    assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
+    assert_string_equal(now->input, input);
+    rv_run_state_free(now);
     struct rv__str results = rv__str(outcome->results);
     assert_int_equal(rv__json_check(results, RV__JSON_MAX_DEPTH, NULL, &rig->err), RV_OK);
     assert_int_equal(rv__json_pointer(results, rv__str("/a/state/more"), &part, NULL), RV_OK);

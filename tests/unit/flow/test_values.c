@@ -78,8 +78,8 @@ static void items_are_not_in_the_cell(void **state)
     (void)state;
     size_t small = 0;
     for (size_t count = 10000; count <= 100000; count *= 10) {
-        struct rig *rig = rig_of(
-            "{'type':'forEach','alias':'e','items':[],'run':[" S("s") "]}", NULL);
+        struct rig *rig = rig_of("{'type':'forEach','alias':'e','items':[],'run':[" S("s") "]}",
+                                 NULL);
         char *items = numbers(count), index[32];
         rig->replay = false;
         rig_done(rig, "e?items", items);
@@ -187,10 +187,18 @@ static void a_turn_is_bounded_in_bytes(void **state)
 static void what_is_no_reference_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = { "1", "[]", "[0,5]", "[1]", "[1,0]", "[1,2,3]", "[-1,2]",
-                                       "['1',2]", "[1,2305843009213693953]" };
-    static const char *const bad_items[] = { "1", "[]", "[1]", "[1,2]", "[0,1,1]", "[1,0,1]",
-                                             "[1,1,0]", "[1,1,2,3]", "[1,4611686018427387904,4]",
+    static const char *const bad[] = { "1",      "[]",      "[0,5]",
+                                       "[1]",    "[1,0]",   "[1,2,3]",
+                                       "[-1,2]", "['1',2]", "[1,2305843009213693953]" };
+    static const char *const bad_items[] = { "1",
+                                             "[]",
+                                             "[1]",
+                                             "[1,2]",
+                                             "[0,1,1]",
+                                             "[1,0,1]",
+                                             "[1,1,0]",
+                                             "[1,1,2,3]",
+                                             "[1,4611686018427387904,4]",
                                              "[1,1,2305843009213693952]" };
     struct rv__blob *blob = NULL;
     struct rv__items *items = NULL;
