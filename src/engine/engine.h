@@ -139,6 +139,13 @@ struct rv__run {
     int64_t created_ms, started_ms, completed_ms;
     struct rv__blob *input;
     bool input_on_disk; /* it is too long to be kept here */
+    struct
+        rv__piece { /* short values that were read last, under step_reader_lock: of items, each */
+        uint64_t
+            number; /* has what the next iterations want too. One for each forEach around a step */
+        struct rv__blob *text;
+    } pieces[4];
+    unsigned next_piece;
     char input_key[65];
 
     struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
@@ -422,6 +429,7 @@ struct rv__engine_rows {
     bool on_loop;
 };
 void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run); /* Thread: any */
+void rv__stored_forget(struct rv__run *run); /* what it kept; nobody reads for it any more */
 /* The run's input, from its row, if it is too long to be kept: appended, with nothing if there is none. */
 int rv__stored_input(struct rv__engine_rows *rows, struct rv__buf *out, rv_error *err);
 

@@ -74,6 +74,7 @@ void rv__run_unref(struct rv__run *run)
     rv__buf_done(&run->logs);
     rv__buf_done(&run->snapshot);
     rv__blob_unref(run->input);
+    rv__stored_forget(run);
     rv__plan_ref_unref(run->plan);
     rv__free(run);
 }

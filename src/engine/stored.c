@@ -98,12 +98,46 @@ int rv__stored_value(struct rv__store *store, struct rv__str run, uint64_t numbe
     return RV_OK;
 }
 
+enum { PIECES = sizeof((struct rv__run *)0)->pieces / sizeof((struct rv__run *)0)->pieces[0] };
+
+static struct rv__blob *find_piece(const struct rv__run *run, uint64_t number)
+{
+    for (size_t i = 0; i < PIECES; i++)
+        if (run->pieces[i].number == number)
+            return run->pieces[i].text;
+    return NULL;
+}
+
+/* A piece of items is wanted by all its iterations, and each read is a look at the disk that another
+ * connection has just written to: so the last ones are kept. Long ones are not, which are read once. */
+static void keep_piece(struct rv__run *run, uint64_t number, struct rv__blob *text)
+{
+    if (text->len > RV__VALUE_INLINE)
+        return;
+    struct rv__piece *piece = &run->pieces[run->next_piece++ % PIECES];
+    rv__blob_unref(piece->text);
+    *piece = (struct rv__piece){ number, rv__blob_ref(text) };
+}
+
+void rv__stored_forget(struct rv__run *run)
+{
+    for (size_t i = 0; i < PIECES; i++)
+        rv__blob_unref(run->pieces[i].text);
+}
+
 static int value_from_store(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
                             rv_error *err)
 {
     struct rv__engine_rows *rows = (struct rv__engine_rows *)self;
     struct rv__store *store = take_reader(rows);
-    int rc = rv__stored_value(store, rv__str(rows->run->id), number, ret, err);
+    struct rv__blob *kept = rows->on_loop ? NULL : find_piece(rows->run, number);
+    int rc = RV_OK;
+    if (kept != NULL)
+        *ret = rv__blob_ref(kept);
+    else
+        rc = rv__stored_value(store, rv__str(rows->run->id), number, ret, err);
+    if (rc == RV_OK && kept == NULL && !rows->on_loop)
+        keep_piece(rows->run, number, *ret);
     give_reader(rows);
     return rc;
 }
