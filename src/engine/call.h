@@ -2,8 +2,7 @@
 #ifndef RV_ENGINE_CALL_H
 #define RV_ENGINE_CALL_H
 
-#include <string.h>
-
+#include "base/opts.h"
 #include "engine/engine.h"
 
 enum rv__call_kind {
@@ -59,13 +58,6 @@ struct rv__call {
     pthread_cond_t answered;
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
-
-/* Options as the caller's program knows them: one that was built earlier has fewer fields. */
-static inline void rv__opts_take(void *known, size_t room, const void *given, size_t size)
-{
-    memcpy(known, given, size < room ? size : room);
-    memcpy(known, &size, sizeof size); /* a size of 0, too: to be refused */
-}
 
 /* Violations as a caller gets them, in one allocation. RV_ENOMEM. */
 struct rv__violations;

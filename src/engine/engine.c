@@ -13,7 +13,7 @@
 #include "engine/control.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     DEFAULT_WORKERS =

@@ -24,7 +24,6 @@
 #include "base/random.h"
 #include "base/timers.h"
 #include "engine/exprs.h"
-#include "engine/wanted.h"
 #include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"

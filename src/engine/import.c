@@ -14,7 +14,7 @@
 #include "engine/call.h"
 #include "engine/engine.h"
 #include "engine/import.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum { READ_PIECE = 64 << 10 };
 

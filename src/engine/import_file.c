@@ -17,7 +17,6 @@
 #include "base/id.h"
 #include "engine/import.h"
 #include "engine/keep.h"
-#include "engine/wanted.h"
 
 enum { READ_PIECE = 64 << 10 };
 

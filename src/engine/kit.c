@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/context.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 #define START_MS \
     INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */

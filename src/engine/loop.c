@@ -11,7 +11,7 @@
 #include "engine/engine.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     TIMERS_A_TURN = 4096,    /* that fall due at once: the rest at the next turn */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/context.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 /* Seconds: from a commit on a good disk to a step that takes its time. */
 static const struct {

@@ -12,7 +12,7 @@
 #include "engine/call.h"
 #include "engine/context.h"
 #include "engine/control.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     GROUPS = 256, /* reasons times steps: what is more is counted in the last one's `others` */

@@ -291,6 +291,17 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret);
 void rv__cell_outstanding(const struct rv__cell *cell,
                           void (*owed)(void *arg, const struct rv__effect *effect), void *arg);
 
+bool rv__cell_idle(const struct rv__cell *cell); /* nothing in it could be done now */
+/* Its earliest timer; 0 = none, or there is work. Walks over its actors. */
+int64_t rv__cell_wake_ms(const struct rv__cell *cell);
+/* The work that it is owed. Give the effects to rv__free(). */
+struct rv__started {
+    struct rv__effect *effects;
+    size_t count, cap;
+    bool no_memory; /* these are not all */
+};
+struct rv__started rv__cell_started(const struct rv__cell *cell);
+
 /* Why it does not go on: what is alive and has nothing alive below it, and what has not begun for want
  * of room, each with the one thing that it waits for. */
 enum rv__wait_kind {

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     FIRST_NODES = 64,

@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
-#include "engine/call.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     ATTEMPTS = 1000,    /* that are told of a node: the last ones */
@@ -208,33 +208,29 @@ static int make_detail(const struct node_look *look, const rv_node *node, rv_nod
     return RV_OK;
 }
 
-int rv_node_get(rv_engine *e, const char *run_id, const char *path, rv_node_detail **ret,
-                rv_error *err)
+int rv__node_get(struct rv__reading *r, const char *run_id, const char *path, int64_t now_ms,
+                 rv_node_detail **ret, rv_error *err)
 {
     struct node_look look = { .err = err };
     const struct rv__trace *trace = NULL;
     rv_node_list *found = NULL;
     uint32_t at = 0;
-    if (e == NULL || ret == NULL || path == NULL || *path == '\0')
-        return rv__fail(err, RV_EINVAL,
-                        "rv_node_get: no engine, no path, or nowhere to put the node");
+    if (ret == NULL || path == NULL || *path == '\0')
+        return rv__fail(err, RV_EINVAL, "rv_node_get: no path, or nowhere to put the node");
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
     rv__row_reader_init(&look.row);
     rv__buf_init(&look.texts, SIZE_MAX / 8); /* bounded by the run's values, and ATTEMPTS errors */
-    rv__engine_enter(e);
-    struct rv__reading *r = e->reading;
     pthread_mutex_lock(&r->lock);
     int rc = rv__reading_trace(r, run_id, &trace, err);
     if (rc == RV_OK)
-        rc = rv__node_find(trace, path, rv__wall_ms(e->clock), &found, &at, err);
+        rc = rv__node_find(trace, path, now_ms, &found, &at, err);
     if (rc == RV_OK && at != 0) {
         look.plan = trace->plan;
         look.actor = trace->at[at].actor;
         rc = rv__store_journal(r->store, rv__str(run_id), 0, take_row, &look, err);
     }
     pthread_mutex_unlock(&r->lock);
-    rv__engine_leave(e);
     if (rc >= 0 && found != NULL) { /* which comes with RV_OK */
         settle(&look, &found->nodes[0]);
         rc = make_detail(&look, &found->nodes[0], ret, err);
@@ -253,7 +249,7 @@ void rv_node_detail_free(rv_node_detail *detail)
 
 /* ---------------------------------------------------------------------------------- plans --- */
 
-static int write_plan(const struct rv__plan *plan, char **ret, rv_error *err)
+int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err)
 {
     struct rv__buf json;
     rv__buf_init(&json, 2 * (size_t)RV__PLAN_MAX_BYTES); /* its name is in it once more */
@@ -264,50 +260,18 @@ static int write_plan(const struct rv__plan *plan, char **ret, rv_error *err)
     return rc;
 }
 
-int rv_plan_of_run(rv_engine *e, const char *run_id, char **ret, rv_error *err)
+int rv__plan_of_run(struct rv__reading *r, const char *run_id, char **ret, rv_error *err)
 {
     struct rv__read_run run = { .plan = NULL };
-    if (e == NULL || ret == NULL)
-        return rv__fail(err, RV_EINVAL, "rv_plan_of_run: no engine, or nowhere to put the plan");
+    if (ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_plan_of_run: nowhere to put the plan");
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
-    rv__engine_enter(e);
-    struct rv__reading *r = e->reading;
     pthread_mutex_lock(&r->lock);
     int rc = rv__read_run(&r->shelf, r->store, rv__str(run_id), &run, err);
     pthread_mutex_unlock(&r->lock);
     if (rc == RV_OK)
-        rc = write_plan(run.plan->plan, ret, err);
+        rc = rv__plan_text(run.plan->plan, ret, err);
     rv__shelf_put(&r->shelf, run.plan);
-    rv__engine_leave(e);
-    return rc;
-}
-
-struct plan_ask {
-    const char *workflow;
-    struct rv__plan_ref *plan; /* held */
-};
-
-static int take_plan(struct rv__call *call)
-{
-    struct plan_ask *ask = call->arg;
-    struct rv__registered *found = rv__registry_offered(call->engine, rv__str(ask->workflow));
-    if (found == NULL)
-        return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.80s'", ask->workflow);
-    ask->plan = found->plan;
-    atomic_fetch_add(&ask->plan->refs, 1);
-    return RV_OK;
-}
-
-int rv_plan_of_workflow(rv_engine *e, const char *workflow, char **ret, rv_error *err)
-{
-    struct plan_ask ask = { .workflow = workflow };
-    if (workflow == NULL || ret == NULL)
-        return rv__fail(err, RV_EINVAL,
-                        "rv_plan_of_workflow: no workflow, or nowhere to put the plan");
-    int rc = rv__call_ask(e, take_plan, &ask, false, err);
-    if (rc == RV_OK)
-        rc = write_plan(ask.plan->plan, ret, err);
-    rv__plan_ref_unref(ask.plan);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* event.h: from what is on disk to what subscribers are told. */
-#ifndef RV_ENGINE_EVENT_H
-#define RV_ENGINE_EVENT_H
+#ifndef RV_READ_EVENT_H
+#define RV_READ_EVENT_H
 
-#include "engine/reading.h"
+#include "read/read.h"
 
 /* Values in events (results, states, payloads, errors) are given up to this size; of a longer one
  * only its size is told, as `<name>Bytes`. Who wants it asks for the run. */

@@ -4,8 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "engine/call.h"
-#include "engine/reading.h"
+#include "base/id.h"
+#include "base/opts.h"
+#include "read/read.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MOST = 1000 };
 
@@ -82,19 +83,18 @@ static int visit_nothing(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-int rv_logs(rv_engine *e, const char *run_id, const rv_log_query *query, rv_log_list **ret,
-            rv_error *err)
+int rv__logs(struct rv__reading *r, const char *run_id, const rv_log_query *query,
+             rv_log_list **ret, rv_error *err)
 {
     rv_log_query known = { .size = sizeof known };
     struct log_page page = { .count = 0 };
     if (query != NULL)
         rv__opts_take(&known, sizeof known, query, query->size);
     query = &known;
-    if (e == NULL || ret == NULL || query->size == 0 || query->level < RV_DEBUG ||
-        query->level > RV_ERROR)
+    if (ret == NULL || query->size == 0 || query->level < RV_DEBUG || query->level > RV_ERROR)
         return rv__fail(err, RV_EINVAL, "rv_logs: %s",
-                        e == NULL || ret == NULL ? "no engine, or nowhere to put the lines"
-                                                 : "make the query with RV_LOG_QUERY");
+                        ret == NULL ? "nowhere to put the lines"
+                                    : "make the query with RV_LOG_QUERY");
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
     struct rv__store_log_query store = {
@@ -108,8 +108,6 @@ int rv_logs(rv_engine *e, const char *run_id, const rv_log_query *query, rv_log_
                                              : query->limit,
     };
     rv__buf_init(&page.texts, SIZE_MAX / 8); /* bounded by LIMIT_MOST lines */
-    rv__engine_enter(e);
-    struct rv__reading *r = e->reading;
     pthread_mutex_lock(&r->lock);
     int rc = rv__store_run(r->store, rv__str(run_id), visit_nothing, NULL, err);
     if (rc == RV_OK)
@@ -117,7 +115,6 @@ int rv_logs(rv_engine *e, const char *run_id, const rv_log_query *query, rv_log_
     else if (rc == RV_ENOTFOUND)
         rc = rv__fail(err, rc, "there is no run '%s'", run_id);
     pthread_mutex_unlock(&r->lock);
-    rv__engine_leave(e);
     if (rc == RV_OK)
         rc = make_list(&page, query->after, ret, err);
     else if (rc == RV_ENOMEM)

@@ -1,5 +1,5 @@
 /* reading.c: what all readers share: facts as a journal row tells them, and plans by version. */
-#include "engine/reading.h"
+#include "read/read.h"
 
 #include <stdio.h>
 #include <string.h>

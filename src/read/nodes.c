@@ -9,9 +9,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
-#include "engine/call.h"
-#include "engine/reading.h"
+#include "base/opts.h"
+#include "read/read.h"
 
 enum {
     KEPT_TRACES = 8,
@@ -608,17 +609,17 @@ static bool is_status(const char *text)
     return strcmp(text, "suspended") == 0;
 }
 
-int rv_nodes(rv_engine *e, const char *run_id, const rv_node_query *query, rv_node_list **ret,
-             rv_error *err)
+int rv__nodes(struct rv__reading *r, const char *run_id, const rv_node_query *query, int64_t now_ms,
+              rv_node_list **ret, rv_error *err)
 {
     rv_node_query known = { .size = sizeof known };
     struct spot spot;
     if (query != NULL)
         rv__opts_take(&known, sizeof known, query, query->size);
-    if (e == NULL || ret == NULL || known.size == 0)
+    if (ret == NULL || known.size == 0)
         return rv__fail(err, RV_EINVAL, "rv_nodes: %s",
                         known.size == 0 ? "make the query with RV_NODE_QUERY"
-                                        : "no engine, or nowhere to put the nodes");
+                                        : "nowhere to put the nodes");
     if (known.status != NULL && !is_status(known.status))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not the status of a node", known.status);
     struct listing l = { .offset = known.offset, .limit = known.limit, .status = known.status };
@@ -627,10 +628,8 @@ int rv_nodes(rv_engine *e, const char *run_id, const rv_node_query *query, rv_no
     if (l.limit == 0 || l.limit > LIMIT_MOST)
         l.limit = l.limit == 0 ? LIMIT_DEFAULT : LIMIT_MOST;
     rv__buf_init(&l.texts, SIZE_MAX / 8); /* bounded by LIMIT_MOST paths */
-    rv__engine_enter(e);
-    struct rv__reading *r = e->reading;
+    l.now_ms = now_ms;
     pthread_mutex_lock(&r->lock);
-    l.now_ms = rv__wall_ms(e->clock);
     int rc = rv__reading_trace(r, run_id, &l.trace, err);
     if (rc == RV_OK)
         rc = find_spot(l.trace, known.parent, &spot, err);
@@ -641,7 +640,6 @@ int rv_nodes(rv_engine *e, const char *run_id, const rv_node_query *query, rv_no
     if (rc == RV_OK)
         rc = make_list(&l, ret, err);
     pthread_mutex_unlock(&r->lock);
-    rv__engine_leave(e);
     listing_done(&l);
     return rc;
 }

@@ -1,13 +1,21 @@
-/* reading.h: the reading side of an engine: the feed, logs, nodes. It follows what is on disk, through
+/* read.h: the reading side: the feed, logs, nodes. It follows what is on disk, through
  * readers of its own, on the threads of those who ask; the loop only tells it that something was
  * written (rv__feed_mark, rv__feed_flush).
  *
  * Thread: any, under the locks named here. Nothing here touches what belongs to the loop. */
-#ifndef RV_ENGINE_READING_H
-#define RV_ENGINE_READING_H
+#ifndef RV_READ_READ_H
+#define RV_READ_READ_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rival/rival.h>
+
+#include "base/clock.h"
+#include "base/json.h"
 #include "base/str.h"
-#include "engine/engine.h"
+#include "flow/flow.h"
+#include "store/store.h"
 
 /* ---------------------------------------------------------------------------------- facts --- */
 
@@ -179,6 +187,21 @@ void rv__feed_flush(struct rv__reading *reading);
 void rv__feeds_close(struct rv__reading *reading);  /* wakes those who wait: RV_ECLOSED */
 void rv__feeds_detach(struct rv__reading *reading); /* nobody is inside a call any more */
 void rv__node_cache_free(struct rv__node_cache *cache);
+
+/* What the public calls of these names do (rival.h), through the reader's own handle. `now_ms` by the
+ * wall: for what has not ended. Errors: as those; they may be asked by any thread until the reader is
+ * freed. */
+int rv__feed_open(struct rv__reading *reading, const rv_feed_opts *opts, rv_feed **ret,
+                  rv_error *err);
+int rv__nodes(struct rv__reading *reading, const char *run_id, const rv_node_query *query,
+              int64_t now_ms, rv_node_list **ret, rv_error *err);
+int rv__node_get(struct rv__reading *reading, const char *run_id, const char *path, int64_t now_ms,
+                 rv_node_detail **ret, rv_error *err);
+int rv__logs(struct rv__reading *reading, const char *run_id, const rv_log_query *query,
+             rv_log_list **ret, rv_error *err);
+int rv__plan_of_run(struct rv__reading *reading, const char *run_id, char **ret, rv_error *err);
+/* A plan as people are shown it, to be given to rv_free(). */
+int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err);
 
 /* The run's trace, as of now; under reading->lock, good until that is given back. */
 int rv__reading_trace(struct rv__reading *reading, const char *run_id, const struct rv__trace **ret,

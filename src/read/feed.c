@@ -19,9 +19,10 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
-#include "engine/call.h"
-#include "engine/event.h"
+#include "base/opts.h"
+#include "read/event.h"
 
 enum {
     PAGE_ROWS = 256,
@@ -696,9 +697,9 @@ static int visit_nothing(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-static int feed_init(struct rv_feed *feed, rv_engine *e, const rv_feed_opts *opts, rv_error *err)
+static int feed_init(struct rv_feed *feed, struct rv__reading *r, const rv_feed_opts *opts,
+                     rv_error *err)
 {
-    struct rv__reading *r = e->reading;
     int rc = rv__store_reader(r->store, &feed->store, err);
     if (rc == RV_OK && opts->run_id != NULL) {
         rc = rv__store_run(feed->store, rv__str(opts->run_id), visit_nothing, NULL, err);
@@ -712,17 +713,16 @@ static int feed_init(struct rv_feed *feed, rv_engine *e, const rv_feed_opts *opt
     return rc;
 }
 
-int rv_feed_open(rv_engine *e, const rv_feed_opts *opts, rv_feed **ret, rv_error *err)
+int rv__feed_open(struct rv__reading *r, const rv_feed_opts *opts, rv_feed **ret, rv_error *err)
 {
     rv_feed_opts known = { .size = sizeof known };
     if (opts != NULL)
         rv__opts_take(&known, sizeof known, opts, opts->size);
     opts = &known;
-    if (e == NULL || ret == NULL || opts->size == 0 || opts->from < RV_FROM_NOW ||
-        opts->from > RV_FROM_POSITION)
+    if (ret == NULL || opts->size == 0 || opts->from < RV_FROM_NOW || opts->from > RV_FROM_POSITION)
         return rv__fail(err, RV_EINVAL, "rv_feed_open: %s",
-                        e == NULL || ret == NULL ? "no engine, or nowhere to put the feed"
-                                                 : "make the options with RV_FEED_OPTS");
+                        ret == NULL ? "nowhere to put the feed"
+                                    : "make the options with RV_FEED_OPTS");
     if (opts->run_id != NULL && !rv__id_valid(rv__str(opts->run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", opts->run_id);
 
@@ -738,10 +738,8 @@ int rv_feed_open(rv_engine *e, const rv_feed_opts *opts, rv_feed **ret, rv_error
     rv__events_init(&feed->events);
     rv__row_reader_init(&feed->row);
 
-    rv__engine_enter(e);
-    struct rv__reading *r = e->reading;
     int rc = atomic_load(&r->closed) ? rv__fail(err, RV_ECLOSED, "the engine has closed")
-                                     : feed_init(feed, e, opts, err);
+                                     : feed_init(feed, r, opts, err);
     if (rc == RV_OK) { /* counted before its position is taken: a commit after that is marked */
         pthread_mutex_lock(&r->hub);
         feed->next = r->all;
@@ -760,7 +758,6 @@ int rv_feed_open(rv_engine *e, const rv_feed_opts *opts, rv_feed **ret, rv_error
     }
     if (rc < 0)
         rv__store_close(feed->store);
-    rv__engine_leave(e);
     if (rc < 0) {
         feed_free(feed);
         return rc;

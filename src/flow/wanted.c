@@ -1,5 +1,5 @@
-/* wanted.c: what a cell wants of the engine: see wanted.h. */
-#include "engine/wanted.h"
+/* wanted.c: what a cell wants of whoever drives it: work now, or a timer later. */
+#include "flow/flow.h"
 
 #include "base/alloc.h"
 

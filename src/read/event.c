@@ -3,7 +3,7 @@
  * An event is {seq, index, kind, runId, workflow, path?, at} and the fields of its kind. `index` counts
  * the events of one journal row, so (seq, index) is the same each time they are made. Facts that
  * nobody outside can mean something by (evaluations, bodies, a timer that fired) make none. */
-#include "engine/event.h"
+#include "read/event.h"
 
 #include <string.h>
 
