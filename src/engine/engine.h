@@ -27,6 +27,7 @@
 #include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "keep/keep.h"
 #include "store/store.h"
 
 struct rv__attached;
@@ -161,11 +162,6 @@ struct rv__owed {
 /* So long after a start a run waits for its workflow to be registered. Then it is suspended, and says
  * what is missing. */
 enum { RV__REGISTER_MS = 5000 };
-/* Which finished runs may stay. 0: no bound. */
-struct rv__retain_limits {
-    int64_t max_age_ms;
-    uint64_t max_runs, max_bytes;
-};
 
 enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 

@@ -13,7 +13,7 @@
 #include "base/outfile.h"
 #include "engine/call.h"
 #include "engine/engine.h"
-#include "engine/import.h"
+#include "keep/keep.h"
 #include "read/read.h"
 
 enum { READ_PIECE = 64 << 10 };

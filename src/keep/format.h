@@ -1,4 +1,4 @@
-/* keep.h: the words of the file that a run is exported to: docs/reference/export-format.md.
+/* format.h: the words of the file that a run is exported to: docs/reference/export-format.md.
  *
  * One JSON object a line, in this order; what stands before a line's value is exactly this, so that a
  * reader finds the value without looking through it:
@@ -10,8 +10,8 @@
  *   {"end":{"lines":…,"sha256":…}}    of all lines before it
  *
  * Results, snapshot, status and what the run waits for are not in it: they follow from the turns. */
-#ifndef RV_ENGINE_KEEP_H
-#define RV_ENGINE_KEEP_H
+#ifndef RV_KEEP_FORMAT_H
+#define RV_KEEP_FORMAT_H
 
 #include "base/json.h"
 

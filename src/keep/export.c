@@ -1,4 +1,4 @@
-/* export.c: one run as one file. keep.h has its form, import.c reads it.
+/* export.c: one run as one file. format.h has its form, import.c reads it.
  *
  * The store shows the run as it is at one moment (rv__store_whole), and as long as it does, its WAL cannot
  * begin anew. So nobody is waited for meanwhile but the disk: who wants the text and not a file gets it
@@ -11,10 +11,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/id.h"
 #include "base/outfile.h"
-#include "engine/call.h"
-#include "engine/engine.h"
-#include "engine/keep.h"
+#include "base/opts.h"
+#include "keep/format.h"
+#include "keep/keep.h"
 
 enum { PIECE = 64 << 10 }; /* that is written, or handed on, at once */
 
@@ -163,14 +164,10 @@ static int put_end(struct exporting *x)
     return flush(x);
 }
 
-static int export_run(struct exporting *x, rv_engine *e, const char *run_id)
+static int export_run(struct exporting *x, struct rv__store *reader, const char *run_id)
 {
     static const struct rv__store_visitor visitor = { put_run, put_definition, put_turn, put_log };
-    struct rv__store *reader = NULL;
-    int rc = rv__engine_reader(e, &reader, x->err);
-    if (rc == RV_OK)
-        rc = rv__store_whole(reader, rv__str(run_id), &visitor, x, x->err);
-    rv__store_close(reader);
+    int rc = rv__store_whole(reader, rv__str(run_id), &visitor, x, x->err);
     if (rc == RV_OK && !x->defined)
         rc = rv__fail(x->err, RV_ESTORE,
                       "run '%.128s' cannot be exported: the store has no plan of it", run_id);
@@ -197,27 +194,27 @@ static int hand_on(struct exporting *x, const rv_export_opts *opts)
     }
 }
 
-int rv_export(rv_engine *e, const char *run_id, const rv_export_opts *opts, rv_error *err)
+int rv__export(struct rv__store *reader, const char *run_id, const rv_export_opts *opts,
+               int64_t now_ms, rv_error *err)
 {
     rv_export_opts known = { .size = 0 };
     struct exporting x = { .err = err };
     if (opts != NULL)
         rv__opts_take(&known, sizeof known, opts, opts->size);
-    if (e == NULL || run_id == NULL || !rv__id_valid(rv__str(run_id)) || known.size == 0 ||
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)) || known.size == 0 ||
         (known.path == NULL) == (known.write == NULL))
         return rv__fail(err, RV_EINVAL, "rv_export: %s",
-                        e == NULL                       ? "no engine given"
-                        : run_id == NULL                ? "no run given"
+                        run_id == NULL                  ? "no run given"
                         : known.size == 0               ? "make the options with RV_EXPORT_OPTS"
                         : rv__id_valid(rv__str(run_id)) ? "say where it goes: a path or a function"
                                                         : "a run id is [A-Za-z0-9._:-]{1,128}");
     int rc = rv__outfile_open(&x.out, known.path, known.replace, err);
     if (rc < 0)
         return rc;
-    x.now_ms = rv__wall_ms(e->clock);
+    x.now_ms = now_ms;
     rv__buf_init(&x.text, SIZE_MAX / 8); /* a few lines, each bounded when it was written */
     rv__sha256_init(&x.hash);
-    rc = export_run(&x, e, run_id);
+    rc = export_run(&x, reader, run_id);
     if (rc == RV_OK)
         rc = known.path != NULL ? rv__outfile_keep(&x.out, err) : hand_on(&x, &known);
     rv__outfile_done(&x.out);

@@ -1,4 +1,4 @@
-/* import_file.c: reads the file of an exported run (keep.h), as writes for the store.
+/* import_file.c: reads the file of an exported run (format.h), as writes for the store.
  *
  * One pass over the file, in one transaction: each turn is checked and applied to a cell, as when a run is
  * loaded, and then written; what else the store keeps of a run (results, status, snapshot) is taken from the
@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/id.h"
-#include "engine/import.h"
-#include "engine/keep.h"
+#include "keep/format.h"
+#include "keep/keep.h"
 
 enum { READ_PIECE = 64 << 10 };
 
