@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "exec/exec.h"
+#include "wire/wire.h"
 
 enum {
     HEADER = 4,

@@ -1,10 +1,10 @@
-/* test_frame.c: frames, whole, in pieces, and wrong. For src/exec/frame.c. */
+/* test_frame.c: frames, whole, in pieces, and wrong. For src/wire/frame.c. */
 #include "unit/test.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "exec/exec.h"
+#include "wire/wire.h"
 
 static void put_frame(struct rv__buf *out, const char *text)
 {
