@@ -96,4 +96,6 @@ int rv__buf_err(const struct rv__buf *buf, rv_error *err);
  * failure, which stays. An empty buffer gives "". */
 char *rv__buf_take(struct rv__buf *buf);
 
+enum { RV__PATH_ROOM = 4096 }; /* for the path of a file, with its NUL: Linux' own bound */
+
 #endif

@@ -14,6 +14,8 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/violations.h"
+#include "define/table.h"
+#include "define/workflow.h"
 #include "plan/plan.h"
 
 /* Bounds on what is read. Beyond them a file is refused, and the others go on. */

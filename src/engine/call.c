@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "engine/context.h"
 #include "engine/control.h"
 #include "engine/kit.h"
 
@@ -35,44 +34,6 @@ static void push(struct rv__call **list, struct rv__call *call)
     *list = call;
 }
 
-/* Rows of finished iterations. */
-struct row_text {
-    struct rv__buf *out;
-    bool first;
-};
-
-static int put_row(void *arg, int64_t index, struct rv__str json)
-{
-    struct row_text *text = arg;
-    (void)index;
-    if (!text->first)
-        rv__buf_char(text->out, ',');
-    text->first = false;
-    rv__buf_str(text->out, json);
-    return RV_OK;
-}
-
-static int rows_from_store(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                           rv_error *err)
-{
-    struct rv__engine_rows *rows = (struct rv__engine_rows *)self;
-    rv_engine *e = rows->run->engine;
-    struct row_text text = { .out = out, .first = true };
-    if (rows->on_loop)
-        return rv__store_results(e->reader, rv__str(rows->run->id), key, put_row, &text, err);
-    pthread_mutex_lock(&e->step_reader_lock);
-    int rc = rv__store_results(e->step_reader, rv__str(rows->run->id), key, put_row, &text, err);
-    pthread_mutex_unlock(&e->step_reader_lock);
-    return rc;
-}
-
-void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run)
-{
-    rv_engine *e = run->engine;
-    *rows = (struct rv__engine_rows){ .source = { rows_from_store }, .run = run };
-    rows->on_loop = e->running_thread && pthread_equal(pthread_self(), e->thread);
-}
-
 /* Where in call->texts it begins; with a NUL behind it. */
 static size_t keep_text(struct rv__call *call, struct rv__str text)
 {
@@ -85,8 +46,8 @@ static size_t keep_text(struct rv__call *call, struct rv__str text)
 /* The run as it is on disk: its row and results. Its cell is in memory and not part of a turn. */
 static int describe(struct rv__call *call, struct rv__run *run)
 {
-    struct rv__engine_rows rows;
-    rv__engine_rows_init(&rows, run);
+    struct rv__stored_rows rows;
+    rv__stored_rows_init(&rows, run->id, &run->engine->reader, NULL);
     call->status = (int)rv__cell_status(run->cell);
     snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
     call->row.workflow = keep_text(call, run->plan->plan->body.wrap->name);

@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/bugs.h"
 #include "base/error.h"
-#include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"

@@ -13,8 +13,6 @@
 #include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/builtin.h"
-#include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
@@ -235,6 +233,12 @@ void rv__work_post(struct rv_ctx *ctx)
     (void)!rv__engine_post(ctx->engine, &ctx->letter);
 }
 
+void rv__work_tell_begun(struct rv_ctx *ctx)
+{
+    ctx->begun.kind = LETTER_BEGUN;
+    (void)!rv__engine_post(ctx->engine, &ctx->begun); /* closed: nobody counts its time */
+}
+
 static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
 {
     struct rv_ctx *ctx = (struct rv_ctx *)work;
@@ -263,8 +267,12 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     ctx->of_step = ctx->view.node != NULL && ctx->view.node->handler_of != NULL;
     ctx->work.run = rv__ctx_run;
     ctx->work.done = work_finished;
+    ctx->shop = &e->shop;
     ctx->engine = e;
     ctx->run = run;
+    ctx->run_id = run->id;
+    ctx->plan = run->plan->plan;
+    ctx->exprs = &run->plan->exprs;
     rv__run_ref(run);
     ctx->fn = fn;
     ctx->eval = effect->eval;
@@ -358,7 +366,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     rv_engine *e = run->engine;
     enum rv__lane lane = lane_of(e, effect);
     run->lane[lane].granted--;
-    bool builtin = rv__builtin(run->plan, effect);
+    bool builtin = rv__builtin(&run->plan->exprs, effect);
     const struct rv__function *function = builtin ? NULL
                                                   : rv__plan_ref_fn(run->plan, effect->node,
                                                                     effect->eval);
@@ -395,7 +403,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     owed->work = ctx;
     ctx->timeout_ms = effect->timeout_ms;
     if (module != NULL) {
-        ctx->function = function;
+        ctx->function = function->name;
         ctx->module = module;
         ctx->work.run = rv__hosted_run;
     }

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "engine/control.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
@@ -29,13 +28,14 @@ static void engine_destroy(rv_engine *e)
     rv__control_free(e->control);
     rv__attached_free(e->attached);
     rv__commits_done(e);
-    rv__evaluator_close(e->evaluator); /* it begins work on the others' threads, and they on its: */
-    rv__io_free(e->io);
-    rv__hosts_close(e->hosts);
-    rv__executor_free(e->executor);   /* waits for steps that were handed back */
-    rv__evaluator_free(e->evaluator); /* so it goes when nobody is left */
-    rv__hosts_free(e->hosts);
-    pthread_mutex_destroy(&e->hosts_lock);
+    rv__evaluator_close(
+        e->shop.evaluator); /* it begins work on the others' threads, and they on its: */
+    rv__io_free(e->shop.io);
+    rv__hosts_close(e->shop.hosts);
+    rv__executor_free(e->executor);        /* waits for steps that were handed back */
+    rv__evaluator_free(e->shop.evaluator); /* so it goes when nobody is left */
+    rv__hosts_free(e->shop.hosts);
+    pthread_mutex_destroy(&e->shop.hosts_lock);
     while (e->in_flight != NULL)
         rv__work_drop(e->in_flight);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
@@ -48,7 +48,7 @@ static void engine_destroy(rv_engine *e)
         rv__metrics_done(e->metrics);
     rv__free(e->metrics);
     rv__free(e->owed);
-    rv__buf_done(&e->env);
+    rv__buf_done(&e->shop.env);
     rv__free(e->starting);
     rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
@@ -91,20 +91,37 @@ int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
 /* What expressions may see of the environment: only what the owner of the engine names. */
 static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    rv__buf_init(&e->env, RV__JSON_MAX_BYTES);
-    rv__buf_char(&e->env, '{');
+    rv__buf_init(&e->shop.env, RV__JSON_MAX_BYTES);
+    rv__buf_char(&e->shop.env, '{');
     for (const char *const *name = opts->allow_env; name != NULL && *name != NULL; name++) {
         const char *value = getenv(*name);
         if (value == NULL)
             continue;
-        if (e->env.len > 1)
-            rv__buf_char(&e->env, ',');
-        rv__buf_json_str(&e->env, rv__str(*name));
-        rv__buf_char(&e->env, ':');
-        rv__buf_json_str(&e->env, rv__str(value));
+        if (e->shop.env.len > 1)
+            rv__buf_char(&e->shop.env, ',');
+        rv__buf_json_str(&e->shop.env, rv__str(*name));
+        rv__buf_char(&e->shop.env, ':');
+        rv__buf_json_str(&e->shop.env, rv__str(value));
     }
-    rv__buf_char(&e->env, '}');
-    return rv__buf_err(&e->env, err);
+    rv__buf_char(&e->shop.env, '}');
+    return rv__buf_err(&e->shop.env, err);
+}
+
+/* What attempts use of it, besides what is made when it is first needed. */
+static void fill_shop(rv_engine *e)
+{
+    struct rv__workshop *shop = &e->shop;
+    shop->clock = e->clock;
+    shop->reader_lock = &e->step_reader_lock;
+    shop->reader = &e->step_reader;
+    if (e->kit != NULL) {
+        shop->by_hand = e->executor;
+        shop->machine = e->kit->machine;
+    }
+    shop->stopped = &e->stopped;
+    shop->directory = rv__registry_directory;
+    shop->begun = rv__work_tell_begun;
+    shop->post = rv__work_post;
 }
 
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
@@ -123,10 +140,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->now_ms = rv__wall_ms(e->clock);
     e->last_dirty = &e->dirty;
     e->last_held = &e->held;
-    e->hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
-                                             .term_ms = opts->host_grace_ms,
-                                             .kill_ms = 2 * opts->host_grace_ms,
-                                             .memory_bytes = opts->host_memory };
+    e->shop.hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
+                                                  .term_ms = opts->host_grace_ms,
+                                                  .kill_ms = 2 * opts->host_grace_ms,
+                                                  .memory_bytes = opts->host_memory };
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
@@ -152,13 +169,15 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->owed_size = OWED_BUCKETS_FIRST;
     rc = rv__commits_init(e, err);
     if (rc == RV_OK && e->kit == NULL)
-        rc = rv__evaluator_new(&e->evaluator, err);
+        rc = rv__evaluator_new(&e->shop.evaluator, err);
     if (rc == RV_OK)
         rc = fill_env(e, opts, err);
     if (rc < 0)
         return rc;
     rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
                         : rv__threads_new(workers, &e->executor, err);
+    if (rc == RV_OK)
+        fill_shop(e);
     if (rc == RV_OK)
         rc = open_store(e, opts, err);
     if (rc == RV_OK && !e->read_only)
@@ -208,7 +227,7 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->kit = kit;
     pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
-    pthread_mutex_init(&e->hosts_lock, NULL);
+    pthread_mutex_init(&e->shop.hosts_lock, NULL);
     rc = engine_init(e, opts, seed, err);
     if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");

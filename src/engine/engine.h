@@ -23,12 +23,11 @@
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/timers.h"
-#include "engine/exprs.h"
-#include "engine/workflow.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
 #include "keep/keep.h"
 #include "store/store.h"
+#include "work/work.h"
 
 struct rv__attached;
 struct rv__call;
@@ -37,12 +36,6 @@ struct rv__kit;
 struct rv__owed;
 struct rv__reading;
 struct rv__metrics;
-
-/* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
-struct rv__letter {
-    struct rv__queue_node node;
-    enum { LETTER_WORK, LETTER_BEGUN, LETTER_CALL, LETTER_LANDED } kind;
-};
 
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
 struct rv__plan_ref {
@@ -57,8 +50,6 @@ struct rv__plan_ref {
     struct rv__plan_exprs exprs;
     uint16_t *series; /* by node id: where its steps are counted; metrics.c */
 };
-
-enum { RV__PATH_ROOM = 4096 }; /* Linux' own bound */
 
 #define RV__STORE_DEFAULT "rival.db"
 
@@ -192,15 +183,10 @@ struct rv_engine {
     pthread_mutex_t step_reader_lock;
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
     struct rv__executor *executor; /* of functions */
-    pthread_mutex_t hosts_lock;
-    struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
-    struct rv__hosts_opts hosts_opts;
+    struct rv__workshop shop;      /* what attempts use */
     struct rv__module *modules;
-    struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
-    struct rv__io *io;               /* of commands; NULL until the first */
-    struct rv__buf env;              /* what expressions see of the environment: JSON */
-    struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
-    uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
+    struct rv__kit *kit; /* NULL but in tests: what is around it is theirs */
+    uint64_t life;       /* counts deaths that a kit arranged: answers of an earlier one are void */
     struct rv__reading *reading; /* the feed, logs, nodes: reading.h */
     struct rv__metrics *metrics;
     struct rv__queue inbox;
@@ -341,9 +327,11 @@ void rv__owed_clear(struct rv__run *run, uint64_t actor);
 void rv__owed_clear_all(struct rv__run *run);
 void rv__work_begun(rv_engine *engine, struct rv_ctx *ctx); /* a host has it: its time counts */
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
-void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
-void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
-void rv__fetch_logs(rv_engine *engine); /* what steps in flight have said so far */
+void rv__work_drop(struct rv_ctx *ctx);       /* nobody asks for it any more */
+void rv__work_post(struct rv_ctx *ctx);       /* it is answered. Thread: any */
+void rv__work_tell_begun(struct rv_ctx *ctx); /* a host has it. Thread: any */
+void rv__hand_back(rv_engine *engine);        /* what is in flight is for the next engine to do */
+void rv__fetch_logs(rv_engine *engine);       /* what steps in flight have said so far */
 /* The failures among its facts that nobody would hear of, as lines of its log. RV_ENOMEM: none is. */
 int rv__keep_unheard(struct rv__run *run);
 
@@ -393,20 +381,5 @@ void rv__calls_close(rv_engine *engine);          /* everybody who still waits: 
 void rv__calls_again(rv_engine *engine);          /* everybody who still waits asks again */
 void rv__engine_enter(rv_engine *engine); /* it is not freed before the leave. Thread: any */
 void rv__engine_leave(rv_engine *engine); /* Thread: any */
-
-/* hosted.c */
-void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
-int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
-/* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
-int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
-                        rv_error *err);
-
-/* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
-struct rv__engine_rows {
-    struct rv__row_source source; /* first */
-    struct rv__run *run;
-    bool on_loop;
-};
-void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run); /* Thread: any */
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "read/read.h"
 
 #define START_MS \

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "engine/engine.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "read/read.h"
 
 /* Seconds: from a commit on a good disk to a step that takes its time. */

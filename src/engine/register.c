@@ -13,7 +13,7 @@
 #include "define/define.h"
 #include "engine/call.h"
 #include "engine/control.h"
-#include "engine/files.h"
+#include "work/work.h"
 
 /* A workflow that a file nests may be registered already. What is found is a draft of our own: the
  * registry's may give way to another one while we compile. */
@@ -120,12 +120,12 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
     return registered;
 }
 
-int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
-                       const rv_file_opts *opts, rv_error *err)
+static int register_paths(rv_engine *engine, const char *const *paths, size_t count,
+                          const rv_file_opts *opts, rv_error *err)
 {
     struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
     struct rv__definitions *all = NULL;
-    struct rv__c_files files = { .engine = engine };
+    struct rv__c_files files = { .shop = &engine->shop };
     int registered = 0;
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
     if (rc < 0)
@@ -173,7 +173,7 @@ int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *op
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_file", err);
     if (rc == RV_OK)
-        rc = rv__register_paths(engine, &path, 1, &known, err);
+        rc = register_paths(engine, &path, 1, &known, err);
     return rc;
 }
 
@@ -182,7 +182,7 @@ int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opt
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_dir", err);
     if (rc == RV_OK)
-        rc = rv__register_paths(engine, &path, 1, &known, err);
+        rc = register_paths(engine, &path, 1, &known, err);
     return rc;
 }
 

@@ -7,7 +7,6 @@
 #include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/context.h"
 #include "engine/engine.h"
 
 enum {

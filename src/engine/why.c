@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "engine/control.h"
 #include "read/read.h"
 

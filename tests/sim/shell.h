@@ -13,7 +13,7 @@
 
 #include "sim.h"
 
-#include "engine/context.h"
+#include "work/work.h"
 #include "engine/kit.h"
 
 /* An answer to a handle, which somebody outside will give. */

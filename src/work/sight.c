@@ -1,11 +1,11 @@
 /* sight.c: the roots of expressions (SPEC: input, steps, lastStep, loop, run, env) out of a view. On the
  * evaluator's thread; the ctx is ours while it is there, its arena too. */
-#include "engine/sight.h"
+#include "work/sight.h"
 
 #include <string.h>
 
 #include "base/json.h"
-#include "engine/context.h"
+#include "work/work.h"
 
 static const char *const quoted[STATUSES] = {
     [STATUS_PENDING] = "\"pending\"",
@@ -159,7 +159,7 @@ static int find(struct rv__scope *self, struct rv__str root, struct rv__str name
     if (rv__str_is(root, "run"))
         return find_run(sight, ret);
     if (rv__str_is(root, "env"))
-        return is_text(rv__buf_view(&ctx->engine->env), ret);
+        return is_text(rv__buf_view(&ctx->shop->env), ret);
     if (rv__str_is(root, "result"))
         return ctx->view.ended != NULL ? is_result(ctx->view.ended, ret)
                : ctx->describing       ? is_blob(ctx->result, ret)
@@ -171,9 +171,10 @@ static int text(struct rv__scope *self, const struct rv__scope_text *found, stru
                 rv_error *err)
 {
     struct rv__sight *sight = (struct rv__sight *)self;
-    struct rv__engine_rows rows;
+    struct rv__stored_rows rows;
+    const struct rv__workshop *shop = sight->ctx->shop;
     struct rv__buf json;
-    rv__engine_rows_init(&rows, sight->ctx->run);
+    rv__stored_rows_init(&rows, sight->ctx->run_id, shop->reader, shop->reader_lock);
     rv__buf_init(&json, RV__JSON_MAX_BYTES);
     int rc = rv__entry_result(found->origin, &rows.source, &json, err);
     if (rc == RV_OK)

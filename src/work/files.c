@@ -8,9 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "define/define.h"
-#include "engine/engine.h"
-#include "engine/files.h"
-#include "engine/workflow.h"
+#include "work/work.h"
 
 /* What the public sees, and what it is made from. */
 struct report {

@@ -4,7 +4,7 @@
  * registers it: a host loads the file and tells what is in it (the frame `register`), so that even a file
  * whose loading crashes cannot hurt the engine. In process the same text is read at once: one way for
  * both, and the rules stay where they are, in plan/. */
-#include "engine/table.h"
+#include "define/table.h"
 
 #include <stdio.h>
 

@@ -25,9 +25,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/context.h"
-#include "engine/table.h"
 #include "group/group.h"
+#include "work/work.h"
 
 enum {
     FD = 3, /* where the engine is */

@@ -1,8 +1,8 @@
 /* table.h: the table of a workflow file (RV_WORKFLOW): as a plan document, and its functions by name. */
-#ifndef RV_ENGINE_TABLE_H
-#define RV_ENGINE_TABLE_H
+#ifndef RV_DEFINE_TABLE_H
+#define RV_DEFINE_TABLE_H
 
-#include "engine/workflow.h"
+#include "define/workflow.h"
 
 struct rv__table {
     struct rv__arena arena;

@@ -6,12 +6,17 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/context.h"
+#include "work/work.h"
+
+static void rows_init(struct rv__stored_rows *rows, const rv_ctx *ctx)
+{
+    rv__stored_rows_init(rows, ctx->run_id, ctx->shop->reader, ctx->shop->reader_lock);
+}
 
 static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf *room,
                      struct rv__seen *ret)
 {
-    struct rv__engine_rows rows;
+    struct rv__stored_rows rows;
     if (entry == NULL)
         return RV_ENOTFOUND;
     *ret = (struct rv__seen){ .state = rv__entry_state(entry),
@@ -19,7 +24,7 @@ static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf 
                               .status = rv__status_name(rv__entry_status(entry)) };
     if (room == NULL)
         return RV_OK;
-    rv__engine_rows_init(&rows, ctx->run);
+    rows_init(&rows, ctx);
     int rc = rv__entry_result(entry, &rows.source, room, NULL);
     if (rc == RV_OK)
         rc = rv__buf_err(room, NULL);
@@ -30,21 +35,21 @@ static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf 
 
 static int see_steps(rv_ctx *ctx, struct rv__buf *room)
 {
-    struct rv__engine_rows rows;
-    rv__engine_rows_init(&rows, ctx->run);
+    struct rv__stored_rows rows;
+    rows_init(&rows, ctx);
     return rv__view_steps(&ctx->view, &rows.source, room, NULL);
 }
 
 /* The node that a handler is about. */
 static int see_failed(rv_ctx *ctx, struct rv__buf *room)
 {
-    struct rv__engine_rows rows;
+    struct rv__stored_rows rows;
     const struct rv__node *failed = ctx->view.failed_node;
     struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
     const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
     struct rv__str state = rv__blob_str(ctx->view.failed_state);
     int rc = RV_OK;
-    rv__engine_rows_init(&rows, ctx->run);
+    rows_init(&rows, ctx);
     rv__buf_text(room, "{\"result\":");
     if (entry != NULL && failed != NULL &&
         failed->kind != NODE_STEP) /* what a supervisor had by then */
@@ -107,7 +112,7 @@ static const char *key_of(rv_ctx *ctx)
     char text[RV_RUN_ID_SIZE + 24];
     if (ctx->key != NULL)
         return ctx->key;
-    int n = snprintf(text, sizeof text, "%s/%llu", ctx->run->id,
+    int n = snprintf(text, sizeof text, "%s/%llu", ctx->run_id,
                      (unsigned long long)ctx->view.actor);
     ctx->key = rv__arena_dup(&ctx->arena, text, (size_t)n);
     return ctx->key != NULL ? ctx->key : "";
@@ -125,9 +130,9 @@ static const char *execution_of(rv_ctx *ctx)
 static const char *engine_who(rv_ctx *ctx, enum rv__who who)
 {
     switch (who) {
-    case WHO_RUN: return ctx->run->id;
+    case WHO_RUN: return ctx->run_id;
     case WHO_WORKFLOW:
-        return ctx->run->plan->plan->body.wrap->name.at; /* a plan's texts have a NUL behind them */
+        return ctx->plan->body.wrap->name.at; /* a plan's texts have a NUL behind them */
     case WHO_STEP: return ctx->view.node != NULL ? ctx->view.node->alias.at : "";
     case WHO_PATH: return path_of(ctx);
     case WHO_EXECUTION: return execution_of(ctx);
@@ -138,7 +143,7 @@ static const char *engine_who(rv_ctx *ctx, enum rv__who who)
 
 static void engine_log(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata)
 {
-    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->engine->clock), level, message, metadata);
+    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->shop->clock), level, message, metadata);
 }
 
 const struct rv__source rv__engine_source = { .see = engine_see,

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "engine/workflow.h"
+#include "define/workflow.h"
 
 enum {
     NAME_ROOM = 2 * RV__PLAN_MAX_NAME

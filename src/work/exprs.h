@@ -1,7 +1,7 @@
 /* exprs.h: what of a plan is to be evaluated, by node, and the schemas its inputs are held to. Made
  * once for each plan; immutable then, but for the compiled jq, which is the evaluator's. */
-#ifndef RV_ENGINE_EXPRS_H
-#define RV_ENGINE_EXPRS_H
+#ifndef RV_WORK_EXPRS_H
+#define RV_WORK_EXPRS_H
 
 #include "expr/expr.h"
 #include "flow/flow.h"

@@ -1,14 +1,27 @@
 /* context.h: a piece of work in flight, from the grant to the answer: what its function sees through
  * rv_ctx, and what it says. Made by dispatch.c, filled by the step's thread, read by the loop. */
-#ifndef RV_ENGINE_CONTEXT_H
-#define RV_ENGINE_CONTEXT_H
+#ifndef RV_WORK_CONTEXT_H
+#define RV_WORK_CONTEXT_H
 
 #include <rival/rival.h>
 
 #include "base/arena.h"
 #include "base/cancel.h"
-#include "engine/engine.h"
-#include "engine/sight.h"
+#include "base/queue.h"
+#include "base/timers.h"
+#include "exec/exec.h"
+#include "flow/flow.h"
+#include "work/sight.h"
+
+struct rv__plan_exprs;
+struct rv__run;
+struct rv__workshop;
+
+/* What arrives in an engine's inbox: the head of a finished rv_ctx, or of a call. */
+struct rv__letter {
+    struct rv__queue_node node;
+    enum { LETTER_WORK, LETTER_BEGUN, LETTER_CALL, LETTER_LANDED } kind;
+};
 
 enum {
     RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
@@ -68,9 +81,13 @@ extern const struct rv__source rv__engine_source;
 struct rv_ctx {
     struct rv__work work; /* first: the executor knows only this */
     const struct rv__source *source;
+    struct rv__workshop *shop; /* what it may use; NULL in a host */
+    rv_engine *engine;         /* for rv_ctx_engine() */
+    const char *run_id;        /* of its run, as is what follows: held */
+    const struct rv__plan *plan;
+    const struct rv__plan_exprs *exprs;
     struct rv__letter letter; /* to the engine, when it is done */
-    rv_engine *engine;
-    struct rv__run *run; /* held */
+    struct rv__run *run;      /* the engine's own; held */
     uint64_t life;
     struct rv_ctx *next, **link;         /* among the work of its run */
     struct rv_ctx *all_next, **all_link; /* among all work in flight */
@@ -89,11 +106,11 @@ struct rv_ctx {
     pthread_mutex_t gate;          /* held while it is started, */
     struct rv__cancel_watch watch; /* and how to stop it */
     void (*stop)(struct rv_ctx *ctx);
-    const char *directory;               /* of its workflow's file, in the arena; NULL: none */
-    const struct rv__function *function; /* in a host process, instead of fn: this one */
-    const char *module;                  /* of this file; NULL: fn, here */
-    struct rv__letter begun;             /* to the engine: a host has it */
-    int64_t timeout_ms;                  /* of the attempt, from then on; 0 = none */
+    const char *directory;   /* of its workflow's file, in the arena; NULL: none */
+    struct rv__str function; /* in a host process, instead of fn: this one */
+    const char *module;      /* of this file; NULL: fn, here */
+    struct rv__letter begun; /* to the engine: a host has it */
+    int64_t timeout_ms;      /* of the attempt, from then on; 0 = none */
     enum rv__lane lane;
     int64_t begun_ns,
         queued_ns; /* when it was sent out, by the monotonic clock; and for how long it

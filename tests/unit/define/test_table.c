@@ -1,7 +1,7 @@
 /* test_table.c: the table of a workflow file as a plan document. For src/engine/table.c. */
 #include "unit/test.h"
 
-#include "engine/table.h"
+#include "define/define.h"
 
 static int nothing(rv_ctx *c)
 {

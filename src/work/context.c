@@ -1,6 +1,6 @@
 /* context.c: rv_ctx: what a step's function sees and says, in whatever process it is. On the step's
  * thread; nothing here touches the engine: what it sees comes from its source. */
-#include "engine/context.h"
+#include "work/context.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/engine.h"
+#include "work/work.h"
 
 /* ------------------------------------------------------------------------------- running --- */
 

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/context.h"
+#include "work/work.h"
 
 struct hosted {
     struct rv__invocation invocation; /* first */
@@ -127,7 +127,7 @@ static void ask(struct rv__invocation *self, struct rv__host *host, struct rv__b
     (void)host;
     size_t start = rv__wire_begin(out, FRAME_INVOKE);
     rv__wire_text(out, "id", rv__str(((struct hosted *)self)->id));
-    rv__wire_text(out, "function", ctx->function->name);
+    rv__wire_text(out, "function", ctx->function);
     rv__buf_text(out, ",\"run\":");
     rv__ctx_put_run(ctx, out);
     if (ctx->loop_index >= 0)
@@ -186,7 +186,7 @@ static int take_log(struct rv_ctx *ctx, const struct rv__frame *frame, rv_error 
     if (++ctx->log_count > RV__LOG_LINES)
         return 0;
     if (rv__str_none(has[AT]) || rv__json_int(has[AT], &at_ms) < 0)
-        at_ms = rv__wall_ms(ctx->engine->clock);
+        at_ms = rv__wall_ms(ctx->shop->clock);
     if (!rv__str_none(has[LEVEL]))
         (void)rv__json_int(has[LEVEL], &level); /* not one: information */
     if (!rv__str_none(has[METADATA]))
@@ -319,9 +319,8 @@ static int took(struct rv__invocation *self, struct rv__host *host, const struct
 static void begun(struct rv__invocation *self)
 {
     struct rv_ctx *ctx = ((struct hosted *)self)->ctx;
-    ctx->begun.kind = LETTER_BEGUN;
     if (ctx->timeout_ms > 0)
-        (void)!rv__engine_post(ctx->engine, &ctx->begun); /* closed: nobody counts its time */
+        ctx->shop->begun(ctx);
 }
 
 /* What it prints is for its log. */
@@ -333,7 +332,7 @@ static void printed(struct rv__invocation *self, struct rv__str line)
 /* The host died in it: told in its log, where people look, and to the run. */
 static void say_lost(struct rv_ctx *ctx, const rv_error *how)
 {
-    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->engine->clock), RV_ERROR, rv__str(how->message),
+    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->shop->clock), RV_ERROR, rv__str(how->message),
                      (struct rv__str){ NULL, 0 });
     rv_fail(ctx, "%s", how->message);
     ctx->outcome = MSG_LOST;
@@ -352,7 +351,7 @@ void rv__hosted_run(struct rv__work *work)
                                              .printed = printed },
                              .ctx = ctx,
                              .id = rv_ctx_execution_id(ctx) };
-    int rc = rv__engine_hosts(ctx->engine, &hosts, &err);
+    int rc = rv__workshop_hosts(ctx->shop, &hosts, &err);
     if (rc == RV_OK)
         rc = rv__hosts_invoke(hosts, &hosted.invocation, &err);
     if (rc == 1)
@@ -361,14 +360,14 @@ void rv__hosted_run(struct rv__work *work)
         rv__ctx_failed(ctx, &err);
 }
 
-int rv__engine_hosts(rv_engine *e, struct rv__hosts **ret, rv_error *err)
+int rv__workshop_hosts(struct rv__workshop *shop, struct rv__hosts **ret, rv_error *err)
 {
     int rc = RV_OK;
-    pthread_mutex_lock(&e->hosts_lock);
-    if (e->hosts == NULL)
-        rc = rv__hosts_new(&e->hosts_opts, &e->hosts, err);
-    *ret = e->hosts;
-    pthread_mutex_unlock(&e->hosts_lock);
+    pthread_mutex_lock(&shop->hosts_lock);
+    if (shop->hosts == NULL)
+        rc = rv__hosts_new(&shop->hosts_opts, &shop->hosts, err);
+    *ret = shop->hosts;
+    pthread_mutex_unlock(&shop->hosts_lock);
     return rc;
 }
 

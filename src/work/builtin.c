@@ -9,7 +9,7 @@
  *
  * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
  * With a testing kit there is no evaluator: evaluations are work by hand, like functions. */
-#include "engine/builtin.h"
+#include "work/builtin.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/exprs.h"
-#include "engine/kit.h"
+#include "work/work.h"
 
 /* The longest a delay may be told to take: as in plans. */
 static const double MOST_MS = (double)RV__PLAN_MAX_MS;
@@ -36,8 +35,8 @@ static void evaluate_by_hand(struct rv__work *work)
     struct rv__buf json;
     rv_error err;
     rv__buf_init(&json, RV__EXPR_OUTPUT_BYTES);
-    rv__expr_machine_begin(ctx->engine->kit->machine);
-    int rc = rv__exprs_eval(evaluation->set, evaluation->number, ctx->engine->kit->machine,
+    rv__expr_machine_begin(ctx->shop->machine);
+    int rc = rv__exprs_eval(evaluation->set, evaluation->number, ctx->shop->machine,
                             evaluation->scope, &json, &err);
     evaluated(evaluation, rv__buf_view(&json), rc < 0 ? &err : NULL);
     rv__buf_done(&json);
@@ -58,23 +57,22 @@ static void no_memory(struct rv_ctx *ctx)
 
 static void evaluate(struct rv_ctx *ctx, uint32_t number)
 {
-    rv_engine *e = ctx->engine;
+    struct rv__workshop *shop = ctx->shop;
     rv__sight_init(&ctx->sight, ctx);
-    ctx->evaluation = (struct rv__evaluation){ .set = ctx->run->plan->exprs.set,
-                                               .number = number - 1,
-                                               .scope = &ctx->sight.scope,
-                                               .done = evaluated };
-    if (e->kit == NULL) {
-        rv__evaluator_start(e->evaluator, &ctx->evaluation);
+    ctx->evaluation = (struct rv__evaluation){
+        .set = ctx->exprs->set, .number = number - 1, .scope = &ctx->sight.scope, .done = evaluated
+    };
+    if (shop->evaluator != NULL) {
+        rv__evaluator_start(shop->evaluator, &ctx->evaluation);
         return;
     }
     struct rv__work *work = &ctx->work;
     work->run = evaluate_by_hand;
     work->done = evaluated_by_hand;
-    if (e->executor->start(e->executor, &work, 1) == 0) {
+    if (shop->by_hand->start(shop->by_hand, &work, 1) == 0) {
         if (!ctx->describing) /* else it is done, and goes without */
             no_memory(ctx);
-        rv__work_post(ctx);
+        ctx->shop->post(ctx);
     }
 }
 
@@ -96,7 +94,7 @@ static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
     struct rv__blob *full = NULL;
     rv_error err = { .code = 0 };
     rv__violations_init(&bad, &ctx->arena);
-    const struct rv__input_rule *rule = rv__plan_exprs_rule(&ctx->run->plan->exprs, ctx->view.body);
+    const struct rv__input_rule *rule = rv__plan_exprs_rule(ctx->exprs, ctx->view.body);
     int rc = rv__input_take(rule, input, &bad, &full, &err);
     if (rc == RV_ENOMEM) {
         no_memory(ctx);
@@ -142,7 +140,7 @@ static void take_delay(struct rv_ctx *ctx, struct rv__str json)
         return;
     }
     ctx->outcome = MSG_PARK;
-    ctx->due_ms = rv__wall_ms(ctx->engine->clock) + (int64_t)(ms * unit);
+    ctx->due_ms = rv__wall_ms(ctx->shop->clock) + (int64_t)(ms * unit);
 }
 
 static void take_signal(struct rv_ctx *ctx, struct rv__str json)
@@ -168,7 +166,7 @@ static void take_signal(struct rv_ctx *ctx, struct rv__str json)
         return;
     }
     ctx->outcome = MSG_PARK;
-    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->engine->clock) + timeout_ms : 0;
+    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->shop->clock) + timeout_ms : 0;
 }
 
 /* Text as it is, anything else as JSON. `err`: it goes without one, and is otherwise as it was. */
@@ -225,7 +223,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
     struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
     if (ctx->describing) {
         take_description(ctx, json, err);
-        rv__work_post(ctx);
+        ctx->shop->post(ctx);
     } else if (ctx->eval == EVAL_DESCRIPTION) {
         take_description_alone(ctx, json, err);
         rv__work_finish(ctx);
@@ -251,12 +249,12 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
 
 void rv__work_finish(struct rv_ctx *ctx)
 {
-    const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
+    const struct rv__plan_exprs *exprs = ctx->exprs;
     uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
                                     : 0;
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
-        atomic_load(&ctx->engine->stopped)) {
-        rv__work_post(ctx);
+        atomic_load(ctx->shop->stopped)) {
+        ctx->shop->post(ctx);
         return;
     }
     ctx->describing = true;
@@ -298,7 +296,7 @@ void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_c
     ctx->stop = stop;
     ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
     ctx->gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    if (ctx->engine->io == NULL) {
+    if (ctx->shop->io == NULL) {
         rv_fail(ctx, "%s steps are not run by a test engine: replace '%.*s' by rv_test_replace()",
                 what, RV__ARG(ctx->view.node->alias));
         rv__work_finish(ctx);
@@ -325,19 +323,19 @@ void rv__io_ended(struct rv_ctx *ctx)
 
 /* ------------------------------------------------------------------------------- beginning --- */
 
-bool rv__builtin(const struct rv__plan_ref *plan, const struct rv__effect *effect)
+bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *effect)
 {
     if (effect->eval == EVAL_INPUT)
         return true;
     int slot = effect->eval < 0 ? SLOT_WITH : effect->eval;
-    return effect->node != NULL && rv__plan_exprs_number(&plan->exprs, effect->node, slot) != 0;
+    return effect->node != NULL && rv__plan_exprs_number(exprs, effect->node, slot) != 0;
 }
 
 /* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
 static bool prepare_io(struct rv_ctx *ctx)
 {
-    rv_engine *e = ctx->engine;
-    const char *directory = rv__registry_directory(e, ctx->view.node);
+    struct rv__workshop *shop = ctx->shop;
+    const char *directory = shop->directory(ctx->engine, ctx->view.node);
     rv_error err;
     if (directory != NULL) {
         ctx->directory = rv__arena_dup(&ctx->arena, directory, strlen(directory));
@@ -346,7 +344,7 @@ static bool prepare_io(struct rv_ctx *ctx)
             return false;
         }
     }
-    if (e->io == NULL && e->kit == NULL && rv__io_new(NULL, &e->io, &err) < 0)
+    if (shop->io == NULL && shop->evaluator != NULL && rv__io_new(NULL, &shop->io, &err) < 0)
         return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
 }
@@ -359,7 +357,7 @@ static bool needs_io(const struct rv_ctx *ctx)
 
 void rv__builtin_begin(struct rv_ctx *ctx)
 {
-    const struct rv__plan_exprs *exprs = &ctx->run->plan->exprs;
+    const struct rv__plan_exprs *exprs = ctx->exprs;
     if (ctx->eval != EVAL_INPUT && needs_io(ctx) && !prepare_io(ctx)) {
         rv__work_finish(ctx);
         return;

@@ -9,7 +9,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/builtin.h"
+#include "work/work.h"
 
 enum {
     MOST_HEADERS = 1000,    /* of a request */
@@ -222,7 +222,7 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
                                           .url = fetch->url,
                                           .as = ctx->output_as,
                                           .any_status = ctx->any_status,
-                                          .now_ms = rv__wall_ms(ctx->engine->clock) };
+                                          .now_ms = rv__wall_ms(ctx->shop->clock) };
     struct rv__answer answer;
     rv_error err;
     rv__io_ended(ctx);
@@ -245,12 +245,12 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__fetch_start(ctx->engine->io, &ctx->fetch);
+    return rv__fetch_start(ctx->shop->io, &ctx->fetch);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__fetch_cancel(ctx->engine->io, &ctx->fetch);
+    rv__fetch_cancel(ctx->shop->io, &ctx->fetch);
 }
 
 /* The parameters are gone after this: what is kept of them is copied. */

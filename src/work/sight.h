@@ -1,7 +1,7 @@
 /* sight.h: what the expressions of a piece of work see: the view it got when it was dispatched, behind
  * the interface that the evaluator asks through (struct rv__scope). */
-#ifndef RV_ENGINE_SIGHT_H
-#define RV_ENGINE_SIGHT_H
+#ifndef RV_WORK_SIGHT_H
+#define RV_WORK_SIGHT_H
 
 #include "expr/expr.h"
 

@@ -1,6 +1,6 @@
-/* files.h: what register.c and files.c share. */
-#ifndef RV_ENGINE_FILES_H
-#define RV_ENGINE_FILES_H
+/* files.h: workflow files, as engine/register.c takes them. */
+#ifndef RV_WORK_FILES_H
+#define RV_WORK_FILES_H
 
 #include <rival/rival.h>
 
@@ -8,13 +8,10 @@
 
 struct rv__definitions;
 struct rv__hosts;
+struct rv__workshop;
 
 /* The definitions as the public sees them; takes them over, and *all is NULL then. Errors: RV_ENOMEM. */
 int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err);
-
-/* Register all workflows of these files and folders. Returns how many. */
-int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
-                       const rv_file_opts *opts, rv_error *err);
 
 /* C files (.c, .so): each compiled once, and looked at once. */
 struct rv__c_file {
@@ -27,8 +24,8 @@ struct rv__c_file {
 };
 
 struct rv__c_files {
-    rv_engine *engine;       /* whose hosts look into them; NULL: hosts of our own */
-    struct rv__hosts *hosts; /* those */
+    struct rv__workshop *shop; /* whose hosts look into them; NULL: hosts of our own */
+    struct rv__hosts *hosts;   /* those */
     struct rv__c_file *items;
     size_t count, cap;
 };

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/builtin.h"
+#include "work/work.h"
 
 enum {
     MOST_WORDS =
@@ -236,12 +236,12 @@ static void ended(struct rv__command *command, const struct rv__command_result *
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__command_start(ctx->engine->io, &ctx->command);
+    return rv__command_start(ctx->shop->io, &ctx->command);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__command_kill(ctx->engine->io, &ctx->command, RV__KILL_CANCEL);
+    rv__command_kill(ctx->shop->io, &ctx->command, RV__KILL_CANCEL);
 }
 
 void rv__command_begin(struct rv_ctx *ctx, struct rv__str with)

@@ -11,9 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "define/define.h"
-#include "engine/engine.h"
-#include "engine/files.h"
-#include "engine/table.h"
+#include "work/work.h"
 
 static bool ends_with(const char *path, const char *ending)
 {
@@ -76,8 +74,8 @@ static void load_file(struct rv__c_files *files, struct rv__c_file *file, const 
     if (rc == RV_OK && opts != NULL && opts->in_process) {
         rc = load_here(object, &file->workflow, err);
     } else if (rc == RV_OK) {
-        if (files->hosts == NULL && files->engine != NULL)
-            rc = rv__engine_hosts(files->engine, &files->hosts, err);
+        if (files->hosts == NULL && files->shop != NULL)
+            rc = rv__workshop_hosts(files->shop, &files->hosts, err);
         else if (files->hosts == NULL)
             rc = rv__hosts_new(&(struct rv__hosts_opts){ .limit = 1 }, &files->hosts, err);
         if (rc == RV_OK)
@@ -210,6 +208,6 @@ void rv__c_files_done(struct rv__c_files *files)
         rv__free(files->items[i].path);
     }
     rv__free(files->items);
-    if (files->engine == NULL)
+    if (files->shop == NULL)
         rv__hosts_free(files->hosts);
 }

@@ -1,5 +1,5 @@
 /* exprs.c: a plan's templates and schemas, gathered when it is registered or read from the store. */
-#include "engine/exprs.h"
+#include "work/exprs.h"
 
 #include <assert.h>
 #include <stdlib.h>

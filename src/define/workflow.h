@@ -1,6 +1,6 @@
 /* workflow.h: a definition as the public builder keeps it. */
-#ifndef RV_ENGINE_WORKFLOW_H
-#define RV_ENGINE_WORKFLOW_H
+#ifndef RV_DEFINE_WORKFLOW_H
+#define RV_DEFINE_WORKFLOW_H
 
 #include <rival/rival.h>
 
