@@ -234,7 +234,8 @@ static int answer_call(struct request *r, const struct rv__frame *frame, rv_erro
     return rv__fail(err, RV_EINVAL, "there is no such method in version %s", rv_version());
 }
 
-void rv__control_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
+/* The frame `error`; violations may be NULL. */
+static void put_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
 {
     size_t start = rv__wire_begin(out, FRAME_ERROR);
     rv__wire_int(out, "code", err->code);
@@ -270,7 +271,7 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
                        (long)getpid());
     if (rc < 0) {
         rv__buf_reset(out);
-        rv__control_error(out, &err, r.violations);
+        put_error(out, &err, r.violations);
     }
     rv_violations_free(r.violations);
     rv__arena_done(&r.arena);

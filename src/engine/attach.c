@@ -68,9 +68,10 @@ static int put_json(struct rv__buf *out, const char *key, const char *json, rv_e
 static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64_t timeout_ms,
                       rv_cancel *by, struct rv__reply *reply, rv_error *err)
 {
+    const struct rv__asked asked = { &e->attached->place, e->attached->driver.pid };
     rv__wire_end(request, start);
     rv__engine_enter(e);
-    int rc = rv__ask(e->attached, request, timeout_ms, by, e->closing, reply, err);
+    int rc = rv__ask(&asked, request, timeout_ms, by, e->closing, reply, err);
     rv__engine_leave(e);
     rv__buf_done(request);
     return rc;
@@ -352,8 +353,9 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     struct rv__reply reply;
     int64_t protocol = 0;
     size_t start = begin_call(&request, "hello");
+    const struct rv__asked asked = { &attached->place, attached->driver.pid };
     rv__wire_end(&request, start);
-    int rc = rv__ask(attached, &request, HELLO_MS, NULL, NULL, &reply, err);
+    int rc = rv__ask(&asked, &request, HELLO_MS, NULL, NULL, &reply, err);
     rv__buf_done(&request);
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     if (rc == RV_OK) {
@@ -406,7 +408,7 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
     attached->looks_only = opts->read_only;
     for (;;) {
         int there = access(store, F_OK) < 0 ? RV_ECLOSED
-                                            : rv__control_place(store, &attached->place, &none);
+                                            : rv__socket_place(store, &attached->place, &none);
         if (there == RV_OK)
             there = say_hello(attached, &none);
         if (there == RV_OK || opts->read_only) {

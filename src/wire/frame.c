@@ -73,6 +73,14 @@ void rv__wire_int(struct rv__buf *out, const char *key, int64_t n)
     rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)n);
 }
 
+void rv__wire_error(struct rv__buf *out, const rv_error *err)
+{
+    size_t start = rv__wire_begin(out, FRAME_ERROR);
+    rv__wire_int(out, "code", err->code);
+    rv__wire_text(out, "message", rv__str(err->message));
+    rv__wire_end(out, start);
+}
+
 /* -------------------------------------------------------------------------------- reading --- */
 
 void rv__frames_init(struct rv__frames *frames)

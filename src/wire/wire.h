@@ -56,4 +56,68 @@ void rv__frame_members(const struct rv__frame *frame, const char *const *keys,
 int rv__frames_read(struct rv__frames *frames, int fd);
 int rv__frames_send(int fd, const struct rv__buf *out); /* all of it; RV_ECLOSED */
 
+/* The frame `error`: {code, message}. */
+void rv__wire_error(struct rv__buf *out, const rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Sockets beside a store: one process listens, others ask (docs/reference/control-socket.md) */
+
+struct rv__clock;
+
+/* The socket of a store: NAME.sock beside the real file, as its lock is. */
+struct rv__socket_place {
+    char path[RV__PATH_ROOM];
+    size_t name_at; /* where in it the name begins; the folder is before */
+};
+/* The store exists. Errors: RV_EINVAL (in memory, or a name that is too long), RV_ESTORE. */
+int rv__socket_place(const char *store, struct rv__socket_place *ret, rv_error *err);
+
+struct rv__listener;
+struct rv__request;
+
+/* A zero means the default named beside it. */
+struct rv__listen_opts {
+    struct rv__clock *clock;
+    size_t connections; /* at once, 256 at most; one more is told to come again: 256 */
+    int64_t
+        request_ms; /* for a request to come whole: 10000 from the connection or the answer before */
+    /* Have it answered, on another thread, by rv__request_answer(). False: that cannot be just now, and
+     * the caller is told so. Thread: the listener's. */
+    bool (*begin)(void *arg, struct rv__request *request);
+    void *arg;
+};
+
+/* Listen. Whoever does has the store's lock: a socket that is there is a dead process's, and gives way.
+ * Errors: RV_EINVAL, RV_ESTORE, RV_ESYS, RV_ENOMEM. */
+int rv__listen(const char *store, const struct rv__listen_opts *opts, struct rv__listener **ret,
+               rv_error *err);
+/* The socket goes; what is being answered is told so (rv__request_gone), and waited for. */
+void rv__listener_close(struct rv__listener *listener);
+/* Closes it first. No thread may be on its way out of rv__request_answer(). NULL is allowed, of both. */
+void rv__listener_free(struct rv__listener *listener);
+
+const struct rv__frame *rv__request_frame(const struct rv__request *request); /* until the answer */
+rv_cancel *rv__request_gone(const struct rv__request *request); /* the asker has hung up */
+/* Exactly once. NULL, or one whose writing failed: the connection ends. Thread: any. */
+void rv__request_answer(struct rv__request *request, const struct rv__buf *answer);
+
+/* Whom to ask: `pid` is for messages. */
+struct rv__asked {
+    const struct rv__socket_place *place;
+    int64_t pid;
+};
+struct rv__reply {
+    struct rv__frames frames;
+    struct rv__frame frame; /* valid as long as the reply */
+};
+/* Ask, and wait for the answer: *reply is to be given back in any case, and has a result when this returns
+ * RV_OK. `request` is a whole frame. Errors: those of the other side; RV_ECLOSED: nobody listens, or
+ * nothing was done; RV_EFAILED: nobody knows; RV_ETIMEDOUT (timeout_ms negative: never); RV_ECANCELED
+ * (`by` fired), RV_ECLOSED (`closing` did). Both tokens may be NULL. */
+int rv__ask(const struct rv__asked *asked, const struct rv__buf *request, int64_t timeout_ms,
+            rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err);
+void rv__reply_done(struct rv__reply *reply);
+int rv__ask_pause(int64_t ms, rv_cancel *by, rv_cancel *closing,
+                  rv_error *err); /* 0: it has passed */
+
 #endif

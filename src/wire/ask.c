@@ -15,7 +15,8 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/control.h"
+#include "base/clock.h"
+#include "wire/place.h"
 
 enum {
     SEND_MS = 10000,
@@ -87,7 +88,7 @@ static int waker_wait(const struct waker *w, int fd, int64_t deadline_ns, rv_err
 /* ---------------------------------------------------------------------------------- asking --- */
 
 /* RV_ECLOSED: nobody listens. */
-static int dial(const struct rv__control_place *place, int *ret, rv_error *err)
+static int dial(const struct rv__socket_place *place, int *ret, rv_error *err)
 {
     struct timeval limit = { .tv_sec = SEND_MS / 1000 };
     struct sockaddr_un address;
@@ -104,7 +105,7 @@ static int dial(const struct rv__control_place *place, int *ret, rv_error *err)
                       strerrordesc_np(errno));
         goto out;
     }
-    if (!rv__control_address(place, at, place->path + place->name_at, &address)) {
+    if (!rv__socket_address(place, at, place->path + place->name_at, &address)) {
         rc = rv__fail(err, RV_ECLOSED, "no address fits the control socket '%.150s'", place->path);
         goto out;
     }
@@ -130,9 +131,8 @@ out:
     return rc;
 }
 
-static int take_answer(const struct rv__attached *attached, int fd, bool sent,
-                       const struct waker *waker, int64_t timeout_ms, struct rv__reply *reply,
-                       rv_error *err)
+static int take_answer(const struct rv__asked *asked, int fd, bool sent, const struct waker *waker,
+                       int64_t timeout_ms, struct rv__reply *reply, rv_error *err)
 {
     int64_t deadline_ns = rv__deadline_ns(timeout_ms);
     int rc;
@@ -143,7 +143,7 @@ static int take_answer(const struct rv__attached *attached, int fd, bool sent,
         if (rc == 0)
             return rv__fail(err, RV_ETIMEDOUT,
                             "process %lld, which drives the store, has not answered for %lld ms",
-                            (long long)attached->driver.pid, (long long)timeout_ms);
+                            (long long)asked->pid, (long long)timeout_ms);
         rc = rv__frames_read(&reply->frames, fd);
         if (rc == RV_ENOMEM)
             return rv__nomem(err);
@@ -180,7 +180,7 @@ void rv__reply_done(struct rv__reply *reply)
     rv__frames_done(&reply->frames);
 }
 
-int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, int64_t timeout_ms,
+int rv__ask(const struct rv__asked *asked, const struct rv__buf *request, int64_t timeout_ms,
             rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err)
 {
     struct waker waker = { .fd = -1 };
@@ -194,13 +194,13 @@ int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, 
     if (rc == RV_OK)
         rc = rv__buf_err(request, err);
     if (rc == RV_OK)
-        rc = dial(&attached->place, &fd, err);
+        rc = dial(asked->place, &fd, err);
     if (rc < 0)
         return rc;
     rc = waker_init(&waker, by, closing, err);
     if (rc == RV_OK) {
         bool sent = rv__frames_send(fd, request) == RV_OK; /* if not, it may say why */
-        rc = take_answer(attached, fd, sent, &waker, timeout_ms, reply, err);
+        rc = take_answer(asked, fd, sent, &waker, timeout_ms, reply, err);
         waker_done(&waker);
     }
     (void)close(fd); /* the answer is here */
@@ -208,7 +208,7 @@ int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, 
         return take_error(reply, err);
     if (rc == RV_OK && reply->frame.type != FRAME_RESULT)
         return rv__fail(err, RV_EPARSE, "'%.100s' answers with '%s': it is not Rival's",
-                        attached->place.path, rv__frame_type_name(reply->frame.type));
+                        asked->place->path, rv__frame_type_name(reply->frame.type));
     return rc;
 }
 
