@@ -133,17 +133,17 @@ static void put_value(struct rv__events *e, const char *key, struct rv__str json
 
 /* --------------------------------------------------------------------------------- facts --- */
 
-static size_t path_of(struct rv__events *e, const struct rv__told *fact)
+static size_t path_of(struct rv__events *e, const struct rv__read_fact *fact)
 {
     size_t at = e->texts.len;
     if (fact->node != RV__NO_NODE && fact->kind != FACT_RUN_FAILED)
-        rv__node_path(e->plan->nodes[fact->node], fact->vector, &e->texts);
+        rv__node_path(e->plan->nodes[fact->node], fact->vector.at, &e->texts);
     rv__buf_char(&e->texts, '\0');
     return at;
 }
 
 /* The kind of its event; NULL: it makes none of its own. */
-static const char *kind_of(const struct rv__told *fact)
+static const char *kind_of(const struct rv__read_fact *fact)
 {
     if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_DESCRIPTION)
         return "node.described"; /* it came after the node's end */
@@ -193,7 +193,7 @@ static const char *run_status(enum rv__fact_kind kind)
     }
 }
 
-static void put_fields(struct rv__events *e, const struct rv__told *fact)
+static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
 {
     const char *status = run_status(fact->kind);
     if (status != NULL)
@@ -237,7 +237,7 @@ static void put_fields(struct rv__events *e, const struct rv__told *fact)
         put_int(e, "dueAt", fact->due_ms);
 }
 
-void rv__events_fact(struct rv__events *e, const struct rv__told *fact)
+void rv__events_fact(struct rv__events *e, const struct rv__read_fact *fact)
 {
     const char *kind = kind_of(fact);
     bool armed = fact->due_ms != 0;
@@ -257,7 +257,7 @@ void rv__events_fact(struct rv__events *e, const struct rv__told *fact)
 }
 
 void rv__events_along(struct rv__events *e, const struct rv__trace *trace, uint32_t node,
-                      enum rv__status status, const struct rv__told *fact)
+                      enum rv__status status, const struct rv__read_fact *fact)
 {
     const struct rv__node *of = e->plan->nodes[trace->at[node].node];
     int64_t vector[RV__PLAN_MAX_DEPTH] = { 0 };

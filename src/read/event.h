@@ -37,11 +37,11 @@ void rv__events_begin(struct rv__events *events, uint64_t seq, const char *run_i
 
 /* What a fact means to subscribers: nothing, or its event, and a `timer.armed` behind it where it set
  * a durable timer. */
-void rv__events_fact(struct rv__events *events, const struct rv__told *fact);
+void rv__events_fact(struct rv__events *events, const struct rv__read_fact *fact);
 /* A node that the fact ends without naming it: a step that is cancelled with something else, or what an
  * abort fails. */
 void rv__events_along(struct rv__events *events, const struct rv__trace *trace, uint32_t node,
-                      enum rv__status status, const struct rv__told *fact);
+                      enum rv__status status, const struct rv__read_fact *fact);
 /* A line of a log: `own` is what rv__event_log_fields() wrote. */
 void rv__event_log_fields(struct rv__buf *own, const struct rv__store_log *line);
 void rv__events_log(struct rv__events *events, int64_t at_ms, struct rv__str path,

@@ -43,12 +43,12 @@ struct item { /* of a page */
 
 struct known_run {
     char id[RV_RUN_ID_SIZE]; /* "": none */
-    struct rv__shelf_plan *plan;
+    struct rv__cached_plan *plan;
 };
 
 struct live_trace {
     char id[RV_RUN_ID_SIZE];
-    struct rv__shelf_plan *plan; /* NULL: none here */
+    struct rv__cached_plan *plan; /* NULL: none here */
     struct rv__trace trace;
     uint64_t used;
 };
@@ -78,7 +78,7 @@ struct rv_feed {
     struct known_run known[KNOWN_RUNS];
     struct live_trace traces[TRACES];
     uint64_t uses;
-    struct rv__told fact; /* of `row`, while its events are made */
+    struct rv__read_fact fact; /* of `row`, while its events are made */
 
     /* under reading->hub */
     struct rv_feed *next, **link;             /* among all */
@@ -142,7 +142,7 @@ static void trace_forget(struct rv_feed *feed, struct live_trace *t)
     if (t->plan == NULL)
         return;
     rv__trace_done(&t->trace);
-    rv__shelf_put(&feed->reading->shelf, t->plan);
+    rv__plan_cache_put(&feed->reading->plans, t->plan);
     t->plan = NULL;
     t->id[0] = '\0';
 }
@@ -154,7 +154,7 @@ static void cut_off(struct rv_feed *feed)
     for (size_t i = 0; i < TRACES; i++)
         trace_forget(feed, &feed->traces[i]);
     for (size_t i = 0; i < KNOWN_RUNS; i++)
-        rv__shelf_put(&r->shelf, feed->known[i].plan);
+        rv__plan_cache_put(&r->plans, feed->known[i].plan);
     rv__store_close(feed->store);
     feed->store = NULL;
     feed->reading = NULL;
@@ -398,10 +398,10 @@ static int plan_of(struct rv_feed *feed, const char *run_id, bool anew, const st
         &feed->known[rv__str_hash(RV__HASH_START, rv__str(run_id)) % KNOWN_RUNS];
     struct rv__read_run run = { .plan = NULL };
     if (anew || strcmp(known->id, run_id) != 0) {
-        int rc = rv__read_run(&feed->reading->shelf, feed->store, rv__str(run_id), &run, err);
+        int rc = rv__read_run(&feed->reading->plans, feed->store, rv__str(run_id), &run, err);
         if (rc < 0)
             return rc;
-        rv__shelf_put(&feed->reading->shelf, known->plan);
+        rv__plan_cache_put(&feed->reading->plans, known->plan);
         known->plan = run.plan;
         snprintf(known->id, sizeof known->id, "%s", run_id);
     }
@@ -423,7 +423,7 @@ static int trace_of(struct rv_feed *feed, const char *run_id, const struct item 
     struct live_trace *t = &feed->traces[0];
     struct rv__read_run run = { .plan = NULL };
     struct rv__row_reader row;
-    struct rv__told fact;
+    struct rv__read_fact fact;
     for (size_t i = 0; i < TRACES; i++) { /* the run's own; else the one not used for longest */
         if (strcmp(feed->traces[i].id, run_id) == 0) {
             t = &feed->traces[i];
@@ -434,7 +434,7 @@ static int trace_of(struct rv_feed *feed, const char *run_id, const struct item 
     }
     if (strcmp(t->id, run_id) != 0 || t->trace.seq >= item->seq) {
         trace_forget(feed, t);
-        int rc = rv__read_run(&feed->reading->shelf, feed->store, rv__str(run_id), &run, err);
+        int rc = rv__read_run(&feed->reading->plans, feed->store, rv__str(run_id), &run, err);
         if (rc < 0)
             return rc;
         t->plan = run.plan;
@@ -469,10 +469,10 @@ static int make_row_events(struct rv_feed *feed, const struct item *item, const 
 {
     struct rv__str text = { feed->page_texts.text + item->text, item->text_len };
     struct live_trace *live = NULL;
-    struct rv__told *fact = &feed->fact;
+    struct rv__read_fact *fact = &feed->fact;
     int rc = rv__row_begin(&feed->row, text, err);
     for (size_t i = 0; rc >= 0 && (rc = rv__row_next(&feed->row, plan, fact, err)) == 1; i++) {
-        if (live == NULL && rv__told_cancels(fact, plan))
+        if (live == NULL && rv__read_fact_cancels(fact, plan))
             rc = trace_of(feed, run_id, item, i, &live, err);
         if (rc >= 0 && live != NULL)
             rc = rv__trace_fold(&live->trace, fact, err);

@@ -22,8 +22,6 @@ struct told_attempt {
 };
 
 struct node_look {
-    struct rv__row_reader row;
-    const struct rv__plan *plan;
     uint64_t actor;
     uint64_t frame; /* of a nested workflow: its sequence; 0: not begun */
     struct told_attempt *attempts;
@@ -31,7 +29,6 @@ struct node_look {
     int64_t ready_ms; /* since when the next attempt could begin; 0: not known */
     struct rv__buf texts;
     size_t input, result, state; /* where in `texts`; 0: none */
-    rv_error *err;
 };
 
 static size_t keep(struct node_look *look, struct rv__str text)
@@ -48,7 +45,7 @@ static size_t keep(struct node_look *look, struct rv__str text)
 
 /* ------------------------------------------------------------------------------- attempts --- */
 
-static int attempt_began(struct node_look *look, const struct rv__told *fact)
+static int attempt_began(struct node_look *look, const struct rv__read_fact *fact, rv_error *err)
 {
     if (look->count == 2 * (size_t)ATTEMPTS) { /* the older half goes: amortised constant */
         memmove(look->attempts, look->attempts + ATTEMPTS, ATTEMPTS * sizeof *look->attempts);
@@ -59,7 +56,7 @@ static int attempt_began(struct node_look *look, const struct rv__told *fact)
         size_t cap = look->cap ? look->cap * 2 : 4;
         struct told_attempt *attempts = rv__realloc(look->attempts, cap * sizeof *attempts);
         if (attempts == NULL)
-            return rv__nomem(look->err);
+            return rv__nomem(err);
         look->attempts = attempts;
         look->cap = cap;
     }
@@ -82,7 +79,8 @@ static struct told_attempt *running(struct node_look *look)
     return last != NULL && last->it.completed_at == 0 ? last : NULL;
 }
 
-static void attempt_ended(struct node_look *look, const struct rv__told *fact, const char *outcome)
+static void attempt_ended(struct node_look *look, const struct rv__read_fact *fact,
+                          const char *outcome)
 {
     struct told_attempt *last = running(look);
     if (last == NULL)
@@ -95,7 +93,8 @@ static void attempt_ended(struct node_look *look, const struct rv__told *fact, c
                       : keep(look, rv__str("{\"message\":\"(too long to be listed)\"}"));
 }
 
-static void step_ended(struct node_look *look, const struct rv__told *fact, const char *outcome)
+static void step_ended(struct node_look *look, const struct rv__read_fact *fact,
+                       const char *outcome)
 {
     attempt_ended(look, fact, outcome);
     if (fact->kind == FACT_STEP_COMPLETED)
@@ -103,8 +102,9 @@ static void step_ended(struct node_look *look, const struct rv__told *fact, cons
     look->state = keep(look, fact->state);
 }
 
-static int take_fact(struct node_look *look, const struct rv__told *fact)
+static int take_fact(void *arg, const struct rv__read_fact *fact, rv_error *err)
 {
+    struct node_look *look = arg;
     if (fact->kind == FACT_BODY_STARTED && fact->owner == look->actor && look->frame == 0)
         look->frame = fact->actor;
     if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_INPUT &&
@@ -113,7 +113,7 @@ static int take_fact(struct node_look *look, const struct rv__told *fact)
     if (fact->actor != look->actor)
         return RV_OK;
     switch ((int)fact->kind) {
-    case FACT_STEP_STARTED: return attempt_began(look, fact);
+    case FACT_STEP_STARTED: return attempt_began(look, fact, err);
     case FACT_STEP_COMPLETED: step_ended(look, fact, "completed"); break;
     case FACT_STEP_SKIPPED: step_ended(look, fact, "skipped"); break;
     case FACT_STEP_FAILED: step_ended(look, fact, "failed"); break;
@@ -131,18 +131,7 @@ static int take_fact(struct node_look *look, const struct rv__told *fact)
     }
     default: break;
     }
-    return RV_OK;
-}
-
-static int take_row(void *arg, uint64_t seq, struct rv__str facts)
-{
-    struct node_look *look = arg;
-    struct rv__told fact;
-    (void)seq;
-    int rc = rv__row_begin(&look->row, facts, look->err);
-    while (rc >= 0 && (rc = rv__row_next(&look->row, look->plan, &fact, look->err)) == 1)
-        rc = take_fact(look, &fact);
-    return rc < 0 ? rc : rv__buf_err(&look->texts, look->err);
+    return rv__buf_err(&look->texts, err);
 }
 
 /* What the facts of the node do not say: how long its first attempt waited, and that it was cancelled
@@ -211,7 +200,7 @@ static int make_detail(const struct node_look *look, const rv_node *node, rv_nod
 int rv__node_get(struct rv__reading *r, const char *run_id, const char *path, int64_t now_ms,
                  rv_node_detail **ret, rv_error *err)
 {
-    struct node_look look = { .err = err };
+    struct node_look look = { .actor = 0 };
     const struct rv__trace *trace = NULL;
     rv_node_list *found = NULL;
     uint32_t at = 0;
@@ -219,16 +208,17 @@ int rv__node_get(struct rv__reading *r, const char *run_id, const char *path, in
         return rv__fail(err, RV_EINVAL, "rv_node_get: no path, or nowhere to put the node");
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
-    rv__row_reader_init(&look.row);
     rv__buf_init(&look.texts, SIZE_MAX / 8); /* bounded by the run's values, and ATTEMPTS errors */
     pthread_mutex_lock(&r->lock);
     int rc = rv__reading_trace(r, run_id, &trace, err);
     if (rc == RV_OK)
         rc = rv__node_find(trace, path, now_ms, &found, &at, err);
     if (rc == RV_OK && at != 0) {
-        look.plan = trace->plan;
         look.actor = trace->at[at].actor;
-        rc = rv__store_journal(r->store, rv__str(run_id), 0, take_row, &look, err);
+        const struct rv__journal_walk walk = {
+            .plan = trace->plan, .until = UINT64_MAX, .fact = take_fact, .arg = &look
+        };
+        rc = rv__journal_walk(r->store, rv__str(run_id), &walk, err);
     }
     pthread_mutex_unlock(&r->lock);
     if (rc >= 0 && found != NULL) { /* which comes with RV_OK */
@@ -236,7 +226,6 @@ int rv__node_get(struct rv__reading *r, const char *run_id, const char *path, in
         rc = make_detail(&look, &found->nodes[0], ret, err);
     }
     rv_node_list_free(found);
-    rv__row_reader_done(&look.row);
     rv__buf_done(&look.texts);
     rv__free(look.attempts);
     return rc;
@@ -268,10 +257,10 @@ int rv__plan_of_run(struct rv__reading *r, const char *run_id, char **ret, rv_er
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
     pthread_mutex_lock(&r->lock);
-    int rc = rv__read_run(&r->shelf, r->store, rv__str(run_id), &run, err);
+    int rc = rv__read_run(&r->plans, r->store, rv__str(run_id), &run, err);
     pthread_mutex_unlock(&r->lock);
     if (rc == RV_OK)
         rc = rv__plan_text(run.plan->plan, ret, err);
-    rv__shelf_put(&r->shelf, run.plan);
+    rv__plan_cache_put(&r->plans, run.plan);
     return rc;
 }

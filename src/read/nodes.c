@@ -24,12 +24,12 @@ enum {
 struct kept_trace {
     char id[RV_RUN_ID_SIZE];
     uint64_t number, used;
-    struct rv__shelf_plan *plan; /* NULL: none here */
+    struct rv__cached_plan *plan; /* NULL: none here */
     struct rv__trace trace;
 };
 
 struct rv__node_cache {
-    struct rv__shelf *shelf;
+    struct rv__plan_cache *plans;
     uint64_t uses;
     struct kept_trace kept[KEPT_TRACES];
 };
@@ -41,7 +41,7 @@ static void forget(struct rv__node_cache *cache, struct kept_trace *kept)
     if (kept->plan == NULL)
         return;
     rv__trace_done(&kept->trace);
-    rv__shelf_put(cache->shelf, kept->plan);
+    rv__plan_cache_put(cache->plans, kept->plan);
     *kept = (struct kept_trace){ .plan = NULL };
 }
 
@@ -82,9 +82,9 @@ int rv__reading_trace(struct rv__reading *r, const char *run_id, const struct rv
         r->nodes = rv__zalloc(1, sizeof *r->nodes);
         if (r->nodes == NULL)
             return rv__nomem(err);
-        r->nodes->shelf = &r->shelf;
+        r->nodes->plans = &r->plans;
     }
-    int rc = rv__read_run(&r->shelf, r->store, rv__str(run_id), &run, err);
+    int rc = rv__read_run(&r->plans, r->store, rv__str(run_id), &run, err);
     if (rc < 0)
         return rc;
     struct rv__node_cache *cache = r->nodes;
@@ -104,7 +104,7 @@ int rv__reading_trace(struct rv__reading *r, const char *run_id, const struct rv
         kept->plan = run.plan;
         rv__trace_init(&kept->trace, run.plan->plan, true);
     } else {
-        rv__shelf_put(&r->shelf, run.plan);
+        rv__plan_cache_put(&r->plans, run.plan);
     }
     kept->used = ++cache->uses;
     rc = rv__trace_read(&kept->trace, r->store, rv__str(run_id), UINT64_MAX, err);

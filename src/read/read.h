@@ -19,17 +19,23 @@
 
 /* ---------------------------------------------------------------------------------- facts --- */
 
-/* A fact as a journal row tells it: slices of the row's text, nothing copied. */
-struct rv__told {
+/* The iterations around something, outermost first. */
+struct rv__vector {
+    size_t depth;
+    int64_t at[RV__PLAN_MAX_DEPTH];
+};
+
+/* A fact as readers get it: numbers, and slices of the row's text. A kind has the members that its line
+ * in flow/fact.c names. */
+struct rv__read_fact {
     enum rv__fact_kind kind;
     uint64_t actor, owner; /* owner 0: none said */
     uint32_t node;         /* RV__NO_NODE: none said */
-    size_t depth;          /* of the vector: the iterations around it, outermost first */
-    int64_t vector[RV__PLAN_MAX_DEPTH];
+    struct rv__vector vector;
     int64_t at_ms, due_ms, index;
     int attempt;
-    int eval, status;                          /* -1: none said */
-    bool hard, suspect, blame, crash, taken;   /* */
+    int eval, status; /* -1: none said */
+    bool hard, suspect, blame, crash;
     struct rv__str result, state, error, name; /* JSON; none */
 };
 
@@ -44,39 +50,52 @@ void rv__row_reader_done(struct rv__row_reader *reader);
 /* RV_ESTORE: it is not JSON. */
 int rv__row_begin(struct rv__row_reader *reader, struct rv__str facts, rv_error *err);
 /* 1: *ret is the next fact; 0: no more; RV_ESTORE: not a fact of this plan. */
-int rv__row_next(struct rv__row_reader *reader, const struct rv__plan *plan, struct rv__told *ret,
-                 rv_error *err);
+int rv__row_next(struct rv__row_reader *reader, const struct rv__plan *plan,
+                 struct rv__read_fact *ret, rv_error *err);
+
+/* One walk over the journal of a run: each fact, decoded once, in order. */
+struct rv__journal_walk {
+    const struct rv__plan *plan;
+    uint64_t after, until; /* rows behind `after`, up to and including `until` */
+    /* RV_OK: go on; negative: the walk ends with it. */
+    int (*fact)(void *arg, const struct rv__read_fact *fact, rv_error *err);
+    void (*row)(void *arg, uint64_t seq); /* all facts of this one were taken; NULL: nobody asks */
+    void *arg;
+};
+int rv__journal_walk(struct rv__store *store, struct rv__str run, const struct rv__journal_walk *it,
+                     rv_error *err);
 
 /* ---------------------------------------------------------------------------------- plans --- */
 
 /* The plans of runs that are read, by version. Kept a while after the last use. */
-struct rv__shelf_plan {
-    struct rv__shelf_plan *next;
+struct rv__cached_plan {
+    struct rv__cached_plan *next;
     struct rv__plan *plan;
-    size_t refs; /* under the shelf's lock */
+    size_t refs; /* under the cache's lock */
 };
 
-struct rv__shelf {
+struct rv__plan_cache {
     pthread_mutex_t lock;
-    struct rv__shelf_plan *first; /* the last used one first */
+    struct rv__cached_plan *first; /* the last used one first */
     size_t count;
 };
-void rv__shelf_init(struct rv__shelf *shelf);
-void rv__shelf_done(struct rv__shelf *shelf); /* all are back */
+void rv__plan_cache_init(struct rv__plan_cache *cache);
+void rv__plan_cache_done(struct rv__plan_cache *cache); /* all are back */
 /* The plan of this version, through the caller's handle; to be given back.
  * Errors: RV_ENOMEM, RV_ESTORE. */
-int rv__shelf_get(struct rv__shelf *shelf, struct rv__store *store, struct rv__str version,
-                  struct rv__shelf_plan **ret, rv_error *err);
-void rv__shelf_put(struct rv__shelf *shelf, struct rv__shelf_plan *plan); /* NULL is allowed */
+int rv__plan_cache_get(struct rv__plan_cache *cache, struct rv__store *store,
+                       struct rv__str version, struct rv__cached_plan **ret, rv_error *err);
+void rv__plan_cache_put(struct rv__plan_cache *cache,
+                        struct rv__cached_plan *plan); /* NULL is allowed */
 
 /* What a reader wants of a run's row: its plan and which run of that id it is. */
 struct rv__read_run {
-    struct rv__shelf_plan *plan; /* to be given back */
+    struct rv__cached_plan *plan; /* to be given back */
     uint64_t number;
     bool terminal;
 };
 /* Errors: RV_ENOTFOUND, RV_ENOMEM, RV_ESTORE. */
-int rv__read_run(struct rv__shelf *shelf, struct rv__store *store, struct rv__str id,
+int rv__read_run(struct rv__plan_cache *cache, struct rv__store *store, struct rv__str id,
                  struct rv__read_run *ret, rv_error *err);
 
 /* ---------------------------------------------------------------------------------- trace --- */
@@ -132,7 +151,7 @@ void rv__trace_init(struct rv__trace *trace, const struct rv__plan *plan, bool k
 void rv__trace_done(struct rv__trace *trace);
 /* Fold one fact. Errors: RV_ENOMEM, RV_ETOOBIG (RV__TRACE_NODES), RV_ESTORE: it does not fit. After an
  * error the trace is of no use but for rv__trace_done(). */
-int rv__trace_fold(struct rv__trace *trace, const struct rv__told *fact, rv_error *err);
+int rv__trace_fold(struct rv__trace *trace, const struct rv__read_fact *fact, rv_error *err);
 /* Fold the journal of the run behind trace->seq, up to and including `until`. */
 int rv__trace_read(struct rv__trace *trace, struct rv__store *store, struct rv__str run,
                    uint64_t until, rv_error *err);
@@ -151,7 +170,7 @@ int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_m
                   rv_node_list **ret, uint32_t *instance, rv_error *err);
 
 /* Might this fact end steps that are alive, besides the one it is about? */
-bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan);
+bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__plan *plan);
 
 /* ------------------------------------------------------------------------------- the hub --- */
 
@@ -164,7 +183,7 @@ enum {
 }; /* runs that share one wake those who follow the others for nothing */
 
 struct rv__reading {
-    struct rv__shelf shelf;
+    struct rv__plan_cache plans;
     pthread_mutex_t lock;    /* of `store` and what is read through it: logs, nodes */
     struct rv__store *store; /* a reader */
     struct rv__node_cache *nodes;

@@ -323,7 +323,7 @@ static uint32_t keep_text(struct rv__trace *t, struct rv__str text)
     return at;
 }
 
-static void note_error(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void note_error(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
     if (!t->keep_ended || fact->error.len == 0)
@@ -353,7 +353,7 @@ static void note_description(struct rv__trace *t, uint32_t i, struct rv__str val
 
 /* ---------------------------------------------------------------------------------- facts --- */
 
-static int misfit(const struct rv__told *fact, rv_error *err)
+static int misfit(const struct rv__read_fact *fact, rv_error *err)
 {
     return rv__fail(err, RV_ESTORE, "fact %s of actor %llu does not fit its run",
                     rv__fact_kind_name(fact->kind), (unsigned long long)fact->actor);
@@ -369,7 +369,8 @@ static bool is_full(const struct rv__trace *t, uint32_t sup)
 }
 
 /* The actor a fact is about, made if the fact says so. */
-static int actor_of(struct rv__trace *t, const struct rv__told *fact, uint32_t *ret, rv_error *err)
+static int actor_of(struct rv__trace *t, const struct rv__read_fact *fact, uint32_t *ret,
+                    rv_error *err)
 {
     if (fact->owner == 0) {
         *ret = find(t, fact->actor);
@@ -394,7 +395,7 @@ static void leave_queue(struct rv__traced *a, int64_t at_ms)
     a->ready_ms = at_ms;
 }
 
-static void body_started(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void body_started(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
     a->frame = true;
@@ -406,7 +407,7 @@ static void body_started(struct rv__trace *t, uint32_t i, const struct rv__told 
     enter_block(t, i);
 }
 
-static void body_ended(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void body_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     uint32_t sup = t->at[i].parent;
     int64_t ready_ms = t->at[sup].ready_ms;
@@ -417,7 +418,7 @@ static void body_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
     t->at[sup].ready_ms = made_room ? fact->at_ms : ready_ms;
 }
 
-static void step_started(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void step_started(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
     leave_queue(a, fact->at_ms);
@@ -428,7 +429,7 @@ static void step_started(struct rv__trace *t, uint32_t i, const struct rv__told 
         a->started_ms = fact->at_ms;
 }
 
-static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__told *fact,
+static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact,
                        enum rv__status status)
 {
     const struct rv__node *node = plan_node(t, i);
@@ -449,7 +450,7 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
         end(t, parent, STATUS_FAILED, fact->at_ms);
 }
 
-static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__told *fact,
+static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact,
                        enum rv__status status)
 {
     const struct rv__node *node = plan_node(t, i);
@@ -475,7 +476,7 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__told *f
 }
 
 /* The top-level node it is in, or was about to begin, fails with the reason. */
-static int run_aborted(struct rv__trace *t, const struct rv__told *fact, rv_error *err)
+static int run_aborted(struct rv__trace *t, const struct rv__read_fact *fact, rv_error *err)
 {
     const uint32_t root = 1;
     uint32_t i = t->at[root].last;
@@ -499,7 +500,7 @@ static int run_aborted(struct rv__trace *t, const struct rv__told *fact, rv_erro
     return RV_OK;
 }
 
-static void detached_cancelled(struct rv__trace *t, const struct rv__told *fact)
+static void detached_cancelled(struct rv__trace *t, const struct rv__read_fact *fact)
 {
     for (uint32_t i = 1; i < t->count; i++)
         if (t->at[i].live && t->at[i].detached) {
@@ -508,7 +509,7 @@ static void detached_cancelled(struct rv__trace *t, const struct rv__told *fact)
         }
 }
 
-static int run_started(struct rv__trace *t, const struct rv__told *fact, rv_error *err)
+static int run_started(struct rv__trace *t, const struct rv__read_fact *fact, rv_error *err)
 {
     uint32_t root = 0;
     if (t->count != 0)
@@ -523,7 +524,7 @@ static int run_started(struct rv__trace *t, const struct rv__told *fact, rv_erro
     return RV_OK;
 }
 
-static void run_ended(struct rv__trace *t, const struct rv__told *fact, enum rv__status status)
+static void run_ended(struct rv__trace *t, const struct rv__read_fact *fact, enum rv__status status)
 {
     const uint32_t root = 1;
     t->suspended = 0;
@@ -534,7 +535,7 @@ static void run_ended(struct rv__trace *t, const struct rv__told *fact, enum rv_
 
 /* For the sake of a node; or of a sequence, whose node it is if the input was to be evaluated, and not a
  * description of one that has ended. */
-static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     uint32_t node = t->at[i].frame ? t->at[i].parent : i;
     note_error(t, i, fact);
@@ -542,7 +543,7 @@ static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__told
 }
 
 /* What it does with the actor that it is about. */
-static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
     switch (fact->kind) {
@@ -600,7 +601,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
 }
 
 /* Does the fact suit what the actor is? A disk may lie; what follows relies on it. */
-static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__told *fact)
+static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     const struct rv__traced *a = &t->at[i];
     bool describes = a->frame && fact->node != RV__NO_NODE && fact->eval == EVAL_DESCRIPTION;
@@ -619,7 +620,7 @@ static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__told *
     return !(body && (!a->frame || t->at[a->parent].frame)) && !(node && a->frame);
 }
 
-int rv__trace_fold(struct rv__trace *t, const struct rv__told *fact, rv_error *err)
+int rv__trace_fold(struct rv__trace *t, const struct rv__read_fact *fact, rv_error *err)
 {
     uint32_t i = 0;
     if (fact->kind == FACT_RUN_STARTED)
@@ -646,7 +647,7 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__told *fact, rv_error *e
     return t->no_memory ? rv__nomem(err) : rv__buf_err(&t->texts, err);
 }
 
-bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan)
+bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__plan *plan)
 {
     switch ((int)fact->kind) {
     case FACT_RUN_CANCELLED:
@@ -664,33 +665,22 @@ bool rv__told_cancels(const struct rv__told *fact, const struct rv__plan *plan)
 
 /* -------------------------------------------------------------------------------- reading --- */
 
-struct folding {
-    struct rv__trace *trace;
-    struct rv__row_reader row;
-    uint64_t until;
-    rv_error *err;
-};
-
-static int fold_row(void *arg, uint64_t seq, struct rv__str facts)
+static int fold(void *arg, const struct rv__read_fact *fact, rv_error *err)
 {
-    struct folding *f = arg;
-    struct rv__told fact;
-    if (seq > f->until)
-        return 1; /* enough */
-    int rc = rv__row_begin(&f->row, facts, f->err);
-    while (rc >= 0 && (rc = rv__row_next(&f->row, f->trace->plan, &fact, f->err)) == 1)
-        rc = rv__trace_fold(f->trace, &fact, f->err);
-    if (rc == RV_OK)
-        f->trace->seq = seq;
-    return rc;
+    return rv__trace_fold(arg, fact, err);
+}
+
+static void row_folded(void *arg, uint64_t seq)
+{
+    struct rv__trace *t = arg;
+    t->seq = seq;
 }
 
 int rv__trace_read(struct rv__trace *t, struct rv__store *store, struct rv__str run, uint64_t until,
                    rv_error *err)
 {
-    struct folding folding = { .trace = t, .until = until, .err = err };
-    rv__row_reader_init(&folding.row);
-    int rc = rv__store_journal(store, run, t->seq, fold_row, &folding, err);
-    rv__row_reader_done(&folding.row);
-    return rc < 0 ? rc : RV_OK;
+    const struct rv__journal_walk walk = {
+        .plan = t->plan, .after = t->seq, .until = until, .fact = fold, .row = row_folded, .arg = t
+    };
+    return rv__journal_walk(store, run, &walk, err);
 }
