@@ -1,5 +1,6 @@
 /* reads.c: the public calls that only read: each takes the engine's readers and hands on to read/. On
  * the caller's thread; the loop takes no part in them, but for the plan of a workflow by name. */
+#include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
 #include "read/read.h"
@@ -89,4 +90,9 @@ int rv_plan_of_workflow(rv_engine *e, const char *workflow, char **ret, rv_error
         rc = rv__plan_text(ask.plan->plan, ret, err);
     rv__plan_ref_unref(ask.plan);
     return rc;
+}
+
+void rv_free(void *text)
+{
+    rv__free(text);
 }

@@ -226,4 +226,43 @@ int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err);
 int rv__reading_trace(struct rv__reading *reading, const char *run_id, const struct rv__trace **ret,
                       rv_error *err);
 
+/* ------------------------------------------------------------------------------------ why --- */
+
+enum rv__why_reason { /* as reason_names in why.c */
+                      WHY_RUNNING,
+                      WHY_PLACE,
+                      WHY_CONCURRENCY,
+                      WHY_TIMER,
+                      WHY_RETRY,
+                      WHY_SIGNAL,
+                      WHY_HANDLE,
+                      WHY_DECISION,
+                      WHY_TURN,
+                      WHY_FUNCTION,
+                      WHY_REASONS
+};
+
+/* What is known of a wait besides what its cell says. */
+struct rv__why_about {
+    enum rv__why_reason reason;
+    int lane;             /* waits of different lanes are told apart */
+    const char *executor; /* RUNNING: who runs it: "thread", "host" … */
+    const char *limit,
+        *place;             /* PLACE: the limit's name; the place as people say it. Both static */
+    int64_t places;         /* the same: how many there are; 0: not known */
+    struct rv__str missing; /* FUNCTION: what is to be registered */
+};
+
+/* Gathered on the loop's thread (new, run, add for each wait, err), told on the caller's. */
+struct rv__why;
+int rv__why_new(struct rv__why **ret, rv_error *err);
+void rv__why_free(struct rv__why *why); /* NULL is allowed */
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension);
+void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
+                 const struct rv__why_about *about);
+int rv__why_err(const struct rv__why *why, rv_error *err); /* RV_ENOMEM */
+/* As rv_why() gives it. */
+int rv__why_tell(struct rv__reading *reading, const char *run_id, struct rv__why *why, char **ret,
+                 rv_error *err);
+
 #endif
