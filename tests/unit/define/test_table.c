@@ -1,4 +1,4 @@
-/* test_table.c: the table of a workflow file as a plan document. For src/engine/table.c. */
+/* test_table.c: the table of a workflow file as a plan document. For src/define/table.c. */
 #include "unit/test.h"
 
 #include "define/define.h"

@@ -1,4 +1,5 @@
-/* test_retention.c: finished runs leave the store. For src/engine/retain.c. */
+/* test_retention.c: finished runs leave the store. For src/keep/retain.c
+ * and src/engine/retain.c. */
 #include "unit/engine/rig.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* test_host.c: steps of C files in real host processes: how they live, and how they die. For
- * src/engine/hosted.c, src/engine/host.c, src/exec/worker.c, src/define/cfile.c. */
+ * src/work/hosted.c, src/work/host.c, src/exec/worker.c, src/define/cfile.c. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -101,7 +101,7 @@ static void keep_said(void *arg, const char *text)
 static int try_file(struct fixture *fx, const char *name, bool in_process)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/unit/engine/files/%s", TESTS, name);
+    snprintf(path, sizeof path, "%s/unit/work/files/%s", TESTS, name);
     return rv_register_file(fx->engine, path,
                             RV_FILE_OPTS(.in_process = in_process, .tell = keep_said, .arg = fx),
                             &fx->err);

@@ -1,4 +1,4 @@
-/* test_http.c: http steps on a real engine, answered by a server of our own. For src/engine/http.c. */
+/* test_http.c: http steps on a real engine, answered by a server of our own. For src/work/http.c. */
 #include "unit/engine/rig.h"
 
 #include <arpa/inet.h>

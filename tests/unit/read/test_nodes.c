@@ -1,4 +1,4 @@
-/* test_nodes.c: the tree of a run, and how its nodes fared. For src/engine/nodes.c, trace.c. */
+/* test_nodes.c: the tree of a run, and how its nodes fared. For src/read/nodes.c, trace.c. */
 #include "unit/engine/rig.h"
 
 static int good(rv_ctx *c)

@@ -1,5 +1,5 @@
 /* test_files.c: workflows from files, run by the testing kit: expressions of every kind, nested
- * workflows, inputs and descriptions. For src/engine/{register,exprs,sight,builtin}.c. */
+ * workflows, inputs and descriptions. For src/work/{exprs,sight,builtin}.c and src/engine/register.c. */
 #include "unit/test.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-/* test_feed.c: subscriptions to what is on disk. For src/engine/feed.c, event.c, trace.c. */
+/* test_feed.c: subscriptions to what is on disk. For src/read/feed.c, event.c, trace.c. */
 #include "unit/engine/rig.h"
 
 #include "base/json.h"

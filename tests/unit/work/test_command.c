@@ -1,4 +1,4 @@
-/* test_command.c: command steps on a real engine, with real programs. For src/engine/command.c. */
+/* test_command.c: command steps on a real engine, with real programs. For src/work/command.c. */
 #include "unit/engine/rig.h"
 
 static void a_command_gets_its_words_and_gives_its_output(void **state)

@@ -1,4 +1,4 @@
-/* test_keep.c: runs as files and back, stores as files. For src/engine/export.c, import.c, backup.c.
+/* test_keep.c: runs as files and back, stores as files. For src/keep/export.c, import.c, backup.c.
  *
  * Runs move between two test engines: both have the real engine's way through the store, and a clock that
  * moves when told. */

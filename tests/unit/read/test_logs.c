@@ -1,4 +1,4 @@
-/* test_logs.c: pages of a run's log. For src/engine/logs.c. */
+/* test_logs.c: pages of a run's log. For src/read/logs.c. */
 #include "unit/engine/rig.h"
 
 static int talk(rv_ctx *c)

@@ -1,4 +1,4 @@
-/* test_why.c: why a run does not go on. For src/engine/why.c and src/flow/waits.c. */
+/* test_why.c: why a run does not go on. For src/read/why.c, src/engine/why.c and src/flow/waits.c. */
 #include "unit/engine/rig.h"
 
 #include "base/json.h"
