@@ -128,6 +128,72 @@ static void what_a_disk_may_not_say_is_refused(void **state)
     rv__buf_done(&deep);
 }
 
+/* A fact of each kind, as flow/ writes them: replay and readers take the same out of it. */
+static void readers_and_replay_agree(void **state)
+{
+    static const char *const facts[] = {
+        "{\"k\":\"run.started\",\"a\":1,\"at\":5,\"result\":{\"x\":1}}",
+        "{\"k\":\"run.completed\",\"at\":5}",
+        "{\"k\":\"run.failed\",\"n\":1,\"at\":5,\"error\":{\"message\":\"m\"}}",
+        "{\"k\":\"run.cancelled\",\"at\":5}",
+        "{\"k\":\"run.suspended\",\"a\":2,\"n\":1,\"at\":5,\"error\":{}}",
+        "{\"k\":\"run.resumed\",\"at\":5}",
+        "{\"k\":\"run.aborted\",\"at\":5,\"error\":{}}",
+        "{\"k\":\"eval.started\",\"a\":2,\"o\":1,\"n\":1,\"i\":[3],\"at\":5,\"eval\":\"items\"}",
+        "{\"k\":\"eval.completed\",\"a\":2,\"n\":1,\"at\":5,\"eval\":\"if\",\"result\":true}",
+        "{\"k\":\"eval.failed\",\"a\":2,\"n\":1,\"at\":5,\"eval\":\"input\",\"error\":{}}",
+        "{\"k\":\"node.started\",\"a\":2,\"o\":1,\"n\":1,\"at\":5}",
+        "{\"k\":\"node.completed\",\"a\":2,\"n\":1,\"at\":5,\"describe\":true}",
+        "{\"k\":\"node.failed\",\"a\":2,\"n\":1,\"at\":5,\"error\":{}}",
+        "{\"k\":\"node.skipped\",\"a\":2,\"n\":1,\"at\":5}",
+        "{\"k\":\"body.started\",\"a\":2,\"o\":1,\"n\":1,\"at\":5,\"x\":7}",
+        "{\"k\":\"body.ended\",\"a\":2,\"n\":1,\"at\":5,\"x\":7,\"status\":\"cancelled\"}",
+        "{\"k\":\"step.started\",\"a\":2,\"o\":1,\"n\":0,\"at\":5,\"due\":9,\"attempt\":3}",
+        "{\"k\":\"step.completed\",\"a\":2,\"n\":0,\"at\":5,\"result\":[1],\"state\":{\"s\":0}}",
+        "{\"k\":\"step.skipped\",\"a\":2,\"n\":0,\"at\":5,\"attempt\":1,\"state\":{}}",
+        "{\"k\":\"step.failed\",\"a\":2,\"n\":0,\"at\":5,\"hard\":true,\"error\":{}}",
+        "{\"k\":\"step.retrying\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"error\":{}}",
+        "{\"k\":\"step.parked\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"name\":\"go\"}",
+        "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"suspect\":true,\"crash\":true}",
+        "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"blame\":true}",
+        "{\"k\":\"timer.fired\",\"a\":2,\"n\":0,\"at\":5}",
+        "{\"k\":\"signal.received\",\"at\":5,\"name\":\"go\",\"result\":1}",
+        "{\"k\":\"detached.ended\",\"a\":2,\"n\":0,\"at\":5}",
+        "{\"k\":\"detached.cancelled\",\"at\":5}",
+    };
+    struct fixture *fx = *state;
+    bool seen[FACT_KINDS] = { false };
+    struct rv__row_reader row;
+    rv__row_reader_init(&row);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        struct rv__read_fact f;
+        struct rv__fact replayed;
+        rv_error err;
+        assert_int_equal(read_one(facts[i], fx->plan, &row, &f, &err), 1);
+        if (rv__fact_read(rv__str(facts[i]), &replayed, &err) < 0)
+            fail_msg("%s: %s", facts[i], err.message);
+        const struct rv__fact *r = &replayed;
+        bool says_eval = strstr(facts[i], "\"eval\":") != NULL;
+        bool says_status = strstr(facts[i], "\"status\":") != NULL;
+        if (f.kind != r->kind || f.actor != r->actor || f.owner != r->owner || f.node != r->node ||
+            f.at_ms != r->at_ms || f.due_ms != r->due_ms || f.index != r->index ||
+            f.attempt != r->attempt || f.eval != (says_eval ? r->eval : -1) ||
+            f.status != (says_status ? r->status : -1) || f.hard != r->hard ||
+            f.suspect != r->suspect || f.blame != r->blame || f.crash != r->crash ||
+            !rv__str_eq(f.result, rv__blob_str(r->result)) ||
+            !rv__str_eq(f.state, rv__blob_str(r->state)) ||
+            !rv__str_eq(f.error, rv__blob_str(r->error)) ||
+            rv__str_none(f.name) != (r->name == NULL))
+            fail_msg("read otherwise: %s", facts[i]);
+        seen[f.kind] = true;
+        rv__fact_done(&replayed);
+    }
+    for (int i = 0; i < FACT_KINDS; i++)
+        if (!seen[i])
+            fail_msg("no %s among them", rv__fact_kind_name((enum rv__fact_kind)i));
+    rv__row_reader_done(&row);
+}
+
 /* --------------------------------------------------------------------------------- a walk --- */
 
 struct heard {
@@ -201,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_member_has_its_field, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_said_is_none, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_disk_may_not_say_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(readers_and_replay_agree, setup, teardown),
         cmocka_unit_test_setup_teardown(a_walk_tells_each_fact_once_in_order, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
