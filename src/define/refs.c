@@ -130,35 +130,21 @@ static int add(struct checker *c, const struct rv__node *node, const struct rv__
     return RV_OK;
 }
 
-static int add_expr(struct checker *c, const struct rv__node *node, enum rv__slot slot,
-                    const struct rv__expr *expr)
-{
-    return expr->kind == EXPR_JSON ? add(c, node, NULL, slot, expr->text) : RV_OK;
-}
-
 static int add_node(struct checker *c, const struct rv__node *node)
 {
-    int rc = add_expr(c, node, SLOT_WHEN, &node->when);
-    if (rc == RV_OK)
-        rc = add_expr(c, node, SLOT_DESCRIPTION, &node->description);
-    if (rc < 0)
-        return rc;
-    switch (node->kind) {
-    case NODE_STEP:
-        if (!rv__str_none(node->step.with))
-            rc = add(c, node, NULL, SLOT_WITH, node->step.with);
-        break;
-    case NODE_BRANCH: rc = add_expr(c, node, SLOT_IF, &node->branch.condition); break;
-    case NODE_LOOP:
-        rc = add_expr(c, node, SLOT_WHILE, &node->loop.while_);
-        if (rc == RV_OK)
-            rc = add_expr(c, node, SLOT_UNTIL, &node->loop.until);
-        break;
-    case NODE_FOREACH: rc = add_expr(c, node, SLOT_ITEMS, &node->foreach.items); break;
-    case NODE_WORKFLOW:
-    case NODE_CONCURRENT:
-    case NODE_KINDS: break;
+    static const enum rv__slot slots[USES] = {
+        [USE_WHEN] = SLOT_WHEN,   [USE_DESCRIPTION] = SLOT_DESCRIPTION,
+        [USE_IF] = SLOT_IF,       [USE_WHILE] = SLOT_WHILE,
+        [USE_UNTIL] = SLOT_UNTIL, [USE_ITEMS] = SLOT_ITEMS,
+    };
+    int rc = RV_OK;
+    for (int use = 0; rc == RV_OK && use < USES; use++) {
+        const struct rv__expr *expr = rv__node_expr(node, (enum rv__use)use);
+        if (expr != NULL && expr->kind == EXPR_JSON)
+            rc = add(c, node, NULL, slots[use], expr->text);
     }
+    if (rc == RV_OK && node->kind == NODE_STEP && !rv__str_none(node->step.with))
+        rc = add(c, node, NULL, SLOT_WITH, node->step.with);
     for (uint32_t i = 0; rc == RV_OK && i < node->body_count; i++) {
         const struct rv__wrap *wrap = node->bodies[i].wrap;
         if (wrap != NULL && wrap->input.kind == EXPR_JSON)

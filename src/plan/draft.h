@@ -123,6 +123,12 @@ struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at); /*
 void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
                          struct rv__draft_node *owner, unsigned depth);
 
+/* A new node with what all kinds take of options (NULL: none), and an expression into the draft: for the
+ * builders of the kinds. */
+struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_kind kind,
+                                     const struct rv__draft_opts *opts);
+struct rv__expr rv__draft_expr(struct rv__draft *draft, struct rv__expr expr);
+
 /* Text into the draft; "none" stays "none". After a failure the result is "none". */
 struct rv__str rv__draft_text(struct rv__draft *draft, struct rv__str text);
 

@@ -3,9 +3,10 @@
 
 #include <assert.h>
 
-static const char *const node_kinds[NODE_KINDS] = {
-    [NODE_STEP] = "a step", [NODE_WORKFLOW] = "a workflow", [NODE_BRANCH] = "a branch",
-    [NODE_LOOP] = "a loop", [NODE_FOREACH] = "a forEach",   [NODE_CONCURRENT] = "a concurrent",
+static const struct rv__kind *const node_kinds[NODE_KINDS] = {
+    [NODE_STEP] = &rv__kind_step,       [NODE_WORKFLOW] = &rv__kind_workflow,
+    [NODE_BRANCH] = &rv__kind_branch,   [NODE_LOOP] = &rv__kind_loop,
+    [NODE_FOREACH] = &rv__kind_foreach, [NODE_CONCURRENT] = &rv__kind_concurrent,
 };
 
 /* The lane is that of an attempt whose parameters are constants; see rv__step_kind_lane(). */
@@ -25,10 +26,30 @@ static const struct {
     [STEP_TOOL] = { "tool", "tool", LANE_IO },
 };
 
-const char *rv__node_kind_phrase(enum rv__node_kind kind)
+const struct rv__kind *rv__kind_of(enum rv__node_kind kind)
 {
     assert((unsigned)kind < NODE_KINDS);
     return node_kinds[kind];
+}
+
+const char *rv__node_kind_phrase(enum rv__node_kind kind)
+{
+    return rv__kind_of(kind)->phrase;
+}
+
+enum rv__bodies rv__node_bodies(const struct rv__node *node)
+{
+    return rv__kind_of(node->kind)->bodies;
+}
+
+const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use)
+{
+    const struct rv__kind *kind = rv__kind_of(node->kind);
+    const struct rv__expr *expr = use == USE_WHEN          ? &node->when
+                                  : use == USE_DESCRIPTION ? &node->description
+                                  : kind->expr != NULL     ? kind->expr(node, use)
+                                                           : NULL;
+    return expr != NULL && expr->kind != EXPR_NONE ? expr : NULL;
 }
 
 const char *rv__node_kind_name(enum rv__node_kind kind)

@@ -50,6 +50,17 @@ enum rv__node_kind {
 };
 const char *rv__node_kind_name(enum rv__node_kind kind); /* "step", "forEach", … as in JSON */
 
+/* How a kind of node has its bodies. */
+enum rv__bodies {
+    BODIES_NONE,     /* a step */
+    BODIES_ITSELF,   /* one, which has no name of its own: a nested workflow */
+    BODIES_NAMED,    /* each by its alias: the paths of a branch, the children of a concurrent */
+    BODIES_ITERATED, /* one, over and over: a loop, a forEach. A number in the vector */
+};
+
+/* What a node may have to evaluate. */
+enum rv__use { USE_WHEN, USE_DESCRIPTION, USE_IF, USE_WHILE, USE_UNTIL, USE_ITEMS, USES };
+
 /* What kind of work a step is. */
 enum rv__step_kind {
     STEP_FUNCTION, /* `name` is the function */
@@ -199,6 +210,10 @@ struct rv__plan {
     uint32_t node_count;
     char version[65]; /* = body.wrap->version */
 };
+
+enum rv__bodies rv__node_bodies(const struct rv__node *node);
+/* Its expression for that; NULL: its kind has none, or it was not said. */
+const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
 
 /* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
  * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its

@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/opts.h"
+#include "read/kinds.h"
 #include "read/read.h"
 
 enum {
@@ -225,7 +226,7 @@ static void go_to_body(const struct rv__trace *t, struct spot *spot, uint32_t in
     spot->body = &node->bodies[index];
     spot->node = NULL;
     spot->at = child_frame(t, sup, iteration);
-    if (node->kind == NODE_BRANCH && spot->at == 0)
+    if (rv__read_kind(node)->takes_one && spot->at == 0)
         spot->skipped |= sup != 0 && t->at[sup].children > 0;
     if (spot->body->bare && spot->body->count == 1)
         (void)go_to_node(t, spot, spot->body->nodes[0]);
@@ -235,15 +236,14 @@ static bool into_node(const struct rv__trace *t, struct spot *spot, struct rv__s
 {
     const struct rv__node *node = spot->node;
     struct rv__str part = { NULL, 0 };
-    if (node->kind == NODE_WORKFLOW) { /* its body has no name of its own */
+    if (rv__node_bodies(node) == BODIES_ITSELF) { /* its body has no name of its own */
         go_to_body(t, spot, 0, 0);
         return into_body(t, spot, path);
     }
     (void)next_part(path, &part);
-    switch (node->kind) {
-    case NODE_STEP: return rv__str_is(part, "onError") && go_to_node(t, spot, node->on_error);
-    case NODE_FOREACH:
-    case NODE_LOOP: {
+    switch (rv__node_bodies(node)) {
+    case BODIES_NONE: return rv__str_is(part, "onError") && go_to_node(t, spot, node->on_error);
+    case BODIES_ITERATED: {
         int64_t iteration = number_after(part, "iter");
         if (iteration < 0 || child_frame(t, spot->at, iteration) == 0)
             return false;
@@ -251,16 +251,14 @@ static bool into_node(const struct rv__trace *t, struct spot *spot, struct rv__s
         go_to_body(t, spot, 0, iteration);
         return true;
     }
-    case NODE_BRANCH:
-    case NODE_CONCURRENT:
+    case BODIES_NAMED:
         for (uint32_t i = 0; i < node->body_count; i++)
             if (rv__str_eq(node->bodies[i].alias, part)) {
                 go_to_body(t, spot, i, i);
                 return true;
             }
         return false;
-    case NODE_WORKFLOW:
-    case NODE_KINDS: break;
+    case BODIES_ITSELF: break;
     }
     return false;
 }
@@ -309,43 +307,24 @@ static size_t children_of(const struct rv__trace *t, const struct spot *spot)
     const struct rv__node *node = spot->node;
     if (node == NULL)
         return body_children(t, spot->body, spot->at);
-    switch (node->kind) {
-    case NODE_STEP:
-    case NODE_FOREACH:
-    case NODE_LOOP: return spot->at != 0 ? t->at[spot->at].children : 0;
-    case NODE_WORKFLOW: return body_children(t, &node->bodies[0], child_frame(t, spot->at, 0));
-    case NODE_BRANCH: {
-        size_t count = 0;
-        for (uint32_t i = 0; i < node->body_count; i++)
-            count += node->bodies[i].count;
-        return count;
+    switch (rv__node_bodies(node)) {
+    case BODIES_NONE:
+    case BODIES_ITERATED: return spot->at != 0 ? t->at[spot->at].children : 0;
+    case BODIES_ITSELF: return body_children(t, &node->bodies[0], child_frame(t, spot->at, 0));
+    case BODIES_NAMED: break;
     }
-    case NODE_CONCURRENT: return node->body_count;
-    case NODE_KINDS: break;
-    }
-    return 0;
+    size_t count = 0;
+    for (uint32_t i = 0; i < node->body_count; i++)
+        count += rv__read_kind(node)->lists_bodies ? 1 : node->bodies[i].count;
+    return count;
 }
 
 static const char *kind_of(const struct spot *spot)
 {
     const struct rv__node *node = spot->node;
-    if (node == NULL)
-        return spot->body->owner == NULL                    ? "workflow"
-               : spot->body->owner->kind == NODE_BRANCH     ? "path"
-               : spot->body->owner->kind == NODE_CONCURRENT ? "child"
-                                                            : "iteration";
-    if (node->is_handler)
-        return "handler";
-    switch (node->kind) {
-    case NODE_STEP: return "step";
-    case NODE_WORKFLOW: return "workflow";
-    case NODE_BRANCH: return "branch";
-    case NODE_LOOP: return "loop";
-    case NODE_FOREACH: return "forEach";
-    case NODE_CONCURRENT: return "concurrent";
-    case NODE_KINDS: break;
-    }
-    return "";
+    if (node != NULL)
+        return node->is_handler ? "handler" : rv__node_kind_name(node->kind);
+    return spot->body->owner == NULL ? "workflow" : rv__read_kind(spot->body->owner)->body;
 }
 
 static bool has_room(struct listing *l)
@@ -407,7 +386,7 @@ static const char *status_of(const struct rv__trace *t, const struct spot *spot)
 
 static bool is_iterated(const struct rv__node *node)
 {
-    return node != NULL && (node->kind == NODE_FOREACH || node->kind == NODE_LOOP);
+    return node != NULL && rv__node_bodies(node) == BODIES_ITERATED;
 }
 
 /* One more child, if it is in the window. */
@@ -507,28 +486,25 @@ static void list_children(struct listing *l, const struct spot *in)
         list_body(l, in);
         return;
     }
-    switch (node->kind) {
-    case NODE_STEP: {
+    switch (rv__node_bodies(node)) {
+    case BODIES_NONE: {
         struct spot spot = *in;
         if (node->on_error != NULL && go_to_node(l->trace, &spot, node->on_error) && spot.at != 0)
             list_one(l, &spot);
         return;
     }
-    case NODE_FOREACH:
-    case NODE_LOOP: list_iterations(l, in); return;
-    case NODE_WORKFLOW:
-    case NODE_BRANCH:
-    case NODE_CONCURRENT:
+    case BODIES_ITERATED: list_iterations(l, in); return;
+    case BODIES_ITSELF:
+    case BODIES_NAMED:
         for (uint32_t i = 0; i < node->body_count; i++) {
             struct spot spot = *in;
             go_to_body(l->trace, &spot, i, i);
-            if (node->kind == NODE_CONCURRENT)
+            if (rv__read_kind(node)->lists_bodies)
                 list_one(l, &spot);
             else
                 list_body(l, &spot);
         }
         return;
-    case NODE_KINDS: return;
     }
 }
 

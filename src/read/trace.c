@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "read/kinds.h"
 #include "read/read.h"
 
 enum {
@@ -184,8 +185,7 @@ size_t rv__trace_vector(const struct rv__trace *t, uint32_t of, int64_t vector[R
     for (uint32_t i = of; i != 0; i = t->at[i].parent) {
         if (!t->at[i].frame || t->at[i].node == RV__NO_NODE)
             continue;
-        enum rv__node_kind kind = plan_node(t, i)->kind;
-        if ((kind == NODE_FOREACH || kind == NODE_LOOP) && count < RV__PLAN_MAX_DEPTH)
+        if (rv__node_bodies(plan_node(t, i)) == BODIES_ITERATED && count < RV__PLAN_MAX_DEPTH)
             vector[count++] = t->at[i].iteration;
     }
     for (size_t l = 0, r = count; l + 1 < r; l++) {
@@ -234,8 +234,7 @@ static uint32_t block_add(struct rv__trace *t, uint32_t sup, uint32_t first)
 static void enter_block(struct rv__trace *t, uint32_t i)
 {
     uint32_t sup = t->at[i].parent, block = t->at[sup].last_block;
-    enum rv__node_kind kind = plan_node(t, sup)->kind;
-    if (!t->keep_ended || (kind != NODE_FOREACH && kind != NODE_LOOP))
+    if (!t->keep_ended || rv__node_bodies(plan_node(t, sup)) != BODIES_ITERATED)
         return;
     if (block == 0 || rv__trace_block_size(&t->blocks[block]) == RV__TRACE_BLOCK)
         block = block_add(t, sup, i);
@@ -362,9 +361,7 @@ static int misfit(const struct rv__read_fact *fact, rv_error *err)
 static bool is_full(const struct rv__trace *t, uint32_t sup)
 {
     const struct rv__node *node = plan_node(t, sup);
-    if (node->kind != NODE_FOREACH)
-        return node->kind != NODE_CONCURRENT;
-    int64_t places = node->foreach.parallel ? node->foreach.concurrency : 1;
+    int64_t places = rv__read_kind(node)->places(node);
     return places > 0 && t->at[sup].active >= places;
 }
 
@@ -458,8 +455,9 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
     t->failed |= status == STATUS_FAILED && a->parent == 1;
-    if (status == STATUS_COMPLETED && !a->detached && node->kind == NODE_CONCURRENT &&
-        node->concurrent.detached) {
+    const struct rv__read_kind *kind = rv__read_kind(node);
+    if (status == STATUS_COMPLETED && !a->detached && kind->detached != NULL &&
+        kind->detached(node)) {
         a->detached = true; /* the sequence goes on, and so does the block */
         finish(t, i, status, fact->at_ms);
         t->at[a->parent].ready_ms = fact->at_ms;
@@ -654,10 +652,11 @@ bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__pl
     case FACT_RUN_ABORTED:
     case FACT_DETACHED_CANCELLED: return true;
     case FACT_NODE_FAILED:
-    case FACT_NODE_COMPLETED: { /* the others end when all below them has */
+    case FACT_NODE_COMPLETED: {
         const struct rv__node *node = fact->node != RV__NO_NODE ? plan->nodes[fact->node] : NULL;
-        return node != NULL && node->kind == NODE_CONCURRENT &&
-               (fact->kind == FACT_NODE_FAILED || node->concurrent.join != RV__JOIN_ALL);
+        const struct rv__read_kind *kind = node != NULL ? rv__read_kind(node) : NULL;
+        return kind != NULL && kind->cancels != NULL &&
+               kind->cancels(node, fact->kind == FACT_NODE_FAILED);
     }
     default: return false;
     }

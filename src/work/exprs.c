@@ -49,12 +49,6 @@ static int add(struct gathering *g, const struct rv__node *node, int slot, struc
     return RV_OK;
 }
 
-static int add_expr(struct gathering *g, const struct rv__node *node, int slot,
-                    const struct rv__expr *expr)
-{
-    return expr->kind == EXPR_JSON ? add(g, node, slot, expr->text) : RV_OK;
-}
-
 /* Is there something to be evaluated before an attempt of it begins? */
 static bool has_parameters(const struct rv__node *node)
 {
@@ -75,28 +69,20 @@ static bool has_parameters(const struct rv__node *node)
 
 static int gather_node(struct gathering *g, const struct rv__node *node)
 {
-    int rc = add_expr(g, node, EVAL_WHEN, &node->when);
-    if (rc == RV_OK)
-        rc = add_expr(g, node, EVAL_DESCRIPTION, &node->description);
-    if (rc < 0)
-        return rc;
-    switch (node->kind) {
-    case NODE_STEP:
-        if (has_parameters(node))
-            rc = add(g, node, SLOT_WITH,
-                     rv__str_none(node->step.with) ? rv__str("null") : node->step.with);
-        break;
-    case NODE_BRANCH: rc = add_expr(g, node, EVAL_IF, &node->branch.condition); break;
-    case NODE_LOOP:
-        rc = add_expr(g, node, EVAL_WHILE, &node->loop.while_);
-        if (rc == RV_OK)
-            rc = add_expr(g, node, EVAL_UNTIL, &node->loop.until);
-        break;
-    case NODE_FOREACH: rc = add_expr(g, node, EVAL_ITEMS, &node->foreach.items); break;
-    case NODE_WORKFLOW:
-    case NODE_CONCURRENT:
-    case NODE_KINDS: break;
+    static const enum rv__eval evals[USES] = {
+        [USE_WHEN] = EVAL_WHEN,   [USE_DESCRIPTION] = EVAL_DESCRIPTION,
+        [USE_IF] = EVAL_IF,       [USE_WHILE] = EVAL_WHILE,
+        [USE_UNTIL] = EVAL_UNTIL, [USE_ITEMS] = EVAL_ITEMS,
+    };
+    int rc = RV_OK;
+    for (int use = 0; rc == RV_OK && use < USES; use++) {
+        const struct rv__expr *expr = rv__node_expr(node, (enum rv__use)use);
+        if (expr != NULL && expr->kind == EXPR_JSON)
+            rc = add(g, node, (int)evals[use], expr->text);
     }
+    if (rc == RV_OK && node->kind == NODE_STEP && has_parameters(node))
+        rc = add(g, node, SLOT_WITH,
+                 rv__str_none(node->step.with) ? rv__str("null") : node->step.with);
     return rc;
 }
 

@@ -19,6 +19,58 @@ static void names_of_kinds_are_those_of_the_json(void **state)
         assert_string_equal(rv__step_kind_name((enum rv__step_kind)i), steps[i]);
 }
 
+/* What each kind says of its bodies and of what it evaluates. */
+static void a_kind_says_what_its_nodes_have(void **state)
+{
+    static const struct {
+        const char *json;
+        enum rv__bodies bodies;
+        enum rv__use uses[3]; /* until USES */
+    } kinds[] = {
+        { "{\"type\":\"step\",\"name\":\"f\",\"when\":1}", BODIES_NONE, { USE_WHEN, USES } },
+        { "{\"type\":\"workflow\",\"name\":\"v\",\"description\":\"d\",\"steps\":[{\"type\":"
+          "\"step\","
+          "\"name\":\"f\"}]}",
+          BODIES_ITSELF,
+          { USE_DESCRIPTION, USES } },
+        { "{\"type\":\"branch\",\"if\":1,\"then\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_NAMED,
+          { USE_IF, USES } },
+        { "{\"type\":\"loop\",\"while\":1,\"body\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_ITERATED,
+          { USE_WHILE, USES } },
+        { "{\"type\":\"loop\",\"until\":1,\"body\":[{\"type\":\"step\",\"name\":\"f\"}],\"when\":"
+          "1}",
+          BODIES_ITERATED,
+          { USE_WHEN, USE_UNTIL, USES } },
+        { "{\"type\":\"forEach\",\"items\":[1],\"run\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_ITERATED,
+          { USE_ITEMS, USES } },
+        { "{\"type\":\"concurrent\",\"steps\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_NAMED,
+          { USES } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct fixture fx;
+        char json[256];
+        snprintf(json, sizeof json, "{\"name\":\"w\",\"steps\":[%s]}", kinds[i].json);
+        fixture_compile(&fx, json, NULL);
+        if (fx.rc < 0)
+            fail_msg("%s: %s", kinds[i].json, fx.err.message);
+        const struct rv__node *node = fx.plan->body.nodes[0];
+        assert_int_equal(rv__node_bodies(node), kinds[i].bodies);
+        size_t next = 0;
+        for (int use = 0; use < USES; use++) {
+            bool has = kinds[i].uses[next] == (enum rv__use)use;
+            if ((rv__node_expr(node, (enum rv__use)use) != NULL) != has)
+                fail_msg("%s: use %d", kinds[i].json, use);
+            next += has;
+        }
+        fixture_done(&fx);
+    }
+}
+
 /* What flow/ relies on, for every node of every plan. */
 static void check_structure(const struct rv__plan *plan, const struct rv__body *body,
                             uint32_t loops, uint32_t *seen)
@@ -42,7 +94,8 @@ static void check_structure(const struct rv__plan *plan, const struct rv__body *
         }
         for (uint32_t k = 0; k < node->body_count; k++) {
             const struct rv__body *inner = &node->bodies[k];
-            bool iterated = node->kind == NODE_LOOP || node->kind == NODE_FOREACH;
+            bool iterated = rv__node_bodies(node) == BODIES_ITERATED;
+            assert_int_equal(iterated, node->kind == NODE_LOOP || node->kind == NODE_FOREACH);
             assert_ptr_equal(inner->owner, node);
             assert_int_equal(inner->index, k);
             assert_true(inner->alias.at != NULL);
@@ -504,6 +557,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_kinds_are_those_of_the_json),
+        cmocka_unit_test(a_kind_says_what_its_nodes_have),
         cmocka_unit_test(every_node_knows_its_place),
         cmocka_unit_test(the_outermost_workflow_is_told_in_full),
         cmocka_unit_test(paths_are_those_of_the_spec),
