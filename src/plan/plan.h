@@ -211,10 +211,6 @@ struct rv__plan {
     char version[65]; /* = body.wrap->version */
 };
 
-enum rv__bodies rv__node_bodies(const struct rv__node *node);
-/* Its expression for that; NULL: its kind has none, or it was not said. */
-const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
-
 /* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
  * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its
  * workflow's input, if it needs one, else that of its first node; LANE_NONE if it is empty. */
@@ -228,6 +224,10 @@ bool rv__body_needs_input(const struct rv__body *body);
 
 /* The node that is called `alias` in the body, or NULL. Logarithmic in the body's length. */
 const struct rv__node *rv__body_find(const struct rv__body *body, struct rv__str alias);
+
+enum rv__bodies rv__node_bodies(const struct rv__node *node);
+/* Its expression for that; NULL: its kind has none, or it was not said. */
+const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
 
 /* Append the path of a node instance: "processEach:iter3:node0:chargeItem". `vector` holds the
  * iteration of each forEach and loop around it, outermost first; node->loops_around of them. NULL:
