@@ -70,6 +70,12 @@ void rv__run_unqueue(struct rv__run *run)
             queue_remove(run->engine, run, lane);
 }
 
+/* Whose places this lane takes: work in hosts has a thread that waits for it. */
+static int pool_of(int lane)
+{
+    return lane == LANE_HOST ? LANE_FUNCTION : lane;
+}
+
 /* May a place in this lane be given now? */
 static bool has_place(const rv_engine *e, int lane)
 {
@@ -77,7 +83,7 @@ static bool has_place(const rv_engine *e, int lane)
         return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
     if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
         return false; /* suspects first, and alone */
-    return e->free_places[lane] > 0 || RV__BUG(39);
+    return lane != LANE_NOBODY && (e->free_places[pool_of(lane)] > 0 || RV__BUG(39));
 }
 
 static void take_place(rv_engine *e, int lane)
@@ -85,7 +91,7 @@ static void take_place(rv_engine *e, int lane)
     if (lane == LANE_SUSPECT)
         e->suspect_in_flight = true;
     else
-        e->free_places[lane]--;
+        e->free_places[pool_of(lane)]--;
     if (lane == LANE_FUNCTION)
         e->functions_in_flight++;
 }
@@ -95,7 +101,7 @@ static void give_place(rv_engine *e, int lane)
     if (lane == LANE_SUSPECT)
         e->suspect_in_flight = false;
     else
-        e->free_places[lane]++;
+        e->free_places[pool_of(lane)]++;
     if (lane == LANE_FUNCTION)
         e->functions_in_flight--;
 }
@@ -116,7 +122,6 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             if (rc == 1) {
                 take_place(e, lane);
                 run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
-                run->lane[lane].granted++;
             }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
@@ -299,16 +304,6 @@ void rv__work_drop(struct rv_ctx *ctx)
     rv__run_unref(run);
 }
 
-/* The lane in which the place for this work was taken. */
-static enum rv__lane lane_of(const rv_engine *e, const struct rv__effect *effect)
-{
-    bool function = effect->eval < 0 ? effect->node->step.lane == LANE_FUNCTION
-                                     : rv__plan_ref_fn_name(effect->node, effect->eval).len > 0;
-    if (!function)
-        return effect->eval < 0 ? effect->node->step.lane : LANE_EVAL;
-    return e->suspect_in_flight ? LANE_SUSPECT : LANE_FUNCTION;
-}
-
 /* Something that it is owed could not be begun or armed, for want of memory: its state still says so,
  * and it is looked for there in the next turn. */
 static void starve(struct rv__run *run)
@@ -356,8 +351,7 @@ static bool arm_timeout(rv_engine *e, struct rv__owed *owed, int64_t timeout_ms)
 static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
-    enum rv__lane lane = lane_of(e, effect);
-    run->lane[lane].granted--;
+    enum rv__lane lane = effect->place;
     bool builtin = rv__builtin(run->plan, effect);
     const struct rv__function *function = builtin ? NULL
                                                   : rv__plan_ref_fn(run->plan, effect->node,
@@ -509,18 +503,17 @@ void rv__release_effects(struct rv__run *run)
         if (e->owed_count >= e->owed_size)
             (void)owed_grow(e); /* longer chains, if it cannot */
         rv__owed_clear(run, effect.actor);
-        if (effect.kind == EFFECT_START)
+        if (effect.kind == EFFECT_START) {
             start_work(run, &effect);
-        else if (effect.kind == EFFECT_WAIT)
-            rv__owe(run, &effect);
-    }
-    /* What was cancelled in the turn that gave it a place never begins: the next turn gives it to
-     * somebody else. */
-    for (int lane = 1; lane < LANES; lane++)
-        for (; run->lane[lane].granted > 0; run->lane[lane].granted--) {
-            give_place(e, lane);
-            rv__run_touch(run);
+            continue;
         }
+        if (effect.kind == EFFECT_WAIT)
+            rv__owe(run, &effect);
+        if (effect.place != LANE_NONE) { /* cancelled in the turn that gave it its place */
+            give_place(e, effect.place);
+            rv__run_touch(run); /* the next turn gives it to somebody else */
+        }
+    }
 }
 
 static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)

@@ -131,6 +131,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
     e->places[LANE_FUNCTION] = workers;
+    e->places[LANE_HOST] = workers; /* the same ones */
     e->places[LANE_EVAL] = EVAL_PLACES;
     e->places[LANE_IO] = IO_PLACES;
     e->places[LANE_SUSPECT] = 1;

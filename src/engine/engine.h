@@ -126,9 +126,8 @@ struct rv__run {
         bool queued;
         int64_t since_ns;
         struct rv__run *prev, *next;
-        int granted;        /* places given in this turn, for work that is begun after its commit */
-    } lane[LANES];          /* among those that want it */
-    struct rv__call *calls; /* to be answered after the commit */
+    } lane[LANES];            /* among those that want it */
+    struct rv__call *calls;   /* to be answered after the commit */
     struct rv__call *waiters; /* to be answered at its end */
 
     /* the row in the store, as it is or (new) is to be */

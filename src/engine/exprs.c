@@ -62,7 +62,7 @@ static bool has_parameters(const struct rv__node *node)
     case STEP_FUNCTION:
     case STEP_CALL: return false;
     case STEP_DELAY:
-    case STEP_SIGNAL: return node->step.lane != LANE_NONE; /* else all of it is constant */
+    case STEP_SIGNAL: return !node->step.parks; /* else all of it is constant */
     case STEP_HTTP:
     case STEP_COMMAND:
     case STEP_VALUE:

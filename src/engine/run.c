@@ -106,17 +106,17 @@ void rv__run_touch(struct rv__run *run)
     e->last_dirty = &run->next_dirty;
 }
 
-static bool is_hosted(void *plan, const struct rv__node *step)
+static enum rv__lane lane_of(void *plan, const struct rv__node *node, int eval)
 {
-    const struct rv__function *function = rv__plan_ref_fn(plan, step, -1);
-    return function != NULL && function->module != NULL;
+    const struct rv__function *function = rv__plan_ref_fn(plan, node, eval);
+    return function != NULL && function->module != NULL ? LANE_HOST : LANE_FUNCTION;
 }
 
 static struct rv__cell_opts cell_opts(const struct rv__run *run)
 {
     return (struct rv__cell_opts){ .plan = run->plan->plan,
                                    .max_crashes = run->engine->max_crashes,
-                                   .hosted = is_hosted,
+                                   .lane = lane_of,
                                    .arg = run->plan };
 }
 
@@ -421,9 +421,7 @@ static int take_missing(void *arg, const struct rv__store_run *row)
 static bool in_process(const struct rv__effect *effect)
 {
     const struct rv__node *node = effect->node;
-    bool function = effect->eval < 0
-                        ? node->step.lane == LANE_FUNCTION
-                        : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
+    bool function = node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
     bool called = effect->eval < 0 && node->step.kind == STEP_CALL; /* what of, was on record */
     return function && !effect->hosted && (called || !rv__node_hosted(node));
 }

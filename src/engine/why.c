@@ -42,6 +42,7 @@ static const struct {
 } lanes[LANES] = {
     [LANE_NONE] = { "none", "nothing" },
     [LANE_FUNCTION] = { "workers", "a free worker" },
+    [LANE_HOST] = { "workers", "a free worker" },
     [LANE_IO] = { "io", "a free place for commands" },
     [LANE_EVAL] = { "evaluator", "the evaluator" },
     [LANE_SUSPECT] = { "suspects, one at a time",
@@ -123,6 +124,8 @@ static const char *executor_of(const struct why *why, const struct rv__wait *wai
     const struct rv__run *run = why->run;
     if (wait->node == NULL || wait->lane == LANE_EVAL)
         return "evaluator";
+    if (wait->lane == LANE_HOST)
+        return "host";
     if (wait->lane != LANE_FUNCTION && wait->lane != LANE_SUSPECT)
         return rv__step_kind_name(wait->node->step.kind);
     if (rv__node_hosted(wait->node))

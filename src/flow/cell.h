@@ -10,7 +10,8 @@
  *   range[lane]  the same, but it would begin a new body for it (the next iteration or child). Served
  *                after ready, in turn: what was begun is finished before more is begun
  *   nowhere      it waits for a child, for its work, or for a timer
- * Lists are first in, first out, and survive a save and load: they are part of the state. */
+ * Lists are first in, first out, and their order survives a save and load: it is part of the state. Which
+ * lane something waits in is not: a load, or rv__cell_lanes(), finds it again (lane.c). */
 #ifndef RV_FLOW_CELL_H
 #define RV_FLOW_CELL_H
 
@@ -105,8 +106,10 @@ struct rv__actor {
     struct rv__actor *place_prev, *place_next;
     struct rv__actor *effect_next;        /* among those with an effect to release */
     const struct rv__node *node;          /* a frame: of its owner; NULL for the outermost */
-    uint8_t is_frame, phase, place, lane; /* place: PLACE_… ; lane where it is READY */
+    uint8_t is_frame, phase, place, lane; /* place: PLACE_… ; lane: where it is READY or RANGE */
+    uint64_t arrival;                     /* READY, RANGE: who has the smaller one came first */
     uint8_t eval, park;
+    uint8_t granted;        /* the place that its next effect carries: enum rv__lane; not saved */
     bool fresh;             /* in cell->fresh */
     bool ended;             /* gone from the tree; kept until its STOP is released */
     bool owed;              /* it had an effect: its end is one too */
@@ -191,8 +194,8 @@ enum { CHANNEL_BUCKETS = 64 };
 struct rv__cell {
     const struct rv__plan *plan;
     int max_crashes;
-    bool (*hosted)(void *arg, const struct rv__node *step); /* see rv__cell_opts; NULL: none is */
-    void *hosted_arg;
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval); /* see rv__cell_opts */
+    void *lane_arg;
     enum rv__run_status status;
     bool started;
     bool quiet; /* replaying: effects are not noted */
@@ -208,8 +211,9 @@ struct rv__cell {
     struct rv__entry *results; /* the outermost scope after the end */
 
     struct rv__list todo, ready[LANES], range[LANES];
+    uint64_t arrivals;                    /* in ready and range, ever */
     struct rv__actor *fresh, *last_fresh; /* with an effect to release */
-    uint64_t executions;                  /* work started, ever; not part of the state */
+    enum rv__lane place; /* being given: the work that starts takes it; LANE_NONE: none is */
 
     struct rv__actor **table; /* by id; open addressing */
     size_t table_size, actors;
@@ -235,7 +239,9 @@ void rv__actor_unlink(struct rv__cell *cell,
 /* Put it where its state says it belongs; is it there?; put it there by hand (a load). */
 void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor);
 bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor);
-void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, uint8_t lane);
+void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, enum rv__lane lane);
+/* Add it to the list of the lane that it belongs to now, where its arrival says; it is in none. */
+void rv__actor_lane(struct rv__cell *cell, struct rv__actor *actor);
 /* The actor after `at` in a walk over all of them, owners first; NULL begins and ends it. */
 const struct rv__actor *rv__cell_walk(const struct rv__cell *cell, const struct rv__actor *at);
 /* What is owed to it has changed: work to start, a timer to set, or neither. Moves its token on. */
@@ -259,6 +265,34 @@ size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_M
 const struct rv__node *rv__actor_about(const struct rv__actor *actor);
 /* The frame it is in: itself, if it is one. A handler: of the node or frame it is for. */
 struct rv__actor *rv__actor_frame(const struct rv__actor *actor);
+
+/* lane.c: the work that something begins with once it has its place. node NULL: none, it needs no place. */
+struct rv__first {
+    const struct rv__node *node;
+    const struct rv__expr
+        *expr; /* of an evaluation; NULL: an input that is only held to its schema */
+    int eval;  /* enum rv__eval; -1: an attempt of the step */
+};
+/* Of a node: its `when`, if it has one; without it, a step's attempt, a condition, a while, the items;
+ * else that of its first body. Of a body: its workflow's input, if it needs one, else that of its first
+ * node. Of an actor that is to evaluate: that. */
+struct rv__first rv__first_of_node(const struct rv__node *node);
+struct rv__first rv__first_after_when(const struct rv__node *node);
+struct rv__first rv__first_of_step(const struct rv__node *step);
+struct rv__first rv__first_of_body(const struct rv__body *body);
+struct rv__first rv__first_of_eval(const struct rv__actor *actor);
+struct rv__str rv__first_function(
+    const struct rv__first *first); /* its name; none: it is no function */
+enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first *first);
+/* What the actor waits to begin; node NULL: it waits for no place. */
+struct rv__first rv__actor_first(const struct rv__cell *cell, const struct rv__actor *actor);
+
+/* Those that wait in a lane, whichever, in order of arrival. `place`: PLACE_READY or PLACE_RANGE. */
+struct rv__arrivals {
+    struct rv__actor *at[LANES + 1];
+};
+void rv__arrivals_init(struct rv__arrivals *it, const struct rv__cell *cell, int place);
+struct rv__actor *rv__arrivals_next(struct rv__arrivals *it); /* NULL: no more */
 
 /* What a snapshot begins with; another one is refused. */
 enum { RV__SNAPSHOT_VERSION = 1 };
@@ -327,8 +361,8 @@ int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct 
 struct rv__kind {
     /* What it wants first, once it has begun: PHASE_TO_EVAL for *eval, or PHASE_RUNNING. */
     enum rv__phase (*first)(const struct rv__node *node, int *eval);
-    /* Where it is while PHASE_RUNNING; *lane for PLACE_READY. */
-    int (*place)(const struct rv__actor *sup, uint8_t *lane);
+    /* Where it is while PHASE_RUNNING; *first: what it would begin with the place that it waits for. */
+    int (*place)(const struct rv__actor *sup, struct rv__first *first);
     /* Something follows from its state: say the next fact. Also: start the next body, on a grant. */
     int (*advance)(struct rv__turn *turn, struct rv__actor *sup, rv_error *err);
     /* One of its frames has ended, in evolve: take over what is to be kept. RV_ENOMEM: unchanged. */

@@ -114,7 +114,7 @@ static const char *check_new(const struct rv__cell *cell, const struct rv__fact 
 
 static const char *check_step(const struct rv__actor *step, const struct rv__fact *fact)
 {
-    bool parks = step->node->step.lane == LANE_NONE;
+    bool parks = step->node->step.parks;
     if (fact->taken && fact->kind == FACT_STEP_COMPLETED &&
         (step->step.channel == NULL || step->step.channel->first_signal == NULL ||
          step->phase != PHASE_PARKED))

@@ -252,6 +252,8 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
     struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
     if (actor == NULL || (actor->token != msg->token && !RV__BUG(4)))
         return stale(turn->cell);
+    if (actor->fresh) /* nobody was told this token yet */
+        return stale(turn->cell);
     if (msg->kind == MSG_LOST)
         return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
                                         : stale(turn->cell);
@@ -395,21 +397,18 @@ static struct rv__actor *pick(const struct rv__cell *cell, enum rv__lane lane)
     return actor != NULL ? actor : cell->range[lane].first;
 }
 
-int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
-                   struct rv__facts *facts, rv_error *err)
+/* Until work has taken the place, or nothing is left that could. */
+static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
 {
-    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
-    if (cell->status == RUN_SUSPENDED)
-        return 0;
-    uint64_t before = cell->executions;
+    struct rv__cell *cell = turn->cell;
     struct rv__actor *actor = pick(cell, lane);
     while (actor != NULL) {
         uint64_t id = actor->id;
         bool node = !actor->is_frame;
-        int rc = advance(&turn, actor, err);
+        int rc = advance(turn, actor, err);
         if (rc < 0)
             return rc;
-        if (cell->executions != before)
+        if (cell->place == LANE_NONE)
             return 1;
         /* It got as far as a body or a node that wants the same place: go on with that one. */
         actor = rv__cell_find(cell, id);
@@ -422,4 +421,16 @@ int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
             actor = pick(cell, lane);
     }
     return 0;
+}
+
+int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
+                   struct rv__facts *facts, rv_error *err)
+{
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    if (cell->status == RUN_SUSPENDED || lane == LANE_NONE || lane == LANE_NOBODY)
+        return 0;
+    cell->place = lane;
+    int rc = start_one(&turn, lane, err);
+    cell->place = LANE_NONE;
+    return rc;
 }

@@ -75,6 +75,19 @@ enum rv__eval {
 };
 const char *rv__eval_name(enum rv__eval eval);
 
+/* Where work is done, and who gives the places for it. Neither plans nor snapshots name lanes. */
+enum rv__lane {
+    LANE_NONE,     /* needs no place: a delay, a signal, an empty body */
+    LANE_FUNCTION, /* functions on threads of this process */
+    LANE_HOST,     /* functions in host processes */
+    LANE_IO,       /* command, chat, tool */
+    LANE_EVAL,     /* expressions */
+    LANE_HTTP,     /* as many as there are descriptors for */
+    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time */
+    LANE_NOBODY,   /* functions that nobody offers now: they wait, and get no place here */
+    LANES,
+};
+
 /* ------------------------------------------------------------------------------ messages --- */
 
 enum rv__msg_kind {
@@ -221,9 +234,11 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
 struct rv__cell_opts {
     const struct rv__plan *plan; /* borrowed; must outlive the cell */
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
-    /* Does the attempt that begins now run in a process of its own? It is on record then, for who asks
-     * after a crash what was in the one that died. NULL: none does. */
-    bool (*hosted)(void *arg, const struct rv__node *step);
+    /* Who does this function: LANE_FUNCTION, LANE_HOST, or LANE_NOBODY while it is not there? Asked
+     * when something begins to wait for its place. `eval`: enum rv__eval; -1: the step's attempt. That an
+     * attempt began in a host is on record, for who asks after a crash what was in the process that died.
+     * NULL: LANE_FUNCTION for all. */
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval);
     void *arg;
 };
 
@@ -242,7 +257,14 @@ int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json /* com
 int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struct rv__facts *rows,
                          rv_error *err);
 
-/* The whole state as JSON text, and back. Two cells with the same text are the same. */
+/* From now on this is asked, and whatever waits is put into its lane anew, in order of arrival: who
+ * loaded it may not have known, and functions come and go. RV_OK: it takes no memory. */
+int rv__cell_lanes(struct rv__cell *cell,
+                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval),
+                   void *arg);
+
+/* The whole state as JSON text, and back. Two cells with the same text are the same, and go on alike if
+ * they get the same messages and places, whatever their `lane` says. */
 int rv__cell_save(struct rv__cell *cell, struct rv__buf *out, rv_error *err);
 int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,
                   rv_error *err);
@@ -255,7 +277,8 @@ void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err);
 
-/* A place is free in `lane`: start one piece of work that waits for it. 1: started; 0: none waits;
+/* A place is free in `lane`: start one piece of work that waits for it. 1: started, and the place is
+ * taken: an effect of its actor carries it; 0: none waits (in LANE_NOBODY nothing ever starts);
  * RV_ENOMEM. */
 int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
                    struct rv__facts *facts, rv_error *err);
@@ -282,12 +305,16 @@ struct rv__effect {
     int64_t due_ms;              /* WAIT */
     int64_t timeout_ms;          /* START: of the attempt, from when an executor begins; 0 = none */
     bool hosted;                 /* START: it began in a process of its own */
+    enum rv__lane place; /* START: the place it was given. WAIT, STOP: one that it was given and
+                                    does not need: to be given back. LANE_NONE: none. Each is carried once */
 };
 
-/* The next effect of the facts since the last call; false: no more. Release them after the commit. */
+/* The next effect of the facts since the last call; false: no more. Release them after the commit: all of
+ * them before the cell is freed, for they carry places. Until then a message to the actor is stale. */
 bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret);
 
-/* Everything that is owed now, from the state alone: for recovery. Calls back for each; no STOPs. */
+/* Everything that is owed now, from the state alone: for recovery. Calls back for each; no STOPs, and no
+ * places: those were of a process that has died. */
 void rv__cell_outstanding(const struct rv__cell *cell,
                           void (*owed)(void *arg, const struct rv__effect *effect), void *arg);
 

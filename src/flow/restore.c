@@ -352,41 +352,23 @@ static void load_actor(struct loader *l, struct rv__str text)
         rv__frame_tells(actor, 1);
 }
 
-static void load_places(struct loader *l, struct rv__str list, int place, uint8_t lane)
+/* In which lanes those wait is found out when all is there. */
+static void load_places(struct loader *l, const struct members *json, const char *key, int place)
 {
     struct rv__json_iter it;
     struct rv__str item;
-    if (rv__json_type(list) != RV__JSON_ARRAY) {
-        l->bad = "places";
+    if (!get_list(l, json, key, &it))
         return;
-    }
-    rv__json_iter_init(&it, list);
     while (rv__json_next(&it, NULL, &item)) {
         int64_t id = 0;
         struct rv__actor *actor = NULL;
         if (rv__json_int(item, &id) == RV_OK && id > 0)
             actor = rv__cell_find(l->cell, (uint64_t)id);
         if (actor == NULL || actor->place != PLACE_NOWHERE) {
-            l->bad = "places";
-            return;
-        }
-        rv__actor_put(l->cell, actor, place, lane);
-    }
-}
-
-static void load_lanes(struct loader *l, const struct members *json, const char *key, int place)
-{
-    struct rv__json_iter it;
-    struct rv__str list;
-    uint8_t lane = 0;
-    if (!get_list(l, json, key, &it))
-        return;
-    while (!failed(l) && rv__json_next(&it, NULL, &list)) {
-        if (lane == LANES) {
             l->bad = key;
             return;
         }
-        load_places(l, list, place, lane++);
+        rv__actor_put(l->cell, actor, place, place == PLACE_TODO ? LANE_NONE : LANE_NOBODY);
     }
 }
 
@@ -456,8 +438,7 @@ static void load_channel(struct loader *l, struct rv__str text)
 static void check_loaded(struct loader *l)
 {
     const struct rv__cell *cell = l->cell;
-    if (rv__run_terminal(cell->status) ? cell->root != NULL || !cell->started
-                                       : cell->started != (cell->root != NULL))
+    if (!cell->started || rv__run_terminal(cell->status) == (cell->root != NULL))
         l->bad = "status";
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL && l->bad == NULL;
          a = rv__cell_walk(cell, a)) {
@@ -495,17 +476,19 @@ static void load_all(struct loader *l, struct rv__str text)
     if (!failed(l) && get_list(l, json, "actors", &it))
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_actor(l, item);
-    if (!failed(l) && get(json, "todo", &item))
-        load_places(l, item, PLACE_TODO, 0);
     if (!failed(l))
-        load_lanes(l, json, "ready", PLACE_READY);
+        load_places(l, json, "todo", PLACE_TODO);
     if (!failed(l))
-        load_lanes(l, json, "range", PLACE_RANGE);
+        load_places(l, json, "ready", PLACE_READY);
+    if (!failed(l))
+        load_places(l, json, "range", PLACE_RANGE);
     if (!failed(l) && get_list(l, json, "channels", &it))
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_channel(l, item);
     if (!failed(l))
         check_loaded(l);
+    if (!failed(l))
+        (void)rv__cell_lanes(cell, cell->lane, cell->lane_arg); /* it takes no memory */
 }
 
 int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,

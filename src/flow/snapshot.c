@@ -1,7 +1,7 @@
 /* snapshot.c: a cell as JSON text: the frontier of a run, without finished iterations.
  *
  * Everything that decides what happens next is in it, the order of the lists too, so two cells with
- * the same text behave the same. Entries are numbered oldest first, for they are shared; actors stand
+ * the same text behave the same. Not in it are the lanes in which work waits: those are the shell's. Entries are numbered oldest first, for they are shared; actors stand
  * owners first. Short keys: a sleeping run is this text. restore.c reads it. */
 #include <assert.h>
 
@@ -237,6 +237,21 @@ static void put_list(struct saver *s, const struct rv__list *list)
     rv__buf_char(s->out, ']');
 }
 
+/* Of all lanes, in order of arrival. */
+static void put_waiting(struct saver *s, int place)
+{
+    const struct rv__actor *a;
+    struct rv__arrivals it;
+    bool first = true;
+    rv__arrivals_init(&it, s->cell, place);
+    for (rv__buf_char(s->out, '['); (a = rv__arrivals_next(&it)) != NULL; first = false) {
+        if (!first)
+            rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, (int64_t)a->id);
+    }
+    rv__buf_char(s->out, ']');
+}
+
 static int by_birth(const void *a, const void *b)
 {
     const struct rv__channel *x = *(struct rv__channel *const *)a,
@@ -329,15 +344,10 @@ static void put_cell(struct saver *s)
     }
     rv__buf_text(s->out, "],\"todo\":");
     put_list(s, &cell->todo);
-    for (int pass = 0; pass < 2; pass++) {
-        rv__buf_text(s->out, pass == 0 ? ",\"ready\":[" : ",\"range\":[");
-        for (int lane = 0; lane < LANES; lane++) {
-            if (lane > 0)
-                rv__buf_char(s->out, ',');
-            put_list(s, pass == 0 ? &cell->ready[lane] : &cell->range[lane]);
-        }
-        rv__buf_char(s->out, ']');
-    }
+    rv__buf_text(s->out, ",\"ready\":");
+    put_waiting(s, PLACE_READY);
+    rv__buf_text(s->out, ",\"range\":");
+    put_waiting(s, PLACE_RANGE);
     rv__buf_text(s->out, ",\"channels\":[");
     put_channels(s);
     rv__buf_text(s->out, "]}");

@@ -91,7 +91,7 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
 
 static bool step_sound(const struct rv__actor *step)
 {
-    bool parks = step->node->step.lane == LANE_NONE;
+    bool parks = step->node->step.parks;
     switch ((enum rv__phase)step->phase) {
     case PHASE_BEGIN:
     case PHASE_TO_EVAL:

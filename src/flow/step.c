@@ -50,11 +50,10 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
     struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
     fact.actor = step != NULL ? step->id : turn->cell->next_id;
     fact.owner = step != NULL ? 0 : owner->id;
-    if (turn->cell->hosted != NULL && node->step.lane == LANE_FUNCTION)
-        fact.hosted = turn->cell->hosted(turn->cell->hosted_arg, node);
+    fact.hosted = turn->cell->place == LANE_HOST;
     if (step != NULL && step->step.next_attempt > 0)
         fact.attempt = step->step.next_attempt;
-    if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE) {
+    if (node->step.kind == STEP_DELAY && node->step.parks) {
         fact.cut = is_cut(node, node->step.delay_ms);
         fact.due_ms = due_at(turn->now_ms,
                              fact.cut ? node->step.config.timeout_ms : node->step.delay_ms);
@@ -329,7 +328,7 @@ static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
                           const struct rv__fact *fact)
 {
     const struct rv__node *node = cell->plan->nodes[fact->node];
-    bool parks = node->step.lane == LANE_NONE;
+    bool parks = node->step.parks;
     struct rv__channel *channel = NULL;
     if (parks && node->step.kind == STEP_SIGNAL) {
         channel = rv__channel_get(cell, node->step.signal, false, true);

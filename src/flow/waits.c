@@ -46,24 +46,26 @@ static void parked(const struct rv__actor *step, struct rv__wait *wait)
         wait->name = step->step.channel->name;
 }
 
-/* The lane whose place its work has. */
-static enum rv__lane work_lane(const struct rv__actor *a)
+/* The lane whose place its work has; of a function, by what is on record of it. */
+static enum rv__lane work_lane(const struct rv__cell *cell, const struct rv__actor *a)
 {
-    const struct rv__expr *expr = a->phase == PHASE_EVAL ? rv__actor_expr(a) : NULL;
-    enum rv__lane lane = a->phase != PHASE_EVAL                        ? a->node->step.lane
-                         : expr != NULL && expr->kind == EXPR_FUNCTION ? LANE_FUNCTION
-                                                                       : LANE_EVAL;
-    return lane == LANE_FUNCTION && a->suspect ? LANE_SUSPECT : lane;
+    struct rv__first work = a->phase == PHASE_EVAL ? rv__first_of_eval(a)
+                                                   : rv__first_of_step(a->node);
+    if (rv__first_function(&work).len == 0)
+        return rv__first_lane(cell, &work);
+    if (work.eval < 0 && a->hosted)
+        return LANE_HOST;
+    return a->suspect ? LANE_SUSPECT : LANE_FUNCTION;
 }
 
-static void leaf(const struct rv__actor *a, struct rv__wait *wait)
+static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct rv__wait *wait)
 {
     bool step = !a->is_frame && a->node->kind == NODE_STEP;
     wait->lane = (enum rv__lane)a->lane;
     wait->kind = a->place == PLACE_READY || a->place == PLACE_RANGE ? WAIT_PLACE : WAIT_TURN;
     if (rv__actor_working(a)) {
         wait->kind = WAIT_WORK;
-        wait->lane = work_lane(a);
+        wait->lane = work_lane(cell, a);
         wait->eval = a->phase == PHASE_EVAL ? a->eval : -1;
         wait->attempt = step && a->phase != PHASE_EVAL ? a->step.attempt : 0;
     } else if (step && a->phase == PHASE_RETRY) {
@@ -93,7 +95,7 @@ void rv__cell_waits(const struct rv__cell *cell,
             .actor = a->id, .node = rv__actor_about(a), .eval = -1, .count = 1
         };
         if (a->child == NULL && !rest_of(a, &wait))
-            leaf(a, &wait);
+            leaf(cell, a, &wait);
         else if (a->child != NULL && !rest_of(a, &wait))
             continue; /* its children say why */
         if (suspended &&

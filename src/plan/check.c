@@ -226,10 +226,9 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
         rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': how long it is");
         return;
     }
-    if (has_template(with)) {
-        node->step.lane = LANE_EVAL;
+    if (has_template(with))
         return;
-    }
+    node->step.parks = true;
     rv__json_iter_init(&it, with);
     if (!it.object) {
         key = (struct rv__str)RV__STR("\"ms\"");
@@ -298,9 +297,8 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
     }
     if (rv__str_none(name))
         rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
-    if (template)
-        node->step.lane = LANE_EVAL;
-    else
+    node->step.parks = !template;
+    if (!template)
         node->step.signal = name;
     return RV_OK;
 }
@@ -356,7 +354,6 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
         return RV_OK;
     }
     node->step.kind = draft->step.kind;
-    node->step.lane = rv__step_kind_lane(draft->step.kind);
 
     rc = rv__compiler_text(c, draft->name, &node->step.name);
     if (rc < 0)

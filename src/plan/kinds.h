@@ -9,8 +9,4 @@ const char *rv__node_kind_phrase(enum rv__node_kind kind); /* "a forEach", for s
 /* The alias that a step of this kind implies, if it has no function's name to take. */
 const char *rv__step_kind_alias(enum rv__step_kind kind);
 
-/* Where an attempt of a step of this kind works. A delay or a signal whose parameters have templates
- * in them is not LANE_NONE but LANE_EVAL: its parameters come first. */
-enum rv__lane rv__step_kind_lane(enum rv__step_kind kind);
-
 #endif

@@ -65,17 +65,6 @@ enum rv__step_kind {
 };
 const char *rv__step_kind_name(enum rv__step_kind kind); /* "function", "http", … */
 
-/* Where work is done, and who gives the places for it. The shell may split a lane further. */
-enum rv__lane {
-    LANE_NONE,     /* needs nobody: a delay, a signal, an empty body */
-    LANE_FUNCTION, /* functions: threads or hosts */
-    LANE_IO,       /* command, chat, tool */
-    LANE_EVAL,     /* expressions */
-    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, alone */
-    LANE_HTTP, /* http: as many as there are descriptors for. Last: snapshots name lanes by number */
-    LANES,
-};
-
 /* Something to evaluate: a function by name, or JSON with templates ("${ … }") in it. */
 struct rv__expr {
     enum { EXPR_NONE, EXPR_FUNCTION, EXPR_JSON } kind;
@@ -154,7 +143,7 @@ struct rv__node {
     union {
         struct {
             enum rv__step_kind kind;
-            enum rv__lane lane;
+            bool parks; /* a delay or signal of constants: waits as it begins, needs nobody */
             struct rv__str name; /* the function's name (function, call); else none */
             struct rv__str with; /* raw JSON parameters of the kind, squeezed; none = {} */
             struct rv__step_config config;
@@ -199,13 +188,6 @@ struct rv__plan {
     uint32_t node_count;
     char version[65]; /* = body.wrap->version */
 };
-
-/* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
- * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its
- * workflow's input, if it needs one, else that of its first node; LANE_NONE if it is empty. */
-enum rv__lane rv__node_start_lane(const struct rv__node *node);
-enum rv__lane rv__node_lane(const struct rv__node *node);
-enum rv__lane rv__body_start_lane(const struct rv__body *body);
 
 /* Is it a nested workflow's body whose input is an expression, or has a schema to be held to? If not,
  * its input is the one around it. (The outermost body's input was checked before the run.) */

@@ -59,19 +59,13 @@ static void jump(struct world *world)
 /* An idle run leaves memory, and comes back. */
 static void sleep_and_wake(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
     struct rv__buf text;
-    struct rv__cell *cell = NULL;
     rv_error err = { .message = "" };
     trace(world, "%s leaves memory and comes back", run->id);
     rv__buf_init(&text, SIZE_MAX);
     if (rv__cell_save(run->cell, &text, &err) < 0 ||
-        rv__cell_load(&opts, rv__buf_view(&text), &cell, &err) < 0)
+        world_load(world, run, rv__buf_view(&text), &err) < 0)
         judge_fail(world, run, "load", "a run cannot leave memory and come back: %s", err.message);
-    else {
-        rv__cell_free(run->cell);
-        run->cell = cell;
-    }
     rv__buf_done(&text);
 }
 

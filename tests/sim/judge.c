@@ -157,30 +157,59 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
     return !world->failed;
 }
 
-void judge_facts(struct world *world, struct run *run, enum rv__lane lane)
+void judge_facts(struct world *world, struct run *run)
 {
-    struct rv__effect effect;
-    int starts = 0;
     if (run->judged < run->facts.json.len)
         read_facts(world, run, rv__buf_view(&run->facts.json), run->judged, DECIDED);
     run->judged = run->facts.json.len;
+}
+
+/* Every place that was given is carried by an effect, once; and no work starts without one. */
+static void check_place(struct world *world, struct run *run, const struct rv__effect *effect)
+{
+    const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
+    bool starts = effect->kind == EFFECT_START;
+    if (effect->place != LANE_NONE && run->given[effect->place]-- == 0)
+        judge_fail(world, run, "grant", "an effect carries a place that was not given");
+    if (starts && effect->place == LANE_NONE)
+        judge_fail(world, run, "grant", "work starts without a place");
+    if (starts && actor != NULL && actor->suspect != (effect->place == LANE_SUSPECT))
+        judge_fail(world, run, "suspect", "a suspect needs a place of theirs, and nobody else");
+}
+
+void judge_effects(struct world *world, struct run *run)
+{
+    struct rv__effect effect;
     while (rv__cell_effect(run->cell, &effect)) {
         judge_owe(run, &effect);
+        check_place(world, run, &effect);
         if (world->note_count == world->note_cap) {
             world->note_cap = world->note_cap > 0 ? world->note_cap * 2 : 64;
             world->notes = sim_grow(world->notes, world->note_cap * sizeof *world->notes);
         }
-        world->notes[world->note_count++] = (struct effect_note){ run, effect, lane };
-        if (effect.kind != EFFECT_START)
-            continue;
-        starts++;
-        const struct rec_actor *actor = record_actor(&run->rec, effect.actor);
-        if (actor != NULL && actor->suspect != (lane == LANE_SUSPECT))
-            judge_fail(world, run, "suspect", "a suspect must run alone, and nobody else");
+        world->notes[world->note_count++] = (struct effect_note){ run, effect };
     }
-    if (starts != (lane != LANE_NONE))
-        judge_fail(world, run, "grant", "%d pieces of work start %s", starts,
-                   lane != LANE_NONE ? "on one grant" : "without a grant");
+    for (int lane = 0; lane < LANES; lane++)
+        if (run->given[lane] > 0)
+            judge_fail(world, run, "grant", "a place was given, and no effect carries it");
+}
+
+/* What is taken is in use, or carried by an effect that is on its way. */
+void judge_places(struct world *world)
+{
+    int used[LANES] = { 0 };
+    for (const struct work *w = world->works; w != NULL; w = w->next)
+        used[w->lane]++;
+    for (size_t i = 0; i < world->note_count; i++)
+        used[world->notes[i].effect.place]++;
+    for (int lane = LANE_FUNCTION; lane < LANES; lane++) {
+        if (used[lane] != world->taken[lane])
+            judge_fail(world, NULL, "places", "%d places are taken and %d in use",
+                       world->taken[lane], used[lane]);
+        if (used[lane] > world->places[lane])
+            judge_fail(world, NULL, "places", "%d of %d places are in use", used[lane],
+                       world->places[lane]);
+    }
 }
 
 /* ------------------------------------------------------------------------------- messages --- */
@@ -429,7 +458,9 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
         run->cancelled = run->untimely = true;
     run->missing = msg->kind == MSG_MISSING;
     if (!world->failed)
-        judge_facts(world, run, LANE_NONE);
+        judge_facts(world, run);
+    if (!world->failed)
+        judge_effects(world, run);
     run->missing = false;
 }
 
@@ -538,6 +569,7 @@ void judge_turn(struct world *world, struct run *run)
     rv_error err;
     struct rv__str text = rv__buf_view(&run->facts.json);
     size_t at = run->shadowed;
+    judge_effects(world, run);
     if (at < text.len && text.at[at] == ',')
         at++;
     if (at < text.len &&

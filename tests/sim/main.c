@@ -214,6 +214,7 @@ static const char *const bugs[] = {
     [18] = "an iteration of a loop does not see the one before",
     [19] = "a snapshot forgets the crashes of a step",
     [20] = "an iteration that is ended from outside leaves no row",
+    [21] = "a place is not given back when its work is cancelled in the same turn",
     [FIRST_SHELL_BUG] = "the engine releases effects before the commit",
     [32] = "the engine forgets timers when it loads a run",
     [33] = "a run that leaves memory leaves its timers behind",

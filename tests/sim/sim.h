@@ -307,6 +307,12 @@ json_t *reference_last(struct reference *ref, const struct rv__node *node,
 /* Does `actual` agree with `expected`, where "$any" stands for anything? */
 bool json_agrees(const json_t *expected, const json_t *actual);
 
+static inline bool is_function(const struct rv__node *node)
+{
+    return node->kind == NODE_STEP &&
+           (node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL);
+}
+
 /* -------------------------------------------------------------------------------- faults --- */
 
 #define FAULTS(X)                                                             \
@@ -384,11 +390,11 @@ struct letter {
 struct effect_note {
     struct run *run;
     struct rv__effect effect;
-    enum rv__lane lane;
 };
 
 struct run {
     struct run *next;
+    struct world *world;
     int index;
     char id[24];
     struct sim_plan *plan;
@@ -411,6 +417,7 @@ struct run {
     size_t owed_count, owed_cap;
     uint32_t *owed_at; /* by actor: its place in `owed` from 1; 0: none */
     size_t owed_at_cap;
+    int given[LANES];             /* places that no effect has carried yet */
     size_t shadowed;              /* bytes of facts.json that are in the shadow */
     int64_t durable_t, pending_t; /* so many facts are on disk; will be */
     bool cancelled;               /* somebody did that to it */
@@ -444,7 +451,7 @@ struct world {
     struct work *works;
     struct wait *waits;
     struct letter *letters;
-    int places[LANES];
+    int places[LANES], taken[LANES];
     struct effect_note *notes; /* effects not released yet */
     size_t note_count, note_cap;
     size_t notes_pending; /* the first so many are of the commit on its way */
@@ -472,6 +479,11 @@ static inline int64_t wall_ms(const struct world *world)
     return world->mono_ms + world->wall_offset_ms;
 }
 
+/* world_life.c: how its cell is made, and from what is on disk (`text`). Who does a function, as a cell is
+ * told. */
+struct rv__cell_opts world_opts(const struct run *run);
+int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err);
+enum rv__lane world_lane(void *run, const struct rv__node *node, int eval);
 void world_crash(struct world *world, const char *how, bool clean);
 struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
                           int64_t in_ms); /* takes over the blobs */
@@ -500,9 +512,11 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
                  const struct expectation *expected);
 /* Facts that were read from the disk go into the record and the shadow. */
 bool judge_journal(struct world *world, struct run *run, struct rv__str facts);
-/* Read the facts that were added into the record, and take the effects for release. `lane`: they
- * come of a grant in that lane (LANE_NONE: of something else, which starts no work). */
-void judge_facts(struct world *world, struct run *run, enum rv__lane lane);
+/* Read the facts that were added into the record; take the effects for release, with the places that they
+ * carry; and hold the places that were given against those that are in use. */
+void judge_facts(struct world *world, struct run *run);
+void judge_effects(struct world *world, struct run *run);
+void judge_places(struct world *world);
 void judge_turn(struct world *world, struct run *run);
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
                  const struct rv__view *view);

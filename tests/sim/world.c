@@ -73,6 +73,7 @@ void world_work_remove(struct world *world, struct run *run, uint64_t actor, uin
         if (work->run != run || work->actor != actor || work->token != token)
             continue;
         *at = work->next;
+        world->taken[work->lane]--;
         free(work);
         return;
     }
@@ -91,7 +92,7 @@ bool world_work_there(const struct world *world, const struct run *run, uint64_t
 
 void world_start_cell(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = world_opts(run);
     rv_error err;
     trace(world, "%s starts", run->id);
     if (rv__cell_start(&opts, run->input, wall_ms(world), &run->facts, &run->cell, &err) < 0 ||
@@ -99,12 +100,13 @@ void world_start_cell(struct world *world, struct run *run)
         judge_fail(world, run, "start", "a run cannot be started: %s", err.message);
         return;
     }
-    judge_facts(world, run, LANE_NONE);
+    judge_facts(world, run);
 }
 
 static void start_run(struct world *world)
 {
     struct run *run = sim_alloc(sizeof *run);
+    run->world = world;
     run->index = world->run_count++;
     snprintf(run->id, sizeof run->id, "run%d", run->index);
     /* After an upgrade new runs take the new plan; the old ones keep theirs. */
@@ -191,6 +193,7 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->wall_offset_ms = INT64_C(1700000000000);
     world->execs = sim_alloc(sizeof *world->execs);
     world->places[LANE_FUNCTION] = (int)skewed(c, 1, 12);
+    world->places[LANE_HOST] = (int)skewed(c, 1, 4);
     world->places[LANE_IO] = (int)skewed(c, 1, 12);
     world->places[LANE_EVAL] = (int)skewed(c, 1, 4);
     world->places[LANE_HTTP] = (int)skewed(c, 1, 12);

@@ -246,21 +246,6 @@ void world_deliver(struct world *world, struct letter *letter)
         accept_answer(world, letter);
 }
 
-static int used(const struct world *world, enum rv__lane lane)
-{
-    int count = 0;
-    for (const struct work *w = world->works; w != NULL; w = w->next)
-        count += w->lane == lane;
-    for (size_t i = 0; i < world->note_count; i++) {
-        const struct effect_note *n = &world->notes[i];
-        if (n->effect.kind != EFFECT_START || n->lane != lane)
-            continue;
-        const struct rv__effect *now = judge_owed(n->run, n->effect.actor);
-        count += now != NULL && now->token == n->effect.token;
-    }
-    return count;
-}
-
 bool world_wanted(const struct world *world, enum rv__lane lane)
 {
     for (const struct run *run = world->runs; run != NULL; run = run->next)
@@ -274,10 +259,10 @@ bool world_place_free(const struct world *world, enum rv__lane lane)
 {
     bool suspects = world_wanted(world, LANE_SUSPECT);
     if (lane == LANE_SUSPECT) /* alone */
-        return used(world, LANE_SUSPECT) == 0 && used(world, LANE_FUNCTION) == 0;
-    if (lane == LANE_FUNCTION && (suspects || used(world, LANE_SUSPECT) > 0))
+        return world->taken[LANE_SUSPECT] == 0 && world->taken[LANE_FUNCTION] == 0;
+    if (lane == LANE_FUNCTION && (suspects || world->taken[LANE_SUSPECT] > 0))
         return false;
-    return used(world, lane) < world->places[lane];
+    return world->taken[lane] < world->places[lane];
 }
 
 static bool grant_lane(struct world *world, enum rv__lane lane)
@@ -298,12 +283,16 @@ static bool grant_lane(struct world *world, enum rv__lane lane)
             int rc = rv__flow_grant(run->cell, lane, wall_ms(world), &run->facts, &err);
             world_memory_back();
             given = rc == 1;
+            world->taken[lane] += given;
+            run->given[lane] += given;
             if (rc < 0 && rc != RV_ENOMEM)
                 judge_fail(world, run, "grant", "grant says %d: %s", rc, err.message);
             if (run->facts.count - before > 2 * RV__PLAN_MAX_DEPTH + RV__TURN_FACTS)
                 judge_fail(world, run, "bound", "a grant made %zu facts",
                            run->facts.count - before);
-            judge_facts(world, run, rc == 1 ? lane : LANE_NONE);
+            judge_facts(world, run);
+            if (one_in(&world->chance, 2)) /* else when the turn ends, as an engine would */
+                judge_effects(world, run);
         }
         any |= given;
         if (!given)
@@ -328,7 +317,7 @@ static void pump(struct world *world, struct run *run)
             judge_fail(world, run, "bound", "a pump made %zu facts", made);
         if (!more && made > 0)
             judge_fail(world, run, "more", "pump did something after more() said no");
-        judge_facts(world, run, LANE_NONE);
+        judge_facts(world, run);
         if (rc == 0 && rv__cell_more(run->cell) && !world->failed)
             judge_fail(world, run, "more", "pump says it is done, and more() says it is not");
         if (rc == 0 || world->failed || strikes(&world->faults, &world->chance, FAULT_CUT))
@@ -389,8 +378,8 @@ void world_turn(struct world *world)
         pump_all(world);
     for (bool any = true; any && !world->failed;) {
         any = false;
-        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION, LANE_IO,
-                                               LANE_HTTP };
+        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION,
+                                               LANE_HOST,    LANE_IO,   LANE_HTTP };
         for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
             any |= grant_lane(world, lanes[i]);
         pump_all(world);
@@ -400,6 +389,8 @@ void world_turn(struct world *world)
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next)
         if (run->cell != NULL && run->facts.count > 0)
             judge_turn(world, run);
+    if (!world->failed)
+        judge_places(world);
     if (!world->failed)
         begin_commit(world);
 }

@@ -30,9 +30,42 @@ static struct rv__blob *blob(const char *text)
     return text != NULL ? rv__blob_new(rv__str(text)) : NULL;
 }
 
+static bool is_in(const char *names, struct rv__str name)
+{
+    for (const char *at = names; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        if (rv__str_eq((struct rv__str){ at, len }, name))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
+{
+    const struct rig *rig = arg;
+    struct rv__str name = eval < 0 ? node->step.name : node->alias;
+    return is_in(rig->nobody, name)   ? LANE_NOBODY
+           : is_in(rig->hosted, name) ? LANE_HOST
+                                      : LANE_FUNCTION;
+}
+
+void rig_relane(struct rig *rig)
+{
+    assert_int_equal(rv__cell_lanes(rig->cell, lane_of, rig), RV_OK);
+}
+
 struct rig *rig_new(const char *plan_json, const char *input)
 {
+    return rig_new_where(plan_json, input, NULL, NULL);
+}
+
+struct rig *rig_new_where(const char *plan_json, const char *input, const char *hosted,
+                          const char *nobody)
+{
     struct rig *rig = calloc(1, sizeof *rig);
+    rig->hosted = hosted;
+    rig->nobody = nobody;
     rv_error err = { 0 };
     rig->rows.rows = rows;
     rig->now_ms = 1000;
@@ -44,7 +77,7 @@ struct rig *rig_new(const char *plan_json, const char *input)
     if (rv__plan_read(rv__str(plan_json), &rig->plan, &err) < 0)
         fail_msg("the plan is refused: %s", err.message);
     struct rv__blob *in = blob(input);
-    struct rv__cell_opts opts = { .plan = rig->plan };
+    struct rv__cell_opts opts = { .plan = rig->plan, .lane = lane_of, .arg = rig };
     if (rv__cell_start(&opts, in, rig->now_ms, &rig->facts, &rig->cell, &err) < 0)
         fail_msg("no run: %s", err.message);
     rv__blob_unref(in);
@@ -387,6 +420,7 @@ void rig_crash(struct rig *rig, bool snapshot)
     }
     rv__cell_free(rig->cell);
     rig->cell = again;
+    rig_relane(rig);
     rig->work_count = 0;
     rv__cell_outstanding(rig->cell, take_effect, rig);
 }

@@ -35,6 +35,9 @@ struct rig {
     int64_t now_ms;
     bool grants[LANES]; /* which lanes give places; all do at first */
     bool replay;        /* compare with a replay after each turn; on at first */
+    /* Functions in hosts, and those that nobody has: names between spaces; NULL: none. An evaluation is
+     * named as its node is. After a change: rig_relane(). */
+    const char *hosted, *nobody;
 };
 
 /* While this is on, every call into flow/ is first made with its 1st, 2nd, 3rd ... allocation failing:
@@ -53,6 +56,9 @@ int rig_torture_off(void **state);
 
 /* A run of the plan; `input` may be NULL. Fails the test if the plan is refused. */
 struct rig *rig_new(const char *plan_json, const char *input);
+struct rig *rig_new_where(const char *plan_json, const char *input, const char *hosted,
+                          const char *nobody);
+void rig_relane(struct rig *rig);
 void rig_free(struct rig *rig);
 
 /* A turn: the message (may be NULL), places while they are wanted, the pump. */

@@ -131,8 +131,9 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
     const char *result = NULL, *state = NULL;
     if (!rv__cell_active(rig->cell))
         return false;
+    uint64_t kept = zoo_roll(dice, 1 << 16); /* a quarter of the lanes gives no places */
     for (int lane = 1; lane < LANES; lane++)
-        rig->grants[lane] = rig->work_count == 0 || zoo_roll(dice, 4) != 0;
+        rig->grants[lane] = rig->work_count == 0 || (kept >> 2 * lane & 3) != 0;
     rig->now_ms += (int64_t)zoo_roll(dice, 10);
     uint64_t roll = zoo_roll(dice, 60);
     if (rv__cell_status(rig->cell) == RUN_SUSPENDED && roll < 30) {
