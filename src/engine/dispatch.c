@@ -3,8 +3,8 @@
  * Runs that want a place in a lane stand in a ring for it, and places go round: one to each, so that a
  * run with a hundred thousand items does not keep the others waiting.
  *
- * Suspects (steps in flight when an engine died) run one at a time, with no other function beside
- * them: should the engine die again, it is known who did it. */
+ * Suspects (steps in flight in two deaths of an engine) run one at a time, beside all others: should the
+ * engine die again, it is known who did it. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,16 +73,14 @@ void rv__run_unqueue(struct rv__run *run)
 /* Whose places this lane takes: work in hosts has a thread that waits for it. */
 static int pool_of(int lane)
 {
-    return lane == LANE_HOST ? LANE_FUNCTION : lane;
+    return lane == LANE_HOST || lane == LANE_SUSPECT ? LANE_FUNCTION : lane;
 }
 
 /* May a place in this lane be given now? */
 static bool has_place(const rv_engine *e, int lane)
 {
-    if (lane == LANE_SUSPECT)
-        return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
-    if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
-        return false; /* suspects first, and alone */
+    if (lane == LANE_SUSPECT && e->suspect_in_flight && !RV__BUG(41))
+        return false; /* one at a time, beside all others */
     return lane != LANE_NOBODY && (e->free_places[pool_of(lane)] > 0 || RV__BUG(39));
 }
 
@@ -90,9 +88,8 @@ static void take_place(rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
         e->suspect_in_flight = true;
-    else
-        e->free_places[pool_of(lane)]--;
-    if (lane == LANE_FUNCTION)
+    e->free_places[pool_of(lane)]--;
+    if (pool_of(lane) == LANE_FUNCTION)
         e->functions_in_flight++;
 }
 
@@ -100,10 +97,19 @@ static void give_place(rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
         e->suspect_in_flight = false;
-    else
-        e->free_places[pool_of(lane)]++;
-    if (lane == LANE_FUNCTION)
+    e->free_places[pool_of(lane)]++;
+    if (pool_of(lane) == LANE_FUNCTION)
         e->functions_in_flight--;
+}
+
+/* Whose turn it is; of suspects, those that have been blamed first. */
+static struct rv__run *next_in(const rv_engine *e, int lane)
+{
+    for (struct rv__run *run = e->want_first[lane]; run != NULL && lane == LANE_SUSPECT;
+         run = run->lane[lane].next)
+        if (rv__cell_blamed(run->cell))
+            return run;
+    return e->want_first[lane];
 }
 
 void rv__grant_all(rv_engine *e, int64_t now_ms)
@@ -112,7 +118,7 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
         return;
     for (int lane = LANES - 1; lane >= 1; lane--) { /* suspects before the others */
         while (e->want_first[lane] != NULL && has_place(e, lane)) {
-            struct rv__run *run = e->want_first[lane];
+            struct rv__run *run = next_in(e, lane);
             int rc = rv__flow_grant(run->cell, (enum rv__lane)lane, now_ms, &run->facts, NULL);
             rv__run_touch(run);
             if (rc < 0) { /* no memory: at the next turn */

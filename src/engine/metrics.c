@@ -130,7 +130,7 @@ static int copy_all(struct rv__call *call)
     memcpy(series, e->metrics->series, e->metrics->series_count * sizeof *series);
     m->cells = e->run_count;
     m->timers = e->owed_count;
-    m->busy = e->functions_in_flight + e->suspect_in_flight;
+    m->busy = e->functions_in_flight;
     m->places = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
     m->retained = e->retain.removed;
     rv__store_stats(e->store, &m->stats);

@@ -426,32 +426,17 @@ static bool in_process(const struct rv__effect *effect)
     return function && !effect->hosted && (called || !rv__node_hosted(node));
 }
 
-static int64_t count_in_process(rv_engine *e)
-{
-    int64_t count = 0;
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            struct rv__started lost = rv__cell_started(run->cell);
-            for (size_t i = 0; i < lost.count; i++)
-                count += in_process(&lost.effects[i]);
-            rv__free(lost.effects);
-        }
-    return count;
-}
-
-/* What was in flight when the last engine died is lost. Who was alone in it is to blame. */
-static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
+/* What was in flight when the last engine died is lost. */
+static int say_lost(struct rv__run *run, rv_error *err)
 {
     struct rv__started lost = rv__cell_started(run->cell);
     int rc = lost.no_memory ? rv__nomem(err) : RV_OK;
     for (size_t i = 0; i < lost.count && rc == RV_OK; i++) {
-        bool ours = in_process(&lost.effects[i]);
         struct rv__msg msg = { .kind = MSG_LOST,
                                .actor = lost.effects[i].actor,
                                .token = lost.effects[i].token,
                                .crash = true,
-                               .blame = ours && in_flight == 1,
-                               .suspect = ours && in_flight > 1 };
+                               .shared = in_process(&lost.effects[i]) };
         rc = rv__run_send(run, &msg, err);
     }
     rv__free(lost.effects);
@@ -526,10 +511,9 @@ int rv__recover(rv_engine *e, rv_error *err)
     if (rc < 0)
         return rc;
     e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
-    int64_t in_flight = count_in_process(e);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            rc = say_lost(run, in_flight, err);
+            rc = say_lost(run, err);
             if (rc < 0)
                 return rc;
         }

@@ -577,7 +577,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__told *f
         break;
     case FACT_STEP_PARKED: a->due_ms = fact->due_ms; break;
     case FACT_STEP_LOST:
-        a->crashes += fact->crash || fact->blame || fact->suspect; /* old ones have no `crash` */
+        a->crashes += fact->crash;
         a->ready_ms = fact->at_ms;
         if (is_step(t, i))
             a->status = STATUS_PENDING;

@@ -45,8 +45,8 @@ static const struct {
     [LANE_HOST] = { "workers", "a free worker" },
     [LANE_IO] = { "io", "a free place for commands" },
     [LANE_EVAL] = { "evaluator", "the evaluator" },
-    [LANE_SUSPECT] = { "suspects, one at a time",
-                       "its turn: the engine died while it ran, and such steps run one at a time" },
+    [LANE_SUSPECT] = { "suspects, one at a time", "its turn: the engine died twice while it ran, "
+                                                  "and such steps run one at a time" },
     [LANE_HTTP] = { "connections", "a free connection" },
 };
 

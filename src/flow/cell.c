@@ -367,6 +367,12 @@ bool rv__actor_working(const struct rv__actor *actor)
     return actor->phase == PHASE_RUNNING && !actor->is_frame && actor->node->kind == NODE_STEP;
 }
 
+void rv__actor_absolve(struct rv__actor *actor)
+{
+    actor->suspect = false;
+    actor->deaths = 0;
+}
+
 bool rv__actor_waiting(const struct rv__actor *actor)
 {
     return (actor->phase == PHASE_RETRY || actor->phase == PHASE_PARKED) && actor->due_ms != 0;
@@ -729,6 +735,12 @@ bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane)
     if (cell->status == RUN_SUSPENDED)
         return false;
     return cell->ready[lane].first != NULL || cell->range[lane].first != NULL;
+}
+
+bool rv__cell_blamed(const struct rv__cell *cell)
+{
+    const struct rv__actor *first = cell->ready[LANE_SUSPECT].first;
+    return first != NULL && first->crashes > 0;
 }
 
 bool rv__cell_more(const struct rv__cell *cell)

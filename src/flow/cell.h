@@ -114,7 +114,8 @@ struct rv__actor {
     bool ended;             /* gone from the tree; kept until its STOP is released */
     bool owed;              /* it had an effect: its end is one too */
     bool at_work;           /* counted in cell->working */
-    bool suspect;           /* in flight when the engine died, perhaps the cause */
+    bool suspect;           /* in flight in so many `deaths` that it is perhaps the cause */
+    int deaths;             /* of a process that it shared, in a row; */
     int crashes;            /* deaths it is blamed for; */
     struct rv__blob *death; /* the last of them, as an error; NULL: nobody saw it */
     bool detached;          /* concurrent: its sequence went on without it */
@@ -190,6 +191,7 @@ enum { CHANNEL_BUCKETS = 64 };
 
 /* The largest id, index or time that is taken from disk: adding to it cannot overflow. */
 #define RV__MAX_NUMBER (INT64_C(1) << 61)
+enum { RV__MAX_DEATHS = 1000000 }; /* of one actor: more are not counted */
 
 struct rv__cell {
     const struct rv__plan *plan;
@@ -249,6 +251,7 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor);
 void rv__actor_count(struct rv__cell *cell,
                      struct rv__actor *actor);         /* keeps cell->working right */
 bool rv__actor_working(const struct rv__actor *actor); /* it has work in flight */
+void rv__actor_absolve(struct rv__actor *actor);       /* its work ended as anybody's: no suspect */
 bool rv__actor_waiting(const struct rv__actor *actor); /* it has a timer */
 struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
                                     bool make);

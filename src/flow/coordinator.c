@@ -139,10 +139,7 @@ static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum 
                              .node = rv__actor_about(actor)->id,
                              .eval = actor->eval,
                              .result = msg->result,
-                             .error = msg->error,
-                             .suspect = msg->suspect,
-                             .blame = msg->blame,
-                             .crash = msg->crash };
+                             .error = msg->error };
     if (kind == FACT_STEP_FAILED)
         fact.hard = true;
     return rv__say(turn, &fact, err);
@@ -197,7 +194,7 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the message */
     if (rv__str_none(death) || !rv__json_get(death, "message", &message) ||
         rv__json_string(message, &arena, &how) != RV_ENOMEM)
-        why = rv__error_blob("step '%.*s' was running alone when its process died, %d times%s%.*s: "
+        why = rv__error_blob("step '%.*s' was to blame when its process died, %d times%s%.*s: "
                              "it is not tried again without a decision",
                              RV__ARG(rv__actor_about(actor)->alias), actor->crashes,
                              how.len > 0 ? "; the last time, " : "", RV__ARG(how));
@@ -246,6 +243,25 @@ int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str m
     return rc;
 }
 
+/* Several may have been in flight when a process died that they shared. They go on at once; who was in
+ * flight in two such deaths is a suspect. At most one suspect is in flight, so the next death is its own. */
+static int say_lost(struct rv__turn *turn, const struct rv__actor *actor, const struct rv__msg *msg,
+                    rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_STEP_LOST,
+                             .actor = actor->id,
+                             .node = rv__actor_about(actor)->id,
+                             .error = msg->error,
+                             .crash = msg->crash,
+                             .blame = msg->blame };
+    if (msg->shared) {
+        fact.deaths = actor->deaths < RV__MAX_DEATHS ? actor->deaths + 1 : actor->deaths;
+        fact.suspect = !actor->suspect && fact.deaths >= RV__SUSPECT_DEATHS;
+        fact.blame |= actor->suspect;
+    }
+    return rv__say(turn, &fact, err);
+}
+
 /* Work that is in flight: an attempt or an evaluation. */
 static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
@@ -255,8 +271,7 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
     if (actor->fresh) /* nobody was told this token yet */
         return stale(turn->cell);
     if (msg->kind == MSG_LOST)
-        return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
-                                        : stale(turn->cell);
+        return rv__actor_working(actor) ? say_lost(turn, actor, msg, err) : stale(turn->cell);
     if (msg->kind == MSG_MISSING) {
         if (!rv__actor_working(actor) || turn->cell->status == RUN_SUSPENDED) {
             /* Suspended already: it only goes back to waiting for its place. */

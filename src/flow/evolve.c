@@ -95,7 +95,7 @@ static void run_resumed(struct rv__cell *cell)
     cell->status = RUN_RUNNING;
     if (actor != NULL) {
         actor->crashes = 0;
-        actor->suspect = false;
+        rv__actor_absolve(actor);
     }
     forget_suspension(cell);
 }
@@ -142,8 +142,9 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
 static void lost(struct rv__cell *cell, struct rv__actor *actor, const struct rv__fact *fact)
 {
     assert(actor != NULL); /* rv__fact_check saw it */
-    /* With an error it had a process of its own: the engine was never in danger. */
-    actor->suspect |= fact->suspect || (fact->blame && fact->error == NULL);
+    actor->suspect |= fact->suspect;
+    if (fact->deaths > 0)
+        actor->deaths = fact->deaths;
     actor->crashes += fact->blame;
     if (fact->blame) {
         rv__blob_unref(actor->death);
@@ -210,7 +211,7 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
     assert(actor != NULL); /* rv__fact_check saw it */
     if (fact->eval == EVAL_DESCRIPTION)
         return rv__frame_evolve_described(cell, actor, fact->result);
-    actor->suspect = false;
+    rv__actor_absolve(actor);
     actor->crashes = 0;
     if (actor->is_frame) {
         actor->frame.input = rv__blob_ref(fact->result);
@@ -241,6 +242,7 @@ static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
     frame->phase = PHASE_RUNNING;
     frame->frame.failed = true;
     frame->frame.handled = true;
+    rv__actor_absolve(frame);
     frame->value = rv__blob_ref(fact->error);
     rv__actor_owe(cell, frame);
     rv__actor_place(cell, frame);

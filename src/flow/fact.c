@@ -34,6 +34,7 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_HOSTED = 1 << 17,
              F_CRASH = 1 << 18,
              F_CUT = 1 << 19,
+             F_DEATHS = 1 << 20, /* 0 is left out */
 };
 #define F_WHO (F_ACTOR | F_NODE)
 
@@ -65,7 +66,7 @@ static const struct {
     [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD },
     [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT },
-    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_ERROR },
+    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },
@@ -150,6 +151,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, ",\"blame\":true");
     if ((has & F_CRASH) && fact->crash)
         rv__buf_text(out, ",\"crash\":true");
+    if ((has & F_DEATHS) && fact->deaths != 0)
+        put_int(out, ",\"deaths\":", fact->deaths);
     if ((has & F_TAKEN) && fact->taken)
         rv__buf_text(out, ",\"signal\":true");
     if ((has & F_HOSTED) && fact->hosted)
@@ -293,6 +296,10 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"crash\"")) {
         *seen |= F_CRASH;
         rc = rv__json_bool(value, &fact->crash);
+    } else if (rv__str_is(key, "\"deaths\"")) {
+        *seen |= F_DEATHS;
+        rc = read_count(value, RV__MAX_DEATHS, &n);
+        fact->deaths = (int)n;
     } else if (rv__str_is(key, "\"signal\"")) {
         *seen |= F_TAKEN;
         rc = rv__json_bool(value, &fact->taken);
@@ -329,7 +336,7 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
     const unsigned optional = F_OWNER | F_DUE | F_ATTEMPT | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN |
                               F_RESULT | F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE |
-                              F_HOSTED | F_CRASH | F_CUT;
+                              F_HOSTED | F_CRASH | F_CUT | F_DEATHS;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };

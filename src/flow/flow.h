@@ -31,6 +31,8 @@ struct rv__cell;
 enum {
     RV__TURN_FACTS = 256, /* a pump stops after so many, so that no run holds the loop */
     RV__MAX_CRASHES = 3,  /* default: a step to blame for more suspends its run */
+    RV__SUSPECT_DEATHS =
+        2, /* of a shared process, with the same work in flight: that is a suspect */
 };
 
 /* ------------------------------------------------------------------------------ statuses --- */
@@ -83,7 +85,7 @@ enum rv__lane {
     LANE_IO,       /* command, chat, tool */
     LANE_EVAL,     /* expressions */
     LANE_HTTP,     /* as many as there are descriptors for */
-    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time */
+    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, beside all others */
     LANE_NOBODY,   /* functions that nobody offers now: they wait, and get no place here */
     LANES,
 };
@@ -95,8 +97,8 @@ enum rv__msg_kind {
     MSG_FAILED,  /* work failed: error, state, behavior … */
     MSG_PARK,    /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
     MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
-    MSG_LOST,    /* the attempt's process died. blame: it was alone in it; suspect: with others;
-                    error: how, if that was a process of its own and not the engine's */
+    MSG_LOST,    /* it is not done: it never began, or (crash) its process died. blame: it had that
+                    process to itself, and error says how it died; shared: with others */
     MSG_MISSING, /* there is no function `name`: the attempt did not begin */
     MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
     MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
@@ -122,13 +124,12 @@ struct rv__msg {
     struct rv__str name;     /* of a handle, a signal, a missing function */
     bool skipped;
     enum rv__behavior behavior;
-    int max_attempts;    /* of a retry step error; 0 = not said */
-    int backoff;         /* of a step error: 1 + enum rv__backoff; 0 = not said */
-    int64_t wait_ms;     /* MSG_FAILED: a retry waits for at least so long */
-    double chance;       /* [0,1), for jitter */
-    int64_t due_ms;      /* MSG_PARK: until when; 0 = its time-out, if it has one */
-    bool blame, suspect; /* MSG_LOST */
-    bool crash;          /* the same: its process died; a clean end takes it back without */
+    int max_attempts;          /* of a retry step error; 0 = not said */
+    int backoff;               /* of a step error: 1 + enum rv__backoff; 0 = not said */
+    int64_t wait_ms;           /* MSG_FAILED: a retry waits for at least so long */
+    double chance;             /* [0,1), for jitter */
+    int64_t due_ms;            /* MSG_PARK: until when; 0 = its time-out, if it has one */
+    bool crash, blame, shared; /* MSG_LOST; a clean end takes work back without any */
 };
 
 /* --------------------------------------------------------------------------------- facts --- */
@@ -178,8 +179,9 @@ struct rv__fact {
     int eval;            /* enum rv__eval */
     int status;          /* body.ended: enum rv__status */
     bool hard;           /* step.failed: it fails its sequence */
-    bool suspect, blame; /* step.lost */
-    bool crash;    /* the same: with its process; facts of old that have a blame do not say it */
+    bool suspect, blame; /* step.lost: from now on it is one; it is to blame for this death */
+    bool crash;          /* the same: with its process */
+    int deaths;    /* the same: of processes that it shared, while it was in flight; 0: not said */
     bool taken;    /* step.completed: it took a signal */
     bool hosted;   /* step.started: in a process of its own */
     bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
@@ -348,6 +350,8 @@ void rv__cell_waits(const struct rv__cell *cell,
 
 /* Does work wait for a place in this lane? (No, while the run is suspended.) */
 bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
+/* Is the first that waits in LANE_SUSPECT to blame for a death already? Those come first. */
+bool rv__cell_blamed(const struct rv__cell *cell);
 /* How many pieces of work are in flight: what EFFECT_START asked for, and was not answered. */
 size_t rv__cell_working(const struct rv__cell *cell);
 /* Would rv__flow_pump() do something? */

@@ -161,7 +161,7 @@ int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
         frame->frame.last = rv__entry_ref(entry);
     }
     frame->phase = PHASE_RUNNING;
-    frame->suspect = false;
+    rv__actor_absolve(frame);
     frame->crashes = 0;
     rv__actor_owe(cell, frame);
     rv__actor_place(cell, frame);

@@ -327,6 +327,7 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->eval = (uint8_t)get_int(l, json, "e", 0, EVALS - 1);
     actor->due_ms = get_int(l, json, "due", -RV__MAX_NUMBER, RV__MAX_NUMBER);
     actor->crashes = RV__BUG(19) ? 0 : (int)get_int(l, json, "cr", 0, INT32_MAX - 1);
+    actor->deaths = (int)get_int(l, json, "de", 0, RV__MAX_DEATHS);
     actor->death = get_json(l, json, "dy");
     int64_t flags = get_int(l, json, "fg", 0, 31);
     actor->suspect = flags & 1;

@@ -209,6 +209,7 @@ static void put_actor(struct saver *s, const struct rv__actor *actor)
     put_int(s, ",\"e\":", actor->eval);
     put_int(s, ",\"due\":", actor->due_ms);
     put_int(s, ",\"cr\":", actor->crashes);
+    put_int(s, ",\"de\":", actor->deaths);
     put_json(s, ",\"dy\":", actor->death);
     put_int(s, ",\"fg\":",
             actor->suspect | actor->detached << 1 | actor->hard << 2 | actor->owed << 3 |

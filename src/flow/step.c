@@ -396,6 +396,7 @@ static int evolve_failed(struct rv__cell *cell, struct rv__actor *step, const st
     step->step.state = rv__blob_ref(fact->state);
     step->hard = fact->hard;
     step->phase = PHASE_FAILED;
+    rv__actor_absolve(step);
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
     return RV_OK;
@@ -408,7 +409,7 @@ static void evolve_waits(struct rv__cell *cell, struct rv__actor *step, enum rv_
         rv__channel_leave(cell, step);
     step->phase = (uint8_t)phase;
     step->due_ms = due_ms;
-    step->suspect = false; /* it failed like anybody else */
+    rv__actor_absolve(step); /* it failed like anybody else */
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
 }

@@ -206,8 +206,9 @@ void judge_places(struct world *world)
         if (used[lane] != world->taken[lane])
             judge_fail(world, NULL, "places", "%d places are taken and %d in use",
                        world->taken[lane], used[lane]);
-        if (used[lane] > world->places[lane])
-            judge_fail(world, NULL, "places", "%d of %d places are in use", used[lane],
+        int all = used[lane] + (lane == LANE_FUNCTION ? used[LANE_SUSPECT] : 0);
+        if (all > world->places[lane])
+            judge_fail(world, NULL, "places", "%d of %d places are in use", all,
                        world->places[lane]);
     }
 }
@@ -424,8 +425,10 @@ static void check_fact(struct world *world, struct run *run, const struct rv__ms
     else if (e->error != NULL && fact.kind != FACT_STEP_PARKED &&
              !same_blob(fact.error, e->error, ""))
         wrong = "the error that came";
-    else if (msg->kind == MSG_LOST && (fact.blame != msg->blame || fact.suspect != msg->suspect))
-        wrong = "the blame that was given";
+    else if (msg->kind == MSG_LOST &&
+             (fact.crash != msg->crash || (fact.deaths > 0) != msg->shared ||
+              (!msg->shared && fact.blame != msg->blame)))
+        wrong = "the death that was told";
     if (wrong != NULL)
         judge_fail(world, run, "message", "after '%s' there should be %s, and is %.*s",
                    rv__msg_kind_name(msg->kind), wrong, RV__ARG(text));

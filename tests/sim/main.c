@@ -215,6 +215,7 @@ static const char *const bugs[] = {
     [19] = "a snapshot forgets the crashes of a step",
     [20] = "an iteration that is ended from outside leaves no row",
     [21] = "a place is not given back when its work is cancelled in the same turn",
+    [22] = "two suspects are in flight",
     [FIRST_SHELL_BUG] = "the engine releases effects before the commit",
     [32] = "the engine forgets timers when it loads a run",
     [33] = "a run that leaves memory leaves its timers behind",
@@ -225,7 +226,7 @@ static const char *const bugs[] = {
     [38] = "after a start nobody wakes those that sleep",
     [39] = "work is begun without a place for it",
     [40] = "the engine forgets what came after a snapshot",
-    [41] = "a suspect runs beside others",
+    [41] = "two suspects are in flight at once",
     [42] = "what was missing is there again, and nobody looks",
     [43] = "what a step says last is not kept",
 };

@@ -43,14 +43,14 @@ static void check_places(struct shell *s, struct run *run, const rv_ctx *ctx)
     int64_t functions = 0, suspects = 0;
     rv_engine *e = s->engine;
     for (const struct rv_ctx *c = e->in_flight; c != NULL; c = c->all_next) {
-        functions += c->life == e->life && c->lane == LANE_FUNCTION;
+        functions += c->life == e->life && (c->lane == LANE_FUNCTION || c->lane == LANE_SUSPECT);
         suspects += c->life == e->life && c->lane == LANE_SUSPECT;
     }
     if (functions > s->workers)
         judge_fail(&s->world, run, "places", "%lld pieces of work have begun, in %d places",
                    (long long)functions, s->workers);
-    if (suspects > 1 || (ctx != NULL && ctx->lane == LANE_SUSPECT && functions > 0))
-        judge_fail(&s->world, run, "suspect", "a suspect runs, and is not alone");
+    if (suspects > 1)
+        judge_fail(&s->world, run, "suspect", "%lld suspects are in flight", (long long)suspects);
     if (ctx == NULL && functions != e->functions_in_flight)
         judge_fail(&s->world, NULL, "places", "%lld functions are counted in flight, %lld are",
                    (long long)e->functions_in_flight, (long long)functions);
@@ -295,9 +295,9 @@ void shell_check(struct shell *s)
         judge_fail(&s->world, NULL, "owed", "%zu things are owed, of our runs %zu", e->owed_count,
                    owed);
     check_places(s, NULL, NULL);
-    bool suspects = e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL;
-    if (e->want_first[LANE_FUNCTION] != NULL && e->free_places[LANE_FUNCTION] > 0 && !suspects &&
-        e->dirty == NULL && !e->closed)
+    bool wanted = e->want_first[LANE_FUNCTION] != NULL ||
+                  (e->want_first[LANE_SUSPECT] != NULL && !e->suspect_in_flight);
+    if (wanted && e->free_places[LANE_FUNCTION] > 0 && e->dirty == NULL && !e->closed)
         judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
 }
 

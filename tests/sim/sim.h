@@ -229,7 +229,8 @@ struct rec_actor {
     struct rec_inst
         *describes; /* of a body: the node in it whose description is made; NULL: none */
     int blames;     /* deaths it is to blame for, since somebody decided about it */
-    bool suspect;   /* it may have killed the process: it must run alone */
+    int deaths;     /* of the process, while it was in flight in it, in a row */
+    bool suspect;   /* it may have killed the process: no other suspect beside it */
     const struct rv__body *plan_body; /* of a body */
     uint32_t depth;                   /* of a body: with its own iteration */
     int64_t *vector;

@@ -168,8 +168,7 @@ static int see_active(void *arg, const struct rv__store_run *row)
 struct fleet { /* all work that was in flight, over all runs */
     struct world *world;
     struct run *run;
-    int functions;
-    bool count_only;
+    int suspects;
     bool clean;
 };
 
@@ -199,10 +198,6 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
 static void owed_again(void *arg, const struct rv__effect *effect)
 {
     struct fleet *f = arg;
-    if (f->count_only) {
-        f->functions += effect->kind == EFFECT_START && in_process(f->run, effect);
-        return;
-    }
     struct run *run = f->run;
     judge_owe(run, effect);
     if (effect->kind == EFFECT_WAIT) {
@@ -211,10 +206,12 @@ static void owed_again(void *arg, const struct rv__effect *effect)
         return;
     }
     struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
-    if (in_process(run, effect) && !f->clean) {
-        msg.blame = f->functions == 1;
-        msg.suspect = f->functions > 1;
-    }
+    msg.crash = !f->clean;
+    msg.shared = !f->clean && in_process(run, effect);
+    const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
+    f->suspects += actor != NULL && actor->suspect;
+    if (f->suspects > 1)
+        judge_fail(f->world, run, "suspect", "two suspects were in flight: whom to blame?");
     world_send(f->world, run, &msg, 0);
 }
 
@@ -225,7 +222,7 @@ void world_recover(struct world *world)
     world->wake_due = -1;
     trace(world, "---- a new process begins");
     (void)rv__store_active(&world->store.store, see_active, world, NULL);
-    struct fleet fleet = { .world = world, .count_only = true, .clean = world->clean };
+    struct fleet fleet = { .world = world, .clean = world->clean };
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         bool listed = run->marked;
         run->marked = false;
@@ -252,12 +249,8 @@ void world_recover(struct world *world)
             rv__cell_free(run->cell);
             rv__cell_free(run->shadow);
             run->cell = run->shadow = NULL;
-            continue;
         }
-        fleet.run = run;
-        rv__cell_outstanding(run->cell, owed_again, &fleet);
     }
-    fleet.count_only = false;
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         if (run->cell == NULL || !run->began)
             continue;

@@ -257,12 +257,26 @@ bool world_wanted(const struct world *world, enum rv__lane lane)
 /* May a place in this lane be given now? */
 bool world_place_free(const struct world *world, enum rv__lane lane)
 {
-    bool suspects = world_wanted(world, LANE_SUSPECT);
-    if (lane == LANE_SUSPECT) /* alone */
-        return world->taken[LANE_SUSPECT] == 0 && world->taken[LANE_FUNCTION] == 0;
-    if (lane == LANE_FUNCTION && (suspects || world->taken[LANE_SUSPECT] > 0))
-        return false;
+    int suspects = world->taken[LANE_SUSPECT];
+    if (lane == LANE_SUSPECT && suspects > 0 && !RV__BUG(22))
+        return false;                                  /* one at a time, beside all others */
+    if (lane == LANE_SUSPECT || lane == LANE_FUNCTION) /* they share the threads */
+        return world->taken[LANE_FUNCTION] + suspects < world->places[LANE_FUNCTION];
     return world->taken[lane] < world->places[lane];
+}
+
+/* Those whose turn is next; of suspects, those that have been blamed first. */
+static bool is_next(const struct world *world, const struct run *run, enum rv__lane lane)
+{
+    if (run->cell == NULL || !rv__cell_wants(run->cell, lane))
+        return false;
+    if (lane != LANE_SUSPECT || rv__cell_blamed(run->cell))
+        return true;
+    for (const struct run *other = world->runs; other != NULL; other = other->next)
+        if (other->cell != NULL && rv__cell_wants(other->cell, lane) &&
+            rv__cell_blamed(other->cell))
+            return false;
+    return true;
 }
 
 static bool grant_lane(struct world *world, enum rv__lane lane)
@@ -276,7 +290,7 @@ static bool grant_lane(struct world *world, enum rv__lane lane)
             struct run *run = world->runs;
             while (turn-- > 0)
                 run = run->next;
-            if (run->cell == NULL || !rv__cell_wants(run->cell, lane))
+            if (!is_next(world, run, lane))
                 continue;
             size_t before = run->facts.count;
             memory_trouble(world);

@@ -166,13 +166,18 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
         struct exec *exec = execs_get(world->execs, run, spot.key, spot.vector, spot.depth);
         int deaths = oracle_crashes(&world->oracle, spot, effect->node);
         if (exec->starts++ < deaths && world->faults.one_in[FAULT_KILLER] > 0) {
+            bool hosted = effect->place == LANE_HOST; /* then only its own process dies of it */
             struct rv__msg msg = { .kind = MSG_LOST,
                                    .actor = effect->actor,
-                                   .token = effect->token };
+                                   .token = effect->token,
+                                   .crash = hosted,
+                                   .blame = hosted };
             int64_t in_ms = skewed(&world->chance, 0, 100);
             if (effect->timeout_ms > 0)
                 in_ms %= effect->timeout_ms;
-            world_send(world, run, &msg, in_ms)->kills = true;
+            if (hosted)
+                msg.error = sim_blob(rv__str("{\"message\":\"the host exited\"}"));
+            world_send(world, run, &msg, in_ms)->kills = !hosted;
         } else {
             attempt_ends(world, run, effect, &view, spot);
         }

@@ -48,9 +48,11 @@ static inline void rig_park(struct rig *rig, const char *path, const char *handl
     assert_int_equal(rig_tell(rig, path, msg), RV_OK);
 }
 
-static inline void rig_lose(struct rig *rig, const char *path, bool blame, bool suspect)
+static inline void rig_lose(struct rig *rig, const char *path, bool blame, bool shared)
 {
-    struct rv__msg msg = { .kind = MSG_LOST, .blame = blame, .suspect = suspect };
+    struct rv__msg msg = {
+        .kind = MSG_LOST, .crash = blame || shared, .blame = blame, .shared = shared
+    };
     assert_int_equal(rig_tell(rig, path, msg), RV_OK);
 }
 

@@ -103,7 +103,7 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
     } else if (roll < 98) {
         msg.kind = MSG_LOST;
         msg.blame = roll < 93;
-        msg.suspect = roll < 96;
+        msg.shared = roll < 96;
     } else {
         msg.kind = MSG_MISSING;
         msg.name = rv__str("gone");
