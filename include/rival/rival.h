@@ -811,7 +811,7 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
  *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
- *   function     that is not registered: `missing`
+ *   worker       somebody who has its `function`: nobody here does; it goes on when that is registered
  *   decision     the run is suspended: `cause` says why
  *   turn         nothing: it goes on at once
  * A run that has ended and has nothing alive: `waits` is empty.

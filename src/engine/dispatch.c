@@ -54,8 +54,7 @@ void rv__run_queue_wants(struct rv__run *run)
 {
     for (int lane = 1; lane < LANES; lane++) {
         bool wants = run->cell != NULL && !run->locked &&
-                     rv__cell_wants(run->cell, (enum rv__lane)lane) &&
-                     rv__plan_ref_known(run->engine, run->plan);
+                     rv__cell_wants(run->cell, (enum rv__lane)lane);
         if (wants && !run->lane[lane].queued)
             queue_add(run->engine, run, lane);
         else if (!wants && run->lane[lane].queued)
@@ -320,13 +319,9 @@ static void starve(struct rv__run *run)
 }
 
 /* It cannot begin: told to the run as a message, in the next turn. */
-static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, enum rv__lane lane,
-                         struct rv__str missing)
+static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, enum rv__lane lane)
 {
-    struct rv__msg msg = { .kind = missing.len > 0 ? MSG_MISSING : MSG_LOST,
-                           .actor = effect->actor,
-                           .token = effect->token,
-                           .name = missing };
+    struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
     give_place(run->engine, lane);
     if (rv__run_send(run, &msg, NULL) < 0)
         starve(run);
@@ -372,9 +367,8 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
         builtin = false;
         module = NULL;
     }
-    if (fn == NULL && module == NULL && !builtin) {
-        struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
-        cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
+    if (fn == NULL && module == NULL && !builtin) { /* gone since it was given its place */
+        cannot_begin(run, effect, lane);
         return;
     }
     struct rv_ctx *ctx = has_room(e) ? work_new(run, effect, fn) : NULL;
@@ -386,7 +380,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     if (owed == NULL) {
         if (ctx != NULL)
             rv__work_drop(ctx);
-        cannot_begin(run, effect, lane, (struct rv__str){ NULL, 0 });
+        cannot_begin(run, effect, lane);
         return;
     }
     ctx->lane = lane;
@@ -422,7 +416,7 @@ static void take_back(rv_engine *e, struct rv_ctx *ctx)
         rv__owed_clear(run, effect.actor);
     }
     rv__work_drop(ctx);
-    cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
+    cannot_begin(run, &effect, lane);
 }
 
 static void begin_builtins(rv_engine *e);

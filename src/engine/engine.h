@@ -158,9 +158,6 @@ struct rv__owed {
     bool is_timeout;
 };
 
-/* So long after a start a run waits for its workflow to be registered. Then it is suspended, and says
- * what is missing. */
-enum { RV__REGISTER_MS = 5000 };
 /* Which finished runs may stay. 0: no bound. */
 struct rv__retain_limits {
     int64_t max_age_ms;
@@ -230,8 +227,6 @@ struct rv_engine {
     } by;
     uint64_t generation; /* counts registrations */
     bool look_for_missing;
-    int64_t
-        register_until_ns; /* recovered runs wait until then for their workflow; 0 = no longer */
 
     struct rv__run *runs[RUN_BUCKETS];
     size_t run_count;
@@ -331,7 +326,7 @@ bool rv__run_may_walk(struct rv__run *run);
 int rv__recover(rv_engine *engine, rv_error *err);
 int rv__wake_due(rv_engine *engine, int64_t now_ms);
 int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
-int rv__resume_missing(rv_engine *engine);
+void rv__runs_relane(rv_engine *engine);
 
 /* dispatch.c */
 void rv__grant_all(rv_engine *engine, int64_t now_ms);
@@ -375,10 +370,6 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
 /* Do the functions of its workflow run in processes of their own? (Not known of a `call`, which may be
  * of another workflow's function: it counts as one of ours.) */
 bool rv__node_hosted(const struct rv__node *node);
-/* May its runs go on? Not while its workflow is still to be registered, after a start. */
-bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
-/* Does a node of it ask for a function of this name that is not known? It was resolved. */
-bool rv__plan_ref_misses(const struct rv__plan_ref *plan, struct rv__str name);
 void rv__plan_ref_unref(struct rv__plan_ref *plan);
 void rv__registry_free(rv_engine *engine);
 

@@ -32,8 +32,6 @@ static int take(struct rv__call *call)
     int64_t wake_ms = rv__import_wake_ms(im);
     if (wake_ms != 0 && (e->store_wake_ms == 0 || wake_ms < e->store_wake_ms))
         e->store_wake_ms = wake_ms;
-    if (rv__import_status(im) == RUN_SUSPENDED)
-        e->look_for_missing = true; /* what it missed there may be here */
     snprintf(call->run_id, sizeof call->run_id, "%.*s", RV__ARG(run));
     rv__feed_mark(e->reading, call->run_id);
     rv__feed_flush(e->reading);

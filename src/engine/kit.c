@@ -47,7 +47,6 @@ static void reopen(rv_engine *e)
     /* Only memory can be short: a kit's disk opens. */
     while (rv__kit_open_store(e, &err) < 0 || rv__recover(e, &err) < 0)
         rv__engine_forget_runs(e);
-    e->register_until_ns = 0; /* the program is the same: all that it registers is registered */
 }
 
 static void crash(rv_engine *e)

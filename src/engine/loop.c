@@ -200,18 +200,6 @@ static void take_letters(rv_engine *e)
     take_all(e, held);
 }
 
-/* Who waited for its workflow has waited long enough: on its first step it will say what is missing. */
-static void stop_waiting_for_registration(rv_engine *e)
-{
-    if (e->register_until_ns == 0 || rv__mono_ns(e->clock) < e->register_until_ns)
-        return;
-    e->register_until_ns = 0;
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
-            if (run->cell != NULL)
-                rv__run_touch(run);
-}
-
 static void pump_dirty(rv_engine *e, int64_t now_ms)
 {
     for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
@@ -234,9 +222,9 @@ static bool more_to_do(const rv_engine *e)
 static void look_around(rv_engine *e)
 {
     take_timers(e);
-    stop_waiting_for_registration(e);
-    if (e->look_for_missing)
-        e->starved |= e->look_for_missing = !RV__BUG(42) && rv__resume_missing(e) < 0;
+    if (e->look_for_missing && !RV__BUG(42))
+        rv__runs_relane(e);
+    e->look_for_missing = false;
 }
 
 /* An engine that only reads: calls that look at a run load it, and it goes again, since another process
@@ -308,8 +296,6 @@ int64_t rv__engine_turn(rv_engine *e)
     }
     if (next_ms >= 0) /* at most a minute: a wall clock may jump while we wait by the other */
         until_ns = mono_ns + (next_ms < 60000 ? next_ms : 60000) * 1000000;
-    if (e->register_until_ns != 0 && e->register_until_ns < until_ns)
-        until_ns = e->register_until_ns;
     if (e->in_flight != NULL && e->log_tick_ms * 1000000 < until_ns)
         until_ns = e->log_tick_ms * 1000000;
     struct rv__timer *late = e->kit != NULL ? rv__timers_first(&e->kit->slow) : NULL;

@@ -260,30 +260,6 @@ void rv__plan_ref_resolve(rv_engine *e, struct rv__plan_ref *ref)
     ref->resolved = e->generation;
 }
 
-bool rv__plan_ref_misses(const struct rv__plan_ref *ref, struct rv__str name)
-{
-    for (uint32_t i = 0; i < ref->plan->node_count; i++) {
-        const struct rv__node *node = ref->plan->nodes[i];
-        if (node->kind == NODE_STEP && rv__str_eq(node->step.name, name) && ref->steps[i] == NULL)
-            return true;
-        for (int eval = 0; eval < EVALS; eval++)
-            if (has_eval(node, eval) && rv__str_eq(rv__plan_ref_fn_name(node, eval), name) &&
-                ref->evals[(size_t)i * EVALS + (size_t)eval] == NULL)
-                return true;
-    }
-    return false;
-}
-
-bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
-{
-    if (ref->resolved == e->generation) /* the usual case, asked for every step */
-        return true;
-    if (e->register_until_ns != 0 && rv__registry_find(e, ref->plan->body.wrap->name) == NULL)
-        return false;
-    rv__plan_ref_resolve(e, (struct rv__plan_ref *)ref);
-    return true;
-}
-
 /* -------------------------------------------------------------------------- registration --- */
 
 struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)

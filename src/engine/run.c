@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "engine/context.h"
 #include "engine/engine.h"
+#include "engine/kit.h"
 
 enum {
     RECOVER_PAGE = 256,
@@ -106,10 +107,30 @@ void rv__run_touch(struct rv__run *run)
     e->last_dirty = &run->next_dirty;
 }
 
-static enum rv__lane lane_of(void *plan, const struct rv__node *node, int eval)
+/* A reader has no functions, and cannot know who has. */
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
 {
-    const struct rv__function *function = rv__plan_ref_fn(plan, node, eval);
-    return function != NULL && function->module != NULL ? LANE_HOST : LANE_FUNCTION;
+    struct rv__run *run = arg;
+    rv_engine *e = run->engine;
+    if (e->read_only || (e->kit != NULL && eval < 0 && rv__kit_instead(e, node->alias) != NULL))
+        return LANE_FUNCTION;
+    rv__plan_ref_resolve(e, run->plan);
+    const struct rv__function *function = rv__plan_ref_fn(run->plan, node, eval);
+    if (function == NULL || (function->fn == NULL && function->module == NULL))
+        return LANE_NOBODY;
+    return function->module != NULL ? LANE_HOST : LANE_FUNCTION;
+}
+
+/* Something was registered: what waits may be somebody's now, or nobody's. */
+void rv__runs_relane(rv_engine *e)
+{
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            if (run->cell == NULL)
+                continue;
+            (void)rv__cell_lanes(run->cell, lane_of, run); /* it takes no memory */
+            rv__run_touch(run);
+        }
 }
 
 static struct rv__cell_opts cell_opts(const struct rv__run *run)
@@ -117,7 +138,7 @@ static struct rv__cell_opts cell_opts(const struct rv__run *run)
     return (struct rv__cell_opts){ .plan = run->plan->plan,
                                    .max_crashes = run->engine->max_crashes,
                                    .lane = lane_of,
-                                   .arg = run->plan };
+                                   .arg = (void *)run };
 }
 
 int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
@@ -391,7 +412,6 @@ static int load_to_go_on(rv_engine *e, const char *id, struct rv__run **ret, rv_
 
 struct page {
     char (*ids)[RV_RUN_ID_SIZE];
-    const char *only; /* "" = of all runs */
     size_t count;
     uint64_t last_number;
     struct rv__store_place place;
@@ -403,17 +423,6 @@ static int take_id(void *arg, const struct rv__store_run *row)
     snprintf(page->ids[page->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
     page->last_number = row->number;
     page->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
-    return RV_OK;
-}
-
-static int take_missing(void *arg, const struct rv__store_run *row)
-{
-    struct rv__str missing;
-    const struct page *page = arg;
-    if (page->only[0] != '\0' && !rv__str_is(row->id, page->only))
-        return RV_OK;
-    if (!rv__str_none(row->suspension) && rv__json_get(row->suspension, "missing", &missing))
-        return take_id(arg, row);
     return RV_OK;
 }
 
@@ -510,7 +519,6 @@ int rv__recover(rv_engine *e, rv_error *err)
     int rc = e->only_run[0] != '\0' ? load_only_run(e, err) : load_active(e, err);
     if (rc < 0)
         return rc;
-    e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
             rc = say_lost(run, err);
@@ -540,70 +548,6 @@ int rv__wake_due(rv_engine *e, int64_t now_ms)
         if (rc == RV_OK && run != NULL)
             rv__run_touch(run); /* its row says that it sleeps: to be written anew */
     }
-    rv__free(page.ids);
-    return rc;
-}
-
-/* ------------------------------------------------------------------------ what was missing --- */
-
-/* Is the function that it was suspended for there now? */
-static bool found_again(rv_engine *e, struct rv__run *run)
-{
-    struct rv__str name, text;
-    char missing[RV__PLAN_MAX_NAME + 1];
-    if (rv__cell_status(run->cell) != RUN_SUSPENDED || !rv__plan_ref_known(e, run->plan) ||
-        !rv__json_get(rv__cell_suspension(run->cell), "missing", &name))
-        return false;
-    struct rv__arena arena;
-    rv__arena_init(&arena, 4096);
-    int rc = rv__json_string(name, &arena, &text);
-    snprintf(missing, sizeof missing, "%.*s", rc == RV_OK ? (int)text.len : 0,
-             rc == RV_OK ? text.at : "");
-    rv__arena_done(&arena);
-    return !rv__plan_ref_misses(run->plan, rv__str(missing));
-}
-
-static int resume_if_found(rv_engine *e, struct rv__run *run)
-{
-    struct rv__msg msg = { .kind = MSG_RESUME };
-    int rc = found_again(e, run) ? rv__run_send(run, &msg, NULL) : RV_OK;
-    rv__run_touch(run); /* it may want places now; or it leaves memory again */
-    return rc;
-}
-
-/* Something was registered, so what was missing may be there. */
-int rv__resume_missing(rv_engine *e)
-{
-    struct rv__store_query query = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
-                                     .limit = RECOVER_PAGE };
-    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE), .only = e->only_run };
-    struct rv__buf cursor, next;
-    int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
-            if (run->cell != NULL && rc == RV_OK)
-                rc = resume_if_found(e, run);
-    rv__buf_init(&cursor, 4096);
-    rv__buf_init(&next, 4096);
-    do {
-        page.count = 0;
-        rv__buf_reset(&next);
-        query.cursor = cursor.len > 0 ? rv__buf_view(&cursor) : (struct rv__str){ NULL, 0 };
-        if (rc == RV_OK)
-            rc = rv__store_list(e->reader, &query, take_missing, &page, &next, NULL);
-        for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
-            struct rv__run *run;
-            rc = load_to_go_on(e, page.ids[i], &run, NULL);
-            if (rc == RV_OK && run != NULL)
-                rc = resume_if_found(e, run);
-        }
-        rv__buf_reset(&cursor);
-        rv__buf_str(&cursor, rv__buf_view(&next));
-        if (rc == RV_OK)
-            rc = rv__buf_err(&cursor, NULL);
-    } while (rc == RV_OK && cursor.len > 0);
-    rv__buf_done(&cursor);
-    rv__buf_done(&next);
     rv__free(page.ids);
     return rc;
 }

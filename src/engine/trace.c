@@ -632,6 +632,10 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__told *fact, rv_error *e
     case FACT_RUN_CANCELLED: run_ended(t, fact, STATUS_CANCELLED); return RV_OK;
     case FACT_RUN_ABORTED: return run_aborted(t, fact, err);
     case FACT_RUN_RESUMED: t->suspended = 0; return RV_OK;
+    case FACT_RUN_SUSPENDED:
+        if (fact->actor == 0) /* as a whole */
+            return RV_OK;
+        break;
     case FACT_SIGNAL_RECEIVED:
     case FACT_DETACHED_ENDED: return RV_OK;
     case FACT_DETACHED_CANCELLED: detached_cancelled(t, fact); return RV_OK;

@@ -29,12 +29,12 @@ enum reason {
     REASON_HANDLE,
     REASON_DECISION,
     REASON_TURN,
-    REASON_FUNCTION,
+    REASON_WORKER,
 };
 
 static const char *const reason_names[] = {
     "running", "place",  "concurrency", "timer", "retry",
-    "signal",  "handle", "decision",    "turn",  "function"
+    "signal",  "handle", "decision",    "turn",  "worker"
 };
 
 static const struct {
@@ -48,6 +48,7 @@ static const struct {
     [LANE_SUSPECT] = { "suspects, one at a time", "its turn: the engine died twice while it ran, "
                                                   "and such steps run one at a time" },
     [LANE_HTTP] = { "connections", "a free connection" },
+    [LANE_NOBODY] = { "none", "nobody" }, /* told as REASON_WORKER */
 };
 
 /* What runs a thing, and how that is said. */
@@ -73,7 +74,7 @@ struct group {
     int eval;
     const char *executor; /* of what runs */
     int64_t count, limit, since_ms, due_ms;
-    size_t alias, missing; /* where in `texts`; missing: 0 = none */
+    size_t alias, function; /* where in `texts`; function: that nobody has; 0 = none */
     struct sample samples[SAMPLES];
     size_t sample_count;
 };
@@ -99,14 +100,11 @@ static size_t keep(struct why *why, struct rv__str text)
     return at;
 }
 
-static enum reason reason_of(const struct why *why, const struct rv__wait *wait)
+static enum reason reason_of(const struct rv__wait *wait)
 {
     switch (wait->kind) {
     case WAIT_WORK: return REASON_RUNNING;
-    case WAIT_PLACE:
-        if (!why->run->engine->read_only && !rv__plan_ref_known(why->run->engine, why->run->plan))
-            return REASON_FUNCTION;
-        return REASON_PLACE;
+    case WAIT_PLACE: return wait->lane == LANE_NOBODY ? REASON_WORKER : REASON_PLACE;
     case WAIT_LIMIT: return REASON_CONCURRENCY;
     case WAIT_TIMER: return REASON_TIMER;
     case WAIT_RETRY: return REASON_RETRY;
@@ -161,18 +159,15 @@ static struct group *group_of(struct why *why, const struct rv__wait *wait, enum
     if (reason == REASON_RUNNING)
         g->executor = executor_of(why, wait);
     g->alias = keep(why, wait->node != NULL ? wait->node->alias : rv__str(""));
-    if (reason == REASON_FUNCTION) {
-        struct rv__str name = wait->node != NULL ? rv__plan_ref_fn_name(wait->node, wait->eval)
-                                                 : rv__str("");
-        g->missing = keep(why, name.len > 0 ? name : why->run->plan->plan->body.wrap->name);
-    }
+    if (reason == REASON_WORKER)
+        g->function = keep(why, wait->name);
     return g;
 }
 
 static void take_wait(void *arg, const struct rv__wait *wait)
 {
     struct why *why = arg;
-    struct group *g = group_of(why, wait, reason_of(why, wait));
+    struct group *g = group_of(why, wait, reason_of(wait));
     if (g == NULL) {
         why->others += wait->count;
         return;
@@ -301,9 +296,9 @@ static void put_message(struct rv__buf *out, const struct why *why, const struct
         snprintf(text, sizeof text, "'%.100s' waits for a decision: the run is suspended", alias);
         break;
     case REASON_TURN: snprintf(text, sizeof text, "'%.100s' goes on at once", alias); break;
-    case REASON_FUNCTION:
-        snprintf(text, sizeof text, "'%.100s' waits for '%.100s' to be registered", alias,
-                 texts + g->missing);
+    case REASON_WORKER:
+        snprintf(text, sizeof text, "'%.100s' waits for somebody who has the function '%.200s'",
+                 alias, texts + g->function);
         break;
     }
     put_text(out, ",\"message\":", text);
@@ -355,8 +350,8 @@ static void put_group(struct rv__buf *out, const struct why *why, const struct g
         put_int(out, ",\"attempt\":", g->samples[0].attempt);
     if ((g->reason == REASON_SIGNAL || g->reason == REASON_HANDLE) && g->sample_count > 0)
         put_text(out, ",\"name\":", texts + g->samples[0].name);
-    if (g->reason == REASON_FUNCTION)
-        put_text(out, ",\"missing\":", texts + g->missing);
+    if (g->reason == REASON_WORKER)
+        put_text(out, ",\"function\":", texts + g->function);
     if (g->reason == REASON_DECISION && why->suspension != 0) {
         rv__buf_text(out, ",\"cause\":");
         rv__buf_text(out, texts + why->suspension);

@@ -778,13 +778,6 @@ struct rv__str rv__cell_suspension(const struct rv__cell *cell)
     return rv__blob_str(cell->suspension);
 }
 
-bool rv__cell_misses_function(const struct rv__cell *cell)
-{
-    struct rv__str name;
-    return cell->suspension != NULL &&
-           rv__json_get(rv__blob_str(cell->suspension), "missing", &name);
-}
-
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell)
 {
     if (cell->failed_node == RV__NO_NODE)

@@ -209,7 +209,7 @@ struct rv__cell {
     uint32_t failed_node;                  /* RV__NO_NODE: none */
     struct rv__actor *root;                /* the outermost frame; NULL before and after */
     struct rv__actor *shades, *last_shade; /* of detached blocks, in order of birth */
-    uint64_t suspended_by;     /* the step to blame, or whose function is missing; 0: none */
+    uint64_t suspended_by;     /* the step to blame; 0: none */
     struct rv__entry *results; /* the outermost scope after the end */
 
     struct rv__list todo, ready[LANES], range[LANES];
@@ -384,8 +384,7 @@ int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error 
 int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *message, rv_error *err);
 struct rv__blob *rv__row_key(const struct rv__actor *owner, const struct rv__node *node);
 /* Its run is to stop and wait for a decision, because of this actor; after the run's end it fails. */
-int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
-                rv_error *err);
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
 int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kind kind,
                  struct rv__blob *error, rv_error *err);
 /* {"message":"…"} with what printf makes; NULL: no memory. */

@@ -11,7 +11,7 @@ static const struct {
     uint8_t who;
     uint16_t phases;
 } fits[FACT_KINDS] = {
-    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) | PHASE(READY) | PHASE(TO_EVAL) },
+    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(READY) | PHASE(TO_EVAL) }, /* unless it is as a whole */
     [FACT_EVAL_STARTED] = { WORKER, PHASE(TO_EVAL) },
     [FACT_EVAL_COMPLETED] = { WORKER, PHASE(EVAL) },
     [FACT_EVAL_FAILED] = { FRAME, PHASE(EVAL) | PHASE(TO_EVAL) },
@@ -207,7 +207,12 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
         return misfit(fact, "its plan has no such node", err);
 
     const char *why = NULL;
-    if (fits[fact->kind].who == NOBODY) {
+    bool whole = fact->kind == FACT_RUN_SUSPENDED && fact->actor == 0;
+    if (fact->kind == FACT_RUN_SUSPENDED && (cell->status != RUN_RUNNING || fact->error == NULL)) {
+        why = "it is not running, or nobody says why";
+    } else if (whole) {
+        why = fact->node == RV__NO_NODE ? NULL : "it names a node, and nobody in it";
+    } else if (fits[fact->kind].who == NOBODY) {
         why = check_run(cell, fact);
     } else if (fact->node == RV__NO_NODE) {
         why = "it names no node";
@@ -232,8 +237,6 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
     } else {
         const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
         why = actor == NULL ? "the actor is not there" : check_known(fact, actor);
-        if (why == NULL && fact->kind == FACT_RUN_SUSPENDED && cell->status != RUN_RUNNING)
-            why = "it is not running";
     }
     return why == NULL ? RV_OK : misfit(fact, why, err);
 }

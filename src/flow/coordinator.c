@@ -1,7 +1,7 @@
 /* coordinator.c: the run as a whole: takes messages, gives places, pumps, and says facts.
  *
  *   running ──▶ completed | failed | cancelled
- *     ▲  │ a step is to blame for too many crashes, or its function is missing
+ *     ▲  │ a step is to blame for too many crashes, or the shell says so
  *     │  ▼
  *   suspended ──abort──▶ running, its sequence failed ──▶ failed   (cancel: from both)
  *
@@ -202,38 +202,21 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     return why;
 }
 
-/* {"message":…}, and "missing" with the function's name if that is the reason. */
-static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
+/* A run that has ended, or only has its handler to run yet, is not stopped for what it has detached. */
+static bool is_left_behind(const struct rv__cell *cell, const struct rv__actor *actor)
 {
-    struct rv__str alias = rv__actor_about(actor)->alias;
-    if (missing.len == 0)
-        return poisonous(actor);
-    struct rv__blob *message = rv__error_blob(
-        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(alias),
-        RV__ARG(missing));
-    struct rv__blob *why = NULL;
-    struct rv__buf buf;
-    rv__buf_init(&buf, 65536); /* a name and a sentence */
-    if (message != NULL)
-        rv__buf_add(&buf, message->text, message->len - 1); /* without its brace */
-    rv__buf_text(&buf, ",\"missing\":");
-    rv__buf_json_str(&buf, missing);
-    rv__buf_char(&buf, '}');
-    if (message != NULL && rv__buf_err(&buf, NULL) == RV_OK)
-        why = rv__blob_new(rv__buf_view(&buf));
-    rv__buf_done(&buf);
-    rv__blob_unref(message);
-    return why;
+    while (actor->owner != NULL)
+        actor = actor->owner;
+    return cell->root == NULL || (actor != cell->root && cell->root->frame.failed);
 }
 
-int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
-                rv_error *err)
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
-    struct rv__blob *why = suspension(actor, missing);
+    struct rv__blob *why = poisonous(actor);
     if (why == NULL)
         return rv__nomem(err);
     int rc;
-    if (rv__run_terminal(turn->cell->status)) {
+    if (is_left_behind(turn->cell, actor)) {
         rc = fail_stuck(turn, actor, why, err);
     } else {
         struct rv__msg msg = { .error = why };
@@ -272,14 +255,6 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
         return stale(turn->cell);
     if (msg->kind == MSG_LOST)
         return rv__actor_working(actor) ? say_lost(turn, actor, msg, err) : stale(turn->cell);
-    if (msg->kind == MSG_MISSING) {
-        if (!rv__actor_working(actor) || turn->cell->status == RUN_SUSPENDED) {
-            /* Suspended already: it only goes back to waiting for its place. */
-            return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
-                                            : stale(turn->cell);
-        }
-        return rv__suspend(turn, actor, msg->name, err);
-    }
     if (actor->phase == PHASE_EVAL)
         return eval_send(turn, actor, msg, err);
     if (actor->is_frame || actor->node->kind != NODE_STEP)
@@ -328,6 +303,19 @@ static int cancel(struct rv__turn *turn, rv_error *err)
     return rv__say(turn, &fact, err);
 }
 
+/* Something is wrong that concerns the run as a whole: what it had decided could not be kept. */
+static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_RUN_SUSPENDED,
+                             .node = RV__NO_NODE,
+                             .error = msg->error };
+    if (turn->cell->status != RUN_RUNNING)
+        return RV_OK;
+    if (msg->error == NULL)
+        return rv__fail(err, RV_EINVAL, "a run is suspended with a reason");
+    return rv__say(turn, &fact, err);
+}
+
 static int decided(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
@@ -352,11 +340,11 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
-    case MSG_LOST:
-    case MSG_MISSING: return work_send(&turn, msg, err);
+    case MSG_LOST: return work_send(&turn, msg, err);
     case MSG_ANSWER: return answer(&turn, msg, err);
     case MSG_SIGNAL: return signal_run(&turn, msg, err);
     case MSG_CANCEL: return cancel(&turn, err);
+    case MSG_SUSPEND: return suspend(&turn, msg, err);
     case MSG_RESUME:
     case MSG_ABORT: return decided(&turn, msg, err);
     case MSG_KINDS: break;
@@ -371,7 +359,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
 {
     if (actor->crashes > turn->cell->max_crashes && !RV__BUG(15) &&
         (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
-        return rv__suspend(turn, actor, (struct rv__str){ NULL, 0 }, err);
+        return rv__suspend(turn, actor, err);
     if (actor->is_frame)
         return rv__frame_advance(turn, actor, err);
     if (actor->node->kind == NODE_STEP)

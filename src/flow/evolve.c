@@ -83,10 +83,9 @@ static void run_suspended(struct rv__cell *cell, const struct rv__fact *fact)
     struct rv__actor *actor = rv__cell_find(cell, fact->actor);
     cell->status = RUN_SUSPENDED;
     cell->suspension = rv__blob_ref(fact->error);
-    cell->suspended_by = actor->id;
-    if (rv__actor_working(actor))
-        back_to_waiting(cell, actor);
-    rv__actor_place(cell, actor);
+    cell->suspended_by = fact->actor;
+    if (actor != NULL)
+        rv__actor_place(cell, actor);
 }
 
 static void run_resumed(struct rv__cell *cell)

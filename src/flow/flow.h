@@ -99,12 +99,12 @@ enum rv__msg_kind {
     MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
     MSG_LOST,    /* it is not done: it never began, or (crash) its process died. blame: it had that
                     process to itself, and error says how it died; shared: with others */
-    MSG_MISSING, /* there is no function `name`: the attempt did not begin */
     MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
     MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
     MSG_CANCEL,
-    MSG_RESUME, /* a decision about a suspended run; also: what was missing is there */
-    MSG_ABORT,  /* the other decision: `error` says why */
+    MSG_SUSPEND, /* the run as a whole stops for a decision: `error` says why. Not if it is over or has */
+    MSG_RESUME,  /* a decision about a suspended run */
+    MSG_ABORT,   /* the other decision: `error` says why */
     MSG_KINDS,
 };
 const char *rv__msg_kind_name(enum rv__msg_kind kind);
@@ -121,7 +121,7 @@ struct rv__msg {
     struct rv__blob *result; /* JSON; NULL = null */
     struct rv__blob *state;  /* a JSON object; NULL = {} */
     struct rv__blob *error;  /* a JSON object with at least "message" */
-    struct rv__str name;     /* of a handle, a signal, a missing function */
+    struct rv__str name;     /* of a handle, a signal */
     bool skipped;
     enum rv__behavior behavior;
     int max_attempts;          /* of a retry step error; 0 = not said */
@@ -139,7 +139,7 @@ enum rv__fact_kind {
     FACT_RUN_COMPLETED,
     FACT_RUN_FAILED,
     FACT_RUN_CANCELLED, /* everything alive is cancelled with it */
-    FACT_RUN_SUSPENDED,
+    FACT_RUN_SUSPENDED, /* for an actor's sake, or (0) as a whole */
     FACT_RUN_RESUMED,
     FACT_RUN_ABORTED, /* its sequence fails; run.failed follows, after the handler */
     FACT_EVAL_STARTED,
@@ -324,7 +324,7 @@ void rv__cell_outstanding(const struct rv__cell *cell,
  * of room, each with the one thing that it waits for. */
 enum rv__wait_kind {
     WAIT_WORK,     /* its work, which is in flight: an attempt, or an evaluation (`eval`) */
-    WAIT_PLACE,    /* a place in `lane` */
+    WAIT_PLACE,    /* a place in `lane`; in LANE_NOBODY: somebody who has the function `name` */
     WAIT_LIMIT,    /* the `limit` of its forEach: `count` more iterations */
     WAIT_TIMER,    /* its time: `due_ms` */
     WAIT_RETRY,    /* the same, for its next `attempt` */
@@ -366,7 +366,6 @@ const struct rv__plan *rv__cell_plan(const struct rv__cell *cell);
 struct rv__str rv__cell_error(const struct rv__cell *cell);       /* raw JSON; none if none */
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell); /* an alias; none if none */
 struct rv__str rv__cell_suspension(const struct rv__cell *cell);  /* why: raw JSON; none */
-bool rv__cell_misses_function(const struct rv__cell *cell);       /* that is why */
 size_t rv__cell_actors(const struct rv__cell *cell);              /* alive */
 uint64_t rv__cell_stale(const struct rv__cell *cell);             /* messages dropped */
 size_t rv__cell_bytes(const struct rv__cell *cell);               /* memory of the cell, about */

@@ -4,6 +4,7 @@
  * outlive the process in which that was so. So the shell is asked, each time something is put into the
  * list of a lane, and again for everything that waits when its answers have changed
  * (rv__cell_lanes). What else is done where, its kind says. */
+#include "base/bugs.h"
 #include "flow/cell.h"
 
 static struct rv__first evaluation(const struct rv__node *node, enum rv__eval eval,
@@ -137,6 +138,7 @@ int rv__cell_lanes(struct rv__cell *cell,
     cell->lane = lane;
     cell->lane_arg = arg;
     place_again(cell, PLACE_READY);
-    place_again(cell, PLACE_RANGE);
+    if (!RV__BUG(23))
+        place_again(cell, PLACE_RANGE);
     return RV_OK;
 }

@@ -226,11 +226,11 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
             return rv__say(turn, &fact, err);
         }
         return step->phase == PHASE_PARKED ? parked_timer(turn, step, msg, err) : stale(turn);
-    case MSG_LOST:
-    case MSG_MISSING: /* flow.c: the same for evaluations */
+    case MSG_LOST: /* coordinator.c: the same for evaluations */
     case MSG_ANSWER:
     case MSG_SIGNAL:
     case MSG_CANCEL:
+    case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
     case MSG_KINDS: break;

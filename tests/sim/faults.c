@@ -15,7 +15,8 @@ void faults_init(struct faults *faults, struct chance *chance, const struct cut 
         { FAULT_LATE, 4, 3, 30 },           { FAULT_LOST, 4, 3, 40 },
         { FAULT_CLOCK, 5, 2, 10 },          { FAULT_CANCEL, 4, 2, 16 },
         { FAULT_SIGNAL, 2, 1, 6 },          { FAULT_STRAY, 3, 1, 6 },
-        { FAULT_DECIDE, 4, 2, 8 },          { FAULT_MISSING, 6, 5, 50 },
+        { FAULT_DECIDE, 4, 2, 8 },          { FAULT_MISSING, 4, 2, 12 },
+        { FAULT_SUSPEND, 6, 4, 30 },
         { FAULT_UPGRADE, 1, 2, 2 },         { FAULT_CUT, 3, 2, 10 },
         { FAULT_SNAPSHOT, 2, 1, 20 },       { FAULT_SHUTDOWN, 8, 4, 20 },
         { FAULT_MEMORY, 6, 5, 60 },         { FAULT_SLEEP, 4, 4, 40 },
@@ -85,9 +86,9 @@ static void signal_run(struct world *world, struct run *run)
 /* Something that fits nothing, or no longer. */
 static void stray(struct world *world, struct run *run)
 {
-    static const enum rv__msg_kind kinds[] = { MSG_DONE, MSG_FAILED,  MSG_PARK,  MSG_TIMER,
-                                               MSG_LOST, MSG_MISSING, MSG_ANSWER };
-    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 6)] };
+    static const enum rv__msg_kind kinds[] = { MSG_DONE,  MSG_FAILED, MSG_PARK,
+                                               MSG_TIMER, MSG_LOST,   MSG_ANSWER };
+    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 5)] };
     msg.actor = (uint64_t)skewed(&world->chance, 0, 2 * (int64_t)run->rec.actor_cap + 5);
     msg.token = (uint64_t)skewed(&world->chance, 0, 20);
     const struct rv__effect *owed = judge_owed(run, msg.actor);
@@ -99,7 +100,7 @@ static void stray(struct world *world, struct run *run)
     /* That fits, or may when it arrives: what is on its way moves the token on. */
     if (owed != NULL && msg.token >= owed->token)
         msg.token = one_in(&world->chance, 2) ? owed->token + 1000 : owed->token - 1;
-    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK || msg.kind == MSG_MISSING)
+    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK)
         msg.name = rv__str("nothing");
     if (msg.kind == MSG_FAILED)
         msg.error = sim_blob(rv__str("{\"message\":\"stray\"}"));
@@ -120,6 +121,8 @@ void world_meddle(struct world *world)
     }
     if (strikes(&world->faults, &world->chance, FAULT_CLOCK))
         jump(world);
+    if (strikes(&world->faults, &world->chance, FAULT_MISSING))
+        world_functions(world, world->missing == 0 ? 1 + (world->turns & 0xff) : 0);
     if (run == NULL)
         return;
     for (int64_t n = between(&world->chance, 0, world->run_count - 1); n > 0; n--)
@@ -137,6 +140,11 @@ void world_meddle(struct world *world)
         msg.kind = one_in(&world->chance, 3) ? MSG_ABORT : MSG_RESUME;
         if (msg.kind == MSG_ABORT && one_in(&world->chance, 2))
             msg.error = sim_blob(rv__str("{\"message\":\"decided so\"}"));
+        world_send(world, run, &msg, 0);
+    }
+    if (strikes(&world->faults, &world->chance, FAULT_SUSPEND)) {
+        msg = (struct rv__msg){ .kind = MSG_SUSPEND,
+                                .error = sim_blob(rv__str("{\"message\":\"it was refused\"}")) };
         world_send(world, run, &msg, 0);
     }
     if (strikes(&world->faults, &world->chance, FAULT_CANCEL)) {

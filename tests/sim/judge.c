@@ -149,7 +149,7 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
             judge_fail(world, run, "fact", "it has another time than now: %.*s", RV__ARG(one));
         if (!record_fact(&run->rec, &fact, &why))
             judge_fail(world, run, "fact", "%s: %.*s", why, RV__ARG(one));
-        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && !run->missing &&
+        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && fact.actor != 0 &&
                  run->rec.actors[fact.actor].blames <= run->rec.max_crashes)
             judge_fail(world, run, "fact", "a run is suspended without need: %.*s", RV__ARG(one));
         rv__fact_done(&fact);
@@ -320,19 +320,10 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
         if (owed->kind == EFFECT_START)
             expect(e, FACT_STEP_LOST);
         break;
-    case MSG_MISSING:
-        if (owed->kind != EFFECT_START)
-            break;
-        if (rv__run_terminal(run->rec.status))
-            expect(e, actor->body != -1         ? FACT_EVAL_FAILED
-                      : node->kind == NODE_STEP ? FACT_STEP_FAILED
-                                                : FACT_NODE_FAILED);
-        else
-            expect(e, run->rec.status == RUN_SUSPENDED ? FACT_STEP_LOST : FACT_RUN_SUSPENDED);
-        break;
     case MSG_ANSWER:
     case MSG_SIGNAL:
     case MSG_CANCEL:
+    case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
     case MSG_KINDS: judge_fail(world, run, "message", "that is none for work");
@@ -349,8 +340,7 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
-    case MSG_LOST:
-    case MSG_MISSING: {
+    case MSG_LOST: {
         const struct rv__effect *owed = judge_owed(run, msg->actor);
         if (owed != NULL && owed->token == msg->token)
             expect_of_work(world, run, msg, owed, ret);
@@ -381,6 +371,11 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
             expect(ret, over ? FACT_DETACHED_CANCELLED : FACT_RUN_CANCELLED);
         break;
     }
+    case MSG_SUSPEND:
+        if (run->rec.status == RUN_RUNNING)
+            expect(ret, FACT_RUN_SUSPENDED);
+        ret->error = msg->error;
+        break;
     case MSG_RESUME:
     case MSG_ABORT:
         if (run->rec.status == RUN_SUSPENDED)
@@ -459,12 +454,10 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
         run->untimely = true;
     if (facts > 0 && msg->kind == MSG_CANCEL)
         run->cancelled = run->untimely = true;
-    run->missing = msg->kind == MSG_MISSING;
     if (!world->failed)
         judge_facts(world, run);
     if (!world->failed)
         judge_effects(world, run);
-    run->missing = false;
 }
 
 /* ----------------------------------------------------------------------------------- turns --- */
@@ -543,6 +536,8 @@ static void check_progress(struct world *world, struct run *run)
     bool wants = false;
     for (int lane = LANE_FUNCTION; lane < LANES; lane++)
         wants |= rv__cell_wants(cell, (enum rv__lane)lane);
+    if (!run->world->missing && rv__cell_wants(cell, LANE_NOBODY))
+        judge_fail(world, run, "lanes", "it waits for nobody, and all functions are there");
     if (status != run->rec.status)
         judge_fail(world, run, "status", "it is %s, and its facts say %s",
                    rv__run_status_name(status), rv__run_status_name(run->rec.status));

@@ -216,6 +216,7 @@ static const char *const bugs[] = {
     [20] = "an iteration that is ended from outside leaves no row",
     [21] = "a place is not given back when its work is cancelled in the same turn",
     [22] = "two suspects are in flight",
+    [23] = "what waits in a range is forgotten when lanes change",
     [FIRST_SHELL_BUG] = "the engine releases effects before the commit",
     [32] = "the engine forgets timers when it loads a run",
     [33] = "a run that leaves memory leaves its timers behind",

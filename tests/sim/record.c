@@ -638,13 +638,17 @@ static const char *take_in(struct record *rec, const struct rv__fact *fact)
             return "a run is suspended that does not run";
         rec->status = RUN_SUSPENDED;
         rec->suspended_by = fact->actor;
+        if (fact->actor == 0) /* as a whole */
+            return fact->error == NULL ? "a run is suspended without a reason" : NULL;
         return record_actor(rec, fact->actor) == NULL ? "a run is suspended by nobody" : NULL;
     case FACT_RUN_RESUMED:
         if (rec->status != RUN_SUSPENDED)
             return "a run is resumed that is not suspended";
         rec->status = RUN_RUNNING;
-        rec->actors[rec->suspended_by].blames = 0;
-        absolve(&rec->actors[rec->suspended_by]);
+        if (rec->suspended_by != 0) {
+            rec->actors[rec->suspended_by].blames = 0;
+            absolve(&rec->actors[rec->suspended_by]);
+        }
         return NULL;
     case FACT_RUN_ABORTED:
         if (rec->status != RUN_SUSPENDED)

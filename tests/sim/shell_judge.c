@@ -307,11 +307,9 @@ void shell_quiet(struct shell *s, struct run *run)
     run->cell = run->shadow;
     judge_quiet(&s->world, run);
     run->cell = NULL;
-    struct rv__str missing;
-    if (rv__cell_status(run->shadow) == RUN_SUSPENDED &&
-        rv__json_get(rv__cell_suspension(run->shadow), "missing", &missing))
-        judge_fail(&s->world, run, "missing", "%.*s is there again, and nobody goes on",
-                   RV__ARG(missing));
+    const struct rv__run *r = rv__run_find(s->engine, run->id);
+    if (r != NULL && r->cell != NULL && rv__cell_wants(r->cell, LANE_NOBODY))
+        judge_fail(&s->world, run, "missing", "what was missing is there, and it does not go on");
 }
 
 /* Those of steps: what the engine itself has to say of a failure is an error. */

@@ -330,6 +330,7 @@ static inline bool is_function(const struct rv__node *node)
     X(SIGNAL, "signals")                                                      \
     X(STRAY, "messages that fit nothing")                                     \
     X(DECIDE, "decisions")                                                    \
+    X(SUSPEND, "suspensions from outside")                                    \
     X(MISSING, "missing functions")                                           \
     X(UPGRADE, "upgrades")                                                    \
     X(CUT, "turns cut short")                                                 \
@@ -422,7 +423,6 @@ struct run {
     size_t shadowed;              /* bytes of facts.json that are in the shadow */
     int64_t durable_t, pending_t; /* so many facts are on disk; will be */
     bool cancelled;               /* somebody did that to it */
-    bool missing;                 /* it was just told that a function is */
     bool marked;
     bool began;         /* its start is on disk */
     bool over;          /* it has ended, with all in it, on disk, and was judged */
@@ -460,6 +460,7 @@ struct world {
     int64_t commit_due, meddle_due, start_due, wake_due; /* monotonic; -1: not */
     bool dead, clean; /* clean: it was shut down, and did not die */
     int max_crashes;
+    uint64_t missing; /* which functions nobody has now; 0: all are there */
     uint64_t turns, rebuilt;
     uint64_t next_run; /* whose turn it is for places */
     uint64_t handles;
@@ -485,6 +486,7 @@ static inline int64_t wall_ms(const struct world *world)
 struct rv__cell_opts world_opts(const struct run *run);
 int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err);
 enum rv__lane world_lane(void *run, const struct rv__node *node, int eval);
+void world_functions(struct world *world, uint64_t missing); /* some are missing from now on; 0: none */
 void world_crash(struct world *world, const char *how, bool clean);
 struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
                           int64_t in_ms); /* takes over the blobs */

@@ -163,6 +163,10 @@ static bool when_quiet(struct world *world)
 {
     bool open = false;
     world->faults.calm = ++world->quiets > 20;
+    if (world->missing != 0) { /* that may be all it waits for */
+        world_functions(world, 0);
+        return true;
+    }
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         if (run->cell == NULL)
             continue;
@@ -275,7 +279,7 @@ static bool busy(const struct world *world)
         if (rv__cell_more(run->cell) || (run->facts.count > 0 && !world->committing))
             return true;
     }
-    for (int lane = LANE_FUNCTION; lane < LANES; lane++)
+    for (int lane = LANE_FUNCTION; lane < LANE_NOBODY; lane++)
         if (world_wanted(world, (enum rv__lane)lane) &&
             world_place_free(world, (enum rv__lane)lane))
             return true;

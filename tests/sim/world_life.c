@@ -59,7 +59,19 @@ enum rv__lane world_lane(void *arg, const struct rv__node *node, int eval)
 {
     const struct run *run = arg;
     uint64_t key = mix(mix(run->world->seed, run->plan->keys[node->id]), (uint64_t)eval + 1);
+    if (run->world->missing != 0 && mix(key, run->world->missing) % 3 == 0)
+        return LANE_NOBODY;
     return eval < 0 && key % 5 == 0 ? LANE_HOST : LANE_FUNCTION;
+}
+
+void world_functions(struct world *world, uint64_t missing)
+{
+    trace(world, missing != 0 ? "some functions are missing from now on"
+                              : "all functions are there");
+    world->missing = missing;
+    for (struct run *run = world->runs; run != NULL; run = run->next)
+        if (run->cell != NULL && rv__cell_lanes(run->cell, world_lane, run) < 0)
+            judge_fail(world, run, "lanes", "a run cannot be told who does its functions");
 }
 
 struct rv__cell_opts world_opts(const struct run *run)

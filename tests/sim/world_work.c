@@ -153,13 +153,11 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
         if (effect->eval == EVAL_WHILE || effect->eval == EVAL_UNTIL)
             test = actor->inst->eval_counts[effect->eval];
     }
-    bool function = effect->place == LANE_FUNCTION || effect->place == LANE_SUSPECT;
-    if (function && strikes(&world->faults, &world->chance, FAULT_MISSING)) {
-        struct rv__msg msg = { .kind = MSG_MISSING,
-                               .actor = effect->actor,
-                               .token = effect->token,
-                               .name = rv__str("someFunction") };
-        world_send(world, run, &msg, 0);
+    bool function = effect->place == LANE_FUNCTION || effect->place == LANE_SUSPECT ||
+                    effect->place == LANE_HOST;
+    if (function && world_lane(run, effect->node, effect->eval) == LANE_NOBODY) {
+        struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
+        world_send(world, run, &msg, 0); /* it is gone since, and so did not begin */
     } else if (effect->eval >= 0) {
         eval_ends(world, run, effect, spot, test);
     } else {

@@ -610,24 +610,6 @@ static void a_poison_pill_suspends_its_run(void **state)
     rig_free(rig);
 }
 
-static void a_missing_function_suspends_its_run(void **state)
-{
-    (void)state;
-    struct rig *rig = rig_new(PLAN(S("a")), NULL);
-    struct rig_work *work = rig_at(rig, "a");
-    struct rv__msg msg = { .kind = MSG_MISSING,
-                           .actor = work->effect.actor,
-                           .token = work->effect.token,
-                           .name = rv__str("a") };
-    rig_turn(rig, &msg);
-    rig_expect(rig, RUN_SUSPENDED, NULL);
-    rig_expect_in_flight(rig, "");
-    struct rv__msg abort_it = { .kind = MSG_ABORT };
-    rig_turn(rig, &abort_it);
-    rig_expect(rig, RUN_FAILED, NULL);
-    rig_free(rig);
-}
-
 static void iterations_nest_in_iterations(void **state)
 {
     (void)state;
@@ -693,7 +675,6 @@ int main(void)
         RIG_TEST(when_false_skips),
         RIG_TEST(cancel_is_one_fact),
         RIG_TEST(a_poison_pill_suspends_its_run),
-        RIG_TEST(a_missing_function_suspends_its_run),
         RIG_TEST(iterations_nest_in_iterations),
     };
     return cmocka_run_group_tests_name("flow", tests, NULL, NULL);

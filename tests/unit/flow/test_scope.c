@@ -422,7 +422,7 @@ static void the_node_that_a_run_is_in_is_told_with_its_status(void **state)
     rig_fail(rig, "a", "no");
     rig_expect(rig, RUN_RUNNING, J("{'a':" OUT("null", "waiting_retry") "}"));
     rig_timer(rig, "a");
-    rig_miss(rig, "a", "a");
+    rig_poison(rig, "a");
     rig_expect(rig, RUN_SUSPENDED, J("{'a':" OUT("null", "suspended") "}"));
     rig_crash(rig, true);
     rig_expect(rig, RUN_SUSPENDED, J("{'a':" OUT("null", "suspended") "}"));

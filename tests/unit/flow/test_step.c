@@ -48,16 +48,11 @@ static const struct row {
     { "an attempt takes too long", RUNNING, { .kind = MSG_TIMER }, "step.retrying" },
     { "an attempt is pending", RUNNING, { .kind = MSG_PARK, .name = { "h", 1 } }, "step.parked" },
     { "an attempt is lost", RUNNING, { .kind = MSG_LOST }, "step.lost" },
-    { "a function is missing",
-      RUNNING,
-      { .kind = MSG_MISSING, .name = { "f", 1 } },
-      "run.suspended" },
     { "a wait for a retry ends", RETRY, { .kind = MSG_TIMER }, "timer.fired" },
     { "nothing runs that could complete", RETRY, { .kind = MSG_DONE }, NULL },
     { "nothing runs that could fail", RETRY, { .kind = MSG_FAILED }, NULL },
     { "nothing runs that could park", RETRY, { .kind = MSG_PARK }, NULL },
     { "nothing runs that could be lost", RETRY, { .kind = MSG_LOST }, NULL },
-    { "nothing runs that could be missing", RETRY, { .kind = MSG_MISSING }, NULL },
     { "a parked one completes", PARKED_HANDLE, { .kind = MSG_DONE }, "step.completed" },
     { "a parked one fails", PARKED_HANDLE, { .kind = MSG_FAILED }, "step.retrying" },
     { "a parked one takes too long", PARKED_HANDLE, { .kind = MSG_TIMER }, "step.retrying" },
@@ -72,10 +67,6 @@ static const struct row {
     { "an evaluation is done", EVALUATING, { .kind = MSG_DONE }, "eval.completed" },
     { "an evaluation fails", EVALUATING, { .kind = MSG_FAILED }, "step.failed" },
     { "an evaluation is lost", EVALUATING, { .kind = MSG_LOST }, "step.lost" },
-    { "a function of it is missing",
-      EVALUATING,
-      { .kind = MSG_MISSING, .name = { "f", 1 } },
-      "run.suspended" },
     { "no place: nothing runs", NO_PLACE, { .kind = MSG_DONE }, NULL },
     { "no place: nothing fails", NO_PLACE, { .kind = MSG_FAILED }, NULL },
     { "no place: no timer", NO_PLACE, { .kind = MSG_TIMER }, NULL },
@@ -92,10 +83,6 @@ static const struct row {
       HANDLER,
       { .kind = MSG_PARK, .name = { "h", 1 } },
       "step.parked" },
-    { "a handler is missing",
-      HANDLER,
-      { .kind = MSG_MISSING, .name = { "h", 1 } },
-      "run.suspended" },
 };
 
 static struct rv__effect into_phase(struct rig *rig, enum phase phase)
@@ -159,7 +146,7 @@ static void a_stale_token_yields_no_fact(void **state)
     struct rig *rig = rig_of(S("a"), NULL);
     struct rv__effect effect = rig_at(rig, "a")->effect;
     size_t before = rig->journal.len, stale = 0;
-    for (int kind = MSG_DONE; kind <= MSG_MISSING; kind++)
+    for (int kind = MSG_DONE; kind <= MSG_LOST; kind++)
         for (int k = 0; k < 4; k++) {
             struct rv__msg msg = { .kind = (enum rv__msg_kind)kind,
                                    .actor = k == 3   ? 999
@@ -432,7 +419,7 @@ static void a_signal_wakes_a_suspended_run_only_after_its_resume(void **state)
     (void)state;
     struct rig *rig = rig_of(
         "{'type':'concurrent','alias':'c','steps':[" S("x") "," SIGNAL("y", "go") "]}", NULL);
-    rig_miss(rig, "c:x", "x");
+    rig_poison(rig, "c:x");
     rig_expect(rig, RUN_SUSPENDED, NULL);
     rig->replay = true;
     struct rv__msg signal = { .kind = MSG_SIGNAL, .name = rv__str("go"), .now_ms = rig->now_ms };
@@ -463,38 +450,89 @@ static void signals_have_a_limit(void **state)
     rig_torture = torture;
 }
 
-static void a_missing_function_comes_back(void **state)
+/* Nobody suspends anything for it: it waits, alone, and goes on by itself. */
+static void a_missing_function_is_waited_for(void **state)
 {
     (void)state;
-    struct rig *rig = rig_of(
-        "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
-    rig_miss(rig, "c:x", "libx");
-    assert_true(rig_has_fact(rig, "needs the function 'libx'"));
-    assert_false(rv__str_none(rv__cell_suspension(rig->cell)));
-    rig_miss(rig, "c:y", "liby"); /* suspended already: it waits */
-    rig_done(rig, "c:z", "3");    /* what is in flight ends */
+    struct rig *rig = rig_new_where(
+        J("{'name':'t','steps':[{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S(
+            "z") "]}]}"),
+        NULL, NULL, "y");
+    rig_expect_in_flight(rig, "c:x"); /* children begin one after the other */
+    rig_done(rig, "c:x", "1");
+    rig_expect(rig, RUN_RUNNING, NULL);
     rig_expect_in_flight(rig, "");
-    for (int lane = 1; lane < LANES; lane++)
-        assert_false(rv__cell_wants(rig->cell, (enum rv__lane)lane));
-    assert_false(rv__cell_more(rig->cell));
+    assert_true(rv__cell_wants(rig->cell, LANE_NOBODY));
     rig_crash(rig, true);
-    rig_expect(rig, RUN_SUSPENDED, NULL);
-    assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
-    assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
-    rig_expect_in_flight(rig, "c:x c:y");
-    struct rv__view view = rig_view(rig, "c:x");
+    rig_turn(rig, NULL);
+    rig_expect_in_flight(rig, "");
+    rig->nobody = NULL;
+    rig_relane(rig);
+    rig_turn(rig, NULL);
+    rig_expect_in_flight(rig, "c:y c:z");
+    rig->nobody = "y"; /* gone between its place and its beginning: it is lost without a death */
+    rig_lose(rig, "c:y", false, false);
+    rig_expect_in_flight(rig, "c:z");
+    rig_done(rig, "c:z", "3");
+    rig_expect(rig, RUN_RUNNING, NULL);
+    rig->nobody = NULL;
+    rig_relane(rig);
+    rig_turn(rig, NULL);
+    struct rv__view view = rig_view(rig, "c:y");
     assert_int_equal(view.attempt, 1); /* it never began */
     rv__view_done(&view);
-    rig_finish(rig, NULL);
+    rig_done(rig, "c:y", "2");
     rig_expect(rig, RUN_COMPLETED, NULL);
     rig_free(rig);
+}
+
+/* As a whole, for a reason of the shell's; not twice, and not after its end. */
+static void a_run_is_suspended_as_a_whole(void **state)
+{
+    static const char *const reason = "{\"message\":\"too large\"}";
+    (void)state;
+    for (int decision = 0; decision < 3; decision++) {
+        struct rig *rig = rig_of("{'type':'concurrent','alias':'c','steps':[" S("x") "," DELAY(
+                                     "d", "50") "]}," S("b"),
+                                 NULL);
+        struct rv__msg unsaid = { .kind = MSG_SUSPEND };
+        assert_int_equal(rig_turn(rig, &unsaid), RV_EINVAL);
+        assert_int_equal(rig_suspend(rig, reason), RV_OK);
+        assert_true(rig_has_fact(rig, J("{'k':'run.suspended','a':0,'at':1000,'error':{'mess")));
+        rig_expect(rig, RUN_SUSPENDED, NULL);
+        assert_str(rv__cell_suspension(rig->cell), reason);
+        size_t before = rig->journal.len;
+        assert_int_equal(rig_suspend(rig, "{\"message\":\"again\"}"), RV_OK);
+        assert_int_equal(rig->journal.len, before);
+        rig_crash(rig, decision % 2);
+        rig_done(rig, "c:x", "1"); /* what is in flight ends, and nothing begins */
+        rig_timer(rig, "c:d");
+        rig_expect_in_flight(rig, "");
+        if (decision == 0) {
+            assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+            rig_expect_in_flight(rig, "b");
+            rig_done(rig, "b", "2");
+            rig_expect(rig, RUN_COMPLETED, NULL);
+        } else if (decision == 1) {
+            assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
+            rig_expect(rig, RUN_FAILED, NULL);
+            assert_str(rv__cell_error(rig->cell), reason);
+        } else {
+            assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
+            rig_expect(rig, RUN_CANCELLED, NULL);
+        }
+        before = rig->journal.len;
+        assert_int_equal(rig_suspend(rig, reason), RV_OK);
+        assert_int_equal(rig->journal.len, before);
+        rig_free(rig);
+    }
 }
 
 static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
 {
     (void)state;
     struct rig *rig = rig_of(S("a"), NULL);
-    rig_miss(rig, "a", "f");
+    rig_poison(rig, "a");
     assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
     rig_expect(rig, RUN_CANCELLED, J("{'a':" OUT("null", "cancelled") "}"));
     assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
@@ -503,7 +541,7 @@ static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
     rig = rig_of(S("a") "," S("b"), NULL);
     rig_done(rig, "a", "1");
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_ESTATE);
-    rig_miss(rig, "b", "f");
+    rig_poison(rig, "b");
     rig_send(rig, (struct rv__msg){ .kind = MSG_ABORT,
                                     .error = rv__blob_new(rv__str(J("{'message':'enough'}"))) });
     rig_expect(rig, RUN_FAILED, NULL);
@@ -760,7 +798,8 @@ int main(void)
         RIG_TEST(who_stops_waiting_leaves_the_signal_to_the_next),
         RIG_TEST(a_signal_wakes_a_suspended_run_only_after_its_resume),
         RIG_TEST(signals_have_a_limit),
-        RIG_TEST(a_missing_function_comes_back),
+        RIG_TEST(a_missing_function_is_waited_for),
+        RIG_TEST(a_run_is_suspended_as_a_whole),
         RIG_TEST(a_suspended_run_can_be_cancelled_or_aborted),
         RIG_TEST(a_crash_uses_up_no_attempt),
         RIG_TEST(deaths_make_a_suspect_and_blame_it),

@@ -71,8 +71,6 @@ static inline struct rv__msg zoo_evaluated(uint64_t *dice, int eval, const char 
         msg.kind = MSG_FAILED;
     if (roll == 1)
         msg.kind = MSG_LOST;
-    if (roll == 2 && zoo_roll(dice, 3) == 0)
-        msg.kind = MSG_MISSING;
     msg.blame = roll == 1 && zoo_roll(dice, 2);
     return msg;
 }
@@ -105,8 +103,7 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
         msg.blame = roll < 93;
         msg.shared = roll < 96;
     } else {
-        msg.kind = MSG_MISSING;
-        msg.name = rv__str("gone");
+        msg.kind = MSG_LOST; /* it never began */
     }
     return msg;
 }
@@ -140,6 +137,8 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         msg.kind = roll < 25 ? MSG_RESUME : MSG_ABORT;
     } else if (roll == 0) {
         msg.kind = MSG_CANCEL;
+    } else if (roll == 59) {
+        msg.kind = MSG_SUSPEND;
     } else if (roll < 4 || (rig->work_count == 0 && roll < 20)) {
         result = roll % 2 ? "{\"go\":1}" : NULL;
     } else if (roll < 8 || rig->work_count == 0) {
@@ -163,7 +162,7 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         msg.result = rv__blob_new(rv__str(result));
     if (state != NULL)
         msg.state = rv__blob_new(rv__str(state));
-    if (msg.kind == MSG_FAILED)
+    if (msg.kind == MSG_FAILED || msg.kind == MSG_SUSPEND)
         msg.error = rv__blob_new(rv__str("{\"message\":\"no\"}"));
     (void)rig_turn(rig, &msg);
     rv__blob_unref(msg.result);
