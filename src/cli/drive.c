@@ -19,6 +19,7 @@ enum {
     GRACE_MS = 5000,   /* for steps to end by themselves after Ctrl-C */
     TOLD_MS = 2000,    /* and then, for those that were told to */
     RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
+    NOBODY_MS = 5000,  /* so long we wait for a function that nobody has, without a terminal */
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
@@ -94,6 +95,30 @@ static bool is_alive(struct rv__drive *d)
     bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
     rv_free(text);
     return alive;
+}
+
+/* Is all that it waits for functions that nobody has? `name`: one of them. */
+static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *name)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 }, wait, value;
+    struct rv__json_iter it;
+    size_t others = 0;
+    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
+        return false;
+    if (rv__json_get(rv__str(text), "waits", &waits)) {
+        rv__json_iter_init(&it, waits);
+        while (rv__json_next(&it, NULL, &wait)) {
+            bool nobody = rv__json_get(wait, "reason", &value) &&
+                          rv__json_string_is(value, (struct rv__str)RV__STR("worker")) &&
+                          rv__json_get(wait, "function", &value);
+            others += !nobody;
+            if (nobody && name->len == 0)
+                rv__buf_str(name, value);
+        }
+    }
+    rv_free(text);
+    return name->len > 0 && others == 0;
 }
 
 /* Is it the input that the run has? None is none to differ. */
@@ -320,10 +345,12 @@ struct follow {
     const char *resume;
     bool ended, suspended, told;
     int resumes;
+    int64_t quiet_ms; /* monotonic: since then nothing has happened */
 };
 
 static void take_event(struct follow *f, const rv_event *event)
 {
+    f->quiet_ms = rv__mono_ms(rv__clock_real());
     rv__screen_event(&f->view, event);
     if (strncmp(event->kind, "run.", 4) != 0)
         return;
@@ -368,8 +395,8 @@ static void say_how_to_go_on(struct follow *f)
             rv__colour(stderr, PLAIN));
 }
 
-/* It stays suspended: the run as it is now, instead of an outcome. */
-static int leave_suspended(struct follow *f)
+/* It stays as it is, and that is told instead of an outcome. `status`: for people. */
+static int leave(struct follow *f, const char *status)
 {
     struct rv__drive *d = f->d;
     rv_run_state *state = NULL;
@@ -382,12 +409,37 @@ static int leave_suspended(struct follow *f)
     rv__put_run(&json, state);
     rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
     int code = rv__print_json(&json);
-    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    rv__screen_record(&f->view, status, rv__wall_ms(rv__clock_real()) - state->started_at, "");
     if (f->view.kind != VIEW_NONE)
         say_how_to_go_on(f);
     rv__buf_done(&json);
     rv_run_state_free(state);
     return code == CLI_OK ? CLI_SUSPENDED : code;
+}
+
+static int leave_suspended(struct follow *f)
+{
+    return leave(f, "suspended");
+}
+
+/* A function is missing, and nobody is there who could bring it. False: it is not that. */
+static bool is_given_up(struct follow *f)
+{
+    struct rv__buf name;
+    int64_t now_ms = rv__mono_ms(rv__clock_real());
+    if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT ||
+        f->suspended || now_ms - f->quiet_ms < NOBODY_MS)
+        return false;
+    f->quiet_ms = now_ms; /* the next look is as far away */
+    rv__buf_init(&name, 1u << 12);
+    bool nobody = waits_for_nobody(f->d, &name);
+    if (nobody) {
+        rv__screen_clear(&f->view);
+        fprintf(stderr, "nobody here has the function %.*s, and nothing else is left to do\n",
+                RV__ARG(rv__buf_view(&name)));
+    }
+    rv__buf_done(&name);
+    return nobody;
 }
 
 /* Told with --json as well: there is no outcome, and who stopped it wants to know what became of it. */
@@ -606,6 +658,8 @@ static int follow(struct follow *f)
         }
         if (f->ended && !is_alive(d))
             break;
+        if (rc == RV_ETIMEDOUT && is_given_up(f))
+            return leave(f, "waiting");
         f->view.state = f->ended       ? "ended; what it detached goes on"
                         : f->suspended ? "suspended"
                                        : NULL;
@@ -622,6 +676,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
+    f.quiet_ms = rv__mono_ms(rv__clock_real());
     f.ended = state->status != RV_RUNNING && !f.suspended;
     enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
                                 : rv__terminal_is(stderr) ? VIEW_LIVE

@@ -267,19 +267,35 @@ run "$rival" run waits --run-id w1
 run "$rival" exec waits.yaml --run-id w1
 is "a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
 printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
-run "$rival" exec missing.yaml --run-id m1
+run "$rival" exec missing.yaml --run-id m0
+is "a function that nobody has, without a terminal: exit code 4" "$rc:$(jq_ .status)" "4:running"
+like "and it says which" "$err" 'nobody here has the function "nobodyHasIt"'
+mkdir pill && cd pill || exit 1
+cat >pill.c <<'C'
+#include <rival/rival.h>
+#include <stdlib.h>
+static int kills(rv_ctx *c)
+{
+    (void)c;
+    abort();
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(kills)))
+C
+printf 'name: pill\nsteps:\n  - it: { call: kills }\n' >pill.yaml
+run "$rival" exec pill.yaml --run-id m1
 is "suspended without a terminal: aborted" "$rc:$(jq_ .status)" "1:failed"
-like "and it says why" "$err" "suspended.*nobodyHasIt"
-like "in its error, too" "$(jq_ .error.message)" "suspended, and aborted: .*nobodyHasIt"
-run "$rival" exec missing.yaml --run-id m2 --on-suspend resume
+like "and it says why" "$err" "suspended.*'it' was to blame"
+like "in its error, too" "$(jq_ .error.message)" "suspended, and aborted: .*'it' was to blame"
+run "$rival" exec pill.yaml --run-id m2 --on-suspend resume
 is "resumed in vain: left suspended, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
-"$rival" exec missing.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
+"$rival" exec pill.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
 pid=$!
 eventually grep -q "^suspended:" m3.err
 kill -INT $pid
 wait $pid
 is "waiting for a decision, and Ctrl-C: exit code 4" $? 4
 is "with the run as it is" "$(jq -r .status m3.out)" suspended
+cd ..
 
 # What a run detached is waited for.
 cat >detached.yaml <<'YAML'
@@ -380,7 +396,7 @@ like "Ctrl-C in a terminal: how to go on" "$screen" '^to go on: rival exec big.y
 like "and its exit code" "$screen" '^exit=130'
 touch go
 
-on_terminal 100 30 "LC_ALL=C.UTF-8 '$rival' exec missing.yaml --run-id t3 >/dev/null"
+on_terminal 100 30 "LC_ALL=C.UTF-8 '$rival' exec pill/pill.yaml --run-id t3 >/dev/null"
 eventually terminal_shows '\[r/a/i/q\]'
 "${terminal[@]}" send-keys i Enter
 eventually terminal_shows 'nothing was logged'

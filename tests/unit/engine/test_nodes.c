@@ -437,27 +437,29 @@ static void a_status_is_that_of_now(void **state)
     assert_int_equal(counts.running, 0);
 }
 
+static int an_hour(rv_ctx *c)
+{
+    rv_test_takes(c, 3600000);
+    return 0;
+}
+
 static void a_run_that_was_aborted_shows_what_failed(void **state)
 {
     struct rig *rig = *state;
     rv_workflow *w = rv_workflow_new("w");
-    rig_open(rig, NULL);
+    assert_int_equal(rv_test_engine_new(RV_TEST_OPTS(.max_crashes = 1), &rig->engine, &rig->err),
+                     RV_OK);
     rv_add_step(rv_workflow_body(w), "one", good, NULL);
     rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
-    rv_add_step(rv_workflow_body(w), "two", good, NULL);
+    rv_add_step(rv_workflow_body(w), "two", an_hour, NULL);
     rig_put(rig, w);
     rig_run(rig, "w", "r", NULL);
-    rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
-    rig_until(rig, "step.completed", "r");
-    rig_close(rig); /* it comes back with a function less */
-    rv_feed_close(rig->feed);
-    rig->feed = NULL;
-    rig->len = 0;
-    rig_open(rig, NULL);
-    rv_workflow *less = rv_workflow_new("w");
-    rv_add_step(rv_workflow_body(less), "one", good, NULL);
-    rig_put(rig, less);
     assert_int_equal(rv_signal(rig->engine, "r", "go", NULL, &rig->err), RV_OK);
+    for (int i = 0; i < 4; i++) { /* it is in flight whenever the engine dies */
+        assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
+        assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
+    }
+    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
     rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
     rig_until(rig, "run.suspended", "r");
     rig->len = 0;

@@ -713,25 +713,29 @@ static void expect_ask(struct rig *rig, const char *method, const char *path, co
     rv__api_answer_done(&answer);
 }
 
+static int an_hour(rv_ctx *c)
+{
+    rv_test_takes(c, 3600000);
+    return 0;
+}
+
 static void a_suspended_run_is_decided_about(void **state)
 {
     struct rig *rig = *state;
-    for (int i = 0; i < 2; i++) { /* the second time, a function is missing */
-        rv_workflow *w = rv_workflow_new("w");
-        rig_open(rig, NULL);
-        rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
-        if (i == 0)
-            rv_add_step(rv_workflow_body(w), "two", broken, NULL);
-        rig_put(rig, w);
-        if (i == 0) {
-            rig_run(rig, "w", "r1", NULL);
-            rig_run(rig, "w", "r2", NULL);
-            rig_close(rig);
-        }
-    }
-    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_NOW));
+    rv_workflow *w = rv_workflow_new("w");
+    assert_int_equal(rv_test_engine_new(RV_TEST_OPTS(.max_crashes = 1), &rig->engine, &rig->err),
+                     RV_OK);
+    rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
+    rv_add_step(rv_workflow_body(w), "two", an_hour, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r1", NULL);
+    rig_run(rig, "w", "r2", NULL);
     expect_ask(rig, "POST", "/api/v1/runs/r1/signals/go", NULL, 200, "r1");
-    rig_until(rig, "run.suspended", "r1");
+    for (int i = 0; i < 4; i++) { /* it is in flight whenever the engine dies */
+        assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
+        assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
+    }
+    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
     expect_ask(rig, "GET", "/api/v1/runs/r1/nodes", NULL, 200, "\"status\":\"suspended\"");
