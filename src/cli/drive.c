@@ -427,8 +427,8 @@ static bool is_given_up(struct follow *f)
 {
     struct rv__buf name;
     int64_t now_ms = rv__mono_ms(rv__clock_real());
-    if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT ||
-        f->suspended || now_ms - f->quiet_ms < NOBODY_MS)
+    if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT || f->suspended ||
+        now_ms - f->quiet_ms < NOBODY_MS)
         return false;
     f->quiet_ms = now_ms; /* the next look is as far away */
     rv__buf_init(&name, 1u << 12);

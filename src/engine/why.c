@@ -32,10 +32,8 @@ enum reason {
     REASON_WORKER,
 };
 
-static const char *const reason_names[] = {
-    "running", "place",  "concurrency", "timer", "retry",
-    "signal",  "handle", "decision",    "turn",  "worker"
-};
+static const char *const reason_names[] = { "running", "place",  "concurrency", "timer", "retry",
+                                            "signal",  "handle", "decision",    "turn",  "worker" };
 
 static const struct {
     const char *limit, *place; /* as JSON has it; as people say it */

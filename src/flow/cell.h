@@ -209,8 +209,8 @@ struct rv__cell {
     uint32_t failed_node;                  /* RV__NO_NODE: none */
     struct rv__actor *root;                /* the outermost frame; NULL before and after */
     struct rv__actor *shades, *last_shade; /* of detached blocks, in order of birth */
-    uint64_t suspended_by;     /* the step to blame; 0: none */
-    struct rv__entry *results; /* the outermost scope after the end */
+    uint64_t suspended_by;                 /* the step to blame; 0: none */
+    struct rv__entry *results;             /* the outermost scope after the end */
 
     struct rv__list todo, ready[LANES], range[LANES];
     uint64_t arrivals;                    /* in ready and range, ever */

@@ -306,9 +306,7 @@ static int cancel(struct rv__turn *turn, rv_error *err)
 /* Something is wrong that concerns the run as a whole: what it had decided could not be kept. */
 static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
-    struct rv__fact fact = { .kind = FACT_RUN_SUSPENDED,
-                             .node = RV__NO_NODE,
-                             .error = msg->error };
+    struct rv__fact fact = { .kind = FACT_RUN_SUSPENDED, .node = RV__NO_NODE, .error = msg->error };
     if (turn->cell->status != RUN_RUNNING)
         return RV_OK;
     if (msg->error == NULL)

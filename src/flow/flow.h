@@ -93,18 +93,18 @@ enum rv__lane {
 /* ------------------------------------------------------------------------------ messages --- */
 
 enum rv__msg_kind {
-    MSG_DONE,    /* work is done: result, state, skipped; of an evaluation: its value in `result` */
-    MSG_FAILED,  /* work failed: error, state, behavior … */
-    MSG_PARK,    /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
-    MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
-    MSG_LOST,    /* it is not done: it never began, or (crash) its process died. blame: it had that
+    MSG_DONE,   /* work is done: result, state, skipped; of an evaluation: its value in `result` */
+    MSG_FAILED, /* work failed: error, state, behavior … */
+    MSG_PARK,   /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
+    MSG_TIMER,  /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
+    MSG_LOST,   /* it is not done: it never began, or (crash) its process died. blame: it had that
                     process to itself, and error says how it died; shared: with others */
-    MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
-    MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
+    MSG_ANSWER, /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
+    MSG_SIGNAL, /* a signal `name` with `result` as its payload */
     MSG_CANCEL,
     MSG_SUSPEND, /* the run as a whole stops for a decision: `error` says why. Not if it is over or has */
-    MSG_RESUME,  /* a decision about a suspended run */
-    MSG_ABORT,   /* the other decision: `error` says why */
+    MSG_RESUME, /* a decision about a suspended run */
+    MSG_ABORT,  /* the other decision: `error` says why */
     MSG_KINDS,
 };
 const char *rv__msg_kind_name(enum rv__msg_kind kind);

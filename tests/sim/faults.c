@@ -9,17 +9,27 @@ void faults_init(struct faults *faults, struct chance *chance, const struct cut 
         uint32_t worlds; /* one world in so many has it */
         uint32_t least, most;
     } rows[] = {
-        { FAULT_CRASH, 3, 3, 30 },          { FAULT_CRASH_COMMIT, 3, 4, 100 },
-        { FAULT_CRASH_RELEASE, 4, 4, 100 }, { FAULT_KILLER, 1, 1, 1 },
-        { FAULT_STORE, 4, 2, 50 },          { FAULT_DUPLICATE, 2, 2, 20 },
-        { FAULT_LATE, 4, 3, 30 },           { FAULT_LOST, 4, 3, 40 },
-        { FAULT_CLOCK, 5, 2, 10 },          { FAULT_CANCEL, 4, 2, 16 },
-        { FAULT_SIGNAL, 2, 1, 6 },          { FAULT_STRAY, 3, 1, 6 },
-        { FAULT_DECIDE, 4, 2, 8 },          { FAULT_MISSING, 4, 2, 12 },
+        { FAULT_CRASH, 3, 3, 30 },
+        { FAULT_CRASH_COMMIT, 3, 4, 100 },
+        { FAULT_CRASH_RELEASE, 4, 4, 100 },
+        { FAULT_KILLER, 1, 1, 1 },
+        { FAULT_STORE, 4, 2, 50 },
+        { FAULT_DUPLICATE, 2, 2, 20 },
+        { FAULT_LATE, 4, 3, 30 },
+        { FAULT_LOST, 4, 3, 40 },
+        { FAULT_CLOCK, 5, 2, 10 },
+        { FAULT_CANCEL, 4, 2, 16 },
+        { FAULT_SIGNAL, 2, 1, 6 },
+        { FAULT_STRAY, 3, 1, 6 },
+        { FAULT_DECIDE, 4, 2, 8 },
+        { FAULT_MISSING, 4, 2, 12 },
         { FAULT_SUSPEND, 6, 4, 30 },
-        { FAULT_UPGRADE, 1, 2, 2 },         { FAULT_CUT, 3, 2, 10 },
-        { FAULT_SNAPSHOT, 2, 1, 20 },       { FAULT_SHUTDOWN, 8, 4, 20 },
-        { FAULT_MEMORY, 6, 5, 60 },         { FAULT_SLEEP, 4, 4, 40 },
+        { FAULT_UPGRADE, 1, 2, 2 },
+        { FAULT_CUT, 3, 2, 10 },
+        { FAULT_SNAPSHOT, 2, 1, 20 },
+        { FAULT_SHUTDOWN, 8, 4, 20 },
+        { FAULT_MEMORY, 6, 5, 60 },
+        { FAULT_SLEEP, 4, 4, 40 },
     };
     *faults = (struct faults){ 0 };
     bool kind_world = one_in(chance, 6); /* where nothing goes wrong */

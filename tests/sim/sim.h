@@ -486,7 +486,8 @@ static inline int64_t wall_ms(const struct world *world)
 struct rv__cell_opts world_opts(const struct run *run);
 int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err);
 enum rv__lane world_lane(void *run, const struct rv__node *node, int eval);
-void world_functions(struct world *world, uint64_t missing); /* some are missing from now on; 0: none */
+void world_functions(struct world *world,
+                     uint64_t missing); /* some are missing from now on; 0: none */
 void world_crash(struct world *world, const char *how, bool clean);
 struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
                           int64_t in_ms); /* takes over the blobs */

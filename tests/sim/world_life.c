@@ -66,8 +66,8 @@ enum rv__lane world_lane(void *arg, const struct rv__node *node, int eval)
 
 void world_functions(struct world *world, uint64_t missing)
 {
-    trace(world, missing != 0 ? "some functions are missing from now on"
-                              : "all functions are there");
+    trace(world,
+          missing != 0 ? "some functions are missing from now on" : "all functions are there");
     world->missing = missing;
     for (struct run *run = world->runs; run != NULL; run = run->next)
         if (run->cell != NULL && rv__cell_lanes(run->cell, world_lane, run) < 0)

@@ -319,7 +319,8 @@ static void a_suspended_run_is_decided_elsewhere(void **state)
     struct move *m = *state;
     slow = true;
     start(m, "works");
-    for (int i = 0; i < 4; i++) { /* two make a suspect; of two more it is to blame, and one is forgiven */
+    for (int i = 0; i < 4;
+         i++) { /* two make a suspect; of two more it is to blame, and one is forgiven */
         advance(m->from, MINUTE_MS);
         assert_int_equal(rv_test_crash(m->from, &m->err), RV_OK);
     }

@@ -269,7 +269,8 @@ static void a_run_without_its_function_waits_wherever_one_looks(void **state)
     rig_until(rig, "step.completed", "r");
     assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
     assert_int_equal(now->status, RV_RUNNING);
-    assert_string_equal(now->results, "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"}}");
+    assert_string_equal(now->results,
+                        "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"}}");
     rv_run_state_free(now);
     assert_int_equal(rv_nodes(rig->engine, "r", NULL, &nodes, &rig->err), RV_OK);
     assert_string_equal(nodes->nodes[1].status, "pending");

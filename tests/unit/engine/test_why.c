@@ -52,7 +52,8 @@ static void why(struct rig *rig, const char *run_id)
         if (json_object_get(group, "limitSize") != NULL)
             rig_add(rig, " of %lld",
                     (long long)json_integer_value(json_object_get(group, "limitSize")));
-        static const char *const texts[] = { "executor", "evaluating", "limit", "name", "function" };
+        static const char *const texts[] = { "executor", "evaluating", "limit", "name",
+                                             "function" };
         for (k = 0; k < 5; k++)
             if (json_object_get(group, texts[k]) != NULL)
                 rig_add(rig, " %s", json_string_value(json_object_get(group, texts[k])));

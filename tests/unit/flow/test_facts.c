@@ -359,7 +359,8 @@ static const struct {
       BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1}",
       "{'k':'run.suspended','a':2,'n':0,'at':1,'error':{}}", RV_ESTORE },
     { "a suspension for the sake of what waits", S("a"),
-      BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1},{'k':'step.lost','a':2,'n':0,'at':1}",
+      BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1},{'k':'step.lost','a':2,'n':"
+            "0,'at':1}",
       "{'k':'run.suspended','a':2,'n':0,'at':1,'error':{}}", RV_OK },
     { "a suspension of all", S("a"), BEGUN "{'k':'signal.received','at':1,'name':'x','result':1}",
       "{'k':'run.suspended','a':0,'at':1,'error':{}}", RV_OK },

@@ -492,9 +492,9 @@ static void a_run_is_suspended_as_a_whole(void **state)
     static const char *const reason = "{\"message\":\"too large\"}";
     (void)state;
     for (int decision = 0; decision < 3; decision++) {
-        struct rig *rig = rig_of("{'type':'concurrent','alias':'c','steps':[" S("x") "," DELAY(
-                                     "d", "50") "]}," S("b"),
-                                 NULL);
+        struct rig *rig = rig_of(
+            "{'type':'concurrent','alias':'c','steps':[" S("x") "," DELAY("d", "50") "]}," S("b"),
+            NULL);
         struct rv__msg unsaid = { .kind = MSG_SUSPEND };
         assert_int_equal(rig_turn(rig, &unsaid), RV_EINVAL);
         assert_int_equal(rig_suspend(rig, reason), RV_OK);
