@@ -441,6 +441,11 @@ static void check_loaded(struct loader *l)
     const struct rv__cell *cell = l->cell;
     if (!cell->started || rv__run_terminal(cell->status) == (cell->root != NULL))
         l->bad = "status";
+    if ((cell->suspension != NULL) != (cell->status == RUN_SUSPENDED) ||
+        (cell->suspended_by != 0 && cell->status != RUN_SUSPENDED))
+        l->bad = "why";
+    if (cell->error != NULL && !rv__run_terminal(cell->status))
+        l->bad = "error";
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL && l->bad == NULL;
          a = rv__cell_walk(cell, a)) {
         bool step = !a->is_frame && a->node->kind == NODE_STEP;

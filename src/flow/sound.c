@@ -74,7 +74,9 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
     }
     switch ((enum rv__phase)f->phase) {
     case PHASE_TO_EVAL:
-    case PHASE_EVAL: return eval_fits(f) && f->child == NULL && !f->frame.failed;
+    case PHASE_EVAL: /* what is to be its input is not there yet */
+        return eval_fits(f) && f->child == NULL && !f->frame.failed &&
+               (f->eval != EVAL_INPUT || f->frame.input == NULL);
     case PHASE_RUNNING: return true;
     case PHASE_FAILED:
         return f->frame.failed && f->frame.failed_node != RV__NO_NODE &&
