@@ -6,6 +6,7 @@
  * the steps end that still run, and a balancer that this process is not ready. Then HTTP is drained and
  * freed, when no call of the engine can hold it up. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -35,6 +36,7 @@ enum {
     TOLD_MS = 2000,       /* and then, for those that were told to */
     COUNTED_RUNS = 1000,  /* of the unfinished runs at the start: more are not counted */
     REASON_BYTES = 2000,  /* of an error in the log */
+    MAPPED_BYTES = 1 << 20, /* an allocation of so much is a mapping of its own */
 };
 
 struct serve {
@@ -342,6 +344,13 @@ static int block_hangup(void)
     return pthread_sigmask(SIG_BLOCK, &hup, NULL);
 }
 
+/* A large value that is freed goes back to the system. Without this, glibc learns from the first one to keep
+ * those that follow, in each of its arenas. */
+static void give_back_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES); /* it works without, too */
+}
+
 static int run_serve(int argc, char **argv)
 {
     static const char *const here[] = { "." };
@@ -359,6 +368,7 @@ static int run_serve(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
+    give_back_memory();
     (void)block_hangup(); /* before any thread: watch.c takes it */
     s.interrupt = rv__cli_interrupt();
     if (s.interrupt == NULL)

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/outfile.h"
 #include "server/server.h"
 
 enum {
@@ -74,7 +75,9 @@ struct rv__api_call {
     struct rv__given params[RV__API_PARAMS];
     struct rv__given members[RV__API_MEMBERS];
     struct rv__str body;           /* BODY_ANY: checked JSON; none */
-    struct rv__buf out;            /* the document */
+    struct rv__buf out;            /* the document; of a long one: what is not in the file yet */
+    struct rv__outfile file;       /* -1: it is not long */
+    size_t in_file;                /* bytes */
     struct rv__api_answer *answer; /* written if it is not that document */
     bool answered;                 /* it is there */
 };
@@ -84,6 +87,11 @@ const struct rv__given *rv__api_param(const struct rv__api_call *call, const cha
 const struct rv__given *rv__api_member(const struct rv__api_call *call, const char *name);
 const char *rv__api_text(const struct rv__api_call *call, const char *name);
 int64_t rv__api_int(const struct rv__api_call *call, const char *name); /* or the fallback */
+
+/* What is in `out` may go to the file now: to be called between the items of a list. */
+void rv__api_piece(struct rv__api_call *call);
+/* ,"key":json as rv__put_json() does, for a value that may be long. */
+void rv__api_put_value(struct rv__api_call *call, const char *key, const char *json);
 
 /* The answer is this problem; what is in `out` is dropped. */
 void rv__api_refuse(struct rv__api_call *call, int status, const char *fmt, ...) RV_PRINTF(3, 4);

@@ -58,6 +58,7 @@ static struct rv__api_request request_of(const struct rv__exchange *x)
         .body = x->body.len > 0 ? x->body.text : NULL,
         .body_length = x->body.len,
         .role = x->who.role,
+        .room = &x->server->room,
     };
 }
 
@@ -96,7 +97,8 @@ static void wait_is_over(struct rv__exchange *x)
     char run_id[RV_RUN_ID_SIZE];
     memcpy(run_id, x->waiter.run_id, sizeof run_id);
     rv__api_answer_done(&x->answer);
-    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->answer);
+    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->server->room,
+                   &x->answer);
 }
 
 /* Wait for the run. True: not at all, there is an answer; else the waiter's job has the exchange. */
@@ -293,10 +295,6 @@ static int too_much(const struct rv__exchange *x, const char **why)
         *why = "the body is too long: docs/reference/server.md says how much is taken";
         return MHD_HTTP_CONTENT_TOO_LARGE;
     }
-    if (atomic_load(&x->server->held_bytes) > limits->total_bytes) {
-        *why = "too much is under way: come again";
-        return MHD_HTTP_SERVICE_UNAVAILABLE;
-    }
     return 0;
 }
 
@@ -374,17 +372,26 @@ static enum MHD_Result answer_open(struct rv__exchange *x)
     return x->answer.kind == RV__ANSWER_WHOLE ? rv__respond_whole(x) : rv__login_answer(x);
 }
 
+static void drop_body(struct rv__exchange *x)
+{
+    rv__buf_done(&x->body);
+    rv__room_give(&x->server->room, RV__ROOM_MEMORY, x->held);
+    x->held = 0;
+}
+
 static enum MHD_Result take_body(struct rv__exchange *x, const char *data, size_t *len)
 {
     const struct rv__server_limits *limits = &x->server->limits;
     x->body_seen += *len;
     if (x->body_seen > DISCARD_FACTOR * limits->body_bytes)
         return MHD_NO;
-    if (x->body_seen <= limits->body_bytes) {
+    bool fits = x->body_seen <= limits->body_bytes;
+    if (fits && !x->no_room && rv__room_take(&x->server->room, RV__ROOM_MEMORY, *len)) {
+        x->held += *len;
         rv__buf_add(&x->body, data, *len);
-        rv__exchange_hold(x, *len);
     } else {
-        rv__buf_done(&x->body);
+        x->no_room = x->no_room || fits;
+        drop_body(x);
     }
     *len = 0;
     return MHD_YES;
@@ -394,6 +401,10 @@ static enum MHD_Result all_here(struct rv__exchange *x)
 {
     if (x->body_seen > x->server->limits.body_bytes)
         return rv__respond_refused(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
+    if (x->no_room)
+        return rv__respond_refused(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                   "there is no room for the request: too many requests and "
+                                   "answers are under way; try again later");
     if (rv__buf_err(&x->body, NULL) < 0)
         return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))
@@ -476,8 +487,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     rv__visit_phase(&server->visits, x->visit, RV__VISIT_IDLE);
     rv__stream_free(x->stream);
     rv__api_answer_done(&x->answer);
-    rv__buf_done(&x->body);
-    atomic_fetch_sub(&server->held_bytes, x->held);
+    drop_body(x);
     rv__free(x->path);
     rv__free(x);
     pthread_mutex_lock(&server->lock);

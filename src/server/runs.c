@@ -38,6 +38,7 @@ void rv__api_runs(struct rv__api_call *call)
             rv__buf_char(&call->out, ',');
         rv__put_run(&call->out, &list->runs[i]);
         rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
     }
     rv__buf_text(&call->out, "],\"nextCursor\":");
     if (*list->next != '\0')
@@ -67,6 +68,7 @@ static void put_steps(struct rv__api_call *call, const char *run_id)
                 rv__buf_char(&call->out, ',');
             rv__put_node(&call->out, &list->nodes[i]);
             rv__buf_char(&call->out, '}');
+            rv__api_piece(call);
         }
         offset += list->count;
         rv_node_list_free(list);
@@ -77,8 +79,8 @@ static void put_steps(struct rv__api_call *call, const char *run_id)
 static void put_whole_run(struct rv__api_call *call, const rv_run_state *run)
 {
     rv__put_run(&call->out, run);
-    rv__put_json(&call->out, "input", *run->input != '\0' ? run->input : "null");
-    rv__put_json(&call->out, "results", run->results);
+    rv__api_put_value(call, "input", *run->input != '\0' ? run->input : "null");
+    rv__api_put_value(call, "results", run->results);
     put_steps(call, run->run_id);
     rv__buf_char(&call->out, '}');
 }
@@ -136,10 +138,13 @@ static void put_end(struct rv__api_call *call, const char *run_id)
 {
     rv_run_state *state = NULL;
     rv_error err;
-    if (rv_state(call->engine, run_id, &state, &err) < 0)
+    if (rv_state(call->engine, run_id, &state, &err) < 0) {
         rv__api_error(call, &err);
-    else
-        rv__put_outcome(&call->out, state);
+        return;
+    }
+    if (rv__put_outcome_head(&call->out, state))
+        rv__api_put_value(call, "results", *state->results != '\0' ? state->results : "{}");
+    rv__put_outcome_tail(&call->out, state);
     rv_run_state_free(state);
 }
 
@@ -179,7 +184,7 @@ void rv__api_wait(struct rv__api_call *call)
     rv_run_list_free(row);
 }
 
-void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
+void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret)
 {
     char path[RV__API_PATH_BYTES];
@@ -195,7 +200,8 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
         (void)snprintf(path, sizeof path, "/api/v1/runs/%s/wait", run_id);
         rv__api_handle(
             engine,
-            &(struct rv__api_request){ .method = "GET", .path = path, .role = RV__ROLE_VIEWER },
+            &(struct rv__api_request){
+                .method = "GET", .path = path, .role = RV__ROLE_VIEWER, .room = room },
             ret);
     }
     rv_run_list_free(row);

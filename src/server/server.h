@@ -6,6 +6,8 @@
 #ifndef RV_SERVER_SERVER_H
 #define RV_SERVER_SERVER_H
 
+#include <stdatomic.h>
+
 #include <rival/rival.h>
 
 /* What a caller may do; each may do all that those before it may. */
@@ -17,6 +19,17 @@ enum rv__role {
 };
 const char *rv__role_name(enum rv__role role);
 
+/* Memory and disk for what waits to be read; room.c. Shared by all requests of a server. */
+enum rv__room_kind { RV__ROOM_MEMORY, RV__ROOM_DISK, RV__ROOM_KINDS };
+struct rv__room {
+    atomic_size_t used[RV__ROOM_KINDS];
+    size_t most[RV__ROOM_KINDS];
+};
+void rv__room_init(struct rv__room *room, size_t memory_bytes, size_t disk_bytes);
+/* Reserve so many bytes. False: there is no room for them, and nothing was taken. Thread: any. */
+bool rv__room_take(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
+void rv__room_give(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
+
 /* A request, transport taken off. Texts are the caller's. */
 struct rv__api_request {
     const char *method;       /* "GET", … */
@@ -26,6 +39,7 @@ struct rv__api_request {
     const char *body;         /* not yet looked at; NULL = none */
     size_t body_length;
     enum rv__role role;
+    struct rv__room *room; /* for the answer; NULL: it is as long as it is, and in memory */
 };
 
 enum rv__answer_kind {
@@ -43,6 +57,10 @@ struct rv__api_answer {
     const char *type; /* static */
     char *body;       /* NUL behind `length`; rv__api_answer_done() frees it */
     size_t length;
+    bool in_file; /* the body is not in `body`, but in … */
+    int file;     /* … this one, from its beginning; rv__api_answer_done() closes it */
+    struct rv__room *room; /* that these bytes are given back to; NULL: to nobody */
+    size_t held[RV__ROOM_KINDS];
     const char *allow;           /* 405: the methods there are; static; else NULL */
     char run_id[RV_RUN_ID_SIZE]; /* EVENTS: "" = of all runs; WAIT */
     bool from_oldest;   /* EVENTS: without a Last-Event-ID, from the oldest event; else from now */
@@ -56,7 +74,7 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
                     struct rv__api_answer *ret);
 
 /* The whole answer behind RV__ANSWER_WAIT: the outcome, or 408 and how the run is doing. Thread: any. */
-void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
+void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret);
 
 /* The whole answer behind RV__ANSWER_SESSION: what the caller may, and whether it was asked. Thread: any. */
@@ -86,6 +104,10 @@ void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
+/* The same in parts, for who writes the results: `_head`, ,"results":…, `_tail`. Results longer than an
+ * outcome may have are not in it: then `_head` says how long they are, and they are not to be written. */
+bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended); /* false: too long */
+void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended);
 
 /* ------------------------------------------------------------------------------------------
  * The transport: connections, limits, who may come in, streams, the web UI */
@@ -101,7 +123,9 @@ struct rv__server_limits {
     uint32_t requests_per_s;          /* of one address; 0 = 10000; twice as many at once */
     uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
-    size_t total_bytes;               /* of bodies and answers under way, in all; 0 = 256 MiB */
+    uint32_t sessions_per_token;      /* 0 = 64; then the oldest of that token ends */
+    size_t memory_bytes; /* for bodies, answers and streams under way, in all; 0 = 256 MiB */
+    size_t disk_bytes;   /* for long answers that wait to be read, in all; 0 = 1 GiB */
     size_t ring_bytes;                /* of events kept for streams; 0 = 8 MiB */
     int64_t header_ms;                /* for the first request of a connection; 0 = 10 s */
     int64_t body_ms;                  /* for all of a body; 0 = 30 s */

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "server/api.h"
 
+enum { OUTCOME_BYTES = 64 << 20 }; /* of its results; longer ones are read node by node */
+
 const char *const rv__level_names[] = { "debug", "info", "warn", "error", NULL };
 
 void rv__put_text(struct rv__buf *out, const char *key, const char *text)
@@ -56,15 +58,30 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_json(out, "suspension", run->suspension);
 }
 
-void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
+bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended)
 {
+    size_t bytes = strlen(ended->results);
     rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", ended->run_id,
                 rv_status_name(ended->status));
-    rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    if (bytes <= OUTCOME_BYTES)
+        return true;
+    rv__put_int(out, "resultsTooLarge", (int64_t)bytes);
+    return false;
+}
+
+void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended)
+{
     rv__put_json(out, "error", ended->error);
     if (*ended->failed_step != '\0')
         rv__put_text(out, "failedStep", ended->failed_step);
     rv__buf_char(out, '}');
+}
+
+void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
+{
+    if (rv__put_outcome_head(out, ended))
+        rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    rv__put_outcome_tail(out, ended);
 }
 
 /* The error as it is, and in it the attempt and the time, unless it says them itself. */

@@ -189,7 +189,7 @@ struct rv__stream;
 
 /* `hurry` is called, from any thread, when rv__hub_tick() is wanted sooner than it said. */
 int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
-                const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
+                struct rv__room *room, const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
                 struct rv__hub **ret, rv_error *err);
 void rv__hub_drain(struct rv__hub *hub); /* every stream ends, every waiter is woken; no new ones */
 void rv__hub_free(struct rv__hub *hub);  /* drained; no stream or waiter is left; NULL is allowed */
@@ -216,7 +216,7 @@ void rv__hub_sleep(struct rv__hub *hub,
 /* A stream of events as SSE text. `last_id`: what the client saw last, or NULL. To be attached to its
  * connection, read by the thread of that, and given to rv__stream_free().
  * Errors: RV_ENOTFOUND (retention has removed what comes behind last_id), RV_EINVAL (last_id is not
- * one of ours), RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+ * one of ours), RV_EBUSY (no room for another), RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *run_id, bool no_logs,
                    const char *last_id, struct rv__stream **ret, rv_error *err);
 void rv__stream_attach(struct rv__stream *stream, struct MHD_Connection *connection, int fd);
@@ -287,7 +287,7 @@ struct rv__server {
     struct rv__refused refused[RV__REFUSALS];
 
     atomic_bool draining;
-    atomic_size_t held_bytes; /* of bodies and answers */
+    struct rv__room room;
     pthread_t keeper;
     bool keeper_runs;
 };

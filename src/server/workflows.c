@@ -17,6 +17,7 @@ void rv__api_workflows(struct rv__api_call *call)
             rv__buf_char(&call->out, ',');
         rv__put_workflow(&call->out, &list->items[i]);
         rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
     }
     rv__buf_text(&call->out, "]}");
     rv_workflow_list_free(list);

@@ -525,17 +525,17 @@ static void waiting_is_for_the_transport(void **state)
     ask_for(w, "GET /api/v1/runs/waits/wait", NULL);
     assert_int_equal(w->answer.timeout_ms, 300000);
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "waits", 500, &w->answer);
+    rv__api_waited(w->engine, "waits", 500, NULL, &w->answer);
     assert_int_equal(w->answer.status, 408);
     assert_non_null(strstr(w->answer.body, "after 500 ms\",\"runStatus\":\"running\""));
     rv_signal(w->engine, "waits", "go", "5", NULL);
     rv_test_advance(w->engine, 0, NULL);
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "waits", 700, &w->answer);
+    rv__api_waited(w->engine, "waits", 700, NULL, &w->answer);
     assert_int_equal(w->answer.status, 200);
     assert_non_null(strstr(w->answer.body, "\"go\":{\"result\":5,"));
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "nix", 700, &w->answer);
+    rv__api_waited(w->engine, "nix", 700, NULL, &w->answer);
     assert_int_equal(w->answer.status, 404);
 }
 
