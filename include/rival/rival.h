@@ -84,6 +84,9 @@ typedef struct rv_engine_opts {
      * ever told, but rv_wait() waits, and rv_why() knows what runs where. See rv_engine_driver(). */
     bool attach;
     int64_t drain_ms; /* at close, steps go on undisturbed for so long, before they are told */
+    /* `http` steps may not connect to addresses of this machine, of private networks and of links, looked at
+     * when the name has been resolved and after each redirect. For who runs workflows of others. */
+    bool http_deny_private;
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);

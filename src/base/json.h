@@ -130,6 +130,10 @@ void rv__buf_json_double(struct rv__buf *buf, double number);
  * Errors: RV_ENOMEM, RV_ETOOBIG (the bound of `out`). */
 int rv__json_canonical(struct rv__str text, struct rv__buf *out, rv_error *err);
 
+/* Does this value mean just what is written: is it no number, or one that is written as it would be written
+ * again? 1.10 and 5e12345 do not: who reads them as numbers makes 1.1 and infinity of them. */
+bool rv__json_keeps_text(struct rv__str value);
+
 /* ------------------------------------------------------------------------------------------
  * Jansson, for where a tree is handier than text */
 

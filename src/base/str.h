@@ -81,6 +81,9 @@ void rv__buf_char(struct rv__buf *buf, char c);
 void rv__buf_int(struct rv__buf *buf, int64_t n); /* decimal, without printf's cost */
 void rv__buf_fmt(struct rv__buf *buf, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/* As base64 (RFC 4648, with padding). */
+void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes);
+
 /* Give back what was added after `len`, e.g. to take back a trailing comma. */
 void rv__buf_cut(struct rv__buf *buf, size_t len);
 

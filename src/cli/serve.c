@@ -30,12 +30,12 @@
 #define NO_HTTP "none" /* as --listen */
 
 enum {
-    HTTP_DRAIN_MS = 2000, /* for answers under way to get out, when we are told to end */
-    OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
-    DRAIN_MS = 10000,     /* --grace: for steps to end by themselves */
-    TOLD_MS = 2000,       /* and then, for those that were told to */
-    COUNTED_RUNS = 1000,  /* of the unfinished runs at the start: more are not counted */
-    REASON_BYTES = 2000,  /* of an error in the log */
+    HTTP_DRAIN_MS = 2000,   /* for answers under way to get out, when we are told to end */
+    OPEN_FILES = 4096,      /* for connections, on top of what a run needs */
+    DRAIN_MS = 10000,       /* --grace: for steps to end by themselves */
+    TOLD_MS = 2000,         /* and then, for those that were told to */
+    COUNTED_RUNS = 1000,    /* of the unfinished runs at the start: more are not counted */
+    REASON_BYTES = 2000,    /* of an error in the log */
     MAPPED_BYTES = 1 << 20, /* an allocation of so much is a mapping of its own */
 };
 
@@ -43,7 +43,7 @@ struct serve {
     const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
     const char *listen, *token_file, *tls_cert, *tls_key;
     struct rv__words allow_env, allow_hosts;
-    bool watch, insecure;
+    bool watch, insecure, deny_private, allow_private;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
     int64_t drain_ms, age_ms, runs, bytes;
 
@@ -205,13 +205,21 @@ static int64_t count_runs(rv_engine *engine, int status)
     return count;
 }
 
+/* Who can reach us could have us fetch what only we can reach. */
+static bool denies_private(const struct serve *s)
+{
+    return s->deny_private || (!s->allow_private && strcmp(s->listen, NO_HTTP) != 0 &&
+                               !rv__listens_on_loopback(s->listen));
+}
+
 static int open_engine(struct serve *s)
 {
     rv_error err;
     int rc = rv_engine_new(
         RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
                        .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
-                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes),
+                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes,
+                       .http_deny_private = denies_private(s)),
         &s->engine, &err);
     if (rc < 0)
         return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
@@ -365,6 +373,8 @@ static int run_serve(int argc, char **argv)
     int code = read_all(&s);
     if (code != CLI_OK)
         return code;
+    if (s.deny_private && s.allow_private)
+        return rv__cli_usage("serve", "--http-deny-private and --http-allow-private: which one?");
     for (int i = 0; i < count; i++)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
@@ -399,6 +409,11 @@ static const struct rv__option options[] = {
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
     { "--insecure", .meaning = "let everybody in at an address that others can reach",
       RV__INTO(struct serve, insecure) },
+    { "--http-deny-private",
+      .meaning = "http steps may not reach this machine, private networks and links (the default "
+                 "when others can reach --listen)",
+      RV__INTO(struct serve, deny_private) },
+    { "--http-allow-private", .meaning = "they may", RV__INTO(struct serve, allow_private) },
     { "--tls-cert", "FILE", "HTTPS, with this certificate (PEM) …", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_cert) },
     { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,

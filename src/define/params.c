@@ -31,15 +31,19 @@ struct param {
 };
 
 static const struct param http_params[] = {
-    { "url", WANT_URL },           { "method", WANT_METHOD },
-    { "headers", WANT_MAP },       { "body", WANT_ANY },
-    { "timeout", WANT_TIMEOUT },   { "responseType", WANT_WORD, "json|text", "json or text" },
-    { "throwOnError", WANT_BOOL }, { "maxBytes", WANT_BYTES },
+    { "url", WANT_URL },
+    { "method", WANT_METHOD },
+    { "headers", WANT_MAP },
+    { "body", WANT_ANY },
+    { "timeout", WANT_TIMEOUT },
+    { "responseType", WANT_WORD, "json|text|base64", "json, text or base64" },
+    { "throwOnError", WANT_BOOL },
+    { "maxBytes", WANT_BYTES },
 };
 static const struct param command_params[] = {
     { "argv", WANT_ANY },
     { "stdin", WANT_WORD, "context|none", "context or none" },
-    { "output", WANT_WORD, "json|text", "json or text" },
+    { "output", WANT_WORD, "json|text|base64|none", "json, text, base64 or none" },
     { "cwd", WANT_TEXT },
     { "env", WANT_MAP },
 };

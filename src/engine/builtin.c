@@ -346,7 +346,8 @@ static bool prepare_io(struct rv_ctx *ctx)
             return false;
         }
     }
-    if (e->io == NULL && e->kit == NULL && rv__io_new(NULL, &e->io, &err) < 0)
+    const struct rv__io_opts opts = { .deny_private = e->http_deny_private };
+    if (e->io == NULL && e->kit == NULL && rv__io_new(&opts, &e->io, &err) < 0)
         return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
 }

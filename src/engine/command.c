@@ -161,6 +161,10 @@ static void take_output(struct rv_ctx *ctx, struct rv__str with)
         ctx->output_as = RV__OUTPUT_JSON;
     else if (rv__str_is(how, "text"))
         ctx->output_as = RV__OUTPUT_TEXT;
+    else if (rv__str_is(how, "base64"))
+        ctx->output_as = RV__OUTPUT_BASE64;
+    else if (rv__str_is(how, "none"))
+        ctx->output_as = RV__OUTPUT_NONE;
 }
 
 /* -------------------------------------------------------------------------------- the end --- */

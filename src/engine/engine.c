@@ -113,6 +113,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
     e->drain_ms = opts->read_only ? 0 : opts->drain_ms;
+    e->http_deny_private = opts->http_deny_private;
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);

@@ -257,6 +257,7 @@ struct rv_engine {
     rv_cancel *closing;            /* parent of every step's token */
     bool closed;                   /* nothing new is begun */
     atomic_bool stopped;           /* its loop has ended */
+    bool http_deny_private;        /* as the option */
     int64_t drain_ms, tell_by_ns;  /* until then steps do not know that it closes; 0 = they do */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */

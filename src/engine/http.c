@@ -201,9 +201,11 @@ static bool take_limits(struct rv_ctx *ctx, struct rv__str with)
         return false;
     }
     if (get_text(ctx, with, "responseType", &value)) {
-        ctx->output_as = rv__str_is(value, "text") ? RV__OUTPUT_TEXT : RV__OUTPUT_JSON;
+        ctx->output_as = rv__str_is(value, "text")     ? RV__OUTPUT_TEXT
+                         : rv__str_is(value, "base64") ? RV__OUTPUT_BASE64
+                                                       : RV__OUTPUT_JSON;
         if (ctx->output_as == RV__OUTPUT_JSON && !rv__str_is(value, "json")) {
-            rv_fail(ctx, "the `responseType` of a request is json or text, not %.*s",
+            rv_fail(ctx, "the `responseType` of a request is json, text or base64, not %.*s",
                     (int)(value.len < 40 ? value.len : 40), value.at);
             return false;
         }
@@ -238,6 +240,7 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
         rv__blob_unref(ctx->error);
         ctx->error = blob;
         ctx->outcome = MSG_FAILED;
+        ctx->behavior = answer.final ? BEHAVIOR_STOP : BEHAVIOR_PLAIN;
         ctx->wait_ms = answer.retry_after_ms;
     }
     rv__work_finish(ctx);

@@ -103,6 +103,7 @@ struct rv__io_opts {
     /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
     uint32_t max_processes;
     const char *temp_dir; /* where their control files are; NULL = $TMPDIR, /tmp */
+    bool deny_private; /* no request goes to an address that is not public: rv__address_private() */
 };
 
 #define RV__IO_PROCESSES     64    /* 256 descriptors: a quarter of the usual limit of a process */
@@ -191,7 +192,13 @@ void rv__command_kill(struct rv__io *io, struct rv__command *command, enum rv__k
 /* ------------------------------------------------------------------------------------------
  * What a finished command means for its step. Pure. */
 
-enum rv__output_as { RV__OUTPUT_AUTO, RV__OUTPUT_JSON, RV__OUTPUT_TEXT };
+enum rv__output_as {
+    RV__OUTPUT_AUTO,
+    RV__OUTPUT_JSON,
+    RV__OUTPUT_TEXT,
+    RV__OUTPUT_BASE64,
+    RV__OUTPUT_NONE, /* of a command */
+};
 enum rv__step_behavior {
     RV__STEP_PLAIN, /* an error that says nothing: tried again as configured */
     RV__STEP_STOP,
@@ -213,8 +220,9 @@ struct rv__outcome {
 };
 
 /* stdout without its last newline is the result: AUTO: as JSON if it parses (nesting deeper than
- * RV__JSON_VALUE_DEPTH does not), else as text, and null if it is empty; JSON: what does not parse is
- * an error, empty is null; TEXT: always a string. In text, each byte that is not UTF-8 becomes U+FFFD.
+ * RV__JSON_VALUE_DEPTH does not) and, if it is a number, keeps its text, else as text, and null if it is
+ * empty; JSON: what does not parse is an error, empty is null; TEXT: always a string; NONE: null. Bytes that
+ * are not UTF-8 are an error, except with BASE64: then all of stdout is the result, as base64.
  *
  * An exit code other than 0, a signal, a kill, and an `error` in the control object, whatever the exit
  * code, fail the step; so does a control object that is wrong (not JSON, an unknown member, a wrong
@@ -229,7 +237,7 @@ int rv__command_outcome(const struct rv__command_result *result, const char *pro
  * Requests by HTTP (fetch.c, multi.c)
  *
  * libcurl does them, all on the loop's thread. A request is sent to http and https addresses only, goes
- * where redirects lead (RV__FETCH_REDIRECTS of them; to another host without its credentials), checks
+ * where redirects lead (RV__FETCH_REDIRECTS of them; to another host only with headers that hold no secret), checks
  * certificates, goes through the proxy that the environment names, and uses connections again. */
 
 #define RV__FETCH_BYTES     (16u << 20) /* of an answer's body: as of a command's output */
@@ -259,7 +267,9 @@ enum {
     X(REDIRECT, "redirect")    /* too many, or to what is no http address */       \
     X(NO_MEMORY, "noMemory")                                                       \
     X(STATUS, "status")    /* answer.c: it says that it failed */                  \
-    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */
+    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */          \
+    X(NOT_TEXT, "notText") /* answer.c: the body is not UTF-8, and should be */    \
+    X(DENIED, "denied")    /* it would go to a private address, and may not */
 enum rv__fetch_end {
 #define X(name, text) RV__FETCH_##name,
     RV__FETCH_MAP(X)
@@ -308,12 +318,18 @@ void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *fetch);
  * not more than RV__FETCH_CONNECTIONS. Thread: any. */
 int64_t rv__fetch_budget(void);
 
+/* Is it an address of this machine, of a private network or of a link, or one that is nobody's: what a
+ * request that a stranger could steer has no business at? Addresses inside IPv6 ones are looked at. Pure. */
+struct sockaddr;
+bool rv__address_private(const struct sockaddr *address);
+
 /* What a finished request means for its step. Pure; answer.c. */
 struct rv__answer_want {
     const char *method, *url; /* for messages: who was asked */
-    enum rv__output_as as;    /* AUTO: JSON if it says so or can be read as such, else text */
-    bool any_status;          /* a status of 400 and above is a result, and no error */
-    int64_t now_ms;           /* wall clock, for a Retry-After that names a time */
+    enum rv__output_as
+        as;          /* AUTO: JSON if it says so or can be read as such, else text; not NONE */
+    bool any_status; /* a status of 400 and above is a result, and no error */
+    int64_t now_ms;  /* wall clock, for a Retry-After that names a time */
 };
 
 /* A wait that a server asks for is kept, but not beyond this: it may be wrong, or not mean well. */
@@ -325,6 +341,8 @@ struct rv__answer {
     struct rv__str json;
     enum rv__fetch_end end; /* ANSWERED: `json` is the result */
     int64_t retry_after_ms; /* 0: the server asked for no wait */
+    bool
+        final; /* it failed, and would fail again: a 4xx that is not about time, a refusal of ours */
 };
 
 /* Text lives in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is longer than any may be. */

@@ -13,6 +13,7 @@
 /* What a caller may do; each may do all that those before it may. */
 enum rv__role {
     RV__ROLE_NONE,     /* is it alive: /healthz, /readyz */
+    RV__ROLE_WORKER,   /* nothing here: it is for connections of workers */
     RV__ROLE_VIEWER,   /* look */
     RV__ROLE_OPERATOR, /* start, cancel, decide, signal */
     RV__ROLE_ADMIN,
@@ -57,8 +58,8 @@ struct rv__api_answer {
     const char *type; /* static */
     char *body;       /* NUL behind `length`; rv__api_answer_done() frees it */
     size_t length;
-    bool in_file; /* the body is not in `body`, but in … */
-    int file;     /* … this one, from its beginning; rv__api_answer_done() closes it */
+    bool in_file;          /* the body is not in `body`, but in … */
+    int file;              /* … this one, from its beginning; rv__api_answer_done() closes it */
     struct rv__room *room; /* that these bytes are given back to; NULL: to nobody */
     size_t held[RV__ROOM_KINDS];
     const char *allow;           /* 405: the methods there are; static; else NULL */
@@ -77,8 +78,10 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
 void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret);
 
-/* The whole answer behind RV__ANSWER_SESSION: what the caller may, and whether it was asked. Thread: any. */
-void rv__api_session(enum rv__role role, bool auth_required, struct rv__api_answer *ret);
+/* The whole answer behind RV__ANSWER_SESSION: what the caller may do, what its token is called ("": nothing),
+ * and whether tokens are needed here. Thread: any. */
+void rv__api_session(enum rv__role role, const char *name, bool auth_required,
+                     struct rv__api_answer *ret);
 
 /* Is this an address that needs no token, and no worker? */
 bool rv__api_is_open(const char *path);
@@ -124,11 +127,11 @@ struct rv__server_limits {
     uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
     uint32_t sessions_per_token;      /* 0 = 64; then the oldest of that token ends */
-    size_t memory_bytes; /* for bodies, answers and streams under way, in all; 0 = 256 MiB */
-    size_t disk_bytes;   /* for long answers that wait to be read, in all; 0 = 1 GiB */
-    size_t ring_bytes;                /* of events kept for streams; 0 = 8 MiB */
-    int64_t header_ms;                /* for the first request of a connection; 0 = 10 s */
-    int64_t body_ms;                  /* for all of a body; 0 = 30 s */
+    size_t memory_bytes;  /* for bodies, answers and streams under way, in all; 0 = 256 MiB */
+    size_t disk_bytes;    /* for long answers that wait to be read, in all; 0 = 1 GiB */
+    size_t ring_bytes;    /* of events kept for streams; 0 = 8 MiB */
+    int64_t header_ms;    /* for the first request of a connection; 0 = 10 s */
+    int64_t body_ms;      /* for all of a body; 0 = 30 s */
     int64_t idle_ms;      /* from one request to the end of the next one's head; 0 = 60 s */
     int64_t send_ms;      /* for an answer to be taken; 0 = 120 s */
     int64_t stuck_ms;     /* a connection that moves no byte is closed; 0 = 30 s */
@@ -137,7 +140,7 @@ struct rv__server_limits {
 
 struct rv__server_opts {
     const char *listen;     /* HOST:PORT; NULL = "127.0.0.1:7400"; port 0 = a free one */
-    const char *token_file; /* lines `role token`; NULL = everybody is admin */
+    const char *token_file; /* lines `role token [name]`; NULL = everybody is admin */
     bool insecure;          /* an address that others can reach may go without a token file */
     const char *tls_cert, *tls_key; /* PEM files; both or neither */
     const char *const *allow_hosts; /* names by which clients may call it, besides those of this
@@ -152,6 +155,9 @@ struct rv__server_opts {
  * in use), RV_ESYS, RV_ENOMEM. */
 int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct rv__server **ret,
                    rv_error *err);
+
+/* Can nobody but this machine reach it, as far as the text tells? False for a text that is no address. */
+bool rv__listens_on_loopback(const char *listen);
 
 /* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
 const char *rv__server_url(const struct rv__server *server);
@@ -171,5 +177,10 @@ void rv__server_drain(struct rv__server *server, int64_t grace_ms);
 /* Drain for no time, and free. Waits for calls of the engine under way: close the engine before if they
  * might not end (a store that refuses), and free it after. NULL is allowed. */
 void rv__server_free(struct rv__server *server);
+
+/* The first token of a token file that is good for requests: the text that a client sends. *ret is for
+ * rv__secret_done(). Errors: as of a server's token file. Thread: any. */
+int rv__token_file_first(const char *path, struct rv__buf *ret, rv_error *err);
+void rv__secret_done(struct rv__buf *secret); /* wipes it first */
 
 #endif

@@ -15,6 +15,17 @@ static void a_command_gets_its_words_and_gives_its_output(void **state)
     rig_gives(rig, "d", "{\"word\":1}", "\"forced\":{\"result\":\"5\"");
 }
 
+static void bytes_are_refused_or_kept_as_base64(void **state)
+{
+    struct rig *rig = *state;
+    rig_define(rig, "  - a: { command: [printf, '\\377'] }\n");
+    rig_gives(rig, "a", NULL, "`output: base64` keeps them");
+    rig_define(rig, "  - a: { command: [printf, '\\377'], output: base64 }\n");
+    rig_gives(rig, "b", NULL, "\"result\":\"/w==\"");
+    rig_define(rig, "  - a: { command: [printf, '\\377'], output: none }\n");
+    rig_gives(rig, "c", NULL, "\"result\":null,\"state\":{},\"status\":\"completed\"");
+}
+
 static void it_knows_who_it_is_and_what_was_before(void **state)
 {
     struct rig *rig = *state;
@@ -112,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_command_gets_its_words_and_gives_its_output),
+        RIG_TEST(bytes_are_refused_or_kept_as_base64),
         RIG_TEST(it_knows_who_it_is_and_what_was_before),
         RIG_TEST(it_says_more_by_the_control_file),
         RIG_TEST(a_command_that_says_an_error_and_exits_with_0_has_failed),

@@ -10,7 +10,7 @@
 
 enum { ROOM = 16 << 10 };
 
-static atomic_int busy_asked;
+static atomic_int busy_asked, missing_asked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int held, most_held;
@@ -62,7 +62,10 @@ static void serve(int fd)
         held--;
         pthread_mutex_unlock(&lock);
         answer(fd, "200 OK", "", "1");
+    } else if (strcmp(path, "/bytes") == 0) {
+        answer(fd, "200 OK", "Content-Type: image/x\r\n", "\xff\xfe");
     } else {
+        atomic_fetch_add(&missing_asked, 1);
         answer(fd, "404 Not Found", "X-Why: gone\r\n", "no such page");
     }
 }
@@ -154,7 +157,7 @@ static void what_is_no_request_is_told(void **state)
         { "url: HOST/json, timeout: '${ -1 }'", "is a duration" },
         { "url: HOST/json, maxBytes: '${ 0 }'", "`maxBytes`" },
         { "url: HOST/json, maxBytes: 5", "more than 5 bytes" },
-        { "url: HOST/json, responseType: '${ \"xml\" }'", "json or text" },
+        { "url: HOST/json, responseType: '${ \"xml\" }'", "json, text or base64" },
         { "url: HOST/json, throwOnError: '${ 1 }'", "true or false" },
     };
     struct rig *rig = *state;
@@ -176,6 +179,24 @@ static void a_retry_waits_as_long_as_the_server_asks(void **state)
     rig_gives(rig, "a", NULL, "\"data\":\"now\"");
     assert_true(rv__mono_ms(rv__clock_real()) - before >= 990); /* and not 1 ms */
     assert_int_equal(atomic_load(&busy_asked), 2);
+}
+
+static void what_the_server_will_not_have_is_not_sent_again(void **state)
+{
+    struct rig *rig = *state;
+    define(rig, "  - get: { http: HOST/missing, maxAttempts: 3, backoffBaseMs: 1 }\n");
+    atomic_store(&missing_asked, 0);
+    rig_gives(rig, "a", NULL, "status 404");
+    assert_int_equal(atomic_load(&missing_asked), 1);
+}
+
+static void bytes_are_refused_or_kept_as_base64(void **state)
+{
+    struct rig *rig = *state;
+    define(rig, "  - get: { http: { url: HOST/bytes } }\n");
+    rig_gives(rig, "a", NULL, "`responseType: base64` keeps them");
+    define(rig, "  - get: { http: { url: HOST/bytes, responseType: base64 } }\n");
+    rig_gives(rig, "b", NULL, "\"data\":\"//4=\"");
 }
 
 static void a_request_that_is_cancelled_or_too_slow_is_ended(void **state)
@@ -262,6 +283,8 @@ int main(void)
         RIG_TEST(a_bad_answer_is_an_error_with_a_code),
         RIG_TEST(what_is_no_request_is_told),
         RIG_TEST(a_retry_waits_as_long_as_the_server_asks),
+        RIG_TEST(what_the_server_will_not_have_is_not_sent_again),
+        RIG_TEST(bytes_are_refused_or_kept_as_base64),
         RIG_TEST(a_request_that_is_cancelled_or_too_slow_is_ended),
         RIG_TEST(an_engine_that_closes_hands_its_requests_back),
         RIG_TEST(beyond_the_connections_they_queue),
