@@ -94,6 +94,8 @@ int rv__wire_new(const char *url, const char *token, struct rv__wire **ret, rv_e
     if (rc < 0)
         return rc;
     const char *others = getenv("no_proxy");
+    if (others == NULL)
+        others = getenv("NO_PROXY"); /* as libcurl looks for them */
     struct rv__wire *w = rv__zalloc(1, sizeof *w);
     if (w == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
         rv__free(w);

@@ -22,9 +22,8 @@ enum {
 const char *rv__role_name(enum rv__role role)
 {
     static const char *const names[] = {
-        [RV__ROLE_NONE] = "none",
-        [RV__ROLE_VIEWER] = "viewer",
-        [RV__ROLE_OPERATOR] = "operator",
+        [RV__ROLE_NONE] = "none",     [RV__ROLE_WORKER] = "worker",
+        [RV__ROLE_VIEWER] = "viewer", [RV__ROLE_OPERATOR] = "operator",
         [RV__ROLE_ADMIN] = "admin",
     };
     return names[role];

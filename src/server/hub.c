@@ -419,8 +419,8 @@ int64_t rv__hub_tick(struct rv__hub *hub)
 /* ------------------------------------------------------------------------------- life, death --- */
 
 int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
-                struct rv__room *room, const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
-                struct rv__hub **ret, rv_error *err)
+                struct rv__room *room, const struct rv__server_limits *limits,
+                void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err)
 {
     struct rv__hub *hub = rv__zalloc(1, sizeof *hub);
     int e;

@@ -6,11 +6,11 @@
 #include "server/transport.h"
 
 enum {
-    RV__RING_RECORDS = 16384,  /* at most in the ring, whatever their size */
-    RV__EVENT_BYTES = 1 << 20, /* of one event's text; the engine leaves long values out */
+    RV__RING_RECORDS = 16384,    /* at most in the ring, whatever their size */
+    RV__EVENT_BYTES = 1 << 20,   /* of one event's text; the engine leaves long values out */
     RV__STREAM_PIECE = 32 << 10, /* read for a stream that is behind, at a time */
-    RV__STREAM_ROOM = 96 << 10,  /* reserved for a stream: its piece, and its connection's buffers */
-    RV__WAITER_BUCKETS = 256,  /* of waiters, by run */
+    RV__STREAM_ROOM = 96 << 10, /* reserved for a stream: its piece, and its connection's buffers */
+    RV__WAITER_BUCKETS = 256,   /* of waiters, by run */
 };
 
 struct rv__record {

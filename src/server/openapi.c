@@ -97,7 +97,8 @@ static const struct {
              WORKFLOW_FIELDS ",'plan':" REF("Plan")) },
     { "WorkflowList", OBJECT("'workflows'", "'workflows':" LIST("Workflow")) },
     { "Session",
-      OBJECT("'role','authRequired'", "'role':{'enum':['none','viewer','operator','admin']},"
+      OBJECT("'role','authRequired'", "'role':{'enum':['none','worker','viewer','operator','admin']},"
+             "'name':{'type':'string','description':'Of the owner of the token.'},"
              "'authRequired':{'type':'boolean','description':'There is a token file.'}") },
     { "Health", OBJECT("'status'", "'status':{'const':'ok'},'workflows':" COUNT) },
     { "Problem",

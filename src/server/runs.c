@@ -198,11 +198,10 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, st
         not_ended(&row->runs[0], waited_ms, ret);
     } else { /* its outcome; or 404: it is gone by now */
         (void)snprintf(path, sizeof path, "/api/v1/runs/%s/wait", run_id);
-        rv__api_handle(
-            engine,
-            &(struct rv__api_request){
-                .method = "GET", .path = path, .role = RV__ROLE_VIEWER, .room = room },
-            ret);
+        rv__api_handle(engine,
+                       &(struct rv__api_request){
+                           .method = "GET", .path = path, .role = RV__ROLE_VIEWER, .room = room },
+                       ret);
     }
     rv_run_list_free(row);
 }

@@ -161,6 +161,11 @@ static int read_tokens(struct rv__server *server, const struct rv__server_opts *
 {
     server->insecure = opts->insecure;
     server->auth = opts->token_file != NULL;
+    if (server->auth && !server->at.loopback && !server->tls)
+        rv__log(server->log, RV__LOG_WARN,
+                "tokens cross the network in clear text: use --tls-cert and --tls-key, or a proxy "
+                "with TLS and --listen on the loopback",
+                RV__LOG_STR("listen", opts->listen));
     if (server->auth)
         return change_tokens(server, opts->token_file, err);
     if (server->at.loopback)
@@ -237,7 +242,8 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
 {
     int rc = read_tls(server, opts, err);
     if (rc == RV_OK)
-        rc = rv__door_init(&server->door, server->limits.sessions, err);
+        rc = rv__door_init(&server->door, server->limits.sessions,
+                           server->limits.sessions_per_token, err);
     if (rc == RV_OK)
         rc = rv__listen_open(opts->listen, &server->at, err);
     if (rc == RV_OK)

@@ -159,7 +159,7 @@ is "with one, from the environment" "$rc:$(jq_ '.runs | length > 0')" "0:true"
 RIVAL_TOKEN=look-only-0123456789abcdef run "$rival" cancel q1
 is "a viewer's does not cancel" "$rc" 1
 like "and it is said why" "$err" "operator"
-printf 'do-it-0123456789abcdef0123\n' >"$tmp/mine"
+printf "operator do-it-0123456789abcdef0123 kim\n" >"$tmp/mine"
 run "$rival" cancel q1 --token-file "$tmp/mine"
 is "one from a file" "$rc:$out" "0:already completed: q1"
 RIVAL_TOKEN=wrong run "$rival" list

@@ -2,7 +2,9 @@
  * kit: its time moves when told, so documents can be held to the millisecond. */
 #include "unit/engine/rig.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -11,6 +13,8 @@
 
 struct world {
     rv_engine *engine;
+    struct rv__room *room; /* NULL: answers have no bound */
+    char *kept;            /* freed at the end */
     struct rv__api_answer answer;
     json_t *document;
     rv_error err;
@@ -92,6 +96,8 @@ static int teardown(void **state)
     json_decref(w->document);
     rv__api_answer_done(&w->answer);
     rv_engine_free(w->engine);
+    free(w->room);
+    free(w->kept);
     free(w);
     return 0;
 }
@@ -114,6 +120,7 @@ static void send_as(struct world *w, enum rv__role role, const char *line, const
 {
     char text[8192];
     struct rv__api_request request = { .role = role, .content_type = "application/json" };
+    request.room = w->room;
     snprintf(text, sizeof text, "%s", line);
     char *path = strchr(text, ' '), *query = strchr(text, '?');
     *path++ = '\0';
@@ -539,6 +546,70 @@ static void waiting_is_for_the_transport(void **state)
     assert_int_equal(w->answer.status, 404);
 }
 
+/* A run with an input of 400 kB, and answers that have so much room. */
+static void with_room(struct world *w, size_t memory, size_t disk)
+{
+    enum { LONG = 400000 };
+    w->room = calloc(1, sizeof *w->room);
+    w->kept = calloc(1, LONG + 3);
+    assert_true(w->room != NULL && w->kept != NULL);
+    rv__room_init(w->room, memory, disk);
+    memset(w->kept, 'x', LONG + 2);
+    w->kept[0] = w->kept[LONG + 1] = '"';
+    begin(w, "ask", "long", w->kept);
+}
+
+static size_t used(const struct world *w, enum rv__room_kind kind)
+{
+    return atomic_load(&w->room->used[kind]);
+}
+
+static void a_long_answer_is_in_a_file(void **state)
+{
+    struct world *w = *state;
+    char text[64];
+    with_room(w, 1 << 20, 1 << 20);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    assert_true(w->answer.status == 200 && w->answer.in_file && w->answer.body == NULL);
+    assert_true(w->answer.length > 400000 && used(w, RV__ROOM_MEMORY) == 0);
+    assert_int_equal(used(w, RV__ROOM_DISK), w->answer.length);
+    assert_int_equal(pread(w->answer.file, text, 15, 0), 15);
+    assert_memory_equal(text, "{\"runId\":\"long\"", 15);
+    assert_int_equal(pread(w->answer.file, text, 64, (off_t)w->answer.length - 2), 2);
+    assert_memory_equal(text, "]}", 2); /* the last of its nodes, and nothing behind it */
+    int file = w->answer.file;
+    rv__api_answer_done(&w->answer);
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+    assert_int_equal(fcntl(file, F_GETFD), -1); /* closed */
+}
+
+static void an_answer_without_room_is_refused(void **state)
+{
+    struct world *w = *state;
+    with_room(w, 5000, 390000);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    expect(w, "no room on disk", 503, "{'detail':'*','title':'Service unavailable'}");
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+    ask_for(w, "GET /openapi.json", NULL);
+    expect(w, "none in memory", 503, "{'detail':'*'}");
+    ask_for(w, "GET /api/v1/runs/done?results=0", NULL);
+    assert_int_equal(w->answer.status, 200); /* small enough to need none, or to have it */
+    rv__api_answer_done(&w->answer);
+    assert_int_equal(used(w, RV__ROOM_MEMORY), 0);
+}
+
+/* Where no file can be made, that is told, and no room stays taken. */
+static void a_disk_that_refuses_is_told(void **state)
+{
+    struct world *w = *state;
+    with_room(w, 1 << 20, 1 << 20);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    unsetenv("TMPDIR");
+    expect(w, "no file", 503, "{'detail':'*'}");
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+}
+
 static void logging_in_is_for_the_transport(void **state)
 {
     struct world *w = *state;
@@ -552,7 +623,7 @@ static void logging_in_is_for_the_transport(void **state)
     assert_int_equal(w->answer.kind, RV__ANSWER_LOGOUT);
     send_as(w, RV__ROLE_NONE, "GET /api/v1/session", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_SESSION);
-    rv__api_session(RV__ROLE_VIEWER, true, &w->answer);
+    rv__api_session(RV__ROLE_VIEWER, "", true, &w->answer);
     assert_string_equal(w->answer.body, "{\"role\":\"viewer\",\"authRequired\":true}");
     assert_true(rv__api_is_open("/api/v1/login") && rv__api_is_open("/healthz"));
     assert_false(rv__api_is_open("/api/v1/runs") || rv__api_is_open("/api/v1/login/"));
@@ -649,7 +720,7 @@ static void the_document_tells_what_is_answered(void **state)
             call_operation(w, method, path, id);
             if (w->answer.kind >= RV__ANSWER_LOGIN) { /* the transport has the last word */
                 rv__api_answer_done(&w->answer);
-                rv__api_session(RV__ROLE_OPERATOR, true, &w->answer);
+                rv__api_session(RV__ROLE_OPERATOR, "kim", true, &w->answer);
                 read_answer(w, id);
             }
             if (w->answer.kind == RV__ANSWER_WHOLE)
@@ -800,6 +871,9 @@ int main(void)
         API_TEST(what_is_too_much_is_refused),
         API_TEST(events_are_for_the_transport),
         API_TEST(waiting_is_for_the_transport),
+        API_TEST(a_long_answer_is_in_a_file),
+        API_TEST(an_answer_without_room_is_refused),
+        API_TEST(a_disk_that_refuses_is_told),
         API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
         API_TEST(the_document_tells_what_is_answered),
