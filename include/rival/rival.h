@@ -107,6 +107,7 @@ typedef struct rv_driver {
     int64_t pid;
     char version[32];              /* of its library */
     char only_run[RV_RUN_ID_SIZE]; /* it drives this run alone; "" = all */
+    char refuses[256]; /* why it cannot write to the store, so that nothing goes on; "" = it can */
 } rv_driver;
 /* 1: another process does, and answers for this engine: *ret says which, as it was when this one was
  * made. 0: none. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make

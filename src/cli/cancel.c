@@ -31,8 +31,7 @@ const struct rv__command rv__cmd_cancel = {
     .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
     .options = options,
     .paragraphs = { "A run that has ended is left as it is; what it had detached is cancelled.",
-                    "An id may be cut, as long as it is the only one that begins so." },
-    .examples = { { "rival cancel order-1" },
-                  { "rival cancel 01k7h", "the only run that begins so" } },
+                    "ID is the whole id of the run." },
+    .examples = { { "rival cancel order-1" } },
     .run = run_cancel,
 };

@@ -26,6 +26,7 @@ extern const struct rv__command rv__cmd_backup;
 extern const struct rv__command rv__cmd_cancel;
 extern const struct rv__command rv__cmd_check;
 extern const struct rv__command rv__cmd_complete;
+extern const struct rv__command rv__cmd_complete_handle;
 extern const struct rv__command rv__cmd_decide;
 extern const struct rv__command rv__cmd_describe;
 extern const struct rv__command rv__cmd_demo;

@@ -281,6 +281,44 @@ int rv__client_signal(struct rv__client *c, const char *run_id, const char *name
                            : rv_signal(c->engine, run_id, name, payload, err);
 }
 
+int rv__client_complete(struct rv__client *c, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_complete(c->wire, run_id, handle, result, error, err)
+                           : rv_complete(c->engine, run_id, handle, result, error, err);
+}
+
+bool rv__client_drives(const struct rv__client *c, const char *run_id)
+{
+    rv_driver driver;
+    if (c->engine == NULL)
+        return true;
+    if (rv_engine_driver(c->engine, &driver, NULL) != 1)
+        return false;
+    return driver.only_run[0] == '\0' || strcmp(driver.only_run, run_id) == 0;
+}
+
+void rv__client_say_refusal(struct rv__client *c)
+{
+    rv_driver driver;
+    rv_error err = { .code = 0 };
+    struct rv__buf answer;
+    if (c->wire == NULL) {
+        if (rv_engine_driver(c->engine, &driver, NULL) == 1)
+            snprintf(err.message, sizeof err.message, "%s", driver.refuses);
+    } else {
+        rv__buf_init(&answer, 0);
+        int status = rv__wire_ask(c->wire, "GET", "/readyz", (struct rv__str){ NULL, 0 }, &answer,
+                                  NULL);
+        if (status == 503)
+            (void)rv__wire_problem(c->wire, status, rv__buf_view(&answer), &err);
+        rv__buf_done(&answer);
+    }
+    if (err.message[0] != '\0')
+        fprintf(stderr, "%srival:%s nothing goes on here: %s\n", rv__colour(stderr, RED),
+                rv__colour(stderr, PLAIN), err.message);
+}
+
 /* --------------------------------------------------------------------------------- following --- */
 
 struct rv__follow {

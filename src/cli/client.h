@@ -76,6 +76,14 @@ int rv__client_decide(struct rv__client *client, const char *run_id, int decisio
                       const char *reason, rv_error *err);
 int rv__client_signal(struct rv__client *client, const char *run_id, const char *name,
                       const char *payload, rv_error *err);
+int rv__client_complete(struct rv__client *client, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err);
+
+/* Does a process say that it drives this run? A server does. A program that embeds the library and has no
+ * control socket drives its runs without saying so. */
+bool rv__client_drives(const struct rv__client *client, const char *run_id);
+/* If the store cannot be written to, so that its runs do not go on: say so on stderr, with the reason. */
+void rv__client_say_refusal(struct rv__client *client);
 
 /* Is that what a call returns whose server does not answer, and may come back? Who waits goes on waiting. */
 bool rv__client_away(const struct rv__client *client, int rc);

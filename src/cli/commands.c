@@ -16,6 +16,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_why,
     /* tell */
     &rv__cmd_cancel,
+    &rv__cmd_complete_handle,
     &rv__cmd_decide,
     &rv__cmd_signal,
     /* files */

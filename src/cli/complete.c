@@ -1,4 +1,4 @@
-/* complete.c: `rival complete WORD...`: what a shell may offer for the last of the words.
+/* complete.c: `rival offer WORD...`: what a shell may offer for the last of the words.
  *
  * The words are those behind `rival` up to the cursor; the last is the one to be completed, "" if it is
  * not begun. Each line of the answer is a word, a tab and what it is; a line that begins with a tab is for
@@ -237,7 +237,7 @@ static int run_complete(int argc, char **argv)
 }
 
 const struct rv__command rv__cmd_complete = {
-    .name = "complete",
+    .name = "offer",
     .section = SECTION_HIDDEN,
     .summary = "say what a shell may offer",
     .run = run_complete,

@@ -33,15 +33,15 @@ static int read_on_suspend(struct rv__drive *d)
 {
     static const char *const words[] = { "wait", "abort", "resume", "skip", NULL };
     bool asks = isatty(STDIN_FILENO) && rv__terminal_is(stderr) && !d->opts.json;
-    d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_ABORT;
+    d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_LEAVE;
     if (d->opts.on_suspend == NULL)
         return CLI_OK;
     int choice = rv__option_choice(d->command, "--on-suspend", d->opts.on_suspend, words);
     if (choice < 0)
         return CLI_USAGE;
     if (choice == 3)
-        return rv__cli_usage(d->command, "--on-suspend skip is for the states of a manifest, which "
-                                         "this version does not run yet");
+        return rv__cli_usage(d->command, "--on-suspend skip is not available yet: it is for the "
+                                         "states of a manifest");
     d->on_suspend = (enum rv__on_suspend)choice;
     return CLI_OK;
 }
@@ -195,6 +195,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
     d->refusal.engine = d->served || d->over ? NULL : d->engine;
+    d->refusal.ends = true; /* until it is followed: nothing has begun */
     rv__refusal_watch(&d->refusal, d->interrupt);
     rv_run_list *row = NULL;
     rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
@@ -558,6 +559,8 @@ static int settle_suspension(struct follow *f)
     }
     if (what == ON_SUSPEND_WAIT)
         return CLI_OK;
+    if (what == ON_SUSPEND_LEAVE)
+        return leave_suspended(f);
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
@@ -629,6 +632,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
     rv__refusal_unwatch(&d->refusal);
+    d->refusal.ends = false;
     bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */

@@ -6,7 +6,13 @@
 #include "cli/runs.h"
 
 /* What to do when the run is suspended; as --on-suspend has them. */
-enum rv__on_suspend { ON_SUSPEND_WAIT, ON_SUSPEND_ABORT, ON_SUSPEND_RESUME, ON_SUSPEND_ASK };
+enum rv__on_suspend {
+    ON_SUSPEND_WAIT,
+    ON_SUSPEND_ABORT,
+    ON_SUSPEND_RESUME,
+    ON_SUSPEND_LEAVE, /* it stays suspended, and this process ends: where nobody can be asked */
+    ON_SUSPEND_ASK,
+};
 
 /* The options that such commands share. */
 struct rv__drive_opts {
@@ -27,7 +33,7 @@ extern const char *const rv__on_suspend_words[];
     { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
     { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
-      "terminal you are asked, else it is aborted)", .choices = rv__on_suspend_words, \
+      "terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
       RV__INTO(type, member.on_suspend) }, \
     { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
       RV__INTO(type, member.allow_env) }, \

@@ -10,6 +10,7 @@ enum { PAGE = 500, DEFAULT_LIMIT = 50, CURSOR_BYTES = 512 };
 
 struct listing {
     struct rv__where where;
+    struct rv__client *client;
     const char *since, *limit_text;
     int status; /* -1: any */
     rv_query query;
@@ -41,6 +42,8 @@ static void add_row(struct listing *l, const rv_run_state *run)
     if (*run->failed_step != '\0')
         rv__buf_fmt(&error, "%s: ", run->failed_step);
     rv__text_error(&error, rv__str(*run->error != '\0' ? run->error : run->suspension));
+    if (run->status == RV_RUNNING && !rv__client_drives(l->client, run->run_id))
+        rv__buf_text(&error, "nobody drives it");
     rv__table_cell(l->table, run->status == RV_FAILED ? RED : DIM, rv__buf_view(&error).at);
     rv__buf_done(&error);
 }
@@ -50,6 +53,8 @@ static void add_json(struct listing *l, const rv_run_state *run)
     if (l->count > 0)
         rv__buf_char(&l->out, ',');
     rv__put_run(&l->out, run);
+    if (run->status == RV_RUNNING && !rv__client_drives(l->client, run->run_id))
+        rv__put_json(&l->out, "driven", "false");
     rv__buf_char(&l->out, '}');
 }
 
@@ -70,7 +75,8 @@ static int read_all(struct listing *l, struct rv__client *client, rv_error *err)
             else
                 add_row(l, &list->runs[i]);
         }
-        snprintf(l->cursor, sizeof l->cursor, "%s", list->next);
+        bool stands = list->count == 0 && strcmp(l->cursor, list->next) == 0;
+        snprintf(l->cursor, sizeof l->cursor, "%s", stands ? "" : list->next);
         rv_run_list_free(list);
     } while (l->cursor[0] != '\0' && l->count < l->limit);
     return RV_OK;
@@ -103,10 +109,11 @@ static int list_runs(struct listing *l)
 {
     rv_error err;
     int code, rc;
-    struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK, &code);
+    struct rv__client *client = l->client = rv__client_open(&l->where, ACCESS_ASK, &code);
     if (client == NULL)
         return code;
     code = CLI_FAILED;
+    rv__client_say_refusal(client);
     l->table = rv__table_new(6);
     rv__buf_init(&l->out, SIZE_MAX / 8); /* bounded by the limit */
     rv__buf_text(&l->out, "{\"runs\":[");

@@ -59,6 +59,7 @@ static int take_json(struct request *r, enum key key, const char **ret, rv_error
 
 static int answer_hello(struct request *r, const char *run_id, rv_error *err)
 {
+    rv_health health;
     (void)run_id;
     (void)err;
     rv__wire_int(r->out, "protocol", RV__CONTROL_PROTOCOL);
@@ -66,6 +67,8 @@ static int answer_hello(struct request *r, const char *run_id, rv_error *err)
     rv__wire_int(r->out, "pid", getpid());
     if (r->engine->only_run[0] != '\0')
         rv__wire_text(r->out, "onlyRun", rv__str(r->engine->only_run));
+    if (rv_engine_health(r->engine, &health, NULL) == RV_OK && health.stuck)
+        rv__wire_text(r->out, "refuses", rv__str(health.why.message));
     return RV_OK;
 }
 

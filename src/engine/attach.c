@@ -345,8 +345,8 @@ int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, in
 
 static int say_hello(struct rv__attached *attached, rv_error *err)
 {
-    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun" };
-    struct rv__str values[4], text;
+    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun", "refuses" };
+    struct rv__str values[5], text;
     struct rv__arena arena;
     struct rv__buf request;
     struct rv__reply reply;
@@ -358,13 +358,15 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     if (rc == RV_OK) {
         rv_driver *driver = &attached->driver;
-        rv__frame_members(&reply.frame, keys, values, 4);
+        rv__frame_members(&reply.frame, keys, values, 5);
         if (take_int(values[0], &protocol) < 0 || take_int(values[2], &driver->pid) < 0)
             protocol = 0;
         if (take_string(values[1], &arena, &text) == RV_OK)
             snprintf(driver->version, sizeof driver->version, "%.*s", RV__ARG(text));
         if (take_string(values[3], &arena, &text) == RV_OK)
             snprintf(driver->only_run, sizeof driver->only_run, "%.*s", RV__ARG(text));
+        if (take_string(values[4], &arena, &text) == RV_OK)
+            snprintf(driver->refuses, sizeof driver->refuses, "%.*s", RV__ARG(text));
         if (protocol != RV__CONTROL_PROTOCOL)
             rc = rv__fail(err, RV_ESTATE,
                           "process %lld drives the store with version %.20s, which this one (%s) "

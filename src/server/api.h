@@ -137,6 +137,7 @@ void rv__api_wait(struct rv__api_call *call);
 void rv__api_cancel(struct rv__api_call *call);
 void rv__api_decide(struct rv__api_call *call);
 void rv__api_signal(struct rv__api_call *call);
+void rv__api_complete(struct rv__api_call *call);
 void rv__api_logs(struct rv__api_call *call);
 void rv__api_events(struct rv__api_call *call);
 void rv__api_login(struct rv__api_call *call);

@@ -248,6 +248,30 @@ void rv__api_decide(struct rv__api_call *call)
     told(call, rc, &err);
 }
 
+void rv__api_complete(struct rv__api_call *call)
+{
+    const struct rv__given *result = rv__api_member(call, "result"),
+                           *error = rv__api_member(call, "error");
+    struct rv__buf text;
+    rv_error err;
+    if (!rv__api_run_exists(call))
+        return;
+    if (result->given && error->given) {
+        const rv_violation both = { .path = "/error", .message = "a step has a result or fails" };
+        const rv_violations bad = { .count = 1, .items = &both };
+        rv__api_violations(call, "body", "`result` or `error`, not both", &bad);
+        return;
+    }
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    rv__buf_str(&text, result->json);
+    int rc = rv__buf_err(&text, &err);
+    if (rc == RV_OK)
+        rc = rv_complete(call->engine, call->names[0], call->names[1],
+                         result->given ? text.text : NULL, error->given ? error->text : NULL, &err);
+    rv__buf_done(&text);
+    told(call, rc, &err);
+}
+
 void rv__api_signal(struct rv__api_call *call)
 {
     struct rv__buf payload;

@@ -244,19 +244,12 @@ wait $pid
 is "with room again the run goes on" "$?:$(jq -r .status f1.out)" "0:completed"
 is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run goes on"
 printf '"%*s"' 100000 x >big.json # more than there is room for, so that the run cannot begin
-(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err &
-pid=$!
-ok "a run that cannot begin tells it" eventually refuses f2.err
-room unlimited
-wait $pid
-is "and begins when it can" "$?:$(jq -r .status f2.out)" "0:completed"
-(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f3 --input @big.json) >f3.out 2>f3.err &
-pid=$!
-eventually refuses f3.err
-kill -INT $pid
-wait $pid
-is "Ctrl-C meanwhile: exit code 130, no outcome" "$?:$(cat f3.out)" "130:"
-like "it says what became of it" "$(cat f3.err)" '^stopped: the store has taken nothing$'
+(ulimit -S -f 40 && exec timeout 60 "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err
+is "a run that cannot begin is an error" "$?:$(cat f2.out)" "1:"
+like "with the reason" "$(cat f2.err)" "^rival: .*(full|limit|write|disk)"
+like "and nothing was changed" "$(cat f2.err)" "nothing was changed"
+run "$rival" exec full.yaml --run-id f2 --input @big.json
+is "with room it begins" "$rc:$(jq_ .status)" "0:completed"
 trap - XFSZ
 cd ..
 
@@ -268,9 +261,16 @@ run "$rival" exec waits.yaml --run-id w1
 is "a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
 printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
 run "$rival" exec missing.yaml --run-id m1
-is "suspended without a terminal: aborted" "$rc:$(jq_ .status)" "1:failed"
+is "suspended without a terminal: it stays so, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
 like "and it says why" "$err" "suspended.*nobodyHasIt"
-like "in its error, too" "$(jq_ .error.message)" "suspended, and aborted: .*nobodyHasIt"
+like "and how to go on" "$err" "rival exec missing.yaml --run-id"
+is "on disk, too" "$("$rival" list --json | jq -r '.runs[] | select(.workflow == "missing") | .status' | head -n 1)" suspended
+run "$rival" exec missing.yaml --run-id m1a --on-suspend abort
+is "aborted if that was asked for" "$rc:$(jq_ .status)" "1:failed"
+like "with the cause in its error" "$(jq_ .error.message)" "suspended, and aborted: .*nobodyHasIt"
+run "$rival" exec missing.yaml --run-id m1b --on-suspend skip
+is "skip is not available yet: exit code 2" "$rc" 2
+like "and that is said" "$err" "not available yet"
 run "$rival" exec missing.yaml --run-id m2 --on-suspend resume
 is "resumed in vain: left suspended, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
 "$rival" exec missing.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &

@@ -39,6 +39,11 @@ static int items(rv_ctx *c)
     return rv_return_json(c, "[1,2,3]");
 }
 
+static int later(rv_ctx *c)
+{
+    return rv_return_pending(c, "h1");
+}
+
 static int broken(rv_ctx *c)
 {
     return rv_fail(c, "it broke");
@@ -610,6 +615,42 @@ static void a_disk_that_refuses_is_told(void **state)
     assert_int_equal(used(w, RV__ROOM_DISK), 0);
 }
 
+static void a_step_is_completed_by_its_handle(void **state)
+{
+    static const struct row steps[] = {
+        { "no such handle", "POST /api/v1/runs/p1/handles/h9", "{}", 404, "{}" },
+        { "no such run", "POST /api/v1/runs/nix/handles/h1", "{}", 404, "{}" },
+        { "not both", "POST /api/v1/runs/p1/handles/h1", "{\"result\":1,\"error\":\"x\"}", 422,
+          "{'violations':[{'path':'/error','message':'*'}]}" },
+        { "an error is text", "POST /api/v1/runs/p1/handles/h1", "{\"error\":1}", 422, "{}" },
+        { "a result", "POST /api/v1/runs/p1/handles/h1", "{\"result\":{\"n\":7}}", 200,
+          "{'runId':'p1','status':'*'}" },
+        { "once", "POST /api/v1/runs/p1/handles/h1", "{\"result\":2}", 404, "{}" },
+        { "it is there", "GET /api/v1/runs/p1", NULL, 200,
+          "{'status':'completed','results':{'later':{'result':{'n':7}}}}" },
+        { "an error", "POST /api/v1/runs/p2/handles/h1", "{\"error\":\"declined\"}", 200, "{}" },
+        { "it failed by it", "GET /api/v1/runs/p2", NULL, 200,
+          "{'status':'failed','error':{'message':'declined'}}" },
+        { "nothing is null", "POST /api/v1/runs/p3/handles/h1", NULL, 200, "{}" },
+        { "and done", "GET /api/v1/runs/p3", NULL, 200, "{'status':'completed'}" },
+    };
+    struct world *w = *state;
+    rv_workflow *parks = rv_workflow_new("parks");
+    rv_add_step(rv_workflow_body(parks), "later", later, NULL);
+    put(w, parks);
+    begin(w, "parks", "p1", NULL);
+    begin(w, "parks", "p2", NULL);
+    begin(w, "parks", "p3", NULL);
+    rv_test_advance(w->engine, 10, NULL);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        ask_for(w, steps[i].line, steps[i].body);
+        expect(w, steps[i].says, steps[i].status, steps[i].expected);
+        rv_test_advance(w->engine, 10, NULL);
+    }
+    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/runs/p1/handles/h1", "{}");
+    assert_int_equal(w->answer.status, 403);
+}
+
 static void logging_in_is_for_the_transport(void **state)
 {
     struct world *w = *state;
@@ -730,7 +771,7 @@ static void the_document_tells_what_is_answered(void **state)
             calls++;
         }
     json_decref(openapi);
-    assert_int_equal(calls, 23);
+    assert_int_equal(calls, 24);
 }
 
 /* --------------------------------------------------------------------------------- trouble --- */
@@ -874,6 +915,7 @@ int main(void)
         API_TEST(a_long_answer_is_in_a_file),
         API_TEST(an_answer_without_room_is_refused),
         API_TEST(a_disk_that_refuses_is_told),
+        API_TEST(a_step_is_completed_by_its_handle),
         API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
         API_TEST(the_document_tells_what_is_answered),
