@@ -23,14 +23,14 @@ void rv__where_again(const struct rv__where *where, struct rv__buf *out);
 /* Their rows; `member` is where they are in the command's struct `type`. */
 /* clang-format off */
 #define RV__OPTIONS_SERVER(type, member) \
-    { "--server", "URL", "ask this server ($RIVAL_URL, else " RV__CLI_SERVER ", where one answers)", \
+    { "--server", "URL", "use this server ($RIVAL_URL, or " RV__CLI_SERVER " if one answers)", \
       RV__INTO(type, member.server) }, \
-    { "--token-file", "FILE", "its token is in this file ($RIVAL_TOKEN is one)", \
+    { "--token-file", "FILE", "read its token from this file ($RIVAL_TOKEN)", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.token_file) }
 #define RV__OPTIONS_WHERE(type, member) \
     RV__OPTIONS_SERVER(type, member), \
-    { "--store", "FILE", "look into this store, without a server ($RIVAL_STORE; " RV__CLI_STORE \
-      " where no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
+    { "--store", "FILE", "use this store, without a server ($RIVAL_STORE, or " RV__CLI_STORE \
+      " if no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
 /* clang-format on */
 
 struct rv__client;

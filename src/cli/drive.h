@@ -27,15 +27,15 @@ extern const char *const rv__on_suspend_words[];
 #define RV__DRIVE_OPTIONS(type, member, json_shape) \
     { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
       .completes = COMPLETES_INPUT, RV__INTO(type, member.input) }, \
-    { "--run-id", "ID", "the run's name; made if it is not given. The same again goes on with a run " \
-      "that was stopped or died (its input need not be given again), and prints the outcome of one " \
-      "that has ended", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
-    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there", \
+    { "--run-id", "ID", "the id of the run (default: generated). With the id of an unfinished run, " \
+      "continues it, without its input being given again; with that of a finished run, prints its " \
+      "outcome", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), created if missing", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
     { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
       "terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
       RV__INTO(type, member.on_suspend) }, \
-    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
+    { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more", \
       RV__INTO(type, member.allow_env) }, \
     RV__OPTION_JSON(type, member.json, json_shape)
 /* clang-format on */

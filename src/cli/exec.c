@@ -174,23 +174,23 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_exec = {
     .name = "exec",
     .section = SECTION_DO,
-    .summary = "run a workflow file, here and now",
+    .summary = "run a workflow file",
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Opens the store, runs the workflow, shows it, and prints the outcome as JSON "
-                    "on stdout: {\"runId\", \"status\", \"results\", \"error\", "
-                    "\"failedStep\"}. Progress goes to stderr: live on a terminal, else a line "
-                    "for each event. No server is needed, and other runs of the store are left "
-                    "alone. Workflows that it nests are found beside the file.",
-                    "Ctrl-C stops it in order and says how to go on; a second one leaves at "
-                    "once." },
+    .paragraphs = { "Runs the workflow in this process and prints the outcome as JSON on stdout: "
+                    "{\"runId\", \"status\", \"results\", \"error\", \"failedStep\"}. "
+                    "Progress goes to stderr: live on a terminal, otherwise one line for each "
+                    "event. No server is needed, and other runs of the store are not touched. "
+                    "Nested workflows are found beside the file.",
+                    "Ctrl-C stops in order and prints the command that continues the run; a second "
+                    "Ctrl-C exits at once." },
     .examples = { { "rival exec order.yaml --input '{\"item\": \"desk\"}'" },
                   { "rival exec order.yaml --input @order.json --run-id order-1" },
-                  { "rival exec order.yaml --run-id order-1", "goes on with it" },
+                  { "rival exec order.yaml --run-id order-1", "continues that run" },
                   { "rival exec order.yaml --json | jq .results.pay.result" } },
     .exits = { { CLI_OK, "completed" },
                { CLI_FAILED, "failed" },
-               { CLI_USAGE, "wrong use, file or input: nothing was run" },
+               { CLI_USAGE, "wrong usage, file or input: nothing was run" },
                { CLI_CANCELLED, "cancelled" },
                { CLI_SUSPENDED, "suspended" },
                { CLI_INTERRUPTED, "stopped by Ctrl-C" } },

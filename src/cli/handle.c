@@ -50,9 +50,9 @@ const struct rv__command rv__cmd_complete_handle = {
                    { "HANDLE", "which handle? `rival why ID` names it" },
                    { "JSON", .completes = COMPLETES_INPUT } },
     .options = options,
-    .paragraphs = { "A step can answer that its result comes later, under a handle. This command "
-                    "delivers it: JSON is the result (null); @FILE reads it from a file, - from "
-                    "stdin. A handle that nobody waits for any more is refused.",
+    .paragraphs = { "A step can hand over a handle instead of a result and wait. This command "
+                    "delivers it: JSON is the result (default null); @FILE reads it from a file, - "
+                    "from stdin. A handle that no step waits for is refused.",
                     "ID is the whole id of the run." },
     .examples = { { "rival complete order-1 payment-77 '{\"paid\": true}'" },
                   { "rival complete order-1 payment-77 --error \"card declined\"" } },

@@ -97,7 +97,7 @@ static int print(struct listing *l)
         fprintf(stderr, "no runs%s\n",
                 l->query.workflow != NULL || l->query.status_plus_one != 0 || l->query.since != 0 ||
                         l->query.text != NULL
-                    ? " like that"
+                    ? " match"
                     : "");
     bool good = rv__table_print(l->table, stdout);
     if (l->cursor[0] != '\0')
@@ -138,7 +138,7 @@ static int read_query(struct listing *l)
             "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", l->since);
     if (l->limit_text != NULL && (rv__json_check(rv__str(l->limit_text), 1, NULL, NULL) < 0 ||
                                   rv__json_int(rv__str(l->limit_text), &n) < 0 || n < 1))
-        return rv__cli_usage("list", "--limit '%s' is not a number from 1", l->limit_text);
+        return rv__cli_usage("list", "--limit '%s' must be 1 or more", l->limit_text);
     l->limit = (size_t)n;
     snprintf(l->cursor, sizeof l->cursor, "%s", l->query.cursor != NULL ? l->query.cursor : "");
     return CLI_OK;
@@ -162,15 +162,15 @@ static const char *const statuses[] = { "running", "suspended", "completed",
 static const struct rv__option options[] = {
     { "--status", "STATUS", "running, suspended, completed, failed or cancelled",
       .choices = statuses, RV__INTO(struct listing, status) },
-    { "--workflow", "NAME", "of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
+    { "--workflow", "NAME", "only runs of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
       RV__INTO(struct listing, query.workflow) },
-    { "--since", "WHEN", "begun since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",
+    { "--since", "WHEN", "started since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",
       RV__INTO(struct listing, since) },
-    { "--text", "TEXT", "with this in its id, workflow, error or input",
+    { "--text", "TEXT", "only runs with TEXT in their id, workflow, error or input",
       RV__INTO(struct listing, query.text) },
-    { "--limit", "N", "at most so many (50)", .letter = "-n",
+    { "--limit", "N", "show at most N (50)", .letter = "-n",
       RV__INTO(struct listing, limit_text) },
-    { "--cursor", "CURSOR", "behind those of the list before",
+    { "--cursor", "CURSOR", "continue after an earlier list",
       RV__INTO(struct listing, query.cursor) },
     RV__OPTIONS_WHERE(struct listing, where),
     RV__OPTION_JSON(struct listing, json, "{\"runs\": [...], \"nextCursor\"}"),
@@ -180,7 +180,7 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_list = {
     .name = "list",
     .section = SECTION_LOOK,
-    .summary = "list runs, the newest first",
+    .summary = "list runs, newest first",
     .options = options,
     .examples = { { "rival list --status failed --since 1d" },
                   { "rival list --json | jq -r '.runs[].runId'" } },

@@ -133,11 +133,11 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_new = {
     .name = "new",
     .section = SECTION_FILES,
-    .summary = "make a workflow file to begin with",
+    .summary = "create a workflow file to start from",
     .arguments = { { "NAME", "which name?" } },
     .options = options,
-    .paragraphs = { "Writes NAME.yaml, or with --c NAME.c, which runs as it is: `rival exec "
-                    "NAME.yaml`. A file that is there already is left as it is." },
+    .paragraphs = { "Writes NAME.yaml (or NAME.c with --c), which runs as it is: `rival exec "
+                    "NAME.yaml`. An existing file is not overwritten." },
     .examples = { { "rival new hello && rival exec hello.yaml" } },
     .run = run_new,
 };

@@ -9,7 +9,7 @@
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
 #define RV__OPTION_STORE(type, member) \
-    { "--store", "FILE", "where the runs are (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
       RV__INTO(type, member) }
 #define RV__OPTION_JSON(type, member, shape) \
     { "--json", .meaning = (shape), RV__INTO(type, member) }

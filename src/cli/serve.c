@@ -41,11 +41,11 @@ enum {
 
 struct serve {
     const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
-    const char *listen, *token_file, *tls_cert, *tls_key;
+    const char *listen, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
     struct rv__words allow_env, allow_hosts;
     bool watch, insecure, deny_private, allow_private;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
-    int64_t drain_ms, age_ms, runs, bytes;
+    int64_t drain_ms, age_ms, runs, bytes, memory_bytes, disk_bytes;
 
     struct rv__log *log;
     rv_cancel *interrupt;
@@ -73,7 +73,7 @@ static int read_number(const char *option, const char *text, int64_t *ret)
     if (text == NULL || (rv__json_check(rv__str(text), 1, NULL, NULL) == RV_OK &&
                          rv__json_int(rv__str(text), ret) == RV_OK && *ret > 0))
         return CLI_OK;
-    return rv__cli_usage("serve", "%s '%s' is not a number from 1", option, text);
+    return rv__cli_usage("serve", "%s '%s' must be a number, 1 or more", option, text);
 }
 
 static int read_all(struct serve *s)
@@ -83,7 +83,11 @@ static int read_all(struct serve *s)
         code = read_time("--retain-age", s->retain_age, &s->age_ms);
     if (code == CLI_OK)
         code = read_number("--retain-runs", s->retain_runs, &s->runs);
-    return code == CLI_OK ? read_number("--retain-bytes", s->retain_bytes, &s->bytes) : code;
+    if (code == CLI_OK)
+        code = read_number("--retain-bytes", s->retain_bytes, &s->bytes);
+    if (code == CLI_OK)
+        code = read_number("--answer-memory", s->answer_memory, &s->memory_bytes);
+    return code == CLI_OK ? read_number("--answer-disk", s->answer_disk, &s->disk_bytes) : code;
 }
 
 /* ---------------------------------------------------------------------------------- systemd --- */
@@ -252,7 +256,9 @@ static int open_http(struct serve *s)
                                     .tls_cert = s->tls_cert,
                                     .tls_key = s->tls_key,
                                     .allow_hosts = s->allow_hosts.at,
-                                    .log = s->log };
+                                    .log = s->log,
+                                    .limits = { .memory_bytes = (size_t)s->memory_bytes,
+                                                .disk_bytes = (size_t)s->disk_bytes } };
     if (strcmp(s->listen, NO_HTTP) == 0)
         return CLI_OK;
     allow_files();
@@ -405,9 +411,9 @@ static const struct rv__option options[] = {
       "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
       "a free one; " NO_HTTP ": nowhere",
       RV__INTO(struct serve, listen) },
-    { "--token-file", "FILE", "who may come in: lines `viewer|operator|admin TOKEN`",
+    { "--token-file", "FILE", "who may log in: lines `viewer|operator|admin TOKEN [NAME]`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
-    { "--insecure", .meaning = "let everybody in at an address that others can reach",
+    { "--insecure", .meaning = "let anyone in, at an address that others can reach",
       RV__INTO(struct serve, insecure) },
     { "--http-deny-private",
       .meaning = "http steps may not reach this machine, private networks and links (the default "
@@ -418,20 +424,25 @@ static const struct rv__option options[] = {
       RV__INTO(struct serve, tls_cert) },
     { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_key) },
-    { "--allow-host", "NAME", "a name by which clients may call this server; again for more",
+    { "--allow-host", "NAME", "a host name that clients may use for this server; repeat for more",
       RV__INTO(struct serve, allow_hosts) },
+    { "--answer-memory", "BYTES",
+      "memory for requests, answers and streams that clients have not read yet (256 MiB)",
+      RV__INTO(struct serve, answer_memory) },
+    { "--answer-disk", "BYTES", "disk, in $TMPDIR or /var/tmp, for long ones among them (1 GiB)",
+      RV__INTO(struct serve, answer_disk) },
     { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
-    { "--grace", "DURATION", "how long steps may go on undisturbed after SIGTERM (10s)",
+    { "--grace", "DURATION", "how long running steps may continue after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
-    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more",
+    { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more",
       RV__INTO(struct serve, allow_env) },
-    { "--retain-age", "DURATION", "remove runs that ended longer ago (never)",
+    { "--retain-age", "DURATION", "delete runs that ended longer ago (never)",
       RV__INTO(struct serve, retain_age) },
-    { "--retain-runs", "N", "keep so many finished runs at most (all)",
+    { "--retain-runs", "N", "keep at most N finished runs (all)",
       RV__INTO(struct serve, retain_runs) },
-    { "--retain-bytes", "N", "remove the oldest finished runs when the store is larger (never)",
+    { "--retain-bytes", "N", "delete the oldest finished runs when the store is larger (never)",
       RV__INTO(struct serve, retain_bytes) },
-    { "--log-level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
+    { "--log-level", "LEVEL", "debug, info, warn or error: this level and above (info)",
       .choices = levels, RV__INTO(struct serve, log_level) },
     { "--log-format", "FORMAT", "auto, json or text (auto: text on a terminal, else JSON lines)",
       .choices = formats, RV__INTO(struct serve, log_format) },
@@ -441,30 +452,30 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_serve = {
     .name = "serve",
     .section = SECTION_DO,
-    .summary = "drive all runs of a store, and answer who asks",
+    .summary = "run all workflows of a store, with a web UI and an HTTP API",
     .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Registers the workflows of these files and folders (this one, if none is "
-                    "named), goes on with every run of the store, and begins those that `rival "
-                    "run` asks for. Meanwhile `rival run`, `signal`, `cancel`, `decide` and `why` "
-                    "with the same --store ask this process, through a socket beside the store.",
-                    "The web UI and the HTTP API are at the address of --listen, by default for "
-                    "this machine only. An address that others can reach needs --token-file, or "
-                    "--insecure.",
-                    "A file that is broken is told, and the others are served. With --watch, and "
-                    "at SIGHUP, files are loaded again: new runs take the new version, runs that "
-                    "there are keep theirs, and a broken edit changes nothing. At SIGHUP the token "
-                    "file is read again too.",
-                    "What happens is logged on stderr. SIGTERM or Ctrl-C: nothing new is begun, "
-                    "steps that run may end, the rest is handed to the next process. A second one "
-                    "leaves at once." },
+    .paragraphs = { "Registers the workflows of these files and folders (default: the current "
+                    "folder), continues every unfinished run of the store, and starts new ones "
+                    "when asked. `rival run`, `signal`, `cancel`, `decide`, `complete` and `why` "
+                    "with the same --store talk to this process through a socket beside the store.",
+                    "The web UI and the HTTP API listen at --listen, by default for this machine "
+                    "only. An address that others can reach needs --token-file or --insecure; "
+                    "there, `http` steps may not reach private addresses unless "
+                    "--http-allow-private is given.",
+                    "A broken file is reported and the others are served. With --watch, and on "
+                    "SIGHUP, files are reloaded: new runs use the new version, existing runs keep "
+                    "theirs, and a broken edit changes nothing. SIGHUP also reloads the token file.",
+                    "The log goes to stderr. On SIGTERM or Ctrl-C no new step starts and running "
+                    "steps may finish; the next process continues the rest. A second signal exits "
+                    "at once." },
     .examples = { { "rival serve workflows --store orders.db --watch" },
                   { "rival serve workflows --listen 0.0.0.0:7400 --token-file tokens "
                     "--tls-cert cert.pem --tls-key key.pem" },
                   { "rival run order --store orders.db --input '{\"item\": \"desk\"}'",
                     "in another terminal" } },
     .exits = { { CLI_OK, "stopped in order" },
-               { CLI_FAILED, "the store is another's, or cannot be opened" },
-               { CLI_INTERRUPTED, "left at once" } },
+               { CLI_FAILED, "another process has the store, or it cannot be opened" },
+               { CLI_INTERRUPTED, "a second signal" } },
     .run = run_serve,
 };

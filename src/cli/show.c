@@ -163,18 +163,18 @@ static int run_show(int argc, char **argv)
 
 static const struct rv__option options[] = {
     RV__OPTIONS_WHERE(struct rv__look, where),
-    RV__OPTION_JSON(struct rv__look, json, "all of it, nodes within nodes"),
+    RV__OPTION_JSON(struct rv__look, json, "everything, as nested JSON"),
     { NULL },
 };
 
 const struct rv__command rv__cmd_show = {
     .name = "show",
     .section = SECTION_LOOK,
-    .summary = "show a run: its nodes and how each fared",
+    .summary = "show the nodes of a run, with status, time and attempts",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
     .options = options,
-    .paragraphs = { "Works also while another process drives the run. Iterations that went well "
-                    "are counted, not listed, if they are many." },
+    .paragraphs = { "Also works while another process drives the run. Many successful iterations "
+                    "are counted instead of listed." },
     .examples = { { "rival show order-1" },
                   { "rival show order-1 --json | jq '.nodes[] | {alias, status, duration}'" } },
     .run = run_show,

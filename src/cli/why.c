@@ -221,8 +221,9 @@ const struct rv__command rv__cmd_why = {
     .summary = "say what a run waits for",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
     .options = options,
-    .paragraphs = { "Everything alive in a run has exactly one reason to wait; those with the same "
-                    "one are told together, the oldest first." },
+    .paragraphs = { "Lists what each unfinished node of the run waits for. Nodes with the same "
+                    "reason are grouped, oldest first, with the command to type where you can do "
+                    "something about it." },
     .examples = { { "rival why order-1" }, { "rival why order-1 --json | jq '.waits[].message'" } },
     .run = run_why,
 };
