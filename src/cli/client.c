@@ -120,7 +120,7 @@ struct rv__client *rv__client_server(const struct rv__where *where, const char *
              : where->server == NULL && usual ? from_environment("RIVAL_STORE")
                                               : NULL;
     if (where->store != NULL && where->server != NULL) {
-        *code = rv__cli_fail(CLI_USAGE, "--store and --server: which of the two?", NULL);
+        *code = rv__cli_fail(CLI_USAGE, "give --store or --server, not both", NULL);
         return NULL;
     }
     if (*store != NULL)
@@ -315,7 +315,7 @@ void rv__client_say_refusal(struct rv__client *c)
         rv__buf_done(&answer);
     }
     if (err.message[0] != '\0')
-        fprintf(stderr, "%srival:%s nothing goes on here: %s\n", rv__colour(stderr, RED),
+        fprintf(stderr, "%srival:%s the runs here do not continue: %s\n", rv__colour(stderr, RED),
                 rv__colour(stderr, PLAIN), err.message);
 }
 

@@ -24,16 +24,16 @@ static int run_decide(int argc, char **argv)
         return -count;
     decision.what = rv__option_choice("decide", "decision", argv[1], words);
     if (decision.what > RV_ABORT)
-        return rv__cli_usage("decide",
-                             "'%s' is not available yet: it is for the states of a manifest",
-                             argv[1]);
+        return rv__cli_usage(
+            "decide", "'%s' is not available yet: it is for the states of a manifest", argv[1]);
     tell->arg = &decision;
     tell->done = decision.what == RV_RESUME ? "resumed" : "aborted";
     return rv__tell_run(argv[0], tell, decide);
 }
 
 static const struct rv__option options[] = {
-    { "--reason", "TEXT", "recorded; with abort, the error of the run", RV__INTO(struct decision, reason) },
+    { "--reason", "TEXT", "recorded; with abort, the error of the run",
+      RV__INTO(struct decision, reason) },
     RV__OPTIONS_WHERE(struct decision, tell.where),
     RV__OPTION_TOLD(struct decision, tell.json),
     { NULL },

@@ -221,7 +221,7 @@ int rv__drive_fail(const struct rv__drive *d, int code, const rv_error *err, con
 {
     if (err->code != RV_ECLOSED || d->served || !rv_cancel_fired(d->interrupt))
         return rv__cli_fail(code, err->message, hint);
-    fprintf(stderr, "stopped: the store has taken nothing\n");
+    fprintf(stderr, "stopped: nothing was recorded\n");
     return CLI_INTERRUPTED;
 }
 
@@ -283,7 +283,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     }
     if (rc == RV_EEXIST)
         return rv__cli_fail(CLI_USAGE, err.message,
-                            "without --input, the run goes on with the input it has");
+                            "leave out --input to continue the run with its own input");
     d->status = info.status;
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
@@ -365,7 +365,7 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
 
 static void say_how_to_go_on(struct follow *f)
 {
-    fprintf(stderr, "to go on: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
+    fprintf(stderr, "to continue: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
             rv__colour(stderr, PLAIN));
 }
 
@@ -401,23 +401,24 @@ static int stop_in_order(struct follow *f)
         struct rv__buf where;
         rv__buf_init(&where, 1u << 16);
         put_where(f->d, &where);
-        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s%s\n", why.message,
+        fprintf(stderr, "%s: the run continues where it is served: rival wait %s%s\n", why.message,
                 f->d->run_id, rv__buf_view(&where).at);
         rv__buf_done(&where);
         return CLI_INTERRUPTED;
     }
-    fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
-            GRACE_MS / 1000);
+    fprintf(stderr, "%s: running steps have %d s to finish; press Ctrl-C again to exit at once\n",
+            why.message, GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
     if (left > 0)
-        fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
+        fprintf(stderr, "%d step%s did not finish and will be attempted again\n", left,
                 left == 1 ? "" : "s");
     show_the_rest(f);
     rv_health health;
     if (rv_engine_health(f->d->engine, &health, NULL) == RV_OK && health.stuck)
-        fprintf(stderr, "the last of it could not be recorded, and will be done again: %s\n",
+        fprintf(stderr, "the last results could not be recorded; those steps will run again: %s\n",
                 health.why.message);
-    fprintf(stderr, "%s; what was done is kept\n", f->ended ? "the run has ended" : "stopped");
+    fprintf(stderr, "%s; all completed work is recorded\n",
+            f->ended ? "the run has ended" : "stopped");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
 }
@@ -636,8 +637,8 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
-        fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "
-                        "--run-id, or none\n");
+        fprintf(stderr, "this run had already ended; nothing was run. For a new run, use another "
+                        "--run-id or none\n");
     rv__screen_done(&f.view);
     return code;
 }

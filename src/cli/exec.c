@@ -108,7 +108,7 @@ static void register_beside(struct rv__drive *d, const char *file)
             continue;
         if (rv_register_file(d->engine, path.text,
                              RV_FILE_OPTS(.replace = true, .tell = tell, .arg = &told), &err) < 0)
-            fprintf(stderr, "%s is passed over: %s\n", path.text, err.message);
+            fprintf(stderr, "%s is skipped: %s\n", path.text, err.message);
     }
     if (folder != NULL)
         (void)closedir(folder); /* only read */
@@ -154,8 +154,8 @@ static int run_exec(int argc, char **argv)
         return -count;
     struct file file = { .path = argv[0] };
     if (access(file.path, F_OK) < 0)
-        return rv__cli_usage(
-            "exec", "there is no file '%s'; `rival new NAME` makes one to begin with", file.path);
+        return rv__cli_usage("exec", "there is no file '%s'; `rival new NAME` creates one",
+                             file.path);
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;

@@ -88,10 +88,12 @@ const struct rv__command rv__cmd_import = {
     .summary = "read an exported run into a store",
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Imports everything or nothing: a damaged or altered file is refused, and so is "
+    .paragraphs = { "Imports everything or nothing: a damaged or altered file is refused, and so "
+                    "is "
                     "a run whose id is already in the store. FILE may be - for stdin. The store is "
                     "created if missing.",
-                    "The imported run is in exactly the same state, under the same id. It continues "
+                    "The imported run is in exactly the same state, under the same id. It "
+                    "continues "
                     "when a process drives the store: `rival serve`, or `rival exec` with its "
                     "workflow and `--run-id`." },
     .examples = { { "rival import order-1.jsonl --store other.db" },

@@ -73,7 +73,7 @@ static void say_none(const struct logs *logs)
                     logs->query.level > RV_INFO;
     fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
             logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
-                                         : "its steps said nothing");
+                                         : "the steps logged nothing");
 }
 
 /* All there is by now, page by page. */
@@ -168,7 +168,8 @@ static const struct rv__option options[] = {
       RV__INTO(struct logs, query.step) },
     { "--level", "LEVEL", "debug, info, warn or error: this level and above (info)",
       .choices = levels, RV__INTO(struct logs, query.level) },
-    { "--text", "TEXT", "only lines with TEXT in their message", RV__INTO(struct logs, query.text) },
+    { "--text", "TEXT", "only lines with TEXT in their message",
+      RV__INTO(struct logs, query.text) },
     RV__OPTIONS_WHERE(struct logs, look.where),
     RV__OPTION_JSON(struct logs, look.json, "a JSON object for each line"),
     { NULL },

@@ -78,7 +78,7 @@ static int write_file(const char *file, const char *name, bool as_c)
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL && errno == EEXIST)
-        return rv__cli_usage("new", "%s exists already, and is left as it is", file);
+        return rv__cli_usage("new", "%s already exists and is not overwritten", file);
     if (out != NULL) {
         if (as_c)
             fprintf(out, c_file, file, file, name);

@@ -28,10 +28,10 @@ void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg
     if (clear != NULL)
         clear(arg);
     if (news > 0)
-        fprintf(stderr, "%srival:%s the store refuses, and the run waits: %s\n",
+        fprintf(stderr, "%srival:%s the store cannot be written, so the run waits: %s\n",
                 rv__colour(stderr, RED), rv__colour(stderr, PLAIN), health.why.message);
     else
-        fprintf(stderr, "the store works again: the run goes on\n");
+        fprintf(stderr, "the store works again: the run continues\n");
 }
 
 /* Nothing is under way that could be lost: the call that waits has changed nothing, and would wait for ever. */
@@ -63,7 +63,8 @@ static void *watch(void *arg)
     }
     if (!r->stuck || r->interrupt == NULL || rv_cancel_cause(r->interrupt, &why) == 0)
         return NULL;
-    fprintf(stderr, "%s: the store gets a last chance; Ctrl-C again: at once\n", why.message);
+    fprintf(stderr, "%s: waiting for the store once more; press Ctrl-C again to exit at once\n",
+            why.message);
     (void)rv_engine_close(r->engine); /* steps that still run keep nobody from leaving */
     return NULL;
 }

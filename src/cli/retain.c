@@ -87,12 +87,13 @@ static int run_retain(int argc, char **argv)
         return -count;
     rv_retain_opts opts = { .size = sizeof opts, .dry_run = r.dry_run };
     if (r.age == NULL && r.keep == NULL && r.bytes == NULL)
-        return rv__cli_usage("retain", "say which may stay: --older-than, --keep or --max-bytes");
+        return rv__cli_usage("retain",
+                             "what may be deleted? Give --older-than, --keep or --max-bytes");
     if (r.age != NULL &&
         (rv__duration_ms(rv__str(r.age), &opts.max_age_ms) < 0 || opts.max_age_ms < 1))
         return rv__cli_usage("retain", "--older-than '%s' is not a duration: 12h, 30d", r.age);
     if (r.keep != NULL && !read_count(rv__str(r.keep), &opts.max_runs))
-        return rv__cli_usage("retain", "--keep '%s' is not a number from 1", r.keep);
+        return rv__cli_usage("retain", "--keep '%s' must be 1 or more", r.keep);
     if (r.bytes != NULL && !read_size(r.bytes, &opts.max_bytes))
         return rv__cli_usage("retain", "--max-bytes '%s' is not a size: 500M, 2G", r.bytes);
     return retain(r.store, &opts, r.json);
@@ -117,7 +118,8 @@ const struct rv__command rv__cmd_retain = {
     .section = SECTION_STORE,
     .summary = "delete finished runs, oldest first",
     .options = options,
-    .paragraphs = { "Finished runs are deleted, oldest first, once any limit is exceeded. Runs that "
+    .paragraphs = { "Finished runs are deleted, oldest first, once any limit is exceeded. Runs "
+                    "that "
                     "have not ended are never deleted. The file does not shrink; the space is used "
                     "for new runs.",
                     "No other process may drive the store meanwhile, except with --dry-run." },

@@ -31,8 +31,7 @@ static int say_started(const struct rv__drive *d)
     struct rv__buf resume;
     rv__buf_init(&resume, 1u << 16);
     rv__drive_resume(d, &resume);
-    fprintf(stderr,
-            "it is recorded, and goes on when a process drives the store: rival exec FILE%s\n",
+    fprintf(stderr, "recorded; it starts when a process drives the store: rival exec FILE%s\n",
             rv__buf_view(&resume).at);
     rv__buf_done(&resume);
     return CLI_OK;

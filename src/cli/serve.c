@@ -168,7 +168,7 @@ static void look_at_health(struct serve *s)
     rv_health health;
     int news = rv__refusal_look(&s->refusal, &health);
     if (news > 0)
-        rv__log(s->log, RV__LOG_ERROR, "the store refuses: nothing goes on until it is mended",
+        rv__log(s->log, RV__LOG_ERROR, "the store cannot be written: no run continues until it can",
                 RV__LOG_STR("why", health.why.message),
                 RV__LOG_INT("attempts", (int64_t)health.attempts));
     else if (news < 0)
@@ -380,7 +380,7 @@ static int run_serve(int argc, char **argv)
     if (code != CLI_OK)
         return code;
     if (s.deny_private && s.allow_private)
-        return rv__cli_usage("serve", "--http-deny-private and --http-allow-private: which one?");
+        return rv__cli_usage("serve", "give --http-deny-private or --http-allow-private, not both");
     for (int i = 0; i < count; i++)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
@@ -465,7 +465,8 @@ const struct rv__command rv__cmd_serve = {
                     "--http-allow-private is given.",
                     "A broken file is reported and the others are served. With --watch, and on "
                     "SIGHUP, files are reloaded: new runs use the new version, existing runs keep "
-                    "theirs, and a broken edit changes nothing. SIGHUP also reloads the token file.",
+                    "theirs, and a broken edit changes nothing. SIGHUP also reloads the token "
+                    "file.",
                     "The log goes to stderr. On SIGTERM or Ctrl-C no new step starts and running "
                     "steps may finish; the next process continues the rest. A second signal exits "
                     "at once." },

@@ -176,7 +176,7 @@ static void print_text(const struct rv__look *look, struct rv__str why)
         print_wait(look, wait, rv__wall_ms(rv__clock_real()));
     if (rv__client_drives(look->client, look->run_id))
         return;
-    printf("nobody drives it: no process goes on with this run; to go on:\n");
+    printf("nobody drives it; this run continues when a process does:\n");
     print_command(look, "exec FILE --run-id ", look->run_id, NULL);
     print_command(look, "serve", "", NULL);
 }

@@ -107,7 +107,7 @@ static int print_files(const struct workflows *workflows, const char *const *pat
     else
         (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
     if (found == 0 && !workflows->json)
-        fprintf(stderr, "no workflows here; `rival new NAME` makes one to begin with\n");
+        fprintf(stderr, "no workflows here; `rival new NAME` creates one\n");
     if (report->problem_count > 0 && !workflows->json)
         fprintf(stderr, "some files are broken: rival check\n");
     rv__free(items);
@@ -125,7 +125,7 @@ static int print_served(const struct workflows *workflows, struct rv__client *cl
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = print(workflows, list);
     if (list->count == 0 && !workflows->json)
-        fprintf(stderr, "who serves %s has no workflows\n", rv__client_name(client));
+        fprintf(stderr, "the server at %s has no workflows\n", rv__client_name(client));
     rv_workflow_list_free(list);
     return code;
 }
@@ -140,8 +140,7 @@ static int ask_driver(const struct workflows *workflows)
         return code;
     code = rv_engine_driver(rv__client_engine(client), &driver, NULL) == 1
                ? print_served(workflows, client)
-               : rv__cli_fail(CLI_FAILED,
-                              "nobody drives this store, so nobody has workflows for it",
+               : rv__cli_fail(CLI_FAILED, "no process drives this store, so it has no workflows",
                               "`rival serve DIR --store FILE` does");
     rv__client_close(client);
     return code;

@@ -101,7 +101,7 @@ bool rv__api_run_exists(struct rv__api_call *call)
     return list != NULL;
 }
 
-void rv__api_told(struct rv__api_call *call)
+void rv__api_put_status(struct rv__api_call *call)
 {
     rv_run_list *list = rv__api_run(call);
     if (list == NULL)
@@ -187,7 +187,8 @@ static bool find_route(struct rv__api_call *call)
         call->answer->allow = reads ? "GET, HEAD" : "POST";
         return false;
     }
-    rv__api_refuse(call, 404, "there is nothing at this address; /openapi.json lists all there is");
+    rv__api_refuse(call, 404,
+                   "there is nothing at this address; /openapi.json lists all addresses");
     return false;
 }
 
@@ -207,7 +208,7 @@ static bool may_call(struct rv__api_call *call)
     if (has == RV__ROLE_NONE)
         rv__api_refuse(call, 401, "this needs a token: Authorization: Bearer TOKEN");
     else
-        rv__api_refuse(call, 403, "this needs the role %s, and the token's is %s",
+        rv__api_refuse(call, 403, "this needs the role %s; the token has the role %s",
                        rv__role_name(needed), rv__role_name(has));
     return false;
 }
@@ -224,7 +225,7 @@ static bool can_change(struct rv__api_call *call)
         return false;
     }
     if (health.stuck)
-        rv__api_refuse(call, 503, "the store refuses to be written to: %s; nothing was changed",
+        rv__api_refuse(call, 503, "the store cannot be written: %s; nothing was changed",
                        health.why.message);
     return !health.stuck;
 }

@@ -111,7 +111,7 @@ void rv__api_problem_more(int status, const char *title, const char *detail, str
 rv_run_list *rv__api_run(struct rv__api_call *call);
 bool rv__api_run_exists(struct rv__api_call *call); /* if not, the answer is there */
 /* {runId, status} of it. */
-void rv__api_told(struct rv__api_call *call);
+void rv__api_put_status(struct rv__api_call *call);
 
 /* Parse; on failure the answer is there. */
 bool rv__api_read_query(struct rv__api_call *call);

@@ -24,8 +24,8 @@ struct rv__headers {
     const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
     const char *last_event_id;
     unsigned hosts, lengths;
-    size_t bytes;   /* of all of them */
-    bool odd_names; /* one is none */
+    size_t bytes;          /* of all of them */
+    bool bad_header_names; /* one is none */
 };
 
 struct rv__exchange {

@@ -209,12 +209,12 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, st
 /* ---------------------------------------------------------------------------------- telling --- */
 
 /* Done, and how the run is now; or why not. */
-static void told(struct rv__api_call *call, int rc, const rv_error *err)
+static void answer_change(struct rv__api_call *call, int rc, const rv_error *err)
 {
     if (rc < 0)
         rv__api_error(call, err);
     else
-        rv__api_told(call);
+        rv__api_put_status(call);
 }
 
 void rv__api_cancel(struct rv__api_call *call)
@@ -223,7 +223,7 @@ void rv__api_cancel(struct rv__api_call *call)
     if (!rv__api_run_exists(call))
         return;
     int rc = rv_cancel_run(call->engine, call->names[0], &err);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }
 
 void rv__api_decide(struct rv__api_call *call)
@@ -245,7 +245,7 @@ void rv__api_decide(struct rv__api_call *call)
     }
     int rc = rv_decide(call->engine, call->names[0], (int)action->number,
                        rv__api_member(call, "reason")->text, &err);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }
 
 void rv__api_complete(struct rv__api_call *call)
@@ -269,7 +269,7 @@ void rv__api_complete(struct rv__api_call *call)
         rc = rv_complete(call->engine, call->names[0], call->names[1],
                          result->given ? text.text : NULL, error->given ? error->text : NULL, &err);
     rv__buf_done(&text);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }
 
 void rv__api_signal(struct rv__api_call *call)
@@ -285,5 +285,5 @@ void rv__api_signal(struct rv__api_call *call)
         rc = rv_signal(call->engine, call->names[0], call->names[1],
                        call->body.len > 0 ? payload.text : NULL, &err);
     rv__buf_done(&payload);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }

@@ -56,7 +56,7 @@ static void refuse_start(struct rv__api_call *call, const rv_error *err, const r
     if (bad != NULL)
         rv__api_violations(call, "input", err->message, bad);
     else if (err->code == RV_EINVAL && rv__api_member(call, "runId")->given)
-        rv__api_violations(call, "body", "the body is not as it should be", &one);
+        rv__api_violations(call, "body", "the body is not valid", &one);
     else
         rv__api_error(call, err);
 }

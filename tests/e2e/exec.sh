@@ -168,7 +168,7 @@ is "another store is free" "$rc" 0
 kill -INT $pid
 wait $pid
 is "SIGINT once: exit code 130" $? 130
-like "it says how to go on" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
+like "it says how to go on" "$(cat first.err)" '^to continue: rival exec slow.yaml --run-id s3$'
 is "and prints no outcome" "$(cat first.out)" ""
 is "a step that does not end is told to, and handed back" "$(grep -c two did)" 0
 touch go
@@ -188,7 +188,7 @@ pid=$!
 echo $pid >pid
 wait $pid
 is "SIGINT with --json: exit code 130, no outcome" "$?:$(cat first.out)" "130:"
-like "how to go on is told all the same" "$(cat first.err)" '^to go on: rival exec ends.yaml --run-id e1$'
+like "how to go on is told all the same" "$(cat first.err)" '^to continue: rival exec ends.yaml --run-id e1$'
 is "the step that ran has ended, and the next was not begun" "$(tr '\n' ' ' <did)" "one "
 run "$rival" show e1 --json
 is "what it did is recorded" "$(jq_ '.nodes | map(.alias + ":" + .status) | join(",")')" "one:completed,two:pending"
@@ -202,7 +202,7 @@ echo $pid >pid
 wait $pid
 is "SIGINT in the last step: exit code 130" $? 130
 like "what happened meanwhile is shown" "$(cat first.err)" 'completed  one$'
-like "and that it has ended" "$(cat first.err)" '^the run has ended; what was done is kept$'
+like "and that it has ended" "$(cat first.err)" '^the run has ended; all completed work is recorded$'
 rm -f did pid
 
 # Twice: at once. The first waits for a step that does not heed TERM.
@@ -232,7 +232,7 @@ steps:
   - two: { value: 2 }
 YAML
 room() { prlimit --pid "$pid" --fsize="$1:unlimited"; }
-refuses() { grep -q "^rival: the store refuses, and the run waits: " "$1"; }
+refuses() { grep -q "^rival: the store cannot be written, so the run waits: " "$1"; }
 "$rival" exec full.yaml --run-id f1 --json >f1.out 2>f1.err &
 pid=$!
 eventually begun
@@ -242,7 +242,7 @@ ok "a full disk is told" eventually refuses f1.err
 room unlimited
 wait $pid
 is "with room again the run goes on" "$?:$(jq -r .status f1.out)" "0:completed"
-is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run goes on"
+is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run continues"
 printf '"%*s"' 100000 x >big.json # more than there is room for, so that the run cannot begin
 (ulimit -S -f 40 && exec timeout 60 "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err
 is "a run that cannot begin is an error" "$?:$(cat f2.out)" "1:"
@@ -376,7 +376,7 @@ unlike "an ASCII locale: nothing else" "$("${terminal[@]}" capture-pane -p | tr 
 "${terminal[@]}" send-keys C-c
 eventually terminal_shows 'exit='
 screen=$("${terminal[@]}" capture-pane -p)
-like "Ctrl-C in a terminal: how to go on" "$screen" '^to go on: rival exec big.yaml --run-id t2'
+like "Ctrl-C in a terminal: how to go on" "$screen" '^to continue: rival exec big.yaml --run-id t2'
 like "and its exit code" "$screen" '^exit=130'
 touch go
 

@@ -52,7 +52,7 @@ leave
 like "list marks a run that nobody drives" "$("$rival" list)" "order-1 .*running .*nobody drives it"
 is "also as JSON" "$("$rival" list --json | jq -r '.runs[0] | "\(.status) \(.driven)"')" "running false"
 like "so does show" "$("$rival" show order-1 | head -n 1)" "running  \(nobody drives it\)"
-like "and why says what to do" "$("$rival" why order-1)" "^nobody drives it: .*to go on:"
+like "and why says what to do" "$("$rival" why order-1)" "^nobody drives it; this run continues when a process does:"
 
 # ------------------------------------------------------------------------------------------- handles
 
@@ -90,11 +90,11 @@ locker=$!
 eventually test -f locked
 curl -sS -m 60 -X POST -d '{}' "$url/api/v1/workflows/wait/runs" >/dev/null 2>&1 & # waits for it
 asks=$!
-refuses() { "$rival" list --store rival.db 2>&1 >/dev/null | grep -q "nothing goes on here: .*locked"; }
+refuses() { "$rival" list --store rival.db 2>&1 >/dev/null | grep -q "the runs here do not continue: .*locked"; }
 ok "list tells that the store cannot be written, and why" eventually refuses
-like "so does show" "$("$rival" show order-1 --store rival.db 2>&1 >/dev/null)" "nothing goes on here: .*locked"
-like "and why" "$("$rival" why order-1 --store rival.db 2>&1 >/dev/null)" "nothing goes on here: .*locked"
-like "also by the server" "$("$rival" list --server "$url" 2>&1 >/dev/null)" "nothing goes on here: the store refuses"
+like "so does show" "$("$rival" show order-1 --store rival.db 2>&1 >/dev/null)" "the runs here do not continue: .*locked"
+like "and why" "$("$rival" why order-1 --store rival.db 2>&1 >/dev/null)" "the runs here do not continue: .*locked"
+like "also by the server" "$("$rival" list --server "$url" 2>&1 >/dev/null)" "the runs here do not continue: the store cannot be written"
 kill -9 "$pid" "$asks"
 wait "$pid" "$asks" 2>/dev/null
 pid=

@@ -208,6 +208,10 @@ static bool serve(int fd, const char *path, const char *request, size_t len)
     } else if (strcmp(path, "/away") == 0) {
         snprintf(text, sizeof text, "Location: http://localhost:%d/echo\r\n", server.port);
         answer_text(fd, "301 Moved", text, "");
+    } else if (strcmp(path, "http://public.test/in") == 0) { /* asked as a proxy */
+        answer_text(fd, "302 Found", "Location: http://10.1.2.3/latest\r\n", "");
+    } else if (strcmp(path, "http://public.test/ok") == 0) {
+        answer_text(fd, "200 OK", "", "through the proxy");
     } else if (strcmp(path, "/file") == 0) {
         answer_text(fd, "302 Found", "Location: file:///etc/passwd\r\n", "");
     } else if (strcmp(path, "/held") == 0) {
@@ -622,6 +626,33 @@ static void private_addresses_can_be_denied(void **state)
     assert_int_equal(atomic_load(&served), before); /* nobody was asked */
 }
 
+/* A proxy is the operator's: it is reached, and what names lead to is its business; but not where an address
+ * is written, in a URL or in a redirect. */
+static void a_redirect_into_a_private_network_is_denied(void **state)
+{
+    char proxy[64];
+    (void)state;
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server.port);
+    setenv("http_proxy", proxy, 1);
+    rv__io_free(io);
+    io = NULL;
+    int rc = rv__io_new(&(struct rv__io_opts){ .deny_private = true }, &io, NULL);
+    if (rc == RV_OK) {
+        start_url(&ask, "http://public.test/ok");
+        await(&ask);
+    }
+    unsetenv("http_proxy"); /* it is looked at with the first request */
+    assert_int_equal(rc, RV_OK);
+    assert_int_equal(ask.result.end, RV__FETCH_ANSWERED);
+    assert_string_equal(ask.body, "through the proxy");
+    setenv("http_proxy", proxy, 1);
+    start_url(&ask, "http://public.test/in");
+    await(&ask);
+    unsetenv("http_proxy");
+    if (ask.result.end != RV__FETCH_DENIED || strstr(ask.result.error, "redirects it to") == NULL)
+        fail_msg("%s: %s", rv__fetch_end_name(ask.result.end), ask.result.error);
+}
+
 static void a_request_can_be_cancelled_at_any_time(void **state)
 {
     (void)state;
@@ -811,6 +842,7 @@ int main(void)
         TEST(credentials_stay_with_the_host_they_are_for),
         TEST(an_address_is_private_or_not),
         TEST(private_addresses_can_be_denied),
+        TEST(a_redirect_into_a_private_network_is_denied),
         TEST(a_request_can_be_cancelled_at_any_time),
         TEST(what_is_under_way_ends_with_the_loop),
         TEST(names_are_looked_up_by_a_few_threads),

@@ -220,26 +220,25 @@ static const struct row {
     /* parameters */
     { "an unknown parameter is named, with the known ones", "GET /api/v1/runs?statsu=running", NULL,
       400,
-      "{'detail':'there is no parameter \\u0027statsu\\u0027 here (did you mean "
-      "\\u0027status\\u0027?); those there are: workflow, status, since, until, q, limit, "
-      "cursor'}" },
+      "{'detail':'unknown parameter \\u0027statsu\\u0027 (did you mean \\u0027status\\u0027?); "
+      "known: workflow, status, since, until, q, limit, cursor'}" },
     { "twice is once too often", "GET /api/v1/runs?q=a&q=b", NULL, 400,
       "{'detail':'parameter \\u0027q\\u0027 is given twice'}" },
     { "a number has to be one", "GET /api/v1/runs?limit=ten", NULL, 400,
-      "{'detail':'parameter \\u0027limit\\u0027 is \\u0027ten\\u0027, and has to be an integer "
+      "{'detail':'parameter \\u0027limit\\u0027 is \\u0027ten\\u0027, but must be an integer "
       "from "
       "1 to 1000'}" },
     { "within its bounds", "GET /api/v1/runs?limit=1001", NULL, 400, "{}" },
     { "not with a fraction", "GET /api/v1/runs?limit=1.5", NULL, 400, "{}" },
     { "a choice has to be one", "GET /api/v1/runs?status=ended", NULL, 400,
-      "{'detail':'parameter \\u0027status\\u0027 is \\u0027ended\\u0027, and has to be one of "
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027ended\\u0027, but must be one of "
       "running, "
       "suspended, completed, failed, cancelled'}" },
     { "a cursor that is none is refused", "GET /api/v1/runs?cursor=zzz", NULL, 400, "{}" },
     { "what is needed is asked for", "GET /api/v1/runs/done/node", NULL, 400,
       "{'detail':'parameter \\u0027path\\u0027 is missing: The path of the node.'}" },
     { "where there are none, none is known", "GET /healthz?x=1", NULL, 400,
-      "{'detail':'there is no parameter \\u0027x\\u0027 here; those there are: none'}" },
+      "{'detail':'unknown parameter \\u0027x\\u0027; known: none'}" },
     { "a query that is not UTF-8 is refused", "GET /api/v1/runs?q=%c3%28", NULL, 400, "{}" },
 
     /* workflows */
@@ -300,7 +299,7 @@ static const struct row {
     { "or none is", "GET /api/v1/runs/done/nodes?parent=each&status=failed", NULL, 200,
       "{'nodes':[],'total':0,'offset':0}" },
     { "a status has to be one", "GET /api/v1/runs/done/nodes?status=broken", NULL, 400,
-      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, and has to be one of "
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, but must be one of "
       "pending, running, waiting_retry, completed, failed, skipped, cancelled, suspended'}" },
     { "below nothing", "GET /api/v1/runs/done/nodes?parent=nix", NULL, 404,
       "{'detail':'the run has no node \\u0027nix\\u0027'}" },
@@ -349,13 +348,13 @@ static const struct row {
     { "an id has to be one", "POST /api/v1/workflows/ask/runs", "{\"runId\":\"a b\"}", 422,
       "{'in':'body','violations':[{'path':'/runId','message':'*'}]}" },
     { "a member has its type", "POST /api/v1/workflows/ask/runs", "{\"runId\":5}", 422,
-      "{'in':'body','violations':[{'path':'/runId','message':'has to be a text'}]}" },
+      "{'in':'body','violations':[{'path':'/runId','message':'must be a text'}]}" },
     { "null is as if it were not there", "POST /api/v1/workflows/ask/runs", "{\"runId\":null}", 202,
       "{'runId':'*'}" },
     { "and a name that is known", "POST /api/v1/workflows/ask/runs", "{\"inputs\":{}}", 422,
-      "{'violations':[{'path':'/inputs','message':'is not known here; known: input, runId'}]}" },
+      "{'violations':[{'path':'/inputs','message':'is unknown; known: input, runId'}]}" },
     { "a body is an object", "POST /api/v1/workflows/ask/runs", "[]", 422,
-      "{'violations':[{'path':'','message':'has to be an object'}]}" },
+      "{'violations':[{'path':'','message':'must be an object'}]}" },
     { "a body is JSON", "POST /api/v1/workflows/ask/runs", "{\"input\":", 400, "{'detail':'*'}" },
     { "one JSON", "POST /api/v1/workflows/ask/runs", "{} {}", 400, "{}" },
     { "in UTF-8", "POST /api/v1/workflows/ask/runs", "{\"input\":\"\xff\"}", 400, "{}" },
@@ -366,7 +365,7 @@ static const struct row {
     { "null is none", "POST /api/v1/runs/waits/decide", "{\"action\":null}", 422,
       "{'violations':[{'path':'/action','message':'is missing'}]}" },
     { "that there is", "POST /api/v1/runs/waits/decide", "{\"action\":\"go\"}", 422,
-      "{'violations':[{'path':'/action','message':'has to be one of resume, abort, skip, "
+      "{'violations':[{'path':'/action','message':'must be one of resume, abort, skip, "
       "restart_stage'}]}" },
     { "for a run that is suspended", "POST /api/v1/runs/waits/decide", "{\"action\":\"resume\"}",
       409, "{'detail':'*'}" },
