@@ -215,7 +215,7 @@ is "an address that is none: exit code 2" "$rc" 2
 like "and it says so" "$err" "'nonsense' is not the address of a server"
 run "$rival" list --server http://127.0.0.1:1 --store x.db
 is "a store and a server: exit code 2" "$rc" 2
-like "which of the two?" "$err" "which of the two"
+like "which of the two?" "$err" "not both"
 RIVAL_STORE=$tmp/s.db run "$rival" list --json
 is "RIVAL_URL before RIVAL_STORE" "$rc" 1
 unset RIVAL_URL

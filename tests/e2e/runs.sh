@@ -11,7 +11,7 @@ run "$rival" new hello
 is "new makes a file" "$rc:$(ls)" "0:hello.yaml"
 run "$rival" new hello
 is "and does not overwrite it" "$rc" 2
-like "but says so" "$err" "hello.yaml exists already"
+like "but says so" "$err" "hello.yaml already exists"
 ok "check accepts it" "$rival" check hello.yaml
 run "$rival" new 'no name'
 is "a bad name: exit code 2" "$rc" 2
@@ -99,7 +99,7 @@ is "and so does logs -f" "$?:$(grep -c 'not yet' logs.out)" "0:1"
 run "$rival" show order-1
 like "many iterations are counted" "$out" 'each +completed .* 30 completed$'
 run "$rival" why order-1
-is "why of a run that has ended" "$out" "nothing: it is completed"
+is "why of a run that has ended" "$out" "not waiting: the run has completed"
 run "$rival" signal order-1 approved
 is "a signal to it: exit code 1" "$rc" 1
 run "$rival" cancel order-1
