@@ -114,6 +114,7 @@ static void put_said(struct rv__api_call *call,
         rv__api_error(call, &err);
     else
         rv__buf_text(&call->out, text);
+    rv__api_piece(call);
     rv_free(text);
 }
 

@@ -41,7 +41,7 @@ void rv__api_workflow(struct rv__api_call *call)
         rv__api_error(call, &err);
     } else {
         rv__put_workflow(&call->out, info);
-        rv__put_json(&call->out, "plan", plan);
+        rv__api_put_value(call, "plan", plan);
         rv__buf_char(&call->out, '}');
     }
     rv_free(plan);

@@ -72,10 +72,18 @@ is "or the failure" "$rc:$out" "0:failed a step of late-2"
 wait "$pid"
 is "with its message" "$?:$(jq -r .error.message late-2.out)" "1:card declined"
 pid=
-"$rival" serve . --listen 127.0.0.1:0 --log-format json >serve.out 2>serve.log </dev/null &
+"$rival" serve . --listen 127.0.0.2:0 --log-format json >serve.out 2>serve.log </dev/null &
 pid=$!
 eventually grep -q '"serving"' serve.log
 url=$(head -n 1 serve.out)
+export http_proxy=http://127.0.0.1:9 # where nobody is
+run "$rival" list --server "$url"
+is "a server elsewhere is reached by the proxy" "$rc" 1
+for name in no_proxy NO_PROXY; do
+    run env "$name=127.0.0.2" "$rival" list --server "$url"
+    is "unless $name names it" "$rc" 0
+done
+unset http_proxy
 "$rival" run later --run-id late-3 --server "$url" >/dev/null
 parked() { "$rival" why late-3 --server "$url" | grep -q pay-7; }
 eventually parked

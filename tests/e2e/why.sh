@@ -112,7 +112,7 @@ is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | 
 wait $pid
 pid=
 text=$("$rival" why l1 --store lost.db)
-is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "nothing: it is failed"
+is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "not waiting: the run has failed"
 like "and of one that failed the error is said" "$text" "^  f: .*crunch"
 like "and where to read on" "$text" "^  => rival logs l1 --store lost.db$"
 
