@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "cli/text.h"
 #include "server/server.h"
 
 #define RUNS "/api/v1/runs"
@@ -115,6 +116,7 @@ static int get(struct rv__wire *wire, struct rv__buf *path, struct rv__buf *answ
 
 enum field_kind {
     FIELD_TEXT,
+    FIELD_NAME, /* a text that is shown as it is: what could move a cursor is not in it */
     FIELD_JSON,
     FIELD_INT,
     FIELD_INT64,
@@ -138,8 +140,8 @@ struct field {
 
 static const struct field run_fields[] = {
     FIELD("runId", FIELD_RUN_ID, rv_run_state, run_id),
-    FIELD("workflow", FIELD_TEXT, rv_run_state, workflow),
-    FIELD("version", FIELD_TEXT, rv_run_state, version),
+    FIELD("workflow", FIELD_NAME, rv_run_state, workflow),
+    FIELD("version", FIELD_NAME, rv_run_state, version),
     FIELD("status", FIELD_STATUS, rv_run_state, status),
     FIELD("createdAt", FIELD_INT64, rv_run_state, created_at),
     FIELD("startedAt", FIELD_INT64, rv_run_state, started_at),
@@ -148,15 +150,15 @@ static const struct field run_fields[] = {
     FIELD("input", FIELD_JSON, rv_run_state, input),
     FIELD("results", FIELD_JSON, rv_run_state, results),
     FIELD("error", FIELD_JSON, rv_run_state, error),
-    FIELD("failedStep", FIELD_TEXT, rv_run_state, failed_step),
+    FIELD("failedStep", FIELD_NAME, rv_run_state, failed_step),
     FIELD("suspension", FIELD_JSON, rv_run_state, suspension),
     { NULL },
 };
 static const struct field node_fields[] = {
-    FIELD("path", FIELD_TEXT, rv_node, path),
-    FIELD("alias", FIELD_TEXT, rv_node, alias),
-    FIELD("kind", FIELD_TEXT, rv_node, kind),
-    FIELD("status", FIELD_TEXT, rv_node, status),
+    FIELD("path", FIELD_NAME, rv_node, path),
+    FIELD("alias", FIELD_NAME, rv_node, alias),
+    FIELD("kind", FIELD_NAME, rv_node, kind),
+    FIELD("status", FIELD_NAME, rv_node, status),
     FIELD("startedAt", FIELD_INT64, rv_node, started_at),
     FIELD("completedAt", FIELD_INT64, rv_node, completed_at),
     FIELD("duration", FIELD_INT64, rv_node, duration_ms),
@@ -178,23 +180,23 @@ static const struct field log_fields[] = {
     FIELD("timestamp", FIELD_INT64, rv_log_line, at),
     FIELD("level", FIELD_LEVEL, rv_log_line, level),
     FIELD("attempt", FIELD_INT, rv_log_line, attempt),
-    FIELD("stepName", FIELD_TEXT, rv_log_line, step),
-    FIELD("path", FIELD_TEXT, rv_log_line, path),
+    FIELD("stepName", FIELD_NAME, rv_log_line, step),
+    FIELD("path", FIELD_NAME, rv_log_line, path),
     FIELD("message", FIELD_TEXT, rv_log_line, message),
     FIELD("metadata", FIELD_JSON, rv_log_line, metadata),
     { NULL },
 };
 static const struct field workflow_fields[] = {
-    FIELD("name", FIELD_TEXT, rv_workflow_info, name),
+    FIELD("name", FIELD_NAME, rv_workflow_info, name),
     FIELD("description", FIELD_TEXT, rv_workflow_info, description),
     FIELD("inputSchema", FIELD_JSON, rv_workflow_info, input_schema),
-    FIELD("version", FIELD_TEXT, rv_workflow_info, version),
-    FIELD("source", FIELD_TEXT, rv_workflow_info, source),
+    FIELD("version", FIELD_NAME, rv_workflow_info, version),
+    FIELD("source", FIELD_NAME, rv_workflow_info, source),
     FIELD("stepCount", FIELD_INT, rv_workflow_info, step_count),
     { NULL },
 };
 static const struct field violation_fields[] = {
-    FIELD("path", FIELD_TEXT, rv_violation, path),
+    FIELD("path", FIELD_NAME, rv_violation, path),
     FIELD("message", FIELD_TEXT, rv_violation, message),
     { NULL },
 };
@@ -221,6 +223,15 @@ static const char *put_string(struct room *room, struct rv__str value)
     int rc = rv__json_string(value, &room->scratch, &text);
     room->no_memory |= rc == RV_ENOMEM;
     return rc == RV_OK ? put_text(room, text) : "";
+}
+
+static const char *put_name(struct room *room, struct rv__str value)
+{
+    char *from = room->texts;
+    const char *name = put_string(room, value);
+    if (room->texts > from)
+        rv__text_mask(from);
+    return name;
 }
 
 static int find_word(struct rv__str value, const char *(*name_of)(int))
@@ -272,6 +283,7 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
     (void)rv__json_int(value, &n); /* 0 where it is none */
     switch (field->kind) {
     case FIELD_TEXT: *(const char **)at = put_string(room, value); break;
+    case FIELD_NAME: *(const char **)at = put_name(room, value); break;
     case FIELD_JSON: *(const char **)at = put_text(room, value); break;
     case FIELD_INT: *(int *)at = (int)n; break;
     case FIELD_INT64: *(int64_t *)at = n; break;
@@ -294,8 +306,10 @@ static void fill(struct room *room, const struct field *fields, struct rv__str o
     struct rv__json_iter it;
     struct rv__str key, value;
     for (const struct field *f = fields; f->key != NULL; f++)
-        if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
+        if (f->kind == FIELD_TEXT || f->kind == FIELD_NAME || f->kind == FIELD_JSON)
             *(const char **)(void *)(record + f->at) = "";
+    if (rv__json_type(object) != RV__JSON_OBJECT)
+        return; /* a record all the same, with nothing in it */
     rv__json_iter_init(&it, object);
     while (rv__json_next(&it, &key, &value))
         for (const struct field *f = fields; f->key != NULL; f++)
@@ -440,6 +454,18 @@ int rv__remote_state(struct rv__wire *wire, const char *run_id, rv_run_state **r
     return rc;
 }
 
+/* A child's path begins with its parent's: who goes down the tree comes to an end. */
+static bool are_below(const rv_node_list *list, const char *parent)
+{
+    size_t len = parent != NULL ? strlen(parent) : 0;
+    for (size_t i = 0; len > 0 && i < list->count; i++) {
+        const char *path = list->nodes[i].path;
+        if (strncmp(path, parent, len) != 0 || path[len] != ':' || path[len + 1] == '\0')
+            return false;
+    }
+    return true;
+}
+
 int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *parent, size_t offset,
                      size_t limit, rv_node_list **ret, rv_error *err)
 {
@@ -461,7 +487,13 @@ int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *pare
             list->count = count;
             list->total = (size_t)number_of(&answer, "total");
             list->nodes = (const rv_node *)(const void *)room.records;
-            *ret = list;
+            if (are_below(list, parent)) {
+                *ret = list;
+            } else {
+                rv_node_list_free(list);
+                rc = rv__fail(err, RV_EPARSE, "what %.80s answers are not nodes below '%.80s'",
+                              rv__wire_url(wire), parent);
+            }
         }
     }
     rv__buf_done(&answer);

@@ -152,7 +152,7 @@ static void print_ended(struct rv__str status)
                                          "failed",    "the run has failed",
                                          "cancelled", "the run was cancelled" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i += 2)
-        if (rv__json_string_is(status, rv__str(words[i]))) {
+        if (status.len > 0 && rv__json_string_is(status, rv__str(words[i]))) {
             printf("not waiting: %s\n", words[i + 1]);
             return;
         }
@@ -172,7 +172,7 @@ static void print_text(const struct rv__look *look, struct rv__str why)
         return;
     }
     rv__json_iter_init(&it, waits);
-    while (rv__json_next(&it, NULL, &wait))
+    while (rv__json_next(&it, NULL, &wait)) /* each is an object, or says nothing */
         print_wait(look, wait, rv__wall_ms(rv__clock_real()));
     if (rv__client_drives(look->client, look->run_id))
         return;

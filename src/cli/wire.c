@@ -355,8 +355,11 @@ static const char *text_of(struct rv__wire_events *e, const char *key)
     if (!rv__json_get(rv__buf_view(&e->data), key, &value) ||
         rv__json_string(value, &e->texts, &text) < 0)
         return "";
-    const char *copy = rv__arena_dup(&e->texts, text.at, text.len);
-    return copy != NULL ? copy : "";
+    char *copy = rv__arena_dup(&e->texts, text.at, text.len);
+    if (copy == NULL)
+        return "";
+    rv__text_mask(copy);
+    return copy;
 }
 
 static bool make_event(struct rv__wire_events *e, rv_event *ret)

@@ -91,8 +91,8 @@ static void put_node_error(struct rv__buf *out, const rv_node *node)
     if (error.len == 0)
         return;
     rv__buf_text(out, ",\"error\":");
-    bool says = rv__json_count(error) == 0 || node->error_at == 0 ||
-                rv__json_get(error, "attemptNumber", &own) ||
+    bool says = rv__json_type(error) != RV__JSON_OBJECT || rv__json_count(error) == 0 ||
+                node->error_at == 0 || rv__json_get(error, "attemptNumber", &own) ||
                 rv__json_get(error, "occurredAt", &own);
     rv__buf_add(out, error.at, error.len - !says);
     if (!says) {

@@ -88,7 +88,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 pid=
 text=$("$rival" why r1)
-like "without a driver that is said" "$text" "^no process says that it drives this run"
+like "without a driver that is said" "$text" "^nobody drives it"
 like "and how to go on" "$text" "rival exec FILE --run-id r1"
 like "the rest is as it was left" "$text" "^'naps' waits for its time"
 
