@@ -3,7 +3,7 @@
 
 Usage: unread.py PORT ANSWERS STREAMS PATH STREAM_PATH
 Connections come from several loopback addresses, as those of several machines would. Prints, when all have
-been answered or a minute is over: how many answers came with 200, how many with 503, how many of those with a
+been answered or 150 s are over: how many answers came with 200, how many with 503, how many of those with a
 Retry-After and problem JSON, how many streams began, how many were refused with 503. Ends with its stdin.
 """
 import select, socket, sys, time
@@ -16,13 +16,14 @@ for i in range(answers + streams):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.bind((f"127.0.0.{2 + i % 4}", 0))
     s.connect(("127.0.0.1", port))
-    asked = path if i < answers else stream_path
+    is_answer = i >= streams  # streams first: they do not wait for long answers to be made
+    asked = path if is_answer else stream_path
     s.send(f"GET {asked} HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 0.0\r\n\r\n".encode())
     s.setblocking(False)
-    all_of_them[s.fileno()] = [s, i < answers, b""]
+    all_of_them[s.fileno()] = [s, is_answer, b""]
     poll.register(s.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
 
-waiting, until = set(all_of_them), time.monotonic() + 60
+waiting, until = set(all_of_them), time.monotonic() + 150
 while waiting and time.monotonic() < until:
     for fd, _ in poll.poll(1):
         one = all_of_them[fd]
