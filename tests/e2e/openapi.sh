@@ -36,7 +36,9 @@ if command -v npm >/dev/null && ! cmp -s "$from/package-lock.json" "$lint/packag
         rm -rf "$lint" && mv "$tmp/lint" "$lint"
 fi
 if [ ! -d "$lint/node_modules" ]; then
-    echo "# the linter is not there: npm ci in tests/conformance/openapi failed"
+    # Elsewhere than in CI there may be no network.
+    [ "${CI:-}" != true ] || ok "the linter is installed: npm ci in tests/conformance/openapi" false
+    echo "# => SKIPPED: the OpenAPI linter; npm ci in tests/conformance/openapi failed"
     done_testing
 fi
 cp "$from/lint.mjs" "$lint"
