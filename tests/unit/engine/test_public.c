@@ -209,6 +209,13 @@ static void register_late(struct rig *rig, const char *name, int64_t rest_ms)
     rig_put(rig, w);
 }
 
+/* From the beginning: it may have happened already. */
+static void until_suspended(struct rig *rig, const char *run_id)
+{
+    rig_follow(rig, RV_FEED_OPTS(.run_id = run_id, .from = RV_FROM_OLDEST));
+    rig_until(rig, "run.suspended", run_id);
+}
+
 /* A run in flight, and one asleep, in a program that does not know their workflows; it says so after
  * five seconds. Then one is decided about, and the others go on by themselves. */
 static void what_was_missing_may_come_back(void **state)
@@ -233,8 +240,8 @@ static void what_was_missing_may_come_back(void **state)
 
     rig_open(rig, &opts);
     one_step(rig, "quick", "a", quick);
-    rig_follow(rig, RV_FEED_OPTS(.run_id = "r3"));
-    rig_until(rig, "run.suspended", "r3");
+    until_suspended(rig, "r3");
+    until_suspended(rig, "r1");
     assert_int_equal(status_of(rig, "r3", "\"missing\":\"g\""), RV_SUSPENDED);
     assert_int_equal(status_of(rig, "r1", "\"missing\":\"g\""), RV_SUSPENDED);
     assert_int_equal(rv_signal(rig->engine, "r2", "any", NULL, &rig->err), RV_OK);
@@ -263,8 +270,7 @@ static void a_run_without_its_function_is_suspended_wherever_one_looks(void **st
     assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
                      RV_OK);
     assert_int_equal(info.status, RV_RUNNING);
-    rig_follow(rig, RV_FEED_OPTS(.run_id = "r"));
-    rig_until(rig, "run.suspended", "r");
+    until_suspended(rig, "r");
     assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
     assert_int_equal(now->status, RV_SUSPENDED);
     assert_string_equal(now->results,
