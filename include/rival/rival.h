@@ -385,7 +385,14 @@ typedef struct rv_file_workflow {
     const char *file;
     const char *directory; /* absolute: its commands are relative to it */
     int node_count;        /* all of them, nested workflows included */
+    bool partial;          /* it nests a C file that was not loaded: no version, no plan */
 } rv_file_workflow;
+
+/* A C file whose plan was not looked at: that takes running its code. */
+typedef struct rv_c_file {
+    const char *file;
+    const char *name; /* of its workflow, as its text has it; else the file's */
+} rv_c_file;
 
 typedef struct rv_report {
     size_t file_count; /* workflow files looked at */
@@ -396,14 +403,31 @@ typedef struct rv_report {
     size_t untold;      /* problems found beyond the hundred that are told of a file */
     size_t other_count; /* files of other kinds (.ts, .js, .mjs), not looked into */
     const char *const *others;
+    size_t c_file_count; /* C files that were not loaded */
+    const rv_c_file *c_files;
 } rv_report;
 
+/* How far C files are looked into. */
+enum rv_c_files {
+    RV_C_FILES_NAMED = 0,    /* by their text: nothing is compiled or run */
+    RV_C_FILES_COMPILED = 1, /* the compiler's errors are told; nothing is run */
+    RV_C_FILES_LOADED = 2,   /* a host process loads them, which runs their code, and tells their plans */
+};
+
+typedef struct rv_check_opts {
+    size_t size; /* filled in by RV_CHECK_OPTS */
+    int c_files; /* enum rv_c_files */
+} rv_check_opts;
+#define RV_CHECK_OPTS(...) (&(rv_check_opts){ .size = sizeof(rv_check_opts), __VA_ARGS__ })
+RV_API void rv_check_opts_init(rv_check_opts *opts);
+
 /* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
- * nested workflows; everything that is wrong is in the report. A bad file is no error of this call.
- * C files are compiled, and a host process says what they declare; of those in a folder only what has an
- * RV_WORKFLOW in it. Where a file nests a workflow that is nowhere, the C files beside it are looked into.
+ * nested workflows; everything that is wrong is in the report. A bad file is no error of this call. Files
+ * that these nest are found and checked, too. C files are looked into as far as opts->c_files says (NULL:
+ * by their text); of those in a folder only what has an RV_WORKFLOW in it.
  * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
-RV_API int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err);
+RV_API int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *opts,
+                          rv_report **ret, rv_error *err);
 RV_API void rv_report_free(rv_report *report); /* NULL is allowed */
 
 enum rv_plan_format {
@@ -412,7 +436,7 @@ enum rv_plan_format {
     RV_PLAN_MERMAID = 2, /* a flowchart */
 };
 /* The plan of a workflow in the report, by its index. *ret lives as long as the report.
- * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
+ * Errors: RV_EINVAL, RV_ESTATE (it is partial), RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
 

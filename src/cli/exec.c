@@ -10,7 +10,7 @@
 struct file {
     const char *path;
     char name[256]; /* of its workflow */
-    bool needs_c;   /* it calls functions, or nests workflows, of C files beside it */
+    bool needs_c;   /* it calls functions of C files beside it */
 };
 
 static bool is_compiled(const char *file)
@@ -19,14 +19,10 @@ static bool is_compiled(const char *file)
     return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
 }
 
-/* Does it nest a workflow of a C file, or have a step that is a call? One too many costs a look at the
- * files beside it. */
+/* Does it have a step that is a call? One too many costs a look at the files beside it. */
 static bool needs_c(rv_report *report, size_t index)
 {
     const char *plan = "";
-    for (size_t i = 0; i < report->workflow_count; i++)
-        if (is_compiled(report->workflows[i].file))
-            return true;
     return rv_report_plan(report, index, RV_PLAN_JSON, &plan, NULL) == RV_OK &&
            strstr(plan, "\"kind\":\"call\"") != NULL;
 }
@@ -36,7 +32,8 @@ static int check_text(struct file *file)
 {
     rv_report *report = NULL;
     rv_error err;
-    if (rv_check_files(&file->path, 1, &report, &err) < 0)
+    if (rv_check_files(&file->path, 1, RV_CHECK_OPTS(.c_files = RV_C_FILES_LOADED), &report, &err) <
+        0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
     rv__drive_problems(report);
     size_t index = rv__cli_workflow_of(report, file->path);
@@ -78,10 +75,13 @@ static int check_compiled(struct file *file)
         (void)rv__cli_fail(CLI_USAGE, err.message, NULL);
     if (report != NULL && !told)
         rv__drive_problems(report);
-    bool found = rc >= 0 && list != NULL && list->count > 0;
-    if (found)
-        snprintf(file->name, sizeof file->name, "%s", list->items[list->count - 1].name);
-    else
+    bool found = false; /* there may be others, which it nests */
+    for (size_t i = 0; rc >= 0 && list != NULL && i < list->count && !found; i++) {
+        found = strcmp(list->items[i].source, file->path) == 0;
+        if (found)
+            snprintf(file->name, sizeof file->name, "%s", list->items[i].name);
+    }
+    if (!found)
         fprintf(stderr, "nothing was run\n");
     rv_workflow_list_free(list);
     rv_report_free(report);

@@ -120,11 +120,32 @@ enum { RV__CFILE_PATH = 4096 };
 
 /* Compile a C file, or find that it was: `object` is then the path of a shared object. What the compiler
  * printed is appended to `said`, as it was, warnings too. Blocks while the compiler runs.
+ * The cache must be a folder of ours that others cannot write to.
  *
- * Errors: RV_EINVAL: the compiler refused it; RV_ENOTFOUND: no file, no compiler, no headers; RV_ESYS.
+ * Errors: RV_EINVAL: the compiler refused it; RV_ENOTFOUND: no file, no compiler, no headers; RV_ETIMEDOUT:
+ * the compiler took too long, and was stopped; RV_ESYS.
  * Thread: any, also several for one file; other processes too. */
 int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__buf *said,
                     rv_error *err);
+
+/* The name of the workflow that a C text declares, by the text alone: nothing is run. False: it declares
+ * none. *name none: it has one that only a compiler finds. */
+bool rv__cfile_declares(struct rv__str text, struct rv__str *name);
+/* The same for a file, in the arena; where its text does not say it, the file's own name. Errors: RV_ENOMEM. */
+int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, struct rv__str *ret);
+
+/* "payment" of "orders/payment.yaml": a part of the path. */
+struct rv__str rv__file_stem(struct rv__str path);
+/* Is it another way to say a file, not a name? And is it one in C? */
+bool rv__is_file_reference(struct rv__str reference);
+bool rv__is_c_file(struct rv__str path);
+/* The path of a file that is named relative to a folder. Errors: RV_ENOMEM. */
+int rv__file_beside(struct rv__str directory, struct rv__str reference, struct rv__buf *ret);
+
+/* Open what rv__cfile_build() made, to be loaded as "/proc/self/fd/N": what was looked at is then what is
+ * run. It must be ours, and not writable by others. 0: it is none of those, but a .so that somebody named.
+ * Errors: RV_ENOTFOUND, RV_ESYS. */
+int rv__cfile_open(const char *object, rv_error *err);
 
 /* The folder that has rival/rival.h: RIVAL_INCLUDE, beside us, where we were installed, the sources. */
 int rv__cfile_include(char folder[RV__CFILE_PATH], rv_error *err);

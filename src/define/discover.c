@@ -38,6 +38,25 @@ bool rv__is_file_reference(struct rv__str reference)
     return memchr(reference.at, '/', reference.len) != NULL || kind_of(reference) != KIND_NONE;
 }
 
+bool rv__is_c_file(struct rv__str path)
+{
+    return kind_of(path) == OTHER_C || kind_of(path) == OTHER_OBJECT;
+}
+
+int rv__file_beside(struct rv__str directory, struct rv__str path, struct rv__buf *ret)
+{
+    if (path.at[0] != '/') {
+        rv__buf_str(ret, directory);
+        rv__buf_char(ret, '/');
+    }
+    while (path.len > 2 && path.at[0] == '.' && path.at[1] == '/') { /* "./x" beside us is "x" */
+        path.at += 2;
+        path.len -= 2;
+    }
+    rv__buf_str(ret, path);
+    return ret->rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
+}
+
 static void refuse(struct rv__loader *l, const char *path, const char *why)
 {
     struct rv__source source = { rv__str(path), { "", 0 }, NULL };
@@ -264,16 +283,7 @@ int rv__discover_reference(struct rv__loader *l, struct rv__str directory, struc
         kind_of(path) != KIND_WORKFLOW)
         return RV_OK;
     rv__buf_init(&whole, PATH_MAX);
-    if (path.at[0] != '/') {
-        rv__buf_str(&whole, directory);
-        rv__buf_char(&whole, '/');
-    }
-    while (path.len > 2 && path.at[0] == '.' && path.at[1] == '/') { /* "./x" beside us is "x" */
-        path.at += 2;
-        path.len -= 2;
-    }
-    rv__buf_str(&whole, path);
-    if (whole.rc == RV_ENOMEM)
+    if (rv__file_beside(directory, path, &whole) < 0)
         rc = rv__nomem(l->err);
     else if (whole.rc == RV_OK && stat(whole.text, &st) == 0 && S_ISREG(st.st_mode))
         rc = load_file(l, whole.text, &st, ret);

@@ -54,9 +54,6 @@ int rv__discover(struct rv__loader *l, const char *path);
 
 int rv__other_add(struct rv__loader *l, enum rv__other_kind kind, struct rv__str file);
 
-/* Is it another way to say a file, not a name? */
-bool rv__is_file_reference(struct rv__str reference);
-
 /* The entry of a file, which is read if it is not known yet. *ret NULL: there is no such file, or it
  * is none of YAML and JSON. `path` is relative to the directory. */
 int rv__discover_reference(struct rv__loader *l, struct rv__str directory, struct rv__str path,

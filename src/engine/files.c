@@ -1,5 +1,5 @@
-/* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it; C files
- * are looked into by hosts of our own, and never by this process. */
+/* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it. What a C
+ * file declares is known by running it: that is done only if it is asked for, by hosts of our own. */
 #include <assert.h>
 #include <string.h>
 
@@ -25,6 +25,22 @@ static const char *text(struct rv__str s)
     return rv__str_none(s) ? "" : s.at;
 }
 
+/* Does it nest a C file that was not loaded? Then its plan has a stand-in in it. */
+static bool is_partial(const struct report *report, const struct rv__plan *plan)
+{
+    for (uint32_t i = 0; plan != NULL && report->shown.c_file_count > 0 && i < plan->node_count;
+         i++) {
+        const struct rv__node *node = plan->nodes[i];
+        for (uint32_t b = 0; b < node->body_count; b++) {
+            const struct rv__wrap *wrap = node->bodies[b].wrap;
+            for (size_t k = 0; wrap != NULL && k < report->shown.c_file_count; k++)
+                if (rv__str_is(wrap->name, report->shown.c_files[k].name))
+                    return true;
+        }
+    }
+    return false;
+}
+
 static int fill_workflows(struct report *report)
 {
     const struct rv__definitions *from = report->definitions;
@@ -33,11 +49,13 @@ static int fill_workflows(struct report *report)
         return RV_ENOMEM;
     for (size_t i = 0; i < from->count; i++) {
         const struct rv__definition *item = &from->items[i];
+        bool partial = is_partial(report, item->plan);
         workflows[i] = (rv_file_workflow){
             .name = text(item->name),
             .description = item->plan != NULL ? text(item->plan->description) : "",
             .input_schema = text(item->schema),
-            .version = item->plan != NULL ? item->plan->version : "",
+            .version = item->plan != NULL && !partial ? item->plan->version : "",
+            .partial = partial,
             .file = text(item->file),
             .directory = text(item->directory),
             .node_count = item->plan != NULL ? (int)item->plan->node_count : 0,
@@ -85,7 +103,28 @@ static int fill_others(struct report *report)
     return RV_OK;
 }
 
-int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
+static int fill_c_files(struct report *report, const struct rv__c_files *files)
+{
+    size_t count = files != NULL ? files->count : 0;
+    rv_c_file *shown = rv__arena_zalloc(&report->arena, count, sizeof *shown);
+    if (count > 0 && shown == NULL)
+        return RV_ENOMEM;
+    report->shown.c_files = shown;
+    for (size_t i = 0; i < count; i++) {
+        const struct rv__c_file *file = files->items[i];
+        struct rv__str path, name;
+        if (file->stand_in == NULL || file->why.code != 0)
+            continue;
+        if (rv__str_copy(&report->arena, rv__str(file->path), &path) < 0 ||
+            rv__str_copy(&report->arena, rv__draft_name(file->stand_in), &name) < 0)
+            return RV_ENOMEM;
+        shown[report->shown.c_file_count++] = (rv_c_file){ .file = path.at, .name = name.at };
+    }
+    return RV_OK;
+}
+
+int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files, rv_report **ret,
+                   rv_error *err)
 {
     struct report *report = rv__zalloc(1, sizeof *report);
     if (report == NULL)
@@ -93,7 +132,7 @@ int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
     rv__arena_init(&report->arena, SIZE_MAX); /* as large as what it shows */
     report->definitions = *all;
     *all = NULL;
-    if (fill_workflows(report) < 0 || fill_problems(report) < 0 || fill_others(report) < 0) {
+    if (fill_c_files(report, files) < 0 || fill_workflows(report) < 0 || fill_problems(report) < 0 || fill_others(report) < 0) {
         rv_report_free(&report->shown);
         return rv__nomem(err);
     }
@@ -110,31 +149,23 @@ struct check {
     bool missed;                         /* a name was asked for and not found */
 };
 
-static struct rv__c_file *declares(const struct rv__c_files *files, struct rv__str name)
-{
-    for (size_t i = 0; i < files->count; i++)
-        if (files->items[i].workflow != NULL &&
-            rv__str_eq(rv__draft_name(files->items[i].workflow->draft), name))
-            return &files->items[i];
-    return NULL;
-}
-
 static int find_declared(struct rv__resolver *self, struct rv__str name,
                          const struct rv__draft **ret)
 {
     struct check *c = (struct check *)self;
-    struct rv__c_file *file = declares(&c->files, name);
     for (size_t i = 0; c->texts != NULL && i < c->texts->count; i++)
         if (c->texts->items[i].draft != NULL && rv__str_eq(c->texts->items[i].name, name)) {
             *ret = c->texts->items[i].draft;
             return RV_OK;
         }
-    c->missed |= file == NULL;
-    if (file == NULL)
-        return RV_ENOTFOUND;
-    file->asked = true;
-    *ret = file->workflow->draft;
-    return RV_OK;
+    int rc = rv__c_files_find(&c->files, name, ret);
+    c->missed |= rc == RV_ENOTFOUND;
+    return rc;
+}
+
+static int find_file(struct rv__resolver *self, const char *path, const struct rv__draft **ret)
+{
+    return rv__c_files_find_file(&((struct check *)self)->files, path, ret);
 }
 
 /* The plan of a C file, held to the same rules. RV_EINVAL: file->why says what is wrong first. */
@@ -162,12 +193,9 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
     int rc = RV_OK;
     c->texts = all;
     for (size_t i = 0; i < c->files.count && rc == RV_OK; i++) {
-        struct rv__c_file *file = &c->files.items[i];
+        struct rv__c_file *file = c->files.items[i];
         struct rv__plan *plan = NULL;
-        if (file->beside &&
-            !file->asked) /* unless it may be what is missing, it is not our business */
-            file->done = file->workflow != NULL || !c->missed;
-        if (file->workflow == NULL || file->done)
+        if (file->workflow == NULL)
             continue;
         rc = judge(c, file, &plan, err);
         file->done = rc == RV_OK;
@@ -194,34 +222,59 @@ static void forget_c_files(struct rv__definitions *all)
     all->other_count = kept;
 }
 
-int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err)
+static int check_files(struct check *c, const char *const *paths, size_t count,
+                       struct rv__definitions **ret, rv_error *err)
 {
     struct rv__definitions *all = NULL;
-    struct check c = { .resolver = { find_declared } };
+    const char **more = NULL;
+    int rc = rv__define_load(paths, count, &c->resolver, &all, err);
+    if (rc == RV_OK)
+        rc = rv__c_files_load(&c->files, all, paths, count, err);
+    bool missed = rc == RV_OK && c->missed && all->problem_count > 0 && c->files.count > 0;
+    if (rc == RV_OK && (missed || c->files.text_count > 0)) { /* some may nest what those declare */
+        rv__definitions_free(all);
+        all = NULL;
+        more = rv__c_files_paths(&c->files, paths, count);
+        rc = more != NULL ? rv__define_load(more, count + c->files.text_count, &c->resolver, &all, err)
+                          : rv__nomem(err);
+    }
+    if (rc == RV_OK)
+        rc = add_declared(c, all, err);
+    if (rc == RV_OK)
+        forget_c_files(all);
+    rv__free(more);
+    *ret = all;
+    return rc;
+}
+
+void rv_check_opts_init(rv_check_opts *opts)
+{
+    *opts = (rv_check_opts){ .size = sizeof *opts };
+}
+
+int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *opts,
+                   rv_report **ret, rv_error *err)
+{
+    struct rv__definitions *all = NULL;
+    struct check c = { .resolver = { find_declared, find_file } };
+    rv_check_opts known = { .size = sizeof known };
     if (paths == NULL || count == 0 || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_check_files() needs files or folders");
     for (size_t i = 0; i < count; i++)
         if (paths[i] == NULL)
             return rv__fail(err, RV_EINVAL, "a path is NULL");
-    int rc = rv__define_load(paths, count, &c.resolver, &all, err);
+    if (opts != NULL && opts->size == 0)
+        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_CHECK_OPTS");
+    if (opts != NULL)
+        memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
+    if (known.c_files < RV_C_FILES_NAMED || known.c_files > RV_C_FILES_LOADED)
+        return rv__fail(err, RV_EINVAL, "unknown c_files %d", known.c_files);
+    c.files.depth = known.c_files;
+    c.files.resolver = &c.resolver;
+    int rc = check_files(&c, paths, count, &all, err);
     if (rc == RV_OK)
-        rc = rv__c_files_load(&c.files, all, paths, count, NULL, err);
-    bool again = c.missed && all != NULL && all->problem_count > 0;
-    for (size_t i = 0; rc == RV_OK && again && i < count; i++)
-        rc = rv__c_files_beside(&c.files, paths[i], err);
-    if (rc == RV_OK && again && c.files.count > 0) { /* some may nest what those declare */
-        rv__definitions_free(all);
-        all = NULL;
-        c.missed = false;
-        rc = rv__define_load(paths, count, &c.resolver, &all, err);
-    }
-    if (rc == RV_OK)
-        rc = add_declared(&c, all, err);
+        rc = rv__report_new(&all, &c.files, ret, err); /* takes them, if it can be made */
     rv__c_files_done(&c.files);
-    if (rc == RV_OK)
-        forget_c_files(all);
-    if (rc == RV_OK)
-        rc = rv__report_new(&all, ret, err); /* takes them, if it can be made */
     rv__definitions_free(all);
     return rc;
 }
@@ -243,6 +296,9 @@ int rv_report_plan(rv_report *shown, size_t workflow, int format, const char **r
     if (report == NULL || ret == NULL || workflow >= report->definitions->count)
         return rv__fail(err, RV_EINVAL, "there is no such workflow in the report");
     const struct rv__plan *plan = report->definitions->items[workflow].plan;
+    if (shown->workflows[workflow].partial)
+        return rv__fail(err, RV_ESTATE,
+                        "it nests a C file, whose plan is known only by running its code");
     rv__buf_init(&out, 2 * (size_t)RV__PLAN_MAX_BYTES); /* escapes and indentation add to it */
     int rc = RV_OK;
     switch (format) {

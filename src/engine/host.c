@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "define/define.h"
 #include "engine/context.h"
 #include "engine/table.h"
 #include "group/group.h"
@@ -447,7 +448,14 @@ static void say_hello(struct host *host)
 
 static int load(struct host *host, const char *module, rv_error *err)
 {
-    void *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+    char opened[40];
+    int fd = rv__cfile_open(module, err);
+    if (fd < 0)
+        return fd;
+    snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+    void *handle = dlopen(fd > 0 ? opened : module, RTLD_NOW | RTLD_LOCAL);
+    if (fd > 0)
+        close(fd);
     if (handle == NULL)
         return rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
     const rv_workflow_def *def = dlsym(handle, "rv_file_table");

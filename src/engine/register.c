@@ -25,6 +25,7 @@ struct found {
 struct lookup {
     struct rv__resolver resolver; /* first */
     rv_engine *engine;
+    struct rv__c_files files; /* those may be nested before they are registered */
     struct rv__str name;
     struct found *found; /* newest first */
 };
@@ -47,6 +48,8 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
                            const struct rv__draft **ret)
 {
     struct lookup *lookup = (struct lookup *)self;
+    if (rv__c_files_find(&lookup->files, name, ret) == RV_OK)
+        return RV_OK;
     lookup->name = name;
     int rc = rv__call_ask(lookup->engine, look_up, lookup, false, NULL);
     if (rc == RV_OK)
@@ -54,8 +57,14 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
     return rc;
 }
 
+static int find_file(struct rv__resolver *self, const char *path, const struct rv__draft **ret)
+{
+    return rv__c_files_find_file(&((struct lookup *)self)->files, path, ret);
+}
+
 static void lookup_done(struct lookup *lookup)
 {
+    rv__c_files_done(&lookup->files);
     while (lookup->found != NULL) {
         struct found *next = lookup->found->next;
         rv__draft_free(lookup->found->draft);
@@ -109,7 +118,7 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < files->count; i++) {
-            struct rv__c_file *file = &files->items[i];
+            struct rv__c_file *file = files->items[i];
             if (file->done || file->workflow == NULL ||
                 rv_register(engine, file->workflow, &file->why) < 0)
                 continue;
@@ -123,33 +132,40 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
 int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
                        const rv_file_opts *opts, rv_error *err)
 {
-    struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
+    struct lookup lookup = { .resolver = { find_registered, find_file },
+                             .engine = engine,
+                             .files = { .engine = engine,
+                                        .depth = RV_C_FILES_LOADED,
+                                        .opts = opts,
+                                        .resolver = &lookup.resolver } };
+    struct rv__c_files *files = &lookup.files;
     struct rv__definitions *all = NULL;
-    struct rv__c_files files = { .engine = engine };
+    const char **more = NULL;
     int registered = 0;
     int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
-    if (rc < 0)
-        goto out;
-    rc = rv__c_files_load(&files, all, paths, count, opts, err);
     if (rc == RV_OK)
-        registered = c_files_put(engine, &files);
-    if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
-        rv__definitions_free(all);
+        rc = rv__c_files_load(files, all, paths, count, err);
+    if (rc == RV_OK)
+        registered = c_files_put(engine, files);
+    if (rc == RV_OK && ((registered > 0 && all->problem_count > 0) || files->text_count > 0)) {
+        rv__definitions_free(all); /* some may nest those */
         all = NULL;
-        rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+        more = rv__c_files_paths(files, paths, count);
+        rc = more != NULL
+                 ? rv__define_load(more, count + files->text_count, &lookup.resolver, &all, err)
+                 : rv__nomem(err);
     }
     if (rc == RV_OK)
         rc = put_all(engine, all, opts->replace, &registered, err);
     if (rc == RV_OK)
-        registered += c_files_put(engine, &files);
-    if (rc == RV_OK && rv__c_files_complain(&files, all) < 0)
+        registered += c_files_put(engine, files);
+    if (rc == RV_OK && rv__c_files_complain(files, all) < 0)
         rc = rv__nomem(err);
-    rv__c_files_done(&files);
     if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)
-        rc = rv__report_new(&all, opts->report, err);
-out:
+        rc = rv__report_new(&all, NULL, opts->report, err);
+    rv__free(more);
     rv__definitions_free(all);
     lookup_done(&lookup);
     return rc < 0 ? rc : registered;

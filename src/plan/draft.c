@@ -448,3 +448,35 @@ void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
         return;
     *(node != NULL ? &node->on_error : &draft->workflow.on_error) = handler;
 }
+
+/* ------------------------------------------------------------------------------- nested --- */
+
+/* Recurses with the draft, which RV__PLAN_MAX_DEPTH bounds. */
+static int name_nested(struct rv__draft *draft, const struct rv__draft_body *body,
+                       int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                       void *arg)
+{
+    int rc = RV_OK;
+    for (struct rv__draft_node *node = body->first; rc == RV_OK && node != NULL;
+         node = node->next) {
+        bool named = node->kind == NODE_WORKFLOW && !node->broken && node->workflow.here == NULL;
+        struct rv__str name = node->name;
+        if (named && !rv__str_none(name))
+            rc = name_it(arg, node->name, &name);
+        if (rc == RV_OK && name.at != node->name.at) {
+            node->name = rv__draft_text(draft, name);
+            rc = rv__str_none(node->name) ? RV_ENOMEM : RV_OK;
+        }
+        for (const struct rv__draft_body *in = node->bodies; rc == RV_OK && in != NULL;
+             in = in->next)
+            rc = name_nested(draft, in, name_it, arg);
+    }
+    return rc;
+}
+
+int rv__draft_nested(struct rv__draft *draft,
+                     int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                     void *arg)
+{
+    return name_nested(draft, &draft->workflow.body, name_it, arg);
+}

@@ -200,6 +200,9 @@ struct rv__plan {
     char version[65]; /* = body.wrap->version */
 };
 
+/* What is wrong with it as an alias or as a workflow's name ("it may not contain '__'"), or NULL. */
+const char *rv__alias_fault(struct rv__str alias);
+
 /* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
  * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its
  * workflow's input, if it needs one, else that of its first node; LANE_NONE if it is empty. */
@@ -282,6 +285,13 @@ struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char 
 struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
                                         struct rv__expr input, const struct rv__draft_opts *opts);
 
+/* Calls `name_it` with what each node of the draft that nests a workflow calls it, at any depth: it may be
+ * a file (define/ says which are), and then *name becomes the workflow's. Before the draft is compiled.
+ * Errors: RV_ENOMEM; what name_it says, which ends it. */
+int rv__draft_nested(struct rv__draft *draft,
+                     int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                     void *arg);
+
 /* The supervisors. max_iterations, concurrency: 0 = not said; join: RV__JOIN_ALL = not said. */
 struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
                                         const struct rv__draft_opts *opts);
@@ -317,6 +327,9 @@ int rv__draft_read(struct rv__str json, struct rv__draft **ret, rv_error *err);
  * compilation. */
 struct rv__resolver {
     int (*find)(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret);
+    /* The same by the file that defines it, an absolute path: for who reads files (define/). NULL: nobody
+     * knows files. RV_EINVAL: there is one, and it cannot be had; that is told elsewhere. */
+    int (*find_file)(struct rv__resolver *self, const char *path, const struct rv__draft **ret);
 };
 
 /* Check everything and make the plan.
