@@ -187,7 +187,9 @@ RV_API void rv_add_delay(rv_body *in, const char *alias, int64_t ms);
  * or, where that is NULL, the step fails. */
 RV_API void rv_add_signal(rv_body *in, const char *alias, const char *signal, int64_t timeout_ms,
                           const char *default_json);
-/* Another workflow, by its name, registered before. Its result is that of its last node. */
+/* Another workflow, by its name, registered before; or by the file that defines it ("./payment.yaml",
+ * "./pay.c", relative to the working directory), which rv_register() registers, too. Its result is that of
+ * its last node. */
 RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
 
 /* A condition, then one of two sequences. `condition` is a step function whose result decides. */
@@ -265,7 +267,8 @@ RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
  *
  * What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
  * file is registered. A node's result is found by its alias: .alias, or else the name of its function.
- * Functions are known by their names, so a run finds them again in a changed file. Where a field takes a
+ * Functions are known by their names, so a run finds them again in a changed file. Files in YAML call them
+ * by that name or, where several C files have one of it, as "file/function" (file: its name without ".c"). Where a field takes a
  * function (.when, .on_error), it is known as "<alias>.when", "<alias>.onError". */
 
 #define RV_FILE_ABI 1 /* of the structs below; a file that was compiled for another is refused */
@@ -309,7 +312,8 @@ struct rv_node_def {
     int64_t concurrency;            /* forEach, with parallel; 0 = all at once */
     bool detached, collect;         /* concurrent, and so the next */
     int64_t join;                   /* 0 = all */
-    int rv_end;                     /* of the macros */
+    const char *input; /* nested workflows: JSON with expressions in it; NULL = that of this one */
+    int rv_end;        /* of the macros */
 };
 
 typedef struct rv_workflow_def {
@@ -332,7 +336,8 @@ typedef struct rv_workflow_def {
 #define RV_NODES_(text, ...)            RV_NODE_(RV_NODE_NODES, .alias = (text), __VA_ARGS__)
 
 /* RV_STEP(function, …): a step.      RV_DELAY(ms, …).      RV_SIGNAL("name", .timeout_ms = …, …).
- * RV_NESTED("workflow", …): another workflow, by its name.
+ * RV_NESTED("workflow", .input = …): another workflow, by its name, or by the file that defines it, beside
+ * this one: RV_NESTED("./pay.c"), RV_NESTED("./payment.yaml").
  * RV_BRANCH(condition, .then = RV_STEPS(…), .otherwise = RV_STEPS(…)).
  * RV_WHILE(condition, .body = RV_STEPS(…), …), RV_UNTIL(condition, …): a sequence again and again.
  * RV_FOREACH(items, .body = RV_STEPS(…), .parallel = true, .concurrency = 4).
@@ -411,7 +416,8 @@ typedef struct rv_report {
 enum rv_c_files {
     RV_C_FILES_NAMED = 0,    /* by their text: nothing is compiled or run */
     RV_C_FILES_COMPILED = 1, /* the compiler's errors are told; nothing is run */
-    RV_C_FILES_LOADED = 2,   /* a host process loads them, which runs their code, and tells their plans */
+    RV_C_FILES_LOADED =
+        2, /* a host process loads them, which runs their code, and tells their plans */
 };
 
 typedef struct rv_check_opts {

@@ -355,7 +355,8 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
         rc = name_object(&b, err);
     if (rc == RV_OK && !is_built(&b))
         rc = compile(&b, err);
-    if (rc == RV_OK && snprintf(object, RV__CFILE_PATH, "%s/%s", b.folder, b.object) >= RV__CFILE_PATH)
+    if (rc == RV_OK &&
+        snprintf(object, RV__CFILE_PATH, "%s/%s", b.folder, b.object) >= RV__CFILE_PATH)
         rc = rv__fail(err, RV_ETOOBIG, "the path of the cache is too long");
     if (b.text[0] != '\0')
         (void)unlinkat(b.dir, b.text, 0);
@@ -377,7 +378,8 @@ int rv__cfile_open(const char *object, rv_error *err)
         return rv__fail(err, RV_ENOTFOUND, "%.180s: %m", object);
     if (fd == 0 || !is_ours(fd, S_IFREG)) {
         close(fd);
-        return rv__fail(err, RV_ESYS, "%.150s is another user's, or others may write to it", object);
+        return rv__fail(err, RV_ESYS, "%.150s is another user's, or others may write to it",
+                        object);
     }
     return fd;
 }

@@ -119,6 +119,7 @@ int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, st
             return RV_ENOMEM;
         *declares = rv__cfile_declares(text, &name);
     }
-    *ret = rv__str_none(name) || rv__alias_fault(name) != NULL ? rv__file_stem(rv__str(path)) : name;
+    *ret = rv__str_none(name) || rv__alias_fault(name) != NULL ? rv__file_stem(rv__str(path))
+                                                               : name;
     return rv__str_copy(arena, *ret, ret) < 0 ? RV_ENOMEM : RV_OK;
 }

@@ -91,8 +91,8 @@ static bool take_descriptors(const struct descriptors *d)
 {
     enum { COUNT = FOLDER + 1, ABOVE = 10 }; /* none is overwritten before it is moved */
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int from[COUNT] = { null, d->out, d->said, [FAILED] = d->failed,
-                        [FOLDER] = d->dir >= 0 ? d->dir : null };
+    int from[COUNT] = { null, d->out,
+                        d->said, [FAILED] = d->failed, [FOLDER] = d->dir >= 0 ? d->dir : null };
     for (int i = 0; i < COUNT; i++) {
         from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, ABOVE);
         if (from[i] < 0)
@@ -171,8 +171,8 @@ int rv__compiler_run(const struct rv__compiler_call *call, int out, int dir, str
     }
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        keep(call,
-             &(struct descriptors){ out >= 0 ? out : pair[1], pair[1], failed[1], dir }, parent);
+        keep(call, &(struct descriptors){ out >= 0 ? out : pair[1], pair[1], failed[1], dir },
+             parent);
     close(pair[1]);
     close(failed[1]);
     int rc = RV_OK;

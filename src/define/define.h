@@ -83,6 +83,10 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
 void rv__definitions_sort(struct rv__definitions *definitions); /* its problems, by place */
 
+/* What the workflow of a file in YAML or JSON is called, good or not. *ret none: it is no workflow. Errors:
+ * RV_ENOMEM. */
+int rv__define_name(const char *path, struct rv__arena *arena, struct rv__str *ret, rv_error *err);
+
 /* One more problem, of a file as a whole: somebody else found it. Errors: RV_ENOMEM. */
 int rv__definitions_complain(struct rv__definitions *definitions, struct rv__str file,
                              const char *message);

@@ -147,8 +147,8 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
     if (rv__is_c_file(text) && !rv__str_none(n->entry->directory)) {
         struct rv__buf path;
         rv__buf_init(&path, PATH_MAX);
-        bool good = rv__file_beside(n->entry->directory, text, &path) == RV_OK && path.rc == RV_OK &&
-                    find_c_file(n, path.text, name, why);
+        bool good = rv__file_beside(n->entry->directory, text, &path) == RV_OK &&
+                    path.rc == RV_OK && find_c_file(n, path.text, name, why);
         if (path.rc == RV_ENOMEM)
             self->rc = RV_ENOMEM;
         else if (path.rc != RV_OK)
@@ -161,10 +161,8 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
         if (rc < 0)
             self->rc = rc;
         if (to == NULL) {
-            (void)snprintf(
-                n->why, sizeof n->why,
-                "there is no workflow file '%s' beside this one",
-                rv__cite(text).text);
+            (void)snprintf(n->why, sizeof n->why, "there is no workflow file '%s' beside this one",
+                           rv__cite(text).text);
             *why = n->why;
             return false;
         }

@@ -44,7 +44,9 @@ static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
     }
     entry->tree = tree;
     const struct rv__tree *name = rv__tree_get(tree, "name");
-    if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
+    if (name == NULL && rv__alias_fault(rv__file_stem(entry->source.file)) == NULL)
+        entry->name = rv__file_stem(entry->source.file);
+    else if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
         entry->name = rv__tree_real(name)->text;
     return RV_OK;
 }
@@ -83,7 +85,8 @@ static void check_names(struct rv__loader *l)
                                                             : rv__entry_find(l, entry->name);
         if (first == entry)
             continue;
-        rv__problem_add(&l->problems, &entry->source, rv__tree_get(entry->tree, "name")->at,
+        const struct rv__tree *name = rv__tree_get(entry->tree, "name");
+        rv__problem_add(&l->problems, &entry->source, name != NULL ? name->at : entry->tree->at,
                         "workflow '%s' is already registered, by %s", rv__cite(entry->name).text,
                         rv__cite(first->source.file).text);
     }
@@ -247,6 +250,21 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
         *ret = l.out;
     else
         rv__definitions_free(l.out);
+    return rc;
+}
+
+int rv__define_name(const char *path, struct rv__arena *arena, struct rv__str *ret, rv_error *err)
+{
+    struct rv__loader l;
+    int rc = loader_init(&l, NULL, err);
+    *ret = (struct rv__str){ NULL, 0 };
+    if (rc == RV_OK)
+        rc = rv__discover(&l, path);
+    if (rc == RV_OK && l.count == 1 && !rv__str_none(l.entries[0]->name) &&
+        rv__str_copy(arena, l.entries[0]->name, ret) < 0)
+        rc = rv__nomem(err);
+    loader_done(&l);
+    rv__definitions_free(l.out);
     return rc;
 }
 

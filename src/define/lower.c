@@ -513,6 +513,19 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
     }
 }
 
+/* A workflow is called as its file, if it says nothing else. */
+static void lower_file_name(struct lower *l, const struct rv__tree *document)
+{
+    struct rv__str stem = rv__file_stem(l->source->file);
+    const char *fault = rv__alias_fault(stem);
+    if (fault != NULL)
+        rv__problem_add(l->problems, l->source, document->at,
+                        "a workflow needs a 'name', since the file's, '%s', cannot be one: %s",
+                        rv__cite(stem).text, fault);
+    write_key(l, "name");
+    rv__buf_json_str(l->out, fault == NULL ? stem : rv__str("unnamed"));
+}
+
 int rv__lower(const struct rv__source *source, struct rv__tree *document, struct rv__arena *arena,
               struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret)
 {
@@ -520,6 +533,8 @@ int rv__lower(const struct rv__source *source, struct rv__tree *document, struct
     ret->root = (struct rv__spot){ .kind = FORM_KINDS, .body = document, .at = document->at };
     rv__buf_init(&ret->json, RV__PLAN_MAX_BYTES);
     rv__buf_char(l.out, '{');
+    if (rv__tree_get(document, "name") == NULL)
+        lower_file_name(&l, document);
     for (struct rv__tree *child = document->first; child != NULL; child = child->next) {
         rv__key_check_twice(source, problems, document, child);
         lower_document_key(&l, &ret->root, child);

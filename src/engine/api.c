@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/files.h"
 #include "engine/kit.h"
 
 #define DEFAULT_WAIT_MS 300000
@@ -141,6 +142,9 @@ int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
     if (workflow == NULL) {
         rc = rv__fail(err, RV_EINVAL, "no workflow given");
     } else {
+        rc = rv__register_nested(engine, workflow, err);
+    }
+    if (rc == RV_OK) {
         call_send(&call);
         rc = call_result(&call, err);
     }

@@ -86,9 +86,51 @@ rv_body *rv_workflow_body(rv_workflow *w)
     return &w->root;
 }
 
-/* Remember that `fn` goes by `name`. */
-static void add_function(rv_workflow *w, const char *name, rv_step_fn fn)
+/* A function, and the node that has it: `in` NULL: none. */
+struct owner {
+    const struct rv__draft_body *in;
+    const char *alias;
+};
+
+/* "the step 'each:save'" for people; NULL: it is no node's, or there is no memory. */
+static const char *place_of(rv_workflow *w, struct owner owner)
 {
+    struct rv__buf text;
+    struct rv__str copy = { NULL, 0 };
+    if (owner.in == NULL)
+        return NULL;
+    rv__buf_init(&text, RV__PLAN_MAX_BYTES);
+    rv__draft_where(owner.in, owner.alias, &text);
+    if (text.rc != RV_OK || rv__str_copy(&w->arena, rv__buf_view(&text), &copy) < 0)
+        w->rc = RV_ENOMEM;
+    rv__buf_done(&text);
+    return copy.at;
+}
+
+/* Two functions of one name: whichever was found would be the wrong one for somebody. */
+static void refuse_second(rv_workflow *w, const char *name, const char *first, const char *second)
+{
+    if (w->rc != RV_OK)
+        return;
+    w->rc = RV_EINVAL;
+    snprintf(w->why, sizeof w->why,
+             "two functions would be known as '%.60s': one of '%.60s' and one of '%.60s'; give one "
+             "another alias, or a .name",
+             name, first != NULL ? first : "rv_workflow_function()",
+             second != NULL ? second : "rv_workflow_function()");
+}
+
+/* Remember that `fn` goes by `name`. */
+static void add_function(rv_workflow *w, struct owner owner, const char *name, rv_step_fn fn)
+{
+    const char *where = place_of(w, owner);
+    for (const struct rv__named_fn *f = w->functions; f != NULL; f = f->next) {
+        if (!rv__str_is(f->name, name))
+            continue;
+        if (f->fn != fn)
+            refuse_second(w, name, f->where, where);
+        return;
+    }
     struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
     if (named == NULL || rv__str_copy(&w->arena, rv__str(name), &named->name) < 0) {
         w->rc = RV_ENOMEM;
@@ -99,6 +141,7 @@ static void add_function(rv_workflow *w, const char *name, rv_step_fn fn)
         snprintf(w->why, sizeof w->why, "the function '%.100s' is NULL", name);
     }
     named->fn = fn;
+    named->where = where;
     named->next = w->functions;
     w->functions = named;
 }
@@ -133,12 +176,12 @@ void rv_workflow_on_error(rv_workflow *w, const char *name, rv_step_fn handler)
 {
     const char *known = name != NULL ? name : "onError";
     rv__draft_on_error(w->draft, NULL, STEP_FUNCTION, known, NULL);
-    add_function(w, known, handler);
+    add_function(w, (struct owner){ rv__draft_root(w->draft), "onError" }, known, handler);
 }
 
 void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
 {
-    add_function(w, name != NULL ? name : "", fn);
+    add_function(w, (struct owner){ NULL, NULL }, name != NULL ? name : "", fn);
 }
 
 /* An option struct must come from its macro, or its fields cannot be told. */
@@ -174,17 +217,18 @@ static void add_step(rv_workflow *w, struct rv__draft_body *in, const char *alia
                     .max_backoff_ms = opts->max_backoff_ms,
                     .jitter = opts->jitter },
     };
+    struct owner owner = { in, alias };
     const char *when = name_or(when_room, opts->when_name, name, "when");
     if (opts->when != NULL) {
         draft.when = function_expr(when);
-        add_function(w, when, opts->when);
+        add_function(w, owner, when, opts->when);
     }
     struct rv__draft_node *node = rv__draft_step(in, STEP_FUNCTION, name, NULL, &draft);
-    add_function(w, name, fn);
+    add_function(w, owner, name, fn);
     if (opts->on_error != NULL) {
         const char *handler = name_or(error_room, opts->on_error_name, name, "onError");
         rv__draft_on_error(w->draft, node, STEP_FUNCTION, handler, NULL);
-        add_function(w, handler, opts->on_error);
+        add_function(w, owner, handler, opts->on_error);
     }
 }
 
@@ -235,7 +279,7 @@ rv_branch_bodies rv_add_branch(rv_body *in, const char *alias, rv_step_fn condit
     const char *name = name_or(room, condition_name, alias != NULL ? alias : "branch", "if");
     struct rv__draft_node *node = rv__draft_branch(in->draft, function_expr(name),
                                                    &(struct rv__draft_opts){ .alias = alias });
-    add_function(w, name, condition);
+    add_function(w, (struct owner){ in->draft, alias }, name, condition);
     return (rv_branch_bodies){ new_body(w, rv__draft_body(node, 0, NULL, false)),
                                new_body(w, rv__draft_body(node, 1, NULL, false)) };
 }
@@ -255,13 +299,13 @@ rv_body *rv_add_loop(rv_body *in, const char *alias, const rv_loop_opts *opts)
     if (opts->while_ != NULL) {
         const char *name = name_or(room, opts->condition_name, base, "while");
         while_ = function_expr(name);
-        add_function(w, name, opts->while_);
+        add_function(w, (struct owner){ in->draft, alias }, name, opts->while_);
     }
     char until_room[NAME_ROOM];
     if (opts->until != NULL) {
         const char *name = name_or(until_room, opts->condition_name, base, "until");
         until = function_expr(name);
-        add_function(w, name, opts->until);
+        add_function(w, (struct owner){ in->draft, alias }, name, opts->until);
     }
     struct rv__draft_node *node = rv__draft_loop(in->draft, while_, until, opts->max_iterations,
                                                  (enum rv__keep)opts->keep,
@@ -282,7 +326,7 @@ rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
     struct rv__draft_node *node = rv__draft_foreach(in->draft, function_expr(name), opts->parallel,
                                                     opts->concurrency,
                                                     &(struct rv__draft_opts){ .alias = alias });
-    add_function(w, name, items);
+    add_function(w, (struct owner){ in->draft, alias }, name, items);
     return new_body(w, rv__draft_body(node, 0, NULL, false));
 }
 

@@ -106,24 +106,12 @@ static int add_text(struct rv__c_files *files, const char *path)
 /* The name of the workflow in a file of YAML or JSON. Errors: RV_EINVAL, with file->why; RV_ENOMEM. */
 static int name_text(struct nested *n, const char *path, struct rv__str *name)
 {
-    struct rv__definitions *all = NULL;
-    rv_error *why = &n->file->why;
     int rc = add_text(n->files, path);
     if (rc == RV_OK)
-        rc = rv__define_load(&path, 1, n->files->resolver, &all, why);
-    if (rc < 0)
-        return rc == RV_ENOMEM ? rc : RV_EINVAL;
-    rc = RV_ENOTFOUND;
-    for (size_t i = 0; i < all->count && rc == RV_ENOTFOUND; i++)
-        if (rv__str_is(all->items[i].file, path))
-            rc = rv__str_copy(&n->arena, all->items[i].name, name);
-    if (rc == RV_ENOTFOUND && all->problem_count > 0)
-        (void)rv__fail(why, RV_EINVAL, "it nests %.80s, line %u: %.*s", path,
-                       all->problems[0].line, RV__ARG(all->problems[0].message));
-    else if (rc == RV_ENOTFOUND)
-        (void)rv__fail(why, RV_EINVAL, "it nests %.150s, which is no workflow", path);
-    rv__definitions_free(all);
-    return rc == RV_ENOTFOUND ? RV_EINVAL : rc;
+        rc = rv__define_name(path, &n->arena, name, NULL);
+    if (rc == RV_OK && rv__str_none(*name))
+        rc = rv__fail(&n->file->why, RV_EINVAL, "it nests %.150s, which is no workflow", path);
+    return rc;
 }
 
 static int name_nested(void *arg, struct rv__str said, struct rv__str *name)
@@ -157,6 +145,28 @@ static int name_nested(void *arg, struct rv__str said, struct rv__str *name)
 
 /* ------------------------------------------------------------------------------ loading --- */
 
+/* Each function is callable as "file/function", too: that says which, where several files have one. */
+static int add_long_names(struct rv__c_file *file)
+{
+    rv_workflow *w = file->workflow;
+    struct rv__str stem = rv__file_stem(rv__str(file->path));
+    struct rv__buf name;
+    rv__buf_init(&name, 4 * RV__PLAN_MAX_NAME); /* one that is too long to be called is left out */
+    for (const struct rv__named_fn *f = w->functions, *next; f != NULL; f = next) {
+        next = f->next; /* more are put before them */
+        rv__buf_reset(&name);
+        rv__buf_fmt(&name, "%.*s/%.*s", RV__ARG(stem), RV__ARG(f->name));
+        if (name.rc != RV_OK)
+            continue;
+        if (f->module != NULL)
+            rv__workflow_hosted(w, rv__buf_view(&name), f->module);
+        else
+            rv_workflow_function(w, name.text, f->fn);
+    }
+    rv__buf_done(&name);
+    return w->rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
+}
+
 static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
 {
     char object[RV__CFILE_PATH];
@@ -177,6 +187,8 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
     }
     if (rc < 0)
         return rc;
+    if (add_long_names(file) < 0)
+        return RV_ENOMEM;
     file->workflow->source = file->path;
     file->workflow->replace = opts != NULL && opts->replace;
     struct nested n = { .files = files, .file = file };
@@ -319,8 +331,7 @@ int rv__c_files_find(const struct rv__c_files *files, struct rv__str name,
     return RV_ENOTFOUND;
 }
 
-int rv__c_files_find_file(struct rv__c_files *files, const char *path,
-                          const struct rv__draft **ret)
+int rv__c_files_find_file(struct rv__c_files *files, const char *path, const struct rv__draft **ret)
 {
     struct rv__c_file *file;
     int rc = rv__c_files_take(files, path, &file, NULL);

@@ -132,7 +132,8 @@ int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files
     rv__arena_init(&report->arena, SIZE_MAX); /* as large as what it shows */
     report->definitions = *all;
     *all = NULL;
-    if (fill_c_files(report, files) < 0 || fill_workflows(report) < 0 || fill_problems(report) < 0 || fill_others(report) < 0) {
+    if (fill_c_files(report, files) < 0 || fill_workflows(report) < 0 ||
+        fill_problems(report) < 0 || fill_others(report) < 0) {
         rv_report_free(&report->shown);
         return rv__nomem(err);
     }
@@ -235,8 +236,9 @@ static int check_files(struct check *c, const char *const *paths, size_t count,
         rv__definitions_free(all);
         all = NULL;
         more = rv__c_files_paths(&c->files, paths, count);
-        rc = more != NULL ? rv__define_load(more, count + c->files.text_count, &c->resolver, &all, err)
-                          : rv__nomem(err);
+        rc = more != NULL
+                 ? rv__define_load(more, count + c->files.text_count, &c->resolver, &all, err)
+                 : rv__nomem(err);
     }
     if (rc == RV_OK)
         rc = add_declared(c, all, err);
@@ -270,7 +272,6 @@ int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *
     if (known.c_files < RV_C_FILES_NAMED || known.c_files > RV_C_FILES_LOADED)
         return rv__fail(err, RV_EINVAL, "unknown c_files %d", known.c_files);
     c.files.depth = known.c_files;
-    c.files.resolver = &c.resolver;
     int rc = check_files(&c, paths, count, &all, err);
     if (rc == RV_OK)
         rc = rv__report_new(&all, &c.files, ret, err); /* takes them, if it can be made */

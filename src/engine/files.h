@@ -24,6 +24,10 @@ int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files
 int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
                        const rv_file_opts *opts, rv_error *err);
 
+/* Register the files that a workflow of the builder nests; then it nests them by name. Errors: as
+ * rv_register_file(). */
+int rv__register_nested(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+
 /* C files (.c, .so): each looked at once. */
 struct rv__c_file {
     char *path;
@@ -37,10 +41,9 @@ struct rv__c_file {
 };
 
 struct rv__c_files {
-    rv_engine *engine;             /* whose hosts look into them; NULL: hosts of our own */
-    int depth;                     /* enum rv_c_files: how far they are looked into */
-    struct rv__resolver *resolver; /* of what they nest */
-    const rv_file_opts *opts;      /* NULL: defaults */
+    rv_engine *engine;        /* whose hosts look into them; NULL: hosts of our own */
+    int depth;                /* enum rv_c_files: how far they are looked into */
+    const rv_file_opts *opts; /* NULL: defaults */
     struct rv__hosts *hosts;
     struct rv__c_file **items;
     size_t count, cap;

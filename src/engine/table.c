@@ -202,7 +202,10 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
         rv__buf_fmt(r->out, ",\"kind\":\"delay\",\"with\":%lld", (long long)n->delay_ms);
         break;
     case RV_NODE_SIGNAL: put_signal(r, n); break;
-    case RV_NODE_WORKFLOW: put_text(r, "name", n->name); break;
+    case RV_NODE_WORKFLOW:
+        put_text(r, "name", n->name);
+        put_json(r, "input", n->input);
+        break;
     case RV_NODE_BRANCH:
         put_fn(r, "if", add_function(r, n->name, NULL, n->fn));
         put_nodes(r, "then", n->then, depth);
@@ -241,6 +244,8 @@ static void check_fields(struct reader *r, const rv_node_def *n)
         odd = ".timeout_ms";
     else if (n->kind != RV_NODE_SIGNAL && n->default_json)
         odd = ".default_json";
+    else if (n->kind != RV_NODE_WORKFLOW && n->input)
+        odd = ".input";
     else if (n->kind != RV_NODE_BRANCH && (n->then || n->otherwise))
         odd = ".then or .otherwise";
     else if (!loop && !foreach && !block && n->kind != RV_NODE_NODES && n->body)
@@ -323,6 +328,9 @@ void rv__table_done(struct rv__table *table)
 
 rv_step_fn rv__table_find(const struct rv__table *table, struct rv__str name)
 {
+    const char *slash = memrchr(name.at, '/', name.len); /* "file/function": this is the file */
+    if (slash != NULL)
+        name = (struct rv__str){ slash + 1, name.len - (size_t)(slash + 1 - name.at) };
     for (const struct rv__named_fn *f = table->functions; f != NULL; f = f->next)
         if (rv__str_eq(f->name, name))
             return f->fn;

@@ -13,6 +13,7 @@ struct rv__named_fn {
     struct rv__str name;
     rv_step_fn fn;
     const char *module; /* not NULL: it is in this shared object, and runs in a host process */
+    const char *where;  /* the node that brought it, for people; NULL: none did */
 };
 
 struct rv_body {
@@ -35,7 +36,7 @@ struct rv_workflow {
     const char *source;        /* the file it came from, borrowed; NULL: none */
     bool replace;              /* another definition of that name gives way */
     int rc;                    /* what went wrong while it was written */
-    char why[160];
+    char why[320];
 };
 
 /* From a plan's document. What is wrong with it is told by rv_register(). Errors: RV_EPARSE, RV_EINVAL,

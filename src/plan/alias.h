@@ -4,7 +4,6 @@
 
 #include "plan/plan.h"
 
-
 /* The same for the name of a function: these come from several languages, so we ask for little. */
 const char *rv__function_fault(struct rv__str name);
 

@@ -114,6 +114,7 @@ struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__no
     }
     in->count++;
     node->draft = in->draft;
+    node->in = in;
     node->kind = kind;
     node->depth = in->depth;
     return node;
@@ -479,4 +480,23 @@ int rv__draft_nested(struct rv__draft *draft,
                      void *arg)
 {
     return name_nested(draft, &draft->workflow.body, name_it, arg);
+}
+
+/* ------------------------------------------------------------------------------ places --- */
+
+void rv__draft_where(const struct rv__draft_body *body, const char *alias, struct rv__buf *ret)
+{
+    const struct rv__draft_node *owners[RV__PLAN_MAX_DEPTH];
+    size_t count = 0;
+    for (const struct rv__draft_node *node = body->owner;
+         node != NULL && count < RV__PLAN_MAX_DEPTH;
+         node = node->in != NULL ? node->in->owner : NULL)
+        owners[count++] = node;
+    while (count-- > 0) {
+        struct rv__str said = owners[count]->alias;
+        rv__buf_str(ret,
+                    rv__str_none(said) ? rv__str(rv__node_kind_name(owners[count]->kind)) : said);
+        rv__buf_char(ret, ':');
+    }
+    rv__buf_text(ret, alias != NULL ? alias : "");
 }

@@ -57,7 +57,8 @@ struct rv__draft_workflow {
 
 struct rv__draft_node {
     struct rv__draft *draft;
-    struct rv__draft_node *next; /* in its body */
+    const struct rv__draft_body *in; /* NULL: a handler */
+    struct rv__draft_node *next;     /* in its body */
     enum rv__node_kind kind;
     unsigned depth; /* of the body it is in */
     bool broken;    /* its complaints say why: nothing else in it can be judged */

@@ -285,6 +285,9 @@ struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char 
 struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
                                         struct rv__expr input, const struct rv__draft_opts *opts);
 
+/* Append "each:save": the aliases of what a body is in, as far as they were said, and of a node in it. */
+void rv__draft_where(const struct rv__draft_body *body, const char *alias, struct rv__buf *ret);
+
 /* Calls `name_it` with what each node of the draft that nests a workflow calls it, at any depth: it may be
  * a file (define/ says which are), and then *name becomes the workflow's. Before the draft is compiled.
  * Errors: RV_ENOMEM; what name_it says, which ends it. */

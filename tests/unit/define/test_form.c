@@ -228,7 +228,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:8: there is no workflow 'v'\n" },
         { "itself", W("- a: { workflow: w }\n"), "3:8: workflow 'w' contains itself: w -> w\n" },
         { "a file that is not there", W("- a: { workflow: ./v.yaml }\n"),
-          "3:18: there is no workflow file './v.yaml' beside this one …" },
+          "3:18: there is no workflow file './v.yaml' beside this one\n" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

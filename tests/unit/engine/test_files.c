@@ -340,9 +340,70 @@ static void a_changed_file_replaces_what_new_runs_take(void **state)
     rv_outcome_free(outcome);
 }
 
+static int one(rv_ctx *c)
+{
+    return rv_return(c, "i", 1);
+}
+
+static int two(rv_ctx *c)
+{
+    return rv_return(c, "i", 2);
+}
+
+static void a_built_workflow_may_nest_a_file(void **state)
+{
+    struct fixture *fx = *state;
+    char path[200];
+    write_file(fx, "pay.yaml", "steps:\n  - take: { value: { paid: \"${ .input.sum }\" } }\n");
+    for (int i = 0; i < 2; i++) { /* a second one that nests the same */
+        rv_workflow *w = rv_workflow_new(i == 0 ? "order" : "again");
+        snprintf(path, sizeof path, "%s/pay.yaml", fx->folder);
+        rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", two, NULL);
+        rv_add_workflow(each, NULL, path); /* at any depth */
+        if (rv_register(fx->engine, w, &fx->err) < 0)
+            fail_msg("%s", fx->err.message);
+        rv_workflow_free(w);
+    }
+    rv_workflow *w = rv_workflow_new("lost");
+    rv_add_workflow(rv_workflow_body(w), NULL, "./no-such-file.yaml");
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "no-such-file.yaml"));
+    rv_workflow_free(w);
+    w = rv_workflow_new("plain");
+    rv_add_workflow(rv_workflow_body(w), NULL, path);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_OK);
+    rv_workflow_free(w);
+    expect(fx, "plain", "{\"sum\":7}", "\"pay\":{\"result\":{\"paid\":7}");
+}
+
+/* Whichever was found would be the wrong one for one of the nodes. */
+static void two_functions_of_one_name_are_refused(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *w = rv_workflow_new("twice");
+    rv_add_step(rv_workflow_body(w), "save", one, NULL);
+    rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", one, NULL);
+    rv_add_step(each, "save", two, NULL);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EINVAL);
+    if (strstr(fx->err.message, "known as 'save': one of 'save' and one of 'each:save'") == NULL)
+        fail_msg("%s", fx->err.message);
+    rv_workflow_free(w);
+
+    w = rv_workflow_new("named"); /* each by a name of its own; and one function twice is one */
+    rv_add_step(rv_workflow_body(w), "save", one, NULL);
+    each = rv_add_foreach(rv_workflow_body(w), "each", two, NULL);
+    rv_add_step(each, "save", two, RV_STEP_OPTS(.name = "saveItem"));
+    each = rv_add_foreach(rv_workflow_body(w), "more", two, NULL);
+    rv_add_step(each, "save", one, NULL);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_OK);
+    rv_workflow_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_built_workflow_may_nest_a_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_functions_of_one_name_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
         cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
                                         teardown),
