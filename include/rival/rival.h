@@ -405,9 +405,9 @@ typedef struct rv_report {
     const rv_file_workflow *workflows;
     size_t problem_count; /* by file, then by line */
     const rv_problem *problems;
-    size_t untold;      /* problems found beyond the hundred that are told of a file */
-    size_t other_count; /* files of other kinds (.ts, .js, .mjs), not looked into */
-    const char *const *others;
+    size_t untold;        /* problems found beyond the hundred that are told of a file */
+    size_t warning_count; /* of what is good, and most likely not meant */
+    const rv_problem *warnings;
     size_t c_file_count; /* C files that were not loaded */
     const rv_c_file *c_files;
 } rv_report;

@@ -8,18 +8,22 @@
 
 /* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
  * editors can jump there. */
-void rv__cli_problem(FILE *to, const rv_problem *problem)
+static void print_problem(FILE *to, const rv_problem *problem, const char *what, const char *colour)
 {
     fprintf(to, "%s%s", rv__colour(to, BOLD), problem->file);
     if (problem->line > 0)
         fprintf(to, ":%d:%d", problem->line, problem->column);
-    fprintf(to, ":%s %serror:%s %s\n", rv__colour(to, PLAIN), rv__colour(to, RED),
-            rv__colour(to, PLAIN), problem->message);
+    fprintf(to, ":%s %s%s:%s %s\n", rv__colour(to, PLAIN), colour, what, rv__colour(to, PLAIN),
+            problem->message);
     if (problem->line == 0)
         return;
     fprintf(to, "%6d | %s\n", problem->line, problem->excerpt);
-    fprintf(to, "       | %*s%s^%s\n", problem->caret, "", rv__colour(to, RED),
-            rv__colour(to, PLAIN));
+    fprintf(to, "       | %*s%s^%s\n", problem->caret, "", colour, rv__colour(to, PLAIN));
+}
+
+void rv__cli_problem(FILE *to, const rv_problem *problem)
+{
+    print_problem(to, problem, "error", rv__colour(to, RED));
 }
 
 size_t rv__cli_workflow_of(const rv_report *report, const char *file)
@@ -36,6 +40,21 @@ static void add_text(struct rv__buf *out, const char *key, const char *text)
     rv__buf_json_str(out, rv__str(text));
 }
 
+static void put_problems(struct rv__buf *out, const char *key, const rv_problem *problems,
+                         size_t count)
+{
+    rv__buf_fmt(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < count; i++) {
+        const rv_problem *p = &problems[i];
+        rv__buf_fmt(out, "%s{\"line\":%d,\"column\":%d", i > 0 ? "," : "", p->line, p->column);
+        add_text(out, "file", p->file);
+        add_text(out, "message", p->message);
+        add_text(out, "excerpt", p->excerpt);
+        rv__buf_char(out, '}');
+    }
+    rv__buf_char(out, ']');
+}
+
 static int print_json(const rv_report *report)
 {
     struct rv__buf out;
@@ -50,22 +69,10 @@ static int print_json(const rv_report *report)
         add_text(&out, "version", w->version);
         rv__buf_char(&out, '}');
     }
-    rv__buf_text(&out, "],\"problems\":[");
-    for (size_t i = 0; i < report->problem_count; i++) {
-        const rv_problem *p = &report->problems[i];
-        rv__buf_fmt(&out, "%s{\"line\":%d,\"column\":%d", i > 0 ? "," : "", p->line, p->column);
-        add_text(&out, "file", p->file);
-        add_text(&out, "message", p->message);
-        add_text(&out, "excerpt", p->excerpt);
-        rv__buf_char(&out, '}');
-    }
-    rv__buf_text(&out, "],\"others\":[");
-    for (size_t i = 0; i < report->other_count; i++) {
-        if (i > 0)
-            rv__buf_char(&out, ',');
-        rv__buf_json_str(&out, rv__str(report->others[i]));
-    }
-    rv__buf_text(&out, "],\"notLoaded\":[");
+    rv__buf_char(&out, ']');
+    put_problems(&out, "problems", report->problems, report->problem_count);
+    put_problems(&out, "warnings", report->warnings, report->warning_count);
+    rv__buf_text(&out, ",\"notLoaded\":[");
     for (size_t i = 0; i < report->c_file_count; i++) {
         if (i > 0)
             rv__buf_char(&out, ',');
@@ -97,6 +104,8 @@ static void print_text(const rv_report *report)
 {
     for (size_t i = 0; i < report->problem_count; i++)
         rv__cli_problem(stderr, &report->problems[i]);
+    for (size_t i = 0; i < report->warning_count; i++)
+        print_problem(stderr, &report->warnings[i], "warning", rv__colour(stderr, YELLOW));
     for (size_t i = 0; i < report->workflow_count; i++) {
         const rv_file_workflow *w = &report->workflows[i];
         printf("%sok%s  %s  (%s, ", rv__colour(stdout, GREEN), rv__colour(stdout, PLAIN), w->name,
@@ -110,9 +119,6 @@ static void print_text(const rv_report *report)
         printf("%s--%s  %s  (%s; its plan was not looked at: --load does, and runs its code)\n",
                rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->c_files[i].file,
                is_source(report->c_files[i].file) ? "compiles" : "an object");
-    for (size_t i = 0; i < report->other_count; i++)
-        printf("%s--%s  %s  (not looked into: check reads YAML, JSON and C)\n",
-               rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->others[i]);
     if (report->problem_count > 0)
         fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",
                 report->problem_count + report->untold,
@@ -153,7 +159,7 @@ static int run_check(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--json",
       .meaning = "a JSON object: {\"ok\", \"files\", \"workflows\", \"problems\": [{\"file\", "
-                 "\"line\", \"column\", \"message\", \"excerpt\"}], \"others\", "
+                 "\"line\", \"column\", \"message\", \"excerpt\"}], \"warnings\": […], "
                  "\"notLoaded\"}",
       RV__INTO(struct check, json) },
     { "--load",
@@ -174,7 +180,9 @@ const struct rv__command rv__cmd_check = {
                     "every expression and the nodes it reads, nested workflows. Everything that is "
                     "wrong is told at once, each as FILE:LINE:COLUMN with the line.",
                     "C files are compiled, and the compiler's errors told. What they declare is "
-                    "known only by running their code: nothing is run unless --load allows it." },
+                    "known only by running their code: nothing is run unless --load allows it.",
+                    "Files in a folder that are no workflows are passed over. What is good and "
+                    "most likely not meant is a warning: it changes no exit code." },
     .examples = { { "rival check order.yaml" },
                   { "rival check workflows/ && echo good" },
                   { "rival check --json . | jq '.problems[].message'" } },

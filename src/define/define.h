@@ -46,12 +46,11 @@ struct rv__definition {
     struct rv__str schema;    /* raw JSON of its input schema; none = any input. In the plan */
 };
 
-/* A file that somebody else loads. */
+/* A file that somebody else loads. Those that nobody can load yet are problems. */
 enum rv__other_kind {
-    OTHER_C,        /* .c: to be compiled */
-    OTHER_OBJECT,   /* .so */
-    OTHER_SCRIPT,   /* .ts, .js, .mjs: for a Node host */
-    OTHER_MANIFEST, /* YAML or JSON with stages */
+    OTHER_C,      /* .c: to be compiled */
+    OTHER_OBJECT, /* .so */
+    OTHER_SCRIPT, /* .ts, .js, .mjs: for a Node host, one day */
 };
 
 struct rv__other_file {
@@ -66,13 +65,16 @@ struct rv__definitions {
     size_t count;
     struct rv__problem *problems; /* by file, then by line */
     size_t problem_count;
-    size_t dropped; /* problems found beyond RV__DEFINE_MAX_PROBLEMS of a file */
+    size_t dropped;               /* problems found beyond RV__DEFINE_MAX_PROBLEMS of a file */
+    struct rv__problem *warnings; /* the same, of what is good, and most likely not meant */
+    size_t warning_count;
     struct rv__other_file *others;
     size_t other_count;
     size_t file_count; /* workflow files that were looked at */
 };
 
-/* Load files and folders (recursively, by name, hidden ones and node_modules left out). A workflow
+/* Load files and folders (recursively, by name, hidden ones and node_modules left out). Files in a folder
+ * that are no workflows are passed over; one that was named, and is none, is a problem. A workflow
  * that is nested by file is loaded too; one nested by name is looked for among the files, then by
  * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it.
  *

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/suggest.h"
 
 struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
 {
@@ -19,12 +20,28 @@ struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
     return NULL;
 }
 
-/* A manifest has stages, and is somebody else's. */
+/* A manifest has stages. */
 static bool is_manifest(const struct rv__tree *document)
 {
     return rv__tree_get(document, "steps") == NULL &&
            (rv__tree_get(document, "stages") != NULL || rv__tree_get(document, "states") != NULL ||
             rv__tree_get(document, "workflows") != NULL);
+}
+
+/* Does it look like a workflow? Folders have other YAML and JSON in them, too. */
+static bool is_workflow(const struct rv__tree *document)
+{
+    static const char *const keys[] = { "steps", "stages", "states", "workflows" };
+    if (document->kind != TREE_MAP)
+        return false;
+    for (const struct rv__tree *child = document->first; child != NULL; child = child->next) {
+        if (rv__suggest(child->key, keys, sizeof keys / sizeof *keys) != NULL)
+            return true;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (rv__str_is(child->key, keys[i]))
+                return true;
+    }
+    return false;
 }
 
 static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
@@ -36,6 +53,9 @@ static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
     if (tree == NULL)
         return RV_OK;
     tree = (struct rv__tree *)rv__tree_real(tree);
+    entry->passed_over = !entry->named && !is_workflow(tree);
+    if (entry->passed_over)
+        return RV_OK;
     if (tree->kind != TREE_MAP) {
         rv__problem_add(&l->problems, &entry->source, tree->at,
                         "a workflow is a mapping with 'name' and 'steps', and this is %s",
@@ -148,6 +168,8 @@ void rv__definitions_sort(struct rv__definitions *all)
 {
     if (all->problem_count > 0)
         qsort(all->problems, all->problem_count, sizeof *all->problems, by_place);
+    if (all->warning_count > 0)
+        qsort(all->warnings, all->warning_count, sizeof *all->warnings, by_place);
 }
 
 static int hand_over(struct rv__loader *l)
@@ -155,7 +177,10 @@ static int hand_over(struct rv__loader *l)
     struct rv__definitions *out = l->out;
     if (l->problems.rc != RV_OK)
         return rv__nomem(l->err);
-    out->file_count = l->count;
+    for (size_t i = 0; i < l->count; i++)
+        out->file_count += !l->entries[i]->passed_over;
+    out->warnings = l->warnings.items;
+    out->warning_count = l->warnings.count;
     out->problems = l->problems.items;
     out->problem_count = l->problems.count;
     out->dropped = l->problems.dropped;
@@ -182,24 +207,24 @@ static int hand_over(struct rv__loader *l)
     return RV_OK;
 }
 
-static int note_manifests(struct rv__loader *l)
+/* Whose time has not come. */
+static void refuse_manifests(struct rv__loader *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct rv__entry *entry = l->entries[i];
         if (entry->tree == NULL || !is_manifest(entry->tree))
             continue;
-        int rc = rv__other_add(l, OTHER_MANIFEST, entry->source.file);
-        if (rc < 0)
-            return rc;
+        rv__problem_add(&l->problems, &entry->source, entry->tree->first->key_at,
+                        "this is a manifest, with stages, and manifests cannot be run yet");
         entry->tree = NULL;
         entry->name = (struct rv__str){ NULL, 0 };
     }
-    return RV_OK;
 }
 
 static int load(struct rv__loader *l)
 {
-    int rc = note_manifests(l);
+    int rc = RV_OK;
+    refuse_manifests(l);
     for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* grows meanwhile */
         rc = rv__entry_lower(l, l->entries[i]);
     if (rc < 0)
@@ -232,7 +257,8 @@ static int loader_init(struct rv__loader *l, struct rv__resolver *known, rv_erro
     if (l->out == NULL)
         return rv__nomem(err);
     rv__arena_init(&l->out->arena, SIZE_MAX); /* the same */
-    l->problems.arena = &l->out->arena;
+    l->problems.arena = l->warnings.arena = &l->out->arena;
+    l->problems.warnings = &l->warnings;
     return RV_OK;
 }
 
@@ -275,7 +301,8 @@ int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *
     struct rv__entry *entry = NULL;
     int rc = loader_init(&l, known, err);
     if (rc == RV_OK)
-        rc = rv__entry_add(&l, &(struct rv__entry){ .source = { rv__str(file), text } }, &entry);
+        rc = rv__entry_add(
+            &l, &(struct rv__entry){ .source = { rv__str(file), text }, .named = true }, &entry);
     if (rc == RV_OK)
         rc = load(&l);
     loader_done(&l);

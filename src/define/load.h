@@ -18,7 +18,9 @@ struct rv__entry {
     struct rv__lowered lowered;
     struct rv__draft *draft; /* NULL: none could be made */
     struct rv__plan *plan;
-    bool bad; /* it has problems */
+    bool bad;         /* it has problems */
+    bool named;       /* by somebody, not only found in a folder */
+    bool passed_over; /* it is no workflow, and nobody said that it were */
 };
 
 /* That an entry nests another: if that one is bad, so is this. */
@@ -39,7 +41,7 @@ struct rv__deferred {
 struct rv__loader {
     struct rv__definitions *out; /* being filled */
     struct rv__arena arena;      /* of texts, trees and spots: gone when loading is over */
-    struct rv__problems problems;
+    struct rv__problems problems, warnings;
     struct rv__resolver *known;
     struct rv__entry **entries;
     size_t count, cap;

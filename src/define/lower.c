@@ -92,6 +92,7 @@ static void lower_duration(struct lower *l, const char *key, const struct rv__tr
     const struct rv__tree *real = rv__tree_real(value);
     int64_t ms;
     if (real->kind == TREE_NUMBER) {
+        rv__params_check_timeout(l->source, l->problems, key, value);
         write_raw(l, key, value);
     } else if (real->kind == TREE_STRING && rv__duration_ms(real->text, &ms) == RV_OK) {
         write_key(l, key);
@@ -120,9 +121,13 @@ static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__fo
     case FORM_COMMAND: rv__params_command(&params); break;
     case FORM_DELAY: rv__params_delay(&params); break;
     case FORM_SIGNAL: rv__params_signal(&params); break;
-    case FORM_VALUE:
     case FORM_CHAT:
-    case FORM_TOOL: write_raw(l, "with", value); break;
+    case FORM_TOOL:
+        rv__problem_add(l->problems, l->source, value->key_at,
+                        "steps of the kind '%s' cannot be run yet", rv__kind_words[kind].key);
+        write_raw(l, "with", value);
+        break;
+    case FORM_VALUE: write_raw(l, "with", value); break;
     case FORM_WORKFLOW:
     case FORM_IF:
     case FORM_LOOP:

@@ -66,14 +66,11 @@ static int fill_workflows(struct report *report)
     return RV_OK;
 }
 
-static int fill_problems(struct report *report)
+static rv_problem *show(struct report *report, const struct rv__problem *from, size_t count)
 {
-    const struct rv__definitions *from = report->definitions;
-    rv_problem *problems = rv__arena_zalloc(&report->arena, from->problem_count, sizeof *problems);
-    if (from->problem_count > 0 && problems == NULL)
-        return RV_ENOMEM;
-    for (size_t i = 0; i < from->problem_count; i++) {
-        const struct rv__problem *problem = &from->problems[i];
+    rv_problem *problems = rv__arena_zalloc(&report->arena, count, sizeof *problems);
+    for (size_t i = 0; problems != NULL && i < count; i++) {
+        const struct rv__problem *problem = &from[i];
         problems[i] = (rv_problem){
             .file = text(problem->file),
             .line = (int)problem->line,
@@ -83,22 +80,20 @@ static int fill_problems(struct report *report)
             .caret = (int)problem->caret,
         };
     }
-    report->shown.problems = problems;
-    report->shown.problem_count = from->problem_count;
-    report->shown.untold = from->dropped;
-    return RV_OK;
+    return problems;
 }
 
-static int fill_others(struct report *report)
+static int fill_problems(struct report *report)
 {
     const struct rv__definitions *from = report->definitions;
-    const char **others = rv__arena_zalloc(&report->arena, from->other_count, sizeof *others);
-    if (from->other_count > 0 && others == NULL)
+    report->shown.problems = show(report, from->problems, from->problem_count);
+    report->shown.warnings = show(report, from->warnings, from->warning_count);
+    if ((from->problem_count > 0 && report->shown.problems == NULL) ||
+        (from->warning_count > 0 && report->shown.warnings == NULL))
         return RV_ENOMEM;
-    for (size_t i = 0; i < from->other_count; i++)
-        others[i] = text(from->others[i].file);
-    report->shown.others = others;
-    report->shown.other_count = from->other_count;
+    report->shown.problem_count = from->problem_count;
+    report->shown.untold = from->dropped;
+    report->shown.warning_count = from->warning_count;
     report->shown.file_count = from->file_count;
     return RV_OK;
 }
@@ -133,7 +128,7 @@ int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files
     report->definitions = *all;
     *all = NULL;
     if (fill_c_files(report, files) < 0 || fill_workflows(report) < 0 ||
-        fill_problems(report) < 0 || fill_others(report) < 0) {
+        fill_problems(report) < 0) {
         rv_report_free(&report->shown);
         return rv__nomem(err);
     }

@@ -138,6 +138,35 @@ run "$rival" plan --load --format text "$tmp/c/pay.c"
 like "the plan of a C file" "$out" charge
 rm "$tmp/c/wrong.c"
 
+# A folder has other files in it, too.
+mkdir "$tmp/mixed"
+printf 'name: good\nsteps: [ { a: { value: 1 } } ]\n' >"$tmp/mixed/good.yaml"
+echo '{"name": "a-package", "scripts": {"test": "x"}}' >"$tmp/mixed/package.json"
+echo '[1, 2]' >"$tmp/mixed/list.json"
+printf 'services: { web: { image: x } }\n' >"$tmp/mixed/compose.yml"
+echo 'console.log(1)' >"$tmp/mixed/tool.js"
+run "$rival" check "$tmp/mixed"
+is "those that are no workflows are passed over in silence" "$rc:$err:$out" "0::ok  good  ($tmp/mixed/good.yaml, 1 node)"
+run "$rival" check "$tmp/mixed/package.json"
+is "named, each is an error" "$rc" 1
+run "$rival" check "$tmp/mixed/tool.js"
+like "and a script, too" "$rc $err" "^1 .*cannot be run yet"
+printf 'name: slip\nstep: [ { a: { value: 1 } } ]\n' >"$tmp/mixed/slip.yaml"
+run "$rival" check "$tmp/mixed"
+like "a slip of the pen makes none of a workflow" "$rc $err" "unknown key 'step'.*'steps'"
+rm "$tmp/mixed/slip.yaml"
+echo 'export const steps = [];' >"$tmp/mixed/flow.ts"
+printf 'name: m\nstages: { one: [] }\n' >"$tmp/mixed/manifest.yaml"
+run "$rival" check "$tmp/mixed"
+is "what cannot be run yet is an error: exit code 1" "$rc:$(printf '%s\n' "$err" | grep -c 'cannot be run yet')" "1:2"
+rm "$tmp/mixed/flow.ts" "$tmp/mixed/manifest.yaml"
+printf 'name: risky\nsteps: [ { a: { command: [sh, -c, "echo ${ .input }"], timeout: 30 } } ]\n' >"$tmp/mixed/risky.yaml"
+run "$rival" check "$tmp/mixed"
+is "warnings leave the exit code alone" "$rc:$(printf '%s\n' "$err" | grep -c ': warning: ')" "0:2"
+like "and are at their place" "$err" "risky.yaml:2:36: warning: an expression in a shell script"
+run "$rival" check --json "$tmp/mixed"
+is "also in JSON" "$(printf %s "$out" | jq -c '[.ok, (.warnings | length)]')" "[true,2]"
+
 # The cache of objects: what is in it is run, so it must be ours, and nobody else's to write.
 export XDG_CACHE_HOME=$tmp/cache
 mkdir -p "$tmp/cache/rival" && chmod 777 "$tmp/cache/rival"

@@ -274,14 +274,48 @@ static void problems_of_a_file_are_bounded(void **state)
     rv__buf_done(&text);
 }
 
-static void a_manifest_is_somebody_elses(void **state)
+static void what_the_engine_cannot_run_is_refused(void **state)
 {
     (void)state;
-    struct rv__definitions *found = define("w.yaml", "name: w\nstages: {}\n");
-    assert_int_equal(found->problem_count + found->count, 0);
-    assert_int_equal(found->other_count, 1);
-    assert_int_equal(found->others[0].kind, OTHER_MANIFEST);
-    rv__definitions_free(found);
+    expect_problems("a manifest", "name: w\nstages: {}\n",
+                    "1:1: this is a manifest, with stages, and manifests cannot be run yet\n");
+    expect_problems("a chat", W("- a: { chat: { prompt: hello } }\n"),
+                    "3:8: steps of the kind 'chat' cannot be run yet\n");
+    expect_problems("a tool", W("- a: { tool: { name: t } }\n"),
+                    "3:8: steps of the kind 'tool' cannot be run yet\n");
+}
+
+/* What is good, and most likely not meant: told, and the workflow is there all the same. */
+static void what_is_hardly_meant_is_a_warning(void **state)
+{
+    static const struct {
+        const char *yaml, *warning; /* NULL: none */
+    } rows[] = {
+        { W("- a: { command: [sh, -c, 'echo ${ .input.name }'] }\n"), "an expression in a shell" },
+        { W("- a: { command: [/bin/bash, -e, -uc, 'echo ${ .input.name }'] }\n"), "an expression" },
+        { W("- a: { command: { argv: [sh, -c, 'echo ${ .input.name }'] } }\n"), "an expression" },
+        { W("- a: { command: [sh, -c, 'echo $1', sh, '${ .input.name }'] }\n"), NULL },
+        { W("- a: { command: [sh, -c, 'echo $${HOME}'] }\n"), NULL },
+        { W("- a: { command: [sh, ./script, '${ .input.name }'] }\n"), NULL },
+        { W("- a: { command: [ls], timeout: 30 }\n"), "write 30ms, or 30s if seconds" },
+        { W("- a: { http: { url: 'http://a', timeout: 999 } }\n"), "write 999ms, or 999s" },
+        { W("- a: { signal: { name: go, timeout: 5 } }\n"), "write 5ms, or 5s" },
+        { W("- a: { command: [ls], timeout: 1000 }\n"), NULL },
+        { W("- a: { command: [ls], timeout: 30ms }\n"), NULL },
+        { W("- a: { delay: 30 }\n"), NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__definitions *found = define("w.yaml", rows[i].yaml);
+        if (found->count != 1 || found->warning_count != (rows[i].warning != NULL) ||
+            (rows[i].warning != NULL &&
+             strstr(found->warnings[0].message.at, rows[i].warning) == NULL))
+            fail_msg("%s: %zu warnings, %zu workflows", rows[i].yaml, found->warning_count,
+                     found->count);
+        if (rows[i].warning != NULL)
+            assert_int_equal(found->warnings[0].line, 3);
+        rv__definitions_free(found);
+    }
 }
 
 int main(void)
@@ -291,7 +325,8 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_at_its_place),
         cmocka_unit_test(everything_is_told_at_once),
         cmocka_unit_test(problems_of_a_file_are_bounded),
-        cmocka_unit_test(a_manifest_is_somebody_elses),
+        cmocka_unit_test(what_the_engine_cannot_run_is_refused),
+        cmocka_unit_test(what_is_hardly_meant_is_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
