@@ -496,7 +496,7 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
 
 static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv__tree *child)
 {
-    static const char *const names[] = { "name", "description", "input", "steps", "onError" };
+    static const char *const names[] = { "name", "description", "input", "needs", "steps", "onError" };
     struct rv__key_room room;
     struct rv__str key = rv__camel(child->key, &room);
     if (rv__str_is(key, "steps")) {
@@ -505,9 +505,10 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
     } else if (rv__str_is(key, "onError")) {
         lower_handler(l, root, child);
     } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
-               rv__str_is(key, "input")) {
+               rv__str_is(key, "input") || rv__str_is(key, "needs")) {
         write_key(l, rv__str_is(key, "name")    ? "name"
                      : rv__str_is(key, "input") ? "input"
+                     : rv__str_is(key, "needs") ? "needs"
                                                 : "description");
         rv__tree_json(child, l->out);
     } else {

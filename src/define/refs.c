@@ -206,7 +206,7 @@ static bool is_visible(const struct template *t, struct rv__str alias)
         if (found != NULL && found->index < view.before)
             return true;
     } while (look_out(&view));
-    return false;
+    return rv__wrap_needs(view.body->wrap, alias); /* of who nests it: asked for there */
 }
 
 /* The aliases that it sees, for a suggestion. The texts in a plan end in NUL. */

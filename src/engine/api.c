@@ -195,6 +195,12 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
     rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
     rv__violations_init(&bad, &arena);
     const struct rv__plan_ref *plan = call->judge;
+    const struct rv__wrap *wrap = plan->plan->body.wrap;
+    if (wrap->needs_count > 0)
+        return rv__fail(err, RV_EINVAL,
+                        "workflow '%.60s' cannot be run alone: it needs '%.60s' of a workflow that "
+                        "nests it",
+                        call->workflow, wrap->needs[0].at);
     int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
                             &full, &why);
     if (rc == RV_OK) {

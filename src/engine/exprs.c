@@ -103,7 +103,8 @@ static int gather_node(struct gathering *g, const struct rv__node *node)
 static int gather_body(struct gathering *g, const struct rv__body *body)
 {
     const struct rv__wrap *wrap = body->wrap;
-    if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema)))
+    bool alone = wrap != NULL && body->owner == NULL && wrap->needs_count > 0; /* refused: api.c */
+    if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema) && !alone))
         return RV_OK;
     struct rv__plan_exprs *to = g->to;
     struct rv__input_rule *rules = rv__realloc(to->rules, (to->rule_count + 1) * sizeof *rules);

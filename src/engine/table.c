@@ -131,6 +131,19 @@ static const char *pick(struct reader *r, const char *what, int at, const char *
 static void put_nodes(struct reader *r, const char *key, const rv_node_def *const *nodes,
                       unsigned depth);
 
+static void put_needs(struct reader *r, const char *const *needs)
+{
+    if (needs == NULL)
+        return;
+    rv__buf_text(r->out, ",\"needs\":[");
+    for (size_t i = 0; needs[i] != NULL; i++) {
+        if (i > 0)
+            rv__buf_char(r->out, ',');
+        rv__buf_json_str(r->out, rv__str(needs[i]));
+    }
+    rv__buf_char(r->out, ']');
+}
+
 static void put_step(struct reader *r, const rv_node_def *n, const char *base)
 {
     static const char *const on_timeout[] = { NULL, "retry" };
@@ -147,15 +160,7 @@ static void put_step(struct reader *r, const rv_node_def *n, const char *base)
         rv__buf_text(r->out, ",\"jitter\":");
         rv__buf_json_double(r->out, n->jitter);
     }
-    if (n->needs != NULL) {
-        rv__buf_text(r->out, ",\"needs\":[");
-        for (size_t i = 0; n->needs[i] != NULL; i++) {
-            if (i > 0)
-                rv__buf_char(r->out, ',');
-            rv__buf_json_str(r->out, rv__str(n->needs[i]));
-        }
-        rv__buf_char(r->out, ']');
-    }
+    put_needs(r, n->needs);
     put_handler(r, base, n->on_error);
 }
 
@@ -310,6 +315,7 @@ int rv__table_read(const rv_workflow_def *from, struct rv__table *ret, rv_error 
     rv__buf_json_str(r.out, rv__str(def.name != NULL ? def.name : ""));
     put_text(&r, "description", def.description);
     put_json(&r, "input", def.input);
+    put_needs(&r, def.needs);
     put_nodes(&r, "steps", def.steps, 1);
     put_handler(&r, NULL, def.on_error);
     rv__buf_char(r.out, '}');

@@ -326,21 +326,21 @@ static void check_name(struct rv__compiler *c, struct rv__node *node)
     }
 }
 
-static int take_needs(struct rv__compiler *c, const struct rv__draft_node *draft,
-                      struct rv__node *node)
+int rv__take_needs(struct rv__compiler *c, const struct rv__str *from, uint32_t count,
+                   struct rv__str **ret, uint32_t *ret_count)
 {
-    if (draft->needs_count == 0)
+    if (count == 0)
         return RV_OK;
-    if (draft->needs_count > RV__PLAN_MAX_NODES - c->needs)
+    if (count > RV__PLAN_MAX_NODES - c->needs)
         return rv__fail(c->err, RV_ETOOBIG, "the plan's steps have more than %d 'needs'",
                         RV__PLAN_MAX_NODES);
-    c->needs += draft->needs_count;
-    node->step.needs = rv__arena_zalloc(&c->plan->arena, draft->needs_count, sizeof *draft->needs);
-    if (node->step.needs == NULL)
+    c->needs += count;
+    *ret = rv__arena_zalloc(&c->plan->arena, count, sizeof **ret);
+    if (*ret == NULL)
         return rv__nomem(c->err);
-    node->step.needs_count = draft->needs_count;
-    for (uint32_t i = 0; i < draft->needs_count; i++) {
-        int rc = rv__compiler_text(c, draft->needs[i], &node->step.needs[i]);
+    *ret_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        int rc = rv__compiler_text(c, from[i], &(*ret)[i]);
         if (rc < 0)
             return rc;
     }
@@ -374,7 +374,8 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
             rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
                                 rv__step_kind_name(node->step.kind));
     }
-    rc = take_needs(c, draft, node);
+    rc = rv__take_needs(c, draft->needs, draft->needs_count, &node->step.needs,
+                        &node->step.needs_count);
     if (rc < 0)
         return rc;
 

@@ -62,6 +62,10 @@ int rv__build_body(struct rv__compiler *c, const struct rv__draft_body *draft,
                    struct rv__body *body, unsigned depth, const struct rv__frame *within);
 
 /* The handler of a step, or (step NULL) of the workflow whose body is given. */
+/* Copy a list of aliases into the plan. Errors: RV_ENOMEM, RV_ETOOBIG. */
+int rv__take_needs(struct rv__compiler *c, const struct rv__str *from, uint32_t count,
+                   struct rv__str **ret, uint32_t *ret_count);
+
 int rv__build_handler(struct rv__compiler *c, const struct rv__draft_node *draft,
                       struct rv__node *step, const struct rv__body *workflow,
                       struct rv__node **ret);

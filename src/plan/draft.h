@@ -50,6 +50,8 @@ struct rv__draft_body {
 struct rv__draft_workflow {
     struct rv__str name, description, schema; /* none: not said */
     bool hosted;
+    struct rv__str *needs; /* aliases of nodes that it reads of who nests it */
+    uint32_t needs_count;
     struct rv__draft_body body;
     struct rv__draft_node *on_error;
     struct rv__complaints complaints;

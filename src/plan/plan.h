@@ -121,6 +121,8 @@ struct rv__wrap {
     struct rv__str description; /* for people; none = not said */
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
     bool hosted;               /* its functions run in processes of their own: not in its version */
+    struct rv__str *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
+    uint32_t needs_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */
 };
@@ -229,6 +231,9 @@ void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv
 void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf);
 
 void rv__plan_free(struct rv__plan *plan); /* NULL is allowed */
+
+/* Does the workflow declare that it reads a node of that alias of whoever nests it? */
+bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias);
 
 /* Append the plan as JSON text, complete: reading and compiling it again gives the same plan with
  * the same version, without asking for nested workflows, and writing that the same text.

@@ -175,33 +175,40 @@ static struct rv__draft_node *make_handler(const struct subject *of)
     return node;
 }
 
-static void fill_needs(struct rv__draft_node *node, const struct subject *s)
+static void read_needs(const struct subject *s, enum rv__key key, struct rv__str **needs,
+                       uint32_t *needs_count)
 {
-    const struct rv__member *member = get(s, KEY_NEEDS);
+    const struct rv__member *member = get(s, key);
     struct rv__json_iter it;
     struct rv__str value;
     if (member == NULL)
         return;
-    node->given |= GIVEN_NEEDS;
     size_t count = rv__json_count(member->value);
     if (*member->value.at != '[' || count > RV__PLAN_MAX_NODES) {
         complain(s, "needs", "invalid needs %s: must be a list of aliases",
                  rv__show(member->value).text);
         return;
     }
-    node->needs = rv__draft_alloc(s->draft, count, sizeof *node->needs);
-    if (node->needs == NULL)
+    *needs = rv__draft_alloc(s->draft, count, sizeof **needs);
+    if (*needs == NULL)
         return;
     rv__json_iter_init(&it, member->value);
     while (rv__json_next(&it, NULL, &value)) {
-        int rc = rv__json_string(value, &s->draft->arena, &node->needs[node->needs_count]);
+        int rc = rv__json_string(value, &s->draft->arena, &(*needs)[*needs_count]);
         if (rc == RV_OK)
-            node->needs_count++;
+            ++*needs_count;
         else if (rc == RV_ENOMEM)
             (void)rv__nomem(&s->draft->failure);
         else
             complain(s, "needs", "invalid alias %s in needs: must be a text", rv__show(value).text);
     }
+}
+
+static void fill_needs(struct rv__draft_node *node, const struct subject *s)
+{
+    if (get(s, KEY_NEEDS) != NULL)
+        node->given |= GIVEN_NEEDS;
+    read_needs(s, KEY_NEEDS, &node->needs, &node->needs_count);
 }
 
 /* What steps are configured with. Of any node: what has no place there is told at compile. */
@@ -279,7 +286,7 @@ static void fill_workflow(struct rv__draft_node *node, const struct subject *s)
     node->workflow.input = get_expr(s, KEY_INPUT);
     if (get(s, KEY_STEPS) == NULL) { /* by name: it has its own of these */
         static const enum rv__key own[] = { KEY_INPUT_SCHEMA, KEY_WORKFLOW_DESCRIPTION,
-                                            KEY_HOSTED };
+                                            KEY_WORKFLOW_NEEDS, KEY_HOSTED };
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             if (get(s, own[i]) != NULL)
                 complain(s, NULL, "'%s' is only for a workflow with its 'steps'",
@@ -293,6 +300,7 @@ static void fill_workflow(struct rv__draft_node *node, const struct subject *s)
     workflow->name = node->name;
     workflow->description = get_text(s, KEY_WORKFLOW_DESCRIPTION);
     workflow->schema = get_raw(s, KEY_INPUT_SCHEMA);
+    read_needs(s, KEY_WORKFLOW_NEEDS, &workflow->needs, &workflow->needs_count);
     workflow->hosted = get_bool(s, KEY_HOSTED);
     workflow->on_error = make_handler(s);
     fill_body(s, KEY_STEPS, false, &workflow->body);
@@ -422,6 +430,7 @@ static void fill_document(struct rv__draft *draft, const struct rv__object *obje
     workflow->name = get_text(&s, KEY_NAME);
     workflow->description = get_text(&s, KEY_DESCRIPTION);
     workflow->schema = get_raw(&s, KEY_INPUT);
+    read_needs(&s, KEY_NEEDS, &workflow->needs, &workflow->needs_count);
     workflow->hosted = get_bool(&s, KEY_HOSTED);
     workflow->on_error = make_handler(&s);
     if (get(&s, KEY_STEPS) != NULL)

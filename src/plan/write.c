@@ -93,6 +93,19 @@ static void write_hosted(struct writer *w, const struct rv__wrap *wrap)
     rv__buf_text(w->out, "true");
 }
 
+static void write_needs(struct writer *w, const char *key, const struct rv__str *needs,
+                        uint32_t count)
+{
+    if (count == 0)
+        return;
+    write_key(w, key);
+    for (uint32_t i = 0; i < count; i++) {
+        rv__buf_char(w->out, i == 0 ? '[' : ',');
+        rv__buf_json_str(w->out, needs[i]);
+    }
+    rv__buf_char(w->out, ']');
+}
+
 /* What a workflow in its place has: as members of a node, or of an object that stands for a body. */
 static void write_nested(struct writer *w, const struct rv__body *body)
 {
@@ -104,6 +117,7 @@ static void write_nested(struct writer *w, const struct rv__body *body)
         return;
     write_text(w, "workflowDescription", wrap->description);
     write_raw(w, "inputSchema", wrap->schema);
+    write_needs(w, "workflowNeeds", wrap->needs, wrap->needs_count);
     write_hosted(w, wrap);
     write_nodes(w, "steps", body);
     write_handler(w, wrap->on_error);
@@ -143,14 +157,7 @@ static void write_step(struct writer *w, const struct rv__node *node)
         write_key(w, "jitter");
         rv__buf_json_double(w->out, config->jitter);
     }
-    if (node->step.needs_count > 0) {
-        write_key(w, "needs");
-        for (uint32_t i = 0; i < node->step.needs_count; i++) {
-            rv__buf_char(w->out, i == 0 ? '[' : ',');
-            rv__buf_json_str(w->out, node->step.needs[i]);
-        }
-        rv__buf_char(w->out, ']');
-    }
+    write_needs(w, "needs", node->step.needs, node->step.needs_count);
 }
 
 static void write_loop(struct writer *w, const struct rv__node *node)
@@ -235,6 +242,7 @@ static void write_definition(struct writer *w, const struct rv__body *body)
     write_text(w, "name", body->wrap->name);
     write_text(w, "description", body->wrap->description);
     write_raw(w, "input", body->wrap->schema);
+    write_needs(w, "needs", body->wrap->needs, body->wrap->needs_count);
     write_hosted(w, body->wrap);
     write_nodes(w, "steps", body);
     write_handler(w, body->wrap->on_error);

@@ -60,6 +60,34 @@ is "a file whose name cannot be one needs another" "$rc" 1
 like "which is told" "$err" "needs a 'name'.*'my file'"
 rm "my file.yaml"
 
+# A workflow may read nodes of whoever nests it, if it says which.
+mkdir "$tmp/needs" && cd "$tmp/needs" || exit 1
+printf 'needs: [validate]\nsteps:\n  - charge: { value: "${ .steps.validate.result.sum }" }\n' >payment.yaml
+printf 'steps:\n  - validate: { value: { sum: 12 } }\n  - each: { forEach: [1, 2], run: [ { pay: { workflow: ./payment.yaml } } ] }\n  - last: { workflow: payment }\n' >order.yaml
+run "$rival" exec order.yaml --json
+is "a nested workflow reads what it needs, at any depth" "$rc:$(result last):$(printf %s "$out" | jq -c '.results.each.result.iterations[1].results.pay.result')" "0:12:12"
+run "$rival" check payment.yaml order.yaml
+is "alone it is good" "$rc" 0
+run "$rival" exec payment.yaml --json
+is "but cannot be run" "$rc:$out" "2:"
+like "which is told with its reason" "$err" "'payment' cannot be run alone: it needs 'validate'"
+printf 'steps:\n  - pay: { workflow: ./payment.yaml }\n  - validate: { value: 1 }\n' >wrong.yaml
+run "$rival" check wrong.yaml
+like "each place that nests it is checked" "$rc $err" "wrong.yaml:2:12: error: workflow 'payment' needs 'validate', which is not the alias of a node before it"
+sed -i 's/needs: .*/needs: [other]/' payment.yaml
+run "$rival" check payment.yaml
+like "what it does not say it cannot read" "$err" "there is no node 'validate'"
+cat >c.c <<'C'
+#include <rival/rival.h>
+static int look(rv_ctx *c) { return rv_return(c, "s", rv_step_str(c, "validate", "")); }
+RV_WORKFLOW("c", .needs = RV_NEEDS("validate"), .steps = RV_STEPS(RV_STEP(look)))
+C
+printf 'steps:\n  - validate: { value: fine }\n  - c: { workflow: ./c.c }\n' >with-c.yaml
+run "$rival" exec with-c.yaml --json
+is "so may one in C" "$rc:$(result c)" '0:"fine"'
+run "$rival" exec c.c --json
+like "which cannot be run alone either" "$rc $err" "cannot be run alone"
+
 # Functions: of two of a name, neither is taken by chance.
 mkdir "$tmp/calls" && cd "$tmp/calls" || exit 1
 for file in first second; do
