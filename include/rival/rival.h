@@ -323,7 +323,8 @@ typedef struct rv_workflow_def {
     const char *input; /* JSON Schema */
     const rv_node_def *const *steps;
     rv_step_fn on_error; /* when a run fails */
-    const char *const *needs; /* RV_NEEDS("a"): nodes of who nests it; alone it cannot be run then */
+    const char *const
+        *needs; /* RV_NEEDS("a"): nodes of who nests it; alone it cannot be run then */
     int rv_end;
 } rv_workflow_def;
 

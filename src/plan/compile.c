@@ -19,7 +19,8 @@ static bool is_visible(const struct rv__node *node, struct rv__str alias)
         bool looped = body->owner != NULL && body->owner->kind == NODE_LOOP;
         if (found != NULL && (found->index < node->index || looped))
             return true;
-        if (body->owner == NULL) /* whoever nests the whole of it has it, and is asked for it there */
+        if (body->owner ==
+            NULL) /* whoever nests the whole of it has it, and is asked for it there */
             return body->wrap != NULL && rv__wrap_needs(body->wrap, alias);
         node = body->owner;
     }

@@ -120,8 +120,9 @@ struct rv__wrap {
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
     struct rv__str description; /* for people; none = not said */
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
-    bool hosted;               /* its functions run in processes of their own: not in its version */
-    struct rv__str *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
+    bool hosted; /* its functions run in processes of their own: not in its version */
+    struct rv__str
+        *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
     uint32_t needs_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */

@@ -141,8 +141,8 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:3: unknown key 'a' of a node with 'value'; if it is the alias, indent what belongs to "
           "it "
           "deeper\n" },
-        { "a text as a node", W("- hello\n"),
-          "3:3: a node must be a mapping, { alias: { kind: … } }, and this is a text\n" },
+        { "a number as a node", W("- 7\n"),
+          "3:3: a node must be a mapping, { alias: { kind: … } }, and this is a number\n" },
         { "both spellings", W("- a: { value: 1, on_timeout: stop, onTimeout: stop }\n"),
           "3:36: 'on_timeout' and 'onTimeout' are the same key\n" },
         { "a command that is a text", W("- a: { command: ./x }\n"),
@@ -285,6 +285,42 @@ static void what_the_engine_cannot_run_is_refused(void **state)
                     "3:8: steps of the kind 'tool' cannot be run yet\n");
 }
 
+/* Shorter ways to say the same: the plans are equal. */
+static void short_forms_mean_the_long_ones(void **state)
+{
+    static const struct {
+        const char *says, *is;
+    } rows[] = {
+        { W("- findTree\n"), W("- findTree: { call: findTree }\n") },
+        { W("- pay/charge\n"), W("- charge: { call: pay/charge }\n") },
+        { "name: w\nx-team: { any: thing }\nsteps:\n- a: { value: 1, x-note: 2 }\n",
+          W("- a: { value: 1 }\n") },
+        { "name: w\ndefaults: { timeout: 30s, max_attempts: 3, backoff: exponential }\nsteps:\n"
+          "- a: { command: [ls] }\n- b: { command: [ls], timeout: 5s }\n- f\n"
+          "- w: { delay: 5m }\n- v: { value: 1 }\n- s: { signal: go }\n",
+          W("- a: { command: [ls], timeout: 30s, maxAttempts: 3, backoff: exponential }\n"
+            "- b: { command: [ls], timeout: 5s, maxAttempts: 3, backoff: exponential }\n"
+            "- f: { call: f, timeout: 30s, maxAttempts: 3, backoff: exponential }\n"
+            "- w: { delay: 5m }\n- v: { value: 1 }\n- s: { signal: go }\n") },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__definitions *says = define("w.yaml", rows[i].says);
+        struct rv__definitions *is = define("w.yaml", rows[i].is);
+        if (says->count != 1 || is->count != 1)
+            fail_msg("%s: %s", rows[i].says,
+                     says->problem_count > 0 ? says->problems[0].message.at : "");
+        assert_string_equal(says->items[0].plan->version, is->items[0].plan->version);
+        rv__definitions_free(says);
+        rv__definitions_free(is);
+    }
+    expect_problems("a slip in defaults", "name: w\ndefaults: { timout: 3s }\nsteps: [ f ]\n",
+                    "2:13: unknown key 'timout' of defaults; did you mean 'timeout'?\n");
+    expect_problems(
+        "defaults that are none", "name: w\ndefaults: 3\nsteps: [ f ]\n",
+        "2:11: 'defaults' must be a mapping, such as { timeout: 30s, maxAttempts: 3 }\n");
+}
+
 /* What is good, and most likely not meant: told, and the workflow is there all the same. */
 static void what_is_hardly_meant_is_a_warning(void **state)
 {
@@ -327,6 +363,7 @@ int main(void)
         cmocka_unit_test(problems_of_a_file_are_bounded),
         cmocka_unit_test(what_the_engine_cannot_run_is_refused),
         cmocka_unit_test(what_is_hardly_meant_is_a_warning),
+        cmocka_unit_test(short_forms_mean_the_long_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
