@@ -68,6 +68,10 @@ typedef struct rv_engine_opts {
     int64_t
         host_grace_ms; /* a step in one that was told to stop gets SIGTERM after this, and SIGKILL
                               after twice as long again; 0 = 1000 */
+    /* Expressions are evaluated in processes of their own (the program `rival`: RIVAL_HOST, beside this
+     * library, or in PATH). What takes more CPU time than this fails; 0 = 1000 ms. */
+    int64_t eval_cpu_ms;
+    uint64_t eval_memory; /* bytes of memory each of these may have; 0 = 1 GiB */
     /* This run only: the other runs of the store stay as they are, and a call about one of them is
      * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
     const char *only_run;

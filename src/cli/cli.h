@@ -31,6 +31,7 @@ extern const struct rv__command rv__cmd_describe;
 extern const struct rv__command rv__cmd_demo;
 extern const struct rv__command rv__cmd_exec;
 extern const struct rv__command rv__cmd_export;
+extern const struct rv__command rv__cmd_evaluator;
 extern const struct rv__command rv__cmd_host;
 extern const struct rv__command rv__cmd_import;
 extern const struct rv__command rv__cmd_list;

@@ -34,6 +34,7 @@ const struct rv__command *const rv__commands[] = {
     /* hidden */
     &rv__cmd_complete,
     &rv__cmd_describe,
+    &rv__cmd_evaluator,
     &rv__cmd_host,
     NULL,
 };

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/violations.h"
+#include "expr/expr.h"
 #include "plan/plan.h"
 
 /* Bounds on what is read. Beyond them a file is refused, and the others go on. */
@@ -74,12 +75,14 @@ struct rv__definitions {
 
 /* Load files and folders (recursively, by name, hidden ones and node_modules left out). A workflow
  * that is nested by file is loaded too; one nested by name is looked for among the files, then by
- * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it.
+ * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it. `compiler`
+ * compiles expressions; NULL: they are not compiled, and what only jq finds is not told.
  *
  * A file that is bad is a problem and no error. On success *ret is for rv__definitions_free().
  * Errors: RV_ENOMEM; RV_ETOOBIG: more than RV__DEFINE_MAX_FILES; what `known` said. */
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err);
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err);
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
 void rv__definitions_sort(struct rv__definitions *definitions); /* its problems, by place */
 
@@ -99,7 +102,8 @@ int rv__definitions_add(struct rv__definitions *definitions, const char *file,
 /* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
  * one. `file` names it in problems; ".json" at its end makes it JSON. */
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err);
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err);
 
 /* Check the expressions of a plan: that each can be parsed, that conditions are expressions, and that
  * a plain path `.steps.NAME` leads to a node that is there before: earlier in its own sequence or in
@@ -107,8 +111,10 @@ int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *
  * own step. Handlers are not held to it: they see all that ran.
  *
  * Every violation goes to `bad` with the path of its node. Errors: RV_EINVAL: there are violations;
- * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM. */
-int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err);
+ * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM; what the compiler
+ * could not do. `compiler` as in rv__define_load(). */
+int rv__define_check_refs(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                          struct rv__violations *bad, rv_error *err);
 
 /* A plan for people: a tree, and a flowchart for Mermaid. Appended to `out`; failures are its own. */
 void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out);

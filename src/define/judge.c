@@ -255,7 +255,7 @@ static int check_expressions(struct rv__loader *l, struct rv__entry *entry,
 {
     struct telling telling = { l, entry, RV_OK };
     rv_error why;
-    int rc = rv__refs_find(plan, tell_finding, &telling, &why);
+    int rc = rv__refs_find(plan, l->compiler, tell_finding, &telling, &why);
     if (rc == RV_ENOMEM || telling.rc < 0)
         return rv__nomem(l->err);
     if (rc < 0)

@@ -221,9 +221,10 @@ static void loader_done(struct rv__loader *l)
     rv__arena_done(&l->arena);
 }
 
-static int loader_init(struct rv__loader *l, struct rv__resolver *known, rv_error *err)
+static int loader_init(struct rv__loader *l, struct rv__resolver *known,
+                       struct rv__expr_compiler *compiler, rv_error *err)
 {
-    *l = (struct rv__loader){ .known = known, .err = err };
+    *l = (struct rv__loader){ .known = known, .compiler = compiler, .err = err };
     rv__arena_init(&l->arena, SIZE_MAX); /* the bounds of files and of their number bound it */
     l->out = rv__zalloc(1, sizeof *l->out);
     if (l->out == NULL)
@@ -234,10 +235,11 @@ static int loader_init(struct rv__loader *l, struct rv__resolver *known, rv_erro
 }
 
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err)
 {
     struct rv__loader l;
-    int rc = loader_init(&l, known, err);
+    int rc = loader_init(&l, known, compiler, err);
     for (size_t i = 0; rc == RV_OK && i < count; i++)
         rc = rv__discover(&l, paths[i]);
     if (rc == RV_OK)
@@ -251,11 +253,12 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
 }
 
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err)
 {
     struct rv__loader l;
     struct rv__entry *entry = NULL;
-    int rc = loader_init(&l, known, err);
+    int rc = loader_init(&l, known, compiler, err);
     if (rc == RV_OK)
         rc = rv__entry_add(&l, &(struct rv__entry){ .source = { rv__str(file), text } }, &entry);
     if (rc == RV_OK)

@@ -41,6 +41,7 @@ struct rv__loader {
     struct rv__arena arena;      /* of texts, trees and spots: gone when loading is over */
     struct rv__problems problems;
     struct rv__resolver *known;
+    struct rv__expr_compiler *compiler;
     struct rv__entry **entries;
     size_t count, cap;
     size_t other_cap;

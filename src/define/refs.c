@@ -335,8 +335,8 @@ static void tell_bad(void *arg, const struct rv__expr_bad *bad)
                  "invalid expression in '%s': %s", written_name(&c->templates[i]), bad->message);
 }
 
-int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct rv__finding *),
-                  void *arg, rv_error *err)
+int rv__refs_find(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                  void (*told)(void *, const struct rv__finding *), void *arg, rv_error *err)
 {
     struct checker c = { .plan = plan, .tell = told, .arg = arg, .err = err };
     int rc = rv__exprs_new(&c.set, err);
@@ -344,8 +344,8 @@ int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct
         rc = add_node(&c, plan->nodes[i]);
     for (size_t i = 0; rc == RV_OK && i < c.count; i++)
         check_uses(&c, &c.templates[i]);
-    if (rc == RV_OK) {
-        rc = rv__exprs_check(c.set, tell_bad, &c, err);
+    if (rc == RV_OK && compiler != NULL) {
+        rc = rv__exprs_check(c.set, compiler, tell_bad, &c, err);
         if (rc == RV_EPARSE && c.blamed) /* told */
             rc = RV_OK;
     }
@@ -371,10 +371,11 @@ static void add_violation(void *arg, const struct rv__finding *finding)
     rv__buf_done(&path);
 }
 
-int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err)
+int rv__define_check_refs(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                          struct rv__violations *bad, rv_error *err)
 {
     size_t before = bad->count + bad->dropped;
-    int rc = rv__refs_find(plan, add_violation, bad, err);
+    int rc = rv__refs_find(plan, compiler, add_violation, bad, err);
     if (rc < 0 || (bad->rc == RV_OK && bad->count + bad->dropped == before))
         return rc;
     return rv__violations_err(bad, err);

@@ -8,7 +8,7 @@
  * supervisor or a wait, is asked for its description by the state machine, as work of its own.
  *
  * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
- * With a testing kit there is no evaluator: evaluations are work by hand, like functions. */
+ * With a testing kit evaluations are work by hand, like functions. */
 #include "engine/builtin.h"
 
 #include <stdio.h>
@@ -28,7 +28,20 @@ static const double MOST_MS = (double)RV__PLAN_MAX_MS;
 
 static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
 
-/* By hand: on the kit's own machine. One at a time, so whose thread it is does not matter. */
+/* Waits for it: no virtual time passes. One at a time, so whose thread it is does not matter. */
+static int evaluate_now(rv_engine *e, const struct rv__evaluation *evaluation, struct rv__buf *json,
+                        rv_error *err)
+{
+    struct rv__evaluator *evaluator;
+    if (rv__exprs_jq(evaluation->set, evaluation->number) == 0)
+        return rv__exprs_compose(evaluation->set, evaluation->number, e->kit->texts,
+                                 evaluation->scope, (struct rv__str){ NULL, 0 }, json, err);
+    int rc = rv__engine_evaluator(e, &evaluator, err);
+    return rc < 0 ? rc
+                  : rv__evaluator_run(evaluator, evaluation->set, evaluation->number,
+                                      evaluation->scope, json, err);
+}
+
 static void evaluate_by_hand(struct rv__work *work)
 {
     struct rv_ctx *ctx = (struct rv_ctx *)work;
@@ -36,9 +49,7 @@ static void evaluate_by_hand(struct rv__work *work)
     struct rv__buf json;
     rv_error err;
     rv__buf_init(&json, RV__EXPR_OUTPUT_BYTES);
-    rv__expr_machine_begin(ctx->engine->kit->machine);
-    int rc = rv__exprs_eval(evaluation->set, evaluation->number, ctx->engine->kit->machine,
-                            evaluation->scope, &json, &err);
+    int rc = evaluate_now(ctx->engine, evaluation, &json, &err);
     evaluated(evaluation, rv__buf_view(&json), rc < 0 ? &err : NULL);
     rv__buf_done(&json);
 }

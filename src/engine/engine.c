@@ -20,7 +20,7 @@ enum {
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
-    EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
+    EVAL_PLACES = 256, /* evaluations begun and not done: their processes do them quickly */
     IO_PLACES = RV__IO_PROCESSES, /* commands at once: waiting for a place is not their time */
 };
 
@@ -152,7 +152,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->owed_size = OWED_BUCKETS_FIRST;
     rc = rv__commits_init(e, err);
     if (rc == RV_OK && e->kit == NULL)
-        rc = rv__evaluator_new(&e->evaluator, err);
+        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ .cpu_ms = opts->eval_cpu_ms,
+                                                             .memory_bytes = opts->eval_memory },
+                               &e->evaluator, err);
     if (rc == RV_OK)
         rc = fill_env(e, opts, err);
     if (rc < 0)
@@ -244,6 +246,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
     if (known.drain_ms < 0)
         return rv__fail(err, RV_EINVAL, "drain_ms is negative: 0 is not at all");
+    if (known.eval_cpu_ms < 0)
+        return rv__fail(err, RV_EINVAL, "eval_cpu_ms is negative: 0 is the default, 1000");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     if (known.control && known.read_only && !known.attach)

@@ -201,7 +201,7 @@ struct rv_engine {
     struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
     struct rv__hosts_opts hosts_opts;
     struct rv__module *modules;
-    struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
+    struct rv__evaluator *evaluator; /* of expressions; with a kit made when needed: exprs.h */
     struct rv__io *io;               /* of commands; NULL until the first */
     struct rv__buf env;              /* what expressions see of the environment: JSON */
     struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */

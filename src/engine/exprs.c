@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/engine.h"
 
 struct gathering {
     struct rv__plan_exprs *to;
@@ -198,5 +199,15 @@ int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
         rc = *ret != NULL ? RV_OK : rv__nomem(err);
     }
     rv__buf_done(&full);
+    return rc;
+}
+
+int rv__engine_evaluator(rv_engine *e, struct rv__evaluator **ret, rv_error *err)
+{
+    int rc = RV_OK;
+    if (e->evaluator == NULL)
+        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &e->evaluator, err);
+    if (rc == RV_OK)
+        *ret = e->evaluator;
     return rc;
 }

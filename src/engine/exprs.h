@@ -3,7 +3,9 @@
 #ifndef RV_ENGINE_EXPRS_H
 #define RV_ENGINE_EXPRS_H
 
-#include "expr/expr.h"
+#include <rival/rival.h>
+
+#include "exec/exec.h"
 #include "flow/flow.h"
 #include "schema/schema.h"
 
@@ -38,5 +40,8 @@ const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *ex
  * RV_EINVAL: all that is wrong is in `bad`. */
 int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
                    struct rv__violations *bad, struct rv__blob **ret, rv_error *err);
+
+/* Who evaluates the engine's expressions. Thread: the one that may make it: a kit's; else any. */
+int rv__engine_evaluator(rv_engine *engine, struct rv__evaluator **ret, rv_error *err);
 
 #endif

@@ -105,6 +105,7 @@ int rv__report_new(struct rv__definitions **all, rv_report **ret, rv_error *err)
 
 struct check {
     struct rv__resolver resolver; /* first: finds what a C file declares */
+    struct rv__expr_compiler *compiler;
     struct rv__c_files files;
     const struct rv__definitions *texts; /* and what those may nest; NULL: not loaded yet */
     bool missed;                         /* a name was asked for and not found */
@@ -151,7 +152,7 @@ static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **pla
     rv__violations_init(&bad, &arena);
     int rc = rv__plan_compile(file->workflow->draft, &c->resolver, &bad, plan, &file->why);
     if (rc == RV_OK)
-        rc = rv__define_check_refs(*plan, &bad, &file->why);
+        rc = rv__define_check_refs(*plan, c->compiler, &bad, &file->why);
     rv__arena_done(&arena);
     return rc == RV_ENOMEM ? rv__nomem(err) : rc < 0 ? RV_EINVAL : RV_OK;
 }
@@ -203,7 +204,12 @@ int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_e
     for (size_t i = 0; i < count; i++)
         if (paths[i] == NULL)
             return rv__fail(err, RV_EINVAL, "a path is NULL");
-    int rc = rv__define_load(paths, count, &c.resolver, &all, err);
+    struct rv__evaluator *evaluator = NULL;
+    int rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &evaluator, err);
+    if (rc < 0)
+        return rc;
+    c.compiler = rv__evaluator_compiler(evaluator);
+    rc = rv__define_load(paths, count, &c.resolver, c.compiler, &all, err);
     if (rc == RV_OK)
         rc = rv__c_files_load(&c.files, all, paths, count, NULL, err);
     bool again = c.missed && all != NULL && all->problem_count > 0;
@@ -213,10 +219,11 @@ int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_e
         rv__definitions_free(all);
         all = NULL;
         c.missed = false;
-        rc = rv__define_load(paths, count, &c.resolver, &all, err);
+        rc = rv__define_load(paths, count, &c.resolver, c.compiler, &all, err);
     }
     if (rc == RV_OK)
         rc = add_declared(&c, all, err);
+    rv__evaluator_free(evaluator);
     rv__c_files_done(&c.files);
     if (rc == RV_OK)
         forget_c_files(all);

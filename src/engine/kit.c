@@ -182,7 +182,7 @@ void rv__kit_free(struct rv__kit *kit)
         kit->replaced = next;
     }
     rv__timers_done(&kit->slow);
-    rv__expr_machine_free(kit->machine);
+    rv__expr_texts_free(kit->texts);
     rv__sim_store_done(&kit->disk);
     rv__free(kit);
 }
@@ -214,7 +214,7 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);
     kit->crash_one_in = opts->crash_one_in;
-    int rc = rv__expr_machine_new(0, &kit->machine, err);
+    int rc = rv__expr_texts_new(0, &kit->texts, err);
     if (rc < 0) {
         rv__kit_free(kit);
         return rc;

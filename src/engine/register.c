@@ -13,6 +13,7 @@
 #include "define/define.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/exprs.h"
 #include "engine/files.h"
 
 /* A workflow that a file nests may be registered already. What is found is a draft of our own: the
@@ -126,8 +127,13 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
     struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
     struct rv__definitions *all = NULL;
     struct rv__c_files files = { .engine = engine };
+    struct rv__evaluator *evaluator;
     int registered = 0;
-    int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+    int rc = rv__engine_evaluator(engine, &evaluator, err);
+    if (rc < 0)
+        return rc;
+    struct rv__expr_compiler *compiler = rv__evaluator_compiler(evaluator);
+    rc = rv__define_load(paths, count, &lookup.resolver, compiler, &all, err);
     if (rc < 0)
         goto out;
     rc = rv__c_files_load(&files, all, paths, count, opts, err);
@@ -136,7 +142,7 @@ int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count
     if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
         rv__definitions_free(all);
         all = NULL;
-        rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+        rc = rv__define_load(paths, count, &lookup.resolver, compiler, &all, err);
     }
     if (rc == RV_OK)
         rc = put_all(engine, all, opts->replace, &registered, err);

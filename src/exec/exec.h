@@ -52,37 +52,64 @@ struct rv__work *rv__hand_take(struct rv__executor *hand);
 
 /* ------------------------------------------------------------------------- the evaluator --- */
 
-/* Expressions, one after the other, on one thread: jq's values are not thread-safe, and sharing them
- * is what makes evaluations cheap. A second thread watches the first: what takes too long or too much
- * memory is halted. */
+/* Expressions. jq runs in evaluator processes of ours (`rival evaluator`; src/jq), which a thread of this
+ * object asks: libjq ends its process on some data, and that is then the error of one expression and
+ * nothing else. What needs no jq, constants and plain paths, is done on that thread. */
 struct rv__evaluator;
 
-enum { RV__EVAL_TIMEOUT_MS = 1000 }; /* default: of one template; most take microseconds */
-#define RV__EVAL_MEMORY_BYTES ((size_t)512 << 20) /* what the process may grow by in a run of jq */
+enum { RV__EVAL_CPU_MS = 1000 }; /* default: CPU time of one template; most take microseconds */
+#define RV__EVAL_MEMORY_BYTES ((uint64_t)1 << 30) /* default: address space of one process */
+
+/* A zero field means the default named beside it. */
+struct rv__evaluator_opts {
+    int64_t cpu_ms;        /* RV__EVAL_CPU_MS */
+    uint64_t memory_bytes; /* RV__EVAL_MEMORY_BYTES */
+};
 
 /* One evaluation: somebody else's struct, begun with these fields filled in. */
 struct rv__evaluation {
     struct rv__exprs *set;   /* borrowed until `done` */
     uint32_t number;         /* of the template in it */
-    struct rv__scope *scope; /* asked on the evaluator's thread, until `done` */
+    struct rv__scope *scope; /* asked on the evaluator's thread, until `done`; perhaps several times */
     size_t max_bytes;        /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
-    int64_t timeout_ms;      /* 0 = RV__EVAL_TIMEOUT_MS; from when it begins, waiting not counted */
+    int64_t cpu_ms;          /* CPU time it may take; 0 = as the evaluator's options say */
     /* Called once, on the evaluator's thread, which waits for it: hand over, do not work. `json` is
-     * the value, valid during the call; err NULL means there is one. Errors: those of
-     * rv__exprs_eval(); RV_ECLOSED: the evaluator ended first. The evaluation may be freed in here. */
+     * the value, valid during the call; err NULL means there is one. The evaluation may be freed in here.
+     * Errors: RV_EINVAL: the expression failed; RV_EPARSE: jq cannot compile it; RV_ETOOBIG: its value;
+     * RV_ETIMEDOUT: the CPU time; RV_EFAILED: its process died of it, twice; RV_ENOTFOUND, RV_ESYS: there
+     * is no process to do it; RV_ENOMEM; RV_ECLOSED: the evaluator ended first; what the scope said. */
     void (*done)(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
-    struct rv__queue_node queued; /* the evaluator's own */
+
+    struct { /* the evaluator's */
+        struct rv__queue_node queued;
+        struct rv__evaluation *next;
+        struct rv__str compile; /* set NULL: a program to be compiled */
+        uint64_t id;
+        unsigned deaths; /* of its process, when it was being evaluated */
+    } own;
 };
 
-int rv__evaluator_new(struct rv__evaluator **ret, rv_error *err);
-/* Halts what is being evaluated; what waits, and what comes, is answered with RV_ECLOSED. NULL is allowed,
- * and so is twice. Thread: one at a time, none of those that it calls. */
+/* Starts a thread; a process is started when one is first needed. */
+int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluator **ret,
+                      rv_error *err);
+/* Ends its processes; what is under way or waits, and what comes, is answered with RV_ECLOSED. NULL is
+ * allowed, and so is twice. Thread: one at a time, none of those that it calls. */
 void rv__evaluator_close(struct rv__evaluator *evaluator);
 /* Closes it first. Nobody may be inside rv__evaluator_start(), not even just before its return. */
 void rv__evaluator_free(struct rv__evaluator *evaluator);
 /* Queue it. The queue's length is bounded by the places that the engine gives. Thread: any, but none
  * may be under way when the evaluator is freed. */
 void rv__evaluator_start(struct rv__evaluator *evaluator, struct rv__evaluation *evaluation);
+/* The same, waiting for it: appends the value to `out`. Thread: any but its own. */
+int rv__evaluator_run(struct rv__evaluator *evaluator, struct rv__exprs *set, uint32_t number,
+                      struct rv__scope *scope, struct rv__buf *out, rv_error *err);
+/* For rv__exprs_check(). Lives as long as the evaluator. Thread: any but its own. */
+struct rv__expr_compiler *rv__evaluator_compiler(struct rv__evaluator *evaluator);
+
+/* Where the program of evaluator processes is: as rv__hosts_program(). RV_ENOTFOUND: nowhere, and *err
+ * says what to do. */
+int rv__evaluator_program(struct rv__buf *path, rv_error *err);
+
 /* ------------------------------------------------------------------------------------------
  * The I/O loop: work that mostly waits, all of it on one thread
  *

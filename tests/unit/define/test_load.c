@@ -50,7 +50,7 @@ static struct rv__definitions *load(struct folder *folder, const char *name)
     const char *paths[] = { path };
     rv_error err;
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    int rc = rv__define_load(paths, 1, NULL, &found, &err);
+    int rc = rv__define_load(paths, 1, NULL, &define_compiler, &found, &err);
     if (rc != RV_OK)
         fail_msg("%d: %s", rc, err.message);
     return found;
@@ -239,7 +239,7 @@ static void others_may_know_more(void **state)
     put(folder, "a.yaml", NESTS("a", "old"));
     assert_int_equal(rv__draft_new("old", &known.draft, NULL), RV_OK);
     rv__draft_step(rv__draft_root(known.draft), STEP_FUNCTION, "f", NULL, NULL);
-    assert_int_equal(rv__define_load(paths, 1, &known.base, &found, NULL), RV_OK);
+    assert_int_equal(rv__define_load(paths, 1, &known.base, &define_compiler, &found, NULL), RV_OK);
     assert_int_equal(found->count, 1);
     rv__definitions_free(found);
     rv__draft_free(known.draft);
@@ -248,7 +248,7 @@ static void others_may_know_more(void **state)
 static int load_quietly(struct folder *folder, struct rv__definitions **ret)
 {
     const char *paths[] = { folder->path };
-    return rv__define_load(paths, 1, NULL, ret, NULL);
+    return rv__define_load(paths, 1, NULL, &define_compiler, ret, NULL);
 }
 
 static void no_memory_is_told(void **state)

@@ -1,6 +1,6 @@
 /* value.h: JSON text to jq's values and back. For the thread that evaluates. */
-#ifndef RV_EXPR_VALUE_H
-#define RV_EXPR_VALUE_H
+#ifndef RV_JQ_VALUE_H
+#define RV_JQ_VALUE_H
 
 #include <jq.h>
 
@@ -16,8 +16,5 @@ int rv__value_parse(struct rv__str json, struct rv__arena *scratch, jv *ret, siz
 /* Append the value's text, compact. Does not take `value`. RV_ETOOBIG: nested deeper than
  * RV__JSON_VALUE_DEPTH; the buffer remembers its own failures. */
 int rv__value_write(jv value, struct rv__buf *out, rv_error *err);
-
-/* Append JSON without the white space between its tokens. */
-void rv__json_compact(struct rv__str json, struct rv__buf *out);
 
 #endif

@@ -3,7 +3,7 @@
  * Not jv_parse() and jv_dump_string(): the first stops at 256 levels and reads numbers out of a
  * double's range as the largest double, the second writes what values share over and over without
  * a bound, and both copy more than they must. */
-#include "expr/value.h"
+#include "jq/value.h"
 
 #include <math.h>
 
@@ -174,17 +174,4 @@ static int write_value(jv value, size_t depth, struct rv__buf *out, rv_error *er
 int rv__value_write(jv value, struct rv__buf *out, rv_error *err)
 {
     return write_value(value, 0, out, err);
-}
-
-void rv__json_compact(struct rv__str json, struct rv__buf *out)
-{
-    const char *at = json.at, *end = json.at + json.len;
-    while (at < end) {
-        const char *from = at;
-        while (at < end && *at != ' ' && *at != '\n' && *at != '\t' && *at != '\r')
-            at = *at == '"' ? rv__json_skip(at, end) : at + 1;
-        rv__buf_add(out, from, (size_t)(at - from));
-        while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
-            at++;
-    }
 }
