@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "cli/text.h"
@@ -28,6 +29,16 @@ enum {
 /* ------------------------------------------------------------------------------- beginning --- */
 
 const char *const rv__on_suspend_words[] = { "wait", "abort", "resume", NULL }; /* as the enum */
+
+static int read_eval_time(struct rv__drive *d)
+{
+    if (d->opts.eval_time == NULL ||
+        (rv__duration_ms(rv__str(d->opts.eval_time), &d->eval_cpu_ms) == RV_OK &&
+         d->eval_cpu_ms > 0))
+        return CLI_OK;
+    return rv__cli_usage(d->command, "--eval-time '%s' is not a duration like 500ms, 5s",
+                         d->opts.eval_time);
+}
 
 static int read_on_suspend(struct rv__drive *d)
 {
@@ -72,7 +83,8 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
                                           .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
                                           .attach = by != DRIVE_HERE, .drain_ms = GRACE_MS,
-                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at);
+                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at,
+                                          .eval_cpu_ms = d->eval_cpu_ms);
     int rc = rv_engine_new(&opts, &d->engine, err);
     if (rc == RV_ESYS && opts.control) {
         fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
@@ -166,6 +178,8 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     rv_error err;
     *d = (struct rv__drive){ .command = command, .opts = *opts };
     int code = read_on_suspend(d);
+    if (code == CLI_OK)
+        code = read_eval_time(d);
     if (code == CLI_OK)
         code = make_id(d);
     if (code == CLI_OK && opts->input != NULL)
@@ -309,6 +323,10 @@ void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
     for (size_t i = 0; i < d->opts.allow_env.count; i++) {
         rv__buf_text(out, " --allow-env ");
         rv__text_shell(out, d->opts.allow_env.at[i]);
+    }
+    if (d->opts.eval_time != NULL) {
+        rv__buf_text(out, " --eval-time ");
+        rv__text_shell(out, d->opts.eval_time);
     }
 }
 

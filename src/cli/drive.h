@@ -13,10 +13,12 @@ struct rv__drive_opts {
     const char *input, *run_id, *store, *on_suspend;
     const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: where to ask first */
     struct rv__words allow_env;
+    const char *eval_time;
     bool json;
 };
 /* Their rows; `member` is where they are in the command's struct `type`. */
 extern const char *const rv__on_suspend_words[];
+#define RV__EVAL_TIME_MEANING "the CPU time an expression may take (1s)" /* also of serve */
 /* clang-format off */
 #define RV__DRIVE_OPTIONS(type, member, json_shape) \
     { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
@@ -31,6 +33,7 @@ extern const char *const rv__on_suspend_words[];
       RV__INTO(type, member.on_suspend) }, \
     { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
       RV__INTO(type, member.allow_env) }, \
+    { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(type, member.eval_time) }, \
     RV__OPTION_JSON(type, member.json, json_shape)
 /* clang-format on */
 
@@ -38,6 +41,7 @@ struct rv__drive {
     const char *command; /* for messages */
     struct rv__drive_opts opts;
     enum rv__on_suspend on_suspend;
+    int64_t eval_cpu_ms; /* 0: not given */
     char run_id[RV_RUN_ID_SIZE]; /* given, or made */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;

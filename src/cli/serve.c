@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json.h"
+#include "cli/drive.h"
 #include "cli/refusal.h"
 #include "cli/runs.h"
 #include "cli/served.h"
@@ -38,12 +39,12 @@ enum {
 };
 
 struct serve {
-    const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
+    const char *store, *grace, *eval_time, *retain_age, *retain_runs, *retain_bytes;
     const char *listen, *token_file, *tls_cert, *tls_key;
     struct rv__words allow_env, allow_hosts;
     bool watch, insecure;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
-    int64_t drain_ms, age_ms, runs, bytes;
+    int64_t drain_ms, eval_ms, age_ms, runs, bytes;
 
     struct rv__log *log;
     rv_cancel *interrupt;
@@ -77,6 +78,8 @@ static int read_number(const char *option, const char *text, int64_t *ret)
 static int read_all(struct serve *s)
 {
     int code = read_time("--grace", s->grace, &s->drain_ms);
+    if (code == CLI_OK)
+        code = read_time("--eval-time", s->eval_time, &s->eval_ms);
     if (code == CLI_OK)
         code = read_time("--retain-age", s->retain_age, &s->age_ms);
     if (code == CLI_OK)
@@ -208,6 +211,7 @@ static int open_engine(struct serve *s)
     rv_error err;
     int rc = rv_engine_new(
         RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
+                       .eval_cpu_ms = s->eval_ms,
                        .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
                        .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes),
         &s->engine, &err);
@@ -400,6 +404,7 @@ static const struct rv__option options[] = {
       RV__INTO(struct serve, grace) },
     { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more",
       RV__INTO(struct serve, allow_env) },
+    { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(struct serve, eval_time) },
     { "--retain-age", "DURATION", "remove runs that ended longer ago (never)",
       RV__INTO(struct serve, retain_age) },
     { "--retain-runs", "N", "keep so many finished runs at most (all)",

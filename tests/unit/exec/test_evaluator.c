@@ -202,7 +202,6 @@ static const char *const killers[] = {
     "\"${ [1,2,3][(\\\"nan\\\" | tonumber):] }\"",          /* an assertion on data */
     "\"${ 1e18 | todate }\"",                               /* another */
     "\"${ [.[]?] | .[1e9] = 1 }\"",                         /* 16 GB at once */
-    "\"${ reduce range(5000000) as $i (null; [.]) | 1 }\"", /* the stack, when it is freed */
 };
 
 static void a_crash_is_one_expressions_error(void **state)
