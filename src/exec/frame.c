@@ -37,7 +37,9 @@ size_t rv__wire_begin(struct rv__buf *out, enum rv__frame_type type)
 {
     size_t start = out->len;
     rv__buf_add(out, "\0\0\0\0", HEADER);
-    rv__buf_fmt(out, "{\"type\":\"%s\"", names[type]);
+    rv__buf_text(out, "{\"type\":\"");
+    rv__buf_text(out, names[type]);
+    rv__buf_char(out, '"');
     return start;
 }
 
@@ -56,21 +58,29 @@ void rv__wire_end(struct rv__buf *out, size_t start)
         out->text[start + (size_t)i] = (char)(len >> (8 * (HEADER - 1 - i)));
 }
 
+static void put_key(struct rv__buf *out, const char *key)
+{
+    rv__buf_text(out, ",\"");
+    rv__buf_text(out, key);
+    rv__buf_text(out, "\":");
+}
+
 void rv__wire_text(struct rv__buf *out, const char *key, struct rv__str text)
 {
-    rv__buf_fmt(out, ",\"%s\":", key);
+    put_key(out, key);
     rv__buf_json_str(out, text);
 }
 
 void rv__wire_json(struct rv__buf *out, const char *key, struct rv__str json)
 {
-    rv__buf_fmt(out, ",\"%s\":", key);
+    put_key(out, key);
     rv__buf_str(out, json);
 }
 
 void rv__wire_int(struct rv__buf *out, const char *key, int64_t n)
 {
-    rv__buf_fmt(out, ",\"%s\":%lld", key, (long long)n);
+    put_key(out, key);
+    rv__buf_int(out, n);
 }
 
 /* -------------------------------------------------------------------------------- reading --- */

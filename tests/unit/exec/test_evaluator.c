@@ -30,6 +30,17 @@ struct fixture {
     int done;
 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 static const struct rv__evaluator_opts defaults;
 
 static int setup(void **state)
@@ -233,9 +244,8 @@ static void memory_has_a_bound(void **state)
 {
     struct fixture *fx = *state;
     struct job job;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* their address space has no bound */
-#endif
+    if (SANITIZED)
+        skip(); /* their address space has no bound */
     start(fx, &job, add(fx, "\"${ reduce range(60) as $i (\\\"xxxxxxxx\\\"; . + .) | length }\""),
           60000);
     wait_for(fx, 1);
@@ -280,7 +290,7 @@ static void stopped_time_does_not_count(void **state)
 static void killed_processes_lose_nothing(void **state)
 {
     struct fixture *fx = *state;
-    enum { JOBS = 1000, KILLS = 5 };
+    enum { JOBS = 1000, KILLS = 4 }; /* even if all of them meet one expression */
     static struct job jobs[JOBS];
     struct rv__buf text;
     char template[200], expected[100];
@@ -538,7 +548,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_ends_what_goes_on_and_what_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(no_memory_means_no_evaluator, setup, teardown),
     };
-    if (getenv("ONLY") != NULL)
-        cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests_name("evaluator", tests, NULL, NULL);
 }
