@@ -99,8 +99,8 @@ static void world_done(struct world *w)
 }
 
 /* Nanoseconds of one evaluation, over many. */
-static double measure(struct rv__exprs *set, uint32_t number, struct loop *loop,
-                      struct world *w, int evaluations)
+static double measure(struct rv__exprs *set, uint32_t number, struct loop *loop, struct world *w,
+                      int evaluations)
 {
     struct rv__buf out;
     rv_error err;

@@ -17,10 +17,10 @@ struct shape {
     const char *yaml, *plain;
     double most; /* times the plain one */
 };
-#define EACH(more, value)                             \
-    "name: values\n"                                  \
-    "steps:\n"                                        \
-    "  - each:\n"                                     \
+#define EACH(more, value)                                  \
+    "name: values\n"                                       \
+    "steps:\n"                                             \
+    "  - each:\n"                                          \
     "      forEach: \"${ [range(.input.items)] }\"\n" more \
     "      run: [ { twice: { value: \"${ " value " }\" } } ]\n"
 static const struct shape shapes[] = {

@@ -41,7 +41,7 @@ struct rv__drive {
     const char *command; /* for messages */
     struct rv__drive_opts opts;
     enum rv__on_suspend on_suspend;
-    int64_t eval_cpu_ms; /* 0: not given */
+    int64_t eval_cpu_ms;         /* 0: not given */
     char run_id[RV_RUN_ID_SIZE]; /* given, or made */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;

@@ -211,9 +211,9 @@ static int open_engine(struct serve *s)
     rv_error err;
     int rc = rv_engine_new(
         RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
-                       .eval_cpu_ms = s->eval_ms,
-                       .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
-                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes),
+                       .eval_cpu_ms = s->eval_ms, .drain_ms = s->drain_ms, .grace_ms = TOLD_MS,
+                       .retain_age_ms = s->age_ms, .retain_runs = (uint64_t)s->runs,
+                       .retain_bytes = (uint64_t)s->bytes),
         &s->engine, &err);
     if (rc < 0)
         return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,

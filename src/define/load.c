@@ -235,8 +235,7 @@ static int loader_init(struct rv__loader *l, struct rv__resolver *known,
 }
 
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
-                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
-                    rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret, rv_error *err)
 {
     struct rv__loader l;
     int rc = loader_init(&l, known, compiler, err);
@@ -253,8 +252,7 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
 }
 
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
-                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
-                    rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret, rv_error *err)
 {
     struct rv__loader l;
     struct rv__entry *entry = NULL;

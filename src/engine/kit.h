@@ -34,10 +34,10 @@ struct rv__kit_disk {
 struct rv__kit {
     struct rv__virtual_clock clock;
     struct rv__sim_store disk;
-    struct rv__kit_disk *other; /* NULL: `disk` */
-    struct rv__random random;   /* the order of steps, and deaths */
+    struct rv__kit_disk *other;   /* NULL: `disk` */
+    struct rv__random random;     /* the order of steps, and deaths */
     struct rv__expr_texts *texts; /* of expressions that need no jq */
-    struct rv__timers slow; /* answers that come later: rv_test_takes() */
+    struct rv__timers slow;       /* answers that come later: rv_test_takes() */
     struct rv__replaced *replaced;
     unsigned crash_one_in;
     enum rv__sim_store_fate fate; /* how it dies next, or died last */

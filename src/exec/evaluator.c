@@ -34,18 +34,18 @@
 
 enum {
     PROCESSES = 2,
-    WINDOW = 64,             /* questions on their way to one process: enough to keep it busy */
-    UNSENT_BYTES = 1 << 20,  /* and so much that it has not taken: no more until it does */
-    STUCK_MS = 50,           /* without an answer: others go elsewhere */
-    IDLE_MS = 60000,         /* a process without work ends */
-    PATIENCE_MS = 1000,      /* for one that hung up to end by itself, and tell how */
-    FAILURES = 5,            /* processes that end before they greet, one after the other, */
-    RETRY_MS = 50,           /* with twice the wait before each: then what waits fails */
-    DEATHS = 2,              /* of a process, until what it evaluated is to blame; */
-    KILLS = 5,               /* by SIGKILL: no expression does that, but the system may, for its memory */
+    WINDOW = 64,            /* questions on their way to one process: enough to keep it busy */
+    UNSENT_BYTES = 1 << 20, /* and so much that it has not taken: no more until it does */
+    STUCK_MS = 50,          /* without an answer: others go elsewhere */
+    IDLE_MS = 60000,        /* a process without work ends */
+    PATIENCE_MS = 1000,     /* for one that hung up to end by itself, and tell how */
+    FAILURES = 5,           /* processes that end before they greet, one after the other, */
+    RETRY_MS = 50,          /* with twice the wait before each: then what waits fails */
+    DEATHS = 2,             /* of a process, until what it evaluated is to blame; */
+    KILLS = 5, /* by SIGKILL: no expression does that, but the system may, for its memory */
     MESSAGE_BYTES = 400,
 };
-#define NS_OF_MS(ms) ((int64_t)(ms) * 1000000)
+#define NS_OF_MS(ms) ((int64_t)(ms)*1000000)
 
 struct rv__evaluator {
     struct rv__evaluator_opts opts;
@@ -193,7 +193,8 @@ static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error
     rv_error err;
     bool greeted = talk->greeted;
     int status = rv__talk_end(talk, said != NULL || ours ? 0 : PATIENCE_MS, how, sizeof how);
-    bool killed = said == NULL && status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    bool killed = said == NULL && status != -1 && WIFSIGNALED(status) &&
+                  WTERMSIG(status) == SIGKILL;
     unsigned most = killed ? KILLS : DEATHS;
     struct rv__evaluation *first = greeted && !ours ? rv__evaluations_take(&talk->asked) : NULL;
     if (first != NULL && first->own.deaths + 1 >= most) {
@@ -201,7 +202,8 @@ static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error
     } else if (first != NULL) {
         first->own.deaths++;
         rv__evaluations_add(&ev->suspects, first);
-    } else if (!greeted && !ours && talk->asked.first != NULL && talk->asked.first->own.deaths > 0) {
+    } else if (!greeted && !ours && talk->asked.first != NULL &&
+               talk->asked.first->own.deaths > 0) {
         rv__evaluations_return(&ev->suspects, &talk->asked);
     }
     rv__evaluations_return(&ev->waiting, &talk->asked);
@@ -406,8 +408,7 @@ static void *evaluator_main(void *arg)
     for (struct rv__queue_node *node = rv__queue_take(&ev->queue), *next; node != NULL;
          node = next) {
         next = node->next;
-        rv__evaluations_add(&ev->waiting,
-                            RV__CONTAINER(node, struct rv__evaluation, own.queued));
+        rv__evaluations_add(&ev->waiting, RV__CONTAINER(node, struct rv__evaluation, own.queued));
     }
     (void)rv__fail(&err, RV_ECLOSED, "the evaluator is closing");
     fail_all(&ev->suspects, &err);

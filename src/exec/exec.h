@@ -68,11 +68,12 @@ struct rv__evaluator_opts {
 
 /* One evaluation: somebody else's struct, begun with these fields filled in. */
 struct rv__evaluation {
-    struct rv__exprs *set;   /* borrowed until `done` */
-    uint32_t number;         /* of the template in it */
-    struct rv__scope *scope; /* asked on the evaluator's thread, until `done`; perhaps several times */
-    size_t max_bytes;        /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
-    int64_t cpu_ms;          /* CPU time it may take; 0 = as the evaluator's options say */
+    struct rv__exprs *set; /* borrowed until `done` */
+    uint32_t number;       /* of the template in it */
+    struct rv__scope
+        *scope;       /* asked on the evaluator's thread, until `done`; perhaps several times */
+    size_t max_bytes; /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
+    int64_t cpu_ms;   /* CPU time it may take; 0 = as the evaluator's options say */
     /* Called once, on the evaluator's thread, which waits for it: hand over, do not work. `json` is
      * the value, valid during the call; err NULL means there is one. The evaluation may be freed in here.
      * Errors: RV_EINVAL: the expression failed; RV_EPARSE: jq cannot compile it; RV_ETOOBIG: its value;

@@ -98,10 +98,11 @@ int rv__hosts_program(struct rv__buf *path, rv_error *err)
 
 int rv__evaluator_program(struct rv__buf *path, rv_error *err)
 {
-    return find_program(path,
-                        "expressions in jq need the program 'rival', which was not found: install "
-                        "it in PATH or name it in RIVAL_HOST (plain paths such as .input.id do not)",
-                        err);
+    return find_program(
+        path,
+        "expressions in jq need the program 'rival', which was not found: install "
+        "it in PATH or name it in RIVAL_HOST (plain paths such as .input.id do not)",
+        err);
 }
 
 /* ------------------------------------------------------------------------------- beginning --- */

@@ -32,7 +32,8 @@ struct rv__talk {
     size_t sent;
     struct rv__expr_peer *peer;
     struct rv__evaluations asked; /* and not answered */
-    int64_t heard_ns; /* when something was heard last, or asked for, while nothing was on its way */
+    int64_t
+        heard_ns; /* when something was heard last, or asked for, while nothing was on its way */
     struct rv__lines lines; /* what it prints: why it will abort */
     bool no_memory;         /* its last words: memory was refused */
 };

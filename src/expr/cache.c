@@ -92,7 +92,8 @@ static struct rv__kept **slot_of(struct rv__expr_texts *texts, const struct rv__
 }
 
 /* The entry of this text, made if need be. *ret NULL: it is not to be kept. */
-static int find(struct rv__expr_texts *texts, const struct rv__scope_text *text, struct rv__kept **ret)
+static int find(struct rv__expr_texts *texts, const struct rv__scope_text *text,
+                struct rv__kept **ret)
 {
     struct rv__kept who, *kept;
     *ret = NULL;

@@ -153,7 +153,8 @@ struct rv__scope {
  * thread. */
 struct rv__expr_texts;
 
-#define RV__EXPR_CACHE_BYTES  ((size_t)64 << 20) /* default: of texts kept; the same of values there */
+#define RV__EXPR_CACHE_BYTES \
+    ((size_t)64 << 20) /* default: of texts kept; the same of values there */
 #define RV__EXPR_OUTPUT_BYTES ((size_t)16 << 20) /* default: of one result */
 
 int rv__expr_texts_new(size_t max_bytes /* 0 = default */, struct rv__expr_texts **ret,

@@ -20,7 +20,7 @@ enum {
 struct there {
     uint64_t key[2]; /* blob and place in it; or the scope's key, and `keyed` */
     bool keyed;
-    uint64_t question; /* that used it last */
+    uint64_t question;     /* that used it last */
     struct rv__blob *blob; /* held, so that its address stays its own; NULL: keyed */
     size_t bytes;
     struct there *next;          /* of its bucket, or of the free ones */

@@ -35,8 +35,8 @@
 enum {
     FD = 3, /* where the engine is */
     TICK_MS = 10,
-    HARD_TICKS = 100,      /* beyond the limit: a call in C that does not end. A second */
-    COMPILE_TICKS = 3000,  /* of compiling one program, which takes three: something is wrong */
+    HARD_TICKS = 100,     /* beyond the limit: a call in C that does not end. A second */
+    COMPILE_TICKS = 3000, /* of compiling one program, which takes three: something is wrong */
     READ_AT_ONCE = 64 << 10,
     SEND_BYTES = 32 << 10, /* answers leave when so much is ready, */
     SEND_NS = 500000,      /* or the oldest has waited for so long */
@@ -189,8 +189,7 @@ static void catch_signals(void)
     static char stack[SIGNAL_STACK]; /* one that overflowed is of no use */
     static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
     stack_t alternative = { .ss_sp = stack, .ss_size = sizeof stack };
-    struct sigaction crash = { .sa_handler = on_crash,
-                               .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
+    struct sigaction crash = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
     struct sigaction tick = { .sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART };
     struct itimerval every = { { 0, TICK_MS * 1000 }, { 0, TICK_MS * 1000 } };
     (void)sigaltstack(&alternative, NULL);

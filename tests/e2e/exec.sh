@@ -325,6 +325,14 @@ is "expressions do not see the environment" "$(jq_ .results.it.result)" null
 SECRET=s run "$rival" exec env.yaml --json --allow-env HOME,SECRET
 is "but what is allowed" "$(jq_ .results.it.result)" s
 
+# Expressions have a limit of CPU time.
+printf 'name: slow\nsteps:\n  - it: { value: "${ last(range(1e18)) }" }\n' >slow.yaml
+run "$rival" exec slow.yaml --json --eval-time 200ms
+is "an expression that does not end fails" "$rc:$(jq_ .status)" "1:failed"
+like "and names its limit" "$(jq_ .error.message)" "longer than the 200 ms of CPU time it may"
+run "$rival" exec slow.yaml --eval-time soon
+is "a time that is none: exit code 2" "$rc" 2
+
 # On a terminal; each has a server of its own, since one that ends may still be there for the next.
 terminals=0
 on_terminal() { # columns, rows, shell command

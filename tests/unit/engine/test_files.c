@@ -287,6 +287,37 @@ static void an_expression_that_fails_fails_its_step(void **state)
     expect(fx, "d", NULL, "must return an array");
 }
 
+/* One request killed the engine for ever. */
+static void data_on_which_jq_aborts_fails_its_step(void **state)
+{
+    struct fixture *fx = *state;
+    write_file(fx, "e.yaml",
+               "name: e\nsteps:\n"
+               "  - cut: { value: \"${ .input.list[(.input.from | tonumber):] }\" }\n");
+    load(fx, 1);
+    expect(fx, "e", "{\"from\":\"1\",\"list\":[1,2,3]}", "\"result\":[2,3]");
+    expect(fx, "e", "{\"from\":\"nan\",\"list\":[1,2,3]}",
+           "the expression crashed the evaluator: it was killed by signal 6");
+    expect(fx, "e", "{\"from\":\"2\",\"list\":[1,2,3]}", "\"result\":[3]");
+}
+
+static void without_the_program_files_that_need_jq_are_refused(void **state)
+{
+    struct fixture *fx = *state;
+    char *before = strdup(getenv("RIVAL_HOST"));
+    setenv("RIVAL_HOST", "/nowhere/rival", 1);
+    write_file(fx, "p.yaml", "name: p\nsteps:\n  - a: { value: \"n: ${ .input.n }\" }\n");
+    load(fx, 1); /* plain paths need none */
+    expect(fx, "p", "{\"n\":5}", "\"n: 5\"");
+    write_file(fx, "q.yaml", "name: q\nsteps:\n  - a: { value: \"${ .input.n + 1 }\" }\n");
+    int rc = rv_register_dir(fx->engine, fx->folder, NULL, &fx->err);
+    setenv("RIVAL_HOST", before, 1);
+    free(before);
+    assert_int_equal(rc, RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "q.yaml: "));
+    assert_non_null(strstr(fx->err.message, "RIVAL_HOST is '/nowhere/rival', which cannot be run"));
+}
+
 static void a_bad_file_does_not_keep_the_good_from_being_registered(void **state)
 {
     struct fixture *fx = *state;
@@ -356,6 +387,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_may_nest_what_the_program_registered, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_expression_that_fails_fails_its_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(data_on_which_jq_aborts_fails_its_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_the_program_files_that_need_jq_are_refused, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_bad_file_does_not_keep_the_good_from_being_registered,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(sources_that_are_no_workflows_are_left_alone, setup,

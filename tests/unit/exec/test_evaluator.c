@@ -210,9 +210,9 @@ static void nap(int64_t ms)
 
 /* What ends libjq's process, in several ways; each of them took the engine with it once. */
 static const char *const killers[] = {
-    "\"${ [1,2,3][(\\\"nan\\\" | tonumber):] }\"",          /* an assertion on data */
-    "\"${ 1e18 | todate }\"",                               /* another */
-    "\"${ [.[]?] | .[1e9] = 1 }\"",                         /* 16 GB at once */
+    "\"${ [1,2,3][(\\\"nan\\\" | tonumber):] }\"", /* an assertion on data */
+    "\"${ 1e18 | todate }\"",                      /* another */
+    "\"${ [.[]?] | .[1e9] = 1 }\"",                /* 16 GB at once */
 };
 
 static void a_crash_is_one_expressions_error(void **state)
@@ -304,9 +304,10 @@ static void killed_processes_lose_nothing(void **state)
     test_scope_put(&fx->scope, "steps", "a", "result", text.text); /* crosses once, and again */
     test_scope_put(&fx->scope, "steps", "a", "status", "\"completed\"");
     for (int i = 0; i < 100; i++) {
-        snprintf(template, sizeof template,
-                 "[\"${ .steps.a.result[:%d] | add + ([range(2000)] | length) }\",\"${ .input.n }\"]",
-                 i + 1);
+        snprintf(
+            template, sizeof template,
+            "[\"${ .steps.a.result[:%d] | add + ([range(2000)] | length) }\",\"${ .input.n }\"]",
+            i + 1);
         uint32_t number = add(fx, template);
         first = i == 0 ? number : first;
     }
@@ -452,11 +453,11 @@ static void it_can_be_waited_for(void **state)
     rv_error err;
     uint32_t good = add(fx, "\"${ .input.n + 1 }\""), bad = add(fx, "\"${ error(\\\"no\\\") }\"");
     rv__buf_init(&out, 1000);
-    assert_int_equal(
-        rv__evaluator_run(fx->evaluator, fx->set, good, &fx->scope.scope, &out, &err), RV_OK);
+    assert_int_equal(rv__evaluator_run(fx->evaluator, fx->set, good, &fx->scope.scope, &out, &err),
+                     RV_OK);
     assert_str(rv__buf_view(&out), "4");
-    assert_int_equal(
-        rv__evaluator_run(fx->evaluator, fx->set, bad, &fx->scope.scope, &out, &err), RV_EINVAL);
+    assert_int_equal(rv__evaluator_run(fx->evaluator, fx->set, bad, &fx->scope.scope, &out, &err),
+                     RV_EINVAL);
     assert_non_null(strstr(err.message, "}: no"));
     rv__buf_done(&out);
     struct rv__expr_compiler *compiler = rv__evaluator_compiler(fx->evaluator);

@@ -369,7 +369,8 @@ static void every_bad_expression_is_named_with_its_place(void **state)
     assert_int_equal(rv__exprs_add(fx->set, rv__str("\"${ 1 + }\""), &second, NULL), RV_OK);
     assert_int_equal(rv__exprs_add(fx->set, rv__str("\"${ \\\"a\\nb\\\" | $x }\""), &third, NULL),
                      RV_OK);
-    assert_int_equal(rv__exprs_check(fx->set, &fx->loop.compiler, complain, &all, &fx->err), RV_EPARSE);
+    assert_int_equal(rv__exprs_check(fx->set, &fx->loop.compiler, complain, &all, &fx->err),
+                     RV_EPARSE);
     assert_int_equal(all.count, 3);
     assert_int_equal(all.bad[0].number, first);
     assert_str(all.bad[0].pointer, "/x");
