@@ -23,7 +23,7 @@
 #include "host_program.h"
 #include "unit/expr/scope.h"
 
-enum { EXPRS = 64, DEPTH = 5, CPU_MS = 100, WORST_S = 120, WAYS = 64 };
+enum { EXPRS = 24, SCOPES = 8, DEPTH = 5, CPU_MS = 100, WORST_S = 120, WAYS = 64 };
 
 struct job {
     struct rv__evaluation evaluation; /* first */
@@ -532,19 +532,49 @@ static void drop_bad(void *arg, const struct rv__expr_bad *one)
     ((bool *)arg)[one->number] = true;
 }
 
-/* One set of programs, on one scope. */
+/* All of a set on one scope. */
+static void try_set(struct fuzz *f, struct rv__exprs *set, char *const *programs,
+                    const uint32_t *numbers, const bool *added, uint32_t constant)
+{
+    static struct job jobs[EXPRS], again[EXPRS], constants[EXPRS];
+    struct test_scope scope;
+    fill_scope(f, &scope);
+    for (int i = 0; i < EXPRS; i++) {
+        if (added[i]) {
+            start(f, &jobs[i], set, numbers[i], &scope.scope);
+            start(f, &again[i], set, numbers[i], &scope.scope);
+        }
+        start(f, &constants[i], set, constant, &scope.scope);
+    }
+    wait_for_all(f);
+    if (added[EXPRS - 2] && added[EXPRS - 1])
+        compare_path(f, &jobs[EXPRS - 2], &jobs[EXPRS - 1], programs[EXPRS - 2]);
+    for (int i = 0; i < EXPRS; i++) {
+        if (added[i]) {
+            judge(f, &jobs[i], programs[i]);
+            judge(f, &again[i], programs[i]);
+            if (!same(&jobs[i], &again[i], programs[i]))
+                bad(f, "not the same again", programs[i], again[i].text);
+            free(jobs[i].text);
+            free(again[i].text);
+        }
+        if (constants[i].code != 0 || strcmp(constants[i].text, "2") != 0)
+            bad(f, "a constant is not what it is", programs[i], constants[i].text);
+        free(constants[i].text);
+    }
+    test_scope_done(&scope);
+}
+
+/* One set of programs, on several scopes. */
 static void round_of(struct fuzz *f)
 {
     struct rv__exprs *set = NULL;
-    struct test_scope scope;
     char *programs[EXPRS];
     uint32_t numbers[EXPRS], constant;
     bool added[EXPRS], yes, refused[4 * EXPRS] = { false };
-    static struct job jobs[EXPRS], again[EXPRS], constants[EXPRS];
     rv_error err;
     if (rv__exprs_new(&set, NULL) < 0)
         abort();
-    fill_scope(f, &scope);
     for (int i = 0; i < EXPRS; i++) { /* the last two: a plain path, and the same through jq */
         rv__buf_reset(&f->program);
         put_expr(f, i < EXPRS - 2 ? (int)below(f, DEPTH) + 1 : 0);
@@ -581,35 +611,11 @@ static void round_of(struct fuzz *f)
         set = good;
         rc = RV_OK;
     }
-    if (rc == RV_OK) {
-        for (int i = 0; i < EXPRS; i++) {
-            if (added[i]) {
-                start(f, &jobs[i], set, numbers[i], &scope.scope);
-                start(f, &again[i], set, numbers[i], &scope.scope);
-            }
-            start(f, &constants[i], set, constant, &scope.scope);
-        }
-        wait_for_all(f);
-        if (added[EXPRS - 2] && added[EXPRS - 1])
-            compare_path(f, &jobs[EXPRS - 2], &jobs[EXPRS - 1], programs[EXPRS - 2]);
-        for (int i = 0; i < EXPRS; i++) {
-            if (added[i]) {
-                judge(f, &jobs[i], programs[i]);
-                judge(f, &again[i], programs[i]);
-                if (!same(&jobs[i], &again[i], programs[i]))
-                    bad(f, "not the same again", programs[i], again[i].text);
-                free(jobs[i].text);
-                free(again[i].text);
-            }
-            if (constants[i].code != 0 || strcmp(constants[i].text, "2") != 0)
-                bad(f, "a constant is not what it is", programs[i], constants[i].text);
-            free(constants[i].text);
-        }
-    }
+    for (int i = 0; i < SCOPES && rc == RV_OK; i++)
+        try_set(f, set, programs, numbers, added, constant);
     for (int i = 0; i < EXPRS; i++)
         free(programs[i]);
     rv__exprs_unref(set);
-    test_scope_done(&scope);
 }
 
 int main(int argc, char **argv)
