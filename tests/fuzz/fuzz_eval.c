@@ -489,6 +489,9 @@ static bool same(const struct job *a, const struct job *b, const char *program)
     for (size_t i = 0; i < sizeof moving / sizeof *moving; i++)
         if (strstr(program, moving[i]) != NULL)
             return true;
+    /* libjq 1.6: `catch` sees the number of a label that |= made, and those go on counting. */
+    if (strstr(a->text, "__jq") != NULL && strstr(b->text, "__jq") != NULL)
+        return true;
     return a->code == b->code && strcmp(a->text, b->text) == 0;
 }
 
