@@ -4,16 +4,16 @@ PREFIX  ?= /usr/local
 MINUTES ?= 30
 
 # $(call setup,FOLDER,ENV,OPTIONS): quiet when there is nothing to do, loud when something fails.
-setup = test -f $(1)/build.ninja \
-	|| { echo "building in $(1)/ for the first time"; $(2) meson setup $(1) $(3) >/dev/null; } \
-	|| { cat $(1)/meson-logs/meson-log.txt; exit 1; }
+setup = $(2) scripts/configure $(1) $(3)
 build = ninja -C $(1) --quiet >$(1)/ninja.log 2>&1 || { cat $(1)/ninja.log; exit 1; }
 # $(call sanitized,FOLDER,SANITIZERS): a build by clang, with whole-state assertions.
 sanitized = $(call setup,$(1),CC=clang,-Dbuildtype=debugoptimized -Db_sanitize=$(2) \
-	-Db_lundef=false -Ddebug_checks=true); $(call build,$(1))
+	-Db_lundef=false -Ddebug_checks=true -Dtests=enabled) && { $(call build,$(1)); }
 comma := ,
 
-.PHONY: all help run test test-long bench lint format asan ubsan tsan coverage install deps clean
+.PHONY: all help run check test test-builds test-long bench lint format asan ubsan tsan coverage install deps clean
+# Each target uses the processors by itself; two at once would configure and install over each other.
+.NOTPARALLEL:
 
 all: deps ## release build: build/rival with its web UI, build/librival.a, build/librival.so, rival.pc
 	@scripts/build-ui
@@ -27,50 +27,55 @@ LISTEN ?= 127.0.0.1:7400
 run: all ## build, serve examples/ and say where: open that in a browser; Ctrl-C ends it
 	@exec $(BUILD)/rival serve examples --store $(BUILD)/run.db --listen $(LISTEN) --watch
 
-test: deps-test all ## every test that fits into minutes; ends with "N passed, M failed"
-	@$(call sanitized,build-asan,address$(comma)undefined)
-	@$(call sanitized,build-tsan,thread)
-	@scripts/run-tests --release $(BUILD) --asan build-asan --tsan build-tsan
+check: deps-test all ## in two minutes: build, and the unit tests that take seconds
+	@scripts/run-tests --release $(BUILD) --suites quick
+
+test: test-builds ## every test that fits into minutes; ends with "N passed, M failed"
+	@scripts/run-tests --release $(BUILD) --asan $(BUILD)-asan --tsan $(BUILD)-tsan
+
+test-builds: deps-test all
+	@$(call sanitized,$(BUILD)-asan,address$(comma)undefined)
+	@$(call sanitized,$(BUILD)-tsan,thread)
 
 test-long: deps-test all ## longer campaigns: make test-long MINUTES=30
-	@$(call sanitized,build-tsan,thread)
-	@scripts/run-tests --release $(BUILD) --tsan build-tsan --minutes $(MINUTES)
+	@$(call sanitized,$(BUILD)-tsan,thread)
+	@scripts/run-tests --release $(BUILD) --tsan $(BUILD)-tsan --minutes $(MINUTES)
 
 bench: all ## numbers, as ratios in one run
 	@missed=0; for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \
 		$$bench || missed=1; done; exit $$missed
 
-lint: deps-lint all ## format, static checks, layering
+lint: deps-lint all ## format, static checks, layering; ESLint for the web UI
 	@scripts/check-layering
 	@scripts/check-format
 	@scripts/check-static $(BUILD)
+	@scripts/build-ui --lint
 
 format: deps-lint ## rewrite the sources as .clang-format says
 	@scripts/check-format --fix
 
 asan: deps-test ## unit tests under AddressSanitizer
-	@$(call sanitized,build-asan-only,address)
-	@scripts/run-tests --asan build-asan-only
+	@$(call sanitized,$(BUILD)-asan-only,address)
+	@scripts/run-tests --asan $(BUILD)-asan-only
 ubsan: deps-test ## unit tests under UndefinedBehaviorSanitizer
-	@$(call sanitized,build-ubsan-only,undefined)
-	@scripts/run-tests --ubsan build-ubsan-only
+	@$(call sanitized,$(BUILD)-ubsan-only,undefined)
+	@scripts/run-tests --ubsan $(BUILD)-ubsan-only
 tsan: deps-test ## tests with threads under ThreadSanitizer
-	@$(call sanitized,build-tsan,thread)
-	@scripts/run-tests --tsan build-tsan
+	@$(call sanitized,$(BUILD)-tsan,thread)
+	@scripts/run-tests --tsan $(BUILD)-tsan
 
 # Not counted: assertions, and the deliberate bugs, which are compiled out here (sim/bugs takes them).
 coverage: deps-test deps-coverage ## branch coverage of src/: by file, by folder, and in sum
-	@$(call setup,build-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true)
-	@$(call build,build-coverage)
-	@find build-coverage -name '*.gcda' -delete
-	@scripts/run-tests --release build-coverage --suites unit,threads,cli,seeds,conformance
+	@$(call setup,$(BUILD)-coverage,,-Dbuildtype=debug -Db_coverage=true -Ddebug_checks=true -Dtests=enabled)
+	@$(call build,$(BUILD)-coverage)
+	@find $(BUILD)-coverage -name '*.gcda' -delete
+	@scripts/run-tests --release $(BUILD)-coverage --suites unit,threads,cli,seeds,conformance
 	@gcovr --root . --filter 'src/' --branches --print-summary \
-		--exclude-branches-by-pattern '.*\b(assert|RV__BUG)\(.*' build-coverage | tee build-coverage/report
+		--exclude-branches-by-pattern '.*\b(assert|RV__BUG)\(.*' $(BUILD)-coverage | tee $(BUILD)-coverage/report
 	@awk '/^src\// { split($$1, p, "/"); n[p[2]] += $$2; hit[p[2]] += $$3 } END { for (d in n) if (n[d]) \
-		printf "src/%s: %.1f %% of %d branches\n", d, 100 * hit[d] / n[d], n[d] }' build-coverage/report | sort
+		printf "src/%s: %.1f %% of %d branches\n", d, 100 * hit[d] / n[d], n[d] }' $(BUILD)-coverage/report | sort
 
 install: all ## make install PREFIX=/usr/local
-	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) >/dev/null
 	@meson install -C $(BUILD) --quiet
 	@echo "installed under $(abspath $(PREFIX))"
 
@@ -80,4 +85,4 @@ deps-%:
 	@scripts/deps build $*
 
 clean: ## remove every build folder
-	@rm -rf build build-* ui/dist
+	@rm -rf $(BUILD) $(BUILD)-* ui/dist

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tests/host_program.h"
+
 enum { BENCH_FIGURES = 64, BENCH_ROUNDS = 101 };
 
 struct bench {
@@ -27,6 +29,7 @@ struct bench {
 static inline void bench_init(struct bench *b, const char *name, int argc, char **argv)
 {
     *b = (struct bench){ .name = name };
+    name_host_program();
     for (int i = 1; i < argc; i++)
         b->json |= strcmp(argv[i], "--json") == 0;
     if (!b->json)

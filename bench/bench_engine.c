@@ -14,7 +14,7 @@ static const struct {
 } all[] = {
     { "throughput", throughput }, { "latency", latency },   { "fan-out", fan_out },
     { "cancelling", cancelling }, { "starting", starting }, { "sleeping", sleeping },
-    { "loops", loops },           { "values", values },
+    { "loops", loops },           { "values", values },     { "large", large_run },
 };
 enum { ALL = sizeof all / sizeof *all };
 

@@ -9,6 +9,7 @@
 #include "base/blob.h"
 #include "bench.h"
 #include "exec/exec.h"
+#include "unit/expr/loop.h"
 
 enum { SIZES = 2, ROUNDS = 21, EVALUATIONS = 2000, REPARSED = 20 };
 
@@ -98,8 +99,8 @@ static void world_done(struct world *w)
 }
 
 /* Nanoseconds of one evaluation, over many. */
-static double measure(struct rv__exprs *set, uint32_t number, struct rv__expr_machine *machine,
-                      struct world *w, int evaluations)
+static double measure(struct rv__exprs *set, uint32_t number, struct loop *loop, struct world *w,
+                      int evaluations)
 {
     struct rv__buf out;
     rv_error err;
@@ -108,7 +109,7 @@ static double measure(struct rv__exprs *set, uint32_t number, struct rv__expr_ma
     for (int i = 0; i < evaluations; i++) {
         w->at = i % w->count; /* in order, as a forEach goes */
         rv__buf_reset(&out);
-        if (rv__exprs_eval(set, number, machine, &w->scope, &out, &err) < 0) {
+        if (loop_eval(loop, set, number, &w->scope, &out, &err) < 0) {
             fprintf(stderr, "%s\n", err.message);
             abort();
         }
@@ -132,6 +133,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds, LENGTH = 3 };
 
 static void compile_cost(struct bench *b)
 {
+    struct rv__expr_compiler compiler = { loop_compile };
     double one[7] = { 0 }, many[7] = { 0 };
     for (int r = 0; r < 7; r++) {
         for (int size = 0; size < 2; size++) {
@@ -144,7 +146,7 @@ static void compile_cost(struct bench *b)
                                   &number, NULL) < 0)
                     abort();
             int64_t start = cpu_ns();
-            if (rv__exprs_check(set, NULL, NULL, NULL) < 0)
+            if (rv__exprs_check(set, &compiler, NULL, NULL, NULL) < 0)
                 abort();
             (size ? many : one)[r] = (double)(cpu_ns() - start) / 1e6;
             rv__exprs_unref(set);
@@ -161,13 +163,13 @@ int main(int argc, char **argv)
     static const int sizes[SIZES] = { 1000, 10000 };
     struct world worlds[SIZES];
     struct rv__exprs *set = NULL;
-    struct rv__expr_machine *machine = NULL;
+    struct loop loop;
     static double ns[KINDS][SIZES][ROUNDS], ratios[KINDS][ROUNDS], again[SIZES][ROUNDS];
     uint32_t numbers[KINDS];
     struct bench b;
     char name[80];
     bench_init(&b, "expr", argc, argv);
-    if (rv__exprs_new(&set, NULL) < 0 || rv__expr_machine_new(0, &machine, NULL) < 0)
+    if (rv__exprs_new(&set, NULL) < 0 || loop_init(&loop, 0) < 0)
         abort();
     for (int k = 0; k < KINDS; k++)
         if (rv__exprs_add(set, rv__str(kinds[k].template), &numbers[k], NULL) < 0)
@@ -179,7 +181,7 @@ int main(int argc, char **argv)
         for (int k = 0; k < KINDS; k++) {
             double took[SIZES];
             for (int s = 0; s < SIZES; s++)
-                took[s] = measure(set, numbers[k], machine, &worlds[s], EVALUATIONS);
+                took[s] = measure(set, numbers[k], &loop, &worlds[s], EVALUATIONS);
             for (int s = 0; s < SIZES && r >= 0; s++)
                 ns[k][s][r] = took[s];
             if (r >= 0)
@@ -187,7 +189,7 @@ int main(int argc, char **argv)
         }
         for (int s = 0; s < SIZES; s++) {
             worlds[s].forget = true;
-            double took = measure(set, numbers[LENGTH], machine, &worlds[s], REPARSED);
+            double took = measure(set, numbers[LENGTH], &loop, &worlds[s], REPARSED);
             worlds[s].forget = false;
             if (r >= 0)
                 again[s][r] = took;
@@ -212,7 +214,7 @@ int main(int argc, char **argv)
 
     for (int s = 0; s < SIZES; s++)
         world_done(&worlds[s]);
-    rv__expr_machine_free(machine);
+    loop_done(&loop);
     rv__exprs_unref(set);
     return bench_done(&b);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../tests/host_program.h"
+
 #include <rival/rival.h>
 
 #include "base/clock.h"
@@ -56,14 +58,8 @@ int main(int argc, char **argv)
         { "parallel, each sees 1 MB of an earlier step", "many", ",\"see\":true" },
         { "one after the other", "line", "" },
     };
-    char file[4096], program[4096];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 20);
-    if (n < 0)
-        return 1;
-    program[n] = '\0';
-    snprintf(strrchr(program, '/'), 20, "/../rival");
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread is there yet */
-    setenv("RIVAL_HOST", program, 0);
+    char file[4096];
+    name_host_program();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(file, sizeof file, "%s/host/%s.c", BENCH, cases[i].name);
         int some = strstr(cases[i].extra, "see") ? count / 10 : count / (i == 2 ? 4 : 1);

@@ -1,9 +1,12 @@
 /* bench_store.c: the SQLite store beside SQLite itself.
  *
- * Throughput: commits of 200 journal rows of 200 bytes, one for each of 200 runs, of which each
- * has ten, against bare prepared inserts of the same rows in the same batches, with the same table,
- * index and pragmas, on the same disk, in turns. Then what a whole life of a run costs, and what does not grow with
- * the number of runs: opening, listing, counting, waking. */
+ * Throughput, as the engine writes: 200 runs take turns, 150 of them in a commit, with journal rows of 150
+ * to 299 bytes, against bare prepared inserts of the same rows in the same batches, into the same table,
+ * with the same pragmas, on the same disk, in turns. Three shapes: rows alone; whole runs of ten rows, with
+ * their start and end; parallel iterations, of which each write brings some results. Then what does not
+ * grow with the number of runs: opening, listing, counting, waking.
+ *
+ * RIVAL_BENCH_DIR says where, /tmp if it is not set: a disk, or memory (/dev/shm). */
 #include <sqlite3.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -14,9 +17,18 @@
 #include "bench.h"
 #include "store/store.h"
 
-enum { BATCH = 200, BATCHES = 100, RUN_ROWS = 10, ROUNDS = 15, ROW_BYTES = 200, MANY = 1000000 };
+enum {
+    LIVE = 200,   /* runs that take turns */
+    TURN = 150,   /* of them in a commit */
+    LIFE = 10,    /* rows of a run */
+    COMMITS = 20, /* in a round */
+    ROUNDS = 15,
+    RESULTS = 8, /* that a write of the third shape brings */
+    BATCH = 200,
+    MANY = 1000000,
+};
 
-static char folder[] = "/tmp/rival-bench-XXXXXX";
+static char folder[200];
 
 static void must(bool ok, const char *what)
 {
@@ -42,7 +54,7 @@ static double cpu(void)
 
 static const char *file(const char *name)
 {
-    static char path[128];
+    static char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
@@ -50,7 +62,7 @@ static const char *file(const char *name)
 static void drop(const char *name)
 {
     static const char *const ends[] = { "", "-wal", "-shm", ".lock" };
-    char path[160];
+    char path[288];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         snprintf(path, sizeof path, "%s/%s%s", folder, name, ends[i]);
         (void)unlink(path); /* some of them are not there */
@@ -70,7 +82,7 @@ static struct rv__store *open_store(const char *name)
 
 struct raw {
     sqlite3 *db;
-    sqlite3_stmt *begin, *insert, *commit;
+    sqlite3_stmt *begin, *insert, *result, *commit;
     int64_t seq;
 };
 
@@ -81,12 +93,16 @@ static void raw_open(struct raw *raw)
                       "PRAGMA cache_size = -16384; PRAGMA journal_mode = WAL;"
                       "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;"
                       "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL,"
-                      " facts TEXT NOT NULL); CREATE INDEX journal_run ON journal(run);",
+                      " prev INTEGER NOT NULL, facts TEXT NOT NULL);"
+                      "CREATE TABLE results(run INTEGER, key TEXT, idx INTEGER, json TEXT,"
+                      " PRIMARY KEY(run, key, idx)) WITHOUT ROWID;",
                       NULL, NULL, NULL) == SQLITE_OK,
          "raw schema");
     must(sqlite3_prepare_v2(raw->db, "BEGIN IMMEDIATE", -1, &raw->begin, NULL) == SQLITE_OK &&
-             sqlite3_prepare_v2(raw->db, "INSERT INTO journal VALUES(?1, ?2, ?3)", -1, &raw->insert,
-                                NULL) == SQLITE_OK &&
+             sqlite3_prepare_v2(raw->db, "INSERT INTO journal VALUES(?1, ?2, ?3, ?4)", -1,
+                                &raw->insert, NULL) == SQLITE_OK &&
+             sqlite3_prepare_v2(raw->db, "INSERT INTO results VALUES(?1, 'k', ?2, ?3)", -1,
+                                &raw->result, NULL) == SQLITE_OK &&
              sqlite3_prepare_v2(raw->db, "COMMIT", -1, &raw->commit, NULL) == SQLITE_OK,
          "raw prepare");
 }
@@ -95,83 +111,185 @@ static void raw_close(struct raw *raw)
 {
     sqlite3_finalize(raw->begin);
     sqlite3_finalize(raw->insert);
+    sqlite3_finalize(raw->result);
     sqlite3_finalize(raw->commit);
     sqlite3_close(raw->db);
     drop("raw.db");
 }
 
-static void raw_commit(struct raw *raw, int64_t first, int rows, struct rv__str facts)
+static void raw_step(sqlite3_stmt *st)
 {
-    must(sqlite3_step(raw->begin) == SQLITE_DONE && sqlite3_reset(raw->begin) == SQLITE_OK,
-         "begin");
-    for (int i = 0; i < rows; i++) {
+    must(sqlite3_step(st) == SQLITE_DONE && sqlite3_reset(st) == SQLITE_OK, "raw step");
+}
+
+/* A run that takes turns. */
+struct turner {
+    char id[32];
+    uint64_t number;
+    int rows;
+};
+
+struct shape {
+    const char *name;
+    bool whole;  /* with the start and the end of each run */
+    int results; /* that each write brings */
+    double goal; /* % of the bare rate */
+};
+
+struct race {
+    struct shape shape;
+    struct rv__store *store;
+    struct raw raw;
+    struct turner live[LIVE];
+    unsigned born;
+    int at;
+    struct rv__store_write writes[TURN];
+    struct rv__store_run rows[TURN];
+    struct rv__store_result results[TURN][RESULTS];
+    struct turner *whose[TURN];
+};
+
+static char row_text[512];
+static const char version[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char one_result[] = "{\"status\":200,\"body\":{\"id\":12345,\"name\":\"item\"}}";
+
+static void be_born(struct race *race, struct turner *t)
+{
+    *t = (struct turner){ .rows = 0 };
+    snprintf(t->id, sizeof t->id, "01hzzzzzzzzzzzzz%010u", ++race->born);
+}
+
+static struct rv__store_run row_of(const struct race *race, const struct turner *t)
+{
+    return (struct rv__store_run){ .id = rv__str(t->id),
+                                   .workflow = rv__str("orders"),
+                                   .version = rv__str(version),
+                                   .status = rv__str("running"),
+                                   .input = rv__str("{\"order\":12345,\"item\":\"x\"}"),
+                                   .input_key = rv__str(version),
+                                   .created_ms = 1700000000000 + race->born / 10,
+                                   .started_ms = 1700000000000 + race->born / 10,
+                                   .active = true };
+}
+
+/* The rows of the runs that begin with this commit, where they are not to be measured. */
+static void start_apart(struct race *race)
+{
+    size_t count = 0;
+    static struct rv__store_write starts[TURN];
+    for (int i = 0; i < TURN; i++)
+        if (race->writes[i].row != NULL)
+            starts[count++] = (struct rv__store_write){ .run = race->writes[i].run,
+                                                        .row = race->writes[i].row };
+    must(rv__store_commit(race->store, starts, count, NULL) == RV_OK, "starts");
+    count = 0;
+    for (int i = 0; i < TURN; i++)
+        if (race->writes[i].row != NULL) {
+            race->writes[i].number = starts[count++].number;
+            race->writes[i].row = NULL;
+        }
+}
+
+/* What the next 150 runs write. */
+static void take_turns(struct race *race)
+{
+    static const struct rv__store_touch over = { .status = RV__STR("completed"),
+                                                 .completed_ms = 1700000000000 };
+    for (int i = 0; i < TURN; i++) {
+        struct turner *t = race->whose[i] = &race->live[race->at++ % LIVE];
+        race->writes[i] = (struct rv__store_write){
+            .run = rv__str(t->id),
+            .number = t->number,
+            .facts = { row_text, 150 + (size_t)(i * 37 + race->at) % 150 },
+            .results = race->results[i],
+            .result_count = (size_t)race->shape.results,
+            .touch = race->shape.whole && t->rows == LIFE - 1 ? &over : NULL,
+        };
+        for (int k = 0; k < race->shape.results; k++)
+            race->results[i][k] = (struct rv__store_result){ RV__STR("k"),
+                                                             t->rows * race->shape.results + k,
+                                                             rv__str(one_result) };
+        if (t->rows == 0) {
+            race->rows[i] = row_of(race, t);
+            race->writes[i].row = &race->rows[i];
+        }
+    }
+    if (!race->shape.whole)
+        start_apart(race);
+}
+
+static void turns_are_over(struct race *race)
+{
+    for (int i = 0; i < TURN; i++) {
+        must(race->writes[i].outcome == STORE_WRITTEN, race->writes[i].why.message);
+        race->whose[i]->number = race->writes[i].number;
+        if (++race->whose[i]->rows == LIFE)
+            be_born(race, race->whose[i]);
+    }
+}
+
+/* The same, without a store. */
+static void raw_turns(struct race *race)
+{
+    struct raw *raw = &race->raw;
+    raw_step(raw->begin);
+    for (int i = 0; i < TURN; i++) {
+        const struct rv__store_write *w = &race->writes[i];
         sqlite3_bind_int64(raw->insert, 1, ++raw->seq);
-        sqlite3_bind_int64(raw->insert, 2, first + i);
-        sqlite3_bind_text64(raw->insert, 3, facts.at, facts.len, SQLITE_STATIC, SQLITE_UTF8);
-        must(sqlite3_step(raw->insert) == SQLITE_DONE && sqlite3_reset(raw->insert) == SQLITE_OK,
-             "insert");
+        sqlite3_bind_int64(raw->insert, 2, (int64_t)w->number);
+        sqlite3_bind_int64(raw->insert, 3, raw->seq > LIVE ? raw->seq - LIVE : 0);
+        sqlite3_bind_text64(raw->insert, 4, w->facts.at, w->facts.len, SQLITE_STATIC, SQLITE_UTF8);
+        raw_step(raw->insert);
+        for (size_t k = 0; k < w->result_count; k++) {
+            sqlite3_bind_int64(raw->result, 1, (int64_t)w->number);
+            sqlite3_bind_int64(raw->result, 2, w->results[k].index);
+            sqlite3_bind_text64(raw->result, 3, w->results[k].json.at, w->results[k].json.len,
+                                SQLITE_STATIC, SQLITE_UTF8);
+            raw_step(raw->result);
+        }
     }
-    must(sqlite3_step(raw->commit) == SQLITE_DONE && sqlite3_reset(raw->commit) == SQLITE_OK,
-         "commit");
+    raw_step(raw->commit);
 }
 
-/* Runs end and others begin, after RUN_ROWS rows each; their rows are written outside of the time. */
-static void new_runs(struct rv__store *store, int batch, int64_t *first, char ids[BATCH][32],
-                     struct rv__store_write *writes, struct rv__str facts)
+static void throughput(struct bench *b, struct shape shape)
 {
-    static struct rv__store_run rows[BATCH];
-    *first += batch;
-    for (int i = 0; i < batch; i++) {
-        snprintf(ids[i], sizeof ids[i], "01hzzzzzzzzzzzzz%010u", (unsigned)(*first + i));
-        rows[i] = (struct rv__store_run){ .id = rv__str(ids[i]), .created_ms = 1 };
-        writes[i] = (struct rv__store_write){ .run = rv__str(ids[i]), .row = &rows[i] };
-    }
-    must(rv__store_commit(store, writes, (size_t)batch, NULL) == RV_OK, "rows");
-    for (int i = 0; i < batch; i++)
-        writes[i] = (struct rv__store_write){ .run = rv__str(ids[i]), .facts = facts };
-}
-
-static void throughput(struct bench *b, int batch, int batches, double goal)
-{
-    static char ids[BATCH][32], text[ROW_BYTES + 1], name[80];
-    static struct rv__store_write writes[BATCH];
+    static struct race race;
     double ours[ROUNDS], theirs[ROUNDS], ratio[ROUNDS], our_us[ROUNDS], their_us[ROUNDS];
-    struct rv__store *store = open_store("a.db");
-    struct raw raw = { 0 };
-    int64_t first = 1;
-    raw_open(&raw);
-    memset(text, 'x', ROW_BYTES);
+    const double items = (double)COMMITS * TURN * (shape.results > 0 ? shape.results : 1);
+    race = (struct race){ .shape = shape, .store = open_store("a.db") };
+    raw_open(&race.raw);
+    for (int i = 0; i < LIVE; i++)
+        be_born(&race, &race.live[i]);
     for (int r = -1; r < ROUNDS; r++) { /* the first round warms up */
         double mine = 0, bare = 0, my_cpu = 0, bare_cpu = 0;
-        for (int i = 0; i < batches; i++) {
+        for (int i = 0; i < COMMITS; i++) {
             /* In turns: what the disk does to one, it does to both. */
-            if (i % RUN_ROWS == 0)
-                new_runs(store, batch, &first, ids, writes, (struct rv__str){ text, ROW_BYTES });
+            take_turns(&race);
             double start = seconds(), start_cpu = cpu();
-            must(rv__store_commit(store, writes, (size_t)batch, NULL) == RV_OK, "commit");
+            must(rv__store_commit(race.store, race.writes, TURN, NULL) == RV_OK, "commit");
             double middle = seconds(), middle_cpu = cpu();
-            raw_commit(&raw, first, batch, (struct rv__str){ text, ROW_BYTES });
+            raw_turns(&race);
             mine += middle - start;
             bare += seconds() - middle;
             my_cpu += middle_cpu - start_cpu;
             bare_cpu += cpu() - middle_cpu;
+            turns_are_over(&race);
         }
         if (r < 0)
             continue;
-        ours[r] = batch * batches / mine;
-        theirs[r] = batch * batches / bare;
+        ours[r] = items / mine;
+        theirs[r] = items / bare;
         ratio[r] = 100 * ours[r] / theirs[r];
-        our_us[r] = my_cpu / (batch * batches) * 1e6;
-        their_us[r] = bare_cpu / (batch * batches) * 1e6;
+        our_us[r] = my_cpu / items * 1e6;
+        their_us[r] = bare_cpu / items * 1e6;
     }
-    snprintf(name, sizeof name, "commits of %d rows of %d bytes", batch, ROW_BYTES);
-    bench_figure(b, name, bench_median(ours, ROUNDS), "rows/s");
-    bench_figure(b, "  the same by bare inserts", bench_median(theirs, ROUNDS), "rows/s");
-    bench_goal(b, "  of the bare rate", bench_median(ratio, ROUNDS), "%", true, goal);
-    bench_figure(b, "  CPU of a row", bench_median(our_us, ROUNDS), "us");
-    bench_figure(b, "  CPU of a bare row", bench_median(their_us, ROUNDS), "us");
-    raw_close(&raw);
-    rv__store_close(store);
+    bench_figure(b, shape.name, bench_median(ours, ROUNDS), "/s");
+    bench_figure(b, "  the same by bare inserts", bench_median(theirs, ROUNDS), "/s");
+    bench_goal(b, "  of the bare rate", bench_median(ratio, ROUNDS), "%", true, shape.goal);
+    bench_figure(b, "  CPU of one", bench_median(our_us, ROUNDS), "us");
+    bench_figure(b, "  CPU of a bare one", bench_median(their_us, ROUNDS), "us");
+    raw_close(&race.raw);
+    rv__store_close(race.store);
     drop("a.db");
 }
 
@@ -183,9 +301,6 @@ static void add_runs(struct rv__store *store, int from, int to, bool finished)
     static struct rv__store_run rows[BATCH];
     static struct rv__store_write writes[BATCH];
     static char ids[BATCH][32];
-    char version[65];
-    memset(version, 'a', 64);
-    version[64] = '\0';
     for (; from < to; from += BATCH) {
         for (int i = 0; i < BATCH; i++) {
             int n = from + i;
@@ -332,9 +447,14 @@ int main(int argc, char **argv)
 {
     struct bench b;
     bench_init(&b, "store: SQLite", argc, argv);
+    const char *where = getenv("RIVAL_BENCH_DIR");
+    snprintf(folder, sizeof folder, "%.150s/rival-bench-XXXXXX", where != NULL ? where : "/tmp");
     must(mkdtemp(folder) != NULL, "mkdtemp");
-    throughput(&b, BATCH, BATCHES, 80);
-    throughput(&b, 1, 200, 80);
+    memset(row_text, 'x', sizeof row_text);
+    throughput(&b, (struct shape){ "journal rows, 150 of 200 runs in a commit", false, 0, 80 });
+    throughput(&b, (struct shape){ "journal rows of whole 10-step runs", true, 0, 35 });
+    throughput(
+        &b, (struct shape){ "results of parallel iterations, 8 in a write", true, RESULTS, 100 });
     many_runs(&b);
     sleepers(&b);
     (void)rmdir(folder);

@@ -1,4 +1,4 @@
-# bash completion for rival. What is offered comes from `rival complete`.
+# bash completion for rival. What is offered comes from `rival offer`.
 _rival()
 {
     local line=${COMP_LINE:0:COMP_POINT} i word offered
@@ -25,6 +25,6 @@ _rival()
         $'\t'input) [[ $word == @* ]] && mapfile -t COMPREPLY < <(compgen -P @ -f -- "${word#@}") ;;
         *) offered=${offered%%$'\t'*}; COMPREPLY+=("${offered#"$done"}") ;;
         esac
-    done < <("${words[0]}" complete "${words[@]:1}" 2>/dev/null)
+    done < <("${words[0]}" offer "${words[@]:1}" 2>/dev/null)
 }
 complete -F _rival rival

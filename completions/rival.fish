@@ -1,7 +1,7 @@
-# fish completion for rival. What is offered comes from `rival complete`.
+# fish completion for rival. What is offered comes from `rival offer`.
 function __rival_complete
     set -l words (commandline -opc) (commandline -ct)
-    for line in ($words[1] complete $words[2..-1] 2>/dev/null)
+    for line in ($words[1] offer $words[2..-1] 2>/dev/null)
         switch $line
             case \tfiles
                 __fish_complete_path (commandline -ct)

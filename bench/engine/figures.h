@@ -24,6 +24,7 @@ void sleeping(struct figures *f);
 void cancelling(struct figures *f);
 void starting(struct figures *f);
 void values(struct figures *f);
+void large_run(struct figures *f);
 
 void must(int rc, const rv_error *err); /* or say why, and abort */
 double seconds(void);                   /* monotonic */

@@ -1,5 +1,8 @@
 /* values.c: a workflow file whose forEach does nothing but evaluate an expression for each item: what an
- * item costs, and that it costs the same in a list ten times as long.
+ * item costs, that it costs the same in a list ten times as long, and what the evaluator process costs.
+ *
+ * The last is against the same list with a plain path, which the evaluator's thread looks up itself: that is
+ * the road that jq took, too, before it had a process of its own, without its work (ADR 0022).
  *
  * The body reads `.loop.item`, so whoever copies the list for each item is found out here. One after the other,
  * an item is a commit of its own: the store lies in memory where it can (/dev/shm), else the disk is measured. */
@@ -7,29 +10,28 @@
 
 #include "figures.h"
 
-enum { PAIRS = 5, FEW = 1000, MANY = 10000 };
+enum { PAIRS = 7, FEW = 1000, MANY = 10000 };
 
 struct shape {
     const char *name;
-    const char *yaml;
+    const char *yaml, *plain;
+    double most; /* times the plain one */
 };
+#define EACH(more, value)                                  \
+    "name: values\n"                                       \
+    "steps:\n"                                             \
+    "  - each:\n"                                          \
+    "      forEach: \"${ [range(.input.items)] }\"\n" more \
+    "      run: [ { twice: { value: \"${ " value " }\" } } ]\n"
 static const struct shape shapes[] = {
-    { "sequential", "name: values\n"
-                    "steps:\n"
-                    "  - each:\n"
-                    "      forEach: \"${ [range(.input.items)] }\"\n"
-                    "      run: [ { twice: { value: \"${ .loop.item * 2 }\" } } ]\n" },
-    { "parallel", "name: values\n"
-                  "steps:\n"
-                  "  - each:\n"
-                  "      forEach: \"${ [range(.input.items)] }\"\n"
-                  "      parallel: true\n"
-                  "      run: [ { twice: { value: \"${ .loop.item * 2 }\" } } ]\n" },
+    { "sequential", EACH("", ".loop.item * 2"), EACH("", ".loop.item"), 2 },
+    { "parallel", EACH("      parallel: true\n", ".loop.item * 2"),
+      EACH("      parallel: true\n", ".loop.item"), 2 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 struct measure {
-    const struct shape *shape;
+    const char *yaml;
     int items;
 };
 
@@ -51,7 +53,7 @@ static void values_of(struct figures *f, const void *arg, double *ret)
     const struct measure *m = arg;
     char input[32];
     rv_engine *engine = open_engine(f, "values");
-    register_text(f, engine, m->shape->yaml);
+    register_text(f, engine, m->yaml);
     (void)run_once(engine, "values", "{\"items\":100}");
     snprintf(input, sizeof input, "{\"items\":%d}", m->items);
     ret[0] = run_once(engine, "values", input);
@@ -61,13 +63,16 @@ static void values_of(struct figures *f, const void *arg, double *ret)
 
 static void shape_figures(struct figures *f, const struct shape *shape)
 {
-    const struct measure few = { shape, f->quick ? 100 : FEW };
-    const struct measure many = { shape, f->quick ? 1000 : MANY };
-    double few_s[PAIRS], many_s[PAIRS], growth[PAIRS];
+    const struct measure few = { shape->yaml, f->quick ? 100 : FEW };
+    const struct measure many = { shape->yaml, f->quick ? 1000 : MANY };
+    const struct measure plain = { shape->plain, f->quick ? 1000 : MANY };
+    double few_s[PAIRS], many_s[PAIRS], plain_s[PAIRS], growth[PAIRS], cost[PAIRS];
     char name[80];
     for (int i = 0; i < PAIRS; i++) { /* in turns: a busy machine is so for both */
         apart(values_of, f, &few, &few_s[i], 1);
         apart(values_of, f, &many, &many_s[i], 1);
+        apart(values_of, f, &plain, &plain_s[i], 1);
+        cost[i] = many_s[i] / plain_s[i];
         growth[i] = (many_s[i] / many.items) / (few_s[i] / few.items);
     }
     snprintf(name, sizeof name, "forEach of 1,000 values, %s: an item", shape->name);
@@ -76,6 +81,10 @@ static void shape_figures(struct figures *f, const struct shape *shape)
     bench_figure(f->bench, name, bench_median(many_s, PAIRS) / many.items * 1e6, "us");
     snprintf(name, sizeof name, "forEach of values, %s: growth of that", shape->name);
     goal(f, name, bench_median(growth, PAIRS), "x", false, 1.3);
+    snprintf(name, sizeof name, "forEach of 10,000 paths, %s: an item", shape->name);
+    bench_figure(f->bench, name, bench_median(plain_s, PAIRS) / plain.items * 1e6, "us");
+    snprintf(name, sizeof name, "forEach of 10,000, %s: values / paths", shape->name);
+    goal(f, name, bench_median(cost, PAIRS), "x", false, shape->most);
     snprintf(name, sizeof name, "forEach of 10,000 values, %s: all of it", shape->name);
     goal(f, name, bench_median(many_s, PAIRS), "s", false, 2);
 }

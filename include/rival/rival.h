@@ -68,6 +68,10 @@ typedef struct rv_engine_opts {
     int64_t
         host_grace_ms; /* a step in one that was told to stop gets SIGTERM after this, and SIGKILL
                               after twice as long again; 0 = 1000 */
+    /* Expressions are evaluated in processes of their own (the program `rival`: RIVAL_HOST, beside this
+     * library, or in PATH). What takes more CPU time than this fails; 0 = 1000 ms. */
+    int64_t eval_cpu_ms;
+    uint64_t eval_memory; /* bytes of memory each of these may have; 0 = 1 GiB */
     /* This run only: the other runs of the store stay as they are, and a call about one of them is
      * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
     const char *only_run;
@@ -84,6 +88,9 @@ typedef struct rv_engine_opts {
      * ever told, but rv_wait() waits, and rv_why() knows what runs where. See rv_engine_driver(). */
     bool attach;
     int64_t drain_ms; /* at close, steps go on undisturbed for so long, before they are told */
+    /* `http` steps may not connect to addresses of this machine, of private networks and of links, looked at
+     * when the name has been resolved and after each redirect. For who runs workflows of others. */
+    bool http_deny_private;
 } rv_engine_opts;
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
@@ -104,6 +111,7 @@ typedef struct rv_driver {
     int64_t pid;
     char version[32];              /* of its library */
     char only_run[RV_RUN_ID_SIZE]; /* it drives this run alone; "" = all */
+    char refuses[256]; /* why it cannot write to the store, so that nothing goes on; "" = it can */
 } rv_driver;
 /* 1: another process does, and answers for this engine: *ret says which, as it was when this one was
  * made. 0: none. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make
@@ -187,7 +195,9 @@ RV_API void rv_add_delay(rv_body *in, const char *alias, int64_t ms);
  * or, where that is NULL, the step fails. */
 RV_API void rv_add_signal(rv_body *in, const char *alias, const char *signal, int64_t timeout_ms,
                           const char *default_json);
-/* Another workflow, by its name, registered before. Its result is that of its last node. */
+/* Another workflow, by its name, registered before; or by the file that defines it ("./payment.yaml",
+ * "./pay.c", relative to the working directory), which rv_register() registers, too. Its result is that of
+ * its last node. */
 RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
 
 /* A condition, then one of two sequences. `condition` is a step function whose result decides. */
@@ -265,7 +275,8 @@ RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
  *
  * What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
  * file is registered. A node's result is found by its alias: .alias, or else the name of its function.
- * Functions are known by their names, so a run finds them again in a changed file. Where a field takes a
+ * Functions are known by their names, so a run finds them again in a changed file. Files in YAML call them
+ * by that name or, where several C files have one of it, as "file/function" (file: its name without ".c"). Where a field takes a
  * function (.when, .on_error), it is known as "<alias>.when", "<alias>.onError". */
 
 #define RV_FILE_ABI 1 /* of the structs below; a file that was compiled for another is refused */
@@ -309,7 +320,8 @@ struct rv_node_def {
     int64_t concurrency;            /* forEach, with parallel; 0 = all at once */
     bool detached, collect;         /* concurrent, and so the next */
     int64_t join;                   /* 0 = all */
-    int rv_end;                     /* of the macros */
+    const char *input; /* nested workflows: JSON with expressions in it; NULL = that of this one */
+    int rv_end;        /* of the macros */
 };
 
 typedef struct rv_workflow_def {
@@ -319,6 +331,8 @@ typedef struct rv_workflow_def {
     const char *input; /* JSON Schema */
     const rv_node_def *const *steps;
     rv_step_fn on_error; /* when a run fails */
+    const char *const
+        *needs; /* RV_NEEDS("a"): nodes of who nests it; alone it cannot be run then */
     int rv_end;
 } rv_workflow_def;
 
@@ -332,7 +346,8 @@ typedef struct rv_workflow_def {
 #define RV_NODES_(text, ...)            RV_NODE_(RV_NODE_NODES, .alias = (text), __VA_ARGS__)
 
 /* RV_STEP(function, …): a step.      RV_DELAY(ms, …).      RV_SIGNAL("name", .timeout_ms = …, …).
- * RV_NESTED("workflow", …): another workflow, by its name.
+ * RV_NESTED("workflow", .input = …): another workflow, by its name, or by the file that defines it, beside
+ * this one: RV_NESTED("./pay.c"), RV_NESTED("./payment.yaml").
  * RV_BRANCH(condition, .then = RV_STEPS(…), .otherwise = RV_STEPS(…)).
  * RV_WHILE(condition, .body = RV_STEPS(…), …), RV_UNTIL(condition, …): a sequence again and again.
  * RV_FOREACH(items, .body = RV_STEPS(…), .parallel = true, .concurrency = 4).
@@ -385,7 +400,14 @@ typedef struct rv_file_workflow {
     const char *file;
     const char *directory; /* absolute: its commands are relative to it */
     int node_count;        /* all of them, nested workflows included */
+    bool partial;          /* it nests a C file that was not loaded: no version, no plan */
 } rv_file_workflow;
+
+/* A C file whose plan was not looked at: that takes running its code. */
+typedef struct rv_c_file {
+    const char *file;
+    const char *name; /* of its workflow, as its text has it; else the file's */
+} rv_c_file;
 
 typedef struct rv_report {
     size_t file_count; /* workflow files looked at */
@@ -393,17 +415,35 @@ typedef struct rv_report {
     const rv_file_workflow *workflows;
     size_t problem_count; /* by file, then by line */
     const rv_problem *problems;
-    size_t untold;      /* problems found beyond the hundred that are told of a file */
-    size_t other_count; /* files of other kinds (.ts, .js, .mjs), not looked into */
-    const char *const *others;
+    size_t untold;        /* problems found beyond the hundred that are told of a file */
+    size_t warning_count; /* of what is good, and most likely not meant */
+    const rv_problem *warnings;
+    size_t c_file_count; /* C files that were not loaded */
+    const rv_c_file *c_files;
 } rv_report;
 
+/* How far C files are looked into. */
+enum rv_c_files {
+    RV_C_FILES_NAMED = 0,    /* by their text: nothing is compiled or run */
+    RV_C_FILES_COMPILED = 1, /* the compiler's errors are told; nothing is run */
+    RV_C_FILES_LOADED =
+        2, /* a host process loads them, which runs their code, and tells their plans */
+};
+
+typedef struct rv_check_opts {
+    size_t size; /* filled in by RV_CHECK_OPTS */
+    int c_files; /* enum rv_c_files */
+} rv_check_opts;
+#define RV_CHECK_OPTS(...) (&(rv_check_opts){ .size = sizeof(rv_check_opts), __VA_ARGS__ })
+RV_API void rv_check_opts_init(rv_check_opts *opts);
+
 /* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
- * nested workflows; everything that is wrong is in the report. A bad file is no error of this call.
- * C files are compiled, and a host process says what they declare; of those in a folder only what has an
- * RV_WORKFLOW in it. Where a file nests a workflow that is nowhere, the C files beside it are looked into.
+ * nested workflows; everything that is wrong is in the report. A bad file is no error of this call. Files
+ * that these nest are found and checked, too. C files are looked into as far as opts->c_files says (NULL:
+ * by their text); of those in a folder only what has an RV_WORKFLOW in it.
  * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
-RV_API int rv_check_files(const char *const *paths, size_t count, rv_report **ret, rv_error *err);
+RV_API int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *opts,
+                          rv_report **ret, rv_error *err);
 RV_API void rv_report_free(rv_report *report); /* NULL is allowed */
 
 enum rv_plan_format {
@@ -412,7 +452,7 @@ enum rv_plan_format {
     RV_PLAN_MERMAID = 2, /* a flowchart */
 };
 /* The plan of a workflow in the report, by its index. *ret lives as long as the report.
- * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
+ * Errors: RV_EINVAL, RV_ESTATE (it is partial), RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
 
@@ -504,17 +544,19 @@ RV_API void rv_run_opts_init(rv_run_opts *opts);
  * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
  * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
  * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
- * RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
+ * RV_ETOOBIG (the input has more than 64 MB), RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
 RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 
 /* How a run ended. Texts are JSON and belong to the outcome; "" where there is none. */
 typedef struct rv_outcome {
     char run_id[RV_RUN_ID_SIZE];
-    int status;              /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
-    const char *results;     /* {alias: {result, state, status}} of the nodes reached, at the top */
-    const char *error;       /* {message, …} */
-    const char *failed_step; /* alias of the top-level node that failed */
+    int status;          /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
+    const char *results; /* {alias: {result, state, status}} of the nodes reached, at the top */
+    int64_t results_too_large; /* 0; or their bytes, if these are more than 64 MB: then `results` is
+                                  "{}", and they are read node by node (rv_node_get) */
+    const char *error;         /* {message, …} */
+    const char *failed_step;   /* alias of the top-level node that failed */
 } rv_outcome;
 RV_API void rv_outcome_free(rv_outcome *outcome); /* NULL is allowed */
 
@@ -565,6 +607,7 @@ typedef struct rv_run_state {
     const char *input;
     const char
         *results; /* with the node that it is in, as it is: its result is null until it ends */
+    int64_t results_too_large; /* as in rv_outcome */
     const char *error;
     const char *failed_step;
     const char *suspension; /* why it is suspended: {message} */
@@ -811,7 +854,7 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
  *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
- *   function     that is not registered: `missing`
+ *   worker       somebody who has its `function`: nobody here does; it goes on when that is registered
  *   decision     the run is suspended: `cause` says why
  *   turn         nothing: it goes on at once
  * A run that has ended and has nothing alive: `waits` is empty.
@@ -947,7 +990,7 @@ RV_API int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error
  * Text that these return lives until the step's function returns. */
 
 /* The result. `format` is Jansson's (json_pack): "{s:s, s:i}", "key", "text", "n", 5; or JSON text. For
- * the function to return: 0, or RV_EINVAL for a bad format. */
+ * the function to return: 0; or a code, if the format is bad, it is not JSON, or has more than 64 MB. */
 RV_API int rv_return(rv_ctx *ctx, const char *format, ...);
 RV_API int rv_return_json(rv_ctx *ctx, const char *json);
 RV_API int rv_return_bool(rv_ctx *ctx, bool value); /* for conditions */
@@ -962,7 +1005,8 @@ enum rv_behavior { RV_ON_STOP = 1, RV_ON_CONTINUE = 2, RV_ON_RETRY = 3 };
 RV_API int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, const char *fmt,
                          ...) RV_PRINTF(5, 6);
 
-/* The step's own state: a sentence for people; anything by key; skipped (its result is then null). */
+/* The step's own state: a sentence for people; anything by key; skipped (its result is then null).
+ * RV_EINVAL: it is not JSON; RV_ETOOBIG: the state would have more than 1 MB, and the step fails for that. */
 RV_API void rv_describe(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
 RV_API int rv_set_state(rv_ctx *ctx, const char *key, const char *json);
 RV_API int rv_skip(rv_ctx *ctx); /* for the function to return: 0 */

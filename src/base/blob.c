@@ -11,10 +11,24 @@ struct rv__blob *rv__blob_new(struct rv__str text)
     if (blob == NULL)
         return NULL;
     atomic_init(&blob->refs, 1);
+    blob->value = 0;
     blob->len = text.len;
     if (text.len > 0)
         memcpy(blob->text, text.at, text.len);
     blob->text[text.len] = '\0';
+    return blob;
+}
+
+struct rv__blob *rv__blob_reference(uint64_t value, size_t len)
+{
+    assert(value != 0);
+    struct rv__blob *blob = rv__alloc(sizeof *blob + 1);
+    if (blob == NULL)
+        return NULL;
+    atomic_init(&blob->refs, 1);
+    blob->value = value;
+    blob->len = len;
+    blob->text[0] = '\0';
     return blob;
 }
 

@@ -52,6 +52,15 @@ int rv__index_add(struct rv__index *index, struct rv__index_entry *entry, uint64
     return RV_OK;
 }
 
+void rv__index_remove(struct rv__index *index, struct rv__index_entry *entry)
+{
+    struct rv__index_entry **at = bucket(index, entry->hash);
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    index->count--;
+}
+
 static struct rv__index_entry *of_hash(struct rv__index_entry *entry, uint64_t hash)
 {
     while (entry != NULL && entry->hash != hash)

@@ -6,7 +6,7 @@
  *     for (e = rv__index_first(&index, hash); e != NULL; e = rv__index_next(e))
  *         if (rv__str_eq(RV__CONTAINER(e, struct thing, entry)->name, name)) …
  *
- * Nothing is taken out. An index and its entries belong to one thread. */
+ * An index and its entries belong to one thread, or to a lock. */
 #ifndef RV_BASE_INDEX_H
 #define RV_BASE_INDEX_H
 
@@ -29,6 +29,8 @@ void rv__index_done(struct rv__index *index); /* the entries stay their owners';
 
 /* Add an entry by the hash of its name, rv__str_hash(). Errors: RV_ENOMEM, and it is not added. */
 int rv__index_add(struct rv__index *index, struct rv__index_entry *entry, uint64_t hash);
+
+void rv__index_remove(struct rv__index *index, struct rv__index_entry *entry); /* it is there */
 
 /* The entries of this hash. NULL: none, or no more. */
 struct rv__index_entry *rv__index_first(const struct rv__index *index, uint64_t hash);

@@ -20,7 +20,9 @@ struct rv__arena;
 
 #define RV__JSON_VALUE_DEPTH 480 /* of a value that we will wrap into texts of our own */
 #define RV__JSON_MAX_DEPTH   512 /* containers within containers; jq and Jansson allow more */
-#define RV__JSON_MAX_BYTES   (64u << 20) /* of one text; offsets into it fit 32 bits */
+#define RV__JSON_STORED_DEPTH \
+    1024 /* of texts that we put together of values; for rv__json_check_stored() */
+#define RV__JSON_MAX_BYTES (64u << 20) /* of one text; offsets into it fit 32 bits */
 
 enum rv__json_type {
     RV__JSON_NULL,
@@ -39,6 +41,11 @@ enum rv__json_type {
  *
  * Errors: RV_EPARSE and, for depth and size, RV_ETOOBIG: "line L, column C: expected …". */
 int rv__json_check(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err);
+
+/* The same for what was written by us, however long it is, and up to RV__JSON_STORED_DEPTH: a limit is told
+ * when something is written, and not again when it is read. */
+int rv__json_check_stored(struct rv__str text, size_t max_depth, struct rv__str *ret,
+                          rv_error *err);
 
 /* Where `at` is in `text`, for messages: both from 1, columns in characters. For any text. */
 void rv__json_where(struct rv__str text, const char *at, size_t *line, size_t *column);
@@ -129,6 +136,10 @@ void rv__buf_json_double(struct rv__buf *buf, double number);
  * O(n log n) time, and does not recurse. After a failure `out` holds what it held before.
  * Errors: RV_ENOMEM, RV_ETOOBIG (the bound of `out`). */
 int rv__json_canonical(struct rv__str text, struct rv__buf *out, rv_error *err);
+
+/* Does this value mean just what is written: is it no number, or one that is written as it would be written
+ * again? 1.10 and 5e12345 do not: who reads them as numbers makes 1.1 and infinity of them. */
+bool rv__json_keeps_text(struct rv__str value);
 
 /* ------------------------------------------------------------------------------------------
  * Jansson, for where a tree is handier than text */

@@ -437,3 +437,15 @@ out:
         rv__buf_cut(out, before);
     return rc;
 }
+
+bool rv__json_keeps_text(struct rv__str value)
+{
+    struct rv__buf again;
+    if (rv__json_type(value) != RV__JSON_NUMBER)
+        return true;
+    rv__buf_init(&again, 2 * value.len + 64); /* a double's text is shorter than that */
+    bool same = rv__json_canonical(value, &again, NULL) == RV_OK &&
+                rv__str_eq(rv__buf_view(&again), value);
+    rv__buf_done(&again);
+    return same;
+}

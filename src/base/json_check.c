@@ -19,7 +19,7 @@ struct scan {
     const char *end;
     size_t depth;
     size_t max_depth;
-    uint64_t objects[RV__JSON_MAX_DEPTH / 64]; /* bit d: is the d-th container we are in one? */
+    uint64_t objects[RV__JSON_STORED_DEPTH / 64]; /* bit d: is the d-th container we are in one? */
     rv_error *err;
 };
 
@@ -296,13 +296,19 @@ static int leave(struct scan *s)
 
 int rv__json_check(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err)
 {
-    struct scan s = { .max_depth = max_depth, .err = err };
-    int rc;
-
     assert(max_depth <= RV__JSON_MAX_DEPTH);
     if (text.len > RV__JSON_MAX_BYTES)
         return rv__fail(err, RV_ETOOBIG, "a JSON text of %zu bytes: at most %u are allowed",
                         text.len, RV__JSON_MAX_BYTES);
+    return rv__json_check_stored(text, max_depth, ret, err);
+}
+
+int rv__json_check_stored(struct rv__str text, size_t max_depth, struct rv__str *ret, rv_error *err)
+{
+    struct scan s = { .max_depth = max_depth, .err = err };
+    int rc;
+
+    assert(max_depth <= RV__JSON_STORED_DEPTH);
     s.text = text.len > 0 ? text : rv__str("");
     s.at = s.text.at;
     s.end = s.at + s.text.len;

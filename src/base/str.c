@@ -193,3 +193,20 @@ char *rv__buf_take(struct rv__buf *buf)
     buf->len = buf->cap = 0;
     return text;
 }
+
+void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = (const unsigned char *)bytes.at;
+    for (size_t left = bytes.len; left > 0;) {
+        size_t n = left < 3 ? left : 3;
+        unsigned group = (unsigned)at[0] << 16 | (n > 1 ? (unsigned)at[1] << 8 : 0) |
+                         (n > 2 ? at[2] : 0u);
+        const char text[4] = { digits[group >> 18], digits[group >> 12 & 63],
+                               n > 1 ? digits[group >> 6 & 63] : '=',
+                               n > 2 ? digits[group & 63] : '=' };
+        rv__buf_add(buf, text, sizeof text);
+        at += n;
+        left -= n;
+    }
+}

@@ -81,6 +81,9 @@ void rv__buf_char(struct rv__buf *buf, char c);
 void rv__buf_int(struct rv__buf *buf, int64_t n); /* decimal, without printf's cost */
 void rv__buf_fmt(struct rv__buf *buf, const char *fmt, ...) RV_PRINTF(2, 3);
 
+/* As base64 (RFC 4648, with padding). */
+void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes);
+
 /* Give back what was added after `len`, e.g. to take back a trailing comma. */
 void rv__buf_cut(struct rv__buf *buf, size_t len);
 
@@ -95,5 +98,7 @@ int rv__buf_err(const struct rv__buf *buf, rv_error *err);
 /* The text as the caller's own (give it to rv__free), leaving the buffer empty. NULL after a
  * failure, which stays. An empty buffer gives "". */
 char *rv__buf_take(struct rv__buf *buf);
+
+enum { RV__PATH_ROOM = 4096 }; /* for the path of a file, with its NUL: Linux' own bound */
 
 #endif

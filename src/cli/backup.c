@@ -70,7 +70,7 @@ static int run_backup(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--force", NULL, "a file of that name gives way", RV__INTO(struct backing, force) },
+    { "--force", NULL, "overwrite FILE", RV__INTO(struct backing, force) },
     RV__OPTION_STORE(struct backing, store),
     RV__OPTION_JSON(struct backing, json, "print {\"file\", \"bytes\"}"),
     { NULL },
@@ -82,13 +82,11 @@ const struct rv__command rv__cmd_backup = {
     .summary = "copy the whole store into one file",
     .arguments = { { "FILE", "to which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Works while another process drives the store, which is not held up. The copy "
-                    "is "
-                    "that of one moment, is read over, and appears under its name when it is "
-                    "whole. It "
-                    "is a store itself: `rival list --store FILE`." },
+    .paragraphs = { "Works while another process drives the store, without holding it up. The copy "
+                    "is consistent, is checked, and gets its name only when it is complete. It is "
+                    "a store of its own: `rival list --store FILE`." },
     .examples = { { "rival backup nightly.db --force" },
                   { "rival backup /mnt/backup/rival-$(date +%F).db --store /var/lib/rival.db" } },
-    .exits = { { CLI_INTERRUPTED, "stopped by Ctrl-C; nothing is kept of it" } },
+    .exits = { { CLI_INTERRUPTED, "stopped by Ctrl-C; no file is left" } },
     .run = run_backup,
 };

@@ -8,18 +8,22 @@
 
 /* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
  * editors can jump there. */
-void rv__cli_problem(FILE *to, const rv_problem *problem)
+static void print_problem(FILE *to, const rv_problem *problem, const char *what, const char *colour)
 {
     fprintf(to, "%s%s", rv__colour(to, BOLD), problem->file);
     if (problem->line > 0)
         fprintf(to, ":%d:%d", problem->line, problem->column);
-    fprintf(to, ":%s %serror:%s %s\n", rv__colour(to, PLAIN), rv__colour(to, RED),
-            rv__colour(to, PLAIN), problem->message);
+    fprintf(to, ":%s %s%s:%s %s\n", rv__colour(to, PLAIN), colour, what, rv__colour(to, PLAIN),
+            problem->message);
     if (problem->line == 0)
         return;
     fprintf(to, "%6d | %s\n", problem->line, problem->excerpt);
-    fprintf(to, "       | %*s%s^%s\n", problem->caret, "", rv__colour(to, RED),
-            rv__colour(to, PLAIN));
+    fprintf(to, "       | %*s%s^%s\n", problem->caret, "", colour, rv__colour(to, PLAIN));
+}
+
+void rv__cli_problem(FILE *to, const rv_problem *problem)
+{
+    print_problem(to, problem, "error", rv__colour(to, RED));
 }
 
 size_t rv__cli_workflow_of(const rv_report *report, const char *file)
@@ -36,6 +40,21 @@ static void add_text(struct rv__buf *out, const char *key, const char *text)
     rv__buf_json_str(out, rv__str(text));
 }
 
+static void put_problems(struct rv__buf *out, const char *key, const rv_problem *problems,
+                         size_t count)
+{
+    rv__buf_fmt(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < count; i++) {
+        const rv_problem *p = &problems[i];
+        rv__buf_fmt(out, "%s{\"line\":%d,\"column\":%d", i > 0 ? "," : "", p->line, p->column);
+        add_text(out, "file", p->file);
+        add_text(out, "message", p->message);
+        add_text(out, "excerpt", p->excerpt);
+        rv__buf_char(out, '}');
+    }
+    rv__buf_char(out, ']');
+}
+
 static int print_json(const rv_report *report)
 {
     struct rv__buf out;
@@ -50,20 +69,14 @@ static int print_json(const rv_report *report)
         add_text(&out, "version", w->version);
         rv__buf_char(&out, '}');
     }
-    rv__buf_text(&out, "],\"problems\":[");
-    for (size_t i = 0; i < report->problem_count; i++) {
-        const rv_problem *p = &report->problems[i];
-        rv__buf_fmt(&out, "%s{\"line\":%d,\"column\":%d", i > 0 ? "," : "", p->line, p->column);
-        add_text(&out, "file", p->file);
-        add_text(&out, "message", p->message);
-        add_text(&out, "excerpt", p->excerpt);
-        rv__buf_char(&out, '}');
-    }
-    rv__buf_text(&out, "],\"others\":[");
-    for (size_t i = 0; i < report->other_count; i++) {
+    rv__buf_char(&out, ']');
+    put_problems(&out, "problems", report->problems, report->problem_count);
+    put_problems(&out, "warnings", report->warnings, report->warning_count);
+    rv__buf_text(&out, ",\"notLoaded\":[");
+    for (size_t i = 0; i < report->c_file_count; i++) {
         if (i > 0)
             rv__buf_char(&out, ',');
-        rv__buf_json_str(&out, rv__str(report->others[i]));
+        rv__buf_json_str(&out, rv__str(report->c_files[i].file));
     }
     rv__buf_text(&out, "]}");
     int rc = out.rc;
@@ -81,29 +94,43 @@ static size_t count_bad_files(const rv_report *report)
     return count;
 }
 
+static bool is_source(const char *file)
+{
+    const char *dot = strrchr(file, '.');
+    return dot != NULL && strcmp(dot, ".c") == 0;
+}
+
 static void print_text(const rv_report *report)
 {
     for (size_t i = 0; i < report->problem_count; i++)
         rv__cli_problem(stderr, &report->problems[i]);
-    for (size_t i = 0; i < report->workflow_count; i++)
-        printf("%sok%s  %s  (%s, %d node%s)\n", rv__colour(stdout, GREEN),
-               rv__colour(stdout, PLAIN), report->workflows[i].name, report->workflows[i].file,
-               report->workflows[i].node_count, report->workflows[i].node_count == 1 ? "" : "s");
-    for (size_t i = 0; i < report->other_count; i++)
-        printf("%s--%s  %s  (not looked into: check reads YAML, JSON and C)\n",
-               rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->others[i]);
+    for (size_t i = 0; i < report->warning_count; i++)
+        print_problem(stderr, &report->warnings[i], "warning", rv__colour(stderr, YELLOW));
+    for (size_t i = 0; i < report->workflow_count; i++) {
+        const rv_file_workflow *w = &report->workflows[i];
+        printf("%sok%s  %s  (%s, ", rv__colour(stdout, GREEN), rv__colour(stdout, PLAIN), w->name,
+               w->file);
+        if (w->partial)
+            printf("without the C file that it nests)\n");
+        else
+            printf("%d node%s)\n", w->node_count, w->node_count == 1 ? "" : "s");
+    }
+    for (size_t i = 0; i < report->c_file_count; i++)
+        printf("%s--%s  %s  (%s; its plan was not looked at: --load does, and runs its code)\n",
+               rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->c_files[i].file,
+               is_source(report->c_files[i].file) ? "compiles" : "an object");
     if (report->problem_count > 0)
         fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",
                 report->problem_count + report->untold,
                 report->problem_count + report->untold == 1 ? "" : "s", count_bad_files(report),
                 count_bad_files(report) == 1 ? "" : "s", report->workflow_count,
                 report->workflow_count == 1 ? " is" : "s are");
-    else if (report->workflow_count == 0)
+    else if (report->workflow_count + report->c_file_count == 0)
         printf("no workflows there\n");
 }
 
 struct check {
-    bool json;
+    bool json, load;
 };
 
 static int run_check(int argc, char **argv)
@@ -115,7 +142,9 @@ static int run_check(int argc, char **argv)
     if (count < 0)
         return -count;
 
-    int rc = rv_check_files((const char *const *)argv, (size_t)count, &report, &err);
+    int c_files = check.load ? RV_C_FILES_LOADED : RV_C_FILES_COMPILED;
+    int rc = rv_check_files((const char *const *)argv, (size_t)count,
+                            RV_CHECK_OPTS(.c_files = c_files), &report, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     if (check.json)
@@ -130,8 +159,12 @@ static int run_check(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--json",
       .meaning = "a JSON object: {\"ok\", \"files\", \"workflows\", \"problems\": [{\"file\", "
-                 "\"line\", \"column\", \"message\", \"excerpt\"}], \"others\"}",
+                 "\"line\", \"column\", \"message\", \"excerpt\"}], \"warnings\": […], "
+                 "\"notLoaded\"}",
       RV__INTO(struct check, json) },
+    { "--load",
+      .meaning = "load C files too, which runs their code, and check the plans that they declare",
+      RV__INTO(struct check, load) },
     { NULL },
 };
 
@@ -145,8 +178,11 @@ const struct rv__command rv__cmd_check = {
     .paragraphs = { "Reads workflows in YAML and JSON: files, and folders with all that is in them "
                     "(hidden files left out). Checks syntax, keys, durations, the input schema, "
                     "every expression and the nodes it reads, nested workflows. Everything that is "
-                    "wrong is told at once, each as FILE:LINE:COLUMN with the line. Nothing is "
-                    "run." },
+                    "wrong is told at once, each as FILE:LINE:COLUMN with the line.",
+                    "C files are compiled, and the compiler's errors told. What they declare is "
+                    "known only by running their code: nothing is run unless --load allows it.",
+                    "Files in a folder that are no workflows are passed over. What is good and "
+                    "most likely not meant is a warning: it changes no exit code." },
     .examples = { { "rival check order.yaml" },
                   { "rival check workflows/ && echo good" },
                   { "rival check --json . | jq '.problems[].message'" } },

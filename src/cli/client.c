@@ -1,7 +1,6 @@
 /* client.c: where the runs are, and the calls about them, which go there. */
 #include "cli/client.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include "cli/text.h"
 
 enum {
-    TOKEN_BYTES = 4096,
     LOOK_AGAIN_MS = 3000, /* at the state, while waiting for events */
     LOOK_MS = 100,        /* a store that another process drives: nobody tells us, so we look */
 };
@@ -49,32 +47,6 @@ void rv__where_again(const struct rv__where *where, struct rv__buf *out)
     put_option(out, "--store", where->store);
 }
 
-/* The first token of the file: a line of its own, or behind a role, as servers have them. */
-static int read_token(const char *path, char ret[TOKEN_BYTES])
-{
-    char message[300];
-    FILE *file = fopen(path, "re");
-    ret[0] = '\0';
-    while (file != NULL && ret[0] == '\0' && fgets(ret, TOKEN_BYTES, file) != NULL) {
-        size_t len = strcspn(ret, "\r\n#");
-        while (len > 0 && (ret[len - 1] == ' ' || ret[len - 1] == '\t'))
-            len--;
-        ret[len] = '\0';
-    }
-    int number = errno;
-    if (file != NULL)
-        (void)fclose(file); /* only read */
-    if (file == NULL || ret[0] == '\0') {
-        snprintf(message, sizeof message, "--token-file %.200s: %s", path,
-                 file == NULL ? strerrordesc_np(number) : "there is no token in it");
-        return rv__cli_fail(CLI_USAGE, message, NULL);
-    }
-    char *space = strrchr(ret, ' ');
-    if (space != NULL)
-        memmove(ret, space + 1, strlen(space));
-    return CLI_OK;
-}
-
 static struct rv__client *client_new(rv_engine *engine, struct rv__wire *wire, const char *name)
 {
     struct rv__client *client = rv__zalloc(1, sizeof *client);
@@ -98,16 +70,18 @@ struct rv__client *rv__client_of(rv_engine *engine)
 static int reach(const char *url, const struct rv__where *where, struct rv__wire **ret,
                  rv_error *err)
 {
-    char token[TOKEN_BYTES];
-    struct rv__buf answer;
+    struct rv__buf answer, token;
     const char *secret = from_environment("RIVAL_TOKEN");
     struct rv__wire *wire = NULL;
+    int rc = RV_OK;
+    rv__buf_init(&token, 0);
     if (where->token_file != NULL) {
-        if (read_token(where->token_file, token) != CLI_OK)
-            return RV_EINVAL;
-        secret = token;
+        rc = rv__token_file_first(where->token_file, &token, err);
+        secret = token.text;
     }
-    int rc = rv__wire_new(url, secret, &wire, err);
+    if (rc == RV_OK)
+        rc = rv__wire_new(url, secret, &wire, err);
+    rv__secret_done(&token);
     if (rc < 0) {
         (void)rv__cli_fail(CLI_USAGE, err->message, NULL);
         return RV_EINVAL;
@@ -146,7 +120,7 @@ struct rv__client *rv__client_server(const struct rv__where *where, const char *
              : where->server == NULL && usual ? from_environment("RIVAL_STORE")
                                               : NULL;
     if (where->store != NULL && where->server != NULL) {
-        *code = rv__cli_fail(CLI_USAGE, "--store and --server: which of the two?", NULL);
+        *code = rv__cli_fail(CLI_USAGE, "give --store or --server, not both", NULL);
         return NULL;
     }
     if (*store != NULL)
@@ -305,6 +279,44 @@ int rv__client_signal(struct rv__client *c, const char *run_id, const char *name
 {
     return c->wire != NULL ? rv__remote_signal(c->wire, run_id, name, payload, err)
                            : rv_signal(c->engine, run_id, name, payload, err);
+}
+
+int rv__client_complete(struct rv__client *c, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_complete(c->wire, run_id, handle, result, error, err)
+                           : rv_complete(c->engine, run_id, handle, result, error, err);
+}
+
+bool rv__client_drives(const struct rv__client *c, const char *run_id)
+{
+    rv_driver driver;
+    if (c->engine == NULL)
+        return true;
+    if (rv_engine_driver(c->engine, &driver, NULL) != 1)
+        return false;
+    return driver.only_run[0] == '\0' || strcmp(driver.only_run, run_id) == 0;
+}
+
+void rv__client_say_refusal(struct rv__client *c)
+{
+    rv_driver driver;
+    rv_error err = { .code = 0 };
+    struct rv__buf answer;
+    if (c->wire == NULL) {
+        if (rv_engine_driver(c->engine, &driver, NULL) == 1)
+            snprintf(err.message, sizeof err.message, "%s", driver.refuses);
+    } else {
+        rv__buf_init(&answer, 0);
+        int status = rv__wire_ask(c->wire, "GET", "/readyz", (struct rv__str){ NULL, 0 }, &answer,
+                                  NULL);
+        if (status == 503)
+            (void)rv__wire_problem(c->wire, status, rv__buf_view(&answer), &err);
+        rv__buf_done(&answer);
+    }
+    if (err.message[0] != '\0')
+        fprintf(stderr, "%srival:%s the runs here do not continue: %s\n", rv__colour(stderr, RED),
+                rv__colour(stderr, PLAIN), err.message);
 }
 
 /* --------------------------------------------------------------------------------- following --- */

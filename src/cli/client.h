@@ -23,14 +23,14 @@ void rv__where_again(const struct rv__where *where, struct rv__buf *out);
 /* Their rows; `member` is where they are in the command's struct `type`. */
 /* clang-format off */
 #define RV__OPTIONS_SERVER(type, member) \
-    { "--server", "URL", "ask this server ($RIVAL_URL, else " RV__CLI_SERVER ", where one answers)", \
+    { "--server", "URL", "use this server ($RIVAL_URL, or " RV__CLI_SERVER " if one answers)", \
       RV__INTO(type, member.server) }, \
-    { "--token-file", "FILE", "its token is in this file ($RIVAL_TOKEN is one)", \
+    { "--token-file", "FILE", "read its token from this file ($RIVAL_TOKEN)", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.token_file) }
 #define RV__OPTIONS_WHERE(type, member) \
     RV__OPTIONS_SERVER(type, member), \
-    { "--store", "FILE", "look into this store, without a server ($RIVAL_STORE; " RV__CLI_STORE \
-      " where no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
+    { "--store", "FILE", "use this store, without a server ($RIVAL_STORE, or " RV__CLI_STORE \
+      " if no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
 /* clang-format on */
 
 struct rv__client;
@@ -76,6 +76,14 @@ int rv__client_decide(struct rv__client *client, const char *run_id, int decisio
                       const char *reason, rv_error *err);
 int rv__client_signal(struct rv__client *client, const char *run_id, const char *name,
                       const char *payload, rv_error *err);
+int rv__client_complete(struct rv__client *client, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err);
+
+/* Does a process say that it drives this run? A server does. A program that embeds the library and has no
+ * control socket drives its runs without saying so. */
+bool rv__client_drives(const struct rv__client *client, const char *run_id);
+/* If the store cannot be written to, so that its runs do not go on: say so on stderr, with the reason. */
+void rv__client_say_refusal(struct rv__client *client);
 
 /* Is that what a call returns whose server does not answer, and may come back? Who waits goes on waiting. */
 bool rv__client_away(const struct rv__client *client, int rc);

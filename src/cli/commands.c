@@ -16,6 +16,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_why,
     /* tell */
     &rv__cmd_cancel,
+    &rv__cmd_complete_handle,
     &rv__cmd_decide,
     &rv__cmd_signal,
     /* files */
@@ -34,6 +35,7 @@ const struct rv__command *const rv__commands[] = {
     /* hidden */
     &rv__cmd_complete,
     &rv__cmd_describe,
+    &rv__cmd_evaluator,
     &rv__cmd_host,
     NULL,
 };

@@ -1,4 +1,4 @@
-/* complete.c: `rival complete WORD...`: what a shell may offer for the last of the words.
+/* complete.c: `rival offer WORD...`: what a shell may offer for the last of the words.
  *
  * The words are those behind `rival` up to the cursor; the last is the one to be completed, "" if it is
  * not begun. Each line of the answer is a word, a tab and what it is; a line that begins with a tab is for
@@ -108,7 +108,8 @@ static void offer_run_workflows(const struct completing *c)
     rv__client_close(client);
 }
 
-/* Those of the server, if there is one; else those of the files. */
+/* Those of the server, if there is one; else those of the files, by their texts: a key on the keyboard
+ * compiles and runs nothing. */
 static void offer_workflows(const struct completing *c)
 {
     rv_report *report = NULL;
@@ -123,10 +124,12 @@ static void offer_workflows(const struct completing *c)
         offer(c, list->items[i].name, list->items[i].description);
     rv_workflow_list_free(list);
     rv__client_close(client);
-    if (client != NULL || rv_check_files(&from, 1, &report, NULL) < 0)
+    if (client != NULL || rv_check_files(&from, 1, NULL, &report, NULL) < 0)
         return;
     for (size_t i = 0; i < report->workflow_count; i++)
         offer(c, report->workflows[i].name, report->workflows[i].description);
+    for (size_t i = 0; i < report->c_file_count; i++)
+        offer(c, report->c_files[i].name, report->c_files[i].file);
     rv_report_free(report);
 }
 
@@ -237,7 +240,7 @@ static int run_complete(int argc, char **argv)
 }
 
 const struct rv__command rv__cmd_complete = {
-    .name = "complete",
+    .name = "offer",
     .section = SECTION_HIDDEN,
     .summary = "say what a shell may offer",
     .run = run_complete,

@@ -24,17 +24,16 @@ static int run_decide(int argc, char **argv)
         return -count;
     decision.what = rv__option_choice("decide", "decision", argv[1], words);
     if (decision.what > RV_ABORT)
-        return rv__cli_usage("decide",
-                             "'%s' is for the states of a manifest, which this version does "
-                             "not run yet",
-                             argv[1]);
+        return rv__cli_usage(
+            "decide", "'%s' is not available yet: it is for the states of a manifest", argv[1]);
     tell->arg = &decision;
     tell->done = decision.what == RV_RESUME ? "resumed" : "aborted";
     return rv__tell_run(argv[0], tell, decide);
 }
 
 static const struct rv__option options[] = {
-    { "--reason", "TEXT", "kept with the decision", RV__INTO(struct decision, reason) },
+    { "--reason", "TEXT", "recorded; with abort, the error of the run",
+      RV__INTO(struct decision, reason) },
     RV__OPTIONS_WHERE(struct decision, tell.where),
     RV__OPTION_TOLD(struct decision, tell.json),
     { NULL },
@@ -43,11 +42,12 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_decide = {
     .name = "decide",
     .section = SECTION_TELL,
-    .summary = "say what becomes of a suspended run",
+    .summary = "resume or abort a suspended run",
     .arguments = { { "ID", "which run, and resume or abort?", .completes = COMPLETES_LIVE_RUN },
                    { "resume|abort", "resume or abort?", .choices = words } },
     .options = options,
-    .paragraphs = { "`resume`: it goes on, with fresh attempts. `abort`: it fails.",
+    .paragraphs = { "`resume` continues the run with fresh attempts. `abort` fails it. ID is the "
+                    "whole id of the run.",
                     "`rival why ID` says why it is suspended." },
     .examples = { { "rival decide order-1 resume" },
                   { "rival decide order-1 abort --reason \"the customer has gone\"" } },

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "cli/text.h"
@@ -19,6 +20,7 @@ enum {
     GRACE_MS = 5000,   /* for steps to end by themselves after Ctrl-C */
     TOLD_MS = 2000,    /* and then, for those that were told to */
     RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
+    NOBODY_MS = 5000,  /* so long we wait for a function that nobody has, without a terminal */
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
@@ -29,19 +31,29 @@ enum {
 
 const char *const rv__on_suspend_words[] = { "wait", "abort", "resume", NULL }; /* as the enum */
 
+static int read_eval_time(struct rv__drive *d)
+{
+    if (d->opts.eval_time == NULL ||
+        (rv__duration_ms(rv__str(d->opts.eval_time), &d->eval_cpu_ms) == RV_OK &&
+         d->eval_cpu_ms > 0))
+        return CLI_OK;
+    return rv__cli_usage(d->command, "--eval-time '%s' is not a duration like 500ms, 5s",
+                         d->opts.eval_time);
+}
+
 static int read_on_suspend(struct rv__drive *d)
 {
     static const char *const words[] = { "wait", "abort", "resume", "skip", NULL };
     bool asks = isatty(STDIN_FILENO) && rv__terminal_is(stderr) && !d->opts.json;
-    d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_ABORT;
+    d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_LEAVE;
     if (d->opts.on_suspend == NULL)
         return CLI_OK;
     int choice = rv__option_choice(d->command, "--on-suspend", d->opts.on_suspend, words);
     if (choice < 0)
         return CLI_USAGE;
     if (choice == 3)
-        return rv__cli_usage(d->command, "--on-suspend skip is for the states of a manifest, which "
-                                         "this version does not run yet");
+        return rv__cli_usage(d->command, "--on-suspend skip is not available yet: it is for the "
+                                         "states of a manifest");
     d->on_suspend = (enum rv__on_suspend)choice;
     return CLI_OK;
 }
@@ -72,7 +84,8 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
                                           .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
                                           .attach = by != DRIVE_HERE, .drain_ms = GRACE_MS,
-                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at);
+                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at,
+                                          .eval_cpu_ms = d->eval_cpu_ms);
     int rc = rv_engine_new(&opts, &d->engine, err);
     if (rc == RV_ESYS && opts.control) {
         fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
@@ -94,6 +107,30 @@ static bool is_alive(struct rv__drive *d)
     bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
     rv_free(text);
     return alive;
+}
+
+/* Is all that it waits for functions that nobody has? `name`: one of them. */
+static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *name)
+{
+    char *text = NULL;
+    struct rv__str waits = { NULL, 0 }, wait, value;
+    struct rv__json_iter it;
+    size_t others = 0;
+    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
+        return false;
+    if (rv__json_get(rv__str(text), "waits", &waits)) {
+        rv__json_iter_init(&it, waits);
+        while (rv__json_next(&it, NULL, &wait)) {
+            bool nobody = rv__json_get(wait, "reason", &value) &&
+                          rv__json_string_is(value, (struct rv__str)RV__STR("worker")) &&
+                          rv__json_get(wait, "function", &value);
+            others += !nobody;
+            if (nobody && name->len == 0)
+                rv__buf_str(name, value);
+        }
+    }
+    rv_free(text);
+    return name->len > 0 && others == 0;
 }
 
 /* Is it the input that the run has? None is none to differ. */
@@ -167,6 +204,8 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     *d = (struct rv__drive){ .command = command, .opts = *opts };
     int code = read_on_suspend(d);
     if (code == CLI_OK)
+        code = read_eval_time(d);
+    if (code == CLI_OK)
         code = make_id(d);
     if (code == CLI_OK && opts->input != NULL)
         code = rv__read_json(command, "the input", "--input", opts->input, &d->input);
@@ -195,6 +234,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
     d->refusal.engine = d->served || d->over ? NULL : d->engine;
+    d->refusal.ends = true; /* until it is followed: nothing has begun */
     rv__refusal_watch(&d->refusal, d->interrupt);
     rv_run_list *row = NULL;
     rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
@@ -220,7 +260,7 @@ int rv__drive_fail(const struct rv__drive *d, int code, const rv_error *err, con
 {
     if (err->code != RV_ECLOSED || d->served || !rv_cancel_fired(d->interrupt))
         return rv__cli_fail(code, err->message, hint);
-    fprintf(stderr, "stopped: the store has taken nothing\n");
+    fprintf(stderr, "stopped: nothing was recorded\n");
     return CLI_INTERRUPTED;
 }
 
@@ -282,7 +322,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     }
     if (rc == RV_EEXIST)
         return rv__cli_fail(CLI_USAGE, err.message,
-                            "without --input, the run goes on with the input it has");
+                            "leave out --input to continue the run with its own input");
     d->status = info.status;
     if (rc == RV_OK && d->feed == NULL)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
@@ -310,6 +350,10 @@ void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
         rv__buf_text(out, " --allow-env ");
         rv__text_shell(out, d->opts.allow_env.at[i]);
     }
+    if (d->opts.eval_time != NULL) {
+        rv__buf_text(out, " --eval-time ");
+        rv__text_shell(out, d->opts.eval_time);
+    }
 }
 
 /* ------------------------------------------------------------------------------- following --- */
@@ -320,10 +364,12 @@ struct follow {
     const char *resume;
     bool ended, suspended, told;
     int resumes;
+    int64_t quiet_ms; /* monotonic: since then nothing has happened */
 };
 
 static void take_event(struct follow *f, const rv_event *event)
 {
+    f->quiet_ms = rv__mono_ms(rv__clock_real());
     rv__screen_event(&f->view, event);
     if (strncmp(event->kind, "run.", 4) != 0)
         return;
@@ -364,12 +410,12 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
 
 static void say_how_to_go_on(struct follow *f)
 {
-    fprintf(stderr, "to go on: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
+    fprintf(stderr, "to continue: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
             rv__colour(stderr, PLAIN));
 }
 
-/* It stays suspended: the run as it is now, instead of an outcome. */
-static int leave_suspended(struct follow *f)
+/* It stays as it is, and that is told instead of an outcome. `status`: for people. */
+static int leave(struct follow *f, const char *status)
 {
     struct rv__drive *d = f->d;
     rv_run_state *state = NULL;
@@ -380,14 +426,40 @@ static int leave_suspended(struct follow *f)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&json, state);
-    rv__buf_fmt(&json, ",\"results\":%s}", *state->results != '\0' ? state->results : "{}");
+    rv__put_results(&json, state);
+    rv__buf_char(&json, '}');
     int code = rv__print_json(&json);
-    rv__screen_record(&f->view, "suspended", rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    rv__screen_record(&f->view, status, rv__wall_ms(rv__clock_real()) - state->started_at, "");
     if (f->view.kind != VIEW_NONE)
         say_how_to_go_on(f);
     rv__buf_done(&json);
     rv_run_state_free(state);
     return code == CLI_OK ? CLI_SUSPENDED : code;
+}
+
+static int leave_suspended(struct follow *f)
+{
+    return leave(f, "suspended");
+}
+
+/* A function is missing, and nobody is there who could bring it. False: it is not that. */
+static bool is_given_up(struct follow *f)
+{
+    struct rv__buf name;
+    int64_t now_ms = rv__mono_ms(rv__clock_real());
+    if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT || f->suspended ||
+        now_ms - f->quiet_ms < NOBODY_MS)
+        return false;
+    f->quiet_ms = now_ms; /* the next look is as far away */
+    rv__buf_init(&name, 1u << 12);
+    bool nobody = waits_for_nobody(f->d, &name);
+    if (nobody) {
+        rv__screen_clear(&f->view);
+        fprintf(stderr, "nobody here has the function %.*s, and nothing else is left to do\n",
+                RV__ARG(rv__buf_view(&name)));
+    }
+    rv__buf_done(&name);
+    return nobody;
 }
 
 /* Told with --json as well: there is no outcome, and who stopped it wants to know what became of it. */
@@ -400,23 +472,24 @@ static int stop_in_order(struct follow *f)
         struct rv__buf where;
         rv__buf_init(&where, 1u << 16);
         put_where(f->d, &where);
-        fprintf(stderr, "%s: the run goes on where it is served: rival wait %s%s\n", why.message,
+        fprintf(stderr, "%s: the run continues where it is served: rival wait %s%s\n", why.message,
                 f->d->run_id, rv__buf_view(&where).at);
         rv__buf_done(&where);
         return CLI_INTERRUPTED;
     }
-    fprintf(stderr, "%s: running steps have %d s to end; Ctrl-C again: at once\n", why.message,
-            GRACE_MS / 1000);
+    fprintf(stderr, "%s: running steps have %d s to finish; press Ctrl-C again to exit at once\n",
+            why.message, GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
     if (left > 0)
-        fprintf(stderr, "%d step%s did not end, and will be attempted again\n", left,
+        fprintf(stderr, "%d step%s did not finish and will be attempted again\n", left,
                 left == 1 ? "" : "s");
     show_the_rest(f);
     rv_health health;
     if (rv_engine_health(f->d->engine, &health, NULL) == RV_OK && health.stuck)
-        fprintf(stderr, "the last of it could not be recorded, and will be done again: %s\n",
+        fprintf(stderr, "the last results could not be recorded; those steps will run again: %s\n",
                 health.why.message);
-    fprintf(stderr, "%s; what was done is kept\n", f->ended ? "the run has ended" : "stopped");
+    fprintf(stderr, "%s; all completed work is recorded\n",
+            f->ended ? "the run has ended" : "stopped");
     say_how_to_go_on(f);
     return CLI_INTERRUPTED;
 }
@@ -558,6 +631,8 @@ static int settle_suspension(struct follow *f)
     }
     if (what == ON_SUSPEND_WAIT)
         return CLI_OK;
+    if (what == ON_SUSPEND_LEAVE)
+        return leave_suspended(f);
     if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
         f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
@@ -606,6 +681,8 @@ static int follow(struct follow *f)
         }
         if (f->ended && !is_alive(d))
             break;
+        if (rc == RV_ETIMEDOUT && is_given_up(f))
+            return leave(f, "waiting");
         f->view.state = f->ended       ? "ended; what it detached goes on"
                         : f->suspended ? "suspended"
                                        : NULL;
@@ -622,6 +699,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     if (rv__client_state(d->client, d->run_id, &state, &err) < 0)
         return rv__drive_fail(d, CLI_FAILED, &err, NULL);
     struct follow f = { .d = d, .resume = resume, .suspended = state->status == RV_SUSPENDED };
+    f.quiet_ms = rv__mono_ms(rv__clock_real());
     f.ended = state->status != RV_RUNNING && !f.suspended;
     enum rv__screen_kind kind = d->opts.json              ? VIEW_NONE
                                 : rv__terminal_is(stderr) ? VIEW_LIVE
@@ -629,11 +707,12 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     rv__screen_init(&f.view, kind, d->client, workflow, d->run_id, state->started_at);
     rv_run_state_free(state);
     rv__refusal_unwatch(&d->refusal);
+    d->refusal.ends = false;
     bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
     if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
-        fprintf(stderr, "it had ended before, and was not run again; for a new run give it another "
-                        "--run-id, or none\n");
+        fprintf(stderr, "this run had already ended; nothing was run. For a new run, use another "
+                        "--run-id or none\n");
     rv__screen_done(&f.view);
     return code;
 }

@@ -6,31 +6,40 @@
 #include "cli/runs.h"
 
 /* What to do when the run is suspended; as --on-suspend has them. */
-enum rv__on_suspend { ON_SUSPEND_WAIT, ON_SUSPEND_ABORT, ON_SUSPEND_RESUME, ON_SUSPEND_ASK };
+enum rv__on_suspend {
+    ON_SUSPEND_WAIT,
+    ON_SUSPEND_ABORT,
+    ON_SUSPEND_RESUME,
+    ON_SUSPEND_LEAVE, /* it stays suspended, and this process ends: where nobody can be asked */
+    ON_SUSPEND_ASK,
+};
 
 /* The options that such commands share. */
 struct rv__drive_opts {
     const char *input, *run_id, *store, *on_suspend;
     const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: where to ask first */
     struct rv__words allow_env;
+    const char *eval_time;
     bool json;
 };
 /* Their rows; `member` is where they are in the command's struct `type`. */
 extern const char *const rv__on_suspend_words[];
+#define RV__EVAL_TIME_MEANING "the CPU time an expression may take (1s)" /* also of serve */
 /* clang-format off */
 #define RV__DRIVE_OPTIONS(type, member, json_shape) \
     { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
       .completes = COMPLETES_INPUT, RV__INTO(type, member.input) }, \
-    { "--run-id", "ID", "the run's name; made if it is not given. The same again goes on with a run " \
-      "that was stopped or died (its input need not be given again), and prints the outcome of one " \
-      "that has ended", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
-    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there", \
+    { "--run-id", "ID", "the id of the run (default: generated). With the id of an unfinished run, " \
+      "continues it, without its input being given again; with that of a finished run, prints its " \
+      "outcome", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), created if missing", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
     { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
-      "terminal you are asked, else it is aborted)", .choices = rv__on_suspend_words, \
+      "terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
       RV__INTO(type, member.on_suspend) }, \
-    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more", \
+    { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more", \
       RV__INTO(type, member.allow_env) }, \
+    { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(type, member.eval_time) }, \
     RV__OPTION_JSON(type, member.json, json_shape)
 /* clang-format on */
 
@@ -38,6 +47,7 @@ struct rv__drive {
     const char *command; /* for messages */
     struct rv__drive_opts opts;
     enum rv__on_suspend on_suspend;
+    int64_t eval_cpu_ms;         /* 0: not given */
     char run_id[RV_RUN_ID_SIZE]; /* given, or made */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;

@@ -10,7 +10,7 @@
 struct file {
     const char *path;
     char name[256]; /* of its workflow */
-    bool needs_c;   /* it calls functions, or nests workflows, of C files beside it */
+    bool needs_c;   /* it calls functions of C files beside it */
 };
 
 static bool is_compiled(const char *file)
@@ -19,14 +19,10 @@ static bool is_compiled(const char *file)
     return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
 }
 
-/* Does it nest a workflow of a C file, or have a step that is a call? One too many costs a look at the
- * files beside it. */
+/* Does it have a step that is a call? One too many costs a look at the files beside it. */
 static bool needs_c(rv_report *report, size_t index)
 {
     const char *plan = "";
-    for (size_t i = 0; i < report->workflow_count; i++)
-        if (is_compiled(report->workflows[i].file))
-            return true;
     return rv_report_plan(report, index, RV_PLAN_JSON, &plan, NULL) == RV_OK &&
            strstr(plan, "\"kind\":\"call\"") != NULL;
 }
@@ -36,7 +32,8 @@ static int check_text(struct file *file)
 {
     rv_report *report = NULL;
     rv_error err;
-    if (rv_check_files(&file->path, 1, &report, &err) < 0)
+    if (rv_check_files(&file->path, 1, RV_CHECK_OPTS(.c_files = RV_C_FILES_LOADED), &report, &err) <
+        0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
     rv__drive_problems(report);
     size_t index = rv__cli_workflow_of(report, file->path);
@@ -78,10 +75,13 @@ static int check_compiled(struct file *file)
         (void)rv__cli_fail(CLI_USAGE, err.message, NULL);
     if (report != NULL && !told)
         rv__drive_problems(report);
-    bool found = rc >= 0 && list != NULL && list->count > 0;
-    if (found)
-        snprintf(file->name, sizeof file->name, "%s", list->items[list->count - 1].name);
-    else
+    bool found = false; /* there may be others, which it nests */
+    for (size_t i = 0; rc >= 0 && list != NULL && i < list->count && !found; i++) {
+        found = strcmp(list->items[i].source, file->path) == 0;
+        if (found)
+            snprintf(file->name, sizeof file->name, "%s", list->items[i].name);
+    }
+    if (!found)
         fprintf(stderr, "nothing was run\n");
     rv_workflow_list_free(list);
     rv_report_free(report);
@@ -108,7 +108,7 @@ static void register_beside(struct rv__drive *d, const char *file)
             continue;
         if (rv_register_file(d->engine, path.text,
                              RV_FILE_OPTS(.replace = true, .tell = tell, .arg = &told), &err) < 0)
-            fprintf(stderr, "%s is passed over: %s\n", path.text, err.message);
+            fprintf(stderr, "%s is skipped: %s\n", path.text, err.message);
     }
     if (folder != NULL)
         (void)closedir(folder); /* only read */
@@ -154,8 +154,8 @@ static int run_exec(int argc, char **argv)
         return -count;
     struct file file = { .path = argv[0] };
     if (access(file.path, F_OK) < 0)
-        return rv__cli_usage(
-            "exec", "there is no file '%s'; `rival new NAME` makes one to begin with", file.path);
+        return rv__cli_usage("exec", "there is no file '%s'; `rival new NAME` creates one",
+                             file.path);
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;
@@ -174,23 +174,23 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_exec = {
     .name = "exec",
     .section = SECTION_DO,
-    .summary = "run a workflow file, here and now",
+    .summary = "run a workflow file",
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Opens the store, runs the workflow, shows it, and prints the outcome as JSON "
-                    "on stdout: {\"runId\", \"status\", \"results\", \"error\", "
-                    "\"failedStep\"}. Progress goes to stderr: live on a terminal, else a line "
-                    "for each event. No server is needed, and other runs of the store are left "
-                    "alone. Workflows that it nests are found beside the file.",
-                    "Ctrl-C stops it in order and says how to go on; a second one leaves at "
-                    "once." },
+    .paragraphs = { "Runs the workflow in this process and prints the outcome as JSON on stdout: "
+                    "{\"runId\", \"status\", \"results\", \"error\", \"failedStep\"}. "
+                    "Progress goes to stderr: live on a terminal, otherwise one line for each "
+                    "event. No server is needed, and other runs of the store are not touched. "
+                    "Nested workflows are found beside the file.",
+                    "Ctrl-C stops in order and prints the command that continues the run; a second "
+                    "Ctrl-C exits at once." },
     .examples = { { "rival exec order.yaml --input '{\"item\": \"desk\"}'" },
                   { "rival exec order.yaml --input @order.json --run-id order-1" },
-                  { "rival exec order.yaml --run-id order-1", "goes on with it" },
+                  { "rival exec order.yaml --run-id order-1", "continues that run" },
                   { "rival exec order.yaml --json | jq .results.pay.result" } },
     .exits = { { CLI_OK, "completed" },
                { CLI_FAILED, "failed" },
-               { CLI_USAGE, "wrong use, file or input: nothing was run" },
+               { CLI_USAGE, "wrong usage, file or input: nothing was run" },
                { CLI_CANCELLED, "cancelled" },
                { CLI_SUSPENDED, "suspended" },
                { CLI_INTERRUPTED, "stopped by Ctrl-C" } },

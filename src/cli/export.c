@@ -44,7 +44,7 @@ static int run_export(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--force", NULL, "a file of that name gives way", RV__INTO(struct exporting, force) },
+    { "--force", NULL, "overwrite FILE", RV__INTO(struct exporting, force) },
     RV__OPTION_STORE(struct exporting, look.where.store),
     { NULL },
 };
@@ -52,20 +52,17 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_export = {
     .name = "export",
     .section = SECTION_STORE,
-    .summary = "write one run, with all that is its, into a file",
+    .summary = "write a run with its whole history to a file",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN },
                    { "FILE", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Definition, input, history and logs, as lines of JSON; to stdout, if no FILE "
-                    "is "
-                    "named or it is -. `rival import` takes it over into another store, where it "
-                    "goes "
-                    "on from where it was.",
-                    "Works while another process drives the run. The run stays, and goes on here "
-                    "too: "
-                    "cancel it before it is imported elsewhere, unless it has ended." },
+    .paragraphs = { "Writes definition, input, history and logs as lines of JSON, to stdout if no "
+                    "FILE or - is given. `rival import` reads them into another store, where the "
+                    "run continues.",
+                    "Works while another process drives the run. The run also continues here: "
+                    "cancel it before you import it elsewhere, unless it has ended." },
     .examples = { { "rival export order-1 order-1.jsonl" },
                   { "rival export order-1 | gzip > order-1.jsonl.gz" },
-                  { "rival export order-1 | head -1 | jq .rival", "what it is" } },
+                  { "rival export order-1 | head -1 | jq .rival", "its header" } },
     .run = run_export,
 };

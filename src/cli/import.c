@@ -85,17 +85,17 @@ static const struct rv__option options[] = { RV__OPTION_STORE(struct importing, 
 const struct rv__command rv__cmd_import = {
     .name = "import",
     .section = SECTION_STORE,
-    .summary = "take over a run that was exported",
+    .summary = "read an exported run into a store",
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "All of it or nothing: a file that is cut or altered is refused, and so is a "
-                    "run "
-                    "whose id the store has already. FILE may be - for stdin. The store is made if "
-                    "it is "
-                    "not there.",
-                    "The run keeps its id, and goes on when a process drives the store: `rival "
-                    "serve`, or "
-                    "`rival exec` with its workflow and `--run-id`." },
+    .paragraphs = { "Imports everything or nothing: a damaged or altered file is refused, and so "
+                    "is "
+                    "a run whose id is already in the store. FILE may be - for stdin. The store is "
+                    "created if missing.",
+                    "The imported run is in exactly the same state, under the same id. It "
+                    "continues "
+                    "when a process drives the store: `rival serve`, or `rival exec` with its "
+                    "workflow and `--run-id`." },
     .examples = { { "rival import order-1.jsonl --store other.db" },
                   { "rival export order-1 | ssh host rival import -" } },
     .run = run_import,

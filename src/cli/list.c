@@ -10,6 +10,7 @@ enum { PAGE = 500, DEFAULT_LIMIT = 50, CURSOR_BYTES = 512 };
 
 struct listing {
     struct rv__where where;
+    struct rv__client *client;
     const char *since, *limit_text;
     int status; /* -1: any */
     rv_query query;
@@ -41,6 +42,8 @@ static void add_row(struct listing *l, const rv_run_state *run)
     if (*run->failed_step != '\0')
         rv__buf_fmt(&error, "%s: ", run->failed_step);
     rv__text_error(&error, rv__str(*run->error != '\0' ? run->error : run->suspension));
+    if (run->status == RV_RUNNING && !rv__client_drives(l->client, run->run_id))
+        rv__buf_text(&error, "nobody drives it");
     rv__table_cell(l->table, run->status == RV_FAILED ? RED : DIM, rv__buf_view(&error).at);
     rv__buf_done(&error);
 }
@@ -50,6 +53,8 @@ static void add_json(struct listing *l, const rv_run_state *run)
     if (l->count > 0)
         rv__buf_char(&l->out, ',');
     rv__put_run(&l->out, run);
+    if (run->status == RV_RUNNING && !rv__client_drives(l->client, run->run_id))
+        rv__put_json(&l->out, "driven", "false");
     rv__buf_char(&l->out, '}');
 }
 
@@ -70,7 +75,8 @@ static int read_all(struct listing *l, struct rv__client *client, rv_error *err)
             else
                 add_row(l, &list->runs[i]);
         }
-        snprintf(l->cursor, sizeof l->cursor, "%s", list->next);
+        bool stands = list->count == 0 && strcmp(l->cursor, list->next) == 0;
+        snprintf(l->cursor, sizeof l->cursor, "%s", stands ? "" : list->next);
         rv_run_list_free(list);
     } while (l->cursor[0] != '\0' && l->count < l->limit);
     return RV_OK;
@@ -91,7 +97,7 @@ static int print(struct listing *l)
         fprintf(stderr, "no runs%s\n",
                 l->query.workflow != NULL || l->query.status_plus_one != 0 || l->query.since != 0 ||
                         l->query.text != NULL
-                    ? " like that"
+                    ? " match"
                     : "");
     bool good = rv__table_print(l->table, stdout);
     if (l->cursor[0] != '\0')
@@ -103,10 +109,11 @@ static int list_runs(struct listing *l)
 {
     rv_error err;
     int code, rc;
-    struct rv__client *client = rv__client_open(&l->where, ACCESS_LOOK, &code);
+    struct rv__client *client = l->client = rv__client_open(&l->where, ACCESS_ASK, &code);
     if (client == NULL)
         return code;
     code = CLI_FAILED;
+    rv__client_say_refusal(client);
     l->table = rv__table_new(6);
     rv__buf_init(&l->out, SIZE_MAX / 8); /* bounded by the limit */
     rv__buf_text(&l->out, "{\"runs\":[");
@@ -131,7 +138,7 @@ static int read_query(struct listing *l)
             "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", l->since);
     if (l->limit_text != NULL && (rv__json_check(rv__str(l->limit_text), 1, NULL, NULL) < 0 ||
                                   rv__json_int(rv__str(l->limit_text), &n) < 0 || n < 1))
-        return rv__cli_usage("list", "--limit '%s' is not a number from 1", l->limit_text);
+        return rv__cli_usage("list", "--limit '%s' must be 1 or more", l->limit_text);
     l->limit = (size_t)n;
     snprintf(l->cursor, sizeof l->cursor, "%s", l->query.cursor != NULL ? l->query.cursor : "");
     return CLI_OK;
@@ -155,15 +162,14 @@ static const char *const statuses[] = { "running", "suspended", "completed",
 static const struct rv__option options[] = {
     { "--status", "STATUS", "running, suspended, completed, failed or cancelled",
       .choices = statuses, RV__INTO(struct listing, status) },
-    { "--workflow", "NAME", "of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
+    { "--workflow", "NAME", "only runs of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
       RV__INTO(struct listing, query.workflow) },
-    { "--since", "WHEN", "begun since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",
+    { "--since", "WHEN", "started since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",
       RV__INTO(struct listing, since) },
-    { "--text", "TEXT", "with this in its id, workflow, error or input",
+    { "--text", "TEXT", "only runs with TEXT in their id, workflow, error or input",
       RV__INTO(struct listing, query.text) },
-    { "--limit", "N", "at most so many (50)", .letter = "-n",
-      RV__INTO(struct listing, limit_text) },
-    { "--cursor", "CURSOR", "behind those of the list before",
+    { "--limit", "N", "show at most N (50)", .letter = "-n", RV__INTO(struct listing, limit_text) },
+    { "--cursor", "CURSOR", "continue after an earlier list",
       RV__INTO(struct listing, query.cursor) },
     RV__OPTIONS_WHERE(struct listing, where),
     RV__OPTION_JSON(struct listing, json, "{\"runs\": [...], \"nextCursor\"}"),
@@ -173,7 +179,7 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_list = {
     .name = "list",
     .section = SECTION_LOOK,
-    .summary = "list runs, the newest first",
+    .summary = "list runs, newest first",
     .options = options,
     .examples = { { "rival list --status failed --since 1d" },
                   { "rival list --json | jq -r '.runs[].runId'" } },

@@ -73,7 +73,7 @@ static void say_none(const struct logs *logs)
                     logs->query.level > RV_INFO;
     fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
             logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
-                                         : "its steps said nothing");
+                                         : "the steps logged nothing");
 }
 
 /* All there is by now, page by page. */
@@ -162,13 +162,14 @@ static int run_logs(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--follow", .letter = "-f", .meaning = "go on until the run has ended",
+    { "--follow", .letter = "-f", .meaning = "follow until the run has ended",
       RV__INTO(struct logs, follow) },
-    { "--step", "ALIAS", "of this step", .completes = COMPLETES_STEP,
+    { "--step", "ALIAS", "only lines of this step", .completes = COMPLETES_STEP,
       RV__INTO(struct logs, query.step) },
-    { "--level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
+    { "--level", "LEVEL", "debug, info, warn or error: this level and above (info)",
       .choices = levels, RV__INTO(struct logs, query.level) },
-    { "--text", "TEXT", "with this in the message", RV__INTO(struct logs, query.text) },
+    { "--text", "TEXT", "only lines with TEXT in their message",
+      RV__INTO(struct logs, query.text) },
     RV__OPTIONS_WHERE(struct logs, look.where),
     RV__OPTION_JSON(struct logs, look.json, "a JSON object for each line"),
     { NULL },
@@ -177,7 +178,7 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_logs = {
     .name = "logs",
     .section = SECTION_LOOK,
-    .summary = "print what the steps of a run said",
+    .summary = "print the log of a run",
     .arguments = { { "ID", "of which run?", .completes = COMPLETES_RUN } },
     .options = options,
     .examples = { { "rival logs order-1 -f" },

@@ -78,7 +78,7 @@ static int write_file(const char *file, const char *name, bool as_c)
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL && errno == EEXIST)
-        return rv__cli_usage("new", "%s exists already, and is left as it is", file);
+        return rv__cli_usage("new", "%s already exists and is not overwritten", file);
     if (out != NULL) {
         if (as_c)
             fprintf(out, c_file, file, file, name);
@@ -133,11 +133,11 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_new = {
     .name = "new",
     .section = SECTION_FILES,
-    .summary = "make a workflow file to begin with",
+    .summary = "create a workflow file to start from",
     .arguments = { { "NAME", "which name?" } },
     .options = options,
-    .paragraphs = { "Writes NAME.yaml, or with --c NAME.c, which runs as it is: `rival exec "
-                    "NAME.yaml`. A file that is there already is left as it is." },
+    .paragraphs = { "Writes NAME.yaml (or NAME.c with --c), which runs as it is: `rival exec "
+                    "NAME.yaml`. An existing file is not overwritten." },
     .examples = { { "rival new hello && rival exec hello.yaml" } },
     .run = run_new,
 };

@@ -1,6 +1,8 @@
 /* plan.c: `rival plan`: what a workflow will do, as JSON, as a tree, as a flowchart. */
 #include "cli/cli.h"
 
+#include <string.h>
+
 static int print_plan(rv_report *report, const char *file, int format)
 {
     const char *text;
@@ -8,6 +10,14 @@ static int print_plan(rv_report *report, const char *file, int format)
     for (size_t i = 0; i < report->problem_count; i++)
         rv__cli_problem(stderr, &report->problems[i]);
     size_t index = rv__cli_workflow_of(report, file);
+    bool unloaded = index < report->workflow_count && report->workflows[index].partial;
+    for (size_t i = 0; i < report->c_file_count && !unloaded; i++)
+        unloaded = strcmp(report->c_files[i].file, file) == 0;
+    if (unloaded)
+        return rv__cli_fail(CLI_FAILED,
+                            "the plan of a C file is known only by running its code, which is not "
+                            "done unasked",
+                            "--load does it");
     if (index == report->workflow_count) {
         if (report->problem_count == 0)
             fprintf(stderr, "rival: %s is not a workflow in YAML or JSON\n", file);
@@ -21,7 +31,7 @@ static int print_plan(rv_report *report, const char *file, int format)
 
 struct plan {
     int format;
-    bool json;
+    bool json, load;
 };
 
 static int run_plan(int argc, char **argv)
@@ -34,7 +44,8 @@ static int run_plan(int argc, char **argv)
         return -count;
 
     const char *file = argv[0];
-    if (rv_check_files(&file, 1, &report, &err) < 0)
+    int c_files = plan.load ? RV_C_FILES_LOADED : RV_C_FILES_NAMED;
+    if (rv_check_files(&file, 1, RV_CHECK_OPTS(.c_files = c_files), &report, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = print_plan(report, file, plan.json ? RV_PLAN_JSON : plan.format);
     rv_report_free(report);
@@ -49,6 +60,8 @@ static const struct rv__option options[] = {
       "conditions, time-outs, retries; mermaid: a flowchart for Markdown pages and mermaid.live",
       .choices = formats, RV__INTO(struct plan, format) },
     { "--json", .meaning = "the same as --format json", RV__INTO(struct plan, json) },
+    { "--load", .meaning = "compile and load C files, which runs their code, to see their plans",
+      RV__INTO(struct plan, load) },
     { NULL },
 };
 
@@ -59,7 +72,8 @@ const struct rv__command rv__cmd_plan = {
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
     .paragraphs = { "Checks the file as `rival check` does, and prints its plan, nested workflows "
-                    "in their place." },
+                    "in their place. The plan of a C file is known only by running its code: it "
+                    "is refused, unless --load allows that." },
     .examples = { { "rival plan order.yaml --format text" },
                   { "rival plan order.yaml --format mermaid > order.mmd" },
                   { "rival plan order.yaml | jq '.steps[].alias'" } },

@@ -2,6 +2,7 @@
 #include "cli/refusal.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -27,21 +28,43 @@ void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg
     if (clear != NULL)
         clear(arg);
     if (news > 0)
-        fprintf(stderr, "%srival:%s the store refuses, and the run waits: %s\n",
+        fprintf(stderr, "%srival:%s the store cannot be written, so the run waits: %s\n",
                 rv__colour(stderr, RED), rv__colour(stderr, PLAIN), health.why.message);
     else
-        fprintf(stderr, "the store works again: the run goes on\n");
+        fprintf(stderr, "the store works again: the run continues\n");
+}
+
+/* Nothing is under way that could be lost: the call that waits has changed nothing, and would wait for ever. */
+static void end_if_stuck(struct rv__refusal *r, int64_t *since_ms)
+{
+    rv_health health;
+    int64_t now_ms = rv__mono_ms(rv__clock_real());
+    if (rv_engine_health(r->engine, &health, NULL) < 0 || !health.stuck) {
+        *since_ms = now_ms;
+        return;
+    }
+    if (now_ms - *since_ms < RV__REFUSAL_END_MS)
+        return;
+    int code = rv__cli_fail(CLI_FAILED, health.why.message, "nothing was changed");
+    (void)fflush(NULL);
+    _exit(code); /* not exit(): the engine's threads are at work */
 }
 
 static void *watch(void *arg)
 {
     struct rv__refusal *r = arg;
     rv_error why;
-    while (!rv_cancel_wait(r->over, RV__REFUSAL_MS))
-        rv__refusal_tell(r, NULL, NULL);
-    if (!r->stuck || rv_cancel_cause(r->interrupt, &why) == 0)
+    int64_t since_ms = rv__mono_ms(rv__clock_real());
+    while (!rv_cancel_wait(r->over, RV__REFUSAL_MS)) {
+        if (r->ends)
+            end_if_stuck(r, &since_ms);
+        else
+            rv__refusal_tell(r, NULL, NULL);
+    }
+    if (!r->stuck || r->interrupt == NULL || rv_cancel_cause(r->interrupt, &why) == 0)
         return NULL;
-    fprintf(stderr, "%s: the store gets a last chance; Ctrl-C again: at once\n", why.message);
+    fprintf(stderr, "%s: waiting for the store once more; press Ctrl-C again to exit at once\n",
+            why.message);
     (void)rv_engine_close(r->engine); /* steps that still run keep nobody from leaving */
     return NULL;
 }

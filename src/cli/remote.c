@@ -14,11 +14,15 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "cli/text.h"
 #include "server/server.h"
 
 #define RUNS "/api/v1/runs"
 
-enum { PATH_BYTES = 65536 };
+enum {
+    PATH_BYTES = 65536,
+    RECORDS_MOST = 100000, /* of one answer: each takes more memory than it has text */
+};
 
 /* -------------------------------------------------------------------------------- requests --- */
 
@@ -62,7 +66,24 @@ static void put_number(struct rv__buf *out, const char *name, int64_t number)
         put_param(out, name, text);
 }
 
-/* Ask; the answer, checked, is in `answer`, which is for rv__buf_done(). The path is done with. */
+/* Something to be read all the same: an object without members. */
+static void make_empty(struct rv__buf *answer)
+{
+    rv__buf_reset(answer);
+    rv__buf_text(answer, "{}");
+}
+
+static bool is_object(const struct rv__buf *answer, rv_error *why)
+{
+    struct rv__str value;
+    if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, &value, why) < 0)
+        return false;
+    return rv__json_type(value) == RV__JSON_OBJECT ||
+           rv__fail(why, RV_EPARSE, "it is no object") == RV_OK;
+}
+
+/* Ask; the answer is in `answer`, which is for rv__buf_done(), and is a JSON object whatever came and whatever
+ * this returns: the other side may be anything. The path is done with. */
 static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, struct rv__str body,
                struct rv__buf *answer, rv_error *err)
 {
@@ -72,14 +93,18 @@ static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, 
     if (rc == RV_OK)
         rc = rv__wire_ask(wire, method, rv__buf_view(path).at, body, answer, err);
     rv__buf_done(path);
-    if (rc < 0)
-        return rc;
-    if (rc < 200 || rc > 299)
-        return rv__wire_problem(wire, rc, rv__buf_view(answer), err);
-    if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, &why) < 0)
-        return rv__fail(err, RV_EPARSE, "what %.80s answers is not JSON: %.100s",
-                        rv__wire_url(wire), why.message);
-    return RV_OK;
+    bool good = rc >= 0 && is_object(answer, &why);
+    int status = rc;
+    if (status >= 0 && (status < 200 || status > 299))
+        rc = rv__wire_problem(wire, status, good ? rv__buf_view(answer) : rv__str("{}"), err);
+    else if (status >= 0)
+        rc = good
+                 ? RV_OK
+                 : rv__fail(err, RV_EPARSE, "what %.80s answers is not a document of Rival: %.100s",
+                            rv__wire_url(wire), why.message);
+    if (!good)
+        make_empty(answer);
+    return answer->rc < 0 && rc == RV_OK ? rv__nomem(err) : rc;
 }
 
 static int get(struct rv__wire *wire, struct rv__buf *path, struct rv__buf *answer, rv_error *err)
@@ -91,6 +116,7 @@ static int get(struct rv__wire *wire, struct rv__buf *path, struct rv__buf *answ
 
 enum field_kind {
     FIELD_TEXT,
+    FIELD_NAME, /* a text that is shown as it is: what could move a cursor is not in it */
     FIELD_JSON,
     FIELD_INT,
     FIELD_INT64,
@@ -114,8 +140,8 @@ struct field {
 
 static const struct field run_fields[] = {
     FIELD("runId", FIELD_RUN_ID, rv_run_state, run_id),
-    FIELD("workflow", FIELD_TEXT, rv_run_state, workflow),
-    FIELD("version", FIELD_TEXT, rv_run_state, version),
+    FIELD("workflow", FIELD_NAME, rv_run_state, workflow),
+    FIELD("version", FIELD_NAME, rv_run_state, version),
     FIELD("status", FIELD_STATUS, rv_run_state, status),
     FIELD("createdAt", FIELD_INT64, rv_run_state, created_at),
     FIELD("startedAt", FIELD_INT64, rv_run_state, started_at),
@@ -123,16 +149,17 @@ static const struct field run_fields[] = {
     FIELD("duration", FIELD_INT64, rv_run_state, duration_ms),
     FIELD("input", FIELD_JSON, rv_run_state, input),
     FIELD("results", FIELD_JSON, rv_run_state, results),
+    FIELD("resultsTooLarge", FIELD_INT64, rv_run_state, results_too_large),
     FIELD("error", FIELD_JSON, rv_run_state, error),
-    FIELD("failedStep", FIELD_TEXT, rv_run_state, failed_step),
+    FIELD("failedStep", FIELD_NAME, rv_run_state, failed_step),
     FIELD("suspension", FIELD_JSON, rv_run_state, suspension),
     { NULL },
 };
 static const struct field node_fields[] = {
-    FIELD("path", FIELD_TEXT, rv_node, path),
-    FIELD("alias", FIELD_TEXT, rv_node, alias),
-    FIELD("kind", FIELD_TEXT, rv_node, kind),
-    FIELD("status", FIELD_TEXT, rv_node, status),
+    FIELD("path", FIELD_NAME, rv_node, path),
+    FIELD("alias", FIELD_NAME, rv_node, alias),
+    FIELD("kind", FIELD_NAME, rv_node, kind),
+    FIELD("status", FIELD_NAME, rv_node, status),
     FIELD("startedAt", FIELD_INT64, rv_node, started_at),
     FIELD("completedAt", FIELD_INT64, rv_node, completed_at),
     FIELD("duration", FIELD_INT64, rv_node, duration_ms),
@@ -154,23 +181,23 @@ static const struct field log_fields[] = {
     FIELD("timestamp", FIELD_INT64, rv_log_line, at),
     FIELD("level", FIELD_LEVEL, rv_log_line, level),
     FIELD("attempt", FIELD_INT, rv_log_line, attempt),
-    FIELD("stepName", FIELD_TEXT, rv_log_line, step),
-    FIELD("path", FIELD_TEXT, rv_log_line, path),
+    FIELD("stepName", FIELD_NAME, rv_log_line, step),
+    FIELD("path", FIELD_NAME, rv_log_line, path),
     FIELD("message", FIELD_TEXT, rv_log_line, message),
     FIELD("metadata", FIELD_JSON, rv_log_line, metadata),
     { NULL },
 };
 static const struct field workflow_fields[] = {
-    FIELD("name", FIELD_TEXT, rv_workflow_info, name),
+    FIELD("name", FIELD_NAME, rv_workflow_info, name),
     FIELD("description", FIELD_TEXT, rv_workflow_info, description),
     FIELD("inputSchema", FIELD_JSON, rv_workflow_info, input_schema),
-    FIELD("version", FIELD_TEXT, rv_workflow_info, version),
-    FIELD("source", FIELD_TEXT, rv_workflow_info, source),
+    FIELD("version", FIELD_NAME, rv_workflow_info, version),
+    FIELD("source", FIELD_NAME, rv_workflow_info, source),
     FIELD("stepCount", FIELD_INT, rv_workflow_info, step_count),
     { NULL },
 };
 static const struct field violation_fields[] = {
-    FIELD("path", FIELD_TEXT, rv_violation, path),
+    FIELD("path", FIELD_NAME, rv_violation, path),
     FIELD("message", FIELD_TEXT, rv_violation, message),
     { NULL },
 };
@@ -197,6 +224,15 @@ static const char *put_string(struct room *room, struct rv__str value)
     int rc = rv__json_string(value, &room->scratch, &text);
     room->no_memory |= rc == RV_ENOMEM;
     return rc == RV_OK ? put_text(room, text) : "";
+}
+
+static const char *put_name(struct room *room, struct rv__str value)
+{
+    char *from = room->texts;
+    const char *name = put_string(room, value);
+    if (room->texts > from)
+        rv__text_mask(from);
+    return name;
 }
 
 static int find_word(struct rv__str value, const char *(*name_of)(int))
@@ -248,6 +284,7 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
     (void)rv__json_int(value, &n); /* 0 where it is none */
     switch (field->kind) {
     case FIELD_TEXT: *(const char **)at = put_string(room, value); break;
+    case FIELD_NAME: *(const char **)at = put_name(room, value); break;
     case FIELD_JSON: *(const char **)at = put_text(room, value); break;
     case FIELD_INT: *(int *)at = (int)n; break;
     case FIELD_INT64: *(int64_t *)at = n; break;
@@ -270,8 +307,10 @@ static void fill(struct room *room, const struct field *fields, struct rv__str o
     struct rv__json_iter it;
     struct rv__str key, value;
     for (const struct field *f = fields; f->key != NULL; f++)
-        if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
+        if (f->kind == FIELD_TEXT || f->kind == FIELD_NAME || f->kind == FIELD_JSON)
             *(const char **)(void *)(record + f->at) = "";
+    if (rv__json_type(object) != RV__JSON_OBJECT)
+        return; /* a record all the same, with nothing in it */
     rv__json_iter_init(&it, object);
     while (rv__json_next(&it, &key, &value))
         for (const struct field *f = fields; f->key != NULL; f++)
@@ -289,6 +328,9 @@ static void *make(const struct rv__buf *answer, struct rv__str array, size_t hea
     struct rv__json_iter it;
     struct rv__str item;
     size_t n = rv__json_count(array), names = 1;
+    if (n >
+        RECORDS_MOST) /* a server of ours sends 1,000 at most: what more may mean, nobody knows */
+        array = (struct rv__str){ "[]", 2 }, n = 0;
     for (const struct field *f = fields; f->key != NULL; f++)
         names++;
     *room = (struct room){ .no_memory = false };
@@ -413,6 +455,18 @@ int rv__remote_state(struct rv__wire *wire, const char *run_id, rv_run_state **r
     return rc;
 }
 
+/* A child's path begins with its parent's: who goes down the tree comes to an end. */
+static bool are_below(const rv_node_list *list, const char *parent)
+{
+    size_t len = parent != NULL ? strlen(parent) : 0;
+    for (size_t i = 0; len > 0 && i < list->count; i++) {
+        const char *path = list->nodes[i].path;
+        if (strncmp(path, parent, len) != 0 || path[len] != ':' || path[len + 1] == '\0')
+            return false;
+    }
+    return true;
+}
+
 int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *parent, size_t offset,
                      size_t limit, rv_node_list **ret, rv_error *err)
 {
@@ -434,7 +488,13 @@ int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *pare
             list->count = count;
             list->total = (size_t)number_of(&answer, "total");
             list->nodes = (const rv_node *)(const void *)room.records;
-            *ret = list;
+            if (are_below(list, parent)) {
+                *ret = list;
+            } else {
+                rv_node_list_free(list);
+                rc = rv__fail(err, RV_EPARSE, "what %.80s answers are not nodes below '%.80s'",
+                              rv__wire_url(wire), parent);
+            }
         }
     }
     rv__buf_done(&answer);
@@ -520,8 +580,8 @@ static void take_violations(const struct rv__buf *answer, rv_violations **ret)
     struct room room;
     struct rv__str in;
     size_t count = 0;
-    if (ret == NULL || rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, NULL, NULL) < 0 ||
-        !rv__json_get(rv__buf_view(answer), "in", &in) || !rv__json_string_is(in, rv__str("input")))
+    if (ret == NULL || !rv__json_get(rv__buf_view(answer), "in", &in) ||
+        !rv__json_string_is(in, rv__str("input")))
         return;
     rv_violations *bad = make(answer, array_of(answer, "violations"), sizeof *bad, violation_fields,
                               sizeof(rv_violation), &count, &room);
@@ -613,6 +673,30 @@ int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *nam
     put_run_path(&path, run_id, "/signals/");
     put_encoded(&path, name);
     return tell(wire, &path, rv__str(payload), err);
+}
+
+int rv__remote_complete(struct rv__wire *wire, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err)
+{
+    struct rv__buf path, body;
+    put_run_path(&path, run_id, "/handles/");
+    put_encoded(&path, handle);
+    rv__buf_init(&body, RV__JSON_MAX_BYTES);
+    if (error != NULL) {
+        rv__buf_text(&body, "{\"error\":");
+        rv__buf_json_str(&body, rv__str(error));
+    } else {
+        rv__buf_text(&body, "{\"result\":");
+        rv__buf_text(&body, result != NULL ? result : "null");
+    }
+    rv__buf_char(&body, '}');
+    int rc = rv__buf_err(&body, err);
+    if (rc == RV_OK)
+        rc = tell(wire, &path, rv__buf_view(&body), err);
+    else
+        rv__buf_done(&path);
+    rv__buf_done(&body);
+    return rc;
 }
 
 int rv__remote_events_path(const char *run_id, bool no_logs, bool from_oldest, struct rv__buf *ret,

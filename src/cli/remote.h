@@ -17,6 +17,8 @@ int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *inpu
 int rv__remote_cancel(struct rv__wire *wire, const char *run_id, rv_error *err);
 int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, const char *reason,
                       rv_error *err);
+int rv__remote_complete(struct rv__wire *wire, const char *run_id, const char *handle,
+                        const char *result, const char *error, rv_error *err);
 int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *name,
                       const char *payload, rv_error *err);
 /* The path of a run's events. RV_OK, or RV_ENOMEM. */

@@ -87,24 +87,25 @@ static int run_retain(int argc, char **argv)
         return -count;
     rv_retain_opts opts = { .size = sizeof opts, .dry_run = r.dry_run };
     if (r.age == NULL && r.keep == NULL && r.bytes == NULL)
-        return rv__cli_usage("retain", "say which may stay: --older-than, --keep or --max-bytes");
+        return rv__cli_usage("retain",
+                             "what may be deleted? Give --older-than, --keep or --max-bytes");
     if (r.age != NULL &&
         (rv__duration_ms(rv__str(r.age), &opts.max_age_ms) < 0 || opts.max_age_ms < 1))
         return rv__cli_usage("retain", "--older-than '%s' is not a duration: 12h, 30d", r.age);
     if (r.keep != NULL && !read_count(rv__str(r.keep), &opts.max_runs))
-        return rv__cli_usage("retain", "--keep '%s' is not a number from 1", r.keep);
+        return rv__cli_usage("retain", "--keep '%s' must be 1 or more", r.keep);
     if (r.bytes != NULL && !read_size(r.bytes, &opts.max_bytes))
         return rv__cli_usage("retain", "--max-bytes '%s' is not a size: 500M, 2G", r.bytes);
     return retain(r.store, &opts, r.json);
 }
 
 static const struct rv__option options[] = {
-    { "--older-than", "AGE", "those that ended longer ago: 12h, 30d",
+    { "--older-than", "AGE", "delete runs that ended longer ago: 12h, 30d",
       RV__INTO(struct retaining, age) },
-    { "--keep", "N", "all but the N that ended last", RV__INTO(struct retaining, keep) },
-    { "--max-bytes", "SIZE", "until the store holds no more than this: 500M, 2G",
+    { "--keep", "N", "keep the N that ended last", RV__INTO(struct retaining, keep) },
+    { "--max-bytes", "SIZE", "delete until the store holds at most this: 500M, 2G",
       RV__INTO(struct retaining, bytes) },
-    { "--dry-run", NULL, "only say how many (with --max-bytes: about)",
+    { "--dry-run", NULL, "only print how many (an estimate with --max-bytes)",
       RV__INTO(struct retaining, dry_run) },
     RV__OPTION_STORE(struct retaining, store),
     RV__OPTION_JSON(struct retaining, json,
@@ -115,12 +116,13 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_retain = {
     .name = "retain",
     .section = SECTION_STORE,
-    .summary = "remove finished runs, the oldest first",
+    .summary = "delete finished runs, oldest first",
     .options = options,
-    .paragraphs = { "A run goes if one of the bounds says so; runs that have not ended never go. "
-                    "The "
-                    "file does not shrink, but what was removed makes room for new runs.",
-                    "No other process may drive the store meanwhile, but for --dry-run." },
+    .paragraphs = { "Finished runs are deleted, oldest first, once any limit is exceeded. Runs "
+                    "that "
+                    "have not ended are never deleted. The file does not shrink; the space is used "
+                    "for new runs.",
+                    "No other process may drive the store meanwhile, except with --dry-run." },
     .examples = { { "rival retain --older-than 30d --dry-run" },
                   { "rival retain --keep 10000 --max-bytes 2G" } },
     .run = run_retain,

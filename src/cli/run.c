@@ -31,8 +31,7 @@ static int say_started(const struct rv__drive *d)
     struct rv__buf resume;
     rv__buf_init(&resume, 1u << 16);
     rv__drive_resume(d, &resume);
-    fprintf(stderr,
-            "it is recorded, and goes on when a process drives the store: rival exec FILE%s\n",
+    fprintf(stderr, "recorded; it starts when a process drives the store: rival exec FILE%s\n",
             rv__buf_view(&resume).at);
     rv__buf_done(&resume);
     return CLI_OK;
@@ -84,35 +83,34 @@ static int run_run(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--from", "DIR", "where the files are (.)", .completes = COMPLETES_FOLDER,
+    { "--from", "DIR", "the folder with the workflow files (.)", .completes = COMPLETES_FOLDER,
       RV__INTO(struct run, from) },
-    { "--wait", .meaning = "drive it to its end, and print the outcome",
+    { "--wait", .meaning = "wait for its end and print the outcome; without a server, run it here",
       RV__INTO(struct run, wait) },
     RV__OPTIONS_SERVER(struct run, drive),
     RV__DRIVE_OPTIONS(struct run, drive,
-                      "print {\"runId\", \"status\"}; with --wait, nothing but the outcome"),
+                      "print {\"runId\", \"status\"}; with --wait, only the outcome"),
     { NULL },
 };
 
 const struct rv__command rv__cmd_run = {
     .name = "run",
     .section = SECTION_DO,
-    .summary = "begin a run of a workflow by its name",
+    .summary = "start a run of a workflow by its name",
     .arguments = { { "NAME", "which workflow? `rival workflows` lists them",
                      .completes = COMPLETES_WORKFLOW } },
     .options = options,
-    .paragraphs = { "Where a process serves the store (`rival serve`), it begins the run, of one "
-                    "of its workflows. Else the workflow is found among the files of a folder, and "
-                    "the run recorded: it goes on when a process drives the store; with --wait "
-                    "this "
-                    "one does. Prints the run's id; with --wait, shows it as `rival exec` does, "
-                    "and "
+    .paragraphs = { "If a server answers, or a process serves the store (`rival serve`), it starts "
+                    "the run, from the workflows it has. Otherwise the workflow is looked up among "
+                    "the files of a folder and the run is recorded; it starts when a process "
+                    "drives the store. With --wait, this process does.",
+                    "Prints the id of the run; with --wait, shows it as `rival exec` does and "
                     "prints its outcome." },
     .examples = { { "rival run greet --wait" },
                   { "id=$(rival run order --from workflows --input @order.json)" } },
     .exits = { { CLI_OK, "recorded; with --wait: completed" },
                { CLI_FAILED, "failed" },
-               { CLI_USAGE, "wrong use, file or input: nothing was run" },
+               { CLI_USAGE, "wrong usage, file or input: nothing was run" },
                { CLI_CANCELLED, "with --wait: cancelled" },
                { CLI_SUSPENDED, "with --wait: suspended" },
                { CLI_INTERRUPTED, "with --wait: stopped by Ctrl-C" } },

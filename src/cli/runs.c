@@ -10,7 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/id.h"
 #include "base/json.h"
+#include "cli/refusal.h"
 #include "cli/text.h"
 
 enum {
@@ -104,10 +106,52 @@ static int count_runs(struct rv__client *client, const char *prefix, char ret[RV
                 snprintf(ret, RV_RUN_ID_SIZE, "%s", list->runs[i].run_id);
             rv__buf_fmt(names, "%s%s", found > 1 ? ", " : "", list->runs[i].run_id);
         }
-        snprintf(cursor, sizeof cursor, "%s", list->next);
+        bool stands = list->count == 0 && strcmp(cursor, list->next) == 0; /* for ever */
+        snprintf(cursor, sizeof cursor, "%s", stands ? "" : list->next);
         rv_run_list_free(list);
     } while (cursor[0] != '\0' && found < ENOUGH);
     return found;
+}
+
+static int no_run(struct rv__client *client, const char *given, const char *hint)
+{
+    char message[400];
+    snprintf(message, sizeof message, "there is no run '%.130s' %s %.150s", given,
+             rv__client_engine(client) != NULL ? "in" : "at", rv__client_name(client));
+    (void)rv__cli_fail(CLI_FAILED, message, hint);
+    return RV_ENOTFOUND;
+}
+
+int rv__find_exact(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE])
+{
+    rv_run_list *list = NULL;
+    rv_error err;
+    struct rv__buf names, hint;
+    char near[RV_RUN_ID_SIZE] = "";
+    if (!rv__id_valid(rv__str(given)))
+        return no_run(client, given, "`rival list` shows the runs there are");
+    int rc = rv__client_list(client, RV_QUERY(.run_id = given), &list, &err);
+    bool found = rc == RV_OK && list->count == 1;
+    rv_run_list_free(list);
+    if (rc < 0) {
+        (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
+        return rc;
+    }
+    if (found) {
+        snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
+        return RV_OK;
+    }
+    rv__buf_init(&names, 5 * RV_RUN_ID_SIZE + 16);
+    rv__buf_init(&hint, 6 * RV_RUN_ID_SIZE);
+    if (count_runs(client, given, near, &names, &err) > 0) /* nobody means to end one by a slip */
+        rv__buf_fmt(&hint, "a command that changes a run takes its whole id; these begin so: %s",
+                    rv__buf_view(&names).at);
+    else
+        rv__buf_text(&hint, "`rival list` shows the runs there are");
+    rc = no_run(client, given, rv__buf_view(&hint).at);
+    rv__buf_done(&names);
+    rv__buf_done(&hint);
+    return rc;
 }
 
 int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE])
@@ -124,9 +168,7 @@ int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_I
     if (found < 0) {
         (void)rv__cli_fail(CLI_FAILED, err.message, NULL);
     } else if (found == 0) {
-        snprintf(message, sizeof message, "there is no run '%.130s' %s %.150s", given,
-                 rv__client_engine(client) != NULL ? "in" : "at", rv__client_name(client));
-        (void)rv__cli_fail(CLI_FAILED, message, "`rival list` shows those there are");
+        (void)no_run(client, given, "`rival list` shows the runs there are");
     } else if (found > 1) {
         snprintf(message, sizeof message, "'%.130s' is the beginning of several runs", given);
         (void)rv__cli_fail(CLI_FAILED, message, rv__buf_view(&names).at);
@@ -175,15 +217,19 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
     struct rv__client *client = rv__client_open(&tell->where, ACCESS_LOOK, &code);
     if (client == NULL)
         return code;
-    int rc = rv__find_run(client, given, tell->run_id);
+    int rc = rv__find_exact(client, given, tell->run_id);
     rv__client_close(client);
     if (rc < 0)
         return CLI_FAILED;
+    struct rv__refusal refusal = { .ends = true };
     for (int tries = 1;; tries++) {
         client = rv__client_tell(&tell->where, tell->run_id, &code);
         if (client == NULL)
             return code;
+        refusal.engine = rv__client_engine(client);
+        rv__refusal_watch(&refusal, NULL);
         rc = say(tell, client, &err);
+        rv__refusal_unwatch(&refusal);
         if (rc != RV_ECLOSED || tries == TELL_TRIES)
             break;
         rv__client_close(client); /* who drove it has just ended, and nothing was done */

@@ -9,7 +9,7 @@
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
 #define RV__OPTION_STORE(type, member) \
-    { "--store", "FILE", "where the runs are (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
       RV__INTO(type, member) }
 #define RV__OPTION_JSON(type, member, shape) \
     { "--json", .meaning = (shape), RV__INTO(type, member) }
@@ -30,6 +30,8 @@ rv_engine *rv__store_to_hold(const char *store);
 /* The run that `given` is the id of, or the beginning of one: unique, or it is an error. RV_OK; else the
  * reason is on stderr. */
 int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE]);
+/* The same for who changes it: nothing but the whole id will do. */
+int rv__find_exact(struct rv__client *client, const char *given, char ret[RV_RUN_ID_SIZE]);
 
 /* A command that looks at one run: where it is is opened, the run found, its function called.
  * `argv` is what the options left: the first is the run. */
@@ -46,7 +48,7 @@ struct rv__look {
 int rv__look_at_run(struct rv__look *look, int argc, char **argv,
                     int (*show)(struct rv__look *look));
 
-/* A command that tells one run something: finds it, opens the store to write about it, calls `tell`, and
+/* A command that tells one run something: finds it by its whole id, opens the store to write about it, calls `tell`, and
  * prints {runId, status}, or `done` (a word) and the id. */
 struct rv__tell {
     struct rv__where where;

@@ -6,6 +6,7 @@
  * the steps end that still run, and a balancer that this process is not ready. Then HTTP is drained and
  * freed, when no call of the engine can hold it up. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json.h"
+#include "cli/drive.h"
 #include "cli/refusal.h"
 #include "cli/runs.h"
 #include "cli/served.h"
@@ -29,21 +31,22 @@
 #define NO_HTTP "none" /* as --listen */
 
 enum {
-    HTTP_DRAIN_MS = 2000, /* for answers under way to get out, when we are told to end */
-    OPEN_FILES = 4096,    /* for connections, on top of what a run needs */
-    DRAIN_MS = 10000,     /* --grace: for steps to end by themselves */
-    TOLD_MS = 2000,       /* and then, for those that were told to */
-    COUNTED_RUNS = 1000,  /* of the unfinished runs at the start: more are not counted */
-    REASON_BYTES = 2000,  /* of an error in the log */
+    HTTP_DRAIN_MS = 2000,   /* for answers under way to get out, when we are told to end */
+    OPEN_FILES = 4096,      /* for connections, on top of what a run needs */
+    DRAIN_MS = 10000,       /* --grace: for steps to end by themselves */
+    TOLD_MS = 2000,         /* and then, for those that were told to */
+    COUNTED_RUNS = 1000,    /* of the unfinished runs at the start: more are not counted */
+    REASON_BYTES = 2000,    /* of an error in the log */
+    MAPPED_BYTES = 1 << 20, /* an allocation of so much is a mapping of its own */
 };
 
 struct serve {
-    const char *store, *grace, *retain_age, *retain_runs, *retain_bytes;
-    const char *listen, *token_file, *tls_cert, *tls_key;
+    const char *store, *grace, *eval_time, *retain_age, *retain_runs, *retain_bytes;
+    const char *listen, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
     struct rv__words allow_env, allow_hosts;
-    bool watch, insecure;
+    bool watch, insecure, deny_private, allow_private;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
-    int64_t drain_ms, age_ms, runs, bytes;
+    int64_t drain_ms, eval_ms, age_ms, runs, bytes, memory_bytes, disk_bytes;
 
     struct rv__log *log;
     rv_cancel *interrupt;
@@ -71,17 +74,23 @@ static int read_number(const char *option, const char *text, int64_t *ret)
     if (text == NULL || (rv__json_check(rv__str(text), 1, NULL, NULL) == RV_OK &&
                          rv__json_int(rv__str(text), ret) == RV_OK && *ret > 0))
         return CLI_OK;
-    return rv__cli_usage("serve", "%s '%s' is not a number from 1", option, text);
+    return rv__cli_usage("serve", "%s '%s' must be a number, 1 or more", option, text);
 }
 
 static int read_all(struct serve *s)
 {
     int code = read_time("--grace", s->grace, &s->drain_ms);
     if (code == CLI_OK)
+        code = read_time("--eval-time", s->eval_time, &s->eval_ms);
+    if (code == CLI_OK)
         code = read_time("--retain-age", s->retain_age, &s->age_ms);
     if (code == CLI_OK)
         code = read_number("--retain-runs", s->retain_runs, &s->runs);
-    return code == CLI_OK ? read_number("--retain-bytes", s->retain_bytes, &s->bytes) : code;
+    if (code == CLI_OK)
+        code = read_number("--retain-bytes", s->retain_bytes, &s->bytes);
+    if (code == CLI_OK)
+        code = read_number("--answer-memory", s->answer_memory, &s->memory_bytes);
+    return code == CLI_OK ? read_number("--answer-disk", s->answer_disk, &s->disk_bytes) : code;
 }
 
 /* ---------------------------------------------------------------------------------- systemd --- */
@@ -162,7 +171,7 @@ static void look_at_health(struct serve *s)
     rv_health health;
     int news = rv__refusal_look(&s->refusal, &health);
     if (news > 0)
-        rv__log(s->log, RV__LOG_ERROR, "the store refuses: nothing goes on until it is mended",
+        rv__log(s->log, RV__LOG_ERROR, "the store cannot be written: no run continues until it can",
                 RV__LOG_STR("why", health.why.message),
                 RV__LOG_INT("attempts", (int64_t)health.attempts));
     else if (news < 0)
@@ -203,13 +212,21 @@ static int64_t count_runs(rv_engine *engine, int status)
     return count;
 }
 
+/* Who can reach us could have us fetch what only we can reach. */
+static bool denies_private(const struct serve *s)
+{
+    return s->deny_private || (!s->allow_private && strcmp(s->listen, NO_HTTP) != 0 &&
+                               !rv__listens_on_loopback(s->listen));
+}
+
 static int open_engine(struct serve *s)
 {
     rv_error err;
     int rc = rv_engine_new(
         RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
-                       .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
-                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes),
+                       .eval_cpu_ms = s->eval_ms, .drain_ms = s->drain_ms, .grace_ms = TOLD_MS,
+                       .retain_age_ms = s->age_ms, .retain_runs = (uint64_t)s->runs,
+                       .retain_bytes = (uint64_t)s->bytes, .http_deny_private = denies_private(s)),
         &s->engine, &err);
     if (rc < 0)
         return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
@@ -242,7 +259,9 @@ static int open_http(struct serve *s)
                                     .tls_cert = s->tls_cert,
                                     .tls_key = s->tls_key,
                                     .allow_hosts = s->allow_hosts.at,
-                                    .log = s->log };
+                                    .log = s->log,
+                                    .limits = { .memory_bytes = (size_t)s->memory_bytes,
+                                                .disk_bytes = (size_t)s->disk_bytes } };
     if (strcmp(s->listen, NO_HTTP) == 0)
         return CLI_OK;
     allow_files();
@@ -342,6 +361,13 @@ static int block_hangup(void)
     return pthread_sigmask(SIG_BLOCK, &hup, NULL);
 }
 
+/* A large value that is freed goes back to the system. Without this, glibc learns from the first one to keep
+ * those that follow, in each of its arenas. */
+static void give_back_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES); /* it works without, too */
+}
+
 static int run_serve(int argc, char **argv)
 {
     static const char *const here[] = { "." };
@@ -356,9 +382,12 @@ static int run_serve(int argc, char **argv)
     int code = read_all(&s);
     if (code != CLI_OK)
         return code;
+    if (s.deny_private && s.allow_private)
+        return rv__cli_usage("serve", "give --http-deny-private or --http-allow-private, not both");
     for (int i = 0; i < count; i++)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
+    give_back_memory();
     (void)block_hangup(); /* before any thread: watch.c takes it */
     s.interrupt = rv__cli_interrupt();
     if (s.interrupt == NULL)
@@ -385,28 +414,39 @@ static const struct rv__option options[] = {
       "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
       "a free one; " NO_HTTP ": nowhere",
       RV__INTO(struct serve, listen) },
-    { "--token-file", "FILE", "who may come in: lines `viewer|operator|admin TOKEN`",
+    { "--token-file", "FILE", "who may log in: lines `viewer|operator|admin TOKEN [NAME]`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
-    { "--insecure", .meaning = "let everybody in at an address that others can reach",
+    { "--insecure", .meaning = "let anyone in, at an address that others can reach",
       RV__INTO(struct serve, insecure) },
+    { "--http-deny-private",
+      .meaning = "http steps may not reach this machine, private networks and links (the default "
+                 "when others can reach --listen)",
+      RV__INTO(struct serve, deny_private) },
+    { "--http-allow-private", .meaning = "they may", RV__INTO(struct serve, allow_private) },
     { "--tls-cert", "FILE", "HTTPS, with this certificate (PEM) …", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_cert) },
     { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_key) },
-    { "--allow-host", "NAME", "a name by which clients may call this server; again for more",
+    { "--allow-host", "NAME", "a host name that clients may use for this server; repeat for more",
       RV__INTO(struct serve, allow_hosts) },
+    { "--answer-memory", "BYTES",
+      "memory for requests, answers and streams that clients have not read yet (256 MiB)",
+      RV__INTO(struct serve, answer_memory) },
+    { "--answer-disk", "BYTES", "disk, in $TMPDIR or /var/tmp, for long ones among them (1 GiB)",
+      RV__INTO(struct serve, answer_disk) },
     { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
-    { "--grace", "DURATION", "how long steps may go on undisturbed after SIGTERM (10s)",
+    { "--grace", "DURATION", "how long running steps may continue after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
-    { "--allow-env", "NAME", "let expressions see this variable, as .env.NAME; again for more",
+    { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more",
       RV__INTO(struct serve, allow_env) },
-    { "--retain-age", "DURATION", "remove runs that ended longer ago (never)",
+    { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(struct serve, eval_time) },
+    { "--retain-age", "DURATION", "delete runs that ended longer ago (never)",
       RV__INTO(struct serve, retain_age) },
-    { "--retain-runs", "N", "keep so many finished runs at most (all)",
+    { "--retain-runs", "N", "keep at most N finished runs (all)",
       RV__INTO(struct serve, retain_runs) },
-    { "--retain-bytes", "N", "remove the oldest finished runs when the store is larger (never)",
+    { "--retain-bytes", "N", "delete the oldest finished runs when the store is larger (never)",
       RV__INTO(struct serve, retain_bytes) },
-    { "--log-level", "LEVEL", "debug, info, warn or error: this one and graver (info)",
+    { "--log-level", "LEVEL", "debug, info, warn or error: this level and above (info)",
       .choices = levels, RV__INTO(struct serve, log_level) },
     { "--log-format", "FORMAT", "auto, json or text (auto: text on a terminal, else JSON lines)",
       .choices = formats, RV__INTO(struct serve, log_format) },
@@ -416,30 +456,31 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_serve = {
     .name = "serve",
     .section = SECTION_DO,
-    .summary = "drive all runs of a store, and answer who asks",
+    .summary = "run all workflows of a store, with a web UI and an HTTP API",
     .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Registers the workflows of these files and folders (this one, if none is "
-                    "named), goes on with every run of the store, and begins those that `rival "
-                    "run` asks for. Meanwhile `rival run`, `signal`, `cancel`, `decide` and `why` "
-                    "with the same --store ask this process, through a socket beside the store.",
-                    "The web UI and the HTTP API are at the address of --listen, by default for "
-                    "this machine only. An address that others can reach needs --token-file, or "
-                    "--insecure.",
-                    "A file that is broken is told, and the others are served. With --watch, and "
-                    "at SIGHUP, files are loaded again: new runs take the new version, runs that "
-                    "there are keep theirs, and a broken edit changes nothing. At SIGHUP the token "
-                    "file is read again too.",
-                    "What happens is logged on stderr. SIGTERM or Ctrl-C: nothing new is begun, "
-                    "steps that run may end, the rest is handed to the next process. A second one "
-                    "leaves at once." },
+    .paragraphs = { "Registers the workflows of these files and folders (default: the current "
+                    "folder), continues every unfinished run of the store, and starts new ones "
+                    "when asked. `rival run`, `signal`, `cancel`, `decide`, `complete` and `why` "
+                    "with the same --store talk to this process through a socket beside the store.",
+                    "The web UI and the HTTP API listen at --listen, by default for this machine "
+                    "only. An address that others can reach needs --token-file or --insecure; "
+                    "there, `http` steps may not reach private addresses unless "
+                    "--http-allow-private is given.",
+                    "A broken file is reported and the others are served. With --watch, and on "
+                    "SIGHUP, files are reloaded: new runs use the new version, existing runs keep "
+                    "theirs, and a broken edit changes nothing. SIGHUP also reloads the token "
+                    "file.",
+                    "The log goes to stderr. On SIGTERM or Ctrl-C no new step starts and running "
+                    "steps may finish; the next process continues the rest. A second signal exits "
+                    "at once." },
     .examples = { { "rival serve workflows --store orders.db --watch" },
                   { "rival serve workflows --listen 0.0.0.0:7400 --token-file tokens "
                     "--tls-cert cert.pem --tls-key key.pem" },
                   { "rival run order --store orders.db --input '{\"item\": \"desk\"}'",
                     "in another terminal" } },
     .exits = { { CLI_OK, "stopped in order" },
-               { CLI_FAILED, "the store is another's, or cannot be opened" },
-               { CLI_INTERRUPTED, "left at once" } },
+               { CLI_FAILED, "another process has the store, or it cannot be opened" },
+               { CLI_INTERRUPTED, "a second signal" } },
     .run = run_serve,
 };

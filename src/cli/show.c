@@ -57,9 +57,9 @@ static int show_json(struct rv__look *look, const rv_run_state *state)
     rv_error err;
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the run */
     rv__put_run(&out, state);
-    rv__buf_fmt(&out, ",\"input\":%s,\"results\":%s,\"nodes\":",
-                *state->input != '\0' ? state->input : "null",
-                *state->results != '\0' ? state->results : "{}");
+    rv__put_json(&out, "input", *state->input != '\0' ? state->input : "null");
+    rv__put_results(&out, state);
+    rv__buf_text(&out, ",\"nodes\":");
     int rc = put_nodes(look, "", 0, &out, &err);
     rv__buf_char(&out, '}');
     int code = rc == RV_OK ? rv__print_json(&out) : rv__cli_fail(CLI_FAILED, err.message, NULL);
@@ -92,15 +92,15 @@ static void print_error(const char *name, const char *json, int width)
     rv__buf_done(&text);
 }
 
-static void print_head(const rv_run_state *state, int width)
+static void print_head(const rv_run_state *state, bool alone, int width)
 {
     char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT], line[200];
     int64_t now_ms = rv__wall_ms(rv__clock_real());
     const char *status = rv_status_name(state->status);
     int64_t ms = state->completed_at != 0 ? state->duration_ms : now_ms - state->started_at;
-    printf("%s%s%s  %s  %s%s%s\n", rv__colour(stdout, BOLD), state->workflow,
+    printf("%s%s%s  %s  %s%s%s%s\n", rv__colour(stdout, BOLD), state->workflow,
            rv__colour(stdout, PLAIN), state->run_id, rv__colour(stdout, rv__status_colour(status)),
-           status, rv__colour(stdout, PLAIN));
+           status, rv__colour(stdout, PLAIN), alone ? "  (nobody drives it)" : "");
     snprintf(line, sizeof line, "%s, %s %s", rv__text_when(state->started_at, now_ms, when),
              state->completed_at != 0 ? "took" : "for", rv__text_duration(ms, time));
     print_field("started", rv__str(line), width);
@@ -109,6 +109,12 @@ static void print_head(const rv_run_state *state, int width)
     print_error("error", state->error, width);
     print_error("suspended", state->suspension, width);
     printf("\n");
+}
+
+/* It stays as it is until some process drives it. */
+static bool is_left_alone(const struct rv__look *look, const rv_run_state *state)
+{
+    return state->status == RV_RUNNING && !rv__client_drives(look->client, state->run_id);
 }
 
 static int show_text(struct rv__look *look, const rv_run_state *state)
@@ -122,7 +128,7 @@ static int show_text(struct rv__look *look, const rv_run_state *state)
     rv__outline_init(&tree, look->client, look->run_id, false);
     int rc = rv__outline_read(&tree, &err);
     if (rc == RV_OK) {
-        print_head(state, width);
+        print_head(state, is_left_alone(look, state), width);
         style.name_width = rv__outline_name_width(&tree, style.width);
     }
     for (size_t i = 0; i < tree.count && rc == RV_OK; i++) {
@@ -142,6 +148,7 @@ static int show(struct rv__look *look)
     rv_error err;
     if (rv__client_state(look->client, look->run_id, &state, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__client_say_refusal(look->client);
     int code = look->json ? show_json(look, state) : show_text(look, state);
     rv_run_state_free(state);
     return code;
@@ -149,25 +156,25 @@ static int show(struct rv__look *look)
 
 static int run_show(int argc, char **argv)
 {
-    struct rv__look look = { .json = false };
+    struct rv__look look = { .asks = true };
     int count = rv__options(&rv__cmd_show, argc, argv, &look);
     return count < 0 ? -count : rv__look_at_run(&look, count, argv, show);
 }
 
 static const struct rv__option options[] = {
     RV__OPTIONS_WHERE(struct rv__look, where),
-    RV__OPTION_JSON(struct rv__look, json, "all of it, nodes within nodes"),
+    RV__OPTION_JSON(struct rv__look, json, "everything, as nested JSON"),
     { NULL },
 };
 
 const struct rv__command rv__cmd_show = {
     .name = "show",
     .section = SECTION_LOOK,
-    .summary = "show a run: its nodes and how each fared",
+    .summary = "show the nodes of a run, with status, time and attempts",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
     .options = options,
-    .paragraphs = { "Works also while another process drives the run. Iterations that went well "
-                    "are counted, not listed, if they are many." },
+    .paragraphs = { "Also works while another process drives the run. Many successful iterations "
+                    "are counted instead of listed." },
     .examples = { { "rival show order-1" },
                   { "rival show order-1 --json | jq '.nodes[] | {alias, status, duration}'" } },
     .run = run_show,

@@ -37,13 +37,14 @@ static const struct rv__option options[] = { RV__OPTIONS_WHERE(struct rv__tell, 
 const struct rv__command rv__cmd_signal = {
     .name = "signal",
     .section = SECTION_TELL,
-    .summary = "send a run a signal",
+    .summary = "send a signal to a run",
     .arguments = { { "ID", "which run, and which signal?", .completes = COMPLETES_LIVE_RUN },
                    { "NAME", "which signal?" },
                    { "JSON", .completes = COMPLETES_INPUT } },
     .options = options,
-    .paragraphs = { "It is kept until a step takes it. JSON is what the step gets as its result "
-                    "(null); @FILE reads it from a file, - from stdin." },
+    .paragraphs = { "The signal is kept until a step takes it. JSON becomes the result of that "
+                    "step (default null); @FILE reads it from a file, - from stdin. ID is the "
+                    "whole id of the run." },
     .examples = { { "rival signal order-1 approved '{\"by\": \"kim\"}'" },
                   { "rival signal order-1 papers @papers.json" } },
     .run = run_signal,

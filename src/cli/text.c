@@ -171,6 +171,17 @@ const char *rv__text_clock(int64_t at_ms, bool with_ms, char ret[RV__WHEN_TEXT])
 
 /* ----------------------------------------------------------------------------------- forms --- */
 
+void rv__text_mask(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
+        if (*at < ' ' || *at == 0x7f)
+            *at = '?';
+        else if (c1)
+            at[0] = at[1] = '?';
+    }
+}
+
 void rv__text_error(struct rv__buf *out, struct rv__str json)
 {
     struct rv__arena arena;

@@ -29,6 +29,9 @@ const char *rv__text_when(int64_t at_ms, int64_t now_ms, char ret[RV__WHEN_TEXT]
 const char *rv__text_clock(int64_t at_ms, bool with_ms,
                            char ret[RV__WHEN_TEXT]); /* "12:03:04.123" */
 
+/* In place: control characters become "?". For names of the other side, which are shown as they are. */
+void rv__text_mask(char *text);
+
 /* The message of an error, {"message": …}, as plain text; the whole of it if it has none. */
 void rv__text_error(struct rv__buf *out, struct rv__str json);
 

@@ -18,7 +18,7 @@ static int give_up(const struct rv__look *look, const struct waiting *w)
     char message[400], time[RV__DURATION_TEXT];
     rv_error why = { .code = 0 };
     if (rv_cancel_cause(w->interrupt, &why) != 0)
-        return rv__cli_fail(CLI_INTERRUPTED, why.message, "the run is not touched by that");
+        return rv__cli_fail(CLI_INTERRUPTED, why.message, "the run continues");
     snprintf(message, sizeof message, "run '%s' of workflow '%s' has not ended after %s",
              look->run_id, w->workflow, rv__text_duration(w->timeout_ms, time));
     return rv__cli_fail(CLI_FAILED, message, "`rival why` says what it waits for");
@@ -90,7 +90,7 @@ static const struct rv__option options[] = {
     { "--timeout", "DURATION", "give up after: 30s, 5m (never)",
       RV__INTO(struct waiting, timeout) },
     RV__OPTIONS_WHERE(struct waiting, look.where),
-    RV__OPTION_JSON(struct waiting, look.json, "the outcome is JSON in any case"),
+    RV__OPTION_JSON(struct waiting, look.json, "no effect: the outcome is always JSON"),
     { NULL },
 };
 
@@ -100,11 +100,11 @@ const struct rv__command rv__cmd_wait = {
     .summary = "wait until a run has ended",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
     .options = options,
-    .paragraphs = { "Prints the outcome as `rival exec` does, and exits with its code." },
+    .paragraphs = { "Prints the outcome as `rival exec` does, and exits with the same code." },
     .examples = { { "rival wait order-1 --timeout 5m | jq .status" } },
     .exits = { { CLI_OK, "completed" },
-               { CLI_FAILED, "failed, or given up" },
+               { CLI_FAILED, "failed, or timed out" },
                { CLI_CANCELLED, "cancelled" },
-               { CLI_INTERRUPTED, "stopped by Ctrl-C; the run is not touched by that" } },
+               { CLI_INTERRUPTED, "stopped by Ctrl-C; the run continues" } },
     .run = run_wait,
 };

@@ -62,6 +62,9 @@ static void print_hint(const struct rv__look *look, struct rv__str wait)
     if (is(wait, "signal") && rv__json_get(wait, "name", &name)) {
         rv__text_error(&text, name);
         print_command(look, "signal ", look->run_id, rv__buf_view(&text).at);
+    } else if (is(wait, "handle") && rv__json_get(wait, "name", &name)) {
+        rv__text_error(&text, name);
+        print_command(look, "complete ", look->run_id, rv__buf_view(&text).at);
     } else if (is(wait, "decision")) {
         print_command(look, "decide ", look->run_id, "resume");
         print_command(look, "decide ", look->run_id, "abort");
@@ -119,18 +122,6 @@ static void print_wait(const struct rv__look *look, struct rv__str wait, int64_t
     print_hint(look, wait);
 }
 
-/* Does nobody say that he drives it? Then this is how it stands, and it stays so. */
-static bool is_left_alone(const struct rv__look *look)
-{
-    rv_driver driver;
-    rv_engine *engine = rv__client_engine(look->client);
-    if (engine == NULL) /* a server does */
-        return false;
-    if (rv_engine_driver(engine, &driver, NULL) != 1)
-        return true;
-    return driver.only_run[0] != '\0' && strcmp(driver.only_run, look->run_id) != 0;
-}
-
 /* Of a run that failed: what it failed of, and where to read on. */
 static void print_failure(const struct rv__look *look)
 {
@@ -155,6 +146,20 @@ static void print_failure(const struct rv__look *look)
     rv_run_state_free(state);
 }
 
+static void print_ended(struct rv__str status)
+{
+    static const char *const words[] = { "completed", "the run has completed",
+                                         "failed",    "the run has failed",
+                                         "cancelled", "the run was cancelled" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i += 2)
+        if (status.len > 0 && rv__json_string_is(status, rv__str(words[i]))) {
+            printf("not waiting: %s\n", words[i + 1]);
+            return;
+        }
+    printf("not waiting: the run is %.*s\n", status.len > 2 ? (int)status.len - 2 : 0,
+           status.len > 2 ? status.at + 1 : "");
+}
+
 static void print_text(const struct rv__look *look, struct rv__str why)
 {
     struct rv__str waits = { NULL, 0 }, wait, status = { NULL, 0 };
@@ -162,17 +167,16 @@ static void print_text(const struct rv__look *look, struct rv__str why)
     (void)rv__json_get(why, "waits", &waits);
     (void)rv__json_get(why, "status", &status);
     if (waits.len == 0 || rv__json_count(waits) == 0) {
-        printf("nothing: it is %.*s\n", status.len > 2 ? (int)status.len - 2 : 0,
-               status.len > 2 ? status.at + 1 : "");
+        print_ended(status);
         print_failure(look);
         return;
     }
     rv__json_iter_init(&it, waits);
-    while (rv__json_next(&it, NULL, &wait))
+    while (rv__json_next(&it, NULL, &wait)) /* each is an object, or says nothing */
         print_wait(look, wait, rv__wall_ms(rv__clock_real()));
-    if (!is_left_alone(look))
+    if (rv__client_drives(look->client, look->run_id))
         return;
-    printf("no process says that it drives this run; one that goes on with it:\n");
+    printf("nobody drives it; this run continues when a process does:\n");
     print_command(look, "exec FILE --run-id ", look->run_id, NULL);
     print_command(look, "serve", "", NULL);
 }
@@ -185,6 +189,7 @@ static int show_why(struct rv__look *look)
     int code = CLI_OK;
     if (rv__client_why(look->client, look->run_id, &text, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__client_say_refusal(look->client);
     if (look->json) {
         rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the engine */
         rv__buf_text(&json, text);
@@ -216,8 +221,9 @@ const struct rv__command rv__cmd_why = {
     .summary = "say what a run waits for",
     .arguments = { { "ID", "which run?", .completes = COMPLETES_RUN } },
     .options = options,
-    .paragraphs = { "Everything alive in a run has exactly one reason to wait; those with the same "
-                    "one are told together, the oldest first." },
+    .paragraphs = { "Lists what each unfinished node of the run waits for. Nodes with the same "
+                    "reason are grouped, oldest first, with the command to type where you can do "
+                    "something about it." },
     .examples = { { "rival why order-1" }, { "rival why order-1 --json | jq '.waits[].message'" } },
     .run = run_why,
 };

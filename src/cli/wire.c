@@ -18,10 +18,11 @@
 
 enum {
     CONNECT_MS = 5000,
-    ANSWER_MS = 120000,        /* for a whole answer; a server waits for a stuck store less long */
-    ANSWER_BYTES = 0x7fffffff, /* results may be large; the server has the same bound */
-    LOOK_MS = 100,             /* how soon Ctrl-C is seen */
-    AGAIN_FIRST_MS = 250,      /* before a lost connection is made again, doubling up to */
+    ANSWER_MS = 120000,       /* for a whole answer; a server waits for a stuck store less long */
+    ANSWER_BYTES = 256 << 20, /* results may be large: 64 MB of them, and their nodes */
+    STALL_S = 30,             /* an answer that does not move for so long has ended */
+    LOOK_MS = 100,            /* how soon Ctrl-C is seen */
+    AGAIN_FIRST_MS = 250,     /* before a lost connection is made again, doubling up to */
     AGAIN_MOST_MS = 2000,
     ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: a server that vanished is noticed */
     MESSAGE_WIDTH = 250,   /* as much as an rv_error holds */
@@ -94,6 +95,8 @@ int rv__wire_new(const char *url, const char *token, struct rv__wire **ret, rv_e
     if (rc < 0)
         return rc;
     const char *others = getenv("no_proxy");
+    if (others == NULL)
+        others = getenv("NO_PROXY"); /* as libcurl looks for them */
     struct rv__wire *w = rv__zalloc(1, sizeof *w);
     if (w == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
         rv__free(w);
@@ -175,6 +178,8 @@ int rv__wire_ask(struct rv__wire *w, const char *method, const char *path, struc
     curl_easy_setopt(w->curl, CURLOPT_URL, url);
     curl_easy_setopt(w->curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
     curl_easy_setopt(w->curl, CURLOPT_ACCEPT_ENCODING, "");
+    curl_easy_setopt(w->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(w->curl, CURLOPT_LOW_SPEED_TIME, (long)STALL_S);
     curl_easy_setopt(w->curl, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(w->curl, CURLOPT_WRITEDATA, answer);
     if (strcmp(method, "GET") != 0) {
@@ -350,8 +355,11 @@ static const char *text_of(struct rv__wire_events *e, const char *key)
     if (!rv__json_get(rv__buf_view(&e->data), key, &value) ||
         rv__json_string(value, &e->texts, &text) < 0)
         return "";
-    const char *copy = rv__arena_dup(&e->texts, text.at, text.len);
-    return copy != NULL ? copy : "";
+    char *copy = rv__arena_dup(&e->texts, text.at, text.len);
+    if (copy == NULL)
+        return "";
+    rv__text_mask(copy);
+    return copy;
 }
 
 static bool make_event(struct rv__wire_events *e, rv_event *ret)

@@ -88,12 +88,18 @@ static int print_files(const struct workflows *workflows, const char *const *pat
 {
     rv_report *report = NULL;
     rv_error err;
-    if (rv_check_files(paths, count, &report, &err) < 0)
+    if (rv_check_files(paths, count, NULL, &report, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    size_t found = report->workflow_count;
+    size_t found = report->workflow_count + report->c_file_count;
     rv_workflow_info *items = rv__zalloc(found + 1, sizeof *items);
     int code = CLI_FAILED;
-    for (size_t i = 0; items != NULL && i < found; i++) {
+    for (size_t i = 0; items != NULL && i < report->c_file_count; i++)
+        items[report->workflow_count + i] = (rv_workflow_info){ .name = report->c_files[i].name,
+                                                                .description = "",
+                                                                .input_schema = "",
+                                                                .version = "",
+                                                                .source = report->c_files[i].file };
+    for (size_t i = 0; items != NULL && i < report->workflow_count; i++) {
         const rv_file_workflow *w = &report->workflows[i];
         items[i] = (rv_workflow_info){ .name = w->name,
                                        .description = w->description,
@@ -107,7 +113,9 @@ static int print_files(const struct workflows *workflows, const char *const *pat
     else
         (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
     if (found == 0 && !workflows->json)
-        fprintf(stderr, "no workflows here; `rival new NAME` makes one to begin with\n");
+        fprintf(stderr, "no workflows here; `rival new NAME` creates one\n");
+    if (report->c_file_count > 0 && !workflows->json)
+        fprintf(stderr, "of C files only the name is known here: listing runs no code\n");
     if (report->problem_count > 0 && !workflows->json)
         fprintf(stderr, "some files are broken: rival check\n");
     rv__free(items);
@@ -125,7 +133,7 @@ static int print_served(const struct workflows *workflows, struct rv__client *cl
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     int code = print(workflows, list);
     if (list->count == 0 && !workflows->json)
-        fprintf(stderr, "who serves %s has no workflows\n", rv__client_name(client));
+        fprintf(stderr, "the server at %s has no workflows\n", rv__client_name(client));
     rv_workflow_list_free(list);
     return code;
 }
@@ -140,8 +148,7 @@ static int ask_driver(const struct workflows *workflows)
         return code;
     code = rv_engine_driver(rv__client_engine(client), &driver, NULL) == 1
                ? print_served(workflows, client)
-               : rv__cli_fail(CLI_FAILED,
-                              "nobody drives this store, so nobody has workflows for it",
+               : rv__cli_fail(CLI_FAILED, "no process drives this store, so it has no workflows",
                               "`rival serve DIR --store FILE` does");
     rv__client_close(client);
     return code;

@@ -1,5 +1,8 @@
 /* cfile.c: from a C file to a shared object, by the machine's C compiler, and kept.
  *
+ * What is in the cache is run. So it is a folder of ours that nobody else can write to, held by a
+ * descriptor from the first look to the last, and an object is opened, looked at and loaded by one.
+ *
  * The file is preprocessed first, and the result is what the object is known by (with the compiler's
  * version and the flags): so a change in anything that it includes, rival.h among it, is seen, and what
  * is compiled is what was hashed. That costs some 15 ms for each file at a start; the road not taken, to
@@ -14,23 +17,20 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "define/compiler.h"
 
 enum {
-    MAX_ARGS = 64,
     MAX_PATH = 4096,
-    SAID_BYTES = 256 << 10, /* of what a compiler prints; the rest is read and dropped */
+    MAX_NAME = 96, /* of a file in the cache */
     KEEP_OBJECTS = 256,
     KEEP_S = 30 * 86400,
     FOR_EVER = -1,
@@ -95,9 +95,11 @@ int rv__cfile_include(char folder[RV__CFILE_PATH], rv_error *err)
         "RIVAL_INCLUDE");
 }
 
-static int cache_folder(char folder[MAX_PATH], rv_error *err)
+/* Where objects are kept; "" with an error: nowhere. */
+static int cache_path(char folder[MAX_PATH], rv_error *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    folder[0] = '\0';
     if (cache != NULL && *cache == '/')
         snprintf(folder, MAX_PATH, "%s", cache);
     else if (home != NULL && *home == '/')
@@ -105,98 +107,41 @@ static int cache_folder(char folder[MAX_PATH], rv_error *err)
     else
         return rv__fail(err, RV_ENOTFOUND,
                         "there is no place to keep compiled files: set HOME or XDG_CACHE_HOME");
+    return RV_OK;
+}
+
+/* Nobody else could have put into it what we would run. */
+static bool is_ours(int fd, mode_t type)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+           (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* The cache, made if need be, as a descriptor: whatever becomes of its path, this is the one that was
+ * looked at. */
+static int cache_open(char folder[MAX_PATH], int *ret, rv_error *err)
+{
+    int rc = cache_path(folder, err);
+    if (rc < 0)
+        return rc;
     (void)mkdir(folder, 0700); /* if it cannot be made, neither can the one in it */
     size_t len = strlen(folder);
     snprintf(folder + len, MAX_PATH - len, "/rival");
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return rv__fail(err, RV_ESYS, "%s: %m", folder);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return rv__fail(err, RV_ESYS, "%s: %m", folder);
+    if (!is_ours(fd, S_IFDIR)) {
+        close(fd);
+        return rv__fail(err, RV_ESYS,
+                        "%.100s is another user's, or others may write to it, and what is in it "
+                        "would be run: chmod go-w, or set XDG_CACHE_HOME",
+                        folder);
+    }
+    *ret = fd;
     return RV_OK;
-}
-
-/* ---------------------------------------------------------------------------- the compiler --- */
-
-struct command {
-    char words[4096]; /* of $CC and $RIVAL_CFLAGS, cut at blanks */
-    size_t used;
-    const char *argv[MAX_ARGS];
-    int argc;
-};
-
-static void add(struct command *c, const char *word)
-{
-    if (c->argc < MAX_ARGS - 1)
-        c->argv[c->argc++] = word;
-    c->argv[c->argc] = NULL;
-}
-
-static void add_words(struct command *c, const char *text)
-{
-    while (text != NULL && *text != '\0') {
-        size_t blanks = strspn(text, " \t"), len = strcspn(text + blanks, " \t");
-        text += blanks;
-        if (len == 0 || c->used + len + 1 > sizeof c->words)
-            break;
-        char *word = c->words + c->used;
-        memcpy(word, text, len);
-        word[len] = '\0';
-        c->used += len + 1;
-        add(c, word);
-        text += len;
-    }
-}
-
-static void compiler(struct command *c)
-{
-    const char *cc = getenv("CC");
-    c->argc = 0;
-    c->used = 0;
-    add_words(c, cc != NULL && *cc != '\0' ? cc : "cc");
-    if (c->argc == 0)
-        add(c, "cc");
-}
-
-static int spawn(const struct command *c, int to, pid_t *pid)
-{
-    posix_spawn_file_actions_t actions;
-    int rc = posix_spawn_file_actions_init(&actions);
-    if (rc != 0)
-        return rc;
-    rc = posix_spawn_file_actions_adddup2(&actions, to, 1);
-    rc = rc ? rc : posix_spawn_file_actions_adddup2(&actions, to, 2);
-    rc = rc ? rc : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    rc = rc ? rc
-            : posix_spawnp(pid, c->argv[0], &actions, NULL, (char *const *)(uintptr_t)c->argv,
-                           environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return rc;
-}
-
-/* Run it, and keep what it prints. Returns its exit code, or an error: it cannot be run. */
-static int run(const struct command *c, struct rv__buf *said, rv_error *err)
-{
-    int pair[2], status = 0;
-    char bytes[4096];
-    ssize_t n;
-    pid_t pid;
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return rv__fail(err, RV_ESYS, "no pipe to the compiler: %m");
-    int rc = spawn(c, pair[1], &pid);
-    close(pair[1]);
-    if (rc != 0) {
-        close(pair[0]);
-        errno = rc; /* posix_spawn returns it */
-        return rv__fail(err, RV_ENOTFOUND,
-                        "the C compiler '%s' cannot be run (%m): install one, name it in CC, or "
-                        "give a compiled .so",
-                        c->argv[0]);
-    }
-    while ((n = read(pair[0], bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && said->len + (size_t)n <= SAID_BYTES)
-            rv__buf_add(said, bytes, (size_t)n);
-    close(pair[0]);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 /* ------------------------------------------------------------------------------- the cache --- */
@@ -206,35 +151,36 @@ static int run(const struct command *c, struct rv__buf *said, rv_error *err)
 struct build {
     const char *file;
     char include[RV__CFILE_PATH];
-    char folder[MAX_PATH];
-    char text[MAX_PATH + 32];   /* preprocessed */
-    char fresh[MAX_PATH + 32];  /* the object while it is being made */
-    char object[MAX_PATH + 96]; /* where it belongs */
+    char folder[MAX_PATH]; /* for people */
+    int dir;               /* the folder; the names below are in it */
+    char text[MAX_NAME];   /* preprocessed */
+    char fresh[MAX_NAME];  /* the object while it is being made */
+    char object[MAX_NAME]; /* what it belongs under */
     struct rv__buf *said;
 };
 
-static int temporary(struct build *b, char path[MAX_PATH + 32], const char *ending, rv_error *err)
+/* A new file in the folder. Returns its descriptor. */
+static int temporary(struct build *b, char name[MAX_NAME], const char *ending, rv_error *err)
 {
-    snprintf(path, MAX_PATH + 32, "%s/" FRESH "XXXXXX%s", b->folder, ending);
+    char path[MAX_NAME];
+    snprintf(path, sizeof path, "/proc/self/fd/%d/" FRESH "XXXXXX%s", b->dir, ending);
     int fd = mkostemps(path, (int)strlen(ending), O_CLOEXEC);
-    if (fd < 0) {
-        path[0] = '\0';
+    if (fd < 0)
         return rv__fail(err, RV_ESYS, "%s cannot be written: %m", b->folder);
-    }
-    close(fd);
-    return RV_OK;
+    snprintf(name, MAX_NAME, "%s", strrchr(path, '/') + 1);
+    return fd;
 }
 
-static void add_flags(struct command *c, const struct build *b)
+static void add_flags(struct rv__compiler_call *c, const struct build *b)
 {
-    add(c, "-std=gnu17");
-    add(c, "-O2");
-    add(c, "-g");
-    add(c, "-fPIC");
-    add(c, "-Wall");
-    add(c, "-I");
-    add(c, b->include);
-    add_words(c, getenv("RIVAL_CFLAGS"));
+    rv__compiler_add(c, "-std=gnu17");
+    rv__compiler_add(c, "-O2");
+    rv__compiler_add(c, "-g");
+    rv__compiler_add(c, "-fPIC");
+    rv__compiler_add(c, "-Wall");
+    rv__compiler_add(c, "-I");
+    rv__compiler_add(c, b->include);
+    rv__compiler_add_words(c, getenv("RIVAL_CFLAGS"));
 }
 
 /* What the compiler printed is the message; of it, the line that says "error" fits into *err. */
@@ -255,28 +201,28 @@ static int refused(const struct build *b, int code, rv_error *err)
     return rv__fail(err, RV_EINVAL, "the C compiler failed with code %d", code);
 }
 
-static int hash_file(struct rv__sha256 *hash, const char *path, rv_error *err)
+static int hash_file(struct rv__sha256 *hash, const struct build *b, rv_error *err)
 {
     char bytes[16384];
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = openat(b->dir, b->text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return rv__fail(err, RV_ESYS, "%s: %m", path);
+        return rv__fail(err, RV_ESYS, "%s/%s: %m", b->folder, b->text);
     while ((n = read(fd, bytes, sizeof bytes)) > 0)
         rv__sha256_add(hash, (struct rv__str){ bytes, (size_t)n });
     close(fd);
-    return n < 0 ? rv__fail(err, RV_ESYS, "%s: it cannot be read", path) : RV_OK;
+    return n < 0 ? rv__fail(err, RV_ESYS, "%s/%s: it cannot be read", b->folder, b->text) : RV_OK;
 }
 
 /* The compiler's own words about its version, and the flags, which end in NULs. */
 static int hash_compiler(struct rv__sha256 *hash, const struct build *b, rv_error *err)
 {
-    struct command c;
+    struct rv__compiler_call c;
     struct rv__buf version;
-    compiler(&c);
-    add(&c, "--version");
+    rv__compiler_begin(&c);
+    rv__compiler_add(&c, "--version");
     rv__buf_init(&version, 1 << 20);
-    int rc = run(&c, &version, err);
+    int rc = rv__compiler_run(&c, -1, -1, &version, err);
     if (rc >= 0) {
         c.argc--;
         add_flags(&c, b);
@@ -290,14 +236,16 @@ static int hash_compiler(struct rv__sha256 *hash, const struct build *b, rv_erro
 
 static int preprocess(struct build *b, rv_error *err)
 {
-    struct command c;
-    compiler(&c);
+    struct rv__compiler_call c;
+    rv__compiler_begin(&c);
     add_flags(&c, b);
-    add(&c, "-E");
-    add(&c, b->file);
-    add(&c, "-o");
-    add(&c, b->text);
-    int code = run(&c, b->said, err);
+    rv__compiler_add(&c, "-E");
+    rv__compiler_add(&c, b->file);
+    int out = temporary(b, b->text, ".i", err);
+    if (out < 0)
+        return out;
+    int code = rv__compiler_run(&c, out, -1, b->said, err);
+    close(out);
     return code > 0 ? refused(b, code, err) : code;
 }
 
@@ -308,34 +256,53 @@ static int name_object(struct build *b, rv_error *err)
     rv__sha256_init(&hash);
     int rc = hash_compiler(&hash, b, err);
     if (rc == RV_OK)
-        rc = hash_file(&hash, b->text, err);
+        rc = hash_file(&hash, b, err);
     rv__sha256_done(&hash, key);
-    snprintf(b->object, sizeof b->object, "%s/%s.so", b->folder, key);
+    snprintf(b->object, sizeof b->object, "%s.so", key);
     return rc;
 }
 
 /* A new object counts once it is whole on disk: a name without its bytes would be for ever. */
 static int compile(struct build *b, rv_error *err)
 {
-    struct command c;
-    compiler(&c);
+    struct rv__compiler_call c;
+    char from[sizeof RV__COMPILER_FOLDER + MAX_NAME], to[sizeof RV__COMPILER_FOLDER + MAX_NAME];
+    int fd = temporary(b, b->fresh, ".so", err);
+    if (fd < 0)
+        return fd;
+    close(fd);
+    snprintf(from, sizeof from, RV__COMPILER_FOLDER "%s", b->text);
+    snprintf(to, sizeof to, RV__COMPILER_FOLDER "%s", b->fresh);
+    rv__compiler_begin(&c);
     add_flags(&c, b);
-    add(&c, "-shared");
-    add(&c, "-x");
-    add(&c, "cpp-output");
-    add(&c, b->text);
-    add(&c, "-o");
-    add(&c, b->fresh);
-    int code = run(&c, b->said, err);
+    rv__compiler_add(&c, "-shared");
+    rv__compiler_add(&c, "-x");
+    rv__compiler_add(&c, "cpp-output");
+    rv__compiler_add(&c, from);
+    rv__compiler_add(&c, "-o");
+    rv__compiler_add(&c, to);
+    int code = rv__compiler_run(&c, -1, b->dir, b->said, err);
     if (code != 0)
         return code > 0 ? refused(b, code, err) : code;
-    int fd = open(b->fresh, O_RDONLY | O_CLOEXEC);
-    bool whole = fd >= 0 && fsync(fd) == 0;
+    fd = openat(b->dir, b->fresh, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool whole = fd >= 0 && fchmod(fd, 0700) == 0 && fsync(fd) == 0;
     if (fd >= 0)
         close(fd);
-    if (!whole || rename(b->fresh, b->object) < 0)
-        return rv__fail(err, RV_ESYS, "%s cannot be written: %m", b->object);
+    if (!whole || renameat(b->dir, b->fresh, b->dir, b->object) < 0)
+        return rv__fail(err, RV_ESYS, "%s/%s cannot be written: %m", b->folder, b->object);
     return RV_OK;
+}
+
+/* Is there one already, of ours? Then it is asked for now: the sweep looks at that. */
+static bool is_built(const struct build *b)
+{
+    int fd = openat(b->dir, b->object, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool good = fd >= 0 && is_ours(fd, S_IFREG);
+    if (good)
+        (void)futimens(fd, NULL); /* at worst it is compiled once more, one day */
+    if (fd >= 0)
+        close(fd);
+    return good;
 }
 
 /* Files of the cache, objects or what is being made, that were not touched for so long go. Returns how many
@@ -343,9 +310,12 @@ static int compile(struct build *b, rv_error *err)
 static size_t remove_old(const struct build *b, bool fresh, int64_t keep_s)
 {
     int64_t now_s = rv__wall_ms(rv__clock_real()) / 1000;
-    DIR *folder = opendir(b->folder);
+    int fd = openat(b->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     const struct dirent *entry;
     size_t count = 0;
+    if (folder == NULL && fd >= 0)
+        close(fd);
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         struct stat st;
         if (entry->d_name[0] == '.' || (strncmp(entry->d_name, FRESH, strlen(FRESH)) == 0) != fresh)
@@ -371,37 +341,45 @@ static void sweep(const struct build *b)
 int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__buf *said,
                     rv_error *err)
 {
-    struct build b = { .file = file, .said = said };
+    struct build b = { .file = file, .dir = -1, .said = said };
     if (access(file, R_OK) < 0)
         return rv__fail(err, RV_ENOTFOUND, "it cannot be read: %m");
     int rc = rv__cfile_include(b.include, err);
     if (rc == RV_OK)
-        rc = cache_folder(b.folder, err);
-    if (rc == RV_OK)
-        sweep(&b);
-    if (rc == RV_OK)
-        rc = temporary(&b, b.text, ".i", err);
-    if (rc == RV_OK)
-        rc = preprocess(&b, err);
+        rc = cache_open(b.folder, &b.dir, err);
+    if (rc < 0)
+        return rc;
+    sweep(&b);
+    rc = preprocess(&b, err);
     if (rc == RV_OK)
         rc = name_object(&b, err);
-    if (rc < 0)
-        goto out;
-
-    if (utimensat(AT_FDCWD, b.object, NULL, 0) < 0) { /* it is there: asked for now */
-        rc = temporary(&b, b.fresh, ".so", err);
-        if (rc == RV_OK)
-            rc = compile(&b, err);
-    }
-    size_t len = strlen(b.object);
-    if (rc == RV_OK && len >= RV__CFILE_PATH)
+    if (rc == RV_OK && !is_built(&b))
+        rc = compile(&b, err);
+    if (rc == RV_OK &&
+        snprintf(object, RV__CFILE_PATH, "%s/%s", b.folder, b.object) >= RV__CFILE_PATH)
         rc = rv__fail(err, RV_ETOOBIG, "the path of the cache is too long");
-    if (rc == RV_OK)
-        memcpy(object, b.object, len + 1);
-out:
     if (b.text[0] != '\0')
-        (void)unlink(b.text);
+        (void)unlinkat(b.dir, b.text, 0);
     if (b.fresh[0] != '\0')
-        (void)unlink(b.fresh); /* renamed, if all went well */
+        (void)unlinkat(b.dir, b.fresh, 0); /* renamed, if all went well */
+    close(b.dir);
     return rc;
+}
+
+int rv__cfile_open(const char *object, rv_error *err)
+{
+    char folder[MAX_PATH];
+    size_t len;
+    if (cache_path(folder, NULL) < 0 || strncmp(object, folder, len = strlen(folder)) != 0 ||
+        strncmp(object + len, "/rival/", 7) != 0)
+        return 0; /* somebody built it elsewhere, and named it */
+    int fd = open(object, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return rv__fail(err, RV_ENOTFOUND, "%.180s: %m", object);
+    if (fd == 0 || !is_ours(fd, S_IFREG)) {
+        close(fd);
+        return rv__fail(err, RV_ESYS, "%.150s is another user's, or others may write to it",
+                        object);
+    }
+    return fd;
 }

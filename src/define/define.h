@@ -14,6 +14,9 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "base/violations.h"
+#include "define/table.h"
+#include "define/workflow.h"
+#include "expr/expr.h"
 #include "plan/plan.h"
 
 /* Bounds on what is read. Beyond them a file is refused, and the others go on. */
@@ -46,12 +49,11 @@ struct rv__definition {
     struct rv__str schema;    /* raw JSON of its input schema; none = any input. In the plan */
 };
 
-/* A file that somebody else loads. */
+/* A file that somebody else loads. Those that nobody can load yet are problems. */
 enum rv__other_kind {
-    OTHER_C,        /* .c: to be compiled */
-    OTHER_OBJECT,   /* .so */
-    OTHER_SCRIPT,   /* .ts, .js, .mjs: for a Node host */
-    OTHER_MANIFEST, /* YAML or JSON with stages */
+    OTHER_C,      /* .c: to be compiled */
+    OTHER_OBJECT, /* .so */
+    OTHER_SCRIPT, /* .ts, .js, .mjs: for a Node host, one day */
 };
 
 struct rv__other_file {
@@ -66,22 +68,31 @@ struct rv__definitions {
     size_t count;
     struct rv__problem *problems; /* by file, then by line */
     size_t problem_count;
-    size_t dropped; /* problems found beyond RV__DEFINE_MAX_PROBLEMS of a file */
+    size_t dropped;               /* problems found beyond RV__DEFINE_MAX_PROBLEMS of a file */
+    struct rv__problem *warnings; /* the same, of what is good, and most likely not meant */
+    size_t warning_count;
     struct rv__other_file *others;
     size_t other_count;
     size_t file_count; /* workflow files that were looked at */
 };
 
-/* Load files and folders (recursively, by name, hidden ones and node_modules left out). A workflow
+/* Load files and folders (recursively, by name, hidden ones and node_modules left out). Files in a folder
+ * that are no workflows are passed over; one that was named, and is none, is a problem. A workflow
  * that is nested by file is loaded too; one nested by name is looked for among the files, then by
- * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it.
+ * `known` (NULL: nobody knows more), then as a file of that name beside the one that nests it. `compiler`
+ * compiles expressions; NULL: they are not compiled, and what only jq finds is not told.
  *
  * A file that is bad is a problem and no error. On success *ret is for rv__definitions_free().
  * Errors: RV_ENOMEM; RV_ETOOBIG: more than RV__DEFINE_MAX_FILES; what `known` said. */
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err);
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err);
 void rv__definitions_free(struct rv__definitions *definitions); /* NULL is allowed */
 void rv__definitions_sort(struct rv__definitions *definitions); /* its problems, by place */
+
+/* What the workflow of a file in YAML or JSON is called, good or not. *ret none: it is no workflow. Errors:
+ * RV_ENOMEM. */
+int rv__define_name(const char *path, struct rv__arena *arena, struct rv__str *ret, rv_error *err);
 
 /* One more problem, of a file as a whole: somebody else found it. Errors: RV_ENOMEM. */
 int rv__definitions_complain(struct rv__definitions *definitions, struct rv__str file,
@@ -99,7 +110,8 @@ int rv__definitions_add(struct rv__definitions *definitions, const char *file,
 /* One text as a file that nests nothing by file: for tests and fuzzers, and where a text comes without
  * one. `file` names it in problems; ".json" at its end makes it JSON. */
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err);
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret,
+                    rv_error *err);
 
 /* Check the expressions of a plan: that each can be parsed, that conditions are expressions, and that
  * a plain path `.steps.NAME` leads to a node that is there before: earlier in its own sequence or in
@@ -107,8 +119,10 @@ int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *
  * own step. Handlers are not held to it: they see all that ran.
  *
  * Every violation goes to `bad` with the path of its node. Errors: RV_EINVAL: there are violations;
- * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM. */
-int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err);
+ * RV_EPARSE: jq refuses the expressions together, and none of them alone; RV_ENOMEM; what the compiler
+ * could not do. `compiler` as in rv__define_load(). */
+int rv__define_check_refs(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                          struct rv__violations *bad, rv_error *err);
 
 /* A plan for people: a tree, and a flowchart for Mermaid. Appended to `out`; failures are its own. */
 void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out);
@@ -120,11 +134,32 @@ enum { RV__CFILE_PATH = 4096 };
 
 /* Compile a C file, or find that it was: `object` is then the path of a shared object. What the compiler
  * printed is appended to `said`, as it was, warnings too. Blocks while the compiler runs.
+ * The cache must be a folder of ours that others cannot write to.
  *
- * Errors: RV_EINVAL: the compiler refused it; RV_ENOTFOUND: no file, no compiler, no headers; RV_ESYS.
+ * Errors: RV_EINVAL: the compiler refused it; RV_ENOTFOUND: no file, no compiler, no headers; RV_ETIMEDOUT:
+ * the compiler took too long, and was stopped; RV_ESYS.
  * Thread: any, also several for one file; other processes too. */
 int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__buf *said,
                     rv_error *err);
+
+/* The name of the workflow that a C text declares, by the text alone: nothing is run. False: it declares
+ * none. *name none: it has one that only a compiler finds. */
+bool rv__cfile_declares(struct rv__str text, struct rv__str *name);
+/* The same for a file, in the arena; where its text does not say it, the file's own name. Errors: RV_ENOMEM. */
+int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, struct rv__str *ret);
+
+/* "payment" of "orders/payment.yaml": a part of the path. */
+struct rv__str rv__file_stem(struct rv__str path);
+/* Is it another way to say a file, not a name? And is it one in C? */
+bool rv__is_file_reference(struct rv__str reference);
+bool rv__is_c_file(struct rv__str path);
+/* The path of a file that is named relative to a folder. Errors: RV_ENOMEM. */
+int rv__file_beside(struct rv__str directory, struct rv__str reference, struct rv__buf *ret);
+
+/* Open what rv__cfile_build() made, to be loaded as "/proc/self/fd/N": what was looked at is then what is
+ * run. It must be ours, and not writable by others. 0: it is none of those, but a .so that somebody named.
+ * Errors: RV_ENOTFOUND, RV_ESYS. */
+int rv__cfile_open(const char *object, rv_error *err);
 
 /* The folder that has rival/rival.h: RIVAL_INCLUDE, beside us, where we were installed, the sources. */
 int rv__cfile_include(char folder[RV__CFILE_PATH], rv_error *err);

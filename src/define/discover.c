@@ -38,6 +38,25 @@ bool rv__is_file_reference(struct rv__str reference)
     return memchr(reference.at, '/', reference.len) != NULL || kind_of(reference) != KIND_NONE;
 }
 
+bool rv__is_c_file(struct rv__str path)
+{
+    return kind_of(path) == OTHER_C || kind_of(path) == OTHER_OBJECT;
+}
+
+int rv__file_beside(struct rv__str directory, struct rv__str path, struct rv__buf *ret)
+{
+    if (path.at[0] != '/') {
+        rv__buf_str(ret, directory);
+        rv__buf_char(ret, '/');
+    }
+    while (path.len > 2 && path.at[0] == '.' && path.at[1] == '/') { /* "./x" beside us is "x" */
+        path.at += 2;
+        path.len -= 2;
+    }
+    rv__buf_str(ret, path);
+    return ret->rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
+}
+
 static void refuse(struct rv__loader *l, const char *path, const char *why)
 {
     struct rv__source source = { rv__str(path), { "", 0 }, NULL };
@@ -110,10 +129,10 @@ static int take_directory(struct rv__loader *l, const char *path, struct rv__str
     return rv__str_copy(&l->arena, (struct rv__str){ absolute, len }, ret);
 }
 
-static int load_file(struct rv__loader *l, const char *path, const struct stat *st,
+static int load_file(struct rv__loader *l, const char *path, const struct stat *st, bool named,
                      struct rv__entry **ret)
 {
-    struct rv__entry entry = { .device = st->st_dev, .inode = st->st_ino };
+    struct rv__entry entry = { .device = st->st_dev, .inode = st->st_ino, .named = named };
     struct rv__buf text;
     int rc = RV_OK, fd = -1;
 
@@ -211,6 +230,17 @@ static int discover_folder(struct rv__loader *l, const char *path, unsigned dept
     return rc;
 }
 
+/* Workflows in TypeScript and JavaScript cannot be run yet; a script in a folder need not be one. */
+static int refuse_script(struct rv__loader *l, const char *path, bool named)
+{
+    struct rv__str text = { "", 0 };
+    if (!named && rv__source_read(path, &l->arena, &text) < 0)
+        return rv__nomem(l->err);
+    if (named || memmem(text.at, text.len, "export const steps", 18) != NULL)
+        refuse(l, path, "workflows in TypeScript and JavaScript cannot be run yet");
+    return RV_OK;
+}
+
 /* depth 0: it was named by the user, so that it must be something. */
 static int discover(struct rv__loader *l, const char *path, unsigned depth)
 {
@@ -234,11 +264,11 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
     if (!S_ISREG(st.st_mode))
         refuse(l, path, "this is no file");
     else if (kind == KIND_NONE)
-        refuse(l, path,
-               "unknown kind of file: workflows end in .yaml, .yml, .json, .c, .so, .ts, "
-               ".js or .mjs");
+        refuse(l, path, "unknown kind of file: workflows end in .yaml, .yml, .json, .c or .so");
     else if (kind == KIND_WORKFLOW)
-        return load_file(l, path, &st, &entry);
+        return load_file(l, path, &st, depth == 0, &entry);
+    else if (kind == OTHER_SCRIPT)
+        return refuse_script(l, path, depth == 0);
     else
         return rv__other_add(l, (enum rv__other_kind)kind, rv__str(path));
     return RV_OK;
@@ -264,19 +294,10 @@ int rv__discover_reference(struct rv__loader *l, struct rv__str directory, struc
         kind_of(path) != KIND_WORKFLOW)
         return RV_OK;
     rv__buf_init(&whole, PATH_MAX);
-    if (path.at[0] != '/') {
-        rv__buf_str(&whole, directory);
-        rv__buf_char(&whole, '/');
-    }
-    while (path.len > 2 && path.at[0] == '.' && path.at[1] == '/') { /* "./x" beside us is "x" */
-        path.at += 2;
-        path.len -= 2;
-    }
-    rv__buf_str(&whole, path);
-    if (whole.rc == RV_ENOMEM)
+    if (rv__file_beside(directory, path, &whole) < 0)
         rc = rv__nomem(l->err);
     else if (whole.rc == RV_OK && stat(whole.text, &st) == 0 && S_ISREG(st.st_mode))
-        rc = load_file(l, whole.text, &st, ret);
+        rc = load_file(l, whole.text, &st, true, ret);
     rv__buf_done(&whole);
     return rc;
 }

@@ -5,8 +5,11 @@
  * Expressions can only be checked in a plan, and there is none while something is wrong. So that
  * everything is told at once, the nodes that are wrong are replaced by something harmless, and the
  * rest is compiled once more, for its expressions only. */
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -79,30 +82,98 @@ static struct rv__entry *find_beside(struct nesting *n, struct rv__str name)
     return NULL;
 }
 
+/* The workflow of a C file, which somebody else loads. False, with *why: it cannot be nested. */
+static bool find_c_file(struct nesting *n, const char *path, struct rv__str *name, const char **why)
+{
+    struct rv__resolver *known = n->loader->known;
+    const struct rv__draft *draft;
+    struct stat st;
+    int rc = RV_ENOTFOUND;
+    if (known != NULL && known->find_file != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        rc = known->find_file(known, path, &draft);
+    if (rc == RV_ENOMEM)
+        n->base.rc = rc;
+    if (rc == RV_OK) {
+        *name = rv__draft_name(draft);
+        return true;
+    }
+    (void)snprintf(n->why, sizeof n->why,
+                   rc == RV_EINVAL ? "'%s' cannot be loaded: its own problems say why"
+                                   : "there is no workflow file '%s'",
+                   rv__cite(rv__str(path)).text);
+    *why = n->why;
+    return false;
+}
+
+/* A C file beside this one whose text declares a workflow of that name. */
+static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__str *name,
+                          const char **why)
+{
+    struct rv__str folder = n->entry->directory;
+    struct rv__resolver *known = n->loader->known;
+    if (rv__str_none(folder) || known == NULL || known->find_file == NULL)
+        return true;
+    DIR *dir = opendir(folder.at); /* ends in NUL */
+    const struct dirent *item;
+    bool good = true, found = false;
+    while (dir != NULL && !found && (item = readdir(dir)) != NULL) {
+        struct rv__str declared, text = rv__str(item->d_name);
+        bool declares = false;
+        struct rv__buf path;
+        if (item->d_name[0] == '.' || !rv__is_c_file(text) || text.at[text.len - 1] != 'c')
+            continue;
+        rv__buf_init(&path, PATH_MAX);
+        if (rv__file_beside(folder, text, &path) < 0)
+            n->base.rc = RV_ENOMEM;
+        else if (path.rc == RV_OK &&
+                 rv__cfile_name(path.text, &n->loader->arena, &declares, &declared) < 0)
+            n->base.rc = RV_ENOMEM;
+        found = declares && rv__str_eq(declared, wanted);
+        if (found)
+            good = find_c_file(n, path.text, name, why);
+        rv__buf_done(&path);
+    }
+    if (dir != NULL)
+        (void)closedir(dir); /* only read */
+    return good;
+}
+
 static bool find_nested(struct rv__nesting *self, const struct rv__tree *reference,
                         struct rv__str *name, const char **why)
 {
     struct nesting *n = RV__CONTAINER(self, struct nesting, base);
     struct rv__str text = rv__tree_real(reference)->text;
     struct rv__entry *to = NULL;
+    if (rv__is_c_file(text) && !rv__str_none(n->entry->directory)) {
+        struct rv__buf path;
+        rv__buf_init(&path, PATH_MAX);
+        bool good = rv__file_beside(n->entry->directory, text, &path) == RV_OK &&
+                    path.rc == RV_OK && find_c_file(n, path.text, name, why);
+        if (path.rc == RV_ENOMEM)
+            self->rc = RV_ENOMEM;
+        else if (path.rc != RV_OK)
+            *why = "the path of this file is too long";
+        rv__buf_done(&path);
+        return good || self->rc < 0;
+    }
     if (rv__is_file_reference(text)) {
         int rc = rv__discover_reference(n->loader, n->entry->directory, text, &to);
         if (rc < 0)
             self->rc = rc;
         if (to == NULL) {
-            (void)snprintf(
-                n->why, sizeof n->why,
-                "there is no workflow file '%s' beside this one (YAML and JSON files can "
-                "be nested by file, others by name)",
-                rv__cite(text).text);
+            (void)snprintf(n->why, sizeof n->why, "there is no workflow file '%s' beside this one",
+                           rv__cite(text).text);
             *why = n->why;
             return false;
         }
         return link_to(n, to, reference, name, why);
     }
     to = rv__entry_find(n->loader, text);
-    if (to == NULL && !is_known(n, text))
+    if (to == NULL && !is_known(n, text)) {
         to = find_beside(n, text);
+        if (to == NULL)
+            return find_c_beside(n, text, name, why);
+    }
     if (to == NULL || to == n->entry) /* to itself: compile says it better */
         return true;
     return link_to(n, to, reference, name, why);
@@ -255,7 +326,7 @@ static int check_expressions(struct rv__loader *l, struct rv__entry *entry,
 {
     struct telling telling = { l, entry, RV_OK };
     rv_error why;
-    int rc = rv__refs_find(plan, tell_finding, &telling, &why);
+    int rc = rv__refs_find(plan, l->compiler, tell_finding, &telling, &why);
     if (rc == RV_ENOMEM || telling.rc < 0)
         return rv__nomem(l->err);
     if (rc < 0)

@@ -79,6 +79,11 @@ const struct rv__key_word *rv__key_find(struct rv__str key)
     return NULL;
 }
 
+bool rv__key_is_private(struct rv__str key)
+{
+    return key.len > 2 && key.at[0] == 'x' && key.at[1] == '-';
+}
+
 bool rv__has_kind(const struct rv__tree *map)
 {
     const struct rv__tree *real = rv__tree_real(map);
@@ -160,7 +165,7 @@ enum rv__form_kind rv__kind_of_body(const struct rv__source *source, struct rv__
     if (found >= 0)
         return (enum rv__form_kind)found;
     for (const struct rv__tree *child = body->first; child != NULL; child = child->next)
-        if (rv__key_find(child->key) == NULL)
+        if (rv__key_find(child->key) == NULL && !rv__key_is_private(child->key))
             meant |= rv__key_unknown(source, problems, child, -1, "a node");
     if (!meant)
         rv__problem_add(problems, source, at, "this node has no kind: it needs one of %s",

@@ -36,6 +36,9 @@ int rv__kind_find(struct rv__str key);
 const struct rv__key_word *rv__key_find(struct rv__str key);
 bool rv__has_kind(const struct rv__tree *map); /* is one of its keys a kind? */
 
+/* "x-…": whoever wrote it means something by it, and it is nothing to us. */
+bool rv__key_is_private(struct rv__str key);
+
 /* Complain about an unknown key of `what`, with what was meant: a key of its kind (-1: of any), or a kind.
  * True: it was a kind. */
 bool rv__key_unknown(const struct rv__source *source, struct rv__problems *problems,

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/suggest.h"
 
 struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
 {
@@ -19,12 +20,28 @@ struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
     return NULL;
 }
 
-/* A manifest has stages, and is somebody else's. */
+/* A manifest has stages. */
 static bool is_manifest(const struct rv__tree *document)
 {
     return rv__tree_get(document, "steps") == NULL &&
            (rv__tree_get(document, "stages") != NULL || rv__tree_get(document, "states") != NULL ||
             rv__tree_get(document, "workflows") != NULL);
+}
+
+/* Does it look like a workflow? Folders have other YAML and JSON in them, too. */
+static bool is_workflow(const struct rv__tree *document)
+{
+    static const char *const keys[] = { "steps", "stages", "states", "workflows" };
+    if (document->kind != TREE_MAP)
+        return false;
+    for (const struct rv__tree *child = document->first; child != NULL; child = child->next) {
+        if (rv__suggest(child->key, keys, sizeof keys / sizeof *keys) != NULL)
+            return true;
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            if (rv__str_is(child->key, keys[i]))
+                return true;
+    }
+    return false;
 }
 
 static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
@@ -36,6 +53,9 @@ static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
     if (tree == NULL)
         return RV_OK;
     tree = (struct rv__tree *)rv__tree_real(tree);
+    entry->passed_over = !entry->named && !is_workflow(tree);
+    if (entry->passed_over)
+        return RV_OK;
     if (tree->kind != TREE_MAP) {
         rv__problem_add(&l->problems, &entry->source, tree->at,
                         "a workflow is a mapping with 'name' and 'steps', and this is %s",
@@ -44,7 +64,9 @@ static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
     }
     entry->tree = tree;
     const struct rv__tree *name = rv__tree_get(tree, "name");
-    if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
+    if (name == NULL && rv__alias_fault(rv__file_stem(entry->source.file)) == NULL)
+        entry->name = rv__file_stem(entry->source.file);
+    else if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
         entry->name = rv__tree_real(name)->text;
     return RV_OK;
 }
@@ -83,7 +105,8 @@ static void check_names(struct rv__loader *l)
                                                             : rv__entry_find(l, entry->name);
         if (first == entry)
             continue;
-        rv__problem_add(&l->problems, &entry->source, rv__tree_get(entry->tree, "name")->at,
+        const struct rv__tree *name = rv__tree_get(entry->tree, "name");
+        rv__problem_add(&l->problems, &entry->source, name != NULL ? name->at : entry->tree->at,
                         "workflow '%s' is already registered, by %s", rv__cite(entry->name).text,
                         rv__cite(first->source.file).text);
     }
@@ -145,6 +168,8 @@ void rv__definitions_sort(struct rv__definitions *all)
 {
     if (all->problem_count > 0)
         qsort(all->problems, all->problem_count, sizeof *all->problems, by_place);
+    if (all->warning_count > 0)
+        qsort(all->warnings, all->warning_count, sizeof *all->warnings, by_place);
 }
 
 static int hand_over(struct rv__loader *l)
@@ -152,7 +177,10 @@ static int hand_over(struct rv__loader *l)
     struct rv__definitions *out = l->out;
     if (l->problems.rc != RV_OK)
         return rv__nomem(l->err);
-    out->file_count = l->count;
+    for (size_t i = 0; i < l->count; i++)
+        out->file_count += !l->entries[i]->passed_over;
+    out->warnings = l->warnings.items;
+    out->warning_count = l->warnings.count;
     out->problems = l->problems.items;
     out->problem_count = l->problems.count;
     out->dropped = l->problems.dropped;
@@ -179,24 +207,24 @@ static int hand_over(struct rv__loader *l)
     return RV_OK;
 }
 
-static int note_manifests(struct rv__loader *l)
+/* Whose time has not come. */
+static void refuse_manifests(struct rv__loader *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct rv__entry *entry = l->entries[i];
         if (entry->tree == NULL || !is_manifest(entry->tree))
             continue;
-        int rc = rv__other_add(l, OTHER_MANIFEST, entry->source.file);
-        if (rc < 0)
-            return rc;
+        rv__problem_add(&l->problems, &entry->source, entry->tree->first->key_at,
+                        "this is a manifest, with stages, and manifests cannot be run yet");
         entry->tree = NULL;
         entry->name = (struct rv__str){ NULL, 0 };
     }
-    return RV_OK;
 }
 
 static int load(struct rv__loader *l)
 {
-    int rc = note_manifests(l);
+    int rc = RV_OK;
+    refuse_manifests(l);
     for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* grows meanwhile */
         rc = rv__entry_lower(l, l->entries[i]);
     if (rc < 0)
@@ -221,23 +249,25 @@ static void loader_done(struct rv__loader *l)
     rv__arena_done(&l->arena);
 }
 
-static int loader_init(struct rv__loader *l, struct rv__resolver *known, rv_error *err)
+static int loader_init(struct rv__loader *l, struct rv__resolver *known,
+                       struct rv__expr_compiler *compiler, rv_error *err)
 {
-    *l = (struct rv__loader){ .known = known, .err = err };
+    *l = (struct rv__loader){ .known = known, .compiler = compiler, .err = err };
     rv__arena_init(&l->arena, SIZE_MAX); /* the bounds of files and of their number bound it */
     l->out = rv__zalloc(1, sizeof *l->out);
     if (l->out == NULL)
         return rv__nomem(err);
     rv__arena_init(&l->out->arena, SIZE_MAX); /* the same */
-    l->problems.arena = &l->out->arena;
+    l->problems.arena = l->warnings.arena = &l->out->arena;
+    l->problems.warnings = &l->warnings;
     return RV_OK;
 }
 
 int rv__define_load(const char *const *paths, size_t count, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret, rv_error *err)
 {
     struct rv__loader l;
-    int rc = loader_init(&l, known, err);
+    int rc = loader_init(&l, known, compiler, err);
     for (size_t i = 0; rc == RV_OK && i < count; i++)
         rc = rv__discover(&l, paths[i]);
     if (rc == RV_OK)
@@ -250,14 +280,30 @@ int rv__define_load(const char *const *paths, size_t count, struct rv__resolver 
     return rc;
 }
 
+int rv__define_name(const char *path, struct rv__arena *arena, struct rv__str *ret, rv_error *err)
+{
+    struct rv__loader l;
+    int rc = loader_init(&l, NULL, NULL, err);
+    *ret = (struct rv__str){ NULL, 0 };
+    if (rc == RV_OK)
+        rc = rv__discover(&l, path);
+    if (rc == RV_OK && l.count == 1 && !rv__str_none(l.entries[0]->name) &&
+        rv__str_copy(arena, l.entries[0]->name, ret) < 0)
+        rc = rv__nomem(err);
+    loader_done(&l);
+    rv__definitions_free(l.out);
+    return rc;
+}
+
 int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *known,
-                    struct rv__definitions **ret, rv_error *err)
+                    struct rv__expr_compiler *compiler, struct rv__definitions **ret, rv_error *err)
 {
     struct rv__loader l;
     struct rv__entry *entry = NULL;
-    int rc = loader_init(&l, known, err);
+    int rc = loader_init(&l, known, compiler, err);
     if (rc == RV_OK)
-        rc = rv__entry_add(&l, &(struct rv__entry){ .source = { rv__str(file), text } }, &entry);
+        rc = rv__entry_add(
+            &l, &(struct rv__entry){ .source = { rv__str(file), text }, .named = true }, &entry);
     if (rc == RV_OK)
         rc = load(&l);
     loader_done(&l);

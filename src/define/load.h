@@ -18,7 +18,9 @@ struct rv__entry {
     struct rv__lowered lowered;
     struct rv__draft *draft; /* NULL: none could be made */
     struct rv__plan *plan;
-    bool bad; /* it has problems */
+    bool bad;         /* it has problems */
+    bool named;       /* by somebody, not only found in a folder */
+    bool passed_over; /* it is no workflow, and nobody said that it were */
 };
 
 /* That an entry nests another: if that one is bad, so is this. */
@@ -39,8 +41,9 @@ struct rv__deferred {
 struct rv__loader {
     struct rv__definitions *out; /* being filled */
     struct rv__arena arena;      /* of texts, trees and spots: gone when loading is over */
-    struct rv__problems problems;
+    struct rv__problems problems, warnings;
     struct rv__resolver *known;
+    struct rv__expr_compiler *compiler;
     struct rv__entry **entries;
     size_t count, cap;
     size_t other_cap;
@@ -53,9 +56,6 @@ struct rv__loader {
 int rv__discover(struct rv__loader *l, const char *path);
 
 int rv__other_add(struct rv__loader *l, enum rv__other_kind kind, struct rv__str file);
-
-/* Is it another way to say a file, not a name? */
-bool rv__is_file_reference(struct rv__str reference);
 
 /* The entry of a file, which is read if it is not known yet. *ret NULL: there is no such file, or it
  * is none of YAML and JSON. `path` is relative to the directory. */

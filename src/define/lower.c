@@ -20,7 +20,8 @@ struct lower {
     struct rv__nesting *nesting;
     struct rv__problems *problems;
     struct rv__buf *out;
-    int rc; /* RV_ENOMEM */
+    int rc;                          /* RV_ENOMEM */
+    const struct rv__tree *defaults; /* a mapping: of all steps that do work; NULL: none */
 };
 
 enum place {
@@ -92,6 +93,7 @@ static void lower_duration(struct lower *l, const char *key, const struct rv__tr
     const struct rv__tree *real = rv__tree_real(value);
     int64_t ms;
     if (real->kind == TREE_NUMBER) {
+        rv__params_check_timeout(l->source, l->problems, key, value);
         write_raw(l, key, value);
     } else if (real->kind == TREE_STRING && rv__duration_ms(real->text, &ms) == RV_OK) {
         write_key(l, key);
@@ -120,9 +122,13 @@ static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__fo
     case FORM_COMMAND: rv__params_command(&params); break;
     case FORM_DELAY: rv__params_delay(&params); break;
     case FORM_SIGNAL: rv__params_signal(&params); break;
-    case FORM_VALUE:
     case FORM_CHAT:
-    case FORM_TOOL: write_raw(l, "with", value); break;
+    case FORM_TOOL:
+        rv__problem_add(l->problems, l->source, value->key_at,
+                        "steps of the kind '%s' cannot be run yet", rv__kind_words[kind].key);
+        write_raw(l, "with", value);
+        break;
+    case FORM_VALUE: write_raw(l, "with", value); break;
     case FORM_WORKFLOW:
     case FORM_IF:
     case FORM_LOOP:
@@ -270,6 +276,8 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
 {
     const struct rv__key_word *key = rv__key_find(child->key);
     const char *name = key != NULL ? key->key : NULL;
+    if (rv__key_is_private(child->key))
+        return;
     if (key == NULL || !(key->kinds & 1u << spot->kind)) {
         char what[40];
         (void)snprintf(what, sizeof what, "a node with '%s'", rv__kind_words[spot->kind].key);
@@ -300,6 +308,62 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
     }
 }
 
+/* ------------------------------------------------------------------------------ defaults --- */
+
+enum { TAKE_DEFAULTS = 1 << FORM_HTTP | 1 << FORM_COMMAND | 1 << FORM_CALL };
+
+static const char *const default_keys[] = { "timeout", "onTimeout",     "maxAttempts",
+                                            "backoff", "backoffBaseMs", "maxBackoffMs",
+                                            "jitter" };
+enum { DEFAULT_KEYS = sizeof default_keys / sizeof *default_keys };
+
+/* What the file says for all of its steps, and this one does not say itself. `body` NULL: it says nothing. */
+static void lower_defaults(struct lower *l, struct rv__spot *spot, const struct rv__tree *body)
+{
+    if (l->defaults == NULL || !(1u << spot->kind & TAKE_DEFAULTS))
+        return;
+    for (size_t i = 0; i < DEFAULT_KEYS; i++) {
+        const struct rv__tree *value = rv__form_get(l->defaults, default_keys[i]);
+        if (value != NULL && (body == NULL || rv__form_get(body, default_keys[i]) == NULL))
+            lower_key(l, spot, value);
+    }
+}
+
+static void check_defaults(struct lower *l, const struct rv__tree *value)
+{
+    const struct rv__tree *real = rv__tree_real(value);
+    if (real->kind != TREE_MAP) {
+        rv__problem_add(l->problems, l->source, value->at,
+                        "'defaults' must be a mapping, such as { timeout: 30s, maxAttempts: 3 }");
+        return;
+    }
+    for (const struct rv__tree *child = real->first; child != NULL; child = child->next) {
+        struct rv__key_room room;
+        struct rv__str key = rv__camel(child->key, &room);
+        bool known = rv__key_is_private(key);
+        for (size_t i = 0; i < DEFAULT_KEYS && !known; i++)
+            known = rv__str_is(key, default_keys[i]);
+        const char *meant = known ? NULL : rv__suggest(key, default_keys, DEFAULT_KEYS);
+        if (!known)
+            rv__problem_add(l->problems, l->source, child->key_at,
+                            "unknown key '%s' of defaults%s%s%s", rv__cite(child->key).text,
+                            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    }
+    l->defaults = real;
+}
+
+/* A bare name is a call of that function. */
+static void lower_bare(struct lower *l, struct rv__spot *spot, const struct rv__tree *name)
+{
+    spot->kind = FORM_CALL;
+    spot->body = NULL;
+    spot->implied = name->text;
+    rv__buf_text(l->out, "{\"type\":\"step\",\"kind\":\"call\"");
+    write_raw(l, "name", name);
+    lower_defaults(l, spot, NULL);
+    rv__buf_char(l->out, '}');
+}
+
 static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *body)
 {
     const struct rv__tree *value = NULL;
@@ -325,6 +389,7 @@ static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *
         if (rv__kind_find(child->key) < 0)
             lower_key(l, spot, child);
     }
+    lower_defaults(l, spot, body);
     rv__buf_char(l->out, '}');
 }
 
@@ -400,6 +465,10 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
             rv__buf_json_str(l->out, alias);
         }
         rv__buf_char(l->out, '}');
+        return;
+    }
+    if (body->kind == TREE_STRING && rv__str_none(alias) && !child && place != PLACE_TAKEN) {
+        lower_bare(l, spot, body);
         return;
     }
     if (body->kind != TREE_MAP) {
@@ -491,18 +560,22 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
 
 static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv__tree *child)
 {
-    static const char *const names[] = { "name", "description", "input", "steps", "onError" };
+    static const char *const names[] = { "name",  "description", "input",   "needs",
+                                         "steps", "onError",     "defaults" };
     struct rv__key_room room;
     struct rv__str key = rv__camel(child->key, &room);
-    if (rv__str_is(key, "steps")) {
+    if (rv__key_is_private(child->key) || rv__str_is(key, "defaults")) {
+        return; /* nobody's; read before */
+    } else if (rv__str_is(key, "steps")) {
         write_key(l, "steps");
         lower_list(l, root, child, NULL);
     } else if (rv__str_is(key, "onError")) {
         lower_handler(l, root, child);
     } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
-               rv__str_is(key, "input")) {
+               rv__str_is(key, "input") || rv__str_is(key, "needs")) {
         write_key(l, rv__str_is(key, "name")    ? "name"
                      : rv__str_is(key, "input") ? "input"
+                     : rv__str_is(key, "needs") ? "needs"
                                                 : "description");
         rv__tree_json(child, l->out);
     } else {
@@ -513,13 +586,30 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
     }
 }
 
+/* A workflow is called as its file, if it says nothing else. */
+static void lower_file_name(struct lower *l, const struct rv__tree *document)
+{
+    struct rv__str stem = rv__file_stem(l->source->file);
+    const char *fault = rv__alias_fault(stem);
+    if (fault != NULL)
+        rv__problem_add(l->problems, l->source, document->at,
+                        "a workflow needs a 'name', since the file's, '%s', cannot be one: %s",
+                        rv__cite(stem).text, fault);
+    write_key(l, "name");
+    rv__buf_json_str(l->out, fault == NULL ? stem : rv__str("unnamed"));
+}
+
 int rv__lower(const struct rv__source *source, struct rv__tree *document, struct rv__arena *arena,
               struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret)
 {
-    struct lower l = { source, arena, nesting, problems, &ret->json, RV_OK };
+    struct lower l = { source, arena, nesting, problems, &ret->json, RV_OK, NULL };
     ret->root = (struct rv__spot){ .kind = FORM_KINDS, .body = document, .at = document->at };
     rv__buf_init(&ret->json, RV__PLAN_MAX_BYTES);
     rv__buf_char(l.out, '{');
+    if (rv__tree_get(document, "name") == NULL)
+        lower_file_name(&l, document);
+    if (rv__tree_get(document, "defaults") != NULL)
+        check_defaults(&l, rv__tree_get(document, "defaults"));
     for (struct rv__tree *child = document->first; child != NULL; child = child->next) {
         rv__key_check_twice(source, problems, document, child);
         lower_document_key(&l, &ret->root, child);

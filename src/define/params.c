@@ -31,15 +31,19 @@ struct param {
 };
 
 static const struct param http_params[] = {
-    { "url", WANT_URL },           { "method", WANT_METHOD },
-    { "headers", WANT_MAP },       { "body", WANT_ANY },
-    { "timeout", WANT_TIMEOUT },   { "responseType", WANT_WORD, "json|text", "json or text" },
-    { "throwOnError", WANT_BOOL }, { "maxBytes", WANT_BYTES },
+    { "url", WANT_URL },
+    { "method", WANT_METHOD },
+    { "headers", WANT_MAP },
+    { "body", WANT_ANY },
+    { "timeout", WANT_TIMEOUT },
+    { "responseType", WANT_WORD, "json|text|base64", "json, text or base64" },
+    { "throwOnError", WANT_BOOL },
+    { "maxBytes", WANT_BYTES },
 };
 static const struct param command_params[] = {
     { "argv", WANT_ANY },
     { "stdin", WANT_WORD, "context|none", "context or none" },
-    { "output", WANT_WORD, "json|text", "json or text" },
+    { "output", WANT_WORD, "json|text|base64|none", "json, text, base64 or none" },
     { "cwd", WANT_TEXT },
     { "env", WANT_MAP },
 };
@@ -140,6 +144,20 @@ static const char *wanted(const struct param *param)
     return "anything";
 }
 
+void rv__params_check_timeout(const struct rv__source *source, struct rv__problems *problems,
+                              const char *key, const struct rv__tree *value)
+{
+    enum { LOOKS_LIKE_SECONDS = 1000 };
+    const struct rv__tree *real = rv__tree_real(value);
+    int64_t ms;
+    if (strcmp(key, "timeout") == 0 && real->kind == TREE_NUMBER &&
+        rv__json_int(real->text, &ms) == RV_OK && ms > 0 && ms < LOOKS_LIKE_SECONDS)
+        rv__problem_warn(problems, source, value->at,
+                         "a bare number is in milliseconds: write %lldms, or %llds if seconds are "
+                         "meant",
+                         (long long)ms, (long long)ms);
+}
+
 /* Append a duration as milliseconds. */
 static bool write_duration(const struct rv__params *p, const struct rv__tree *value)
 {
@@ -162,6 +180,8 @@ static void write_param(const struct rv__params *p, const struct param *param,
     const struct rv__tree *real = rv__tree_real(value);
     rv__buf_fmt(p->out, "%s\"%s\":", *first ? "" : ",", param->key);
     bool good = is_wanted(value, param);
+    if (good)
+        rv__params_check_timeout(p->source, p->problems, param->key, value);
     if (good && (param->want == WANT_DURATION || param->want == WANT_TIMEOUT))
         good = write_duration(p, value);
     else if (good)
@@ -221,6 +241,49 @@ void rv__params_http(const struct rv__params *p)
     rv__buf_char(p->out, '}');
 }
 
+/* Is there an expression in it? "$${" is none. */
+static bool has_expression(struct rv__str text)
+{
+    for (size_t i = 0; i + 1 < text.len; i++)
+        if (text.at[i] == '$' && text.at[i + 1] == '{' && (i == 0 || text.at[i - 1] != '$'))
+            return true;
+    return false;
+}
+
+static bool is_shell(struct rv__str program)
+{
+    static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "ash" };
+    const char *slash = memrchr(program.at, '/', program.len);
+    if (slash != NULL)
+        program = (struct rv__str){ slash + 1, program.len - (size_t)(slash + 1 - program.at) };
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (rv__str_is(program, shells[i]))
+            return true;
+    return false;
+}
+
+/* A value that stands in a script of `sh -c` becomes code of it. */
+static void check_script(const struct rv__params *p, const struct rv__tree *argv)
+{
+    const struct rv__tree *word = argv->first;
+    if (rv__tree_real(word)->kind != TREE_STRING || !is_shell(rv__tree_real(word)->text))
+        return;
+    for (word = word->next; word != NULL; word = word->next) {
+        struct rv__str option = rv__tree_real(word)->text;
+        if (rv__tree_real(word)->kind != TREE_STRING || option.len < 2 || option.at[0] != '-')
+            return;
+        if (option.at[1] != '-' && option.at[option.len - 1] == 'c')
+            break;
+    }
+    const struct rv__tree *script = word != NULL ? word->next : NULL;
+    if (script != NULL && rv__tree_real(script)->kind == TREE_STRING &&
+        has_expression(rv__tree_real(script)->text))
+        rv__problem_warn(p->problems, p->source, script->at,
+                         "an expression in a shell script becomes a part of it, and its value may "
+                         "be a command: pass it as an argument, [sh, -c, 'echo \"$1\"', sh, "
+                         "\"${ … }\"]");
+}
+
 static void write_argv(const struct rv__params *p, const struct rv__tree *argv, bool *first)
 {
     const struct rv__tree *real = rv__tree_real(argv);
@@ -233,6 +296,8 @@ static void write_argv(const struct rv__params *p, const struct rv__tree *argv, 
         rv__problem_add(p->problems, p->source, real->first->at,
                         "a command begins with the name of a program, and this is %s",
                         rv__tree_phrase(real->first));
+    else
+        check_script(p, real);
     rv__buf_text(p->out, "\"argv\":");
     rv__tree_json(argv, p->out);
     *first = false;

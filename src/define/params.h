@@ -21,6 +21,10 @@ void rv__params_delay(
     const struct rv__params *p); /* milliseconds, or as it is if it has templates */
 void rv__params_signal(const struct rv__params *p); /* {name, timeout?, default?} */
 
+/* A warning for a time-out that is a small bare number: it is in milliseconds, and looks like seconds. */
+void rv__params_check_timeout(const struct rv__source *source, struct rv__problems *problems,
+                              const char *key, const struct rv__tree *value);
+
 /* Where the value of a plan's `with` at that pointer was written. */
 const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer);
 

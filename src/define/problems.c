@@ -123,6 +123,23 @@ bool rv__problems_full(const struct rv__source *source)
     return source->told != NULL && *source->told >= RV__DEFINE_MAX_PROBLEMS;
 }
 
+void rv__problem_warn(struct rv__problems *to, const struct rv__source *source, uint32_t at,
+                      const char *fmt, ...)
+{
+    enum { MAX_WARNINGS = 1000 }; /* of all files: nobody reads more */
+    char message[1024];
+    struct rv__source uncounted = { source->file, source->text, NULL };
+    va_list args;
+    if (to->warnings == NULL || to->warnings->count >= MAX_WARNINGS)
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    rv__problem_add(to->warnings, &uncounted, at, "%s", message);
+    if (to->warnings->rc != RV_OK)
+        to->rc = to->warnings->rc;
+}
+
 void rv__problem_add(struct rv__problems *to, const struct rv__source *source, uint32_t at,
                      const char *fmt, ...)
 {

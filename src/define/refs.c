@@ -130,35 +130,21 @@ static int add(struct checker *c, const struct rv__node *node, const struct rv__
     return RV_OK;
 }
 
-static int add_expr(struct checker *c, const struct rv__node *node, enum rv__slot slot,
-                    const struct rv__expr *expr)
-{
-    return expr->kind == EXPR_JSON ? add(c, node, NULL, slot, expr->text) : RV_OK;
-}
-
 static int add_node(struct checker *c, const struct rv__node *node)
 {
-    int rc = add_expr(c, node, SLOT_WHEN, &node->when);
-    if (rc == RV_OK)
-        rc = add_expr(c, node, SLOT_DESCRIPTION, &node->description);
-    if (rc < 0)
-        return rc;
-    switch (node->kind) {
-    case NODE_STEP:
-        if (!rv__str_none(node->step.with))
-            rc = add(c, node, NULL, SLOT_WITH, node->step.with);
-        break;
-    case NODE_BRANCH: rc = add_expr(c, node, SLOT_IF, &node->branch.condition); break;
-    case NODE_LOOP:
-        rc = add_expr(c, node, SLOT_WHILE, &node->loop.while_);
-        if (rc == RV_OK)
-            rc = add_expr(c, node, SLOT_UNTIL, &node->loop.until);
-        break;
-    case NODE_FOREACH: rc = add_expr(c, node, SLOT_ITEMS, &node->foreach.items); break;
-    case NODE_WORKFLOW:
-    case NODE_CONCURRENT:
-    case NODE_KINDS: break;
+    static const enum rv__slot slots[USES] = {
+        [USE_WHEN] = SLOT_WHEN,   [USE_DESCRIPTION] = SLOT_DESCRIPTION,
+        [USE_IF] = SLOT_IF,       [USE_WHILE] = SLOT_WHILE,
+        [USE_UNTIL] = SLOT_UNTIL, [USE_ITEMS] = SLOT_ITEMS,
+    };
+    int rc = RV_OK;
+    for (int use = 0; rc == RV_OK && use < USES; use++) {
+        const struct rv__expr *expr = rv__node_expr(node, (enum rv__use)use);
+        if (expr != NULL && expr->kind == EXPR_JSON)
+            rc = add(c, node, NULL, slots[use], expr->text);
     }
+    if (rc == RV_OK && node->kind == NODE_STEP && !rv__str_none(node->step.with))
+        rc = add(c, node, NULL, SLOT_WITH, node->step.with);
     for (uint32_t i = 0; rc == RV_OK && i < node->body_count; i++) {
         const struct rv__wrap *wrap = node->bodies[i].wrap;
         if (wrap != NULL && wrap->input.kind == EXPR_JSON)
@@ -206,7 +192,7 @@ static bool is_visible(const struct template *t, struct rv__str alias)
         if (found != NULL && found->index < view.before)
             return true;
     } while (look_out(&view));
-    return false;
+    return rv__wrap_needs(view.body->wrap, alias); /* of who nests it: asked for there */
 }
 
 /* The aliases that it sees, for a suggestion. The texts in a plan end in NUL. */
@@ -335,8 +321,8 @@ static void tell_bad(void *arg, const struct rv__expr_bad *bad)
                  "invalid expression in '%s': %s", written_name(&c->templates[i]), bad->message);
 }
 
-int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct rv__finding *),
-                  void *arg, rv_error *err)
+int rv__refs_find(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                  void (*told)(void *, const struct rv__finding *), void *arg, rv_error *err)
 {
     struct checker c = { .plan = plan, .tell = told, .arg = arg, .err = err };
     int rc = rv__exprs_new(&c.set, err);
@@ -344,8 +330,8 @@ int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct
         rc = add_node(&c, plan->nodes[i]);
     for (size_t i = 0; rc == RV_OK && i < c.count; i++)
         check_uses(&c, &c.templates[i]);
-    if (rc == RV_OK) {
-        rc = rv__exprs_check(c.set, tell_bad, &c, err);
+    if (rc == RV_OK && compiler != NULL) {
+        rc = rv__exprs_check(c.set, compiler, tell_bad, &c, err);
         if (rc == RV_EPARSE && c.blamed) /* told */
             rc = RV_OK;
     }
@@ -371,10 +357,11 @@ static void add_violation(void *arg, const struct rv__finding *finding)
     rv__buf_done(&path);
 }
 
-int rv__define_check_refs(const struct rv__plan *plan, struct rv__violations *bad, rv_error *err)
+int rv__define_check_refs(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                          struct rv__violations *bad, rv_error *err)
 {
     size_t before = bad->count + bad->dropped;
-    int rc = rv__refs_find(plan, add_violation, bad, err);
+    int rc = rv__refs_find(plan, compiler, add_violation, bad, err);
     if (rc < 0 || (bad->rc == RV_OK && bad->count + bad->dropped == before))
         return rc;
     return rv__violations_err(bad, err);

@@ -29,8 +29,9 @@ struct rv__finding {
 };
 
 /* Tell everything that is wrong, in order. RV_OK also if there is something. RV_ENOMEM; RV_EPARSE: jq
- * refuses the expressions together, and none of them alone. */
-int rv__refs_find(const struct rv__plan *plan, void (*told)(void *, const struct rv__finding *),
-                  void *arg, rv_error *err);
+ * refuses the expressions together, and none of them alone; what the compiler (NULL: nobody compiles)
+ * could not do. */
+int rv__refs_find(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
+                  void (*told)(void *, const struct rv__finding *), void *arg, rv_error *err);
 
 #endif

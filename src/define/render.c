@@ -109,49 +109,74 @@ static void show_work(struct rv__buf *out, const struct rv__node *node)
         show_json(out, with);
 }
 
+/* ------------------------------------------------------------------------------ the kinds --- */
+
+static void show_step(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_fmt(out, "%s ", rv__step_kind_name(node->step.kind));
+    show_work(out, node);
+}
+
+static void show_workflow(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_fmt(out, "workflow %.*s", RV__ARG(node->bodies[0].wrap->name));
+}
+
+static void show_branch(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_text(out, "if ");
+    show_expr(out, &node->branch.condition);
+}
+
+static void show_loop(struct rv__buf *out, const struct rv__node *node)
+{
+    bool while_ = node->loop.while_.kind != EXPR_NONE;
+    rv__buf_text(out, while_ ? "loop while " : "loop until ");
+    show_expr(out, while_ ? &node->loop.while_ : &node->loop.until);
+    if (node->loop.max_iterations != RV__DEFAULT_MAX_ITERATIONS)
+        rv__buf_fmt(out, ", at most %" PRId64, node->loop.max_iterations);
+    if (node->loop.keep != KEEP_ALL)
+        rv__buf_fmt(out, ", keeps %s", node->loop.keep == KEEP_LAST ? "the last" : "none");
+}
+
+static void show_foreach(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_text(out, "forEach ");
+    show_expr(out, &node->foreach.items);
+    if (node->foreach.parallel)
+        rv__buf_text(out, ", parallel");
+    if (node->foreach.concurrency > 0)
+        rv__buf_fmt(out, ", %" PRId64 " at once", node->foreach.concurrency);
+}
+
+static void show_concurrent(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_text(out, "concurrent");
+    if (node->concurrent.detached)
+        rv__buf_text(out, ", detached");
+    if (node->concurrent.collect)
+        rv__buf_text(out, ", collects failures");
+    if (node->concurrent.join != RV__JOIN_ALL)
+        rv__buf_fmt(out, ", until %" PRId64 " complete", node->concurrent.join);
+}
+
+/* How people are shown a kind of node. Its bodies are drawn as rv__node_bodies() says. */
+static const struct {
+    void (*show)(struct rv__buf *out, const struct rv__node *node);
+    const char *open, *close; /* its shape in a flowchart */
+} kinds[NODE_KINDS] = {
+    [NODE_STEP] = { show_step, "[", "]" },
+    [NODE_WORKFLOW] = { show_workflow, "[[", "]]" },
+    [NODE_BRANCH] = { show_branch, "{", "}" },
+    [NODE_LOOP] = { show_loop, "{{", "}}" },
+    [NODE_FOREACH] = { show_foreach, "{{", "}}" },
+    [NODE_CONCURRENT] = { show_concurrent, "[/", "/]" },
+};
+
 /* Kind and what belongs to it: "http POST http://…", "forEach ${ … }, parallel, 4 at once". */
 static void show_node(struct rv__buf *out, const struct rv__node *node)
 {
-    switch (node->kind) {
-    case NODE_STEP:
-        rv__buf_fmt(out, "%s ", rv__step_kind_name(node->step.kind));
-        show_work(out, node);
-        break;
-    case NODE_WORKFLOW:
-        rv__buf_fmt(out, "workflow %.*s", RV__ARG(node->bodies[0].wrap->name));
-        break;
-    case NODE_BRANCH:
-        rv__buf_text(out, "if ");
-        show_expr(out, &node->branch.condition);
-        break;
-    case NODE_LOOP:
-        rv__buf_text(out, node->loop.while_.kind != EXPR_NONE ? "loop while " : "loop until ");
-        show_expr(out,
-                  node->loop.while_.kind != EXPR_NONE ? &node->loop.while_ : &node->loop.until);
-        if (node->loop.max_iterations != RV__DEFAULT_MAX_ITERATIONS)
-            rv__buf_fmt(out, ", at most %" PRId64, node->loop.max_iterations);
-        if (node->loop.keep != KEEP_ALL)
-            rv__buf_fmt(out, ", keeps %s", node->loop.keep == KEEP_LAST ? "the last" : "none");
-        break;
-    case NODE_FOREACH:
-        rv__buf_text(out, "forEach ");
-        show_expr(out, &node->foreach.items);
-        if (node->foreach.parallel)
-            rv__buf_text(out, ", parallel");
-        if (node->foreach.concurrency > 0)
-            rv__buf_fmt(out, ", %" PRId64 " at once", node->foreach.concurrency);
-        break;
-    case NODE_CONCURRENT:
-        rv__buf_text(out, "concurrent");
-        if (node->concurrent.detached)
-            rv__buf_text(out, ", detached");
-        if (node->concurrent.collect)
-            rv__buf_text(out, ", collects failures");
-        if (node->concurrent.join != RV__JOIN_ALL)
-            rv__buf_fmt(out, ", until %" PRId64 " complete", node->concurrent.join);
-        break;
-    case NODE_KINDS: break;
-    }
+    kinds[node->kind].show(out, node);
 }
 
 /* -------------------------------------------------------------------------------- text --- */
@@ -244,7 +269,7 @@ static void node_text(struct rv__buf *out, const struct rv__node *node, const st
     config_text(out, node);
     rv__buf_char(out, '\n');
     handler_text(out, node->on_error, &below, false);
-    bool named = node->kind == NODE_BRANCH || node->kind == NODE_CONCURRENT;
+    bool named = rv__node_bodies(node) == BODIES_NAMED;
     uint32_t last = node->body_count;
     while (last > 0 && node->bodies[last - 1].count == 0) /* an else that is not there */
         last--;
@@ -309,22 +334,15 @@ static void chart_line(struct chart *c)
 /* n12["alias<br/>kind"], in the shape of its kind. */
 static void chart_node(struct chart *c, const struct rv__node *node)
 {
-    static const struct {
-        const char *open, *close;
-    } shapes[NODE_KINDS] = {
-        [NODE_STEP] = { "[", "]" },      [NODE_WORKFLOW] = { "[[", "]]" },
-        [NODE_BRANCH] = { "{", "}" },    [NODE_LOOP] = { "{{", "}}" },
-        [NODE_FOREACH] = { "{{", "}}" }, [NODE_CONCURRENT] = { "[/", "/]" },
-    };
     struct rv__buf text;
     rv__buf_init(&text, 4096);
     show_node(&text, node);
     chart_line(c);
-    rv__buf_fmt(c->out, "n%" PRIu32 "%s\"", node->id, shapes[node->kind].open);
+    rv__buf_fmt(c->out, "n%" PRIu32 "%s\"", node->id, kinds[node->kind].open);
     mermaid_label(c->out, node->alias);
     rv__buf_text(c->out, "<br/>");
     mermaid_label(c->out, rv__buf_view(&text));
-    rv__buf_fmt(c->out, "\"%s\n", shapes[node->kind].close);
+    rv__buf_fmt(c->out, "\"%s\n", kinds[node->kind].close);
     if (text.rc == RV_ENOMEM)
         c->out->rc = RV_ENOMEM;
     rv__buf_done(&text);
@@ -363,17 +381,14 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
 {
     const struct rv__str none = { NULL, 0 };
     struct out_point end;
-    switch (node->kind) {
-    case NODE_STEP: return self;
-    case NODE_WORKFLOW: return chart_body(c, &node->bodies[0], self, NULL, none);
-    case NODE_LOOP:
-    case NODE_FOREACH: /* back to itself after each iteration; it goes on from there */
+    switch (rv__node_bodies(node)) {
+    case BODIES_ITSELF: return chart_body(c, &node->bodies[0], self, NULL, none);
+    case BODIES_ITERATED: /* back to itself after each iteration; it goes on from there */
         end = chart_body(c, &node->bodies[0], self, "each", none);
         chart_line(c);
         rv__buf_fmt(c->out, "%s -.-> %s\n", end.name, self.name);
         return self;
-    case NODE_BRANCH:
-    case NODE_CONCURRENT:
+    case BODIES_NAMED:
         end = point('e', c->ends++);
         chart_line(c);
         rv__buf_fmt(c->out, "%s(( ))\n", end.name);
@@ -386,7 +401,7 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
                 chart_edge(c, last, NULL, none, end);
         }
         return end;
-    case NODE_KINDS: break;
+    case BODIES_NONE: break;
     }
     return self;
 }

@@ -21,6 +21,8 @@ struct rv__problems {
     size_t count, cap;
     size_t dropped;
     int rc;
+    struct rv__problems
+        *warnings; /* where rv__problem_warn() puts what it is given; NULL: nowhere */
 };
 
 #define RV__NOWHERE UINT32_MAX /* the file as a whole */
@@ -29,6 +31,10 @@ struct rv__problems {
  * same thing at the same place once. */
 void rv__problem_add(struct rv__problems *to, const struct rv__source *source, uint32_t at,
                      const char *fmt, ...) RV_PRINTF(4, 5);
+
+/* The same for what is good, and most likely not meant. */
+void rv__problem_warn(struct rv__problems *to, const struct rv__source *source, uint32_t at,
+                      const char *fmt, ...) RV_PRINTF(4, 5);
 
 /* The byte at that line and column, both from 1, columns in characters; within the text. */
 uint32_t rv__source_at(const struct rv__source *source, unsigned long line, unsigned long column);

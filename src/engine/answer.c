@@ -59,6 +59,7 @@ static int take_json(struct request *r, enum key key, const char **ret, rv_error
 
 static int answer_hello(struct request *r, const char *run_id, rv_error *err)
 {
+    rv_health health;
     (void)run_id;
     (void)err;
     rv__wire_int(r->out, "protocol", RV__CONTROL_PROTOCOL);
@@ -66,6 +67,8 @@ static int answer_hello(struct request *r, const char *run_id, rv_error *err)
     rv__wire_int(r->out, "pid", getpid());
     if (r->engine->only_run[0] != '\0')
         rv__wire_text(r->out, "onlyRun", rv__str(r->engine->only_run));
+    if (rv_engine_health(r->engine, &health, NULL) == RV_OK && health.stuck)
+        rv__wire_text(r->out, "refuses", rv__str(health.why.message));
     return RV_OK;
 }
 
@@ -234,7 +237,8 @@ static int answer_call(struct request *r, const struct rv__frame *frame, rv_erro
     return rv__fail(err, RV_EINVAL, "there is no such method in version %s", rv_version());
 }
 
-void rv__control_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
+/* The frame `error`; violations may be NULL. */
+static void put_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
 {
     size_t start = rv__wire_begin(out, FRAME_ERROR);
     rv__wire_int(out, "code", err->code);
@@ -270,7 +274,7 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
                        (long)getpid());
     if (rc < 0) {
         rv__buf_reset(out);
-        rv__control_error(out, &err, r.violations);
+        put_error(out, &err, r.violations);
     }
     rv_violations_free(r.violations);
     rv__arena_done(&r.arena);

@@ -13,7 +13,6 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/control.h"
-#include "engine/kit.h"
 
 #define DEFAULT_WAIT_MS 300000
 
@@ -21,7 +20,7 @@ static int call_init(struct rv__call *call, rv_engine *e, enum rv__call_kind kin
 {
     *call = (struct rv__call){ .kind = kind, .engine = e };
     call->letter.kind = LETTER_CALL;
-    rv__buf_init(&call->results, SIZE_MAX / 8);
+    rv__buf_init(&call->results, RV__RESULTS_MAX_BYTES);
     rv__buf_init(&call->texts, SIZE_MAX / 8);
     if (e == NULL)
         return rv__fail(err, RV_EINVAL, "no engine given");
@@ -63,8 +62,8 @@ static void call_send(struct rv__call *call)
     rv__engine_enter(e);
     if (rv__engine_post(e, &call->letter) < 0) {
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
-    } else if (e->kit != NULL) {
-        rv__kit_answer(e, &call->done);
+    } else if (e->around.await != NULL) {
+        e->around.await(e, &call->done, NULL, INT64_MIN);
     } else {
         pthread_mutex_lock(&e->reply_lock);
         while (!call->done)
@@ -100,6 +99,9 @@ static int take_json(const char *json, const char *what, struct rv__blob **ret, 
     rv_error why;
     if (json == NULL)
         return RV_OK;
+    if (strlen(json) > RV__JSON_MAX_BYTES)
+        return rv__fail(err, RV_ETOOBIG, "the %s has %zu bytes: at most %u are allowed", what,
+                        strlen(json), RV__JSON_MAX_BYTES);
     if (rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, &why) < 0)
         return rv__fail(err, RV_EINVAL, "the %s is not JSON: %s", what, why.message);
     *ret = rv__blob_new(value);
@@ -141,6 +143,9 @@ int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
     if (workflow == NULL) {
         rc = rv__fail(err, RV_EINVAL, "no workflow given");
     } else {
+        rc = rv__register_nested(engine, workflow, err);
+    }
+    if (rc == RV_OK) {
         call_send(&call);
         rc = call_result(&call, err);
     }
@@ -191,6 +196,12 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
     rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
     rv__violations_init(&bad, &arena);
     const struct rv__plan_ref *plan = call->judge;
+    const struct rv__wrap *wrap = plan->plan->body.wrap;
+    if (wrap->needs_count > 0)
+        return rv__fail(err, RV_EINVAL,
+                        "workflow '%.60s' cannot be run alone: it needs '%.60s' of a workflow that "
+                        "nests it",
+                        call->workflow, wrap->needs[0].at);
     int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
                             &full, &why);
     if (rc == RV_OK) {
@@ -289,6 +300,14 @@ int rv_signal(rv_engine *engine, const char *run_id, const char *name, const cha
     return rc < 0 ? rc : send_message(engine, run_id, msg, err);
 }
 
+static int check_message(const char *message, const char *what, rv_error *err)
+{
+    if (message == NULL || strlen(message) <= RV__MESSAGE_MAX_BYTES)
+        return RV_OK;
+    return rv__fail(err, RV_ETOOBIG, "the %s has %zu bytes: at most %d are allowed", what,
+                    strlen(message), RV__MESSAGE_MAX_BYTES);
+}
+
 static struct rv__blob *message_blob(const char *message)
 {
     struct rv__buf json;
@@ -309,6 +328,8 @@ int rv_complete(rv_engine *engine, const char *run_id, const char *handle, const
     struct rv__msg msg = { .kind = MSG_ANSWER, .name = rv__str(handle) };
     if (handle == NULL || *handle == '\0')
         return rv__fail(err, RV_EINVAL, "no handle given");
+    if (check_message(error, "error", err) < 0)
+        return RV_ETOOBIG;
     if (rv__attached_tells(engine))
         return rv__attached_complete(engine, run_id, handle, result, error, err);
     int rc = take_json(result, "result", &msg.result, err);
@@ -327,6 +348,8 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *r
     struct rv__msg msg = { .kind = decision == RV_ABORT ? MSG_ABORT : MSG_RESUME };
     if (decision != RV_RESUME && decision != RV_ABORT)
         return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME or RV_ABORT", decision);
+    if (check_message(reason, "reason", err) < 0)
+        return RV_ETOOBIG;
     if (rv__attached_tells(engine))
         return rv__attached_decide(engine, run_id, decision, reason, err);
     if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
@@ -365,20 +388,32 @@ int rv__call_look(rv_engine *engine, const char *run_id,
     return rc;
 }
 
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
-                 rv_error *err)
+static int ask_loop(rv_engine *engine, struct rv__call what, rv_error *err)
 {
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_ASK, err);
     if (rc < 0)
         return rc;
-    call.ask = ask;
-    call.writes = writes;
-    call.arg = arg;
+    call.ask = what.ask;
+    call.asked = what.asked;
+    call.writes = what.writes;
+    call.arg = what.arg;
     call_send(&call);
     rc = call_result(&call, err);
     call_done(&call);
     return rc;
+}
+
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err)
+{
+    return ask_loop(engine, (struct rv__call){ .ask = ask, .arg = arg }, err);
+}
+
+int rv__call_write(rv_engine *engine, int (*ask)(struct rv__call *call),
+                   int (*asked)(struct rv__call *call), void *arg, rv_error *err)
+{
+    struct rv__call call = { .ask = ask, .asked = asked, .arg = arg, .writes = true };
+    return ask_loop(engine, call, err);
 }
 
 int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err)
@@ -412,6 +447,7 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
             state->failed_step = mem + texts_at + call.row.failed_step;
             state->suspension = mem + texts_at + call.row.suspension;
             state->results = mem + results_at;
+            state->results_too_large = (int64_t)call.results_bytes;
             state->created_at = call.row.created_ms;
             state->started_at = call.row.started_ms;
             state->completed_at = call.row.completed_ms;
@@ -468,9 +504,9 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
         call->rc = rv__fail(&call->err, RV_ECLOSED, "the engine has closed");
         return 1;
     }
-    if (e->kit != NULL) {
+    if (e->around.await != NULL) {
         int64_t now_ms = rv__mono_ms(e->clock);
-        rv__kit_drive(e, &call->done, by, timeout_ms < 0 ? INT64_MAX : now_ms + timeout_ms);
+        e->around.await(e, &call->done, by, timeout_ms < 0 ? INT64_MAX : now_ms + timeout_ms);
         w.fired = rv_cancel_fired(by);
         deadline_ns = 0;
     }
@@ -515,6 +551,7 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
     outcome->error = mem + texts_at + call->row.error;
     outcome->failed_step = mem + texts_at + call->row.failed_step;
     outcome->results = mem + results_at;
+    outcome->results_too_large = (int64_t)call->results_bytes;
     assert(ret != NULL); /* or nobody was asked */
     *ret = outcome;
     return RV_OK;

@@ -68,9 +68,10 @@ static int put_json(struct rv__buf *out, const char *key, const char *json, rv_e
 static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64_t timeout_ms,
                       rv_cancel *by, struct rv__reply *reply, rv_error *err)
 {
+    const struct rv__asked asked = { &e->attached->place, e->attached->driver.pid };
     rv__wire_end(request, start);
     rv__engine_enter(e);
-    int rc = rv__ask(e->attached, request, timeout_ms, by, e->closing, reply, err);
+    int rc = rv__ask(&asked, request, timeout_ms, by, e->closing, reply, err);
     rv__engine_leave(e);
     rv__buf_done(request);
     return rc;
@@ -345,26 +346,29 @@ int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, in
 
 static int say_hello(struct rv__attached *attached, rv_error *err)
 {
-    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun" };
-    struct rv__str values[4], text;
+    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun", "refuses" };
+    struct rv__str values[5], text;
     struct rv__arena arena;
     struct rv__buf request;
     struct rv__reply reply;
     int64_t protocol = 0;
     size_t start = begin_call(&request, "hello");
+    const struct rv__asked asked = { &attached->place, attached->driver.pid };
     rv__wire_end(&request, start);
-    int rc = rv__ask(attached, &request, HELLO_MS, NULL, NULL, &reply, err);
+    int rc = rv__ask(&asked, &request, HELLO_MS, NULL, NULL, &reply, err);
     rv__buf_done(&request);
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     if (rc == RV_OK) {
         rv_driver *driver = &attached->driver;
-        rv__frame_members(&reply.frame, keys, values, 4);
+        rv__frame_members(&reply.frame, keys, values, 5);
         if (take_int(values[0], &protocol) < 0 || take_int(values[2], &driver->pid) < 0)
             protocol = 0;
         if (take_string(values[1], &arena, &text) == RV_OK)
             snprintf(driver->version, sizeof driver->version, "%.*s", RV__ARG(text));
         if (take_string(values[3], &arena, &text) == RV_OK)
             snprintf(driver->only_run, sizeof driver->only_run, "%.*s", RV__ARG(text));
+        if (take_string(values[4], &arena, &text) == RV_OK)
+            snprintf(driver->refuses, sizeof driver->refuses, "%.*s", RV__ARG(text));
         if (protocol != RV__CONTROL_PROTOCOL)
             rc = rv__fail(err, RV_ESTATE,
                           "process %lld drives the store with version %.20s, which this one (%s) "
@@ -406,7 +410,7 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
     attached->looks_only = opts->read_only;
     for (;;) {
         int there = access(store, F_OK) < 0 ? RV_ECLOSED
-                                            : rv__control_place(store, &attached->place, &none);
+                                            : rv__socket_place(store, &attached->place, &none);
         if (there == RV_OK)
             there = say_hello(attached, &none);
         if (there == RV_OK || opts->read_only) {

@@ -1,7 +1,7 @@
 /* call.c: the public calls, on the loop's side; api.c has the caller's.
  *
- * The loop answers a call after the commit that makes the answer true. Calls that only read wait for the
- * end of the turn, so that they see what is on disk. */
+ * The loop answers a call after the commit that makes the answer true. A call that only looks at a run waits
+ * in the run's mail while something is decided that is not on disk. */
 #include "engine/call.h"
 
 #include <assert.h>
@@ -13,21 +13,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "engine/context.h"
 #include "engine/control.h"
-#include "engine/kit.h"
 
 enum { EARLY_ANSWER_MS = 1000 }; /* that an answer waits for the handle it is for */
-
-static void reply(struct rv__call *call, int rc)
-{
-    rv_engine *e = call->engine;
-    pthread_mutex_lock(&e->reply_lock);
-    call->rc = rc;
-    call->done = true;
-    pthread_cond_signal(&call->answered); /* under the lock: after it, the caller may be gone */
-    pthread_mutex_unlock(&e->reply_lock);
-}
 
 static void push(struct rv__call **list, struct rv__call *call)
 {
@@ -35,42 +23,27 @@ static void push(struct rv__call **list, struct rv__call *call)
     *list = call;
 }
 
-/* Rows of finished iterations. */
-struct row_text {
-    struct rv__buf *out;
-    bool first;
-};
-
-static int put_row(void *arg, int64_t index, struct rv__str json)
+/* It is answered; who asked is woken with all the others, at the end of the turn. */
+static void reply(struct rv__call *call, int rc)
 {
-    struct row_text *text = arg;
-    (void)index;
-    if (!text->first)
-        rv__buf_char(text->out, ',');
-    text->first = false;
-    rv__buf_str(text->out, json);
-    return RV_OK;
+    call->rc = rc;
+    push(&call->engine->answered, call);
 }
 
-static int rows_from_store(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                           rv_error *err)
+void rv__calls_wake(rv_engine *e)
 {
-    struct rv__engine_rows *rows = (struct rv__engine_rows *)self;
-    rv_engine *e = rows->run->engine;
-    struct row_text text = { .out = out, .first = true };
-    if (rows->on_loop)
-        return rv__store_results(e->reader, rv__str(rows->run->id), key, put_row, &text, err);
-    pthread_mutex_lock(&e->step_reader_lock);
-    int rc = rv__store_results(e->step_reader, rv__str(rows->run->id), key, put_row, &text, err);
-    pthread_mutex_unlock(&e->step_reader_lock);
-    return rc;
-}
-
-void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run)
-{
-    rv_engine *e = run->engine;
-    *rows = (struct rv__engine_rows){ .source = { rows_from_store }, .run = run };
-    rows->on_loop = e->running_thread && pthread_equal(pthread_self(), e->thread);
+    struct rv__call *call = e->answered;
+    if (call == NULL)
+        return;
+    e->answered = NULL;
+    pthread_mutex_lock(&e->reply_lock);
+    while (call != NULL) {
+        struct rv__call *next = call->next;
+        call->done = true;
+        pthread_cond_signal(&call->answered); /* under the lock: after it, the caller may be gone */
+        call = next;
+    }
+    pthread_mutex_unlock(&e->reply_lock);
 }
 
 /* Where in call->texts it begins; with a NUL behind it. */
@@ -82,24 +55,56 @@ static size_t keep_text(struct rv__call *call, struct rv__str text)
     return at;
 }
 
+static int put_input(void *arg, const struct rv__store_run *row)
+{
+    rv__buf_str(arg, row->input);
+    return rv__buf_err(arg, NULL);
+}
+
+/* A long one is not in memory. */
+static int keep_input(struct rv__call *call, const struct rv__run *run)
+{
+    size_t at = call->texts.len;
+    if (!run->input_on_disk) {
+        call->row.input = keep_text(call, run->input != NULL ? rv__blob_str(run->input)
+                                                             : rv__str("null"));
+        return RV_OK;
+    }
+    int rc = rv__store_run(run->engine->reader, rv__str(run->id), put_input, &call->texts,
+                           &call->err);
+    if (rc < 0)
+        return rc;
+    rv__buf_char(&call->texts, '\0');
+    call->row.input = at;
+    return RV_OK;
+}
+
 /* The run as it is on disk: its row and results. Its cell is in memory and not part of a turn. */
 static int describe(struct rv__call *call, struct rv__run *run)
 {
-    struct rv__engine_rows rows;
-    rv__engine_rows_init(&rows, run);
+    struct rv__stored_rows rows;
+    rv__stored_rows_init(&rows, run->id, &run->engine->reader, NULL);
     call->status = (int)rv__cell_status(run->cell);
     snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
     call->row.workflow = keep_text(call, run->plan->plan->body.wrap->name);
     call->row.version = keep_text(call, rv__str(run->plan->plan->version));
-    call->row.input = keep_text(call,
-                                run->input != NULL ? rv__blob_str(run->input) : rv__str("null"));
+    int rc = keep_input(call, run);
+    if (rc < 0)
+        return rc;
     call->row.error = keep_text(call, rv__cell_error(run->cell));
     call->row.failed_step = keep_text(call, rv__cell_failed_step(run->cell));
     call->row.suspension = keep_text(call, rv__cell_suspension(run->cell));
     call->row.created_ms = run->created_ms;
     call->row.started_ms = run->started_ms;
     call->row.completed_ms = run->completed_ms;
-    int rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->err);
+    rc = rv__cell_results(run->cell, &rows.source, &call->results, &call->results_bytes,
+                          &call->err);
+    if (rc == RV_ETOOBIG) { /* they are read node by node, then */
+        rv__buf_text(&call->results, "{}");
+        rc = RV_OK;
+    } else {
+        call->results_bytes = 0;
+    }
     return rc < 0 ? rc : rv__buf_err(&call->texts, &call->err);
 }
 
@@ -126,6 +131,16 @@ void rv__run_answer_waiters(struct rv__run *run)
         call->waiting = false;
         reply(call, describe(call, run));
         call = next;
+    }
+}
+
+void rv__run_refuse_calls(struct rv__run *run, const rv_error *why)
+{
+    while (run->calls != NULL) {
+        struct rv__call *call = run->calls;
+        run->calls = call->next;
+        call->err = *why;
+        reply(call, why->code);
     }
 }
 
@@ -169,7 +184,13 @@ static bool same_input(const struct rv__run *run, const struct rv__call *call)
 /* The run exists already: the same start again, or a conflict. */
 static int start_again(struct rv__call *call, struct rv__run *run)
 {
-    if (!rv__str_is(run->plan->plan->body.wrap->name, call->workflow) || !same_input(run, call))
+    bool other = !rv__str_is(run->plan->plan->body.wrap->name, call->workflow) ||
+                 !same_input(run, call);
+    if (other && run->is_new) { /* not on disk yet: later again */
+        rv__mail_put(&run->mail, &call->letter);
+        return RV_OK;
+    }
+    if (other)
         return rv__fail(&call->err, RV_EEXIST,
                         "run '%s' exists already, of workflow '%.*s'%s: take another run id",
                         run->id, RV__ARG(run->plan->plan->body.wrap->name),
@@ -181,47 +202,62 @@ static int start_again(struct rv__call *call, struct rv__run *run)
     return RV_OK;
 }
 
-static int take_start(rv_engine *e, struct rv__call *call)
+/* A new run, in a struct that is in the table or (NULL) is made. */
+static int begin(rv_engine *e, struct rv__call *call, struct rv__registered *known,
+                 struct rv__run *run)
 {
-    struct rv__registered *known = rv__registry_offered(e, rv__str(call->workflow));
-    struct rv__run *run = NULL;
-    if (known == NULL) {
-        char names[160];
-        list_names(e, names, sizeof names);
-        return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'; registered: %s",
-                        call->workflow, names[0] ? names : "none");
-    }
-    if (call->run_id[0] != '\0') {
-        int rc = rv__run_load(e, call->run_id, &run, &call->err);
-        if (rc == RV_OK)
-            return start_again(call, run);
-        if (rc != RV_ENOTFOUND)
-            return rc;
-    }
     const struct rv__input_rule *rule = rv__plan_exprs_rule(&known->plan->exprs,
                                                             &known->plan->plan->body);
     if (rule != NULL && call->judge != known->plan) {
         rv__plan_ref_unref(call->judge);
-        call->judge = known->plan;
-        atomic_fetch_add(&call->judge->refs, 1);
+        call->judge = rv__plan_ref_ref(known->plan);
         reply(call, RV__CHECK_INPUT);
         return RV_OK;
     }
-    if (e->only_run[0] != '\0' && strcmp(call->run_id, e->only_run) != 0)
-        return rv__fail(&call->err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
-    if (call->run_id[0] == '\0')
-        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
-    if (rv__run_new(e, call->run_id, known->plan, &run) < 0)
+    bool made = run == NULL;
+    if (made && rv__run_new(e, call->run_id, &run) < 0)
         return rv__nomem(&call->err);
     memcpy(run->input_key, call->input_key, sizeof run->input_key);
-    int rc = rv__run_start(run, call->input, &call->err);
-    if (rc < 0) {
-        rv__run_drop(run);
+    int rc = rv__run_start(run, known->plan, call->input, &call->err);
+    if (rc < 0 && made)
+        rv__run_drop_if_unused(run);
+    if (rc < 0)
         return rc;
-    }
     call->began = true;
     push(&run->calls, call);
     return RV_OK;
+}
+
+static struct rv__registered *find_offered(rv_engine *e, struct rv__call *call)
+{
+    struct rv__registered *known = rv__registry_offered(e, rv__str(call->workflow));
+    if (known == NULL) {
+        char names[160];
+        list_names(e, names, sizeof names);
+        rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'; registered: %s",
+                 call->workflow, names[0] ? names : "none");
+    }
+    return known;
+}
+
+static int take_start(rv_engine *e, struct rv__call *call)
+{
+    struct rv__registered *known = find_offered(e, call);
+    struct rv__run *run = NULL;
+    if (known == NULL)
+        return RV_ENOTFOUND;
+    if (call->run_id[0] != '\0' && !call->made_id) { /* it may be there already */
+        int rc = rv__run_reach(e, call->run_id, &call->letter, false, &run);
+        if (rc < 0)
+            return rv__nomem(&call->err);
+        return run != NULL ? start_again(call, run) : RV_OK;
+    }
+    if (e->only_run[0] != '\0')
+        return rv__fail(&call->err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
+    if (!call->made_id)
+        rv__ids_next(&e->ids, rv__wall_ms(e->clock), call->run_id);
+    call->made_id = true;
+    return begin(e, call, known, NULL);
 }
 
 static int not_found(struct rv__call *call, int rc)
@@ -235,12 +271,19 @@ static int not_found(struct rv__call *call, int rc)
 static int take_message(rv_engine *e, struct rv__call *call)
 {
     struct rv__run *run;
-    int rc = rv__run_load(e, call->run_id, &run, &call->err);
+    int rc = rv__run_reach(e, call->run_id, &call->letter, false, &run);
     if (rc < 0)
-        return not_found(call, rc);
+        return rv__nomem(&call->err);
+    if (run == NULL)
+        return RV_OK;
     rc = rv__run_send(run, &call->msg, &call->err);
+    if (rc < 0 && rc != RV_ENOMEM &&
+        run->facts.count > 0) { /* why, is not on disk yet: later again */
+        rv__mail_put(&run->mail, &call->letter);
+        return RV_OK;
+    }
     if (rc == RV_ENOTFOUND && call->msg.kind == MSG_ANSWER && run->work != NULL &&
-        e->kit == NULL) { /* there nothing happens while a call is answered */
+        e->around.await == NULL) { /* there nothing happens while a call is answered */
         call->until_ms = rv__mono_ms(e->clock) + EARLY_ANSWER_MS;
         push(&e->early, call);
         return RV_OK;
@@ -249,6 +292,21 @@ static int take_message(rv_engine *e, struct rv__call *call)
         return rc;
     push(&run->calls, call);
     return RV_OK;
+}
+
+void rv__call_absent(rv_engine *e, struct rv__call *call, struct rv__run *run)
+{
+    int rc = run->trouble;
+    struct rv__registered *known;
+    if (call->kind == CALL_RUN && rc == RV_ENOTFOUND) {
+        known = find_offered(e, call); /* again: it may have gone meanwhile */
+        rc = known != NULL ? begin(e, call, known, run) : RV_ENOTFOUND;
+    } else {
+        call->err = run->why;
+        rc = not_found(call, rc);
+    }
+    if (rc < 0)
+        reply(call, rc);
 }
 
 /* Whoever completes a handle may be quicker than the step that gave it away: its attempt has not ended
@@ -261,10 +319,10 @@ void rv__calls_early(rv_engine *e, const struct rv__run *of)
         struct rv__call *next = call->next;
         struct rv__run *run = rv__run_find(e, call->run_id);
         bool waits = of != NULL && run != of;
-        bool there = run != NULL && run->cell != NULL;
-        int rc = waits || (there && run->locked) ? RV_EBUSY
-                 : there                         ? rv__run_send(run, &call->msg, &call->err)
-                                                 : RV_ENOTFOUND;
+        bool there = run != NULL && run->phase != RV__ABSENT;
+        int rc = waits || (there && !rv__run_takes(run, false)) ? RV_EBUSY
+                 : there ? rv__run_send(run, &call->msg, &call->err)
+                         : RV_ENOTFOUND;
         if (rc == RV_OK)
             push(&run->calls, call);
         else if (rc == RV_EBUSY || (rc == RV_ENOTFOUND && there && run->work != NULL &&
@@ -276,21 +334,9 @@ void rv__calls_early(rv_engine *e, const struct rv__run *of)
     }
 }
 
-bool rv__call_waits(rv_engine *e, const struct rv__call *call)
+bool rv__call_looks(const struct rv__call *call)
 {
-    switch (call->kind) {
-    case CALL_REGISTER: return true; /* it looks at all of them */
-    case CALL_RUN:
-    case CALL_MESSAGE: break;
-    case CALL_STATE:
-    case CALL_WAIT:
-    case CALL_LOOK:
-    case CALL_ASK:
-    case CALL_UNWAIT:
-    case CALL_CLOSE: return false;
-    }
-    const struct rv__run *run = call->run_id[0] != '\0' ? rv__run_find(e, call->run_id) : NULL;
-    return run != NULL && run->locked;
+    return call->kind == CALL_STATE || call->kind == CALL_WAIT || call->kind == CALL_LOOK;
 }
 
 void rv__engine_begin_close(rv_engine *e)
@@ -309,6 +355,148 @@ void rv__engine_tell_close(rv_engine *e)
         return;
     e->tell_by_ns = 0;
     rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
+}
+
+/* Out of the mail of its run, wherever it is in it. */
+static bool take_from_mail(struct rv__run *run, const struct rv__call *call)
+{
+    for (struct rv__queue_node **at = &run->mail.first; *at != NULL; at = &(*at)->next)
+        if (*at == &call->letter.node) {
+            *at = call->letter.node.next;
+            if (*at == NULL)
+                run->mail.last = at;
+            return true;
+        }
+    return false;
+}
+
+/* Who waited gives up. Its call may have been answered in this very turn: then that counts. */
+static void take_unwait(rv_engine *e, struct rv__call *call)
+{
+    struct rv__call *wait = call->about;
+    struct rv__run *run = rv__run_find(e, wait->run_id);
+    if (wait->waiting) {
+        for (struct rv__call **at = &run->waiters; *at != NULL; at = &(*at)->next)
+            if (*at == wait) {
+                *at = wait->next;
+                break;
+            }
+        wait->waiting = false;
+    } else if (run != NULL) {
+        (void)take_from_mail(run, wait); /* not even looked at */
+    }
+    if (run != NULL && run->phase == RV__ABSENT)
+        rv__run_drop_if_unused(run);
+    reply(call, RV_OK);
+}
+
+/* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
+static bool look_at_disk(rv_engine *e, struct rv__call *call)
+{
+    struct rv__run *run;
+    int rc = rv__run_read(e, call->run_id, &run, &call->err);
+    if (rc < 0) {
+        if (call->kind != CALL_WAIT)
+            reply(call, not_found(call, rc));
+        return call->kind != CALL_WAIT;
+    }
+    bool ended = rv__run_terminal(rv__cell_status(run->cell));
+    bool answers = call->kind != CALL_WAIT || ended;
+    if (call->kind == CALL_LOOK)
+        reply(call, call->look(call, run));
+    else if (answers)
+        reply(call, describe(call, run));
+    rv__run_unread(run);
+    return answers;
+}
+
+static void look_in_mail(rv_engine *e, struct rv__run *run)
+{
+    for (; run != NULL; run = run->next_in) {
+        struct rv__mail mail = { .first = run->mail.first, .last = &mail.first };
+        struct rv__letter *letter;
+        run->mail = (struct rv__mail){ NULL, &run->mail.first };
+        while ((letter = rv__mail_take(&mail)) != NULL) {
+            struct rv__call *call = RV__CONTAINER(letter, struct rv__call, letter);
+            bool looks = letter->kind == LETTER_CALL && rv__call_looks(call);
+            if (!looks || !look_at_disk(e, call))
+                rv__mail_put(&run->mail, letter);
+        }
+    }
+}
+
+void rv__calls_from_disk(rv_engine *e)
+{
+    look_in_mail(e, e->commit.runs);
+    look_in_mail(e, e->deciding);
+}
+
+static int take_look(rv_engine *e, struct rv__call *call)
+{
+    struct rv__run *run;
+    int rc = rv__run_reach(e, call->run_id, &call->letter, true, &run);
+    if (rc < 0)
+        return rv__nomem(&call->err);
+    if (run == NULL)
+        return RV_OK;
+    if (call->workflow != NULL && !rv__str_is(run->plan->plan->body.wrap->name, call->workflow)) {
+        rc = rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
+                      run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow);
+    } else if (call->kind == CALL_LOOK) {
+        reply(call, call->look(call, run));
+    } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
+        reply(call, describe(call, run));
+    } else if (e->read_only) { /* nobody here would learn of its end */
+        rc = rv__fail(&call->err, RV_ESTATE, "run '%s' is %s, and the store open for reading only",
+                      run->id, rv__run_status_name(rv__cell_status(run->cell)));
+    } else {
+        call->waiting = true;
+        push(&run->waiters, call);
+    }
+    return rc;
+}
+
+/* What uses the writer is done at its desk, between two batches. */
+struct ask {
+    struct rv__job job; /* first */
+    struct rv__call *call;
+    int rc;
+};
+
+static int64_t run_ask(struct rv__job *job)
+{
+    struct ask *ask = (struct ask *)job;
+    ask->rc = ask->call->ask(ask->call);
+    return 0;
+}
+
+static void drop_ask(struct rv__job *job)
+{
+    rv__free(job); /* who asked is told with all others that the engine has closed */
+}
+
+static void ask_landed(rv_engine *e, struct rv__job *job)
+{
+    struct ask *ask = (struct ask *)job;
+    struct rv__call *call = ask->call;
+    (void)e;
+    reply(call, ask->rc < 0 || call->asked == NULL ? ask->rc : call->asked(call));
+    rv__free(ask);
+}
+
+static int take_ask(rv_engine *e, struct rv__call *call)
+{
+    if (!call->writes) {
+        reply(call, call->ask(call));
+        return RV_OK;
+    }
+    struct ask *ask = rv__zalloc(1, sizeof *ask);
+    if (ask == NULL)
+        return rv__nomem(&call->err);
+    ask->job = (struct rv__job){ .run = run_ask, .landed = ask_landed, .drop = drop_ask };
+    ask->call = call;
+    rv__write_job(e, &ask->job);
+    return RV_OK;
 }
 
 void rv__call_take(rv_engine *e, struct rv__call *call)
@@ -336,9 +524,9 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_MESSAGE: rc = take_message(e, call); break;
     case CALL_STATE:
     case CALL_WAIT:
-    case CALL_LOOK:
-    case CALL_ASK:
-    case CALL_UNWAIT: push(&e->late, call); return;
+    case CALL_LOOK: rc = take_look(e, call); break;
+    case CALL_ASK: rc = take_ask(e, call); break;
+    case CALL_UNWAIT: take_unwait(e, call); return;
     case CALL_CLOSE:
         rv__engine_begin_close(e);
         reply(call, RV_OK);
@@ -346,107 +534,6 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     }
     if (rc < 0)
         reply(call, rc);
-}
-
-static void take_unwait(rv_engine *e, struct rv__call *call)
-{
-    struct rv__call *wait = call->about;
-    if (wait->waiting) { /* not answered meanwhile */
-        struct rv__run *run = rv__run_find(e, wait->run_id);
-        for (struct rv__call **at = &run->waiters; *at != NULL; at = &(*at)->next)
-            if (*at == wait) {
-                *at = wait->next;
-                break;
-            }
-        wait->waiting = false;
-        if (run->cell == NULL && run->waiters == NULL)
-            rv__run_drop(run);
-    }
-    for (struct rv__call **at = &e->late; *at != NULL; at = &(*at)->next)
-        if (*at == wait) { /* not even looked at: its run is not on disk yet */
-            *at = wait->next;
-            break;
-        }
-    reply(call, RV_OK);
-}
-
-/* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
-static bool look_at_disk(rv_engine *e, struct rv__call *call)
-{
-    struct rv__run *run;
-    int rc = rv__run_read(e, call->run_id, &run, &call->err);
-    if (rc < 0) {
-        if (call->kind != CALL_WAIT)
-            reply(call, not_found(call, rc));
-        return call->kind != CALL_WAIT;
-    }
-    bool ended = rv__run_terminal(rv__cell_status(run->cell));
-    bool answers = call->kind != CALL_WAIT || ended;
-    if (call->kind == CALL_LOOK)
-        reply(call, call->look(call, run));
-    else if (answers)
-        reply(call, describe(call, run));
-    rv__run_unread(run);
-    return answers;
-}
-
-static void take_look(rv_engine *e, struct rv__call *call)
-{
-    struct rv__run *run;
-    int rc = rv__run_load(e, call->run_id, &run, &call->err);
-    if (rc < 0) {
-        reply(call, not_found(call, rc));
-        return;
-    }
-    bool unwritten = run->facts.count > 0 || run->locked;
-    if (unwritten && rv__commit_failing(e) && look_at_disk(e, call))
-        return;
-    if (unwritten) { /* not on disk yet: after the next commit */
-        push(&e->late, call);
-        if (!run->locked)
-            rv__run_touch(run);
-        return;
-    }
-    if (call->workflow != NULL && !rv__str_is(run->plan->plan->body.wrap->name, call->workflow)) {
-        reply(call,
-              rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
-                       run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow));
-    } else if (call->kind == CALL_LOOK) {
-        reply(call, call->look(call, run));
-    } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
-        reply(call, describe(call, run));
-    } else if (e->read_only) { /* nobody here would learn of its end */
-        reply(call,
-              rv__fail(&call->err, RV_ESTATE, "run '%s' is %s, and the store open for reading only",
-                       run->id, rv__run_status_name(rv__cell_status(run->cell))));
-    } else {
-        call->waiting = true;
-        push(&run->waiters, call);
-    }
-    rv__run_touch(run); /* looked at again after the next commit: it may leave memory */
-}
-
-void rv__calls_late(rv_engine *e)
-{
-    struct rv__call *call = e->late, *order = NULL;
-    e->late = NULL;
-    while (call != NULL) { /* first come, first served */
-        struct rv__call *next = call->next;
-        push(&order, call);
-        call = next;
-    }
-    while (order != NULL) {
-        struct rv__call *next = order->next;
-        if (order->kind == CALL_UNWAIT)
-            take_unwait(e, order);
-        else if (order->kind == CALL_ASK && order->writes && e->commit.away)
-            push(&e->late, order);
-        else if (order->kind == CALL_ASK)
-            reply(order, order->ask(order));
-        else
-            take_look(e, order);
-        order = next;
-    }
 }
 
 static void close_list(struct rv__call **list)
@@ -469,38 +556,58 @@ static void again(rv_engine *e, struct rv__call **list)
     }
 }
 
+static void again_mail(rv_engine *e, struct rv__mail *mail)
+{
+    struct rv__letter *letter;
+    while ((letter = rv__mail_take(mail)) != NULL)
+        if (letter->kind == LETTER_CALL)
+            (void)!rv__engine_post(e, letter);
+        else
+            rv__letter_drop(letter);
+}
+
 void rv__calls_again(rv_engine *e)
 {
-    again(e, &e->late);
     again(e, &e->early);
+    again_mail(e, &e->retry);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
             again(e, &run->calls);
             again(e, &run->waiters);
+            again_mail(e, &run->mail);
         }
 }
 
-static void close_letters(rv_engine *e, struct rv__queue_node *node)
+static void close_letter(rv_engine *e, struct rv__letter *letter)
 {
-    while (node != NULL) {
-        struct rv__letter *letter = (struct rv__letter *)node;
-        node = node->next;
-        if (letter->kind == LETTER_CALL)
-            push(&e->late, RV__CONTAINER(letter, struct rv__call, letter));
-    }
+    if (letter->kind == LETTER_CALL)
+        push(&e->early, RV__CONTAINER(letter, struct rv__call, letter));
+    else
+        rv__letter_drop(letter);
+}
+
+static void close_mail(rv_engine *e, struct rv__mail *mail)
+{
+    struct rv__letter *letter;
+    while ((letter = rv__mail_take(mail)) != NULL)
+        close_letter(e, letter);
 }
 
 void rv__calls_close(rv_engine *e)
 {
-    close_letters(e, rv__queue_take(&e->inbox)); /* came too late to be taken */
-    close_letters(e, e->held);                   /* a commit was given up */
-    e->held = NULL;
-    e->last_held = &e->held;
-    close_list(&e->late);
-    close_list(&e->early);
+    struct rv__queue_node *node = rv__queue_take(&e->inbox); /* came too late to be taken */
+    while (node != NULL) {
+        struct rv__queue_node *next = node->next;
+        close_letter(e, (struct rv__letter *)node);
+        node = next;
+    }
+    close_mail(e, &e->retry);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            close_mail(e, &run->mail);
             close_list(&run->calls);
             close_list(&run->waiters);
         }
+    close_list(&e->early);
+    rv__calls_wake(e);
 }

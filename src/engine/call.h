@@ -2,8 +2,7 @@
 #ifndef RV_ENGINE_CALL_H
 #define RV_ENGINE_CALL_H
 
-#include <string.h>
-
+#include "base/opts.h"
 #include "engine/engine.h"
 
 enum rv__call_kind {
@@ -21,6 +20,11 @@ enum rv__call_kind {
 /* The answer to a start whose input is to be held to a schema first: that is the caller's to do, not the
  * loop's. `judge` says whose. Then it asks again. */
 enum { RV__CHECK_INPUT = 1 };
+
+/* Of results that are told at once: of an outcome, or a state. Longer ones are read node by node. */
+enum { RV__RESULTS_MAX_BYTES = 64 << 20 };
+/* Of an error's text, or the reason of a decision: they stay in memory while the run does. */
+enum { RV__MESSAGE_MAX_BYTES = 16 << 10 };
 
 struct rv__call {
     struct rv__letter letter;
@@ -40,12 +44,16 @@ struct rv__call {
 
     int (*look)(struct rv__call *call, struct rv__run *run);
     int (*ask)(struct rv__call *call);
-    void *arg;   /* of those two */
-    bool writes; /* it uses the writer: not while a commit is under way */
+    int (*asked)(
+        struct rv__call *call); /* after it, on the loop's thread; NULL: nothing is left to do */
+    void *arg;                  /* of those three */
+    bool writes;                /* it uses the writer, and is called at its desk */
 
-    bool began; /* CALL_RUN: the run is new */
+    bool began;   /* CALL_RUN: the run is new */
+    bool made_id; /* the same: its id is ours */
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
+    uint64_t results_bytes; /* of results that are too long to be told at once; 0: they are there */
     struct rv__run_facts {
         size_t workflow, version, input, error, failed_step, suspension; /* where in `texts` */
         int64_t created_ms, started_ms, completed_ms;
@@ -60,13 +68,6 @@ struct rv__call {
     struct rv__call *about; /* CALL_UNWAIT: which wait */
 };
 
-/* Options as the caller's program knows them: one that was built earlier has fewer fields. */
-static inline void rv__opts_take(void *known, size_t room, const void *given, size_t size)
-{
-    memcpy(known, given, size < room ? size : room);
-    memcpy(known, &size, sizeof size); /* a size of 0, too: to be refused */
-}
-
 /* Violations as a caller gets them, in one allocation. RV_ENOMEM. */
 struct rv__violations;
 int rv__violations_give(const struct rv__violations *bad, rv_violations **ret);
@@ -74,13 +75,20 @@ int rv__violations_give(const struct rv__violations *bad, rv_violations **ret);
 /* Make known what was compiled elsewhere. Errors: as rv_register(). Thread: any but the loop's. */
 int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err);
 
-/* Have a function called on the loop's thread, when all that was decided is on disk, and wait for it.
- * It may write to call->results, call->err and what `arg` is. Errors: its own; RV_ECLOSED; rv__call_look:
- * RV_EINVAL, RV_ENOTFOUND, RV_ESTORE.   Thread: any but the loop's. */
+/* Register the files that a workflow of the builder nests; then it nests them by name. Errors: as
+ * rv_register_file(). */
+int rv__register_nested(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
+
+/* Have a function called on the loop's thread, and wait for it: with a run, when all that was decided for it
+ * is on disk; or without one. It may write to call->results, call->err and what `arg` is. Errors: its own;
+ * RV_ECLOSED; rv__call_look: RV_EINVAL, RV_ENOTFOUND, RV_ESTORE.   Thread: any but the loop's. */
 int rv__call_look(rv_engine *engine, const char *run_id,
                   int (*look)(struct rv__call *call, struct rv__run *run), void *arg,
                   rv_error *err);
-int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, bool writes,
-                 rv_error *err);
+int rv__call_ask(rv_engine *engine, int (*ask)(struct rv__call *call), void *arg, rv_error *err);
+/* The same with the writer: `ask` is called at its desk, between two batches, `asked` (may be NULL) on the
+ * loop's thread if that went well. */
+int rv__call_write(rv_engine *engine, int (*ask)(struct rv__call *call),
+                   int (*asked)(struct rv__call *call), void *arg, rv_error *err);
 
 #endif

@@ -1,50 +1,42 @@
-/* commit.c: the facts of a turn, in one transaction: in the loop when it has nothing else to do, on a
- * thread of its own under load.
+/* commit.c: what a turn decided goes to disk, in one transaction after another.
  *
- * Inline is quicker for one run at a time: handing over to a thread and back costs more than it wins.
- * Under load, the loop goes on while a batch is on its way to disk: it takes letters and decides for
- * the runs that are not in the batch; their facts make the next one. A run in the batch is *locked*:
- * nothing is decided for it, and letters to it are held until the batch has landed. So a run's facts
- * and effects always belong to one batch, and nothing needs to be told apart afterwards.
+ * A batch is what all deciding runs have to write. The loop writes it itself when it has nothing else to do;
+ * under load it hands it to the writing desk and goes on: it takes letters and decides for the runs that
+ * are not in the batch, and their facts make the next one. A run in the batch is committing: nothing is
+ * decided for it. So a run's facts and effects always belong to one batch.
  *
- * A batch that the store refuses (full disk, locked file) is tried again, unchanged, until it is taken;
- * on the thread, so that the loop can answer meanwhile, from what is on disk. */
+ * A batch that the store cannot take now (full disk, locked file, no memory) is tried again, unchanged,
+ * until it can; on the desk, so that the loop can answer meanwhile, from what is on disk. What the store
+ * refuses for good is one run's: its facts are abandoned, it is read again from the disk and suspended with
+ * the reason, and the others go on. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bugs.h"
 #include "base/error.h"
-#include "engine/context.h"
 #include "engine/engine.h"
-#include "engine/kit.h"
 #include "engine/metrics.h"
-
-/* Of journal, below which a replay is quicker than a snapshot. The simulator asks for them sooner. */
-#ifndef RV__SNAPSHOT_BYTES
-#define RV__SNAPSHOT_BYTES ((size_t)16384)
-#endif
+#include "read/read.h"
 
 enum {
-    RETRY_COMMIT_MS = 100, /* after a commit that failed */
-    THREAD_FROM = 8,       /* runs in a batch, with others at work: from here on the thread pays */
+    RETRY_COMMIT_MS = 100,   /* after a commit that failed */
+    SLEEP_AT_LEAST_MS = 500, /* a run with a nearer timer stays in memory */
+    PIECE_BYTES = 64 << 20,  /* of one transaction: far below what SQLite can take */
+    SNAPSHOT_FROM = 16384,   /* bytes of journal: below that a replay is quicker than a snapshot */
 };
 
 struct batch {
     struct rv__store_write *writes;
+    struct rv__run **runs; /* whose write each is */
     struct rv__store_run *rows;
     struct rv__store_touch *touches;
     struct rv__store_definition *definitions;
-    struct rv__buf *plan_texts; /* one for each definition */
     size_t definition_count;
     struct rv__store_result *results;
+    struct rv__store_value *values;
     struct rv__store_log *logs;
 };
-
-static struct rv__str text_of(const struct rv__blob *blob)
-{
-    return rv__blob_str(blob);
-}
 
 static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
 {
@@ -72,8 +64,8 @@ static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
 static void maybe_snapshot(struct rv__run *run)
 {
     size_t grown = run->journal_bytes + run->facts.json.len;
-    size_t last = run->snapshot_bytes > RV__SNAPSHOT_BYTES ? run->snapshot_bytes
-                                                           : RV__SNAPSHOT_BYTES;
+    size_t least = run->engine->commit.snapshot_from;
+    size_t last = run->snapshot_bytes > least ? run->snapshot_bytes : least;
     rv__buf_reset(&run->snapshot);
     if (grown <= last || rv__run_terminal(rv__cell_status(run->cell)))
         return;
@@ -82,7 +74,7 @@ static void maybe_snapshot(struct rv__run *run)
 }
 
 static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *results,
-                       size_t *logs)
+                       size_t *values, size_t *logs)
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
@@ -92,7 +84,7 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
     if (rv__run_terminal(status) && run->completed_ms == 0)
         run->completed_ms = run->engine->now_ms;
 
-    *w = (struct rv__store_write){ .run = rv__str(run->id) };
+    *w = (struct rv__store_write){ .run = rv__str(run->id), .number = run->number };
     if (run->facts.count > 0)
         w->facts = rv__buf_view(&run->facts.json);
     w->results = &b->results[*results];
@@ -101,6 +93,12 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         b->results[(*results)++] = (struct rv__store_result){ .key = run->facts.rows[k].key,
                                                               .index = run->facts.rows[k].index,
                                                               .json = run->facts.rows[k].json };
+    w->values = &b->values[*values];
+    w->value_count = run->facts.value_count;
+    for (size_t k = 0; k < run->facts.value_count; k++)
+        b->values[(*values)++] = (struct rv__store_value){
+            run->facts.values[k].number, rv__blob_str(run->facts.values[k].json)
+        };
     w->logs = &b->logs[*logs];
     w->log_count = run->log_count;
     fill_logs(run, &b->logs[*logs]);
@@ -116,7 +114,7 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
             .workflow = run->plan->plan->body.wrap->name,
             .version = rv__str(run->plan->plan->version),
             .status = rv__str(rv__run_status_name(status)),
-            .input = text_of(run->input),
+            .input = rv__blob_str(run->input),
             .input_key = rv__str(run->input_key),
             .error = rv__cell_error(run->cell),
             .failed_step = failed_step,
@@ -165,35 +163,29 @@ static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struc
     return rc;
 }
 
-/* The disk may heal, memory may be given back. A kit's time does not pass meanwhile. */
-static void wait_a_moment(const rv_engine *e)
+/* Plans that this batch's new runs are the first to use. They count as stored when it is on disk. */
+static int fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
-    if (e->kit == NULL)
-        rv__clock_sleep_ms(RETRY_COMMIT_MS);
-}
-
-/* Plans that this batch's new runs are the first to use. */
-static void fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
-{
-    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
-        if (run->cell == NULL || run->plan->stored)
+    for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
+        if (run->plan->stored != DEFINITION_NEW)
             continue;
         struct rv__str copy;
-        while (plan_text(run->plan->plan, arena, &copy) < 0)
-            wait_a_moment(e); /* a run without its definition could not be read again */
+        if (plan_text(run->plan->plan, arena, &copy) < 0)
+            return RV_ENOMEM;
         b->definitions[b->definition_count++] = (struct rv__store_definition){
             .hash = rv__str(run->plan->plan->version), .json = copy
         };
-        run->plan->stored = true;
+        run->plan->stored = DEFINITION_AWAY;
     }
+    return RV_OK;
 }
 
+/* How that attempt went. Thread: who made it. */
 static void note_health(rv_engine *e, const rv_error *why)
 {
     struct rv__commits *c = &e->commit;
-    if (why == NULL && !atomic_load(&c->failing))
-        return;
     pthread_mutex_lock(&c->lock);
+    rv__store_stats(e->store, &c->stats);
     if (why == NULL)
         c->health = (rv_health){ .stuck = false };
     else if (!c->health.stuck)
@@ -206,67 +198,49 @@ static void note_health(rv_engine *e, const rv_error *why)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* One attempt. Thread: the loop's or the commits'. */
-static int write_once(rv_engine *e, struct rv__store_write *writes, size_t count)
-{
-    rv_error err;
-    int rc = rv__store_commit(e->store, writes, count, &err);
-    note_health(e, rc < 0 ? &err : NULL);
-    return rc;
-}
+/* ------------------------------------------------------------------------------- the batch --- */
 
-/* It is tried until it works: what was decided stays decided, and nobody has seen it. False: the
- * process died in it, as a kit arranged. Thread: the loop's. */
-static bool write_all(rv_engine *e, struct rv__store_write *writes, size_t count)
+/* Room for the writes of all deciding runs. */
+static int make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
-    if (e->kit != NULL)
-        rv__kit_roll(e);
-    while (write_once(e, writes, count) < 0) {
-        if (e->kit != NULL && rv__kit_died(e))
-            return false;
-        if (RV__BUG(37))
-            break;
-        wait_a_moment(e); /* nothing is dropped, nothing goes on meanwhile */
-    }
-    return true;
-}
-
-/* Room for the writes of all dirty runs. Memory, too, is waited for. */
-static void make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
-{
-    size_t runs = 0, results = 0, logs = 0;
-    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
+    size_t runs = 0, results = 0, values = 0, logs = 0;
+    for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
         runs++;
         results += run->facts.row_count;
+        values += run->facts.value_count;
         logs += run->log_count;
     }
-    for (;;) {
-        b->writes = rv__arena_zalloc(arena, runs, sizeof *b->writes);
-        b->rows = rv__arena_zalloc(arena, runs, sizeof *b->rows);
-        b->touches = rv__arena_zalloc(arena, runs, sizeof *b->touches);
-        b->definitions = rv__arena_zalloc(arena, runs, sizeof *b->definitions);
-        b->results = rv__arena_zalloc(arena, results + 1, sizeof *b->results);
-        b->logs = rv__arena_zalloc(arena, logs + 1, sizeof *b->logs);
-        if (b->writes != NULL && b->rows != NULL && b->touches != NULL && b->definitions != NULL &&
-            b->results != NULL && b->logs != NULL)
-            return;
-        wait_a_moment(e);
-    }
+    b->writes = rv__arena_zalloc(arena, runs, sizeof *b->writes);
+    b->runs = rv__arena_zalloc(arena, runs, sizeof *b->runs);
+    b->rows = rv__arena_zalloc(arena, runs, sizeof *b->rows);
+    b->touches = rv__arena_zalloc(arena, runs, sizeof *b->touches);
+    b->definitions = rv__arena_zalloc(arena, runs, sizeof *b->definitions);
+    b->results = rv__arena_zalloc(arena, results + 1, sizeof *b->results);
+    b->values = rv__arena_zalloc(arena, values + 1, sizeof *b->values);
+    b->logs = rv__arena_zalloc(arena, logs + 1, sizeof *b->logs);
+    return b->writes != NULL && b->runs != NULL && b->rows != NULL && b->touches != NULL &&
+                   b->definitions != NULL && b->results != NULL && b->values != NULL &&
+                   b->logs != NULL
+               ? RV_OK
+               : RV_ENOMEM;
 }
 
-/* What the dirty runs have to write. */
-static size_t gather(rv_engine *e, struct batch *b, struct rv__arena *arena)
+/* What the deciding runs have to write. RV_ENOMEM: nothing is changed, and the next turn tries again. */
+static int gather(rv_engine *e, struct batch *b, struct rv__arena *arena, size_t *ret)
 {
-    size_t results = 0, logs = 0, count = 0;
-    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty)
-        while (rv__keep_unheard(run) < 0)
-            wait_a_moment(e);
-    make_room(e, b, arena);
-    fill_definitions(e, b, arena);
-    for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty) {
-        if (run->cell == NULL)
-            continue;
-        fill_write(run, b, count, &results, &logs);
+    size_t results = 0, values = 0, logs = 0, count = 0;
+    for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in)
+        if (rv__keep_unheard(run) < 0)
+            return RV_ENOMEM;
+    if (make_room(e, b, arena) < 0)
+        return RV_ENOMEM;
+    if (fill_definitions(e, b, arena) < 0) {
+        rv__plans_stored(e, false);
+        return RV_ENOMEM;
+    }
+    for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
+        fill_write(run, b, count, &results, &values, &logs);
+        b->runs[count] = run;
         if (has_something(&b->writes[count]))
             count++;
     }
@@ -274,66 +248,196 @@ static size_t gather(rv_engine *e, struct batch *b, struct rv__arena *arena)
         b->writes[0].definitions = b->definitions;
         b->writes[0].definition_count = b->definition_count;
     }
-    return count;
+    *ret = count;
+    return RV_OK;
 }
 
-/* ------------------------------------------------------------------------------- the thread --- */
-
-static void *commit_main(void *arg)
+/* How many of the writes from `from` on go into one transaction. */
+static size_t piece_of(const struct rv__commits *c, size_t from)
 {
-    rv_engine *e = arg;
-    struct rv__commits *c = &e->commit;
-    pthread_mutex_lock(&c->lock);
-    for (;;) {
-        while (c->writes == NULL && !c->stop)
-            (void)rv__cond_wait_until(&c->wake, &c->lock, RV__NEVER);
-        if (c->writes == NULL)
-            break;
-        struct rv__store_write *writes = c->writes;
-        size_t count = c->count;
-        pthread_mutex_unlock(&c->lock);
-        int rc = write_once(e, writes, count);
-        pthread_mutex_lock(&c->lock);
-        if (rc < 0 && !c->stop) { /* nothing is dropped, nothing of it is seen meanwhile */
-            (void)rv__cond_wait_until(&c->wake, &c->lock,
-                                      rv__mono_ns(e->clock) + RETRY_COMMIT_MS * INT64_C(1000000));
-            continue;
-        }
-        c->writes = NULL;
-        (void)!rv__engine_post(e, &c->letter); /* closed: it was given up */
+    size_t bytes = 0, n = 0;
+    while (from + n < c->count && (n == 0 || bytes < c->piece)) {
+        const struct rv__store_write *w = &c->writes[from + n++];
+        bytes += w->facts.len + w->snapshot.len;
+        for (size_t i = 0; i < w->result_count; i++)
+            bytes += w->results[i].json.len;
+        for (size_t i = 0; i < w->value_count; i++)
+            bytes += w->values[i].json.len;
     }
-    pthread_mutex_unlock(&c->lock);
-    return NULL;
+    return n;
+}
+
+/* Thread: the writing desk's, or the loop's. */
+static int64_t write_batch(struct rv__job *job)
+{
+    struct rv__commits *c = (struct rv__commits *)job;
+    rv_engine *e = RV__CONTAINER(c, struct rv_engine, commit);
+    while (c->written < c->count) {
+        rv_error err;
+        size_t n = piece_of(c, c->written);
+        int rc = rv__store_commit(e->store, &c->writes[c->written], n, &err);
+        note_health(e, rc < 0 ? &err : NULL);
+        c->written = rc < 0 && RV__BUG(59) ? 0 : c->written;
+        if (rc < 0 && !RV__BUG(37))
+            return RETRY_COMMIT_MS; /* nothing is dropped, nothing of it is seen meanwhile */
+        c->written += n;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------- after it --- */
+
+/* Its facts are abandoned: nobody has seen them. It comes back as the disk has it. */
+static void refuse(struct rv__run *run, const rv_error *why)
+{
+    struct rv__buf logs = run->logs; /* what its steps said is no decision: it is kept */
+    size_t log_count = run->log_count;
+    bool again = run->suspending; /* not even that it is suspended can be written */
+    bool was_new = run->is_new;   /* then the disk has nothing of it */
+    run->refused = !again;
+    run->why = *why;
+    rv__buf_init(&run->logs, SIZE_MAX / 8);
+    rv__run_refuse_calls(run, why);
+    rv__run_leave(run);
+    run->trouble = why->code;
+    if (again)
+        rv__run_set_aside(run, "the store does not take what the run wants to write: ");
+    if (again || was_new) {
+        rv__buf_done(&logs);
+        rv__run_tell_absent(run);
+        return;
+    }
+    rv__buf_done(&run->logs);
+    run->logs = logs;
+    run->log_count = log_count;
+    rv__run_load(run, true);
+}
+
+/* What it decided is on disk: now it may be acted upon. */
+static void act(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    rv__run_move(run, RV__ACTING);
+    if (run->snapshot.len > 0) {
+        run->snapshot_bytes = run->snapshot.len;
+        run->journal_bytes = 0;
+        rv__buf_reset(&run->snapshot);
+    } else {
+        run->journal_bytes += run->facts.json.len;
+    }
+    run->is_new = run->suspending = false;
+    if (run->input != NULL && run->input->len > RV__VALUE_INLINE) {
+        rv__blob_unref(run->input);
+        run->input = NULL;
+        run->input_on_disk = true;
+    }
+    if (run->facts.count > 0 || run->log_count > 0)
+        rv__feed_mark(e->reading, run->id);
+    rv__metrics_facts(e, &run->facts);
+    rv__facts_reset(&run->facts);
+    rv__buf_reset(&run->logs);
+    run->log_count = 0;
+    rv__release_effects(run);
+    if (run->owes_again)
+        rv__owe_again(run);
+    if (run->refused)
+        rv__run_suspend_refused(run);
+    rv__run_answer_calls(run);
+    if (rv__run_terminal(rv__cell_status(run->cell)))
+        rv__run_answer_waiters(run);
+    size_t bytes = rv__cell_bytes(run->cell);
+    e->load.cell_bytes += bytes - run->cell_bytes;
+    run->cell_bytes = bytes;
+    rv__run_move(run, RV__IDLE);
+    if (run->again || (!RV__BUG(51) && rv__cell_more(run->cell)) || run->facts.count > 0) {
+        run->again =
+            false; /* its pump was cut short, or something came: it is part of the next turn */
+        rv__run_touch(run);
+    }
+    if (!RV__BUG(52) || run->engine->commit.beside % 2 == 0)
+        rv__run_take_mail(run);
+    if (run->phase == RV__IDLE)
+        rv__run_queue_wants(run);
+    rv__run_let_go(run);
+}
+
+void rv__run_let_go(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    if (run->phase != RV__IDLE || run->mail.first != NULL)
+        return;
+    if (!e->read_only) {
+        int64_t wake_ms = run->row_wake_ms;
+        bool asleep = !run->row_active && rv__run_idle(run);
+        if (!asleep || (wake_ms != 0 && wake_ms < e->now_ms + SLEEP_AT_LEAST_MS))
+            return;
+        if (wake_ms != 0)
+            rv__load_asleep(e, wake_ms);
+    }
+    if (RV__BUG(35))
+        run->waiters = NULL;
+    rv__run_leave(run);
+    rv__run_drop_if_unused(run);
+}
+
+static void note_commit(rv_engine *e)
+{
+    struct rv__commits *c = &e->commit;
+    if (c->count == 0)
+        return;
+    e->commits++;
+    rv__metrics_commit(e, c->stats.last_commit_ns, c->count);
+}
+
+/* The batch is on disk. Its runs are acted for; those that the store refused are not. */
+static void landed(rv_engine *e, struct rv__job *job)
+{
+    struct rv__commits *c = (struct rv__commits *)job;
+    struct rv__run *run = c->runs;
+    assert(c->away);
+    c->away = false;
+    c->runs = NULL;
+    note_commit(e);
+    rv__plans_stored(e, true);
+    for (size_t i = 0; i < c->count; i++) {
+        c->of[i]->number = c->writes[i].number;
+        c->of[i]->outcome = c->writes[i].outcome == STORE_REFUSED ? &c->writes[i].why : NULL;
+    }
+    while (run != NULL) {
+        struct rv__run *next = run->next_in;
+        const rv_error *why = run->outcome;
+        run->outcome = NULL;
+        if (why != NULL && !RV__BUG(53))
+            refuse(run, why);
+        else
+            act(run);
+        run = next;
+    }
+    rv__arena_reset(&c->arena);
+    rv__feed_flush(e->reading);
+}
+
+static void drop_batch(struct rv__job *job)
+{
+    (void)job; /* the engine's own: what it holds goes with the engine */
 }
 
 int rv__commits_init(rv_engine *e, rv_error *err)
 {
     struct rv__commits *c = &e->commit;
-    c->letter.kind = LETTER_LANDED;
+    (void)err;
+    c->job = (struct rv__job){ .run = write_batch, .landed = landed, .drop = drop_batch };
+    c->piece = PIECE_BYTES;
+    c->snapshot_from = SNAPSHOT_FROM;
     rv__arena_init(&c->arena, SIZE_MAX); /* bounded by the turn */
     pthread_mutex_init(&c->lock, NULL);  /* on Linux it cannot fail */
-    return rv__cond_init(&c->wake) < 0 ? rv__nomem(err) : RV_OK;
+    return RV_OK;
 }
 
 void rv__commits_done(rv_engine *e)
 {
-    struct rv__commits *c = &e->commit;
-    if (c->has_thread) {
-        rv__commit_give_up(e);
-        pthread_join(c->thread, NULL);
-    }
-    rv__arena_done(&c->arena);
-    pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->lock);
-}
-
-/* The thread is made when it is first wanted: an engine that is never under load never has it. */
-static bool has_thread(rv_engine *e)
-{
-    struct rv__commits *c = &e->commit;
-    if (!c->has_thread && e->kit == NULL)
-        c->has_thread = pthread_create(&c->thread, NULL, commit_main, e) == 0;
-    return c->has_thread;
+    rv__arena_done(&e->commit.arena);
+    pthread_mutex_destroy(&e->commit.lock);
 }
 
 bool rv__commit_failing(const rv_engine *e)
@@ -341,96 +445,44 @@ bool rv__commit_failing(const rv_engine *e)
     return e->commit.away && atomic_load(&e->commit.failing);
 }
 
-void rv__commit_give_up(rv_engine *e)
+static struct rv__run *take_deciding(rv_engine *e)
 {
-    struct rv__commits *c = &e->commit;
-    pthread_mutex_lock(&c->lock);
-    c->stop = true;
-    pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
-}
-
-bool rv__commit_pays(rv_engine *e)
-{
-    size_t runs = 0;
-    for (struct rv__run *run = e->dirty; run != NULL && runs < THREAD_FROM; run = run->next_dirty)
-        runs++;
-    if (runs < THREAD_FROM || e->functions_in_flight < THREAD_FROM || e->kit != NULL)
-        return false;
-    return has_thread(e);
-}
-
-struct rv__run *rv__take_dirty(rv_engine *e)
-{
-    struct rv__run *runs = e->dirty;
-    e->dirty = NULL;
-    e->last_dirty = &e->dirty;
+    struct rv__run *runs = e->deciding;
+    e->deciding = NULL;
+    e->last_deciding = &e->deciding;
     return runs;
 }
 
-static void hand_over(rv_engine *e, struct rv__store_write *writes, size_t count)
-{
-    struct rv__commits *c = &e->commit;
-    c->runs = rv__take_dirty(e);
-    for (struct rv__run *run = c->runs; run != NULL; run = run->next_dirty) {
-        run->dirty = false;
-        run->locked = true;
-        rv__run_unqueue(run);
-    }
-    c->away = true;
-    c->landed = false;
-    pthread_mutex_lock(&c->lock);
-    c->writes = writes;
-    c->count = count;
-    pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
-}
-
-static void note_commit(rv_engine *e, size_t count)
-{
-    struct rv__store_stats stats;
-    e->commits++;
-    rv__store_stats(e->store, &stats);
-    rv__metrics_commit(e, stats.last_commit_ns, count);
-}
-
-struct rv__run *rv__commit_landed(rv_engine *e)
-{
-    struct rv__commits *c = &e->commit;
-    struct rv__run *runs = c->runs;
-    assert(c->away && c->landed);
-    c->away = c->landed = false;
-    c->runs = NULL;
-    note_commit(e, c->count);
-    rv__arena_reset(&c->arena);
-    for (struct rv__run *run = runs; run != NULL; run = run->next_dirty)
-        run->locked = false;
-    return runs;
-}
-
-enum rv__commit_outcome rv__commit(rv_engine *e)
+void rv__commit(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
     struct batch b = { .writes = NULL };
+    size_t runs = 0;
     assert(!c->away);
-    if (e->dirty == NULL)
-        return COMMIT_DONE;
-    bool pays = rv__commit_pays(e);
-    size_t count = gather(e, &b, &c->arena);
-    if (pays && count > 0) {
-        hand_over(e, b.writes, count);
-        return COMMIT_AWAY;
+    if (e->deciding == NULL)
+        return;
+    if (gather(e, &b, &c->arena, &c->count) < 0) {
+        rv__arena_reset(&c->arena);
+        e->starved = true; /* somebody may give some memory back */
+        return;
     }
-    bool refused = count > 0 && e->kit == NULL && write_once(e, b.writes, count) < 0;
-    if (refused && has_thread(e)) {
-        hand_over(e, b.writes, count);
-        return COMMIT_AWAY;
+    c->writes = b.writes;
+    c->of = b.runs;
+    c->written = 0;
+    c->runs = take_deciding(e);
+    for (struct rv__run *run = c->runs; run != NULL; run = run->next_in) {
+        rv__run_move(run, RV__COMMITTING);
+        rv__run_unqueue(run);
+        runs++;
     }
-    bool alive = count == 0 || (e->kit == NULL && !refused) || write_all(e, b.writes, count);
-    if (alive && count > 0)
-        note_commit(e, count);
-    rv__arena_reset(&c->arena);
-    return alive ? COMMIT_DONE : COMMIT_DIED;
+    c->away = true;
+    struct rv__desk *desk = e->around.writer;
+    bool beside = c->count > 0 && (e->writing > 0 || desk->pays(desk, runs, e->in_flight_count));
+    c->beside += beside;
+    if (c->count == 0 || (!beside && desk->now(desk, &c->job) == 0))
+        landed(e, &c->job);
+    else
+        rv__write_job(e, &c->job);
 }
 
 int rv_engine_health(rv_engine *e, rv_health *ret, rv_error *err)

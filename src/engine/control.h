@@ -7,38 +7,21 @@
 #ifndef RV_ENGINE_CONTROL_H
 #define RV_ENGINE_CONTROL_H
 
-#include <sys/un.h>
-
 #include "base/str.h"
 #include "engine/engine.h"
-#include "exec/exec.h"
+#include "wire/wire.h"
 
 enum { RV__CONTROL_PROTOCOL = 1 };
-
-/* The socket of a store, as a path, and as an address that fits however long that is. */
-struct rv__control_place {
-    char path[RV__PATH_ROOM]; /* beside the real file, as its lock is */
-    size_t name_at;           /* where in it the name begins; the folder is before */
-};
-/* The store exists. Errors: RV_EINVAL (in memory, or a name that is too long), RV_ESTORE. */
-int rv__control_place(const char *store, struct rv__control_place *ret, rv_error *err);
-/* An address for `name` in a folder that is open as `folder`. False: even so the name is too long. */
-bool rv__control_address(const struct rv__control_place *place, int folder, const char *name,
-                         struct sockaddr_un *ret);
 
 /* ------------------------------------------------------------------------------ listening --- */
 
 struct rv__control;
 
-enum { RV__CONTROL_CONNECTIONS = 256 };
-
 /* What a control socket bears. A zero means the default named beside it. */
 struct rv__control_limits {
-    size_t
-        connections; /* at once, RV__CONTROL_CONNECTIONS at most; one more is told to come again */
-    int waiters;     /* of them that wait for a run: 192, so that there is room for others */
-    int64_t
-        request_ms; /* for a request to come whole: 10000 from the connection or the answer before */
+    size_t connections; /* at once: 256, which is the most */
+    int waiters;        /* of them that wait for a run: 192, so that there is room for others */
+    int64_t request_ms; /* for a request to come whole: 10000 */
 };
 
 /* Listen. The engine is open, and its store held by it: a socket that is there is a dead process's, and
@@ -58,31 +41,13 @@ struct rv__asker {
 void rv__control_answer(rv_engine *engine, const struct rv__frame *request,
                         const struct rv__asker *asker, struct rv__buf *out);
 
-/* The frame `error`; violations may be NULL. */
-void rv__control_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations);
-
 /* ------------------------------------------------------------------------------- attached --- */
 
 struct rv__attached {
-    struct rv__control_place place;
+    struct rv__socket_place place;
     bool looks_only; /* its engine was asked for to read: it tells nobody to change anything */
     rv_driver driver;
 };
-
-/* ask.c */
-struct rv__reply {
-    struct rv__frames frames;
-    struct rv__frame frame; /* valid as long as the reply */
-};
-/* Ask, and wait for the answer: *reply is to be given back in any case, and has a result when this returns
- * RV_OK. `request` is a whole frame. Errors: those of the other side; RV_ECLOSED: nobody listens, or
- * nothing was done; RV_EFAILED: nobody knows; RV_ETIMEDOUT (timeout_ms negative: never); RV_ECANCELED
- * (`by` fired), RV_ECLOSED (`closing` did). Both tokens may be NULL. */
-int rv__ask(const struct rv__attached *attached, const struct rv__buf *request, int64_t timeout_ms,
-            rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err);
-void rv__reply_done(struct rv__reply *reply);
-int rv__ask_pause(int64_t ms, rv_cancel *by, rv_cancel *closing,
-                  rv_error *err); /* 0: it has passed */
 
 /* rv_engine_new() with `attach`. */
 int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);

@@ -1,10 +1,12 @@
-/* dispatch.c: places to work that waits, and the effects of facts that are on disk.
+/* dispatch.c: places for work that waits, and the effects of facts that are on disk.
  *
  * Runs that want a place in a lane stand in a ring for it, and places go round: one to each, so that a
- * run with a hundred thousand items does not keep the others waiting.
+ * run with a hundred thousand items does not keep the others waiting. A place is a value: a grant gives it
+ * to an actor, the effect carries it to the work, and whoever ends the work gives it back.
  *
- * Suspects (steps in flight when an engine died) run one at a time, with no other function beside
- * them: should the engine die again, it is known who did it. */
+ * Suspects (steps that were in flight in two deaths of this program) have one place more to wait for, of
+ * which there is one: so one suspect is in flight at a time, beside any other work, and should the program
+ * die again, it is known who did it. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,27 +15,36 @@
 #include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/builtin.h"
-#include "engine/context.h"
 #include "engine/engine.h"
-#include "engine/kit.h"
 #include "engine/metrics.h"
 
 enum { UNPAID_AT_ONCE = 64 }; /* on the stack, as there is no memory */
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
+/* Who is known to kill is tried first: the sooner it is found out, the sooner the others are safe. */
+static bool goes_first(const struct rv__run *run, int lane)
+{
+    return lane == LANE_SUSPECT && rv__cell_blamed(run->cell);
+}
+
 static void queue_add(rv_engine *e, struct rv__run *run, int lane)
 {
     run->lane[lane].queued = true;
     run->lane[lane].since_ns = rv__mono_ns(e->clock);
-    run->lane[lane].next = NULL;
-    run->lane[lane].prev = e->want_last[lane];
-    if (e->want_last[lane] != NULL)
-        e->want_last[lane]->lane[lane].next = run;
-    else
-        e->want_first[lane] = run;
-    e->want_last[lane] = run;
+    run->lane[lane].next = run->lane[lane].prev = NULL;
+    struct rv__run **first = &e->want_first[lane], **last = &e->want_last[lane];
+    if (*first == NULL) {
+        *first = *last = run;
+    } else if (goes_first(run, lane) || RV__BUG(48)) {
+        run->lane[lane].next = *first;
+        (*first)->lane[lane].prev = run;
+        *first = run;
+    } else {
+        run->lane[lane].prev = *last;
+        (*last)->lane[lane].next = run;
+        *last = run;
+    }
 }
 
 static void queue_remove(rv_engine *e, struct rv__run *run, int lane)
@@ -50,12 +61,24 @@ static void queue_remove(rv_engine *e, struct rv__run *run, int lane)
     run->lane[lane].queued = false;
 }
 
+/* Something was registered since it was last asked who does its work. */
+static void ask_lanes(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    struct rv__cell_opts opts = rv__plan_ref_opts(e, run->plan);
+    if (rv__cell_lanes(run->cell, opts.lane, opts.arg) == RV_OK)
+        run->lanes_of = e->generation;
+    else
+        e->starved = true;
+}
+
 void rv__run_queue_wants(struct rv__run *run)
 {
-    for (int lane = 1; lane < LANES; lane++) {
-        bool wants = run->cell != NULL && !run->locked &&
-                     rv__cell_wants(run->cell, (enum rv__lane)lane) &&
-                     rv__plan_ref_known(run->engine, run->plan);
+    if (run->cell != NULL && run->lanes_of != run->engine->generation)
+        ask_lanes(run);
+    for (int lane = LANE_NONE + 1; lane < LANES; lane++) {
+        bool wants = lane != LANE_NOBODY && run->cell != NULL &&
+                     rv__cell_wants(run->cell, (enum rv__lane)lane);
         if (wants && !run->lane[lane].queued)
             queue_add(run->engine, run, lane);
         else if (!wants && run->lane[lane].queued)
@@ -65,8 +88,8 @@ void rv__run_queue_wants(struct rv__run *run)
 
 void rv__run_unqueue(struct rv__run *run)
 {
-    for (int lane = 1; lane < LANES; lane++)
-        if (run->lane[lane].queued)
+    for (int lane = LANE_NONE + 1; lane < LANES; lane++)
+        if (run->lane[lane].queued && !RV__BUG(44))
             queue_remove(run->engine, run, lane);
 }
 
@@ -74,37 +97,40 @@ void rv__run_unqueue(struct rv__run *run)
 static bool has_place(const rv_engine *e, int lane)
 {
     if (lane == LANE_SUSPECT)
-        return (e->functions_in_flight == 0 || RV__BUG(41)) && !e->suspect_in_flight;
-    if (lane == LANE_FUNCTION && (e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL))
-        return false; /* suspects first, and alone */
+        return (e->free_places[LANE_SUSPECT] > 0 || RV__BUG(41)) &&
+               e->free_places[LANE_FUNCTION] > 0;
     return e->free_places[lane] > 0 || RV__BUG(39);
 }
 
 static void take_place(rv_engine *e, int lane)
 {
+    e->free_places[lane]--;
     if (lane == LANE_SUSPECT)
-        e->suspect_in_flight = true;
-    else
-        e->free_places[lane]--;
-    if (lane == LANE_FUNCTION)
-        e->functions_in_flight++;
+        e->free_places[LANE_FUNCTION]--;
 }
 
 static void give_place(rv_engine *e, int lane)
 {
+    if (lane == LANE_NONE)
+        return;
+    e->free_places[lane]++;
     if (lane == LANE_SUSPECT)
-        e->suspect_in_flight = false;
-    else
-        e->free_places[lane]++;
-    if (lane == LANE_FUNCTION)
-        e->functions_in_flight--;
+        e->free_places[LANE_FUNCTION]++;
+}
+
+bool rv__may_grant(const rv_engine *e)
+{
+    for (int lane = LANE_NONE + 1; lane < LANES && !e->closed && !e->idle; lane++)
+        if (e->want_first[lane] != NULL && has_place(e, lane))
+            return true;
+    return false;
 }
 
 void rv__grant_all(rv_engine *e, int64_t now_ms)
 {
     if (e->closed || e->idle)
         return;
-    for (int lane = LANES - 1; lane >= 1; lane--) { /* suspects before the others */
+    for (int lane = LANES - 1; lane > LANE_NONE; lane--) {
         while (e->want_first[lane] != NULL && has_place(e, lane)) {
             struct rv__run *run = e->want_first[lane];
             int rc = rv__flow_grant(run->cell, (enum rv__lane)lane, now_ms, &run->facts, NULL);
@@ -116,13 +142,12 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
             if (rc == 1) {
                 take_place(e, lane);
                 run->waited_ns = rv__mono_ns(e->clock) - run->lane[lane].since_ns;
-                run->lane[lane].granted++;
             }
             (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* the rest: next turn */
             queue_remove(e, run, lane);
             rv__run_queue_wants(run); /* to the end of the ring, if it wants more */
             if (rc == 0 && run->lane[lane].queued)
-                return; /* it wanted, and did not take: not twice in one turn */
+                break; /* it wanted, and did not take: not twice in one turn */
         }
     }
 }
@@ -199,29 +224,72 @@ static void owed_free(rv_engine *e, struct rv__owed **at)
     if (owed->run_next != NULL)
         owed->run_next->link = owed->link;
     e->owed_count--;
-    rv__free(owed);
+    owed->cleared = true;
+    if (!owed->mailed) /* else it goes when its letter is taken */
+        rv__free(owed);
+}
+
+static void clear(rv_engine *e, struct rv__owed **at, bool tell)
+{
+    struct rv__owed *owed = *at;
+    disarm(e, owed);
+    if (owed->work != NULL && tell &&
+        !RV__BUG(45)) /* still running: told to stop; its answer will be stale */
+        rv_cancel_fire(owed->work->token, RV_ECANCELED, "no longer wanted");
+    owed_free(e, at);
 }
 
 void rv__owed_clear(struct rv__run *run, uint64_t actor)
 {
     rv_engine *e = run->engine;
     struct rv__owed **at = e->owed_size > 0 ? owed_find(e, run, actor) : NULL;
-    if (at == NULL || *at == NULL)
-        return;
-    struct rv__owed *owed = *at;
-    disarm(e, owed);
-    if (owed->work != NULL) /* still running: told to stop; its answer will be stale */
-        rv_cancel_fire(owed->work->token, RV_ECANCELED, "no longer wanted");
-    owed_free(e, at);
+    if (at != NULL && *at != NULL)
+        clear(e, at, true);
 }
 
-void rv__owed_clear_all(struct rv__run *run)
+void rv__owed_clear_all(struct rv__run *run, bool tell)
 {
-    while (run->owed != NULL) {
-        struct rv__owed **at = owed_find(run->engine, run, run->owed->actor);
-        disarm(run->engine, *at);
-        owed_free(run->engine, at);
+    while (run->owed != NULL)
+        clear(run->engine, owed_find(run->engine, run, run->owed->actor), tell);
+}
+
+/* Its time has come: it is told to the run, or waits in its mail. */
+void rv__owed_due(rv_engine *e, struct rv__owed *owed)
+{
+    struct rv__run *run = owed->run;
+    if (!rv__run_takes(run, false)) {
+        if (RV__BUG(56))
+            return;
+        owed->mailed = true;
+        owed->letter.kind = LETTER_TIMER;
+        rv__mail_put(&run->mail, &owed->letter);
+        return;
     }
+    struct rv__msg msg = { .kind = MSG_TIMER,
+                           .actor = owed->actor,
+                           .token = owed->token,
+                           .chance = rv__random_double(&e->random) };
+    if (rv__run_send(run, &msg, NULL) == RV_OK)
+        return;
+    struct rv__timers *timers = owed->is_timeout ? &e->timeouts : &e->waits;
+    if (rv__timers_arm(timers, &owed->timer, owed->timer.due) < 0) /* it had its room there */
+        run->owes_again = true;
+    e->starved = true;
+}
+
+void rv__owed_unmail(struct rv__owed *owed)
+{
+    owed->mailed = false;
+    if (owed->cleared)
+        rv__free(owed);
+}
+
+void rv__owed_mailed(rv_engine *e, struct rv__owed *owed)
+{
+    bool cleared = owed->cleared;
+    rv__owed_unmail(owed);
+    if (!cleared)
+        rv__owed_due(e, owed);
 }
 
 /* ---------------------------------------------------------------------------------- work --- */
@@ -229,10 +297,19 @@ void rv__owed_clear_all(struct rv__run *run)
 void rv__work_post(struct rv_ctx *ctx)
 {
     ctx->letter.kind = LETTER_WORK;
-    if (ctx->engine->kit != NULL && rv__kit_delays(ctx))
-        return;
+    ctx->engine->around.answer(ctx);
+}
+
+void rv__work_answer(struct rv_ctx *ctx)
+{
     /* Closed: it was handed back meanwhile, and is dropped with its run. */
     (void)!rv__engine_post(ctx->engine, &ctx->letter);
+}
+
+void rv__work_tell_begun(struct rv_ctx *ctx)
+{
+    ctx->begun.kind = LETTER_BEGUN;
+    (void)!rv__engine_post(ctx->engine, &ctx->begun); /* closed: nobody counts its time */
 }
 
 static void work_finished(struct rv__work *work, const rv_error *err) /* Thread: the step's */
@@ -263,15 +340,20 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     ctx->of_step = ctx->view.node != NULL && ctx->view.node->handler_of != NULL;
     ctx->work.run = rv__ctx_run;
     ctx->work.done = work_finished;
+    ctx->shop = &e->shop;
     ctx->engine = e;
     ctx->run = run;
+    ctx->run_id = run->id;
+    ctx->pieces = &run->pieces;
+    ctx->plan = run->plan->plan;
+    ctx->exprs = &run->plan->exprs;
     rv__run_ref(run);
     ctx->fn = fn;
     ctx->eval = effect->eval;
     ctx->outcome = MSG_DONE;
     ctx->life = e->life;
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by the results that a step asks for */
-    rv__buf_init(&ctx->state_members, RV__JSON_MAX_BYTES);
+    rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
     ctx->next = run->work;
     ctx->link = &run->work;
     if (run->work != NULL)
@@ -282,12 +364,14 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     if (e->in_flight != NULL)
         e->in_flight->all_link = &ctx->all_next;
     e->in_flight = ctx;
+    e->in_flight_count++;
     return ctx;
 }
 
 void rv__work_drop(struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
+    ctx->engine->in_flight_count--;
     *ctx->all_link = ctx->all_next;
     if (ctx->all_next != NULL)
         ctx->all_next->all_link = ctx->all_link;
@@ -299,34 +383,31 @@ void rv__work_drop(struct rv_ctx *ctx)
     rv__run_unref(run);
 }
 
-/* The lane in which the place for this work was taken. */
-static enum rv__lane lane_of(const rv_engine *e, const struct rv__effect *effect)
+/* A function of this program: it shares its process. */
+bool rv__effect_in_process(const struct rv__effect *effect)
 {
-    bool function = effect->eval < 0 ? effect->node->step.lane == LANE_FUNCTION
-                                     : rv__plan_ref_fn_name(effect->node, effect->eval).len > 0;
-    if (!function)
-        return effect->eval < 0 ? effect->node->step.lane : LANE_EVAL;
-    return e->suspect_in_flight ? LANE_SUSPECT : LANE_FUNCTION;
+    const struct rv__node *node = effect->node;
+    if (node == NULL || effect->hosted)
+        return false;
+    if (effect->eval >= 0)
+        return rv__plan_ref_fn_name(node, effect->eval).len > 0;
+    return node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL;
 }
 
 /* Something that it is owed could not be begun or armed, for want of memory: its state still says so,
  * and it is looked for there in the next turn. */
 static void starve(struct rv__run *run)
 {
-    run->starved = true;
+    run->owes_again = true;
     run->engine->starved = true;
     rv__run_touch(run);
 }
 
-/* It cannot begin: told to the run as a message, in the next turn. */
-static void cannot_begin(struct rv__run *run, const struct rv__effect *effect, enum rv__lane lane,
-                         struct rv__str missing)
+/* It cannot begin: told to the run as a message, and it waits for a place again. */
+static void cannot_begin(struct rv__run *run, uint64_t actor, uint64_t token, enum rv__lane place)
 {
-    struct rv__msg msg = { .kind = missing.len > 0 ? MSG_MISSING : MSG_LOST,
-                           .actor = effect->actor,
-                           .token = effect->token,
-                           .name = missing };
-    give_place(run->engine, lane);
+    struct rv__msg msg = { .kind = MSG_LOST, .actor = actor, .token = token };
+    give_place(run->engine, place);
     if (rv__run_send(run, &msg, NULL) < 0)
         starve(run);
 }
@@ -356,46 +437,41 @@ static bool arm_timeout(rv_engine *e, struct rv__owed *owed, int64_t timeout_ms)
 static void start_work(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
-    enum rv__lane lane = lane_of(e, effect);
-    run->lane[lane].granted--;
-    bool builtin = rv__builtin(run->plan, effect);
+    bool builtin = rv__builtin(&run->plan->exprs, effect);
     const struct rv__function *function = builtin ? NULL
                                                   : rv__plan_ref_fn(run->plan, effect->node,
                                                                     effect->eval);
     rv_step_fn fn = function != NULL ? function->fn : NULL;
     const char *module = function != NULL ? function->module : NULL;
-    rv_step_fn instead = e->kit != NULL && effect->eval < 0
-                             ? rv__kit_instead(e, effect->node->alias)
+    rv_step_fn instead = e->around.instead != NULL && effect->eval < 0
+                             ? e->around.instead(e, effect->node->alias)
                              : NULL;
     if (instead != NULL) {
         fn = instead;
         builtin = false;
         module = NULL;
     }
-    if (fn == NULL && module == NULL && !builtin) {
-        struct rv__str name = rv__plan_ref_fn_name(effect->node, effect->eval);
-        cannot_begin(run, effect, lane, name.len > 0 ? name : effect->node->alias);
-        return;
-    }
-    struct rv_ctx *ctx = has_room(e) ? work_new(run, effect, fn) : NULL;
+    bool known = fn != NULL || module != NULL || builtin;
+    struct rv_ctx *ctx = known && has_room(e) ? work_new(run, effect, fn) : NULL;
     struct rv__owed *owed = ctx != NULL ? owed_new(run, effect) : NULL;
     if (owed != NULL && module == NULL && !arm_timeout(e, owed, effect->timeout_ms)) {
         rv__owed_clear(run, effect->actor);
         owed = NULL;
     }
-    if (owed == NULL) {
+    if (owed == NULL) { /* no memory; or nobody offers its function any more */
         if (ctx != NULL)
             rv__work_drop(ctx);
-        cannot_begin(run, effect, lane, (struct rv__str){ NULL, 0 });
+        e->starved |= known;
+        cannot_begin(run, effect->actor, effect->token, effect->place);
         return;
     }
-    ctx->lane = lane;
+    ctx->place = effect->place;
     ctx->begun_ns = rv__mono_ns(e->clock);
     ctx->queued_ns = run->waited_ns;
     owed->work = ctx;
     ctx->timeout_ms = effect->timeout_ms;
     if (module != NULL) {
-        ctx->function = function;
+        ctx->function = function->name;
         ctx->module = module;
         ctx->work.run = rv__hosted_run;
     }
@@ -410,19 +486,30 @@ void rv__work_begun(rv_engine *e, struct rv_ctx *ctx)
     (void)arm_timeout(e, *at, ctx->timeout_ms); /* no memory: this attempt goes without it */
 }
 
+/* Its run is committing again: what it is owed and nobody does is found when that is over. */
+static void abandon(struct rv__run *run, enum rv__lane place)
+{
+    give_place(run->engine, place);
+    run->owes_again = true;
+    rv__run_touch(run);
+}
+
 /* It could not be begun after all. */
 static void take_back(rv_engine *e, struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
-    struct rv__effect effect = { .actor = ctx->view.actor, .token = ctx->view.token };
-    enum rv__lane lane = ctx->lane;
-    struct rv__owed **at = owed_find(e, run, effect.actor);
+    uint64_t actor = ctx->view.actor, token = ctx->view.token;
+    enum rv__lane place = ctx->place;
+    struct rv__owed **at = owed_find(e, run, actor);
     if (*at != NULL && (*at)->work == ctx) {
         (*at)->work = NULL;
-        rv__owed_clear(run, effect.actor);
+        rv__owed_clear(run, actor);
     }
     rv__work_drop(ctx);
-    cannot_begin(run, &effect, lane, (struct rv__str){ NULL, 0 });
+    if (run->phase == RV__IDLE || run->phase == RV__DECIDING)
+        cannot_begin(run, actor, token, place);
+    else
+        abandon(run, place); /* looked for again when it is acted for */
 }
 
 static void begin_builtins(rv_engine *e);
@@ -486,7 +573,7 @@ static void note_unpaid(void *arg, const struct rv__effect *effect)
 void rv__owe_again(struct rv__run *run)
 {
     struct unpaid unpaid = { .run = run };
-    run->starved = false;
+    run->owes_again = false;
     rv__cell_outstanding(run->cell, note_unpaid, &unpaid);
     for (size_t i = 0; i < unpaid.count; i++) {
         const struct rv__effect *effect = &unpaid.effects[i];
@@ -505,22 +592,26 @@ void rv__release_effects(struct rv__run *run)
 {
     rv_engine *e = run->engine;
     struct rv__effect effect;
-    while (run->cell != NULL && rv__cell_effect(run->cell, &effect)) {
+    while (rv__cell_effect(run->cell, &effect)) {
         if (e->owed_count >= e->owed_size)
             (void)owed_grow(e); /* longer chains, if it cannot */
         rv__owed_clear(run, effect.actor);
-        if (effect.kind == EFFECT_START)
+        if (effect.kind == EFFECT_START && RV__BUG(49) && e->commit.beside % 2 == 1)
+            give_place(e, effect.place);
+        else if (effect.kind == EFFECT_START)
             start_work(run, &effect);
-        else if (effect.kind == EFFECT_WAIT)
+        else if (!RV__BUG(46))
+            give_place(e, effect.place); /* it was ended in the turn that gave it one */
+        if (effect.kind == EFFECT_WAIT)
             rv__owe(run, &effect);
     }
-    /* What was cancelled in the turn that gave it a place never begins: the next turn gives it to
-     * somebody else. */
-    for (int lane = 1; lane < LANES; lane++)
-        for (; run->lane[lane].granted > 0; run->lane[lane].granted--) {
-            give_place(e, lane);
-            rv__run_touch(run);
-        }
+}
+
+void rv__effects_drop(struct rv__run *run)
+{
+    struct rv__effect effect;
+    while (run->cell != NULL && rv__cell_effect(run->cell, &effect))
+        give_place(run->engine, effect.place);
 }
 
 static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)
@@ -529,7 +620,7 @@ static int state_of(struct rv_ctx *ctx, struct rv__blob **ret)
     *ret = NULL;
     if (ctx->state_members.len == 0)
         return RV_OK;
-    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    rv__buf_init(&json, RV__STATE_MAX_BYTES + 2);
     rv__buf_char(&json, '{');
     rv__buf_str(&json, rv__buf_view(&ctx->state_members));
     rv__buf_char(&json, '}');
@@ -578,7 +669,7 @@ static int answer(rv_engine *e, struct rv_ctx *ctx)
     return rc;
 }
 
-/* A step's thread is done with it: its answer goes to the run, if the run still asks. */
+/* A step's thread is done with it: its place is free, and its answer goes to the run, if that still asks. */
 void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
@@ -586,12 +677,18 @@ void rv__work_done(rv_engine *e, struct rv_ctx *ctx)
         rv__work_drop(ctx);
         return;
     }
+    give_place(e, ctx->place);
+    if (!RV__BUG(57))
+        ctx->place = LANE_NONE;
+    if (run->phase != RV__ABSENT && !rv__run_takes(run, false)) {
+        rv__mail_put(&run->mail, &ctx->letter);
+        return;
+    }
     if (run->cell != NULL && answer(e, ctx) == RV_ENOMEM) {
         rv__engine_take_again(e, &ctx->letter);
         return;
     }
     struct rv__owed **at = owed_find(e, run, ctx->view.actor);
-    give_place(e, ctx->lane);
     rv__metrics_attempt(e, ctx);
     if (*at != NULL && (*at)->work == ctx)
         (*at)->work = NULL; /* nobody to be told to stop any more */
@@ -608,7 +705,7 @@ void rv__hand_back(rv_engine *e)
         struct rv__msg msg = { .kind = MSG_LOST,
                                .actor = ctx->view.actor,
                                .token = ctx->view.token };
-        if (ctx->run->cell == NULL)
+        if (!rv__run_takes(ctx->run, false))
             continue;
         (void)keep_logs(ctx->run, ctx, false);    /* no memory: without them, then */
         (void)rv__run_send(ctx->run, &msg, NULL); /* and as after a crash */
@@ -767,7 +864,8 @@ void rv__fetch_logs(rv_engine *e)
     if (e->early != NULL)
         rv__calls_early(e, NULL);
     for (struct rv_ctx *ctx = e->in_flight; ctx != NULL; ctx = ctx->all_next) {
-        if (ctx->run->cell == NULL || ctx->run->locked || ctx->life != e->life ||
+        bool busy = !rv__run_takes(ctx->run, false) && !RV__BUG(58);
+        if (busy || ctx->run->cell == NULL || ctx->life != e->life ||
             (atomic_load_explicit(&ctx->logs, memory_order_relaxed) == NULL && ctx->unkept == NULL))
             continue;
         (void)keep_logs(ctx->run, ctx, false); /* no memory: the next time */

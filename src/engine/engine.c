@@ -9,18 +9,17 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
-#include "engine/context.h"
 #include "engine/control.h"
 #include "engine/kit.h"
 #include "engine/metrics.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 enum {
     DEFAULT_WORKERS =
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
-    EVAL_PLACES = 256, /* evaluations begun and not done: one thread does them, quickly */
+    EVAL_PLACES = 256, /* evaluations begun and not done: their processes do them quickly */
     IO_PLACES = RV__IO_PROCESSES, /* commands at once: waiting for a place is not their time */
 };
 
@@ -28,19 +27,22 @@ static void engine_destroy(rv_engine *e)
 {
     rv__control_free(e->control);
     rv__attached_free(e->attached);
-    rv__commits_done(e);
-    rv__evaluator_close(e->evaluator); /* it begins work on the others' threads, and they on its: */
-    rv__io_free(e->io);
-    rv__hosts_close(e->hosts);
-    rv__executor_free(e->executor);   /* waits for steps that were handed back */
-    rv__evaluator_free(e->evaluator); /* so it goes when nobody is left */
-    rv__hosts_free(e->hosts);
-    pthread_mutex_destroy(&e->hosts_lock);
-    while (e->in_flight != NULL)
-        rv__work_drop(e->in_flight);
+    rv__desk_free(e->around.writer);
+    rv__desk_free(e->around.reader);
+    rv__evaluator_close(
+        e->shop.evaluator); /* it begins work on the others' threads, and they on its: */
+    rv__io_free(e->shop.io);
+    rv__hosts_close(e->shop.hosts);
+    rv__executor_free(e->executor);        /* waits for steps that were handed back */
+    rv__evaluator_free(e->shop.evaluator); /* so it goes when nobody is left */
+    rv__hosts_free(e->shop.hosts);
+    pthread_mutex_destroy(&e->shop.hosts_lock);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         while (e->runs[b] != NULL)
-            rv__run_drop(e->runs[b]);
+            rv__run_forget(e->runs[b]);
+    while (e->in_flight != NULL)
+        rv__work_drop(e->in_flight);
+    rv__commits_done(e);
     rv__registry_free(e);
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
@@ -48,10 +50,11 @@ static void engine_destroy(rv_engine *e)
         rv__metrics_done(e->metrics);
     rv__free(e->metrics);
     rv__free(e->owed);
-    rv__buf_done(&e->env);
+    rv__buf_done(&e->shop.env);
     rv__free(e->starting);
     rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
+    rv__store_close(e->loader);
     rv__store_close(e->reader);
     if (e->kit == NULL)
         rv__store_close(e->store);
@@ -74,6 +77,8 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->loader, err);
+    if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
     if (rc == RV_OK)
         rc = rv__reading_new(e->store, &e->reading, err);
@@ -91,28 +96,45 @@ int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
 /* What expressions may see of the environment: only what the owner of the engine names. */
 static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    rv__buf_init(&e->env, RV__JSON_MAX_BYTES);
-    rv__buf_char(&e->env, '{');
+    rv__buf_init(&e->shop.env, RV__JSON_MAX_BYTES);
+    rv__buf_char(&e->shop.env, '{');
     for (const char *const *name = opts->allow_env; name != NULL && *name != NULL; name++) {
         const char *value = getenv(*name);
         if (value == NULL)
             continue;
-        if (e->env.len > 1)
-            rv__buf_char(&e->env, ',');
-        rv__buf_json_str(&e->env, rv__str(*name));
-        rv__buf_char(&e->env, ':');
-        rv__buf_json_str(&e->env, rv__str(value));
+        if (e->shop.env.len > 1)
+            rv__buf_char(&e->shop.env, ',');
+        rv__buf_json_str(&e->shop.env, rv__str(*name));
+        rv__buf_char(&e->shop.env, ':');
+        rv__buf_json_str(&e->shop.env, rv__str(value));
     }
-    rv__buf_char(&e->env, '}');
-    return rv__buf_err(&e->env, err);
+    rv__buf_char(&e->shop.env, '}');
+    return rv__buf_err(&e->shop.env, err);
+}
+
+/* What attempts use of it, besides what is made when it is first needed. */
+static void fill_shop(rv_engine *e)
+{
+    struct rv__workshop *shop = &e->shop;
+    shop->clock = e->clock;
+    shop->reader_lock = &e->step_reader_lock;
+    shop->reader = &e->step_reader;
+    if (e->kit != NULL) {
+        shop->by_hand = e->executor;
+        shop->texts = e->kit->texts;
+    }
+    shop->stopped = &e->stopped;
+    shop->directory = rv__registry_directory;
+    shop->begun = rv__work_tell_begun;
+    shop->post = rv__work_post;
 }
 
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
 {
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
-    e->clock = e->kit != NULL ? &e->kit->clock.clock : rv__clock_real();
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
     e->drain_ms = opts->read_only ? 0 : opts->drain_ms;
+    e->shop.http_deny_private = opts->http_deny_private;
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);
@@ -121,19 +143,22 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->idle = opts->idle;
     e->read_only = opts->read_only;
     e->now_ms = rv__wall_ms(e->clock);
-    e->last_dirty = &e->dirty;
-    e->last_held = &e->held;
-    e->hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
-                                             .term_ms = opts->host_grace_ms,
-                                             .kill_ms = 2 * opts->host_grace_ms,
-                                             .memory_bytes = opts->host_memory };
+    e->last_deciding = &e->deciding;
+    e->retry.last = &e->retry.first;
+    rv__load_init(e);
+    e->shop.hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
+                                                  .term_ms = opts->host_grace_ms,
+                                                  .kill_ms = 2 * opts->host_grace_ms,
+                                                  .memory_bytes = opts->host_memory };
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
     e->places[LANE_FUNCTION] = workers;
+    e->places[LANE_HOST] = workers; /* the same ones */
     e->places[LANE_EVAL] = EVAL_PLACES;
     e->places[LANE_IO] = IO_PLACES;
     e->places[LANE_SUSPECT] = 1;
+    e->places[LANE_HOST] = workers;
     e->places[LANE_HTTP] = e->kit != NULL ? RV__FETCH_CONNECTIONS : rv__fetch_budget();
     memcpy(e->free_places, e->places, sizeof e->places);
     e->generation = 1;
@@ -152,7 +177,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->owed_size = OWED_BUCKETS_FIRST;
     rc = rv__commits_init(e, err);
     if (rc == RV_OK && e->kit == NULL)
-        rc = rv__evaluator_new(&e->evaluator, err);
+        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ .cpu_ms = opts->eval_cpu_ms,
+                                                             .memory_bytes = opts->eval_memory },
+                               &e->shop.evaluator, err);
     if (rc == RV_OK)
         rc = fill_env(e, opts, err);
     if (rc < 0)
@@ -160,33 +187,42 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
                         : rv__threads_new(workers, &e->executor, err);
     if (rc == RV_OK)
+        fill_shop(e);
+    if (rc == RV_OK)
         rc = open_store(e, opts, err);
     if (rc == RV_OK && !e->read_only)
-        rc = rv__recover(e, err);
+        rv__recover(e);
     return rc;
 }
 
 void rv__engine_forget_runs(rv_engine *e)
 {
-    struct rv__work *work;
-    struct rv__timer *late;
     rv__calls_again(e);
-    e->life++;
-    while ((work = rv__hand_take(e->executor)) != NULL)
-        rv__work_drop((struct rv_ctx *)work);
-    while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
-        rv__work_drop(RV__CONTAINER(late, struct rv_ctx, answer));
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         while (e->runs[b] != NULL)
-            rv__run_drop(e->runs[b]);
-    e->dirty = NULL;
-    e->last_dirty = &e->dirty;
+            rv__run_forget(e->runs[b]);
+    e->deciding = NULL;
+    e->last_deciding = &e->deciding;
+    e->commit.away = false;
+    e->commit.runs = NULL;
+    rv__arena_reset(&e->commit.arena);
+    e->writing = 0;
+    e->retain.under_way = false;
+    rv__load_init(e);
     memcpy(e->free_places, e->places, sizeof e->places);
-    e->functions_in_flight = 0;
-    e->suspect_in_flight = false;
     e->starting_count = 0;
-    for (struct rv__plan_ref *plan = e->plans; plan != NULL; plan = plan->next)
-        plan->stored = false; /* asked for again; a definition is kept once */
+    rv__plans_forgotten(e);
+}
+
+static int make_around(rv_engine *e, rv_error *err)
+{
+    if (e->kit != NULL)
+        return rv__kit_around(e, err);
+    e->around = (struct rv__around){ .clock = rv__clock_real(), .answer = rv__work_answer };
+    int rc = rv__desk_new(&e->inbox, &e->around.writer, err);
+    if (rc == RV_OK)
+        rc = rv__desk_new(&e->inbox, &e->around.reader, err);
+    return rc;
 }
 
 int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t seed, rv_engine **ret,
@@ -208,8 +244,12 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->kit = kit;
     pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
-    pthread_mutex_init(&e->hosts_lock, NULL);
-    rc = engine_init(e, opts, seed, err);
+    pthread_mutex_init(&e->shop.hosts_lock, NULL);
+    pthread_mutex_init(&e->plans.lock, NULL);
+    rc = make_around(e, err);
+    e->clock = e->around.clock;
+    if (rc == RV_OK)
+        rc = engine_init(e, opts, seed, err);
     if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");
     if (rc < 0) {
@@ -244,6 +284,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
     if (known.drain_ms < 0)
         return rv__fail(err, RV_EINVAL, "drain_ms is negative: 0 is not at all");
+    if (known.eval_cpu_ms < 0)
+        return rv__fail(err, RV_EINVAL, "eval_cpu_ms is negative: 0 is the default, 1000");
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     if (known.control && known.read_only && !known.attach)

@@ -23,12 +23,13 @@
 #include "base/queue.h"
 #include "base/random.h"
 #include "base/timers.h"
-#include "engine/exprs.h"
-#include "engine/wanted.h"
-#include "engine/workflow.h"
+#include "engine/desk.h"
+#include "engine/run.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "keep/keep.h"
 #include "store/store.h"
+#include "work/work.h"
 
 struct rv__attached;
 struct rv__call;
@@ -38,27 +39,31 @@ struct rv__owed;
 struct rv__reading;
 struct rv__metrics;
 
-/* What arrives in the inbox: the head of a finished rv_ctx, or of a call. */
-struct rv__letter {
-    struct rv__queue_node node;
-    enum { LETTER_WORK, LETTER_BEGUN, LETTER_CALL, LETTER_LANDED } kind;
-};
-
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
 struct rv__plan_ref {
-    struct rv__plan_ref *next; /* of all */
     struct rv__index_entry by_version;
+    struct rv__plans *of;
+    rv_engine *engine;                  /* whose functions it has; the loop's */
+    struct rv__plan_ref *newer, *older; /* while nobody uses it */
     struct rv__plan *plan;
-    atomic_size_t refs;
+    size_t refs;                       /* under of->lock */
     const struct rv__function **steps; /* by node id: what the step does; NULL: not known */
     const struct rv__function **evals; /* by node id × EVALS: its when, if, while, until, items */
     uint64_t resolved;                 /* the registry's generation when these were looked up */
-    bool stored;                       /* its definition is in the store */
+    enum { DEFINITION_NEW, DEFINITION_AWAY, DEFINITION_STORED } stored; /* is it in the store? */
     struct rv__plan_exprs exprs;
     uint16_t *series; /* by node id: where its steps are counted; metrics.c */
 };
 
-enum { RV__PATH_ROOM = 4096 }; /* Linux' own bound */
+/* All of them, by version. */
+struct rv__plans {
+    pthread_mutex_t lock; /* of this, and of their refs */
+    struct rv__index by_version;
+    struct rv__plan_ref *newest, *oldest; /* that nobody uses */
+    size_t spare;
+};
+
+enum { RV__LONGEST_SLEEP_MS = 60000 }; /* a wall clock may jump while we wait by the other */
 
 #define RV__STORE_DEFAULT "rival.db"
 
@@ -98,114 +103,96 @@ struct rv__module {
     char path[];
 };
 
-/* A log line that waits for the next commit: this, then its texts, in run->logs. */
-struct rv__kept_line {
-    int64_t at_ms;
-    int level, attempt;
-    uint32_t path, step, message, metadata; /* lengths, in this order behind it */
-};
-
-struct rv__run {
-    rv_engine *engine;
-    struct rv__run *next; /* in its bucket */
-    atomic_size_t refs;
-    char id[RV_RUN_ID_SIZE];
-    struct rv__plan_ref *plan;
-    struct rv__cell *cell; /* NULL: not in memory; only waited for */
-    struct rv__facts facts;
-    struct rv_ctx *work; /* in flight */
-    struct rv__owed *owed;
-    size_t walk_credit;         /* actors that may be walked over to find its next timer */
-    bool dirty;                 /* part of this turn */
-    bool locked;                /* its facts are on their way to disk: nothing is decided for it */
-    bool touched;               /* meanwhile: it is part of the turn after that */
-    bool starved;               /* no memory for something that it is owed: rv__owe_again() */
-    struct rv__run *next_dirty; /* of this turn, or of the batch */
-    int64_t waited_ns;          /* for the last place it was given */
-    struct {
-        bool queued;
-        int64_t since_ns;
-        struct rv__run *prev, *next;
-        int granted;        /* places given in this turn, for work that is begun after its commit */
-    } lane[LANES];          /* among those that want it */
-    struct rv__call *calls; /* to be answered after the commit */
-    struct rv__call *waiters; /* to be answered at its end */
-
-    /* the row in the store, as it is or (new) is to be */
-    bool is_new;
-    enum rv__run_status row_status;
-    bool row_active;
-    int64_t row_wake_ms;
-    int64_t created_ms, started_ms, completed_ms;
-    struct rv__blob *input;
-    char input_key[65];
-
-    struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
-    size_t log_count;
-    uint64_t seq;         /* of its last journal row */
-    size_t journal_bytes; /* since its last snapshot */
-    size_t snapshot_bytes;
-    struct rv__buf snapshot; /* to be written with the next commit */
-};
-
 /* What the outside owes an actor: a piece of work, or a timer. */
 struct rv__owed {
     struct rv__owed *next;             /* in its bucket */
     struct rv__owed *run_next, **link; /* among those of its run */
     struct rv__run *run;
     uint64_t actor, token;
-    struct rv_ctx *work;    /* NULL: a wait */
-    struct rv__timer timer; /* in engine->waits or, for the time-out of work, engine->timeouts */
+    struct rv_ctx *work;      /* NULL: a wait */
+    struct rv__timer timer;   /* in engine->waits or, for the time-out of work, engine->timeouts */
+    struct rv__letter letter; /* it has fallen due, and waits in the mail of its run: */
+    bool mailed, cleared;     /* that; and meanwhile nobody owes it any more */
     bool is_timeout;
-};
-
-/* So long after a start a run waits for its workflow to be registered. Then it is suspended, and says
- * what is missing. */
-enum { RV__REGISTER_MS = 5000 };
-/* Which finished runs may stay. 0: no bound. */
-struct rv__retain_limits {
-    int64_t max_age_ms;
-    uint64_t max_runs, max_bytes;
 };
 
 enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
 
-/* The batch on its way to disk, and the thread that brings it there. */
+/* The batch on its way to disk; commit.c. */
 struct rv__commits {
+    struct rv__job job;     /* first */
     struct rv__arena arena; /* of the batch */
     bool away;              /* a batch is on its way: */
     struct rv__run *runs;   /* of these */
-    bool landed;            /* it has arrived: its letter was taken */
-    struct rv__letter letter;
+    struct rv__store_write *writes;
+    struct rv__run **of;   /* whose write each is */
+    size_t count, written; /* writes; those that are on disk, or refused */
+    /* Bounds, which a simulation makes small: */
+    size_t piece;         /* bytes of one transaction at most */
+    size_t snapshot_from; /* bytes of journal below which a replay is quicker than a snapshot */
+    size_t value_inline;  /* as in rv__cell_opts; 0 = as there */
+    int turn_facts;
+    uint64_t beside;              /* batches that went by the desk */
+    pthread_mutex_t lock;         /* of the rest: */
+    struct rv__store_stats stats; /* of the writer, after the last attempt */
+    rv_health health;             /* how the last attempts went */
+    atomic_bool failing;          /* = health.stuck, for who does not want the lock */
+};
 
-    pthread_t thread;
-    bool has_thread;
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    struct rv__store_write *writes; /* NULL: nothing to do */
-    size_t count;
-    bool stop;
-    rv_health health;    /* how the last attempts went */
-    atomic_bool failing; /* = health.stuck, for who does not want the lock */
+/* Runs on their way into memory; load.c. */
+struct rv__loads {
+    struct rv__run *first, **last; /* that wait for their turn */
+    size_t waiting, under_way;     /* those; jobs given to the desk */
+    size_t budget;         /* bytes of cells: beyond it only what somebody waits for is loaded */
+    size_t cell_bytes;     /* of all that are in memory */
+    bool scanning;         /* a scan is under way */
+    bool more_active;      /* not all active runs were found yet: */
+    uint64_t active_after; /* behind this number */
+    int64_t wake_ms;       /* the earliest of the runs that sleep in the store; 0 = none */
+    int64_t wake_ms_since; /* the same, of those that went to sleep since the scan began */
+    struct rv__store_place due_place; /* a scan for those that are due goes on behind it */
+    int64_t retry_ms; /* not before this (monotonic): the store did not answer; 0 = no matter */
+};
+
+/* Retention, done by itself; retain.c. */
+struct rv__retention {
+    struct rv__job job; /* first: a piece of it */
+    struct rv__retain_limits limits;
+    int64_t next_ms;  /* the next piece, by the monotonic clock */
+    uint64_t removed; /* runs, by itself */
+    bool sweeping;    /* what runs wrote that are forgotten is not all gone yet: the desk's */
+    bool under_way;
+    uint64_t piece; /* what came of the last one */
+    bool more;
+    int rc;
+};
+
+/* What is around an engine: threads and the system's clock, or what a testing kit has instead. */
+struct rv__around {
+    struct rv__clock *clock;
+    struct rv__desk *writer, *reader;
+    void (*answer)(struct rv_ctx *ctx); /* it has ended: post it, now or later. Thread: any */
+    rv_step_fn (*instead)(rv_engine *engine, struct rv__str alias); /* NULL: as it is */
+    /* A caller waits until *done, `by` fires, or until_ms (monotonic; INT64_MIN: no step runs and no time passes
+     * meanwhile). NULL: it sleeps. */
+    void (*await)(rv_engine *engine, const bool *done, rv_cancel *by, int64_t until_ms);
 };
 
 struct rv_engine {
-    struct rv__clock *clock;
+    struct rv__around around;
+    struct rv__clock *clock;  /* = around.clock */
     int64_t now_ms;           /* by the wall, when this turn began */
     struct rv__store *store;  /* the writer */
     struct rv__store *reader; /* of the loop, for what was committed */
+    struct rv__store *loader; /* of the reading desk */
+    size_t writing;           /* jobs at the writing desk */
     pthread_mutex_t step_reader_lock;
     struct rv__store *step_reader; /* of steps on their threads, one at a time */
     struct rv__executor *executor; /* of functions */
-    pthread_mutex_t hosts_lock;
-    struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
-    struct rv__hosts_opts hosts_opts;
+    struct rv__workshop shop;      /* what attempts use */
     struct rv__module *modules;
-    struct rv__evaluator *evaluator; /* of expressions; NULL with a kit */
-    struct rv__io *io;               /* of commands; NULL until the first */
-    struct rv__buf env;              /* what expressions see of the environment: JSON */
-    struct rv__kit *kit;             /* NULL but in tests: what is around it is theirs */
-    uint64_t life; /* counts deaths that a kit arranged: answers of an earlier one are void */
+    struct rv__kit *kit; /* NULL but in tests: what is around it is theirs */
+    uint64_t life;       /* counts deaths that a kit arranged: answers of an earlier one are void */
     struct rv__reading *reading; /* the feed, logs, nodes: reading.h */
     struct rv__metrics *metrics;
     struct rv__queue inbox;
@@ -223,34 +210,28 @@ struct rv_engine {
 
     struct rv__registered *workflows;
     struct rv__function *functions;
-    struct rv__plan_ref *plans;
+    struct rv__plans plans;
     struct {
         struct rv__index workflows;           /* by name */
         struct rv__index functions, callable; /* by workflow and name; by name, the first of each */
-        struct rv__index plans;               /* by version */
     } by;
     uint64_t generation; /* counts registrations */
-    bool look_for_missing;
-    int64_t
-        register_until_ns; /* recovered runs wait until then for their workflow; 0 = no longer */
+    bool relane;         /* since the last one, not every run has looked who does its work now */
 
     struct rv__run *runs[RUN_BUCKETS];
     size_t run_count;
-    struct rv__run *dirty, **last_dirty;
+    struct rv__run *deciding, **last_deciding; /* of this turn */
     struct rv__commits commit;
-    struct rv__queue_node *held, **last_held; /* letters to runs that are locked, or starved */
-    bool starved; /* no memory for something in this turn: the next one follows at once */
+    struct rv__loads load;
+    struct rv__mail retry; /* letters that there was no memory for */
+    bool starved;          /* no memory for something in this turn: the next one follows soon */
     struct rv__owed **owed;
     size_t owed_size, owed_count;
     struct rv__timers waits;    /* by wall clock */
     struct rv__timers timeouts; /* by monotonic clock, ms */
-    int64_t store_wake_ms;      /* the earliest of the runs that sleep in the store; 0 = none */
-    int64_t wake_retry_ms;      /* not before this (monotonic): the store did not answer */
 
     struct rv__run *want_first[LANES], *want_last[LANES];
-    int64_t places[LANES], free_places[LANES];
-    int64_t functions_in_flight;
-    bool suspect_in_flight;
+    int64_t places[LANES], free_places[LANES]; /* of LANE_SUSPECT: that of the one suspect */
 
     struct rv__ids ids;
     struct rv__random random;
@@ -260,18 +241,14 @@ struct rv_engine {
     int64_t drain_ms, tell_by_ns;  /* until then steps do not know that it closes; 0 = they do */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
-    int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
-    struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
+    int64_t in_flight_count;
+    int64_t log_tick_ms;      /* their log lines are fetched then (monotonic) */
+    struct rv_ctx **starting; /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
-    struct rv__call *early; /* answers to handles that nobody waits for yet */
-    struct rv__call *late;  /* calls to be looked at after the commit */
+    struct rv__call *early;    /* answers to handles that nobody waits for yet */
+    struct rv__call *answered; /* callers to be woken, all at once */
     int64_t commits;
-    struct {
-        struct rv__retain_limits limits;
-        int64_t next_ms;  /* the next piece, by the monotonic clock */
-        uint64_t removed; /* runs, by itself */
-        bool sweeping;    /* what runs wrote that are forgotten is not all gone yet */
-    } retain;
+    struct rv__retention retain;
 };
 
 /* engine.c */
@@ -286,73 +263,78 @@ int rv__engine_reader(rv_engine *engine, struct rv__store **ret, rv_error *err);
 
 /* loop.c */
 void *rv__engine_main(void *engine);
-/* One turn, on whatever letters there are. Returns the monotonic ns to sleep until. */
+/* One turn, on whatever letters there are. Returns the monotonic ns to sleep until; 0: there is more. */
 int64_t rv__engine_turn(rv_engine *engine);
 int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
+void rv__letter_take(rv_engine *engine, struct rv__letter *letter);
+/* Give the desk a job; without one, it is done here and now. `landed` is called in either case. */
+void rv__write_job(rv_engine *engine, struct rv__job *job);
+void rv__read_job(rv_engine *engine, struct rv__job *job);
 /* There was no memory for what it says: it is taken again. */
 void rv__engine_take_again(rv_engine *engine, struct rv__letter *letter);
 
 /* commit.c */
-enum rv__commit_outcome {
-    COMMIT_DONE, /* the dirty runs' facts are on disk */
-    COMMIT_AWAY, /* they are on their way: rv__commit_landed() */
-    COMMIT_DIED, /* the process died in it, as a kit arranged */
-};
 int rv__commits_init(rv_engine *engine, rv_error *err);
 void rv__commits_done(rv_engine *engine);
-enum rv__commit_outcome rv__commit(rv_engine *engine); /* not while one is away */
-bool rv__commit_pays(rv_engine *engine);               /* would it go by the thread? */
+/* What was decided goes to disk: on its way, or there already (rv__commit_landed was called). Not while a
+ * batch is away. */
+void rv__commit(rv_engine *engine);
 bool rv__commit_failing(
-    const rv_engine *engine);               /* it is away, and the store refuses it. Thread: any */
-void rv__commit_give_up(rv_engine *engine); /* no more attempts: the engine closes */
-struct rv__run *rv__take_dirty(rv_engine *engine); /* all of them; none is dirty then */
-/* The runs of the batch that has arrived, unlocked, to be settled. */
-struct rv__run *rv__commit_landed(rv_engine *engine);
+    const rv_engine *engine); /* it is away, and the store refuses it. Thread: any */
+/* Out of memory with it, if it has nothing to do for a while: its row says when it is wanted. */
+void rv__run_let_go(struct rv__run *run);
 
-/* run.c */
-struct rv__run *rv__run_find(rv_engine *engine, const char *id);
-int rv__run_new(rv_engine *engine, const char *id, struct rv__plan_ref *plan, struct rv__run **ret);
-int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err);
+/* load.c */
+/* The run of that id, to be decided on or looked at now; NULL: `letter` waits for it in its mail, and is
+ * taken when it is here, or is not (run->trouble). RV_ENOMEM. */
+int rv__run_reach(rv_engine *engine, const char *id, struct rv__letter *letter, bool looks,
+                  struct rv__run **ret);
+void rv__run_load(struct rv__run *run, bool urgent); /* it is absent, and loading then */
+/* The store refused what it decided last. It is as before that, and somebody has to say how to go on. */
+void rv__run_suspend_refused(struct rv__run *run);
+/* Nobody can go on with it: its row says so, with run->why, and the others go on. */
+void rv__run_set_aside(struct rv__run *run, const char *because);
+void rv__run_tell_absent(struct rv__run *run); /* whoever waits for it in its mail: run->trouble */
 /* As the store has it, whatever is in memory: for a look, outside of the table. RV_ENOTFOUND. */
 int rv__run_read(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
 void rv__run_unread(struct rv__run *run);
-/* From the store into memory, with its timers armed and its work owed. RV_ENOTFOUND. */
-int rv__run_load(rv_engine *engine, const char *id, struct rv__run **ret, rv_error *err);
-void rv__run_ref(struct rv__run *run);
-void rv__run_unref(struct rv__run *run); /* Thread: any */
-void rv__run_drop(struct rv__run *run);  /* out of the table */
-void rv__run_touch(struct rv__run *run); /* it is part of this turn */
-int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err);
-bool rv__run_idle(const struct rv__run *run);
-/* Its earliest timer; 0 = none. Walks over its actors: ask rv__run_may_walk() first, which says yes to
- * small runs always and to large ones now and then, so that the walks stay a part of each turn's
- * cost. */
-int64_t rv__run_wake_ms(const struct rv__run *run);
-bool rv__run_may_walk(struct rv__run *run);
-int rv__recover(rv_engine *engine, rv_error *err);
-int rv__wake_due(rv_engine *engine, int64_t now_ms);
-int rv__next_wake(rv_engine *engine, rv_error *err); /* into store_wake_ms */
-int rv__resume_missing(rv_engine *engine);
+void rv__load_init(rv_engine *engine);
+void rv__recover(rv_engine *engine); /* find all that is to go on: from now on, beside the loop */
+/* Give the reading desk what it may do now: runs that wait for their turn, and who is due. */
+void rv__load_tick(rv_engine *engine);
+int64_t rv__load_until_ns(rv_engine *engine, int64_t until_ns); /* or when that is */
+void rv__load_asleep(rv_engine *engine,
+                     int64_t wake_ms); /* one more sleeps in the store until then */
 
 /* dispatch.c */
 void rv__grant_all(rv_engine *engine, int64_t now_ms);
+bool rv__may_grant(const rv_engine *engine); /* a place is free, and somebody wants it */
 void rv__run_queue_wants(struct rv__run *run);
 void rv__run_unqueue(struct rv__run *run);
 void rv__release_effects(struct rv__run *run);
+void rv__effects_drop(struct rv__run *run); /* nobody acts on them: their places are given back */
+/* Does it run in the engine's own process, and could kill it? */
+bool rv__effect_in_process(const struct rv__effect *effect);
 void rv__start_all(rv_engine *engine); /* the work that those effects asked for */
 void rv__owe(struct rv__run *run, const struct rv__effect *effect);
 void rv__owe_again(struct rv__run *run); /* what there was no memory for */
 void rv__owed_clear(struct rv__run *run, uint64_t actor);
-void rv__owed_clear_all(struct rv__run *run);
-void rv__work_begun(rv_engine *engine, struct rv_ctx *ctx); /* a host has it: its time counts */
+void rv__owed_clear_all(struct rv__run *run, bool tell); /* work in flight: to stop */
+void rv__owed_unmail(struct rv__owed *owed); /* its letter is not in the mail any more */
+void rv__owed_due(rv_engine *engine, struct rv__owed *owed);    /* its time has come */
+void rv__owed_mailed(rv_engine *engine, struct rv__owed *owed); /* and its run can take it now */
+void rv__work_begun(rv_engine *engine, struct rv_ctx *ctx);     /* a host has it: its time counts */
 void rv__work_done(rv_engine *engine, struct rv_ctx *ctx);
-void rv__work_drop(struct rv_ctx *ctx); /* nobody asks for it any more */
-void rv__hand_back(rv_engine *engine);  /* what is in flight is for the next engine to do */
-void rv__fetch_logs(rv_engine *engine); /* what steps in flight have said so far */
+void rv__work_drop(struct rv_ctx *ctx);       /* nobody asks for it any more */
+void rv__work_post(struct rv_ctx *ctx);       /* it is answered. Thread: any */
+void rv__work_answer(struct rv_ctx *ctx);     /* to the loop with it. Thread: any */
+void rv__work_tell_begun(struct rv_ctx *ctx); /* a host has it. Thread: any */
+void rv__hand_back(rv_engine *engine);        /* what is in flight is for the next engine to do */
+void rv__fetch_logs(rv_engine *engine);       /* what steps in flight have said so far */
 /* The failures among its facts that nobody would hear of, as lines of its log. RV_ENOMEM: none is. */
 int rv__keep_unheard(struct rv__run *run);
 
-/* retain.c. The writer is used: no commit may be under way. */
+/* retain.c */
 void rv__retain_tick(rv_engine *engine); /* a piece of it, if it is time */
 int64_t rv__retain_until_ns(const rv_engine *engine, int64_t until_ns); /* or when that is */
 
@@ -366,52 +348,42 @@ const char *rv__registry_directory(rv_engine *engine, const struct rv__node *nod
 struct rv__registered *rv__registry_find(rv_engine *engine, struct rv__str name);
 struct rv__registered *rv__registry_offered(rv_engine *engine,
                                             struct rv__str name); /* not withdrawn */
-/* *damaged: the store has it not, or in a form that cannot be read. */
-int rv__plan_ref_load(rv_engine *engine, struct rv__str version, struct rv__plan_ref **ret,
-                      bool *damaged, rv_error *err);
+/* The plan of that version; one more holds it. *damaged: the store has it not, or in a form that cannot be
+ * read. Thread: any, with a handle of its own. */
+int rv__plan_ref_load(rv_engine *engine, struct rv__store *store, struct rv__str version,
+                      struct rv__plan_ref **ret, bool *damaged, rv_error *err);
+struct rv__plan_ref *rv__plan_ref_ref(struct rv__plan_ref *plan); /* Thread: any */
+/* How cells of this plan are made: by the loop, which knows who offers which function; and elsewhere, where
+ * nobody is asked (rv__cell_lanes() follows). */
+struct rv__cell_opts rv__plan_ref_opts(rv_engine *engine, struct rv__plan_ref *plan);
+struct rv__cell_opts rv__plan_ref_opts_apart(rv_engine *engine, struct rv__plan_ref *plan);
+void rv__plans_forgotten(rv_engine *engine); /* a new process does not know what is in the store */
+void rv__plans_stored(rv_engine *engine, bool stored); /* the definitions that were on their way */
 void rv__plan_ref_resolve(rv_engine *engine, struct rv__plan_ref *plan);
 const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *plan,
                                            const struct rv__node *node, int eval);
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
-/* Do the functions of its workflow run in processes of their own? (Not known of a `call`, which may be
- * of another workflow's function: it counts as one of ours.) */
-bool rv__node_hosted(const struct rv__node *node);
-/* May its runs go on? Not while its workflow is still to be registered, after a start. */
-bool rv__plan_ref_known(rv_engine *engine, const struct rv__plan_ref *plan);
-/* Does a node of it ask for a function of this name that is not known? It was resolved. */
-bool rv__plan_ref_misses(const struct rv__plan_ref *plan, struct rv__str name);
 void rv__plan_ref_unref(struct rv__plan_ref *plan);
 void rv__registry_free(rv_engine *engine);
 
 /* call.c */
 void rv__call_take(rv_engine *engine, struct rv__call *call);
-/* Is it about a run that is locked, or all runs? */
-bool rv__call_waits(rv_engine *engine, const struct rv__call *call);
+/* Its run is not here: run->trouble. It is answered, or (a start) begins the run. */
+void rv__call_absent(rv_engine *engine, struct rv__call *call, struct rv__run *run);
+bool rv__call_looks(const struct rv__call *call); /* at a run, and changes nothing */
+void rv__calls_from_disk(
+    rv_engine *engine);                 /* the store refuses: who looks is told what is on disk */
+void rv__calls_wake(rv_engine *engine); /* those that were answered in this turn */
 /* Answers that came too early are tried again: of that run, or (NULL) all; and in the end refused. */
 void rv__calls_early(rv_engine *engine, const struct rv__run *run);
-void rv__engine_begin_close(rv_engine *engine);   /* nothing new is begun */
-void rv__engine_tell_close(rv_engine *engine);    /* steps are told, once it is time */
-void rv__calls_late(rv_engine *engine);           /* after the commit */
-void rv__run_answer_calls(struct rv__run *run);   /* after the commit */
+void rv__engine_begin_close(rv_engine *engine); /* nothing new is begun */
+void rv__engine_tell_close(rv_engine *engine);  /* steps are told, once it is time */
+void rv__run_answer_calls(struct rv__run *run); /* after the commit */
+void rv__run_refuse_calls(struct rv__run *run, const rv_error *why); /* it was refused for good */
 void rv__run_answer_waiters(struct rv__run *run); /* it has ended, and that is on disk */
 void rv__calls_close(rv_engine *engine);          /* everybody who still waits: RV_ECLOSED */
 void rv__calls_again(rv_engine *engine);          /* everybody who still waits asks again */
 void rv__engine_enter(rv_engine *engine); /* it is not freed before the leave. Thread: any */
 void rv__engine_leave(rv_engine *engine); /* Thread: any */
-
-/* hosted.c */
-void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
-int rv__engine_hosts(rv_engine *engine, struct rv__hosts **ret, rv_error *err); /* Thread: any */
-/* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
-int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
-                        rv_error *err);
-
-/* Rows of finished iterations, for steps (own handle, locked) or for the loop. */
-struct rv__engine_rows {
-    struct rv__row_source source; /* first */
-    struct rv__run *run;
-    bool on_loop;
-};
-void rv__engine_rows_init(struct rv__engine_rows *rows, struct rv__run *run); /* Thread: any */
 
 #endif

@@ -1,7 +1,7 @@
 /* import.c: a run comes from a file into the store, whole or not at all, and goes on there.
  *
- * It is done on the loop's thread, which owns the writer, so other runs wait meanwhile. Therefore nobody
- * else is waited for: what comes from a function or a pipe is put into a file first. */
+ * It is done at the writing desk, so what other runs write waits meanwhile. Therefore nobody else is waited
+ * for: what comes from a function or a pipe is put into a file first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "base/outfile.h"
 #include "engine/call.h"
 #include "engine/engine.h"
-#include "engine/import.h"
-#include "engine/reading.h"
+#include "keep/keep.h"
+#include "read/read.h"
 
 enum { READ_PIECE = 64 << 10 };
 
-/* On the loop's thread, with no commit under way. */
+/* At the writing desk. */
 static int take(struct rv__call *call)
 {
     struct rv__import *im = call->arg;
@@ -26,15 +26,18 @@ static int take(struct rv__call *call)
     struct rv__str run = rv__import_run(im);
     if (e->only_run[0] != '\0' && !rv__str_is(run, e->only_run))
         return rv__fail(&call->err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
-    int rc = rv__store_import(e->store, run, rv__import_next, im, &call->err);
-    if (rc < 0)
-        return rc;
+    return rv__store_import(e->store, run, rv__import_next, im, &call->err);
+}
+
+/* On the loop's thread: it is in the store, and wanted when its row says so. */
+static int taken(struct rv__call *call)
+{
+    struct rv__import *im = call->arg;
+    rv_engine *e = call->engine;
     int64_t wake_ms = rv__import_wake_ms(im);
-    if (wake_ms != 0 && (e->store_wake_ms == 0 || wake_ms < e->store_wake_ms))
-        e->store_wake_ms = wake_ms;
-    if (rv__import_status(im) == RUN_SUSPENDED)
-        e->look_for_missing = true; /* what it missed there may be here */
-    snprintf(call->run_id, sizeof call->run_id, "%.*s", RV__ARG(run));
+    if (wake_ms != 0)
+        rv__load_asleep(e, wake_ms);
+    snprintf(call->run_id, sizeof call->run_id, "%.*s", RV__ARG(rv__import_run(im)));
     rv__feed_mark(e->reading, call->run_id);
     rv__feed_flush(e->reading);
     return RV_OK;
@@ -61,7 +64,7 @@ static int import_from(rv_engine *e, int file, const char *name, rv_run_info *re
     struct rv__import *im = NULL;
     int rc = rv__import_new(file, name, e->max_crashes, rv__wall_ms(e->clock), &im, err);
     if (rc == RV_OK)
-        rc = rv__call_ask(e, take, im, true, err);
+        rc = rv__call_write(e, take, taken, im, err);
     if (rc == RV_OK && ret != NULL) {
         snprintf(ret->run_id, sizeof ret->run_id, "%.*s", RV__ARG(rv__import_run(im)));
         ret->status = (int)rv__import_status(im);

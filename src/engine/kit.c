@@ -6,11 +6,154 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
-#include "engine/context.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 #define START_MS \
     INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */
+
+/* --------------------------------------------------------------------------------- desks --- */
+
+/* The fate of the next commit. */
+static void roll(struct rv__kit *kit)
+{
+    if (kit->other != NULL) {
+        kit->other->before_commit(kit->other);
+        return;
+    }
+    if (kit->crash_one_in == 0 || rv__random_below(&kit->random, kit->crash_one_in) != 0)
+        return;
+    kit->fate = rv__random_below(&kit->random, 2) ? SIM_STORE_DIES_BEFORE : SIM_STORE_DIES_AFTER;
+    kit->disk.fate = kit->fate;
+}
+
+static bool was_refused(const struct rv__commits *c, const struct rv__run *run)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->of[i] == run && c->writes[i].outcome == STORE_REFUSED)
+            return true;
+    return false;
+}
+
+/* The commit failed: did the process die in it? Died after it: whoever asked for something in it is answered
+ * first, as by a process that died a moment later. Died before it: they ask again, of the next life. */
+static void look_if_dead(rv_engine *e)
+{
+    struct rv__kit *kit = e->kit;
+    enum rv__kit_death death = KIT_LIVES;
+    if (kit->other != NULL)
+        death = kit->other->failed(kit->other);
+    else if (kit->disk.dead)
+        death = kit->fate == SIM_STORE_DIES_AFTER ? KIT_DIED_AFTER : KIT_DIED_BEFORE;
+    if (death == KIT_DIED_AFTER)
+        for (struct rv__run *run = e->commit.runs; run != NULL; run = run->next_in)
+            if (!was_refused(&e->commit, run))
+                rv__run_answer_calls(run);
+    rv__calls_wake(e);
+    kit->dead = death != KIT_LIVES;
+}
+
+static int64_t do_job(struct rv__hand_desk *desk, struct rv__job *job)
+{
+    if (desk->writes)
+        roll(desk->engine->kit);
+    int64_t again_ms = job->run(job);
+    if (again_ms > 0 && desk->writes)
+        look_if_dead(desk->engine);
+    return again_ms;
+}
+
+static int desk_give(struct rv__desk *self, struct rv__job *job)
+{
+    struct rv__hand_desk *desk = (struct rv__hand_desk *)self;
+    job->next = NULL;
+    *desk->last = job;
+    desk->last = &job->next;
+    return RV_OK;
+}
+
+static int64_t desk_now(struct rv__desk *self, struct rv__job *job)
+{
+    return do_job((struct rv__hand_desk *)self, job);
+}
+
+static bool desk_pays(struct rv__desk *self, size_t runs, int64_t in_flight)
+{
+    struct rv__kit *kit = ((struct rv__hand_desk *)self)->engine->kit;
+    (void)runs;
+    (void)in_flight;
+    return kit->beside_one_in > 0 && rv__random_below(&kit->random, kit->beside_one_in) == 0;
+}
+
+static void desk_drop_all(struct rv__hand_desk *desk)
+{
+    while (desk->first != NULL) {
+        struct rv__job *job = desk->first;
+        desk->first = job->next;
+        job->drop(job);
+    }
+    desk->last = &desk->first;
+}
+
+static void desk_free(struct rv__desk *self)
+{
+    desk_drop_all((struct rv__hand_desk *)self); /* the desk itself is the kit's */
+}
+
+/* The first job that lies there. A job that is to be run again stays the first. */
+static bool desk_run(struct rv__hand_desk *desk)
+{
+    struct rv__job *job = desk->first;
+    if (job == NULL)
+        return false;
+    if (do_job(desk, job) > 0)
+        return true;
+    desk->first = job->next;
+    if (desk->first == NULL)
+        desk->last = &desk->first;
+    if (rv__engine_post(desk->engine, &job->letter) < 0)
+        job->drop(job);
+    return true;
+}
+
+static void desk_init(struct rv__hand_desk *desk, rv_engine *e, bool writes)
+{
+    *desk = (struct rv__hand_desk){ .desk = { desk_give, desk_now, desk_pays, desk_free },
+                                    .engine = e,
+                                    .writes = writes,
+                                    .last = &desk->first };
+}
+
+/* Its answer comes when the step says, which is when time has passed. */
+static void answer(struct rv_ctx *ctx)
+{
+    struct rv__kit *kit = ctx->engine->kit;
+    int64_t now_ms = rv__mono_ms(ctx->engine->clock);
+    if (ctx->takes_ms <= 0 || rv__timers_arm(&kit->slow, &ctx->answer, now_ms + ctx->takes_ms) < 0)
+        rv__work_answer(ctx);
+}
+
+static rv_step_fn instead(rv_engine *e, struct rv__str alias)
+{
+    for (struct rv__replaced *r = e->kit->replaced; r != NULL; r = r->next)
+        if (rv__str_is(alias, r->alias))
+            return r->fn;
+    return NULL;
+}
+
+int rv__kit_around(rv_engine *e, rv_error *err)
+{
+    struct rv__kit *kit = e->kit;
+    (void)err;
+    desk_init(&kit->writer, e, true);
+    desk_init(&kit->reader, e, false);
+    e->around = (struct rv__around){ .clock = &kit->clock.clock,
+                                     .writer = &kit->writer.desk,
+                                     .reader = &kit->reader.desk,
+                                     .answer = answer,
+                                     .instead = instead,
+                                     .await = rv__kit_drive };
+    return RV_OK;
+}
 
 /* ------------------------------------------------------------------------------- driving --- */
 
@@ -18,8 +161,9 @@ int rv__kit_open_store(rv_engine *e, rv_error *err)
 {
     struct rv__kit *kit = e->kit;
     rv__store_close(e->step_reader);
+    rv__store_close(e->loader);
     rv__store_close(e->reader);
-    e->step_reader = e->reader = NULL;
+    e->step_reader = e->loader = e->reader = NULL;
     if (kit->other != NULL) { /* in memory the disk stays, and who follows it goes on */
         rv__reading_free(e->reading);
         e->reading = NULL;
@@ -33,21 +177,53 @@ int rv__kit_open_store(rv_engine *e, rv_error *err)
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
+        rc = rv__store_reader(e->store, &e->loader, err);
+    if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
     if (rc == RV_OK && e->reading == NULL)
         rc = rv__reading_new(e->store, &e->reading, err);
     return rc;
 }
 
+/* What is on its way to the loop goes with the process, but for calls: their callers are elsewhere. */
+static void forget_letters(rv_engine *e)
+{
+    struct rv__queue_node *node = rv__queue_take(&e->inbox);
+    while (node != NULL) {
+        struct rv__letter *letter = (struct rv__letter *)node;
+        node = node->next;
+        if (letter->kind == LETTER_CALL)
+            (void)!rv__engine_post(e, letter); /* it is open */
+        else if (letter->kind == LETTER_WORK)
+            rv__work_drop(RV__CONTAINER(letter, struct rv_ctx, letter));
+        else if (letter->kind == LETTER_JOB)
+            ((struct rv__job *)letter)->drop((struct rv__job *)letter);
+    }
+}
+
+static void forget_all(rv_engine *e)
+{
+    struct rv__work *work;
+    struct rv__timer *late;
+    e->life++;
+    forget_letters(e);
+    desk_drop_all(&e->kit->writer);
+    desk_drop_all(&e->kit->reader);
+    while ((work = rv__hand_take(e->executor)) != NULL)
+        rv__work_drop((struct rv_ctx *)work);
+    while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
+        rv__work_drop(RV__CONTAINER(late, struct rv_ctx, answer));
+    rv__engine_forget_runs(e);
+}
+
 static void reopen(rv_engine *e)
 {
     rv_error err;
     e->kit->dead = false;
-    rv__engine_forget_runs(e);
-    /* Only memory can be short: a kit's disk opens. */
-    while (rv__kit_open_store(e, &err) < 0 || rv__recover(e, &err) < 0)
-        rv__engine_forget_runs(e);
-    e->register_until_ns = 0; /* the program is the same: all that it registers is registered */
+    forget_all(e);
+    while (rv__kit_open_store(e, &err) < 0)
+        ; /* only memory can be short: a kit's disk opens */
+    rv__recover(e);
 }
 
 static void crash(rv_engine *e)
@@ -56,41 +232,87 @@ static void crash(rv_engine *e)
     reopen(e);
 }
 
+static void post_slow(rv_engine *e)
+{
+    struct rv__timer *late;
+    while ((late = rv__timers_pop_due(&e->kit->slow, rv__mono_ms(e->clock))) != NULL)
+        rv__work_answer(RV__CONTAINER(late, struct rv_ctx, answer));
+}
+
 /* A turn, and the death it may end in. Returns the monotonic ns at which something is due. */
 static int64_t turn(rv_engine *e)
 {
-    int64_t until_ns = rv__engine_turn(e);
+    post_slow(e);
+    int64_t until_ns = e->kit->dead ? 0 : rv__engine_turn(e);
     if (e->kit->dead) {
         crash(e);
         return 0;
     }
-    return until_ns;
+    const struct rv__timer *late = rv__timers_first(&e->kit->slow);
+    return late != NULL && late->due * 1000000 < until_ns ? late->due * 1000000 : until_ns;
 }
 
-void rv__kit_answer(rv_engine *e, const bool *done)
+/* One of the things that could happen without time passing, by chance. */
+static bool run_something(rv_engine *e, bool steps)
 {
-    while (!*done)
-        (void)turn(e);
+    struct rv__kit *kit = e->kit;
+    switch (rv__random_below(&kit->random, 3)) {
+    case 0:
+        return desk_run(&kit->writer) || desk_run(&kit->reader) ||
+               (steps && rv__hand_run(e->executor, &kit->random));
+    case 1:
+        return desk_run(&kit->reader) || desk_run(&kit->writer) ||
+               (steps && rv__hand_run(e->executor, &kit->random));
+    default:
+        return (steps && rv__hand_run(e->executor, &kit->random)) || desk_run(&kit->writer) ||
+               desk_run(&kit->reader);
+    }
+}
+
+static bool passes_meanwhile(struct rv__kit *kit)
+{
+    return kit->late_one_in > 0 && rv__random_below(&kit->random, kit->late_one_in) == 0;
 }
 
 void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_ms)
 {
+    struct rv__kit *kit = e->kit;
     for (;;) {
         int64_t next_ns = turn(e);
         if ((done != NULL && *done) || (by != NULL && rv_cancel_fired(by)))
             return;
         if (next_ns == 0 || rv__queue_wait(&e->inbox, 0))
             continue;
-        if (rv__hand_run(e->executor, &e->kit->random))
+        if (until_ms == INT64_MIN) {
+            if (!run_something(e, false)) /* memory is short, or the store refuses: again, later */
+                rv__virtual_clock_advance(&kit->clock, 1);
             continue;
+        }
         int64_t now_ns = rv__mono_ns(e->clock);
-        if (until_ms == INT64_MAX ? next_ns == RV__NEVER : now_ns >= until_ms * 1000000)
+        bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
+        bool lies = kit->writer.first != NULL || kit->reader.first != NULL;
+        if (lies && in_time && passes_meanwhile(kit)) {
+            rv__virtual_clock_advance(&kit->clock, 1 + rv__random_below(&kit->random, 20));
+            continue;
+        }
+        if (run_something(e, true))
+            continue;
+        if (until_ms == INT64_MAX ? next_ns == RV__NEVER : !in_time)
             return;
         if (until_ms != INT64_MAX && next_ns > until_ms * 1000000)
             next_ns = until_ms * 1000000;
         int64_t ms = (next_ns - now_ns + 999999) / 1000000;
-        rv__virtual_clock_advance(&e->kit->clock, ms > 0 ? ms : 1);
+        rv__virtual_clock_advance(&kit->clock, ms > 0 ? ms : 1);
     }
+}
+
+/* Until all that was decided is on disk and acted upon, or it is dead. */
+static void settle(rv_engine *e)
+{
+    while (!e->kit->dead)
+        if (rv__engine_turn(e) != 0 && !rv__queue_wait(&e->inbox, 0) &&
+            !(e->kit->dead || desk_run(&e->kit->writer) || desk_run(&e->kit->reader)))
+            return;
 }
 
 /* As rv__engine_main() ends, and rv_engine_new() begins. */
@@ -110,9 +332,10 @@ void rv__kit_restart(rv_engine *e, int64_t grace_ms)
         crashed = e->kit->crashes != crashes;
     }
     if (!crashed) {
-        rv__hand_back(e);
-        while (!e->kit->dead && rv__engine_turn(e) == 0)
-            ;
+        settle(e);
+        if (!e->kit->dead)
+            rv__hand_back(e);
+        settle(e);
     }
     e->kit->crashes += e->kit->dead;
     e->closed = false;
@@ -120,56 +343,6 @@ void rv__kit_restart(rv_engine *e, int64_t grace_ms)
     e->closing = closing;
     reopen(e);
     rv_cancel_free(old);
-}
-
-void rv__kit_roll(rv_engine *e)
-{
-    struct rv__kit *kit = e->kit;
-    if (kit->other != NULL) {
-        kit->other->before_commit(kit->other);
-        return;
-    }
-    if (kit->crash_one_in == 0 || rv__random_below(&kit->random, kit->crash_one_in) != 0)
-        return;
-    kit->fate = rv__random_below(&kit->random, 2) ? SIM_STORE_DIES_BEFORE : SIM_STORE_DIES_AFTER;
-    kit->disk.fate = kit->fate;
-}
-
-/* Died after the commit: whoever asked for something in it is answered first, as by a process that
- * died a moment later. Died before it: they ask again, of the next life. */
-bool rv__kit_died(rv_engine *e)
-{
-    struct rv__kit *kit = e->kit;
-    enum rv__kit_death death = KIT_LIVES;
-    if (kit->other != NULL)
-        death = kit->other->failed(kit->other);
-    else if (kit->disk.dead)
-        death = kit->fate == SIM_STORE_DIES_AFTER ? KIT_DIED_AFTER : KIT_DIED_BEFORE;
-    if (death == KIT_LIVES)
-        return false;
-    if (death == KIT_DIED_AFTER)
-        for (struct rv__run *run = e->dirty; run != NULL; run = run->next_dirty)
-            if (run->cell != NULL)
-                rv__run_answer_calls(run);
-    kit->dead = true;
-    return true;
-}
-
-rv_step_fn rv__kit_instead(rv_engine *e, struct rv__str alias)
-{
-    for (struct rv__replaced *r = e->kit->replaced; r != NULL; r = r->next)
-        if (rv__str_is(alias, r->alias))
-            return r->fn;
-    return NULL;
-}
-
-bool rv__kit_delays(struct rv_ctx *ctx)
-{
-    rv_engine *e = ctx->engine;
-    if (ctx->takes_ms <= 0)
-        return false;
-    return rv__timers_arm(&e->kit->slow, &ctx->answer, rv__mono_ms(e->clock) + ctx->takes_ms) ==
-           RV_OK;
 }
 
 void rv__kit_free(struct rv__kit *kit)
@@ -182,7 +355,7 @@ void rv__kit_free(struct rv__kit *kit)
         kit->replaced = next;
     }
     rv__timers_done(&kit->slow);
-    rv__expr_machine_free(kit->machine);
+    rv__expr_texts_free(kit->texts);
     rv__sim_store_done(&kit->disk);
     rv__free(kit);
 }
@@ -214,7 +387,7 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);
     kit->crash_one_in = opts->crash_one_in;
-    int rc = rv__expr_machine_new(0, &kit->machine, err);
+    int rc = rv__expr_texts_new(0, &kit->texts, err);
     if (rc < 0) {
         rv__kit_free(kit);
         return rc;

@@ -31,13 +31,24 @@ struct rv__kit_disk {
     enum rv__kit_death (*failed)(struct rv__kit_disk *self);
 };
 
+/* A desk without a thread: its jobs lie there until they are run, in order, when chance says so. */
+struct rv__hand_desk {
+    struct rv__desk desk; /* first */
+    rv_engine *engine;
+    bool writes;
+    struct rv__job *first, **last;
+};
+
 struct rv__kit {
     struct rv__virtual_clock clock;
+    struct rv__hand_desk writer, reader;
+    unsigned beside_one_in; /* so often a batch goes by the desk, and not at once; 0 = never */
+    unsigned late_one_in;   /* so often time passes while a job lies at a desk; 0 = never */
     struct rv__sim_store disk;
-    struct rv__kit_disk *other; /* NULL: `disk` */
-    struct rv__random random;   /* the order of steps, and deaths */
-    struct rv__expr_machine *machine;
-    struct rv__timers slow; /* answers that come later: rv_test_takes() */
+    struct rv__kit_disk *other;   /* NULL: `disk` */
+    struct rv__random random;     /* the order of steps, and deaths */
+    struct rv__expr_texts *texts; /* of expressions that need no jq */
+    struct rv__timers slow;       /* answers that come later: rv_test_takes() */
     struct rv__replaced *replaced;
     unsigned crash_one_in;
     enum rv__sim_store_fate fate; /* how it dies next, or died last */
@@ -52,18 +63,12 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
 int rv__kit_open_store(rv_engine *engine, rv_error *err);
 /* An orderly end within grace_ms, and a new beginning: what has not ended by then is handed back. */
 void rv__kit_restart(rv_engine *engine, int64_t grace_ms);
-/* Take turns until *done, without time passing: for calls that need no step to run. */
-void rv__kit_answer(rv_engine *engine, const bool *done);
-/* Take turns, run steps, let time pass: until *done (may be NULL), or `by` fires, or until_ms on the
- * monotonic clock (INT64_MAX: until nothing is left that could happen). */
+/* What is around an engine of this kit. */
+int rv__kit_around(rv_engine *engine, rv_error *err);
+/* Take turns, run jobs and steps, let time pass: until *done (may be NULL), or `by` fires, or until_ms on the
+ * monotonic clock (INT64_MAX: until nothing is left that could happen; INT64_MIN: until *done, and no step
+ * runs and no time passes meanwhile). */
 void rv__kit_drive(rv_engine *engine, const bool *done, rv_cancel *by, int64_t until_ms);
-/* The fate of the next commit. */
-void rv__kit_roll(rv_engine *engine);
-/* The commit failed. True: the process is dead. */
-bool rv__kit_died(rv_engine *engine);
-rv_step_fn rv__kit_instead(rv_engine *engine, struct rv__str alias); /* NULL: not replaced */
-/* Its answer is to come later: the kit keeps it. False: it is to be delivered now. */
-bool rv__kit_delays(struct rv_ctx *ctx);
 void rv__kit_free(struct rv__kit *kit); /* NULL is allowed */
 
 #endif

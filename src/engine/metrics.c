@@ -11,8 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
-#include "engine/context.h"
-#include "engine/reading.h"
+#include "read/read.h"
 
 /* Seconds: from a commit on a good disk to a step that takes its time. */
 static const struct {
@@ -123,17 +122,19 @@ struct reading_metrics {
 static int copy_all(struct rv__call *call)
 {
     struct reading_metrics *m = call->arg;
-    const rv_engine *e = call->engine;
+    rv_engine *e = call->engine;
     struct rv__series *series = m->counted.series;
     m->counted = *e->metrics;
     m->counted.series = series;
     memcpy(series, e->metrics->series, e->metrics->series_count * sizeof *series);
     m->cells = e->run_count;
     m->timers = e->owed_count;
-    m->busy = e->functions_in_flight + e->suspect_in_flight;
-    m->places = e->free_places[LANE_FUNCTION] + e->functions_in_flight;
+    m->busy = e->places[LANE_FUNCTION] - e->free_places[LANE_FUNCTION];
+    m->places = e->places[LANE_FUNCTION];
     m->retained = e->retain.removed;
-    rv__store_stats(e->store, &m->stats);
+    pthread_mutex_lock(&e->commit.lock); /* never held while the store is at work */
+    m->stats = e->commit.stats;
+    pthread_mutex_unlock(&e->commit.lock);
     return RV_OK;
 }
 
@@ -297,7 +298,7 @@ int rv_metrics(rv_engine *e, char **ret, rv_error *err)
         return rv__nomem(err);
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by RV__METRIC_SERIES */
     rv__engine_enter(e);
-    int rc = rv__call_ask(e, copy_all, &m, false, err);
+    int rc = rv__call_ask(e, copy_all, &m, err);
     if (rc == RV_OK) {
         put_facts(&out, m.counted.facts);
         put_steps(&out, &m.counted);

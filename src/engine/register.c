@@ -13,7 +13,7 @@
 #include "define/define.h"
 #include "engine/call.h"
 #include "engine/control.h"
-#include "engine/files.h"
+#include "work/work.h"
 
 /* A workflow that a file nests may be registered already. What is found is a draft of our own: the
  * registry's may give way to another one while we compile. */
@@ -25,6 +25,7 @@ struct found {
 struct lookup {
     struct rv__resolver resolver; /* first */
     rv_engine *engine;
+    struct rv__c_files files; /* those may be nested before they are registered */
     struct rv__str name;
     struct found *found; /* newest first */
 };
@@ -47,21 +48,77 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
                            const struct rv__draft **ret)
 {
     struct lookup *lookup = (struct lookup *)self;
+    if (rv__c_files_find(&lookup->files, name, ret) == RV_OK)
+        return RV_OK;
     lookup->name = name;
-    int rc = rv__call_ask(lookup->engine, look_up, lookup, false, NULL);
+    int rc = rv__call_ask(lookup->engine, look_up, lookup, NULL);
     if (rc == RV_OK)
         *ret = lookup->found->draft;
     return rc;
 }
 
+static int find_file(struct rv__resolver *self, const char *path, const struct rv__draft **ret)
+{
+    return rv__c_files_find_file(&((struct lookup *)self)->files, path, ret);
+}
+
 static void lookup_done(struct lookup *lookup)
 {
+    rv__c_files_done(&lookup->files);
     while (lookup->found != NULL) {
         struct found *next = lookup->found->next;
         rv__draft_free(lookup->found->draft);
         rv__free(lookup->found);
         lookup->found = next;
     }
+}
+
+/* ------------------------------------------------------------------------------- calls --- */
+
+/* A function that a file calls by name. */
+struct called {
+    struct rv__str name, by;      /* `by`: the workflow that calls it: its own come first */
+    struct rv__str first, second; /* workflows that offer one; texts of the engine */
+};
+
+static int count_offers(struct rv__call *call) /* on the loop */
+{
+    struct called *called = call->arg;
+    for (const struct rv__function *f = call->engine->functions; f != NULL; f = f->next) {
+        struct rv__registered *r;
+        if (!rv__str_eq(f->name, called->name))
+            continue;
+        if (rv__str_eq(f->workflow, called->by)) {
+            called->second = (struct rv__str){ NULL, 0 };
+            return RV_OK;
+        }
+        r = rv__registry_offered(call->engine, f->workflow);
+        if (r == NULL)
+            continue; /* its file is gone, or calls itself otherwise now */
+        *(rv__str_none(called->first) ? &called->first : &called->second) = r->name;
+    }
+    return RV_OK;
+}
+
+/* RV_EINVAL, with *why: it calls a function that several workflows have. */
+static int check_calls(rv_engine *engine, const struct rv__plan *plan, rv_error *why)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        if (node->kind != NODE_STEP || node->step.kind != STEP_CALL)
+            continue;
+        struct called called = { .name = node->step.name, .by = plan->body.wrap->name };
+        int rc = rv__call_ask(engine, count_offers, &called, why);
+        if (rc < 0)
+            return rc;
+        if (!rv__str_none(called.second))
+            return rv__fail(why, RV_EINVAL,
+                            "'%.*s' calls '%.*s', and both '%.*s' and '%.*s' have one: say which "
+                            "with 'call: file/%.*s'",
+                            RV__ARG(node->alias), RV__ARG(called.name), RV__ARG(called.first),
+                            RV__ARG(called.second), RV__ARG(called.name));
+    }
+    return RV_OK;
 }
 
 /* The good ones become known; what is refused now is a problem of its file. */
@@ -75,7 +132,9 @@ static int put_all(rv_engine *engine, struct rv__definitions *all, bool replace,
                                       .source = item->file.at,
                                       .replace = replace };
         rv_error why = { .code = 0 };
-        int rc = rv__call_register(engine, &r, &why);
+        int rc = check_calls(engine, item->plan, &why);
+        if (rc == RV_OK)
+            rc = rv__call_register(engine, &r, &why);
         item->plan = r.plan;
         if (rc == RV_ENOMEM || rc == RV_ECLOSED || rc == RV_ESTORE) {
             if (err != NULL)
@@ -109,7 +168,7 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < files->count; i++) {
-            struct rv__c_file *file = &files->items[i];
+            struct rv__c_file *file = files->items[i];
             if (file->done || file->workflow == NULL ||
                 rv_register(engine, file->workflow, &file->why) < 0)
                 continue;
@@ -120,39 +179,105 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
     return registered;
 }
 
-int rv__register_paths(rv_engine *engine, const char *const *paths, size_t count,
-                       const rv_file_opts *opts, rv_error *err)
+/* The name of the workflow of the first path, into `name`, if it is wanted. */
+static int tell_name(struct lookup *lookup, const struct rv__definitions *all, const char *path,
+                     struct rv__buf *name)
 {
-    struct lookup lookup = { .resolver = { find_registered }, .engine = engine };
+    const struct rv__draft *draft;
+    if (name == NULL)
+        return RV_OK;
+    for (size_t i = 0; i < all->count; i++)
+        if (rv__str_is(all->items[i].file, path))
+            rv__buf_str(name, all->items[i].name);
+    if (name->len == 0 && rv__is_c_file(rv__str(path)) &&
+        rv__c_files_find_file(&lookup->files, path, &draft) == RV_OK)
+        rv__buf_str(name, rv__draft_name(draft));
+    return name->rc;
+}
+
+static int register_paths(rv_engine *engine, const char *const *paths, size_t count,
+                          const rv_file_opts *opts, struct rv__buf *name, rv_error *err)
+{
+    struct lookup lookup = {
+        .resolver = { find_registered, find_file },
+        .engine = engine,
+        .files = { .shop = &engine->shop, .depth = RV_C_FILES_LOADED, .opts = opts }
+    };
+    struct rv__c_files *files = &lookup.files;
     struct rv__definitions *all = NULL;
-    struct rv__c_files files = { .engine = engine };
+    const char **more = NULL;
+    struct rv__evaluator *evaluator = NULL;
     int registered = 0;
-    int rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+    int rc = rv__workshop_evaluator(&engine->shop, &evaluator, err);
     if (rc < 0)
-        goto out;
-    rc = rv__c_files_load(&files, all, paths, count, opts, err);
+        return rc;
+    struct rv__expr_compiler *compiler = rv__evaluator_compiler(evaluator);
+    rc = rv__define_load(paths, count, &lookup.resolver, compiler, &all, err);
     if (rc == RV_OK)
-        registered = c_files_put(engine, &files);
-    if (rc == RV_OK && registered > 0 && all->problem_count > 0) { /* some may nest those */
-        rv__definitions_free(all);
+        rc = rv__c_files_load(files, all, paths, count, err);
+    if (rc == RV_OK)
+        registered = c_files_put(engine, files);
+    if (rc == RV_OK && ((registered > 0 && all->problem_count > 0) || files->text_count > 0)) {
+        rv__definitions_free(all); /* some may nest those */
         all = NULL;
-        rc = rv__define_load(paths, count, &lookup.resolver, &all, err);
+        more = rv__c_files_paths(files, paths, count);
+        rc = more != NULL ? rv__define_load(more, count + files->text_count, &lookup.resolver,
+                                            compiler, &all, err)
+                          : rv__nomem(err);
     }
     if (rc == RV_OK)
         rc = put_all(engine, all, opts->replace, &registered, err);
     if (rc == RV_OK)
-        registered += c_files_put(engine, &files);
-    if (rc == RV_OK && rv__c_files_complain(&files, all) < 0)
+        registered += c_files_put(engine, files);
+    if (rc == RV_OK && rv__c_files_complain(files, all) < 0)
         rc = rv__nomem(err);
-    rv__c_files_done(&files);
+    if (rc == RV_OK && tell_name(&lookup, all, paths[0], name) < 0)
+        rc = rv__nomem(err);
     if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)
-        rc = rv__report_new(&all, opts->report, err);
-out:
+        rc = rv__report_new(&all, NULL, opts->report, err);
+    rv__free(more);
     rv__definitions_free(all);
     lookup_done(&lookup);
     return rc < 0 ? rc : registered;
+}
+
+/* ------------------------------------------------------------------- nested by the builder --- */
+
+struct building {
+    rv_engine *engine;
+    struct rv__buf name;
+    rv_error *err;
+};
+
+static int register_nested(void *arg, struct rv__str said, struct rv__str *name)
+{
+    struct building *b = arg;
+    char path[RV__PATH_ROOM];
+    const rv_file_opts opts = { .size = sizeof opts };
+    const char *paths[] = { path };
+    if (!rv__is_file_reference(said))
+        return RV_OK;
+    if (said.len >= sizeof path)
+        return rv__fail(b->err, RV_EINVAL, "the path '%.100s' is too long", said.at);
+    snprintf(path, sizeof path, "%.*s", RV__ARG(said));
+    rv__buf_reset(&b->name);
+    int rc = register_paths(b->engine, paths, 1, &opts, &b->name, b->err);
+    if (rc >= 0 && b->name.len == 0)
+        rc = rv__fail(b->err, RV_EINVAL, "'%.150s' is no workflow file", path);
+    if (rc >= 0)
+        *name = rv__buf_view(&b->name);
+    return rc < 0 ? rc : RV_OK;
+}
+
+int rv__register_nested(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
+{
+    struct building b = { .engine = engine, .err = err };
+    rv__buf_init(&b.name, RV__PLAN_MAX_BYTES);
+    int rc = rv__draft_nested(workflow->draft, register_nested, &b);
+    rv__buf_done(&b.name);
+    return rc == RV_ENOMEM ? rv__nomem(err) : rc;
 }
 
 static int check_opts(rv_engine *engine, const char *path, const rv_file_opts *opts,
@@ -173,7 +298,7 @@ int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *op
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_file", err);
     if (rc == RV_OK)
-        rc = rv__register_paths(engine, &path, 1, &known, err);
+        rc = register_paths(engine, &path, 1, &known, NULL, err);
     return rc;
 }
 
@@ -182,7 +307,7 @@ int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opt
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_dir", err);
     if (rc == RV_OK)
-        rc = rv__register_paths(engine, &path, 1, &known, err);
+        rc = register_paths(engine, &path, 1, &known, NULL, err);
     return rc;
 }
 
@@ -208,7 +333,7 @@ int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
     if (engine == NULL || workflow == NULL)
         return rv__fail(err, RV_EINVAL, "rv_unregister: no %s given",
                         engine == NULL ? "engine" : "workflow");
-    return rv__call_ask(engine, withdraw, (void *)(uintptr_t)workflow, false, err);
+    return rv__call_ask(engine, withdraw, (void *)(uintptr_t)workflow, err);
 }
 
 /* ------------------------------------------------------------------------------- the list --- */
@@ -252,7 +377,7 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
     rv__buf_init(&texts, SIZE_MAX / 8);
     int rc = engine->attached != NULL ? rv__attached_workflows(engine, &texts, err) : RV_ECLOSED;
     if (rc == RV_ECLOSED) /* nobody else's: ours */
-        rc = rv__call_ask(engine, list_all, &texts, false, err);
+        rc = rv__call_ask(engine, list_all, &texts, err);
     if (rc < 0)
         goto out;
     size_t count = 0;

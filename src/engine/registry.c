@@ -18,9 +18,13 @@ static uint64_t hash_of(struct rv__str name)
 
 /* -------------------------------------------------------------------------------- plans --- */
 
+/* Plans by version, each once; under the lock. One that nobody uses any more stays a while, since runs of it
+ * may come back: the PLANS_SPARE that were used last. */
+enum { PLANS_SPARE = 64 };
+
 static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
 {
-    struct rv__index_entry *entry = rv__index_first(&e->by.plans, hash_of(version));
+    struct rv__index_entry *entry = rv__index_first(&e->plans.by_version, hash_of(version));
     for (; entry != NULL; entry = rv__index_next(entry)) {
         struct rv__plan_ref *ref = RV__CONTAINER(entry, struct rv__plan_ref, by_version);
         if (rv__str_is(version, ref->plan->version))
@@ -49,34 +53,91 @@ static void plan_free(struct rv__plan_ref *ref)
     rv__free(ref);
 }
 
-/* Takes the plan over, whatever the outcome. */
+static void spare_remove(struct rv__plans *plans, struct rv__plan_ref *ref)
+{
+    if (ref->newer != NULL)
+        ref->newer->older = ref->older;
+    else
+        plans->newest = ref->older;
+    if (ref->older != NULL)
+        ref->older->newer = ref->newer;
+    else
+        plans->oldest = ref->newer;
+    ref->newer = ref->older = NULL;
+    plans->spare--;
+}
+
+static void spare_add(struct rv__plans *plans, struct rv__plan_ref *ref)
+{
+    ref->older = plans->newest;
+    if (ref->older != NULL)
+        ref->older->newer = ref;
+    else
+        plans->oldest = ref;
+    plans->newest = ref;
+    plans->spare++;
+}
+
+static struct rv__plan_ref *plan_hold(struct rv__plans *plans, struct rv__plan_ref *ref)
+{
+    if (ref != NULL && ref->refs++ == 0)
+        spare_remove(plans, ref);
+    return ref;
+}
+
+struct rv__plan_ref *rv__plan_ref_ref(struct rv__plan_ref *ref)
+{
+    pthread_mutex_lock(&ref->of->lock);
+    (void)plan_hold(ref->of, ref);
+    pthread_mutex_unlock(&ref->of->lock);
+    return ref;
+}
+
+void rv__plan_ref_unref(struct rv__plan_ref *ref)
+{
+    struct rv__plan_ref *gone = NULL;
+    if (ref == NULL)
+        return;
+    struct rv__plans *plans = ref->of;
+    pthread_mutex_lock(&plans->lock);
+    if (--ref->refs == 0) {
+        spare_add(plans, ref);
+        if (plans->spare > PLANS_SPARE) {
+            gone = plans->oldest;
+            spare_remove(plans, gone);
+            rv__index_remove(&plans->by_version, &gone->by_version);
+        }
+    }
+    pthread_mutex_unlock(&plans->lock);
+    if (gone != NULL)
+        plan_free(gone);
+}
+
+/* Takes the plan over, whatever the outcome. The one of its version that is there already, if there is. */
 static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret, rv_error *err)
 {
-    struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref);
+    struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref), *known;
     if (ref == NULL) {
         rv__plan_free(plan);
         return rv__nomem(err);
     }
     ref->plan = plan;
+    ref->of = &e->plans;
+    ref->refs = 1;
     int rc = plan_fill(ref, plan, err);
-    if (rc == RV_OK &&
-        rv__index_add(&e->by.plans, &ref->by_version, hash_of(rv__str(plan->version))) < 0)
+    pthread_mutex_lock(&e->plans.lock);
+    known = plan_hold(&e->plans, plan_find(e, rv__str(plan->version)));
+    if (rc == RV_OK && known == NULL &&
+        rv__index_add(&e->plans.by_version, &ref->by_version, hash_of(rv__str(plan->version))) < 0)
         rc = rv__nomem(err);
-    if (rc < 0) {
+    pthread_mutex_unlock(&e->plans.lock);
+    if (rc < 0 || known != NULL)
         plan_free(ref);
-        return rc;
-    }
-    atomic_init(&ref->refs, 1); /* the table's own */
-    ref->next = e->plans;
-    e->plans = ref;
-    *ret = ref;
-    return RV_OK;
-}
-
-void rv__plan_ref_unref(struct rv__plan_ref *ref)
-{
-    if (ref != NULL && atomic_fetch_sub(&ref->refs, 1) == 1)
-        plan_free(ref);
+    if (rc == RV_OK)
+        *ret = known != NULL ? known : ref;
+    else if (known != NULL)
+        rv__plan_ref_unref(known);
+    return rc;
 }
 
 struct plan_text {
@@ -94,14 +155,18 @@ static int read_plan(void *arg, uint64_t seq, struct rv__str json)
     return rc;
 }
 
-int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref **ret,
-                      bool *damaged, rv_error *err)
+int rv__plan_ref_load(rv_engine *e, struct rv__store *store, struct rv__str version,
+                      struct rv__plan_ref **ret, bool *damaged, rv_error *err)
 {
-    struct rv__plan_ref *ref = plan_find(e, version);
+    pthread_mutex_lock(&e->plans.lock);
+    struct rv__plan_ref *ref = plan_hold(&e->plans, plan_find(e, version));
+    pthread_mutex_unlock(&e->plans.lock);
     if (ref == NULL) {
         struct plan_text text = { .err = err };
-        int rc = rv__store_definition(e->reader, version, read_plan, &text, err);
+        int rc = rv__store_definition(store, version, read_plan, &text, err);
         *damaged = text.damaged || rc == RV_ENOTFOUND;
+        if (rc == RV_ENOTFOUND)
+            return rv__fail(err, RV_ESTORE, "its definition is not in the store");
         if (rc < 0)
             return rc;
         if (!rv__str_is(version, text.plan->version)) {
@@ -114,12 +179,72 @@ int rv__plan_ref_load(rv_engine *e, struct rv__str version, struct rv__plan_ref 
         *damaged = rc < 0 && rc != RV_ENOMEM;
         if (rc < 0)
             return rc;
-        assert(ref != NULL);
-        ref->stored = true;
     }
-    atomic_fetch_add(&ref->refs, 1);
     *ret = ref;
     return RV_OK;
+}
+
+/* Runs of it are in the store, so its definition is: said by who read one, or by the commit of one. */
+void rv__plans_stored(rv_engine *e, bool stored)
+{
+    for (struct rv__run *run = stored ? e->commit.runs : e->deciding; run != NULL;
+         run = run->next_in)
+        if (run->plan->stored == DEFINITION_AWAY)
+            run->plan->stored = stored ? DEFINITION_STORED : DEFINITION_NEW;
+}
+
+void rv__plans_forgotten(rv_engine *e)
+{
+    for (struct rv__registered *r = e->workflows; r != NULL; r = r->next)
+        r->plan->stored = DEFINITION_NEW;
+    for (struct rv__plan_ref *ref = e->plans.newest; ref != NULL; ref = ref->older)
+        ref->stored = DEFINITION_NEW;
+}
+
+/* Who does the work of this node, by what is registered now. */
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
+{
+    struct rv__plan_ref *ref = arg;
+    const struct rv__function *function;
+    rv__plan_ref_resolve(ref->engine, ref);
+    function = rv__plan_ref_fn(ref, node, eval);
+    if (ref->engine->around.instead != NULL && eval < 0 &&
+        ref->engine->around.instead(ref->engine, node->alias) != NULL)
+        return LANE_FUNCTION;
+    if (function == NULL || (function->fn == NULL && function->module == NULL))
+        return LANE_NOBODY;
+    return function->module != NULL ? LANE_HOST : LANE_FUNCTION;
+}
+
+static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
+{
+    (void)arg;
+    (void)node;
+    (void)eval;
+    return LANE_NOBODY;
+}
+
+struct rv__cell_opts rv__plan_ref_opts(rv_engine *e, struct rv__plan_ref *plan)
+{
+    plan->engine = e;
+    return (struct rv__cell_opts){
+        .plan = plan->plan,
+        .max_crashes = e->max_crashes,
+        .value_inline = e->commit.value_inline,
+        .turn_facts = e->commit.turn_facts,
+        .lane = e->read_only ? NULL : lane_of, /* a reader has no functions, and cannot know */
+        .arg = plan
+    };
+}
+
+struct rv__cell_opts rv__plan_ref_opts_apart(rv_engine *e, struct rv__plan_ref *plan)
+{
+    return (struct rv__cell_opts){ .plan = plan->plan,
+                                   .max_crashes = e->max_crashes,
+                                   .value_inline = e->commit.value_inline,
+                                   .turn_facts = e->commit.turn_facts,
+                                   .lane = nobody,
+                                   .arg = plan };
 }
 
 /* ----------------------------------------------------------------------------- functions --- */
@@ -189,11 +314,6 @@ static struct rv__str workflow_of(const struct rv__node *node)
     return wrap_of(node)->name;
 }
 
-bool rv__node_hosted(const struct rv__node *node)
-{
-    return wrap_of(node)->hosted;
-}
-
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
 {
     const struct rv__expr *expr = NULL;
@@ -258,30 +378,6 @@ void rv__plan_ref_resolve(rv_engine *e, struct rv__plan_ref *ref)
                 ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(e, node, eval);
     }
     ref->resolved = e->generation;
-}
-
-bool rv__plan_ref_misses(const struct rv__plan_ref *ref, struct rv__str name)
-{
-    for (uint32_t i = 0; i < ref->plan->node_count; i++) {
-        const struct rv__node *node = ref->plan->nodes[i];
-        if (node->kind == NODE_STEP && rv__str_eq(node->step.name, name) && ref->steps[i] == NULL)
-            return true;
-        for (int eval = 0; eval < EVALS; eval++)
-            if (has_eval(node, eval) && rv__str_eq(rv__plan_ref_fn_name(node, eval), name) &&
-                ref->evals[(size_t)i * EVALS + (size_t)eval] == NULL)
-                return true;
-    }
-    return false;
-}
-
-bool rv__plan_ref_known(rv_engine *e, const struct rv__plan_ref *ref)
-{
-    if (ref->resolved == e->generation) /* the usual case, asked for every step */
-        return true;
-    if (e->register_until_ns != 0 && rv__registry_find(e, ref->plan->body.wrap->name) == NULL)
-        return false;
-    rv__plan_ref_resolve(e, (struct rv__plan_ref *)ref);
-    return true;
 }
 
 /* -------------------------------------------------------------------------- registration --- */
@@ -396,8 +492,7 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
 {
     assert(ref != NULL);
     rv__plan_ref_unref(r->plan);
-    atomic_fetch_add(&ref->refs, 1);
-    r->plan = ref;
+    r->plan = rv__plan_ref_ref(ref);
     r->name = ref->plan->body.wrap->name;
     rv__draft_free(r->draft);
     r->draft = draft;
@@ -405,7 +500,7 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
     r->withdrawn = false;
     e->generation++;
-    e->look_for_missing = true;
+    e->relane = true; /* what waits for a function may find it now, or elsewhere */
 }
 
 static bool same_definition(const struct rv__registered *known, const struct rv__registration *r)
@@ -424,6 +519,7 @@ static bool reloaded(const struct rv__registered *known, const struct rv__regist
 int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
 {
     struct rv__plan_ref *ref = NULL;
+    struct rv__plan *plan;
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
     struct rv__registered *known = rv__registry_find(e, name);
@@ -440,14 +536,12 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
         rc = rv__nomem(err);
         goto out;
     }
-    ref = plan_find(e, rv__str(r->plan->version));
-    if (ref == NULL) {
-        struct rv__plan *plan = r->plan;
-        r->plan = NULL;
-        rc = plan_add(e, plan, &ref, err);
-        if (rc < 0)
-            goto out;
-    }
+    plan = r->plan;
+    r->plan = NULL;
+    rc = plan_add(e, plan, &ref, err);
+    if (rc < 0)
+        goto out;
+    name = ref->plan->body.wrap->name;
     if (known == NULL) {
         known = rv__zalloc(1, sizeof *known);
         if (known == NULL || rv__index_add(&e->by.workflows, &known->by_name, hash_of(name)) < 0) {
@@ -461,6 +555,7 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
     install(e, known, ref, draft, r->directory, r->source);
     draft = NULL;
 out:
+    rv__plan_ref_unref(ref);
     rv__draft_free(draft);
     return rc;
 }
@@ -505,13 +600,14 @@ void rv__registry_free(rv_engine *e)
         rv__free(e->modules);
         e->modules = next;
     }
-    while (e->plans != NULL) {
-        struct rv__plan_ref *next = e->plans->next;
-        rv__plan_ref_unref(e->plans);
-        e->plans = next;
+    while (e->plans.newest != NULL) { /* nobody has any of them any more */
+        struct rv__plan_ref *ref = e->plans.newest;
+        spare_remove(&e->plans, ref);
+        plan_free(ref);
     }
     rv__index_done(&e->by.workflows);
     rv__index_done(&e->by.functions);
     rv__index_done(&e->by.callable);
-    rv__index_done(&e->by.plans);
+    rv__index_done(&e->plans.by_version);
+    pthread_mutex_destroy(&e->plans.lock);
 }

@@ -1,30 +1,14 @@
-/* retain.c: finished runs leave the store when they are too old, too many or too large.
- *
- * The loop does it in pieces, for it owns the writer: at most RETAIN_RUNS runs, or FORGET_ROWS (store)
- * rows of what they wrote, between two turns, then a pause. So it never holds the loop for longer than a
- * few commits take, however much there is to remove. */
-#include <stdio.h>
-#include <string.h>
-
+/* retain.c: when finished runs leave the store. It is done at the writing desk: a piece (keep/retain.c)
+ * between two batches, then a pause; and when somebody asks for it (rv_retain). */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/engine.h"
 
 enum {
-    RETAIN_RUNS = 64,        /* of one piece: with some ten rows each, some milliseconds */
     RETAIN_PAUSE_MS = 20,    /* between two pieces */
     RETAIN_EVERY_MS = 10000, /* between two looks, when there was nothing to do */
     RETAIN_RETRY_MS = 1000,  /* after the store did not answer */
-};
-
-struct candidates {
-    rv_engine *engine;
-    const struct rv__retain_limits *limits;
-    int64_t before_ms;    /* finished before this is too old */
-    uint64_t left, bytes; /* that are kept if no more is chosen; of everything */
-    char (*ids)[RV_RUN_ID_SIZE];
-    size_t count;
 };
 
 static bool has_bounds(const struct rv__retain_limits *limits)
@@ -32,81 +16,54 @@ static bool has_bounds(const struct rv__retain_limits *limits)
     return limits->max_age_ms > 0 || limits->max_runs > 0 || limits->max_bytes > 0;
 }
 
-/* Oldest first. One that is kept ends it: all behind it are younger. */
-static int choose(void *arg, const struct rv__store_run *row)
-{
-    struct candidates *c = arg;
-    const struct rv__retain_limits *limits = c->limits;
-    bool old = limits->max_age_ms > 0 && row->completed_ms < c->before_ms;
-    bool many = limits->max_runs > 0 && c->left > limits->max_runs;
-    bool large = limits->max_bytes > 0 && c->bytes > limits->max_bytes;
-    if (!old && !many && !large)
-        return 1;
-    snprintf(c->ids[c->count], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
-    if (rv__run_find(c->engine, c->ids[c->count]) != NULL)
-        return RV_OK; /* somebody looks at it: next time */
-    c->count++;
-    c->left--;
-    if (large && !old && !many && c->count == RETAIN_RUNS / 8)
-        return 1; /* how much each gives back is not known: a few, then look again */
-    return RV_OK;
-}
-
-/* One piece. *ret_more: there is more to do. Thread: the loop's, with no commit under way. */
+/* One piece. *ret_more: there is more to do. Thread: the writing desk's. */
 static int retain_piece(rv_engine *e, const struct rv__retain_limits *limits, uint64_t *removed,
                         bool *ret_more, rv_error *err)
 {
-    char ids[RETAIN_RUNS][RV_RUN_ID_SIZE];
-    struct rv__str runs[RETAIN_RUNS];
-    struct rv__store_usage usage;
-    struct candidates c = { .engine = e, .limits = limits, .ids = ids };
-    bool more = false;
-    int rc = RV_OK;
-    if (!e->retain.sweeping) { /* what was forgotten goes first: until then the size says nothing */
-        rc = rv__store_usage(e->store, &usage, err);
-        if (rc < 0)
-            return rc;
-        c.before_ms = rv__wall_ms(e->clock) - limits->max_age_ms;
-        c.left = usage.finished;
-        c.bytes = usage.bytes;
-        rc = rv__store_finished(e->store, NULL, RETAIN_RUNS, choose, &c, err);
-        if (rc < 0)
-            return rc;
-        if (c.count == 0) {
-            *ret_more = false;
-            return RV_OK;
-        }
-    }
-    for (size_t i = 0; i < c.count; i++)
-        runs[i] = rv__str(ids[i]);
-    rc = rv__store_forget(e->store, runs, c.count, &more, err);
-    if (rc < 0)
-        return rc;
-    e->retain.sweeping = more;
-    *removed += c.count;
-    *ret_more = true;
-    return RV_OK;
+    const struct rv__retaining how = { .limits = limits, .now_ms = rv__wall_ms(e->clock) };
+    return rv__retain_piece(e->store, &how, &e->retain.sweeping, removed, ret_more, err);
+}
+
+static int64_t run_piece(struct rv__job *job)
+{
+    struct rv__retention *r = (struct rv__retention *)job;
+    rv_engine *e = RV__CONTAINER(r, struct rv_engine, retain);
+    r->more = false;
+    r->rc = retain_piece(e, &r->limits, &r->piece, &r->more, NULL);
+    return 0;
+}
+
+static void piece_landed(rv_engine *e, struct rv__job *job)
+{
+    struct rv__retention *r = (struct rv__retention *)job;
+    r->under_way = false;
+    r->removed += r->piece;
+    r->next_ms = rv__mono_ms(e->clock) + (r->rc < 0 ? RETAIN_RETRY_MS
+                                          : r->more ? RETAIN_PAUSE_MS
+                                                    : RETAIN_EVERY_MS);
+}
+
+static void drop_piece(struct rv__job *job)
+{
+    ((struct rv__retention *)job)->under_way = false; /* the engine's own */
 }
 
 void rv__retain_tick(rv_engine *e)
 {
-    const struct rv__retain_limits *limits = &e->retain.limits;
-    bool more = false;
-    if (!has_bounds(limits))
+    struct rv__retention *r = &e->retain;
+    if (!has_bounds(&r->limits) || r->under_way || e->closed || e->read_only ||
+        rv__mono_ms(e->clock) < r->next_ms)
         return;
-    int64_t now_ms = rv__mono_ms(e->clock);
-    if (e->closed || now_ms < e->retain.next_ms)
-        return;
-    int rc = retain_piece(e, limits, &e->retain.removed, &more, NULL);
-    e->retain.next_ms = rv__mono_ms(e->clock) + (rc < 0 ? RETAIN_RETRY_MS
-                                                 : more ? RETAIN_PAUSE_MS
-                                                        : RETAIN_EVERY_MS);
+    r->job = (struct rv__job){ .run = run_piece, .landed = piece_landed, .drop = drop_piece };
+    r->piece = 0;
+    r->under_way = true;
+    rv__write_job(e, &r->job);
 }
 
 int64_t rv__retain_until_ns(const rv_engine *e, int64_t until_ns)
 {
     const struct rv__retain_limits *limits = &e->retain.limits;
-    if (e->closed || !has_bounds(limits))
+    if (e->closed || e->read_only || !has_bounds(limits) || e->retain.under_way)
         return until_ns;
     int64_t at_ns = e->retain.next_ms * 1000000;
     return at_ns < until_ns ? at_ns : until_ns;
@@ -120,46 +77,15 @@ struct asking {
     bool more;
 };
 
-/* How many would go, without a list of them: a walk over those that are too old, a number for the rest. */
-struct counting {
-    int64_t before_ms;
-    uint64_t old;
-};
-
-static int count_old(void *arg, const struct rv__store_run *row)
-{
-    struct counting *c = arg;
-    if (row->completed_ms >= c->before_ms)
-        return 1;
-    c->old++;
-    return RV_OK;
-}
-
 static int foresee(rv_engine *e, const struct rv__retain_limits *limits, uint64_t *ret,
                    rv_error *err)
 {
-    struct counting c = { rv__wall_ms(e->clock) - limits->max_age_ms, 0 };
-    struct rv__store_usage usage = { 0 };
     struct rv__store *reader = NULL;
     int rc = rv__engine_reader(e, &reader, err);
     if (rc == RV_OK)
-        rc = rv__store_usage(reader, &usage, err);
-    if (rc == RV_OK && limits->max_age_ms > 0)
-        rc = rv__store_finished(reader, NULL, SIZE_MAX, count_old, &c, err);
+        rc = rv__retain_foresee(reader, limits, rv__wall_ms(e->clock), ret, err);
     rv__store_close(reader);
-    if (rc < 0)
-        return rc;
-    uint64_t go = c.old;
-    if (limits->max_runs > 0 && usage.finished > limits->max_runs &&
-        go < usage.finished - limits->max_runs)
-        go = usage.finished - limits->max_runs;
-    if (limits->max_bytes > 0 && usage.bytes > limits->max_bytes && usage.runs > 0) {
-        uint64_t each = usage.bytes / usage.runs + 1;
-        uint64_t large = (usage.bytes - limits->max_bytes + each - 1) / each;
-        go = go < large ? large : go;
-    }
-    *ret = go < usage.finished ? go : usage.finished;
-    return RV_OK;
+    return rc;
 }
 
 static int ask(struct rv__call *call)
@@ -191,7 +117,7 @@ int rv_retain(rv_engine *e, const rv_retain_opts *opts, uint64_t *ret, rv_error 
     do
         rc = known.dry_run
                  ? foresee(e, opts != NULL ? &limits : &e->retain.limits, &asking.removed, err)
-                 : rv__call_ask(e, ask, &asking, true, err);
+                 : rv__call_write(e, ask, NULL, &asking, err);
     while (rc == RV_OK && asking.more);
     if (rc == RV_OK && ret != NULL)
         *ret = asking.removed;

@@ -1,4 +1,6 @@
-/* run.c: runs in memory: the table, how they come from the store and leave it. */
+/* run.c: runs in memory: the table, their phases, their mail. How they come from the store is in load.c. */
+#include "engine/run.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,15 +8,39 @@
 #include "base/alloc.h"
 #include "base/bugs.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "engine/context.h"
 #include "engine/engine.h"
 
-enum {
-    RECOVER_PAGE = 256,
-    WAKE_PAGE = 256,
-    WALK_A_TURN = 512, /* actors: less than a turn costs anyway */
+enum { WALK_A_TURN = 512 }; /* actors: less than a turn costs anyway */
+
+/* --------------------------------------------------------------------------------- phases --- */
+
+#define BIT(phase) (1u << (phase))
+
+static const struct {
+    const char *name;
+    unsigned next; /* where it may go from here */
+} phases[RV__RUN_PHASES] = {
+    [RV__ABSENT] = { "absent", BIT(RV__LOADING) | BIT(RV__DECIDING) },
+    [RV__LOADING] = { "loading", BIT(RV__IDLE) | BIT(RV__ABSENT) },
+    [RV__IDLE] = { "idle", BIT(RV__DECIDING) | BIT(RV__LEAVING) },
+    [RV__DECIDING] = { "deciding", BIT(RV__COMMITTING) | BIT(RV__ACTING) },
+    [RV__COMMITTING] = { "committing", BIT(RV__ACTING) | BIT(RV__LEAVING) },
+    [RV__ACTING] = { "acting", BIT(RV__IDLE) },
+    [RV__LEAVING] = { "leaving", BIT(RV__ABSENT) },
 };
+
+const char *rv__run_phase_name(enum rv__run_phase phase)
+{
+    return phases[phase].name;
+}
+
+void rv__run_move(struct rv__run *run, enum rv__run_phase to)
+{
+    assert(phases[run->phase].next & BIT(to));
+    run->phase = to;
+}
+
+/* ---------------------------------------------------------------------------------- table --- */
 
 static struct rv__run **bucket(rv_engine *e, const char *id)
 {
@@ -29,7 +55,7 @@ struct rv__run *rv__run_find(rv_engine *e, const char *id)
     return run;
 }
 
-static struct rv__run *run_make(rv_engine *e, const char *id, struct rv__plan_ref *plan)
+struct rv__run *rv__run_make(rv_engine *e, const char *id)
 {
     struct rv__run *run = rv__zalloc(1, sizeof *run);
     if (run == NULL)
@@ -37,9 +63,7 @@ static struct rv__run *run_make(rv_engine *e, const char *id, struct rv__plan_re
     run->engine = e;
     snprintf(run->id, sizeof run->id, "%s", id); /* checked by the caller */
     atomic_init(&run->refs, 1);
-    run->plan = plan;
-    if (plan != NULL)
-        atomic_fetch_add(&plan->refs, 1);
+    run->mail.last = &run->mail.first;
     rv__facts_init(&run->facts);
     rv__buf_init(&run->logs, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
@@ -47,9 +71,9 @@ static struct rv__run *run_make(rv_engine *e, const char *id, struct rv__plan_re
     return run;
 }
 
-int rv__run_new(rv_engine *e, const char *id, struct rv__plan_ref *plan, struct rv__run **ret)
+int rv__run_new(rv_engine *e, const char *id, struct rv__run **ret)
 {
-    struct rv__run *run = run_make(e, id, plan);
+    struct rv__run *run = rv__run_make(e, id);
     if (run == NULL)
         return RV_ENOMEM;
     struct rv__run **at = bucket(e, id);
@@ -69,76 +93,145 @@ void rv__run_unref(struct rv__run *run)
 {
     if (run == NULL || atomic_fetch_sub_explicit(&run->refs, 1, memory_order_acq_rel) != 1)
         return;
-    assert(run->cell == NULL && run->work == NULL);
+    assert(run->cell == NULL && run->work == NULL && run->mail.first == NULL);
     rv__facts_done(&run->facts);
     rv__buf_done(&run->logs);
     rv__buf_done(&run->snapshot);
     rv__blob_unref(run->input);
+    rv__pieces_done(&run->pieces);
     rv__plan_ref_unref(run->plan);
     rv__free(run);
 }
 
-void rv__run_drop(struct rv__run *run)
+static void take_out(struct rv__run *run)
 {
-    rv_engine *e = run->engine;
-    struct rv__run **at = bucket(e, run->id);
+    struct rv__run **at = bucket(run->engine, run->id);
     while (*at != run)
         at = &(*at)->next;
     *at = run->next;
-    e->run_count--;
-    rv__run_unqueue(run);
-    rv__owed_clear_all(run);
-    rv__cell_free(run->cell);
-    run->cell = NULL;
+    run->engine->run_count--;
     rv__run_unref(run);
 }
+
+void rv__run_drop_if_unused(struct rv__run *run)
+{
+    assert(run->phase == RV__ABSENT);
+    if (run->waiters == NULL && run->mail.first == NULL)
+        take_out(run);
+}
+
+/* ----------------------------------------------------------------------------------- mail --- */
+
+void rv__mail_put(struct rv__mail *mail, struct rv__letter *letter)
+{
+    letter->node.next = NULL;
+    *mail->last = &letter->node;
+    mail->last = &letter->node.next;
+}
+
+struct rv__letter *rv__mail_take(struct rv__mail *mail)
+{
+    struct rv__queue_node *node = mail->first;
+    if (node == NULL)
+        return NULL;
+    mail->first = node->next;
+    if (mail->first == NULL)
+        mail->last = &mail->first;
+    return (struct rv__letter *)node;
+}
+
+void rv__letter_drop(struct rv__letter *letter)
+{
+    if (letter->kind == LETTER_WORK)
+        rv__work_drop(RV__CONTAINER(letter, struct rv_ctx, letter));
+    else if (letter->kind == LETTER_TIMER)
+        rv__owed_unmail(RV__CONTAINER(letter, struct rv__owed, letter));
+    else if (letter->kind == LETTER_JOB)
+        ((struct rv__job *)letter)->drop((struct rv__job *)letter);
+}
+
+bool rv__run_takes(const struct rv__run *run, bool looks)
+{
+    switch (run->phase) {
+    case RV__IDLE: return true;
+    case RV__DECIDING: return !looks || RV__BUG(50) || (run->facts.count == 0 && !run->is_new);
+    case RV__ABSENT:
+    case RV__LOADING:
+    case RV__COMMITTING:
+    case RV__ACTING:
+    case RV__LEAVING:
+    case RV__RUN_PHASES: break;
+    }
+    return false;
+}
+
+/* What a letter leads to may change what may be taken next: so it is asked before each. Those that look
+ * stay, in order, if the ones before them have decided something. */
+void rv__run_take_mail(struct rv__run *run)
+{
+    struct rv__mail mail = { .first = run->mail.first, .last = &mail.first };
+    struct rv__letter *letter;
+    run->mail = (struct rv__mail){ NULL, &run->mail.first };
+    while ((letter = rv__mail_take(&mail)) != NULL)
+        rv__letter_take(run->engine, letter); /* back into the mail, if it has to wait again */
+}
+
+/* -------------------------------------------------------------------------------- turning --- */
 
 void rv__run_touch(struct rv__run *run)
 {
     rv_engine *e = run->engine;
-    if (run->locked)
-        run->touched = true;
-    if (run->dirty || run->locked)
+    if (e->read_only)
         return;
-    run->dirty = true;
-    run->next_dirty = NULL;
-    *e->last_dirty = run;
-    e->last_dirty = &run->next_dirty;
+    switch (run->phase) {
+    case RV__DECIDING: return;
+    case RV__COMMITTING:
+    case RV__ACTING: run->again = true; return;
+    case RV__IDLE: break;
+    case RV__ABSENT:
+    case RV__LOADING:
+    case RV__LEAVING:
+    case RV__RUN_PHASES: return; /* when it is here, it is looked at anyway */
+    }
+    rv__run_move(run, RV__DECIDING);
+    run->next_in = NULL;
+    *e->last_deciding = run;
+    e->last_deciding = &run->next_in;
 }
 
-static bool is_hosted(void *plan, const struct rv__node *step)
-{
-    const struct rv__function *function = rv__plan_ref_fn(plan, step, -1);
-    return function != NULL && function->module != NULL;
-}
-
-static struct rv__cell_opts cell_opts(const struct rv__run *run)
-{
-    return (struct rv__cell_opts){ .plan = run->plan->plan,
-                                   .max_crashes = run->engine->max_crashes,
-                                   .hosted = is_hosted,
-                                   .arg = run->plan };
-}
-
-int rv__run_start(struct rv__run *run, struct rv__blob *input, rv_error *err)
+int rv__run_start(struct rv__run *run, struct rv__plan_ref *plan, struct rv__blob *input,
+                  rv_error *err)
 {
     rv_engine *e = run->engine;
-    int64_t now_ms = e->now_ms;
-    struct rv__cell_opts opts = cell_opts(run);
-    int rc = rv__cell_start(&opts, input, now_ms, &run->facts, &run->cell, err);
+    struct rv__cell_opts opts = rv__plan_ref_opts(e, plan);
+    int rc = rv__cell_start(&opts, input, e->now_ms, &run->facts, &run->cell, err);
     if (rc < 0)
         return rc;
+    rv__plan_ref_unref(run->plan);
+    run->plan = rv__plan_ref_ref(plan);
+    rv__blob_unref(run->input);
     run->input = rv__blob_ref(input);
+    run->input_on_disk = false;
     run->is_new = true;
-    run->created_ms = run->started_ms = now_ms;
-    rv__run_touch(run);
+    run->created_ms = run->started_ms = e->now_ms;
+    run->completed_ms = 0;
+    run->row_status = RUN_STATUSES;
+    run->seq = run->number = 0;
+    run->journal_bytes = run->snapshot_bytes = 0;
+    run->trouble = RV_OK;
+    run->refused = run->suspending = false;
+    run->lanes_of = e->generation;
+    rv__run_move(run, RV__DECIDING);
+    run->next_in = NULL;
+    *e->last_deciding = run;
+    e->last_deciding = &run->next_in;
     return RV_OK;
 }
 
 /* Out of memory is met by trying again: nothing was lost, and somebody may give some back. */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
 {
-    assert(!run->locked);
+    assert(run->phase == RV__IDLE || run->phase == RV__DECIDING || run->phase == RV__ACTING);
     msg->now_ms = run->engine->now_ms;
     int rc = rv__flow_send(run->cell, msg, &run->facts, err);
     rv__run_touch(run);
@@ -165,463 +258,42 @@ int64_t rv__run_wake_ms(const struct rv__run *run)
     return rv__cell_wake_ms(run->cell);
 }
 
-/* ------------------------------------------------------------------------------- loading --- */
+/* -------------------------------------------------------------------------------- leaving --- */
 
-struct loading {
-    struct rv__run *run;
-    struct rv__cell *cell;
-    struct rv__cell_opts opts;
-    uint64_t seq;
-    char version[65];
-    bool damaged; /* what the store has of it cannot be read */
-    rv_error *err;
-};
-
-static enum rv__run_status status_by_name(struct rv__str name)
+/* The cell, and all that follows from it. */
+static void empty(struct rv__run *run, bool tell)
 {
-    for (int i = 0; i < RUN_STATUSES; i++)
-        if (rv__str_is(name, rv__run_status_name((enum rv__run_status)i)))
-            return (enum rv__run_status)i;
-    return RUN_STATUSES;
-}
-
-static int take_row(void *arg, const struct rv__store_run *row)
-{
-    struct loading *l = arg;
-    struct rv__run *run = l->run;
-    if (row->version.len >= sizeof l->version)
-        return RV_ESTORE;
-    memcpy(l->version, row->version.at, row->version.len);
-    l->version[row->version.len] = '\0';
-    run->row_status = status_by_name(row->status);
-    run->row_active = row->active;
-    run->row_wake_ms = row->wake_at_ms;
-    run->created_ms = row->created_ms;
-    run->started_ms = row->started_ms;
-    run->completed_ms = row->completed_ms;
-    snprintf(run->input_key, sizeof run->input_key, "%.*s", RV__ARG(row->input_key));
-    if (row->input.len > 0) {
-        run->input = rv__blob_new(row->input);
-        if (run->input == NULL)
-            return RV_ENOMEM;
-    }
-    return run->row_status == RUN_STATUSES ? RV_ESTORE : RV_OK;
-}
-
-static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
-{
-    struct loading *l = arg;
-    int rc = rv__json_check(text, RV__JSON_MAX_DEPTH, NULL, l->err);
-    if (rc == RV_OK)
-        rc = rv__cell_load(&l->opts, text, &l->cell, l->err);
-    if (rc == RV_OK) {
-        l->seq = seq;
-        l->run->snapshot_bytes = text.len;
-    }
-    l->damaged = rc < 0 && rc != RV_ENOMEM;
-    return rc;
-}
-
-static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
-{
-    struct loading *l = arg;
-    struct rv__buf array; /* the check wants one value */
-    rv__buf_init(&array, SIZE_MAX / 8);
-    rv__buf_char(&array, '[');
-    rv__buf_str(&array, facts);
-    rv__buf_char(&array, ']');
-    int rc = rv__buf_err(&array, l->err);
-    if (rc == RV_OK)
-        rc = rv__json_check(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, l->err);
-    if (rc == RV_OK)
-        rc = rv__cell_replay_json(l->cell, facts, l->err);
-    rv__buf_done(&array);
-    l->seq = seq;
-    l->run->journal_bytes += facts.len;
-    l->damaged = rc < 0 && rc != RV_ENOMEM;
-    return rc;
-}
-
-static int load_cell(struct loading *l)
-{
-    rv_engine *e = l->run->engine;
-    struct rv__str id = rv__str(l->run->id);
-    int rc = rv__plan_ref_load(e, rv__str(l->version), &l->run->plan, &l->damaged, l->err);
-    if (rc < 0)
-        return rc;
-    l->opts = cell_opts(l->run);
-    rc = rv__store_snapshot(e->reader, id, take_snapshot, l, l->err);
-    if (rc == RV_ENOTFOUND)
-        rc = rv__cell_empty(&l->opts, &l->cell, l->err);
-    if (rc < 0)
-        return rc;
-    if (RV__BUG(40) && l->seq > 0)
-        l->seq = INT64_MAX;
-    rc = rv__store_journal(e->reader, id, l->seq, take_journal, l, l->err);
-    if (rc < 0)
-        return rc;
-    l->run->cell = l->cell;
-    l->run->seq = l->seq;
-    l->cell = NULL;
-    return RV_OK;
-}
-
-static void arm_wait(void *arg, const struct rv__effect *effect)
-{
-    if (effect->kind == EFFECT_WAIT)
-        rv__owe(arg, effect);
-}
-
-static int load(rv_engine *e, const char *id, struct rv__run **ret, bool *damaged, rv_error *err)
-{
-    struct rv__run *run = rv__run_find(e, id);
-    const bool known = run != NULL;
-    if (known && run->cell != NULL) {
-        *ret = run;
-        return RV_OK;
-    }
-    if (!known && rv__run_new(e, id, NULL, &run) < 0)
-        return rv__nomem(err);
-
-    struct loading l = { .run = run, .err = err };
-    rv__blob_unref(run->input);
-    run->input = NULL;
-    int rc = rv__store_run(e->reader, rv__str(id), take_row, &l, err);
-    if (rc == RV_OK && run->plan != NULL) { /* waited for while it slept */
-        rv__plan_ref_unref(run->plan);
-        run->plan = NULL;
-    }
-    if (rc == RV_OK)
-        rc = load_cell(&l);
-    if (rc < 0) {
-        *damaged = l.damaged;
-        rv__cell_free(l.cell);
-        if (!known)
-            rv__run_drop(run);
-        return rc;
-    }
-    if (!RV__BUG(32))
-        rv__cell_outstanding(run->cell, arm_wait, run);
-    *ret = run;
-    return RV_OK;
-}
-
-static bool is_ours(const rv_engine *e, const char *id)
-{
-    return e->only_run[0] == '\0' || strcmp(e->only_run, id) == 0;
-}
-
-int rv__run_load(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
-{
-    rv_error why = { .code = 0 };
-    bool damaged = false;
-    if (!is_ours(e, id))
-        return rv__fail(err, RV_ESTATE, "this engine is for run '%.80s' only", e->only_run);
-    int rc = load(e, id, ret, &damaged, &why);
-    if (damaged)
-        return rv__fail(err, RV_ESTORE, "the record of run '%.40s' is damaged: %.160s", id,
-                        why.message);
-    if (rc < 0 && err != NULL)
-        *err = why;
-    return rc;
-}
-
-int rv__run_read(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
-{
-    struct rv__run *run = run_make(e, id, NULL);
-    if (run == NULL)
-        return rv__nomem(err);
-    struct loading l = { .run = run, .err = err };
-    int rc = rv__store_run(e->reader, rv__str(id), take_row, &l, err);
-    if (rc == RV_OK)
-        rc = load_cell(&l);
-    if (rc < 0) {
-        rv__cell_free(l.cell);
-        rv__run_unref(run);
-        return rc;
-    }
-    *ret = run;
-    return RV_OK;
-}
-
-void rv__run_unread(struct rv__run *run)
-{
+    rv_engine *e = run->engine;
+    rv__run_unqueue(run);
+    if (!RV__BUG(33))
+        rv__owed_clear_all(run, tell);
+    rv__effects_drop(run);
     rv__cell_free(run->cell);
     run->cell = NULL;
-    rv__run_unref(run);
+    e->load.cell_bytes -= run->cell_bytes;
+    run->cell_bytes = 0;
+    run->again = run->owes_again = false;
+    rv__facts_reset(&run->facts);
+    rv__facts_heard(&run->facts, 0);
+    rv__buf_reset(&run->logs);
+    run->log_count = 0;
+    rv__buf_reset(&run->snapshot);
+    run->walk_credit = 0;
 }
 
-/* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
-static int set_aside(rv_engine *e, const char *id, const rv_error *why, rv_error *err)
+void rv__run_leave(struct rv__run *run)
 {
-    struct rv__buf text;
-    char message[320];
-    snprintf(message, sizeof message, "its record in the store is damaged: %s", why->message);
-    rv__buf_init(&text, 4096);
-    rv__buf_text(&text, "{\"message\":");
-    rv__buf_json_str(&text, rv__str(message));
-    rv__buf_char(&text, '}');
-    int rc = rv__buf_err(&text, err);
-    struct rv__store_touch touch = {
-        .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
-        .suspension = rv__buf_view(&text),
-    };
-    struct rv__store_write write = { .run = rv__str(id), .touch = &touch };
-    if (rc == RV_OK)
-        rc = rv__store_commit(e->store, &write, 1, err);
-    rv__buf_done(&text);
-    return rc;
+    rv__run_move(run, RV__LEAVING);
+    empty(run, true);
+    rv__run_move(run, RV__ABSENT);
 }
 
-/* As rv__run_load(), for runs that are to go on: a damaged one is set aside, and *ret is NULL. */
-static int load_to_go_on(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+void rv__run_forget(struct rv__run *run)
 {
-    rv_error why = { .code = 0 };
-    bool damaged = false;
-    *ret = NULL;
-    int rc = load(e, id, ret, &damaged, &why);
-    if (damaged)
-        return set_aside(e, id, &why, err);
-    if (rc < 0 && err != NULL)
-        *err = why;
-    return rc;
-}
-
-/* ------------------------------------------------------------------------------ recovery --- */
-
-struct page {
-    char (*ids)[RV_RUN_ID_SIZE];
-    const char *only; /* "" = of all runs */
-    size_t count;
-    uint64_t last_number;
-    struct rv__store_place place;
-};
-
-static int take_id(void *arg, const struct rv__store_run *row)
-{
-    struct page *page = arg;
-    snprintf(page->ids[page->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
-    page->last_number = row->number;
-    page->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
-    return RV_OK;
-}
-
-static int take_missing(void *arg, const struct rv__store_run *row)
-{
-    struct rv__str missing;
-    const struct page *page = arg;
-    if (page->only[0] != '\0' && !rv__str_is(row->id, page->only))
-        return RV_OK;
-    if (!rv__str_none(row->suspension) && rv__json_get(row->suspension, "missing", &missing))
-        return take_id(arg, row);
-    return RV_OK;
-}
-
-/* A function that ran in a host cannot be what killed the engine. */
-static bool in_process(const struct rv__effect *effect)
-{
-    const struct rv__node *node = effect->node;
-    bool function = effect->eval < 0
-                        ? node->step.lane == LANE_FUNCTION
-                        : node != NULL && rv__plan_ref_fn_name(node, effect->eval).len > 0;
-    bool called = effect->eval < 0 && node->step.kind == STEP_CALL; /* what of, was on record */
-    return function && !effect->hosted && (called || !rv__node_hosted(node));
-}
-
-static int64_t count_in_process(rv_engine *e)
-{
-    int64_t count = 0;
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            struct rv__started lost = rv__cell_started(run->cell);
-            for (size_t i = 0; i < lost.count; i++)
-                count += in_process(&lost.effects[i]);
-            rv__free(lost.effects);
-        }
-    return count;
-}
-
-/* What was in flight when the last engine died is lost. Who was alone in it is to blame. */
-static int say_lost(struct rv__run *run, int64_t in_flight, rv_error *err)
-{
-    struct rv__started lost = rv__cell_started(run->cell);
-    int rc = lost.no_memory ? rv__nomem(err) : RV_OK;
-    for (size_t i = 0; i < lost.count && rc == RV_OK; i++) {
-        bool ours = in_process(&lost.effects[i]);
-        struct rv__msg msg = { .kind = MSG_LOST,
-                               .actor = lost.effects[i].actor,
-                               .token = lost.effects[i].token,
-                               .crash = true,
-                               .blame = ours && in_flight == 1,
-                               .suspect = ours && in_flight > 1 };
-        rc = rv__run_send(run, &msg, err);
-    }
-    rv__free(lost.effects);
-    rv__run_touch(run);
-    return rc;
-}
-
-/* What the row of the only run says: is it active, or when does it want to be woken? */
-struct only_row {
-    bool active;
-    int64_t wake_ms;
-};
-
-static int take_only_row(void *arg, const struct rv__store_run *row)
-{
-    *(struct only_row *)arg = (struct only_row){ row->active, row->wake_at_ms };
-    return RV_OK;
-}
-
-static int read_only_row(rv_engine *e, struct only_row *ret, rv_error *err)
-{
-    *ret = (struct only_row){ false, 0 };
-    int rc = rv__store_run(e->reader, rv__str(e->only_run), take_only_row, ret, err);
-    return rc == RV_ENOTFOUND ? RV_OK : rc; /* it is to begin yet */
-}
-
-int rv__next_wake(rv_engine *e, rv_error *err)
-{
-    struct only_row row;
-    if (e->only_run[0] == '\0')
-        return rv__store_next_wake(e->reader, INT64_MIN, &e->store_wake_ms, err);
-    int rc = read_only_row(e, &row, err);
-    if (rc == RV_OK)
-        e->store_wake_ms = row.wake_ms;
-    return rc;
-}
-
-/* Whether others were in flight with it when its engine died is not asked: an engine for one run, which
- * this one continues, had no others. */
-static int load_only_run(rv_engine *e, rv_error *err)
-{
-    struct only_row row;
-    struct rv__run *run;
-    int rc = read_only_row(e, &row, err);
-    if (rc == RV_OK && row.active)
-        rc = load_to_go_on(e, e->only_run, &run, err);
-    return rc;
-}
-
-static int load_active(rv_engine *e, rv_error *err)
-{
-    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE) };
-    uint64_t after = 0;
-    int rc = page.ids != NULL ? RV_OK : rv__nomem(err);
-    do {
-        page.count = 0;
-        if (rc == RV_OK)
-            rc = rv__store_active_after(e->reader, after, RECOVER_PAGE, take_id, &page, err);
-        for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
-            struct rv__run *run;
-            rc = load_to_go_on(e, page.ids[i], &run, err);
-        }
-        after = page.last_number;
-    } while (rc == RV_OK && page.count == RECOVER_PAGE);
-    rv__free(page.ids);
-    return rc;
-}
-
-int rv__recover(rv_engine *e, rv_error *err)
-{
-    int rc = e->only_run[0] != '\0' ? load_only_run(e, err) : load_active(e, err);
-    if (rc < 0)
-        return rc;
-    e->register_until_ns = rv__mono_ns(e->clock) + RV__REGISTER_MS * INT64_C(1000000);
-    int64_t in_flight = count_in_process(e);
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
-            rc = say_lost(run, in_flight, err);
-            if (rc < 0)
-                return rc;
-        }
-    if (RV__BUG(38))
-        return RV_OK;
-    return rv__next_wake(e, err);
-}
-
-/* Runs that sleep in the store and are due come back, a page a turn. */
-int rv__wake_due(rv_engine *e, int64_t now_ms)
-{
-    rv_error err;
-    struct page page = { .ids = rv__alloc(sizeof *page.ids * WAKE_PAGE) };
-    if (page.ids == NULL)
-        return RV_ENOMEM;
-    int rc = RV_OK;
-    if (e->only_run[0] == '\0')
-        rc = rv__store_due(e->reader, now_ms, NULL, WAKE_PAGE, take_id, &page, &err);
-    else /* it is its own wake time that has come */
-        snprintf(page.ids[page.count++], RV_RUN_ID_SIZE, "%s", e->only_run);
-    for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
-        struct rv__run *run = NULL;
-        rc = load_to_go_on(e, page.ids[i], &run, &err);
-        if (rc == RV_OK && run != NULL)
-            rv__run_touch(run); /* its row says that it sleeps: to be written anew */
-    }
-    rv__free(page.ids);
-    return rc;
-}
-
-/* ------------------------------------------------------------------------ what was missing --- */
-
-/* Is the function that it was suspended for there now? */
-static bool found_again(rv_engine *e, struct rv__run *run)
-{
-    struct rv__str name, text;
-    char missing[RV__PLAN_MAX_NAME + 1];
-    if (rv__cell_status(run->cell) != RUN_SUSPENDED || !rv__plan_ref_known(e, run->plan) ||
-        !rv__json_get(rv__cell_suspension(run->cell), "missing", &name))
-        return false;
-    struct rv__arena arena;
-    rv__arena_init(&arena, 4096);
-    int rc = rv__json_string(name, &arena, &text);
-    snprintf(missing, sizeof missing, "%.*s", rc == RV_OK ? (int)text.len : 0,
-             rc == RV_OK ? text.at : "");
-    rv__arena_done(&arena);
-    return !rv__plan_ref_misses(run->plan, rv__str(missing));
-}
-
-static int resume_if_found(rv_engine *e, struct rv__run *run)
-{
-    struct rv__msg msg = { .kind = MSG_RESUME };
-    int rc = found_again(e, run) ? rv__run_send(run, &msg, NULL) : RV_OK;
-    rv__run_touch(run); /* it may want places now; or it leaves memory again */
-    return rc;
-}
-
-/* Something was registered, so what was missing may be there. */
-int rv__resume_missing(rv_engine *e)
-{
-    struct rv__store_query query = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
-                                     .limit = RECOVER_PAGE };
-    struct page page = { .ids = rv__alloc(sizeof *page.ids * RECOVER_PAGE), .only = e->only_run };
-    struct rv__buf cursor, next;
-    int rc = page.ids != NULL ? RV_OK : RV_ENOMEM;
-    for (size_t b = 0; b < RUN_BUCKETS; b++)
-        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
-            if (run->cell != NULL && rc == RV_OK)
-                rc = resume_if_found(e, run);
-    rv__buf_init(&cursor, 4096);
-    rv__buf_init(&next, 4096);
-    do {
-        page.count = 0;
-        rv__buf_reset(&next);
-        query.cursor = cursor.len > 0 ? rv__buf_view(&cursor) : (struct rv__str){ NULL, 0 };
-        if (rc == RV_OK)
-            rc = rv__store_list(e->reader, &query, take_missing, &page, &next, NULL);
-        for (size_t i = 0; i < page.count && rc == RV_OK; i++) {
-            struct rv__run *run;
-            rc = load_to_go_on(e, page.ids[i], &run, NULL);
-            if (rc == RV_OK && run != NULL)
-                rc = resume_if_found(e, run);
-        }
-        rv__buf_reset(&cursor);
-        rv__buf_str(&cursor, rv__buf_view(&next));
-        if (rc == RV_OK)
-            rc = rv__buf_err(&cursor, NULL);
-    } while (rc == RV_OK && cursor.len > 0);
-    rv__buf_done(&cursor);
-    rv__buf_done(&next);
-    rv__free(page.ids);
-    return rc;
+    struct rv__letter *letter;
+    empty(run, false);
+    run->phase = RV__ABSENT; /* not a move: whoever was at it is gone */
+    while ((letter = rv__mail_take(&run->mail)) != NULL)
+        rv__letter_drop(letter);
+    take_out(run);
 }

@@ -12,7 +12,10 @@ enum {
     SHOWN_URL = 200,      /* and of the address in its message */
     SHOWN_HEADER = 200,   /* and of a header */
     STATUS_FAILED = 400,  /* from here on */
+    STATUS_TIMEOUT = 408, /* these three may pass */
+    STATUS_TOO_EARLY = 425,
     STATUS_TOO_MANY = 429,
+    STATUS_SERVER = 500,
     STATUS_UNAVAILABLE = 503,
 };
 
@@ -240,23 +243,45 @@ static bool says_json(const struct headers *headers)
     return memmem(type.at, type.len, "json", 4) != NULL;
 }
 
-/* The result's `data`. False: the body should be JSON, and is not: *why. */
-static bool put_data(struct rv__buf *out, const struct rv__fetch_result *result,
-                     const struct headers *headers, enum rv__output_as as, rv_error *why)
+/* The result's `data`. RV__FETCH_ANSWERED; else what the body should be and is not: *why. */
+static enum rv__fetch_end put_data(struct rv__buf *out, const struct rv__fetch_result *result,
+                                   const struct headers *headers, enum rv__output_as as,
+                                   rv_error *why)
 {
     struct rv__str value = trimmed(result->body);
     bool failed = result->status >= STATUS_FAILED;
-    bool is_json = as != RV__OUTPUT_TEXT && value.len > 0 &&
-                   rv__json_check(result->body, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK;
-    if (is_json)
-        rv__buf_str(out, value);
-    else if (as != RV__OUTPUT_TEXT && value.len == 0)
+    bool must_be_json = as == RV__OUTPUT_JSON || (as == RV__OUTPUT_AUTO && says_json(headers));
+    if (as == RV__OUTPUT_BASE64) {
+        rv__buf_char(out, '"');
+        rv__buf_base64(out, result->body);
+        rv__buf_char(out, '"');
+        return RV__FETCH_ANSWERED;
+    }
+    if (as != RV__OUTPUT_TEXT && value.len == 0) {
         rv__buf_text(out, "null");
-    else if (as == RV__OUTPUT_TEXT || failed || (as == RV__OUTPUT_AUTO && !says_json(headers)))
-        rv__buf_json_str(out, result->body); /* what went wrong is often told as text or HTML */
-    else
-        return false;
-    return true;
+        return RV__FETCH_ANSWERED;
+    }
+    if (as != RV__OUTPUT_TEXT &&
+        rv__json_check(result->body, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK &&
+        (must_be_json || rv__json_keeps_text(value))) {
+        rv__buf_str(out, value);
+        return RV__FETCH_ANSWERED;
+    }
+    if (must_be_json && !failed) /* what went wrong is often told as text or HTML */
+        return RV__FETCH_NOT_JSON;
+    if (!rv__str_utf8(result->body))
+        return RV__FETCH_NOT_TEXT;
+    rv__buf_json_str(out, result->body);
+    return RV__FETCH_ANSWERED;
+}
+
+/* Would it fail again, however often it is tried? */
+static bool is_final(enum rv__fetch_end end, int status)
+{
+    if (end == RV__FETCH_DENIED || end == RV__FETCH_BAD_URL)
+        return true;
+    return end == RV__FETCH_STATUS && status < STATUS_SERVER && status != STATUS_TIMEOUT &&
+           status != STATUS_TOO_EARLY && status != STATUS_TOO_MANY;
 }
 
 static void put_status(struct rv__buf *message, const struct rv__fetch_result *result)
@@ -285,19 +310,27 @@ static int compose(const struct rv__fetch_result *result, const struct rv__answe
         rv__buf_char(out, '{');
         put_answer(out, result, headers);
         rv__buf_text(out, ",\"data\":");
-        if (put_data(out, result, headers, want->as, &why)) {
+        ret->end = put_data(out, result, headers, want->as, &why);
+        if (ret->end == RV__FETCH_ANSWERED) {
             rv__buf_fmt(out, ",\"duration\":%lld}", (long long)result->ran_ms);
             return rv__buf_err(out, NULL);
         }
         struct rv__str type = header(headers, "content-type");
         type.len = type.len < SHOWN_HEADER ? type.len : SHOWN_HEADER;
-        ret->end = RV__FETCH_NOT_JSON;
         rv__buf_reset(out);
-        rv__buf_fmt(message,
-                    ": the body of the answer is not JSON: %s (its type is '%.*s'); `responseType: "
-                    "text` takes it as text",
-                    why.message, RV__ARG(type));
+        if (ret->end == RV__FETCH_NOT_JSON)
+            rv__buf_fmt(message,
+                        ": the body of the answer is not JSON: %s (its type is '%.*s'); "
+                        "`responseType: text` takes it as text",
+                        why.message, RV__ARG(type));
+        else
+            rv__buf_fmt(
+                message,
+                ": the body of the answer is not text: it has bytes that are not UTF-8 (its "
+                "type is '%.*s'); `responseType: base64` keeps them as base64",
+                RV__ARG(type));
     }
+    ret->final = is_final(ret->end, result->status);
     put_error(out, result, message, headers, ret);
     return message->rc != RV_OK ? message->rc : rv__buf_err(out, NULL);
 }

@@ -1,300 +1,596 @@
-/* evaluator.c: the one thread on which expressions are evaluated, and the one that watches it.
+/* evaluator.c: expressions, evaluated by processes of their own; this is the thread that asks them.
  *
- *   start ──queue──▶ evaluator: begin ─ rv__exprs_eval ─ end ─ done ──▶ next
- *                                 │ current, deadline (under the lock)
- *                    watcher: every TICK_MS, while anything goes on: late? too large? ──halt──▶
+ *   start ──queue──▶ waiting ──ask──▶ on its way (talk.c) ──answer──▶ compose ──▶ done
+ *                       ▲                │ its process dies
+ *                       └─ the others ───┤
+ *                          the first ────┴─▶ suspects ──alone, in a fresh process──▶ done
  *
- * The watcher is not woken for each evaluation (that costs more than most of them take): it is woken
- * when work begins after a pause, looks every tick as long as work goes on, and then sleeps.
+ * libjq ends its process on some data. Then the first question without an answer was being evaluated: it is
+ * asked once more, alone, in a fresh process, and only a second death is its error. The others are simply
+ * asked again: evaluating changes nothing. So every evaluation costs two processes at most, which bounds the
+ * restarts (a few more if somebody kills them with SIGKILL, which no expression does).
  *
- * libjq gives no account of its memory, so the watcher compares what the process holds (its resident
- * set) with what it held when it first saw this run of jq. Others of the process may grow meanwhile;
- * the bound is large and evaluations are short, so that a step's memory is rarely taken for ours.
+ * Two processes: the second begins when the first has not answered for STUCK_MS, or is taken by a suspect, so
+ * that one long evaluation does not hold up all others. What needs no jq is done right here.
  *
- * The evaluator's stack is large, and costs only what is used: libjq frees nested values by recursion,
- * and an expression may nest as deep as its memory allows before the watcher sees it. */
-#include "exec/exec.h"
-
-#include <fcntl.h>
+ * While the thread sleeps, whoever starts an evaluation may send its question itself, if nothing else is on
+ * its way and it costs little: one hand-over less for what comes one after the other. `lock` says who. */
+#include <assert.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "exec/talk.h"
 
-enum { TICK_MS = 10 };
-#define STACK_BYTES ((size_t)512 << 20) /* frees what RV__EVAL_MEMORY_BYTES can nest: 64 of 80 */
-#define STACK_LEAST ((size_t)8 << 20)   /* where less is allowed: as a process begins with */
+enum {
+    PROCESSES = 2,
+    WINDOW = 64,            /* questions on their way to one process: enough to keep it busy */
+    UNSENT_BYTES = 1 << 20, /* and so much that it has not taken: no more until it does */
+    STUCK_MS = 50,          /* without an answer: others go elsewhere */
+    IDLE_MS = 60000,        /* a process without work ends */
+    PATIENCE_MS = 1000,     /* for one that hung up to end by itself, and tell how */
+    FAILURES = 5,           /* processes that end before they greet, one after the other, */
+    RETRY_MS = 50,          /* with twice the wait before each: then what waits fails */
+    DEATHS = 2,             /* of a process, until what it evaluated is to blame; */
+    KILLS = 5, /* by SIGKILL: no expression does that, but the system may, for its memory */
+    MESSAGE_BYTES = 400,
+};
+#define NS_OF_MS(ms) ((int64_t)(ms)*1000000)
 
 struct rv__evaluator {
+    struct rv__evaluator_opts opts;
+    struct rv__expr_compiler compiler;
     struct rv__queue queue;
-    struct rv__expr_machine *machine;
-    pthread_t thread, watcher;
-    int statm; /* /proc/self/statm; -1: not there, memory is not watched */
+    int wake; /* an eventfd: something was queued */
+    pthread_t thread;
+    bool closed; /* whoever closes it */
 
+    /* Under the lock, which its thread gives away only while it sleeps. */
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* the watcher: work begins, or all ends */
-    /* Under the lock. */
-    bool parked;  /* the watcher sleeps until woken */
-    bool busy;    /* work goes on, or did since the watcher looked last */
-    bool current; /* an evaluation goes on, */
-    bool closing, ended;
-    int64_t deadline_ns; /* which is late from here on, */
-    char late[64];       /* and ends with this. Written by the evaluator's thread, between two */
+    struct rv__buf program; /* its path; empty: not looked for yet */
+    struct rv__expr_texts *texts;
+    struct rv__buf question, result;
+    struct rv__evaluations waiting, suspects;
+    struct rv__talk talks[PROCESSES];
+    uint64_t ids;
+    int failures;
+    int64_t retry_ns; /* no process is started before */
 };
 
-/* -------------------------------------------------------------------------------- watching --- */
-
-/* What the process holds in memory; 0: nobody knows. */
-static size_t resident_bytes(int statm)
+static void finish(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
 {
-    char text[128];
-    char *end;
-    ssize_t n = statm >= 0 ? pread(statm, text, sizeof text - 1, 0) : -1;
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    (void)strtoull(text, &end, 10); /* the size; what counts is the second field */
-    return (size_t)strtoull(end, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+    evaluation->done(evaluation, err == NULL ? json : (struct rv__str){ "", 0 }, err);
 }
 
-struct watch {
-    uint64_t run;    /* of jq, that was seen last */
-    size_t resident; /* when it was first seen */
-};
-
-/* Has this run of jq taken more memory than it may? */
-static bool too_large(const struct rv__evaluator *ev, struct watch *watch)
+static void fail_all(struct rv__evaluations *list, const rv_error *err)
 {
-    uint64_t run = rv__expr_machine_running(ev->machine);
-    if (run == 0)
-        return false;
-    size_t resident = resident_bytes(ev->statm);
-    if (run != watch->run)
-        *watch = (struct watch){ run, resident };
-    return resident > watch->resident && resident - watch->resident > RV__EVAL_MEMORY_BYTES;
+    struct rv__evaluation *evaluation;
+    while ((evaluation = rv__evaluations_take(list)) != NULL)
+        finish(evaluation, (struct rv__str){ "", 0 }, err);
 }
 
-/* One look, under the lock. */
-static void look(struct rv__evaluator *ev, struct watch *watch)
-{
-    if (!ev->current)
-        return;
-    if (ev->closing)
-        rv__expr_machine_halt(ev->machine, "the evaluator is closing");
-    else if (rv__mono_ns(rv__clock_real()) >= ev->deadline_ns)
-        rv__expr_machine_halt(ev->machine, ev->late);
-    else if (too_large(ev, watch))
-        rv__expr_machine_halt(ev->machine, "it took more memory than it may");
-}
+/* ------------------------------------------------------------------------------- composing --- */
 
-static void *watch_main(void *arg)
+static void compose(struct rv__evaluator *ev, struct rv__evaluation *evaluation,
+                    struct rv__str values)
 {
-    struct rv__evaluator *ev = arg;
-    struct watch watch = { 0 };
-    pthread_mutex_lock(&ev->lock);
-    while (!ev->ended) {
-        look(ev, &watch);
-        ev->parked = !ev->busy;
-        ev->busy = ev->current;
-        (void)rv__cond_wait_until(&ev->wake, &ev->lock,
-                                  ev->parked ? RV__NEVER : rv__deadline_ns(TICK_MS));
+    rv_error err;
+    int rc = RV_OK;
+    rv__buf_reset(&ev->result);
+    ev->result.max_bytes = evaluation->max_bytes;
+    if (evaluation->set != NULL)
+        rc = rv__exprs_compose(evaluation->set, evaluation->number, ev->texts, evaluation->scope,
+                               values, &ev->result, &err);
+    finish(evaluation, rv__buf_view(&ev->result), rc < 0 ? &err : NULL);
+    if (ev->result.cap > (size_t)1 << 20) {
+        rv__buf_done(&ev->result);
+        rv__buf_init(&ev->result, 0);
     }
-    pthread_mutex_unlock(&ev->lock);
+}
+
+static int error_code(struct rv__str json)
+{
+    static const int known[] = { RV_EINVAL, RV_EPARSE, RV_ETOOBIG, RV_ETIMEDOUT, RV_ENOMEM };
+    int64_t code = 0;
+    if (!rv__str_none(json))
+        (void)rv__json_int(json, &code); /* not one: like any that we do not know */
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (code == known[i])
+            return known[i];
+    return RV_EINVAL;
+}
+
+static void take_error(struct rv__evaluation *evaluation, const struct rv__frame *frame)
+{
+    enum { AT, CODE, MESSAGE, KEYS };
+    static const char *const keys[] = { "at", "code", "message" };
+    struct rv__str has[KEYS], text = { NULL, 0 };
+    struct rv__arena arena;
+    char why[MESSAGE_BYTES];
+    int64_t at = 0;
+    rv_error err;
+    rv__frame_members(frame, keys, has, KEYS);
+    rv__arena_init(&arena, 64 << 10); /* a message has 256 bytes */
+    int code = error_code(has[CODE]);
+    if (!rv__str_none(has[AT]))
+        (void)rv__json_int(has[AT], &at); /* not one: the first */
+    if (!rv__str_none(has[MESSAGE]) && rv__json_type(has[MESSAGE]) == RV__JSON_STRING)
+        (void)rv__json_string(has[MESSAGE], &arena, &text); /* no memory: it goes without */
+    if (code == RV_ETIMEDOUT)
+        snprintf(why, sizeof why, "it took longer than the %lld ms of CPU time it may",
+                 (long long)evaluation->cpu_ms);
+    else
+        snprintf(why, sizeof why, "%.*s", (int)text.len, text.len > 0 ? text.at : "");
+    rv__arena_done(&arena);
+    if (evaluation->set != NULL)
+        (void)rv__exprs_failed(evaluation->set, evaluation->number, (size_t)at, code, why, &err);
+    else
+        (void)rv__fail(&err, code, "%s", why);
+    finish(evaluation, (struct rv__str){ "", 0 }, &err);
+}
+
+static void take_answer(struct rv__evaluator *ev, struct rv__evaluation *evaluation,
+                        const struct rv__frame *frame)
+{
+    struct rv__str values;
+    if (frame->type == FRAME_ERROR) {
+        take_error(evaluation, frame);
+        return;
+    }
+    rv__frame_members(frame, (const char *[]){ "values" }, &values, 1);
+    compose(ev, evaluation, values);
+}
+
+/* --------------------------------------------------------------------------------- deaths --- */
+
+static void blame(struct rv__evaluator *ev, struct rv__evaluation *evaluation, bool no_memory,
+                  const char *how)
+{
+    char why[MESSAGE_BYTES];
+    rv_error err;
+    if (no_memory && ev->opts.memory_bytes > 0)
+        snprintf(why, sizeof why,
+                 "the expression crashed the evaluator: out of memory (it may have %llu MB)",
+                 (unsigned long long)(ev->opts.memory_bytes >> 20));
+    else
+        snprintf(why, sizeof why, "the expression crashed the evaluator: %.300s", how);
+    if (evaluation->set != NULL)
+        (void)rv__exprs_failed(evaluation->set, evaluation->number,
+                               rv__exprs_jq(evaluation->set, evaluation->number) == 1 ? 0
+                                                                                      : SIZE_MAX,
+                               RV_EFAILED, why, &err);
+    else
+        (void)rv__fail(&err, RV_EFAILED, "%s", why);
+    finish(evaluation, (struct rv__str){ "", 0 }, &err);
+}
+
+/* A process that never greeted says nothing about what it was asked. */
+static void failed_to_start(struct rv__evaluator *ev, const rv_error *err)
+{
+    if (++ev->failures < FAILURES) {
+        ev->retry_ns = rv__deadline_ns((int64_t)RETRY_MS << ev->failures);
+        return;
+    }
+    ev->failures = 0;
+    fail_all(&ev->suspects, err);
+    fail_all(&ev->waiting, err);
+}
+
+/* Its process is dead, or must be: whoever was on its way goes on. `said`: what it may not say; NULL. */
+static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error *said, bool ours)
+{
+    char how[MESSAGE_BYTES];
+    rv_error err;
+    bool greeted = talk->greeted;
+    int status = rv__talk_end(talk, said != NULL || ours ? 0 : PATIENCE_MS, how, sizeof how);
+    bool killed = said == NULL && status != -1 && WIFSIGNALED(status) &&
+                  WTERMSIG(status) == SIGKILL;
+    unsigned most = killed ? KILLS : DEATHS;
+    struct rv__evaluation *first = greeted && !ours ? rv__evaluations_take(&talk->asked) : NULL;
+    if (first != NULL && first->own.deaths + 1 >= most) {
+        blame(ev, first, talk->no_memory, said != NULL ? said->message : how);
+    } else if (first != NULL) {
+        first->own.deaths++;
+        rv__evaluations_add(&ev->suspects, first);
+    } else if (!greeted && !ours && talk->asked.first != NULL &&
+               talk->asked.first->own.deaths > 0) {
+        rv__evaluations_return(&ev->suspects, &talk->asked);
+    }
+    rv__evaluations_return(&ev->waiting, &talk->asked);
+    if (greeted || ours) {
+        ev->failures = greeted ? 0 : ev->failures;
+        return;
+    }
+    if (said != NULL)
+        (void)rv__fail(&err, RV_ESYS, "%s", said->message);
+    else
+        (void)rv__fail(&err, RV_ESYS, "the evaluator process does not start: %s", how);
+    failed_to_start(ev, &err);
+}
+
+/* ---------------------------------------------------------------------------- dispatching --- */
+
+static bool stuck(const struct rv__talk *talk)
+{
+    return talk->asked.first != NULL &&
+           rv__mono_ns(rv__clock_real()) - talk->heard_ns > NS_OF_MS(STUCK_MS);
+}
+
+static bool full(const struct rv__talk *talk)
+{
+    return talk->alone || talk->asked.count >= WINDOW || talk->out.len - talk->sent > UNSENT_BYTES;
+}
+
+/* Has it a process, or can it have one now? */
+static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
+{
+    rv_error err;
+    if (talk->up)
+        return true;
+    if (rv__mono_ns(rv__clock_real()) < ev->retry_ns)
+        return false;
+    int rc = RV_OK;
+    if (ev->program.len == 0) {
+        rc = rv__evaluator_program(&ev->program, &err);
+        if (rc < 0) { /* no use to try again soon */
+            rv__buf_reset(&ev->program);
+            fail_all(&ev->suspects, &err);
+            fail_all(&ev->waiting, &err);
+            return false;
+        }
+    }
+    rc = rv__talk_start(talk, ev->program.text, ev->opts.memory_bytes, &err);
+    if (rc < 0)
+        failed_to_start(ev, &err);
+    return rc == RV_OK;
+}
+
+static void ask(struct rv__evaluator *ev, struct rv__talk *talk, struct rv__evaluation *evaluation)
+{
+    rv_error err;
+    evaluation->own.id = ++ev->ids;
+    int rc = rv__talk_ask(talk, evaluation, ev->texts, false, &ev->question, &err);
+    if (rc == RV_ECLOSED) {
+        bury(ev, talk, NULL, true);
+        (void)rv__nomem(&err);
+    }
+    if (rc < 0)
+        finish(evaluation, (struct rv__str){ "", 0 }, &err);
+    if (ev->question.cap > (size_t)1 << 20) {
+        rv__buf_done(&ev->question);
+        rv__buf_init(&ev->question, RV__FRAME_MAX - 1024);
+    }
+}
+
+/* Suspects: each alone, in a process that has done nothing before. */
+static void ask_suspects(struct rv__evaluator *ev)
+{
+    for (size_t i = 0; i < PROCESSES && ev->suspects.first != NULL; i++) {
+        struct rv__talk *talk = &ev->talks[i];
+        if (talk->asked.first != NULL)
+            continue;
+        if (talk->up && !talk->fresh)
+            bury(ev, talk, NULL, true);
+        if (!start(ev, talk) || ev->suspects.first == NULL)
+            return;
+        talk->alone = true;
+        ask(ev, talk, rv__evaluations_take(&ev->suspects));
+        talk->alone = talk->asked.first != NULL;
+        return; /* one at a time: the other process is for the others */
+    }
+}
+
+static struct rv__talk *choose(struct rv__evaluator *ev)
+{
+    struct rv__talk *first = &ev->talks[0], *second = &ev->talks[1];
+    bool held_up = stuck(first) || first->alone;
+    if (!full(first) && !stuck(first))
+        return first;
+    if ((second->up || held_up) && !full(second) && !stuck(second))
+        return second;
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------ evaluating --- */
-
-static void begin(struct rv__evaluator *ev, int64_t timeout_ms)
+static void ask_waiting(struct rv__evaluator *ev)
 {
-    pthread_mutex_lock(&ev->lock);
-    rv__expr_machine_begin(ev->machine);
-    ev->current = ev->busy = true;
-    snprintf(ev->late, sizeof ev->late, "it took longer than the %lld ms it may",
-             (long long)timeout_ms);
-    ev->deadline_ns = rv__deadline_ns(timeout_ms);
-    bool wake = ev->parked;
-    ev->parked = false;
-    pthread_mutex_unlock(&ev->lock);
-    if (wake)
-        pthread_cond_signal(&ev->wake);
+    while (ev->waiting.first != NULL) {
+        if (ev->waiting.first->own.deaths > 0) { /* we ended its process for another reason */
+            rv__evaluations_add(&ev->suspects, rv__evaluations_take(&ev->waiting));
+            continue;
+        }
+        struct rv__talk *talk = choose(ev);
+        if (talk == NULL || !start(ev, talk) || ev->waiting.first == NULL)
+            return;
+        ask(ev, talk, rv__evaluations_take(&ev->waiting));
+    }
 }
 
-static void end(struct rv__evaluator *ev)
+/* What was queued: what needs no jq is done now, the rest waits. */
+static void take_queued(struct rv__evaluator *ev)
 {
-    pthread_mutex_lock(&ev->lock);
-    ev->current = false;
-    pthread_mutex_unlock(&ev->lock);
+    struct rv__queue_node *node = rv__queue_take(&ev->queue), *next;
+    for (; node != NULL; node = next) {
+        struct rv__evaluation *evaluation = RV__CONTAINER(node, struct rv__evaluation, own.queued);
+        next = node->next;
+        if (evaluation->set != NULL && rv__exprs_jq(evaluation->set, evaluation->number) == 0)
+            compose(ev, evaluation, (struct rv__str){ NULL, 0 });
+        else
+            rv__evaluations_add(&ev->waiting, evaluation);
+    }
 }
 
-static bool closing(struct rv__evaluator *ev)
-{
-    pthread_mutex_lock(&ev->lock);
-    bool yes = ev->closing;
-    pthread_mutex_unlock(&ev->lock);
-    return yes;
-}
+/* ------------------------------------------------------------------------------ the thread --- */
 
-/* Evaluate into `out`. Compiling is not timed: it happens once for a set, and ends. */
-static int evaluate(struct rv__evaluator *ev, const struct rv__evaluation *job, struct rv__buf *out,
-                    rv_error *err)
+static void serve(struct rv__evaluator *ev, struct rv__talk *talk)
 {
-    int rc = rv__exprs_check(job->set, NULL, NULL, err);
+    struct rv__evaluation *evaluation;
+    struct rv__frame frame;
+    rv_error err;
+    (void)rv__talk_send(talk); /* it has hung up: reading tells */
+    int read = rv__talk_read(talk), rc;
+    while ((rc = rv__talk_next(talk, &frame, &evaluation, &err)) == 1)
+        take_answer(ev, evaluation, &frame);
     if (rc < 0)
-        return rc;
-    begin(ev, job->timeout_ms > 0 ? job->timeout_ms : RV__EVAL_TIMEOUT_MS);
-    rc = rv__exprs_eval(job->set, job->number, ev->machine, job->scope, out, err);
-    end(ev);
-    return rc;
+        bury(ev, talk, &err, false);
+    else if (read == RV_ECLOSED)
+        bury(ev, talk, NULL, false);
+    else if (read == RV_ENOMEM)
+        bury(ev, talk, NULL, true);
 }
 
-static void run(struct rv__evaluator *ev, struct rv__evaluation *job)
+static bool idle_for_long(const struct rv__talk *talk)
 {
-    struct rv__buf out;
-    rv_error err = { 0 };
-    int rc;
-    rv__buf_init(&out, job->max_bytes > 0 ? job->max_bytes : RV__EXPR_OUTPUT_BYTES);
-    if (closing(ev))
-        rc = rv__fail(&err, RV_ECLOSED, "the evaluator is closing");
-    else
-        rc = evaluate(ev, job, &out, &err);
-    job->done(job, rv__buf_view(&out), rc < 0 ? &err : NULL); /* it may be gone now */
-    rv__buf_done(&out);
+    return talk->up && talk->asked.first == NULL &&
+           rv__mono_ns(rv__clock_real()) - talk->heard_ns > NS_OF_MS(IDLE_MS);
+}
+
+/* Milliseconds until there is something to look at even if nothing comes; -1: never. */
+static int until_due(const struct rv__evaluator *ev)
+{
+    int64_t now_ns = rv__mono_ns(rv__clock_real());
+    if (ev->suspects.first != NULL || ev->waiting.first != NULL)
+        return ev->retry_ns > now_ns ? (int)((ev->retry_ns - now_ns) / 1000000) + 1 : STUCK_MS;
+    return ev->talks[0].up || ev->talks[1].up ? IDLE_MS + 1 : -1;
+}
+
+static void sleep_and_serve(struct rv__evaluator *ev)
+{
+    struct pollfd p[1 + PROCESSES] = { { .fd = ev->wake, .events = POLLIN } };
+    eventfd_t ignored;
+    for (size_t i = 0; i < PROCESSES; i++) {
+        const struct rv__talk *talk = &ev->talks[i];
+        p[1 + i] = (struct pollfd){ .fd = talk->up ? talk->process.fd : -1,
+                                    .events = (short)(POLLIN |
+                                                      (talk->sent < talk->out.len ? POLLOUT : 0)) };
+    }
+    int due_ms = rv__queue_may_sleep(&ev->queue) ? until_due(ev) : 0;
+    pthread_mutex_unlock(&ev->lock);
+    (void)poll(p, 1 + PROCESSES, due_ms);
+    rv__queue_awake(&ev->queue);
+    pthread_mutex_lock(&ev->lock);
+    if (p[0].revents & POLLIN)
+        (void)!eventfd_read(ev->wake, &ignored);
+    for (size_t i = 0; i < PROCESSES; i++) {
+        if (p[1 + i].revents != 0)
+            serve(ev, &ev->talks[i]);
+        else if (idle_for_long(&ev->talks[i]))
+            bury(ev, &ev->talks[i], NULL, true);
+    }
 }
 
 static void *evaluator_main(void *arg)
 {
     struct rv__evaluator *ev = arg;
-    struct rv__queue_node *node, *next;
-    while (rv__queue_wait(&ev->queue, RV__NEVER))
-        for (node = rv__queue_take(&ev->queue); node != NULL; node = next) {
-            next = node->next;
-            run(ev, RV__CONTAINER(node, struct rv__evaluation, queued));
-        }
-    rv__expr_machine_free(ev->machine); /* values are freed on this stack, which is large */
-    ev->machine = NULL;
+    rv_error err;
+    pthread_mutex_lock(&ev->lock);
+    while (!rv__queue_closed(&ev->queue)) {
+        take_queued(ev);
+        ask_suspects(ev);
+        ask_waiting(ev);
+        for (size_t i = 0; i < PROCESSES; i++)
+            if (ev->talks[i].up)
+                (void)rv__talk_send(&ev->talks[i]); /* it has hung up: reading tells */
+        sleep_and_serve(ev);
+    }
+    for (size_t i = 0; i < PROCESSES; i++)
+        if (ev->talks[i].up)
+            bury(ev, &ev->talks[i], NULL, true);
+    for (struct rv__queue_node *node = rv__queue_take(&ev->queue), *next; node != NULL;
+         node = next) {
+        next = node->next;
+        rv__evaluations_add(&ev->waiting, RV__CONTAINER(node, struct rv__evaluation, own.queued));
+    }
+    (void)rv__fail(&err, RV_ECLOSED, "the evaluator is closing");
+    fail_all(&ev->suspects, &err);
+    fail_all(&ev->waiting, &err);
+    pthread_mutex_unlock(&ev->lock);
     return NULL;
 }
 
-void rv__evaluator_start(struct rv__evaluator *evaluator, struct rv__evaluation *evaluation)
+static void wake(void *arg)
+{
+    (void)!eventfd_write(((struct rv__evaluator *)arg)->wake, 1); /* cannot be full */
+}
+
+/* -------------------------------------------------------------------------------- starting --- */
+
+/* Send it from here. False: it cannot be, and is as it was. */
+static bool ask_at_once(struct rv__evaluator *ev, struct rv__evaluation *evaluation)
+{
+    struct rv__talk *talk = &ev->talks[0];
+    rv_error err;
+    if (evaluation->set == NULL || rv__exprs_jq(evaluation->set, evaluation->number) == 0 ||
+        pthread_mutex_trylock(&ev->lock) != 0)
+        return false;
+    bool sent = talk->greeted && talk->asked.first == NULL && talk->out.len == 0 &&
+                ev->waiting.first == NULL && ev->suspects.first == NULL &&
+                !rv__queue_closed(&ev->queue);
+    if (sent) {
+        evaluation->own.id = ++ev->ids;
+        sent = rv__talk_ask(talk, evaluation, ev->texts, true, &ev->question, &err) == RV_OK;
+    }
+    if (sent) {
+        (void)rv__talk_send(talk); /* it has hung up: its thread sees that */
+        if (talk->out.len > 0)     /* it must wait for room */
+            wake(ev);
+    }
+    pthread_mutex_unlock(&ev->lock);
+    return sent;
+}
+
+void rv__evaluator_start(struct rv__evaluator *ev, struct rv__evaluation *evaluation)
 {
     rv_error err;
-    if (rv__queue_push(&evaluator->queue, &evaluation->queued) == RV_OK)
+    if (evaluation->max_bytes == 0)
+        evaluation->max_bytes = RV__EXPR_OUTPUT_BYTES;
+    if (evaluation->cpu_ms == 0)
+        evaluation->cpu_ms = ev->opts.cpu_ms;
+    evaluation->own.deaths = 0;
+    if (ask_at_once(ev, evaluation))
+        return;
+    if (rv__queue_push(&ev->queue, &evaluation->own.queued) == RV_OK)
         return;
     (void)rv__fail(&err, RV_ECLOSED, "the evaluator is closing");
-    evaluation->done(evaluation, (struct rv__str){ "", 0 }, &err);
+    finish(evaluation, (struct rv__str){ "", 0 }, &err);
+}
+
+/* Somebody who waits. */
+struct waiter {
+    struct rv__evaluation evaluation; /* first */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct rv__buf *out;
+    rv_error *err;
+    int rc;
+    bool done;
+};
+
+static void waited(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
+{
+    struct waiter *waiter = (struct waiter *)evaluation;
+    pthread_mutex_lock(&waiter->lock);
+    if (err == NULL && waiter->out != NULL) {
+        rv__buf_str(waiter->out, json);
+        waiter->rc = rv__buf_err(waiter->out, waiter->err);
+    } else if (err != NULL) {
+        waiter->rc = rv__fail(waiter->err, err->code, "%s", err->message);
+    }
+    waiter->done = true;
+    pthread_cond_signal(&waiter->more);
+    pthread_mutex_unlock(&waiter->lock);
+}
+
+static int run(struct rv__evaluator *ev, const struct rv__evaluation *evaluation,
+               struct rv__buf *out, rv_error *err)
+{
+    struct waiter waiter = { .evaluation = *evaluation, .out = out, .err = err };
+    waiter.evaluation.done = waited;
+    pthread_mutex_init(&waiter.lock, NULL); /* on Linux these cannot fail */
+    pthread_cond_init(&waiter.more, NULL);
+    rv__evaluator_start(ev, &waiter.evaluation);
+    pthread_mutex_lock(&waiter.lock);
+    while (!waiter.done)
+        pthread_cond_wait(&waiter.more, &waiter.lock);
+    pthread_mutex_unlock(&waiter.lock);
+    pthread_cond_destroy(&waiter.more);
+    pthread_mutex_destroy(&waiter.lock);
+    return waiter.rc;
+}
+
+int rv__evaluator_run(struct rv__evaluator *ev, struct rv__exprs *set, uint32_t number,
+                      struct rv__scope *scope, struct rv__buf *out, rv_error *err)
+{
+    return run(ev, &(struct rv__evaluation){ .set = set, .number = number, .scope = scope }, out,
+               err);
+}
+
+static int compile(struct rv__expr_compiler *self, struct rv__str program, rv_error *err)
+{
+    struct rv__evaluator *ev = RV__CONTAINER(self, struct rv__evaluator, compiler);
+    return run(ev, &(struct rv__evaluation){ .own = { .compile = program } }, NULL, err);
+}
+
+struct rv__expr_compiler *rv__evaluator_compiler(struct rv__evaluator *ev)
+{
+    return &ev->compiler;
 }
 
 /* ------------------------------------------------------------------------- begin and end --- */
 
-static int start_thread(struct rv__evaluator *ev)
-{
-    pthread_attr_t attr;
-    int rc = pthread_attr_init(&attr);
-    if (rc != 0)
-        return rc;
-    for (size_t stack = STACK_BYTES; stack >= STACK_LEAST; stack /= 2) {
-        rc = pthread_attr_setstacksize(&attr, stack);
-        if (rc == 0)
-            rc = pthread_create(&ev->thread, &attr, evaluator_main, ev);
-        if (rc == 0)
-            break;
-    }
-    pthread_attr_destroy(&attr);
-    return rc;
-}
-
-/* No thread runs any more, or none was made. */
 static void dispose(struct rv__evaluator *ev)
 {
-    rv__expr_machine_free(ev->machine);
-    if (ev->statm >= 0)
-        close(ev->statm);
-    rv__queue_done(&ev->queue);
-    pthread_cond_destroy(&ev->wake);
+    if (ev->wake >= 0)
+        close(ev->wake);
+    rv__expr_texts_free(ev->texts);
+    rv__buf_done(&ev->program);
+    rv__buf_done(&ev->question);
+    rv__buf_done(&ev->result);
     pthread_mutex_destroy(&ev->lock);
     rv__free(ev);
 }
 
-/* The queue, the lock, the machine: all but the threads. */
-static int prepare(struct rv__evaluator *ev, rv_error *err)
+int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluator **ret,
+                      rv_error *err)
 {
-    int rc = rv__queue_init(&ev->queue, NULL, NULL, err);
-    if (rc < 0)
+    struct rv__evaluator *ev = rv__zalloc(1, sizeof *ev);
+    if (ev == NULL)
+        return rv__nomem(err);
+    ev->opts = *opts;
+    if (ev->opts.cpu_ms == 0)
+        ev->opts.cpu_ms = RV__EVAL_CPU_MS;
+    if (ev->opts.memory_bytes == 0)
+        ev->opts.memory_bytes = RV__EVAL_MEMORY_BYTES;
+    ev->compiler.compile = compile;
+    pthread_mutex_init(&ev->lock, NULL); /* on Linux it cannot fail */
+    rv__buf_init(&ev->program, 8192);
+    rv__buf_init(&ev->question, RV__FRAME_MAX - 1024); /* with what is around it: a frame */
+    rv__buf_init(&ev->result, 0);
+    rv__evaluations_init(&ev->waiting);
+    rv__evaluations_init(&ev->suspects);
+    for (size_t i = 0; i < PROCESSES; i++)
+        rv__talk_init(&ev->talks[i]);
+    ev->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = ev->wake < 0 ? rv__fail(err, RV_ESYS, "the evaluator got no descriptor: %m") : RV_OK;
+    if (rc == RV_OK)
+        rc = rv__expr_texts_new(0, &ev->texts, err);
+    if (rc == RV_OK)
+        rc = rv__queue_init(&ev->queue, wake, ev, err);
+    if (rc == RV_OK && pthread_create(&ev->thread, NULL, evaluator_main, ev) != 0) {
+        rv__queue_done(&ev->queue);
+        rc = rv__fail(err, RV_ESYS, "the evaluator got no thread");
+    }
+    if (rc < 0) {
+        dispose(ev);
         return rc;
-    if (pthread_mutex_init(&ev->lock, NULL) != 0) {
-        rv__queue_done(&ev->queue);
-        return rv__nomem(err);
     }
-    if (rv__cond_init(&ev->wake) != 0) {
-        pthread_mutex_destroy(&ev->lock);
-        rv__queue_done(&ev->queue);
-        return rv__nomem(err);
-    }
+    *ret = ev;
     return RV_OK;
 }
 
-static void join_watcher(struct rv__evaluator *ev)
+void rv__evaluator_close(struct rv__evaluator *ev)
 {
-    pthread_mutex_lock(&ev->lock);
-    ev->ended = true;
-    pthread_mutex_unlock(&ev->lock);
-    pthread_cond_signal(&ev->wake);
-    pthread_join(ev->watcher, NULL);
+    if (ev == NULL || ev->closed)
+        return;
+    ev->closed = true;
+    rv__queue_close(&ev->queue);
+    pthread_join(ev->thread, NULL);
 }
 
-int rv__evaluator_new(struct rv__evaluator **ret, rv_error *err)
+void rv__evaluator_free(struct rv__evaluator *ev)
 {
-    struct rv__evaluator *ev = rv__zalloc(1, sizeof *ev);
-    int rc;
     if (ev == NULL)
-        return rv__nomem(err);
-    rc = prepare(ev, err);
-    if (rc < 0) {
-        rv__free(ev);
-        return rc;
-    }
-    ev->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    rc = rv__expr_machine_new(0, &ev->machine, err);
-    if (rc < 0)
-        goto out;
-    if (pthread_create(&ev->watcher, NULL, watch_main, ev) != 0) {
-        rc = rv__fail(err, RV_ESYS, "the evaluator got no thread");
-        goto out;
-    }
-    if (start_thread(ev) != 0) {
-        join_watcher(ev);
-        rc = rv__fail(err, RV_ESYS, "the evaluator got no thread");
-        goto out;
-    }
-    *ret = ev;
-out:
-    if (rc < 0)
-        dispose(ev);
-    return rc;
-}
-
-void rv__evaluator_close(struct rv__evaluator *evaluator)
-{
-    if (evaluator == NULL || evaluator->closing)
         return;
-    pthread_mutex_lock(&evaluator->lock);
-    evaluator->closing = true;
-    pthread_mutex_unlock(&evaluator->lock);
-    pthread_cond_signal(&evaluator->wake); /* it halts what goes on */
-    rv__queue_close(&evaluator->queue);
-    pthread_join(evaluator->thread, NULL);
-    join_watcher(evaluator);
-}
-
-void rv__evaluator_free(struct rv__evaluator *evaluator)
-{
-    if (evaluator == NULL)
-        return;
-    rv__evaluator_close(evaluator);
-    dispose(evaluator);
+    rv__evaluator_close(ev);
+    rv__queue_done(&ev->queue);
+    dispose(ev);
 }

@@ -11,6 +11,7 @@
 #include "base/queue.h"
 #include "base/str.h"
 #include "expr/expr.h"
+#include "wire/wire.h"
 
 struct rv__arena;
 struct rv__random;
@@ -52,37 +53,65 @@ struct rv__work *rv__hand_take(struct rv__executor *hand);
 
 /* ------------------------------------------------------------------------- the evaluator --- */
 
-/* Expressions, one after the other, on one thread: jq's values are not thread-safe, and sharing them
- * is what makes evaluations cheap. A second thread watches the first: what takes too long or too much
- * memory is halted. */
+/* Expressions. jq runs in evaluator processes of ours (`rival evaluator`; src/jq), which a thread of this
+ * object asks: libjq ends its process on some data, and that is then the error of one expression and
+ * nothing else. What needs no jq, constants and plain paths, is done on that thread. */
 struct rv__evaluator;
 
-enum { RV__EVAL_TIMEOUT_MS = 1000 }; /* default: of one template; most take microseconds */
-#define RV__EVAL_MEMORY_BYTES ((size_t)512 << 20) /* what the process may grow by in a run of jq */
+enum { RV__EVAL_CPU_MS = 1000 }; /* default: CPU time of one template; most take microseconds */
+#define RV__EVAL_MEMORY_BYTES ((uint64_t)1 << 30) /* default: address space of one process */
+
+/* A zero field means the default named beside it. */
+struct rv__evaluator_opts {
+    int64_t cpu_ms;        /* RV__EVAL_CPU_MS */
+    uint64_t memory_bytes; /* RV__EVAL_MEMORY_BYTES */
+};
 
 /* One evaluation: somebody else's struct, begun with these fields filled in. */
 struct rv__evaluation {
-    struct rv__exprs *set;   /* borrowed until `done` */
-    uint32_t number;         /* of the template in it */
-    struct rv__scope *scope; /* asked on the evaluator's thread, until `done` */
-    size_t max_bytes;        /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
-    int64_t timeout_ms;      /* 0 = RV__EVAL_TIMEOUT_MS; from when it begins, waiting not counted */
+    struct rv__exprs *set; /* borrowed until `done` */
+    uint32_t number;       /* of the template in it */
+    struct rv__scope
+        *scope;       /* asked on the evaluator's thread, until `done`; perhaps several times */
+    size_t max_bytes; /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
+    int64_t cpu_ms;   /* CPU time it may take; 0 = as the evaluator's options say */
     /* Called once, on the evaluator's thread, which waits for it: hand over, do not work. `json` is
-     * the value, valid during the call; err NULL means there is one. Errors: those of
-     * rv__exprs_eval(); RV_ECLOSED: the evaluator ended first. The evaluation may be freed in here. */
+     * the value, valid during the call; err NULL means there is one. The evaluation may be freed in here.
+     * Errors: RV_EINVAL: the expression failed; RV_EPARSE: jq cannot compile it; RV_ETOOBIG: its value;
+     * RV_ETIMEDOUT: the CPU time; RV_EFAILED: its process died of it, twice; RV_ENOTFOUND, RV_ESYS: there
+     * is no process to do it; RV_ENOMEM; RV_ECLOSED: the evaluator ended first; what the scope said. */
     void (*done)(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
-    struct rv__queue_node queued; /* the evaluator's own */
+
+    struct { /* the evaluator's */
+        struct rv__queue_node queued;
+        struct rv__evaluation *next;
+        struct rv__str compile; /* set NULL: a program to be compiled */
+        uint64_t id;
+        unsigned deaths; /* of its process, when it was being evaluated */
+    } own;
 };
 
-int rv__evaluator_new(struct rv__evaluator **ret, rv_error *err);
-/* Halts what is being evaluated; what waits, and what comes, is answered with RV_ECLOSED. NULL is allowed,
- * and so is twice. Thread: one at a time, none of those that it calls. */
+/* Starts a thread; a process is started when one is first needed. */
+int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluator **ret,
+                      rv_error *err);
+/* Ends its processes; what is under way or waits, and what comes, is answered with RV_ECLOSED. NULL is
+ * allowed, and so is twice. Thread: one at a time, none of those that it calls. */
 void rv__evaluator_close(struct rv__evaluator *evaluator);
 /* Closes it first. Nobody may be inside rv__evaluator_start(), not even just before its return. */
 void rv__evaluator_free(struct rv__evaluator *evaluator);
 /* Queue it. The queue's length is bounded by the places that the engine gives. Thread: any, but none
  * may be under way when the evaluator is freed. */
 void rv__evaluator_start(struct rv__evaluator *evaluator, struct rv__evaluation *evaluation);
+/* The same, waiting for it: appends the value to `out`. Thread: any but its own. */
+int rv__evaluator_run(struct rv__evaluator *evaluator, struct rv__exprs *set, uint32_t number,
+                      struct rv__scope *scope, struct rv__buf *out, rv_error *err);
+/* For rv__exprs_check(). Lives as long as the evaluator. Thread: any but its own. */
+struct rv__expr_compiler *rv__evaluator_compiler(struct rv__evaluator *evaluator);
+
+/* Where the program of evaluator processes is: as rv__hosts_program(). RV_ENOTFOUND: nowhere, and *err
+ * says what to do. */
+int rv__evaluator_program(struct rv__buf *path, rv_error *err);
+
 /* ------------------------------------------------------------------------------------------
  * The I/O loop: work that mostly waits, all of it on one thread
  *
@@ -103,6 +132,7 @@ struct rv__io_opts {
     /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
     uint32_t max_processes;
     const char *temp_dir; /* where their control files are; NULL = $TMPDIR, /tmp */
+    bool deny_private; /* no request goes to an address that is not public: rv__address_private() */
 };
 
 #define RV__IO_PROCESSES     64    /* 256 descriptors: a quarter of the usual limit of a process */
@@ -191,7 +221,13 @@ void rv__command_kill(struct rv__io *io, struct rv__command *command, enum rv__k
 /* ------------------------------------------------------------------------------------------
  * What a finished command means for its step. Pure. */
 
-enum rv__output_as { RV__OUTPUT_AUTO, RV__OUTPUT_JSON, RV__OUTPUT_TEXT };
+enum rv__output_as {
+    RV__OUTPUT_AUTO,
+    RV__OUTPUT_JSON,
+    RV__OUTPUT_TEXT,
+    RV__OUTPUT_BASE64,
+    RV__OUTPUT_NONE, /* of a command */
+};
 enum rv__step_behavior {
     RV__STEP_PLAIN, /* an error that says nothing: tried again as configured */
     RV__STEP_STOP,
@@ -213,8 +249,9 @@ struct rv__outcome {
 };
 
 /* stdout without its last newline is the result: AUTO: as JSON if it parses (nesting deeper than
- * RV__JSON_VALUE_DEPTH does not), else as text, and null if it is empty; JSON: what does not parse is
- * an error, empty is null; TEXT: always a string. In text, each byte that is not UTF-8 becomes U+FFFD.
+ * RV__JSON_VALUE_DEPTH does not) and, if it is a number, keeps its text, else as text, and null if it is
+ * empty; JSON: what does not parse is an error, empty is null; TEXT: always a string; NONE: null. Bytes that
+ * are not UTF-8 are an error, except with BASE64: then all of stdout is the result, as base64.
  *
  * An exit code other than 0, a signal, a kill, and an `error` in the control object, whatever the exit
  * code, fail the step; so does a control object that is wrong (not JSON, an unknown member, a wrong
@@ -229,7 +266,7 @@ int rv__command_outcome(const struct rv__command_result *result, const char *pro
  * Requests by HTTP (fetch.c, multi.c)
  *
  * libcurl does them, all on the loop's thread. A request is sent to http and https addresses only, goes
- * where redirects lead (RV__FETCH_REDIRECTS of them; to another host without its credentials), checks
+ * where redirects lead (RV__FETCH_REDIRECTS of them; to another host only with headers that hold no secret), checks
  * certificates, goes through the proxy that the environment names, and uses connections again. */
 
 #define RV__FETCH_BYTES     (16u << 20) /* of an answer's body: as of a command's output */
@@ -259,7 +296,9 @@ enum {
     X(REDIRECT, "redirect")    /* too many, or to what is no http address */       \
     X(NO_MEMORY, "noMemory")                                                       \
     X(STATUS, "status")    /* answer.c: it says that it failed */                  \
-    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */
+    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */          \
+    X(NOT_TEXT, "notText") /* answer.c: the body is not UTF-8, and should be */    \
+    X(DENIED, "denied")    /* it would go to a private address, and may not */
 enum rv__fetch_end {
 #define X(name, text) RV__FETCH_##name,
     RV__FETCH_MAP(X)
@@ -308,12 +347,18 @@ void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *fetch);
  * not more than RV__FETCH_CONNECTIONS. Thread: any. */
 int64_t rv__fetch_budget(void);
 
+/* Is it an address of this machine, of a private network or of a link, or one that is nobody's: what a
+ * request that a stranger could steer has no business at? Addresses inside IPv6 ones are looked at. Pure. */
+struct sockaddr;
+bool rv__address_private(const struct sockaddr *address);
+
 /* What a finished request means for its step. Pure; answer.c. */
 struct rv__answer_want {
     const char *method, *url; /* for messages: who was asked */
-    enum rv__output_as as;    /* AUTO: JSON if it says so or can be read as such, else text */
-    bool any_status;          /* a status of 400 and above is a result, and no error */
-    int64_t now_ms;           /* wall clock, for a Retry-After that names a time */
+    enum rv__output_as
+        as;          /* AUTO: JSON if it says so or can be read as such, else text; not NONE */
+    bool any_status; /* a status of 400 and above is a result, and no error */
+    int64_t now_ms;  /* wall clock, for a Retry-After that names a time */
 };
 
 /* A wait that a server asks for is kept, but not beyond this: it may be wrong, or not mean well. */
@@ -325,63 +370,13 @@ struct rv__answer {
     struct rv__str json;
     enum rv__fetch_end end; /* ANSWERED: `json` is the result */
     int64_t retry_after_ms; /* 0: the server asked for no wait */
+    bool
+        final; /* it failed, and would fail again: a 4xx that is not about time, a refusal of ours */
 };
 
 /* Text lives in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is longer than any may be. */
 int rv__fetch_answer(const struct rv__fetch_result *result, const struct rv__answer_want *want,
                      struct rv__arena *arena, struct rv__answer *ret, rv_error *err);
-
-/* ------------------------------------------------------------------------------------------
- * Frames: what an engine and a worker say to each other (docs/worker-protocol.md; frame.c) */
-
-enum { RV__FRAME_MAX = 64 << 20 }; /* bytes of one: as much as one JSON text may have */
-
-enum rv__frame_type {
-    FRAME_HELLO,    /* worker: who it is */
-    FRAME_REGISTER, /* worker: what it offers */
-    FRAME_INVOKE,   /* engine: run this step */
-    FRAME_GET,      /* worker: show me this part of what the step sees */
-    FRAME_VALUE,    /* engine: this is it */
-    FRAME_LOG,      /* worker: a line */
-    FRAME_STATE,    /* worker: a key of the step's state */
-    FRAME_RESULT,   /* worker: it is done */
-    FRAME_ERROR,    /* worker: it failed */
-    FRAME_CANCEL,   /* engine: stop it */
-    FRAME_PING,     /* either: are you there? */
-    FRAME_PONG,
-    FRAME_DYING, /* worker: a signal has come from which it will not return */
-    FRAME_CALL,  /* on a control socket: do this (engine/control.h) */
-    FRAME_TYPES,
-};
-const char *rv__frame_type_name(enum rv__frame_type type);
-
-/* Append a frame: begin, members, end. Failures stay in `out`. */
-size_t rv__wire_begin(struct rv__buf *out, enum rv__frame_type type);
-void rv__wire_text(struct rv__buf *out, const char *key, struct rv__str text);
-void rv__wire_json(struct rv__buf *out, const char *key, struct rv__str json);
-void rv__wire_int(struct rv__buf *out, const char *key, int64_t n);
-void rv__wire_end(struct rv__buf *out, size_t start);
-
-/* A stream of them as it comes in. */
-struct rv__frames {
-    struct rv__buf in;
-    size_t at; /* what was read before it */
-};
-struct rv__frame {
-    enum rv__frame_type type;
-    struct rv__str json; /* the object, checked; valid until more is read */
-};
-void rv__frames_init(struct rv__frames *frames);
-void rv__frames_done(struct rv__frames *frames);
-int rv__frames_feed(struct rv__frames *frames, struct rv__str bytes); /* RV_ENOMEM, RV_ETOOBIG */
-/* 1: a frame; 0: the rest of it has not come yet; RV_EPARSE: these are no frames. */
-int rv__frames_next(struct rv__frames *frames, struct rv__frame *ret, rv_error *err);
-/* The members of these names, in one walk; "none" where there is none. */
-void rv__frame_members(const struct rv__frame *frame, const char *const *keys,
-                       struct rv__str *values, size_t count);
-/* From and to a socket. Read what is there: 1: something was; 0: nothing; RV_ECLOSED; RV_ENOMEM. */
-int rv__frames_read(struct rv__frames *frames, int fd);
-int rv__frames_send(int fd, const struct rv__buf *out); /* all of it; RV_ECLOSED */
 
 /* ------------------------------------------------------------------------------------------
  * Hosts: processes of ours that run the functions of one module each, one at a time (worker.c) */

@@ -31,6 +31,7 @@ struct rv__fetches {
     struct rv__chain waiting, running; /* of rv__transfer */
     int looking;
     bool proxied; /* the environment names a proxy: then every connection may need a look-up */
+    bool deny_private;
     const char *certificates; /* a file, by the environment; NULL: the system's */
     struct rv__timers deadlines;
     uv_timer_t timer;
@@ -176,6 +177,13 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     looked_up(t);
     if (t->fetch == NULL)
         return CURL_SOCKET_BAD;
+    /* Here the address is what the name came to, whatever it was when somebody else looked. A proxy's own
+     * address is the operator's choice: what it reaches is for the proxy to say. */
+    if (t->all->deny_private && !t->all->proxied && rv__address_private(&address->addr)) {
+        t->denied = true;
+        rv__address_text(&address->addr, t->denied_address);
+        return CURL_SOCKET_BAD;
+    }
     curl_socket_t fd = rv__multi_socket(&t->all->multi, address);
     t->socket_errno = fd == CURL_SOCKET_BAD ? errno : 0;
     return fd;
@@ -220,11 +228,31 @@ static bool is_header(const char *line, const char *name)
     return strncasecmp(line, name, len) == 0 && line[len] == ':';
 }
 
-/* Is this header one for the first host only? */
-static bool is_private(const char *line)
+/* May another host than the first see this header? Only what says nothing of who asks: names of headers with
+ * keys in them are anybody's invention. */
+static bool is_public(const char *line)
 {
-    return is_header(line, "Authorization") || is_header(line, "Cookie") ||
-           is_header(line, "Proxy-Authorization") || is_header(line, "Host");
+    static const char *const names[] = { "Accept",
+                                         "Accept-Charset",
+                                         "Accept-Encoding",
+                                         "Accept-Language",
+                                         "Cache-Control",
+                                         "Content-Encoding",
+                                         "Content-Language",
+                                         "Content-Type",
+                                         "Expect",
+                                         "If-Match",
+                                         "If-Modified-Since",
+                                         "If-None-Match",
+                                         "If-Range",
+                                         "If-Unmodified-Since",
+                                         "Pragma",
+                                         "Range",
+                                         "User-Agent" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_header(line, names[i]))
+            return true;
+    return false;
 }
 
 static bool add_header(struct rv__transfer *t, const char *line)
@@ -242,7 +270,7 @@ static bool make_headers(struct rv__transfer *t)
     curl_slist_free_all(t->headers);
     t->headers = NULL;
     for (const char *const *h = t->fetch->headers; good && h != NULL && *h != NULL; h++) {
-        if ((t->foreign && is_private(*h)) || (t->as_get && strncasecmp(*h, "Content-", 8) == 0))
+        if ((t->foreign && !is_public(*h)) || (t->as_get && strncasecmp(*h, "Content-", 8) == 0))
             continue;
         expect = expect || is_header(*h, "Expect");
         type = type || is_header(*h, "Content-Type");
@@ -335,8 +363,33 @@ static void launch_or_wait(struct rv__transfer *t)
     }
 }
 
+/* An address that is written in the URL, which a proxy would be asked for. */
+static bool names_private(CURLU *url)
+{
+    struct sockaddr_in v4 = { .sin_family = AF_INET };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+    char *host = NULL;
+    bool is = false;
+    if (curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+        return false;
+    size_t len = strlen(host);
+    if (inet_pton(AF_INET, host, &v4.sin_addr) == 1) {
+        is = rv__address_private((const struct sockaddr *)&v4);
+    } else if (len > 2 && host[0] == '[') {
+        host[len - 1] = '\0';
+        is = inet_pton(AF_INET6, host + 1, &v6.sin6_addr) == 1 &&
+             rv__address_private((const struct sockaddr *)&v6);
+    } else {
+        is = strcasecmp(host, "localhost") == 0 ||
+             (len > 10 && strcasecmp(host + len - 10, ".localhost") == 0);
+    }
+    curl_free(host);
+    return is;
+}
+
 /* An address of ours to go to; RV__FETCH_ANSWERED: it is one. */
-static enum rv__fetch_end take_url(CURLU *url, const char *text, const char **why)
+static enum rv__fetch_end take_url(const struct rv__fetches *all, CURLU *url, const char *text,
+                                   const char **why)
 {
     char *scheme = NULL;
     CURLUcode rc = curl_url_set(url, CURLUPART_URL, text, CURLU_ALLOW_SPACE | CURLU_URLENCODE);
@@ -349,6 +402,10 @@ static enum rv__fetch_end take_url(CURLU *url, const char *text, const char **wh
     if (rc != CURLUE_OK || !ours) {
         *why = rc == CURLUE_OK ? "only http and https are spoken here" : curl_url_strerror(rc);
         return RV__FETCH_BAD_URL;
+    }
+    if (all->deny_private && names_private(url)) {
+        *why = RV__DENIED_WORDS;
+        return RV__FETCH_DENIED;
     }
     return RV__FETCH_ANSWERED;
 }
@@ -368,7 +425,7 @@ static void admit(struct rv__fetches *all, struct rv__fetch *f)
         t->easy = curl_easy_init();
         t->url = curl_url();
         if (t->easy != NULL && t->url != NULL && set_up(t))
-            result.end = take_url(t->url, f->url, &why);
+            result.end = take_url(all, t->url, f->url, &why);
         if (result.end == RV__FETCH_ANSWERED) {
             t->first = curl_url_dup(t->url);
             if (t->first == NULL ||
@@ -412,13 +469,13 @@ static bool redirected(struct rv__transfer *t)
         return false;
     rv__url_for_people(t->url, from, sizeof from);
     CURLU *url = curl_url();
-    enum rv__fetch_end good = url != NULL ? take_url(url, to, &why) : RV__FETCH_NO_MEMORY;
+    enum rv__fetch_end good = url != NULL ? take_url(t->all, url, to, &why) : RV__FETCH_NO_MEMORY;
     if (good == RV__FETCH_ANSWERED && t->redirects == RV__FETCH_REDIRECTS) {
         (void)snprintf(sentence, sizeof sentence,
                        "it was redirected more than %d times, perhaps in a circle; at last from %s",
                        RV__FETCH_REDIRECTS, from);
         good = RV__FETCH_BAD_URL;
-    } else if (good == RV__FETCH_BAD_URL) {
+    } else if (good == RV__FETCH_BAD_URL || good == RV__FETCH_DENIED) {
         (void)snprintf(sentence, sizeof sentence, "%s redirects it to where it cannot go: %s", from,
                        why);
     }
@@ -427,7 +484,7 @@ static bool redirected(struct rv__transfer *t)
         if (good == RV__FETCH_NO_MEMORY)
             no_memory(t);
         else
-            end(t, RV__FETCH_REDIRECT, sentence);
+            end(t, good == RV__FETCH_DENIED ? good : RV__FETCH_REDIRECT, sentence);
         return true;
     }
     bool post = strcmp(t->fetch->method, "POST") == 0;
@@ -586,12 +643,13 @@ void rv__fetches_close(struct rv__fetches *all)
     uv_close((uv_handle_t *)&all->timer, NULL);
 }
 
-int rv__fetches_new(struct rv__io *io, struct rv__fetches **ret, rv_error *err)
+int rv__fetches_new(struct rv__io *io, bool deny_private, struct rv__fetches **ret, rv_error *err)
 {
     struct rv__fetches *all = rv__zalloc(1, sizeof *all);
     if (all == NULL)
         return rv__nomem(err);
     all->io = io;
+    all->deny_private = deny_private;
     rv__chain_init(&all->inbox);
     rv__chain_init(&all->cancelled);
     rv__chain_init(&all->waiting);

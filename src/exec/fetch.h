@@ -8,6 +8,9 @@
 
 struct rv__fetches;
 
+enum { RV__ADDRESS_TEXT = 46 };
+void rv__address_text(const struct sockaddr *address, char ret[RV__ADDRESS_TEXT]); /* address.c */
+
 /* A request under way: fetch.c.
  *
  *   begin ─▶ waits for a look-up ─▶ under way ─▶ over ─▶ freed
@@ -26,11 +29,17 @@ struct rv__transfer {
     int socket_errno; /* why there was no socket for it; 0: there was */
     bool waits;       /* for a look-up */
     bool looking;     /* it has one of the places for look-ups */
-    bool foreign;     /* redirected to another host: without credentials */
+    bool foreign;     /* redirected to another host: without headers that may hold a secret */
+    bool denied;      /* an address was private, and may not be gone to */
     bool as_get;      /* redirected to be asked for with GET */
     bool in_body;     /* headers that come now are trailers */
     char error[CURL_ERROR_SIZE];
+    char denied_address[RV__ADDRESS_TEXT]; /* that `denied` is about */
 };
+
+#define RV__DENIED_WORDS                                                                       \
+    "it is an address of this machine or of a private network, and requests of steps may not " \
+    "go there (serve --http-allow-private allows it)"
 
 /* What libcurl's code means, and a sentence for it; fetch_end.c. Pure but for questions to libcurl. */
 enum rv__fetch_end rv__transfer_end(const struct rv__transfer *t, CURLcode code, char *sentence,

@@ -22,6 +22,10 @@ static enum rv__fetch_end not_connected(const struct rv__transfer *t, CURLcode c
                                         size_t room)
 {
     long error = 0;
+    if (t->denied) {
+        (void)snprintf(sentence, room, "%s: " RV__DENIED_WORDS, t->denied_address);
+        return RV__FETCH_DENIED;
+    }
     if (t->socket_errno == ENOMEM)
         return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for a connection",
                    NULL);

@@ -95,7 +95,7 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
         rc = rv__fail(err, RV_ESYS, "cannot make an I/O loop: %s", uv_strerror(rc));
         goto out;
     }
-    rc = rv__fetches_new(io, &io->fetches, err);
+    rc = rv__fetches_new(io, opts != NULL && opts->deny_private, &io->fetches, err);
     if (rc == RV_OK)
         rc = rv__commands_new(io, opts != NULL ? opts : &defaults, &io->commands, err);
     if (rc < 0) {

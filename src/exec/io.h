@@ -36,7 +36,7 @@ bool rv__commands_idle(const struct rv__commands *commands);
 void rv__commands_close(struct rv__commands *commands);
 
 /* And of requests. What libcurl needs is made with the first of them. */
-int rv__fetches_new(struct rv__io *io, struct rv__fetches **ret, rv_error *err);
+int rv__fetches_new(struct rv__io *io, bool deny_private, struct rv__fetches **ret, rv_error *err);
 void rv__fetches_free(struct rv__fetches *fetches);
 void rv__fetches_turn(struct rv__fetches *fetches, bool closing);
 bool rv__fetches_idle(const struct rv__fetches *fetches);

@@ -64,7 +64,7 @@ static bool in_path(struct rv__buf *path)
     return false;
 }
 
-int rv__hosts_program(struct rv__buf *path, rv_error *err)
+static int find_program(struct rv__buf *path, const char *without, rv_error *err)
 {
     char self[4096];
     const char *said = getenv("RIVAL_HOST");
@@ -85,9 +85,24 @@ int rv__hosts_program(struct rv__buf *path, rv_error *err)
     }
     if (beside_library(path) || in_path(path))
         return RV_OK;
-    return rv__fail(err, RV_ENOTFOUND,
-                    "the program 'rival', in which C files run, was not found: install it in PATH, "
-                    "name it in RIVAL_HOST, or register the file with .in_process = true");
+    return rv__fail(err, RV_ENOTFOUND, "%s", without);
+}
+
+int rv__hosts_program(struct rv__buf *path, rv_error *err)
+{
+    return find_program(path,
+                        "the program 'rival', in which C files run, was not found: install it in "
+                        "PATH, name it in RIVAL_HOST, or register the file with .in_process = true",
+                        err);
+}
+
+int rv__evaluator_program(struct rv__buf *path, rv_error *err)
+{
+    return find_program(
+        path,
+        "expressions in jq need the program 'rival', which was not found: install "
+        "it in PATH or name it in RIVAL_HOST (plain paths such as .input.id do not)",
+        err);
 }
 
 /* ------------------------------------------------------------------------------- beginning --- */
@@ -112,15 +127,20 @@ static int file_actions(posix_spawn_file_actions_t *actions, int socket, int out
     return rc ? rc : posix_spawn_file_actions_addclosefrom_np(actions, HOST_FD + 1);
 }
 
-static int start(const char *program, const char *module, uint64_t memory_bytes, int socket,
-                 int out, pid_t *pid)
+static int start(const char *program, const char *command, const char *module,
+                 uint64_t memory_bytes, int socket, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     char parent[24], memory[24];
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)memory_bytes);
-    char *argv[] = { (char *)"rival", (char *)"host", (char *)module, parent, memory, NULL };
+    char *argv[6] = { (char *)"rival", (char *)command };
+    size_t argc = 2;
+    if (module != NULL)
+        argv[argc++] = (char *)module;
+    argv[argc++] = parent;
+    argv[argc] = memory;
     int rc = posix_spawn_file_actions_init(&actions);
     if (rc != 0)
         return rc;
@@ -135,28 +155,29 @@ static int start(const char *program, const char *module, uint64_t memory_bytes,
     return rc;
 }
 
-int rv__child_start(const char *program, const char *module, uint64_t memory_bytes,
-                    struct rv__child *ret, rv_error *err)
+int rv__child_start(const char *program, const char *command, const char *module,
+                    uint64_t memory_bytes, struct rv__child *ret, rv_error *err)
 {
     int pair[2], out[2];
     pid_t pid;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return rv__fail(err, RV_ESYS, "no socket for a host process: %m");
+        return rv__fail(err, RV_ESYS, "no socket for a process: %m");
     if (pipe2(out, O_CLOEXEC) < 0) {
-        int rc = rv__fail(err, RV_ESYS, "no pipe for a host process: %m");
+        int rc = rv__fail(err, RV_ESYS, "no pipe for a process: %m");
         close(pair[0]);
         close(pair[1]);
         return rc;
     }
     (void)fcntl(out[0], F_SETFL, O_NONBLOCK); /* our end alone; it cannot fail */
-    int rc = start(program, module, memory_bytes, pair[1], out[1], &pid);
+    int rc = start(program, command, module, memory_bytes, pair[1], out[1], &pid);
     close(pair[1]);
     close(out[1]);
     if (rc != 0) {
         close(pair[0]);
         close(out[0]);
         errno = rc; /* posix_spawn returns it */
-        return rv__fail(err, RV_ESYS, "the host process '%s' cannot be started: %m", program);
+        return rv__fail(err, RV_ESYS, "the process '%s %s' cannot be started: %m", program,
+                        command);
     }
     *ret = (struct rv__child){
         .pid = pid, .fd = pair[0], .out = out[0], .pidfd = (int)syscall(SYS_pidfd_open, pid, 0)

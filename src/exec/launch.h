@@ -13,9 +13,10 @@ struct rv__child {
     int out;   /* what it prints, without blocking; -1: nothing any more */
 };
 
-/* Thread: one that lives as long as the process shall. Errors: RV_ESYS. */
-int rv__child_start(const char *program, const char *module, uint64_t memory_bytes,
-                    struct rv__child *ret, rv_error *err);
+/* `rival COMMAND [MODULE] PARENT MEMORY`; module NULL: without. Thread: one that lives as long as the
+ * process shall. Errors: RV_ESYS. */
+int rv__child_start(const char *program, const char *command, const char *module,
+                    uint64_t memory_bytes, struct rv__child *ret, rv_error *err);
 bool rv__child_ended(const struct rv__child *process);
 void rv__child_signal(const struct rv__child *process, int signal); /* to its group */
 

@@ -1,5 +1,6 @@
 /* outcome.c: what a finished command means for its step. Pure: text in, text out. */
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -40,25 +41,54 @@ static int clean_text(struct rv__str text, struct rv__arena *arena, struct rv__s
     return rc;
 }
 
-/* False, with *why: stdout was to be JSON and is not. */
+static int base64_json(struct rv__str bytes, struct rv__arena *arena, struct rv__str *ret,
+                       rv_error *err)
+{
+    struct rv__buf buf;
+    rv__buf_init(&buf, RV__JSON_MAX_BYTES);
+    rv__buf_char(&buf, '"');
+    rv__buf_base64(&buf, bytes);
+    rv__buf_char(&buf, '"');
+    int rc = rv__buf_err(&buf, err);
+    if (rc == RV_OK && (rc = rv__str_copy(arena, rv__buf_view(&buf), ret)) < 0)
+        rv__nomem(err);
+    rv__buf_done(&buf);
+    return rc;
+}
+
+/* What is wrong with stdout, if something is, is in *why. */
 static int read_output(struct rv__str output, enum rv__output_as as, struct rv__arena *arena,
                        struct rv__outcome *o, rv_error *why, rv_error *err)
 {
+    struct rv__str value;
+    if (as == RV__OUTPUT_BASE64)
+        return base64_json(output, arena, &o->result, err);
     if (output.len > 0 && output.at[output.len - 1] == '\n')
         output.len--;
-    if (output.len == 0 && as != RV__OUTPUT_TEXT) {
+    if (as == RV__OUTPUT_NONE || (output.len == 0 && as != RV__OUTPUT_TEXT)) {
         o->result = nothing;
         return RV_OK;
     }
     if (as != RV__OUTPUT_TEXT &&
-        rv__json_check(output, RV__JSON_VALUE_DEPTH, &o->result, why) == RV_OK) {
+        rv__json_check(output, RV__JSON_VALUE_DEPTH, &value, why) == RV_OK &&
+        (as == RV__OUTPUT_JSON || rv__json_keeps_text(value))) {
         why->code = RV_OK;
+        o->result = value;
         return RV_OK;
     }
-    if (as == RV__OUTPUT_JSON)
-        return RV_OK; /* *why has it */
+    if (as == RV__OUTPUT_JSON) {
+        char says[sizeof why->message];
+        (void)snprintf(says, sizeof says, "%s", why->message);
+        (void)rv__fail(why, RV_EPARSE, "is not JSON, as `output: json` asks for: %s", says);
+        return RV_OK;
+    }
     why->code = RV_OK;
-    return text_json(output, arena, &o->result, err);
+    if (rv__str_utf8(output))
+        return text_json(output, arena, &o->result, err);
+    (void)rv__fail(why, RV_EPARSE,
+                   "is not text: it has bytes that are not UTF-8; `output: base64` "
+                   "keeps them as base64");
+    return RV_OK;
 }
 
 /* -------------------------------------------------------------------------- the failure --- */
@@ -344,8 +374,7 @@ int rv__command_outcome(const struct rv__command_result *r, const char *program,
         if (rc < 0)
             goto out;
         if (why.code != RV_OK) {
-            rv__buf_fmt(&message, "'%s' was to write JSON to stdout (output: json), but: %s",
-                        program, why.message);
+            rv__buf_fmt(&message, "what '%s' wrote to stdout %s", program, why.message);
             code = RV_EFAILED;
         }
     }

@@ -198,8 +198,8 @@ static void serve(struct rv__hosts *hosts, struct request *request)
 {
     struct rv__host *host = request->host;
     pthread_mutex_unlock(&hosts->lock);
-    int rc = rv__child_start(hosts->program, host->module, hosts->opts.memory_bytes, &host->process,
-                             &request->err);
+    int rc = rv__child_start(hosts->program, "host", host->module, hosts->opts.memory_bytes,
+                             &host->process, &request->err);
     pthread_mutex_lock(&hosts->lock);
     request->rc = rc;
     request->done = true;

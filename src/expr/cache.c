@@ -1,73 +1,76 @@
-/* cache.c: a text is parsed once, however many expressions look at it. */
+/* cache.c: a text is made once, however many expressions look at it. */
 #include "expr/cache.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "expr/value.h"
 
 enum {
-    KEEP_BYTES = 256, /* a shorter text is parsed anew: that costs less than keeping it */
+    KEEP_BYTES = 256, /* a shorter text costs less to send or to walk than to keep */
     KEPT_BYTES = 128, /* of an entry itself */
 };
-#define SCRATCH_BYTES ((size_t)128 << 20) /* above any string in a text of RV__JSON_MAX_BYTES */
 
-void rv__cache_init(struct rv__cache *cache, size_t max_bytes)
+int rv__expr_texts_new(size_t max_bytes, struct rv__expr_texts **ret, rv_error *err)
 {
-    memset(cache, 0, sizeof *cache);
-    cache->max_bytes = max_bytes;
-    rv__arena_init(&cache->scratch, SCRATCH_BYTES);
+    struct rv__expr_texts *texts = rv__zalloc(1, sizeof *texts);
+    if (texts == NULL)
+        return rv__nomem(err);
+    texts->max_bytes = max_bytes > 0 ? max_bytes : RV__EXPR_CACHE_BYTES;
+    *ret = texts;
+    return RV_OK;
 }
 
-static void drop(struct rv__cache *cache, struct rv__kept *kept)
+static void drop(struct rv__expr_texts *texts, struct rv__kept *kept)
 {
     *kept->link = kept->next;
     if (kept->next != NULL)
         kept->next->link = kept->link;
-    *(kept->newer != NULL ? &kept->newer->older : &cache->newest) = kept->older;
-    *(kept->older != NULL ? &kept->older->newer : &cache->oldest) = kept->newer;
-    cache->bytes -= kept->bytes;
-    jv_free(kept->value);
+    *(kept->newer != NULL ? &kept->newer->older : &texts->newest) = kept->older;
+    *(kept->older != NULL ? &kept->older->newer : &texts->oldest) = kept->newer;
+    texts->bytes -= kept->bytes;
+    rv__blob_unref(kept->holder);
     rv__blob_unref(kept->blob);
     rv__free(kept);
 }
 
-void rv__cache_done(struct rv__cache *cache)
+void rv__expr_texts_free(struct rv__expr_texts *texts)
 {
-    while (cache->oldest != NULL)
-        drop(cache, cache->oldest);
-    rv__arena_done(&cache->scratch);
+    if (texts == NULL)
+        return;
+    while (texts->oldest != NULL)
+        drop(texts, texts->oldest);
+    rv__free(texts);
 }
 
-static void use(struct rv__cache *cache, struct rv__kept *kept)
+static void use(struct rv__expr_texts *texts, struct rv__kept *kept)
 {
-    if (cache->newest == kept)
+    if (texts->newest == kept)
         return;
     if (kept->newer != NULL) { /* it is in the list, and not first */
         kept->newer->older = kept->older;
-        *(kept->older != NULL ? &kept->older->newer : &cache->oldest) = kept->newer;
+        *(kept->older != NULL ? &kept->older->newer : &texts->oldest) = kept->newer;
     }
     kept->newer = NULL;
-    kept->older = cache->newest;
-    *(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = kept;
-    cache->newest = kept;
+    kept->older = texts->newest;
+    *(texts->newest != NULL ? &texts->newest->newer : &texts->oldest) = kept;
+    texts->newest = kept;
 }
 
-static void charge(struct rv__cache *cache, struct rv__kept *kept, size_t bytes)
+static void charge(struct rv__expr_texts *texts, struct rv__kept *kept, size_t bytes)
 {
     kept->bytes += bytes;
-    cache->bytes += bytes;
-    while (cache->bytes > cache->max_bytes && cache->oldest != kept)
-        drop(cache, cache->oldest);
+    texts->bytes += bytes;
+    while (texts->bytes > texts->max_bytes && texts->oldest != kept)
+        drop(texts, texts->oldest);
 }
 
 /* Its identity; false: it has none, or is not worth it. */
 static bool identify(const struct rv__scope_text *text, struct rv__kept *ret)
 {
-    *ret = (struct rv__kept){ .value = jv_invalid() };
-    if (text->blob != NULL && !rv__str_none(text->json)) {
+    *ret = (struct rv__kept){ .next = NULL };
+    if (text->blob != NULL) { /* of a text that is not at hand: the whole of it */
         ret->key[0] = (uintptr_t)text->blob;
         ret->key[1] = (uintptr_t)text->json.at;
-        return text->json.len >= KEEP_BYTES;
+        return rv__str_none(text->json) || text->json.len >= KEEP_BYTES;
     }
     ret->keyed = true;
     ret->key[0] = (uintptr_t)text->key[0];
@@ -76,21 +79,28 @@ static bool identify(const struct rv__scope_text *text, struct rv__kept *ret)
            (rv__str_none(text->json) || text->json.len >= KEEP_BYTES);
 }
 
-static struct rv__kept **slot_of(struct rv__cache *cache, const struct rv__kept *who)
+bool rv__text_lasts(const struct rv__scope_text *text)
+{
+    struct rv__kept who;
+    return identify(text, &who);
+}
+
+static struct rv__kept **slot_of(struct rv__expr_texts *texts, const struct rv__kept *who)
 {
     uint64_t hash = (who->key[0] ^ (who->key[1] * UINT64_C(0x9E3779B97F4A7C15))) *
                     UINT64_C(0xD6E8FEB86659FD93);
-    return &cache->slots[(hash >> 40) % RV__KEPT_SLOTS];
+    return &texts->slots[(hash >> 40) % RV__KEPT_SLOTS];
 }
 
 /* The entry of this text, made if need be. *ret NULL: it is not to be kept. */
-static int find(struct rv__cache *cache, const struct rv__scope_text *text, struct rv__kept **ret)
+static int find(struct rv__expr_texts *texts, const struct rv__scope_text *text,
+                struct rv__kept **ret)
 {
     struct rv__kept who, *kept;
     *ret = NULL;
     if (!identify(text, &who))
         return RV_OK;
-    struct rv__kept **slot = slot_of(cache, &who);
+    struct rv__kept **slot = slot_of(texts, &who);
     for (kept = *slot; kept != NULL; kept = kept->next)
         if (kept->key[0] == who.key[0] && kept->key[1] == who.key[1] && kept->keyed == who.keyed)
             break;
@@ -99,9 +109,9 @@ static int find(struct rv__cache *cache, const struct rv__scope_text *text, stru
         if (kept == NULL)
             return RV_ENOMEM;
         *kept = who;
-        kept->serial = ++cache->serials;
+        kept->serial = ++texts->serials;
         if (!who.keyed) {
-            kept->blob = rv__blob_ref(text->blob);
+            kept->holder = rv__blob_ref(text->blob);
             kept->json = text->json;
         }
         kept->next = *slot;
@@ -109,20 +119,20 @@ static int find(struct rv__cache *cache, const struct rv__scope_text *text, stru
         if (kept->next != NULL)
             kept->next->link = &kept->next;
         *slot = kept;
-        use(cache, kept);
-        charge(cache, kept, KEPT_BYTES + kept->json.len);
+        use(texts, kept);
+        charge(texts, kept, KEPT_BYTES + kept->json.len);
     }
-    use(cache, kept);
+    use(texts, kept);
     *ret = kept;
     return RV_OK;
 }
 
-int rv__cache_text(struct rv__cache *cache, struct rv__scope *scope,
-                   const struct rv__scope_text *text, struct rv__str *ret, struct rv__kept **kept,
-                   struct rv__blob **own, rv_error *err)
+int rv__text_of(struct rv__expr_texts *texts, struct rv__scope *scope,
+                const struct rv__scope_text *text, struct rv__str *ret, struct rv__kept **kept,
+                struct rv__blob **own, rv_error *err)
 {
     *own = NULL;
-    if (find(cache, text, kept) < 0)
+    if (find(texts, text, kept) < 0)
         return rv__nomem(err);
     if (*kept != NULL && !rv__str_none((*kept)->json)) {
         *ret = (*kept)->json;
@@ -138,37 +148,10 @@ int rv__cache_text(struct rv__cache *cache, struct rv__scope *scope,
     if (rc < 0)
         return rc;
     *ret = rv__blob_str(*own);
-    if (*kept != NULL && (*own)->len <= cache->max_bytes) {
+    if (*kept != NULL && (*own)->len <= texts->max_bytes) {
         (*kept)->blob = rv__blob_ref(*own);
         (*kept)->json = *ret;
-        charge(cache, *kept, ret->len);
+        charge(texts, *kept, ret->len);
     }
     return RV_OK;
-}
-
-int rv__cache_value(struct rv__cache *cache, struct rv__scope *scope,
-                    const struct rv__scope_text *text, jv *ret, rv_error *err)
-{
-    struct rv__kept *kept;
-    struct rv__blob *own = NULL;
-    struct rv__str json = { NULL, 0 };
-    size_t bytes = 0;
-    if (find(cache, text, &kept) < 0)
-        return rv__nomem(err);
-    if (kept != NULL && jv_is_valid(kept->value)) {
-        *ret = jv_copy(kept->value);
-        return RV_OK;
-    }
-    int rc = rv__cache_text(cache, scope, text, &json, &kept, &own, err);
-    if (rc < 0)
-        return rc;
-    rc = rv__value_parse(json, &cache->scratch, ret, &bytes);
-    if (rc < 0)
-        rv__nomem(err);
-    if (rc == RV_OK && kept != NULL) {
-        kept->value = jv_copy(*ret);
-        charge(cache, kept, bytes);
-    }
-    rv__blob_unref(own);
-    return rc;
 }

@@ -1,27 +1,16 @@
-/* eval.h: what eval.c (jq, templates) and path.c (plain paths) share. */
+/* eval.h: what eval.c (templates), ask.c (questions) and path.c (plain paths) share. */
 #ifndef RV_EXPR_EVAL_H
 #define RV_EXPR_EVAL_H
-
-#include <pthread.h>
 
 #include "expr/cache.h"
 #include "expr/set.h"
 
-struct rv__expr_machine {
-    struct rv__cache cache;
-    struct rv__buf work; /* texts on their way into a string, scopes put together */
-    pthread_mutex_t lock;
-    /* Under the lock. */
-    jq_state *running; /* between jq_start() and the last jq_next() */
-    uint64_t runs;
-    const char *halted; /* why; NULL: go on */
-};
-
 /* One expression being evaluated. */
 struct rv__eval_state {
-    struct rv__expr_machine *machine;
+    struct rv__expr_texts *texts;
     struct rv__scope *scope;
     const struct rv__expr *expr;
+    struct rv__buf *work; /* scopes put together */
     rv_error *err;
 };
 
@@ -34,8 +23,8 @@ extern const struct rv__str rv__loop_names[RV__LOOP_NAMES];   /* of loop */
 /* Fail with "${ expression }: why". */
 int rv__expr_failed(const struct rv__expr *expr, int code, rv_error *err, const char *why);
 
-/* path.c: the text a plain path leads to; RV_ENOTFOUND: null. Valid until the machine is used again;
- * *own, if not NULL afterwards, holds it and is to be unref'd after its use. */
+/* path.c: the text a plain path leads to; RV_ENOTFOUND: null. Valid until the texts or `work` are used
+ * again; *own, if not NULL afterwards, holds it and is to be unref'd after its use. */
 int rv__path_text(struct rv__eval_state *e, struct rv__str *ret, struct rv__blob **own);
 
 #endif

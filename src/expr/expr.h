@@ -4,8 +4,13 @@
  * jq of a set is one jq program (a large set: a few), since compiling one costs some 30 ms in libjq
  * 1.6, however little is in it.
  *
+ * jq itself is not here: libjq aborts on some data, so it runs in evaluator processes (src/jq). What it
+ * needs leaves here as a *question*, and its *answer* is put into the template here:
+ *
  *   define/:  new ── add, add_condition … ── use (which steps?) ── check ──▶ kept with the workflow
- *   exec/:    machine_begin ── eval(set, number, scope) ──▶ JSON text        (one thread)
+ *   exec/:    ask(set, number, scope) ──question──▶ src/jq ──answer──▶ compose ──▶ JSON text
+ *
+ * A template without jq needs no question: compose it right away.
  *
  * A template is one JSON value. Its strings may hold expressions, its keys may not:
  *   "${ .input.id }"        nothing but one: the value as it is, with its type
@@ -38,14 +43,13 @@ enum {
 
 /* ------------------------------------------------------------------------------- the set --- */
 
-/* Counted: a workflow holds it, and so does each evaluation under way. After rv__exprs_check() it is
- * read-only but for the compiled program, which the one thread that evaluates owns. */
+/* Counted: a workflow holds it, and so does each evaluation under way. Read-only once nothing is added
+ * any more. */
 struct rv__exprs;
 
 int rv__exprs_new(struct rv__exprs **ret, rv_error *err);
 struct rv__exprs *rv__exprs_ref(struct rv__exprs *set);
-void rv__exprs_unref(
-    struct rv__exprs *set); /* NULL is allowed. Thread: any, once nobody evaluates */
+void rv__exprs_unref(struct rv__exprs *set); /* NULL is allowed. Thread: any */
 
 /* Add a template: `json` is one value that passed rv__json_check(); copied. *ret is its number.
  * Finds what can be found without jq: "${" without its end, brackets and strings that do not close,
@@ -79,31 +83,43 @@ bool rv__exprs_use(const struct rv__exprs *set, uint32_t number, size_t i,
 /* Is it one of input, steps, lastStep, loop, run, env? */
 bool rv__expr_known_root(struct rv__str root);
 
-/* Compile the set. RV_EPARSE if jq refuses any of it: then `bad` was called for each expression that
+/* How many expressions of this template need jq? 0: it is made of text and plain paths. And any of the set? */
+size_t rv__exprs_jq(const struct rv__exprs *set, uint32_t number);
+bool rv__exprs_any_jq(const struct rv__exprs *set);
+
+/* Who compiles programs: exec/ asks an evaluator process. RV_OK; RV_EPARSE: jq refuses it, *err is what
+ * jq said first, as it said it; anything else: it could not be told, and *err says why. */
+struct rv__expr_compiler {
+    int (*compile)(struct rv__expr_compiler *self, struct rv__str program, rv_error *err);
+};
+
+/* Have the set compiled. RV_EPARSE if jq refuses any of it: then `bad` was called for each expression that
  * is, with its template, the string it is in, where in that string, and jq's reason; *err has the
- * first. Costs some 30 ms (with bad expressions: each). May be left out: then the first evaluation
- * compiles. Nothing may be added afterwards. Thread: as add; nobody may evaluate meanwhile. */
+ * first. Costs some 30 ms (with bad expressions: each). May be left out: then an evaluation tells.
+ * Errors: also what the compiler could not do. */
 struct rv__expr_bad {
     uint32_t number;
     struct rv__str pointer;
     size_t character;
     const char *message;
 };
-int rv__exprs_check(struct rv__exprs *set, void (*bad)(void *arg, const struct rv__expr_bad *bad),
-                    void *arg, rv_error *err);
+int rv__exprs_check(struct rv__exprs *set, struct rv__expr_compiler *compiler,
+                    void (*bad)(void *arg, const struct rv__expr_bad *bad), void *arg,
+                    rv_error *err);
 
 /* ----------------------------------------------------------------------------- the scope --- */
 
 /* A JSON text of the scope: where it is, and who it is, so that it is parsed once.
  *
- * Its identity is (blob, json.at) if there is a blob, which the machine then holds as long as it
- * keeps the value; else `key`, which must never be used for another text while the machine lives
- * (say: a number of the run and the number of the actor); else it has none and is parsed each time.
+ * Its identity is (blob, json.at) if there is a blob, which is then held as long as anything is kept
+ * of it (a blob may stand for a text that is not at hand: then json is "none"); else `key`, which must
+ * never be used for another text as long as the process lives (say: a number of the run and the number
+ * of the actor); else it has none and is parsed each time.
  *
- * json "none": the text is not at hand; rv__scope.text is asked for it, if the value is not kept. */
+ * json "none": the text is not at hand; rv__scope.text is asked for it, if nothing is kept of it. */
 struct rv__scope_text {
     struct rv__str json;   /* checked JSON, valid during the evaluation */
-    struct rv__blob *blob; /* borrowed; `json` lies in it. NULL: none */
+    struct rv__blob *blob; /* borrowed; `json` lies in it, or is what it stands for. NULL: none */
     uint64_t key[2];       /* { 0, 0 }: none */
     const void *origin;    /* the scope's own: what `text` makes it from */
 };
@@ -130,39 +146,64 @@ struct rv__scope {
 
     /* Roots beyond the known six, for an expression that takes the whole; NULL or ending in NULL. */
     const char *const *roots;
+
+    /* The evaluation's: `find` may not wait now, for a disk or a lock: else RV_EBUSY, and it is asked again. */
+    bool at_hand;
 };
 
 /* --------------------------------------------------------------------------- evaluation --- */
 
-/* Where expressions are evaluated: keeps parsed values. Belongs to one thread (jq's values are not
- * thread-safe); only rv__expr_machine_halt() may come from another. */
-struct rv__expr_machine;
+/* Texts that were made, and where plain paths led in large ones, kept between evaluations. Belongs to one
+ * thread. */
+struct rv__expr_texts;
 
-#define RV__EXPR_CACHE_BYTES  ((size_t)64 << 20) /* default: of values kept, by our estimate */
+#define RV__EXPR_CACHE_BYTES \
+    ((size_t)64 << 20) /* default: of texts kept; the same of values there */
 #define RV__EXPR_OUTPUT_BYTES ((size_t)16 << 20) /* default: of one result */
 
-int rv__expr_machine_new(size_t cache_bytes /* 0 = default */, struct rv__expr_machine **ret,
-                         rv_error *err);
-void rv__expr_machine_free(struct rv__expr_machine *machine); /* NULL is allowed */
+int rv__expr_texts_new(size_t max_bytes /* 0 = default */, struct rv__expr_texts **ret,
+                       rv_error *err);
+void rv__expr_texts_free(struct rv__expr_texts *texts); /* NULL is allowed */
 
-/* From now on evaluations may be halted; forgets a halt that came before. */
-void rv__expr_machine_begin(struct rv__expr_machine *machine);
+/* What an evaluator process has: programs and parsed values, by slot. What many evaluations see crosses
+ * the wire once. One for each connection; belongs to one thread. `told` is how it learns:
+ * its functions are called from rv__exprs_ask(), before the question is sent, and must be heard in that order. */
+enum {
+    RV__PEER_VALUES = 4096,  /* slots of values, */
+    RV__PEER_PROGRAMS = 128, /* and of programs: a megabyte each, about */
+};
+struct rv__expr_peer;
+struct rv__expr_told {
+    /* This value is in this slot from now on; json "none": nothing is. Failures are its own. */
+    void (*value)(struct rv__expr_told *self, unsigned slot, struct rv__str json);
+    void (*program)(struct rv__expr_told *self, unsigned slot, struct rv__str text);
+};
+int rv__expr_peer_new(size_t max_bytes /* 0 = default */, struct rv__expr_told *told,
+                      struct rv__expr_peer **ret, rv_error *err);
+void rv__expr_peer_free(struct rv__expr_peer *peer); /* NULL is allowed */
 
-/* End what is being evaluated, with RV_ETIMEDOUT and `why` (which must stay until then), and every
- * later evaluation until rv__expr_machine_begin(). What one call of a C function in libjq does (a
- * sort, a regular expression) ends first. Thread: any. */
-void rv__expr_machine_halt(struct rv__expr_machine *machine, const char *why);
+/* The question of a template that needs jq: appends members of a JSON object to `out`:
+ *   ,"run":[PROGRAM,CHOICE,…],"scope":[["input",SLOT],["loop","item",[VALUE]],…]
+ * The answer is the list of the values, one for each pair in "run". `quickly`: only if that costs little:
+ * nothing is to be told before, no text to be made.
+ * Errors: RV_ENOMEM; RV_ETOOBIG; RV_EBUSY: not quickly; what the scope said. */
+int rv__exprs_ask(struct rv__exprs *set, uint32_t number, struct rv__expr_texts *texts,
+                  struct rv__expr_peer *peer, struct rv__scope *scope, bool quickly,
+                  struct rv__buf *out, rv_error *err);
 
-/* The number of the jq program's run that goes on now, counted from 1; 0: none does. Thread: any. */
-uint64_t rv__expr_machine_running(struct rv__expr_machine *machine);
-
-/* Evaluate a template; append the JSON text to `out`, whose bound is the limit of the output.
+/* Put a template together; append the JSON text to `out`, whose bound is the limit of the output.
+ * `values` is the answer, a checked JSON array; "none": for a template that needs no jq.
  * After a failure `out` holds what it held before.
  *
- * Errors: RV_EINVAL: the expression failed, yielded no value or several, or is not one jq can
- * compile; RV_ETOOBIG: the output; RV_ETIMEDOUT: halted; RV_ENOMEM; what the scope said. */
-int rv__exprs_eval(struct rv__exprs *set, uint32_t number, struct rv__expr_machine *machine,
-                   struct rv__scope *scope, struct rv__buf *out, rv_error *err);
+ * Errors: RV_EINVAL: a path does not fit what is there, or the answer is not one; RV_ETOOBIG: the output;
+ * RV_ENOMEM; what the scope said. */
+int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_texts *texts,
+                      struct rv__scope *scope, struct rv__str values, struct rv__buf *out,
+                      rv_error *err);
+
+/* The answer is an error: of the i-th pair of the question. "${ expression }: why". Returns code. */
+int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int code,
+                     const char *why, rv_error *err);
 
 /* Truth is jq's: all but false and null. For a value that passed rv__json_check(). */
 bool rv__expr_truth(struct rv__str json);

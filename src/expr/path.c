@@ -12,7 +12,7 @@ enum { MEMO_BYTES = 1024 }; /* a path into a shorter text is walked anew */
 
 static const struct rv__str none = { NULL, 0 };
 
-/* A text put together of several: {"result":…,"state":…}, as fetch_parts(). */
+/* A text put together of several: {"result":…,"state":…}, as jq would see it. */
 static int write_parts(struct rv__eval_state *e, struct rv__str root, struct rv__str name,
                        const struct rv__str *parts, size_t count, struct rv__buf *out)
 {
@@ -25,7 +25,7 @@ static int write_parts(struct rv__eval_state *e, struct rv__str root, struct rv_
         int rc = rv__str_none(name) ? e->scope->find(e->scope, root, parts[i], none, &text)
                                     : e->scope->find(e->scope, root, name, parts[i], &text);
         if (rc == RV_OK)
-            rc = rv__cache_text(&e->machine->cache, e->scope, &text, &json, &kept, &own, e->err);
+            rc = rv__text_of(e->texts, e->scope, &text, &json, &kept, &own, e->err);
         else if (rc != RV_ENOTFOUND)
             return rv__expr_failed(e->expr, rc, e->err, "the scope cannot be read");
         if (rc == RV_ENOTFOUND)
@@ -115,12 +115,12 @@ static int walk_path(struct rv__eval_state *e, size_t from, struct rv__str *json
 static int walk_known(struct rv__eval_state *e, size_t from, const struct rv__kept *kept,
                       struct rv__str *json)
 {
-    struct rv__cache *cache = &e->machine->cache;
+    struct rv__expr_texts *texts = e->texts;
     if (kept == NULL || json->len < MEMO_BYTES || from == e->expr->path_count ||
         rv__str_none(kept->json))
         return walk_path(e, from, json);
     uint64_t hash = kept->serial * UINT64_C(0x9E3779B97F4A7C15) ^ e->expr->serial;
-    typeof(&cache->found[0]) slot = &cache->found[hash % RV__FOUND_SLOTS];
+    typeof(&texts->found[0]) slot = &texts->found[hash % RV__FOUND_SLOTS];
     int rc;
     if (slot->kept == kept->serial && slot->expr == e->expr->serial) {
         if (!slot->null)
@@ -166,7 +166,7 @@ static size_t text_depth(const struct rv__expr *expr)
 static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
 {
     const struct rv__expr *expr = e->expr;
-    struct rv__buf *work = &e->machine->work;
+    struct rv__buf *work = e->work;
     struct rv__str root = expr->path[0].key;
     int rc;
     rv__buf_reset(work);
@@ -212,6 +212,6 @@ int rv__path_text(struct rv__eval_state *e, struct rv__str *ret, struct rv__blob
         return rc;
     if (rc < 0)
         return rv__expr_failed(expr, rc, e->err, "the scope cannot be read");
-    rc = rv__cache_text(&e->machine->cache, e->scope, &text, ret, &kept, own, e->err);
+    rc = rv__text_of(e->texts, e->scope, &text, ret, &kept, own, e->err);
     return rc < 0 ? rc : walk_known(e, depth, kept, ret);
 }

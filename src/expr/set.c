@@ -21,7 +21,15 @@ struct reader {
     rv_error *err;
 };
 
-static _Atomic uint64_t serials; /* only has to differ: no order, nothing depends on it */
+/* A template's uses are compared with so many before them: enough for any that a person writes, and the
+ * time stays in proportion. */
+enum { COMPARED_USES = 64 };
+
+uint64_t rv__expr_serial(void)
+{
+    static _Atomic uint64_t serials; /* only has to differ: no order, nothing depends on it */
+    return atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+}
 
 int rv__exprs_new(struct rv__exprs **ret, rv_error *err)
 {
@@ -44,9 +52,6 @@ void rv__exprs_unref(struct rv__exprs *set)
 {
     if (set == NULL || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) > 1)
         return;
-    for (uint32_t i = 0; i < set->program_count; i++)
-        if (set->programs[i].jq != NULL)
-            jq_teardown(&set->programs[i].jq);
     rv__arena_done(&set->arena);
     rv__free(set->templates);
     rv__free(set->jq_exprs);
@@ -178,7 +183,7 @@ static int read_expr(struct reader *r, struct rv__str string, const char *from, 
     if (what != NULL)
         return wrong(r, expr, at, RV_EPARSE, what);
 
-    expr->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    expr->serial = rv__expr_serial();
     if (rv__str_copy(&r->set->arena, rv__buf_view(&r->pointer), &expr->pointer) < 0 ||
         rv__expr_analyse(&r->set->arena, expr) < 0)
         return rv__nomem(r->err);
@@ -309,12 +314,49 @@ static void join_program(struct rv__exprs *set, struct rv__expr *expr)
         last->tokens + expr->tok_count > RV__PROGRAM_TOKENS) {
         assert(set->programs != NULL); /* room was made before */
         last = &set->programs[set->program_count++];
-        *last = (struct rv__program){ .from = set->jq_count };
+        *last = (struct rv__program){ .from = set->jq_count, .serial = rv__expr_serial() };
     }
     expr->program = (uint32_t)(last - set->programs);
     expr->choice = last->count++;
     last->tokens += expr->tok_count;
     set->jq_exprs[set->jq_count++] = expr;
+}
+
+static bool needed(const struct rv__template *tpl, const struct rv__expr_use *use)
+{
+    size_t from = tpl->need_count > COMPARED_USES ? tpl->need_count - COMPARED_USES : 0;
+    for (size_t i = from; i < tpl->need_count; i++)
+        if (rv__str_eq(tpl->needs[i]->root, use->root) &&
+            rv__str_eq(tpl->needs[i]->name, use->name))
+            return true;
+    return false;
+}
+
+/* What the expressions that need jq see, all together: one scope is made for all of them. */
+static int gather_needs(struct reader *r)
+{
+    struct rv__template *tpl = &r->tpl;
+    size_t most = 0;
+    for (size_t i = 0; i < tpl->expr_count; i++)
+        if (tpl->exprs[i]->path == NULL) {
+            tpl->jq_count++;
+            most += tpl->exprs[i]->use_count;
+            tpl->whole |= tpl->exprs[i]->whole;
+        }
+    tpl->all_steps = tpl->whole;
+    if (most == 0)
+        return RV_OK;
+    tpl->needs = rv__arena_alloc(&r->set->arena, most * sizeof(struct rv__expr_use *));
+    if (tpl->needs == NULL)
+        return rv__nomem(r->err);
+    for (size_t i = 0; i < tpl->expr_count; i++)
+        for (size_t u = 0; tpl->exprs[i]->path == NULL && u < tpl->exprs[i]->use_count; u++) {
+            const struct rv__expr_use *use = &tpl->exprs[i]->uses[u];
+            tpl->all_steps |= rv__str_is(use->root, "steps") && rv__str_none(use->name);
+            if (!needed(tpl, use))
+                tpl->needs[tpl->need_count++] = use;
+        }
+    return RV_OK;
 }
 
 static int take(struct reader *r, uint32_t *ret)
@@ -346,7 +388,6 @@ static int add(struct rv__exprs *set, struct rv__str json, bool condition, uint3
     struct reader r = { .set = set, .err = err };
     struct rv__str text;
     int rc;
-    assert(!set->compiled);
     if (rv__str_copy(&set->arena, json, &text) < 0)
         return rv__nomem(err);
     r.last = &r.tpl.pieces;
@@ -360,6 +401,8 @@ static int add(struct rv__exprs *set, struct rv__str json, bool condition, uint3
         (r.tpl.pieces == NULL || r.tpl.pieces->kind != PIECE_VALUE || r.tpl.pieces->next != NULL))
         rc = rv__fail(err, RV_EPARSE,
                       "a condition is one expression in '${ }', as in \"${ .input.count > 3 }\"");
+    if (rc == RV_OK)
+        rc = gather_needs(&r);
     if (rc == RV_OK)
         rc = take(&r, ret);
     rv__buf_done(&r.pointer);
@@ -395,4 +438,15 @@ bool rv__exprs_use(const struct rv__exprs *set, uint32_t number, size_t i, struc
         i -= tpl->exprs[e]->use_count;
     }
     return false;
+}
+
+size_t rv__exprs_jq(const struct rv__exprs *set, uint32_t number)
+{
+    assert(number < set->template_count);
+    return set->templates[number].jq_count;
+}
+
+bool rv__exprs_any_jq(const struct rv__exprs *set)
+{
+    return set->jq_count > 0;
 }

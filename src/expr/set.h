@@ -6,8 +6,6 @@
 
 #include <stdatomic.h>
 
-#include <jq.h>
-
 #include "base/arena.h"
 #include "expr/expr.h"
 #include "expr/lex.h"
@@ -60,13 +58,19 @@ struct rv__template {
     struct rv__piece *pieces;
     struct rv__expr **exprs;
     size_t expr_count;
+    /* Of those that need jq: how many, and what they see, all together. A root or step is there once, or
+     * a few times, if the template is huge. */
+    size_t jq_count;
+    const struct rv__expr_use **needs;
+    size_t need_count;
+    bool whole, all_steps;
 };
 
 /* Expressions compiled together. */
 struct rv__program {
     uint32_t from, count; /* of set->jq_exprs */
     size_t tokens;
-    jq_state *jq; /* NULL: not compiled yet. Owned by the thread that evaluates */
+    uint64_t serial; /* unlike any other program's in the process */
 };
 
 struct rv__exprs {
@@ -79,7 +83,6 @@ struct rv__exprs {
     struct rv__program *programs;
     uint32_t program_count, program_cap;
     uint32_t expr_count;
-    bool compiled; /* nothing may be added any more */
 };
 
 /* use.c: what an expression uses; is it a plain path; is there something in it that is refused? The
@@ -90,9 +93,11 @@ const char *rv__expr_refused(const struct rv__expr *expr, const char **ret_at);
 /* Where in its string something is, in characters from 1. */
 size_t rv__expr_character(const struct rv__expr *expr, const char *at);
 
-/* program.c: compile one of the set's programs, unless that was done. RV_EPARSE: rv__exprs_check(). */
-int rv__program_compile(struct rv__exprs *set, struct rv__program *program,
-                        void (*bad)(void *arg, const struct rv__expr_bad *bad), void *arg,
-                        rv_error *err);
+/* program.c: the text of one of the set's programs, for jq. Failures are the buffer's. */
+void rv__program_text(const struct rv__exprs *set, const struct rv__program *program,
+                      struct rv__buf *out);
+
+/* A number that nobody else has. Thread: any. */
+uint64_t rv__expr_serial(void);
 
 #endif

@@ -3,23 +3,23 @@
  *   to_eval ──▶ eval ──▶ evaluated ──▶ running (then | else) ──▶ ended with its body */
 #include "flow/cell.h"
 
-static enum rv__phase first(const struct rv__node *node, int *eval)
+static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
     (void)node;
     *eval = EVAL_IF;
     return PHASE_TO_EVAL;
 }
 
-static int place(const struct rv__actor *sup, uint8_t *lane)
+static int place(const struct rv__actor *sup, struct rv__first *first)
 {
     (void)sup;
-    (void)lane;
+    (void)first;
     return PLACE_NOWHERE; /* it has its body, or is ended with it in the same step */
 }
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
 {
-    return rv__body_start(turn, sup, rv__truth(rv__blob_str(sup->value)) ? 0 : 1, err);
+    return rv__body_start(turn, sup, rv__truth(sup->value) ? 0 : 1, err);
 }
 
 static struct rv__inner *inner(const struct rv__actor *sup)
@@ -30,4 +30,4 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return rv__inner_of_body(sup->child, scope, sup->child->frame.body->index);
 }
 
-const struct rv__kind rv__branch_kind = { first, place, advance, NULL, inner };
+const struct rv__kind rv__branch_kind = { first_phase, place, advance, NULL, inner };

@@ -41,60 +41,83 @@ static void list_remove(struct rv__list *list, struct rv__actor *actor)
     list->count--;
 }
 
-static struct rv__list *list_of(struct rv__cell *cell, int place, uint8_t lane)
+/* Does `a` stand before `b` in the list of their lane? Suspects with blames stand before those without. */
+static bool stands_before(const struct rv__actor *a, const struct rv__actor *b)
 {
-    switch (place) {
+    if (a->lane == LANE_SUSPECT && (a->crashes > 0) != (b->crashes > 0))
+        return a->crashes > 0;
+    return a->arrival < b->arrival;
+}
+
+/* Where its arrival says: behind the last one, unless it changes lanes. */
+static void list_insert(struct rv__list *list, struct rv__actor *actor)
+{
+    struct rv__actor *after = list->last;
+    while (after != NULL && stands_before(actor, after))
+        after = after->place_prev;
+    if (after == list->last) {
+        list_add(list, actor);
+        return;
+    }
+    actor->place_prev = after;
+    actor->place_next = after != NULL ? after->place_next : list->first;
+    actor->place_next->place_prev = actor;
+    if (after != NULL)
+        after->place_next = actor;
+    else
+        list->first = actor;
+    list->count++;
+}
+
+static struct rv__list *list_of(struct rv__cell *cell, const struct rv__actor *actor)
+{
+    switch (actor->place) {
     case PLACE_TODO: return &cell->todo;
-    case PLACE_READY: return &cell->ready[lane];
-    case PLACE_RANGE: return &cell->range[lane];
+    case PLACE_READY: return &cell->ready[actor->lane];
+    case PLACE_RANGE: return &cell->range[actor->lane];
     default: return NULL;
     }
 }
 
-void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, uint8_t lane)
+void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, enum rv__lane lane)
 {
-    struct rv__list *from = list_of(cell, actor->place, actor->lane);
-    struct rv__list *to = list_of(cell, place, lane);
+    struct rv__list *from = list_of(cell, actor);
     if (from != NULL)
         list_remove(from, actor);
     actor->place = (uint8_t)place;
-    actor->lane = lane;
-    if (to != NULL)
-        list_add(to, actor);
+    actor->lane = (uint8_t)lane;
+    if (place == PLACE_TODO) {
+        list_add(&cell->todo, actor);
+    } else if (place != PLACE_NOWHERE) {
+        actor->arrival = cell->arrivals++;
+        list_insert(list_of(cell, actor), actor);
+    }
 }
 
 /* -------------------------------------------------------------------------------- places --- */
 
-/* Waits for a place in `lane`, or, where no place is needed, for the pump. */
-static int place_in(enum rv__lane lane, uint8_t *ret)
+/* Waits for a place, or, where none is needed, for the pump. */
+static int place_in(struct rv__first work, struct rv__first *first)
 {
-    *ret = lane == LANE_NONE ? 0 : (uint8_t)lane;
-    return lane == LANE_NONE ? PLACE_TODO : PLACE_READY;
+    *first = work;
+    return work.node == NULL ? PLACE_TODO : PLACE_READY;
 }
 
-static int eval_place(const struct rv__actor *actor, uint8_t *lane)
-{
-    const struct rv__expr *expr = rv__actor_expr(actor);
-    if (expr == NULL || expr->kind != EXPR_FUNCTION)
-        return place_in(LANE_EVAL, lane);
-    return place_in(actor->suspect ? LANE_SUSPECT : LANE_FUNCTION, lane);
-}
-
-static int frame_place(const struct rv__actor *f, uint8_t *lane)
+static int frame_place(const struct rv__actor *f, struct rv__first *first)
 {
     if (f->frame.prefix != NULL) /* a shade: done when its block is gone */
         return f->child != NULL ? PLACE_NOWHERE : PLACE_TODO;
     switch ((enum rv__phase)f->phase) {
-    case PHASE_TO_EVAL: return eval_place(f, lane);
+    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(f), first);
     case PHASE_FAILED:
         return f->child != NULL ? PLACE_NOWHERE
-                                : place_in(f->frame.body->wrap->on_error->step.lane, lane);
+                                : place_in(rv__first_of_step(f->frame.body->wrap->on_error), first);
     case PHASE_RUNNING:
         if (f->child != NULL)
             return PLACE_NOWHERE;
         if (f->frame.failed || f->frame.at == f->frame.body->count)
             return PLACE_TODO;
-        return place_in(rv__node_start_lane(f->frame.body->nodes[f->frame.at]), lane);
+        return place_in(rv__first_of_node(f->frame.body->nodes[f->frame.at]), first);
     case PHASE_BEGIN:
     case PHASE_EVAL:
     case PHASE_EVALUATED:
@@ -106,12 +129,12 @@ static int frame_place(const struct rv__actor *f, uint8_t *lane)
     return PLACE_NOWHERE;
 }
 
-static int step_place(const struct rv__actor *step, uint8_t *lane)
+static int step_place(const struct rv__actor *step, struct rv__first *first)
 {
     switch ((enum rv__phase)step->phase) {
-    case PHASE_READY: return place_in(step->suspect ? LANE_SUSPECT : step->node->step.lane, lane);
-    case PHASE_BEGIN: return place_in(step->node->step.lane, lane);
-    case PHASE_TO_EVAL: return eval_place(step, lane);
+    case PHASE_READY:
+    case PHASE_BEGIN: return place_in(rv__first_of_step(step->node), first);
+    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(step), first);
     case PHASE_EVALUATED: return PLACE_TODO;
     case PHASE_PARKED: {
         const struct rv__channel *channel = step->step.channel;
@@ -121,7 +144,7 @@ static int step_place(const struct rv__actor *step, uint8_t *lane)
     }
     case PHASE_FAILED:
         return step->child != NULL ? PLACE_NOWHERE
-                                   : place_in(step->node->on_error->step.lane, lane);
+                                   : place_in(rv__first_of_step(step->node->on_error), first);
     case PHASE_EVAL:
     case PHASE_RUNNING:
     case PHASE_RETRY:
@@ -130,13 +153,13 @@ static int step_place(const struct rv__actor *step, uint8_t *lane)
     return PLACE_NOWHERE;
 }
 
-static int supervisor_place(const struct rv__actor *sup, uint8_t *lane)
+static int supervisor_place(const struct rv__actor *sup, struct rv__first *first)
 {
     switch ((enum rv__phase)sup->phase) {
-    case PHASE_BEGIN: return place_in(rv__node_lane(sup->node), lane);
-    case PHASE_TO_EVAL: return eval_place(sup, lane);
+    case PHASE_BEGIN: return place_in(rv__first_after_when(sup->node), first);
+    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(sup), first);
     case PHASE_EVALUATED: return PLACE_TODO;
-    case PHASE_RUNNING: return rv__kinds[sup->node->kind]->place(sup, lane);
+    case PHASE_RUNNING: return rv__kinds[sup->node->kind]->place(sup, first);
     case PHASE_EVAL:
     case PHASE_READY:
     case PHASE_RETRY:
@@ -147,33 +170,62 @@ static int supervisor_place(const struct rv__actor *sup, uint8_t *lane)
     return PLACE_NOWHERE;
 }
 
-static int place_of(const struct rv__cell *cell, const struct rv__actor *actor, uint8_t *lane)
+static int place_of(const struct rv__cell *cell, const struct rv__actor *actor,
+                    struct rv__first *first)
 {
+    *first = (struct rv__first){ .eval = -1 };
     if (actor->crashes > cell->max_crashes &&
         !RV__BUG(15) && /* to be suspended for, unless that is done */
         (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
         return cell->suspended_by == actor->id ? PLACE_NOWHERE : PLACE_TODO;
     if (actor->is_frame)
-        return frame_place(actor, lane);
+        return frame_place(actor, first);
     if (actor->node->kind == NODE_STEP)
-        return step_place(actor, lane);
-    return supervisor_place(actor, lane);
+        return step_place(actor, first);
+    return supervisor_place(actor, first);
+}
+
+static enum rv__lane lane_of(const struct rv__cell *cell, const struct rv__actor *actor,
+                             const struct rv__first *first)
+{
+    enum rv__lane lane = rv__first_lane(cell, first);
+    bool own = actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL;
+    return lane == LANE_FUNCTION && own && actor->suspect ? LANE_SUSPECT : lane;
+}
+
+struct rv__first rv__actor_first(const struct rv__cell *cell, const struct rv__actor *actor)
+{
+    struct rv__first first;
+    (void)place_of(cell, actor, &first);
+    return first;
 }
 
 bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor)
 {
-    uint8_t lane = 0;
-    int place = place_of(cell, actor, &lane);
-    return place == actor->place && lane == actor->lane;
+    struct rv__first first;
+    return place_of(cell, actor, &first) == actor->place;
+}
+
+void rv__actor_lane(struct rv__cell *cell, struct rv__actor *actor)
+{
+    struct rv__first first = rv__actor_first(cell, actor);
+    actor->lane = (uint8_t)lane_of(cell, actor, &first);
+    list_insert(list_of(cell, actor), actor);
 }
 
 void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor)
 {
-    uint8_t lane = 0;
-    int place = place_of(cell, actor, &lane);
-    bool same = place == actor->place && lane == actor->lane;
-    if (!same || place == PLACE_RANGE) /* a range goes behind the others each time */
-        rv__actor_put(cell, actor, place, lane);
+    struct rv__first first;
+    int place = place_of(cell, actor, &first);
+    bool waits = place == PLACE_READY || place == PLACE_RANGE;
+    enum rv__lane lane = waits ? lane_of(cell, actor, &first) : LANE_NONE;
+    if (place != actor->place || place == PLACE_RANGE) {
+        rv__actor_put(cell, actor, place, lane); /* a range goes behind the others each time */
+    } else if (lane != actor->lane) { /* it waits as before: its arrival follows from facts alone */
+        list_remove(list_of(cell, actor), actor);
+        actor->lane = (uint8_t)lane;
+        list_insert(list_of(cell, actor), actor);
+    }
 }
 
 /* --------------------------------------------------------------------------------- table --- */
@@ -315,6 +367,12 @@ bool rv__actor_working(const struct rv__actor *actor)
     return actor->phase == PHASE_RUNNING && !actor->is_frame && actor->node->kind == NODE_STEP;
 }
 
+void rv__actor_absolve(struct rv__actor *actor)
+{
+    actor->suspect = false;
+    actor->deaths = 0;
+}
+
 bool rv__actor_waiting(const struct rv__actor *actor)
 {
     return (actor->phase == PHASE_RETRY || actor->phase == PHASE_PARKED) && actor->due_ms != 0;
@@ -346,7 +404,12 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor)
     rv__actor_count(cell, actor);
     actor->token++;
     actor->owed = true;
-    cell->executions += rv__actor_working(actor);
+    if (cell->place != LANE_NONE && rv__actor_working(actor)) {
+        assert(actor->granted ==
+               LANE_NONE); /* no message reaches it before its effect is released */
+        actor->granted = (uint8_t)cell->place;
+        cell->place = LANE_NONE;
+    }
     if (!cell->quiet)
         note_effect(cell, actor);
 }
@@ -364,11 +427,13 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
         rv__entry_unref(actor->frame.last);
         rv__blob_unref(actor->frame.input);
         rv__blob_unref(actor->frame.prefix);
+        rv__items_unref(actor->frame.items);
     } else if (actor->node->kind == NODE_STEP) {
         if (actor->step.channel != NULL)
             rv__channel_leave(cell, actor);
         rv__blob_unref(actor->step.state);
     } else {
+        rv__items_unref(actor->sup.items);
         rv__blob_unref(actor->sup.error);
         rv__blob_unref(actor->sup.key);
         rv__inner_unref(actor->sup.inner);
@@ -377,7 +442,7 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
 
 static void end_one(struct rv__cell *cell, struct rv__actor *actor)
 {
-    rv__actor_put(cell, actor, PLACE_NOWHERE, 0);
+    rv__actor_put(cell, actor, PLACE_NOWHERE, LANE_NONE);
     cell->actors--;
     cell->working -= actor->at_work;
     release(cell, actor);
@@ -419,6 +484,13 @@ struct rv__actor *rv__actor_frame(const struct rv__actor *actor)
     while (!actor->is_frame)
         actor = actor->owner;
     return (struct rv__actor *)actor;
+}
+
+struct rv__items *rv__frame_items(const struct rv__actor *frame)
+{
+    if (frame->frame.prefix != NULL)
+        return frame->frame.items;
+    return frame->node->kind == NODE_FOREACH ? frame->owner->sup.items : NULL;
 }
 
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor)
@@ -539,9 +611,13 @@ struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
         return NULL;
     cell->plan = opts->plan;
     cell->max_crashes = opts->max_crashes > 0 ? opts->max_crashes : RV__MAX_CRASHES;
-    cell->hosted = opts->hosted;
-    cell->hosted_arg = opts->arg;
+    cell->lane = opts->lane;
+    cell->lane_arg = opts->arg;
+    cell->turn_facts = opts->turn_facts > 0 ? opts->turn_facts : RV__TURN_FACTS;
+    cell->value_inline = opts->value_inline > 0 ? opts->value_inline : RV__VALUE_INLINE;
+    assert(cell->value_inline >= sizeof "false"); /* what is a reference is true */
     cell->next_id = 1;
+    cell->next_value = 1;
     cell->failed_node = RV__NO_NODE;
     cell->bytes = sizeof *cell;
     return cell;
@@ -633,6 +709,8 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret)
     actor->fresh = false;
     actor->effect_next = NULL;
     effect_of(actor, ret);
+    ret->place = RV__BUG(21) && actor->ended ? LANE_NONE : (enum rv__lane)actor->granted;
+    actor->granted = LANE_NONE;
     if (actor->ended)
         recycle(cell, actor);
     return true;
@@ -672,6 +750,12 @@ bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane)
     return cell->ready[lane].first != NULL || cell->range[lane].first != NULL;
 }
 
+bool rv__cell_blamed(const struct rv__cell *cell)
+{
+    const struct rv__actor *first = cell->ready[LANE_SUSPECT].first;
+    return first != NULL && first->crashes > 0;
+}
+
 bool rv__cell_more(const struct rv__cell *cell)
 {
     return cell->todo.first != NULL && cell->status != RUN_SUSPENDED;
@@ -707,13 +791,6 @@ struct rv__str rv__cell_suspension(const struct rv__cell *cell)
     return rv__blob_str(cell->suspension);
 }
 
-bool rv__cell_misses_function(const struct rv__cell *cell)
-{
-    struct rv__str name;
-    return cell->suspension != NULL &&
-           rv__json_get(rv__blob_str(cell->suspension), "missing", &name);
-}
-
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell)
 {
     if (cell->failed_node == RV__NO_NODE)
@@ -734,4 +811,9 @@ uint64_t rv__cell_stale(const struct rv__cell *cell)
 size_t rv__cell_bytes(const struct rv__cell *cell)
 {
     return cell->bytes;
+}
+
+uint64_t rv__cell_values(const struct rv__cell *cell)
+{
+    return cell->next_value - 1;
 }

@@ -10,7 +10,8 @@
  *   range[lane]  the same, but it would begin a new body for it (the next iteration or child). Served
  *                after ready, in turn: what was begun is finished before more is begun
  *   nowhere      it waits for a child, for its work, or for a timer
- * Lists are first in, first out, and survive a save and load: they are part of the state. */
+ * Lists are first in, first out, and their order survives a save and load: it is part of the state. Which
+ * lane something waits in is not: a load, or rv__cell_lanes(), finds it again (lane.c). */
 #ifndef RV_FLOW_CELL_H
 #define RV_FLOW_CELL_H
 
@@ -31,6 +32,8 @@ struct rv__entry {
     const struct rv__node *node;
     struct rv__blob *result; /* a step's; NULL = null. A supervisor's follows from `inner` */
     struct rv__blob *state;  /* NULL = {} */
+    struct rv__blob
+        *description; /* JSON, made after the end: one more member of the state; NULL: none */
     struct rv__inner *inner; /* supervisors that ran; NULL else */
 };
 
@@ -48,9 +51,10 @@ struct rv__inner {
     } children[];
 };
 
+uint64_t rv__serial_next(void); /* unlike any before it in this process. Thread: any */
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status);
-/* The same with a description in its state: `text` is JSON. NULL: no memory. */
-struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text);
+/* The same on the scope of the first, or with a description in its state. NULL: no memory. */
+struct rv__entry *rv__entry_copy(const struct rv__entry *entry);
 struct rv__inner *rv__inner_new(uint32_t children);
 /* Of one child, whose scope is taken over. */
 struct rv__inner *rv__inner_of_body(const struct rv__actor *frame, struct rv__entry *scope,
@@ -59,14 +63,25 @@ struct rv__inner *rv__inner_ref(struct rv__inner *inner);
 void rv__inner_unref(struct rv__inner *inner);
 
 /* {"result":…,"state":…,"status":…} of an entry, and {alias: that, …} of those from `newest` down to,
- * not including, `base`. Without `rows`, iterations are left out: `[]` stands for them. */
+ * not including, `base`. */
 struct rv__writer {
     struct rv__row_source *rows;
-    bool skip_rows; /* leave iterations out instead of failing without `rows` */
+    bool
+        as_row; /* to be expanded when it is read: iterations are left out, `[]` stands for them, and
+                    values are references */
+    bool referred; /* as_row: there are such */
+    bool counts;   /* what is longer than the bound of `out` is counted to its end */
+    bool counting; /* that is so */
+    uint64_t bytes;
     struct rv__buf *out;
     rv_error *err;
     int rc;
+    struct rv__blob *piece; /* the last one of items, */
+    uint64_t piece_number;  /* and which it is: the next row has its item there too */
 };
+void rv__writer_done(struct rv__writer *w);
+/* How a row ends that has references in it; any other ends with two braces. */
+#define RV__ROW_REFERS ",\"refers\":1}"
 void rv__entry_write(struct rv__writer *w, const struct rv__entry *entry);
 void rv__entries_write(struct rv__writer *w, const struct rv__entry *newest,
                        const struct rv__entry *base);
@@ -105,13 +120,16 @@ struct rv__actor {
     struct rv__actor *place_prev, *place_next;
     struct rv__actor *effect_next;        /* among those with an effect to release */
     const struct rv__node *node;          /* a frame: of its owner; NULL for the outermost */
-    uint8_t is_frame, phase, place, lane; /* place: PLACE_… ; lane where it is READY */
+    uint8_t is_frame, phase, place, lane; /* place: PLACE_… ; lane: where it is READY or RANGE */
+    uint64_t arrival;                     /* READY, RANGE: who has the smaller one came first */
     uint8_t eval, park;
+    uint8_t granted;        /* the place that its next effect carries: enum rv__lane; not saved */
     bool fresh;             /* in cell->fresh */
     bool ended;             /* gone from the tree; kept until its STOP is released */
     bool owed;              /* it had an effect: its end is one too */
     bool at_work;           /* counted in cell->working */
-    bool suspect;           /* in flight when the engine died, perhaps the cause */
+    bool suspect;           /* in flight in so many `deaths` that it is perhaps the cause */
+    int deaths;             /* of a process that it shared, in a row; */
     int crashes;            /* deaths it is blamed for; */
     struct rv__blob *death; /* the last of them, as an error; NULL: nobody saw it */
     bool detached;          /* concurrent: its sequence went on without it */
@@ -129,8 +147,10 @@ struct rv__actor {
             uint32_t failed_node;
             struct rv__entry *base, *scope, *last;
             struct rv__blob *input;
-            size_t item_at, item_len; /* forEach: its item in the owner's items */
-            struct rv__blob *prefix;  /* a shade only: the iterations around it, "[3,0]" */
+            size_t item_at,
+                item_len; /* forEach: its item in the owner's items, if they are a text */
+            struct rv__blob *prefix; /* a shade only: the iterations around it, "[3,0]"; */
+            struct rv__items *items; /* and the items that it is an iteration of, if in pieces */
         } frame;
         struct {
             int attempt;      /* of the one that runs, or ran last; from 1 */
@@ -149,7 +169,8 @@ struct rv__actor {
             int64_t good;            /* concurrent: completed */
             int64_t bad;             /* hard failures */
             int64_t told;            /* of its frames, those in which a node has ended */
-            size_t cursor;           /* forEach: where the next item is in `value` */
+            size_t cursor;           /* forEach: where the next item is in `value`; */
+            struct rv__items *items; /* or the items, if they are in pieces */
             struct rv__blob *error;  /* the first hard failure's */
             struct rv__blob *key;    /* of its rows, made with the first */
             struct rv__inner *inner; /* concurrent: the outcomes. loop: the last iteration */
@@ -187,16 +208,20 @@ enum { CHANNEL_BUCKETS = 64 };
 
 /* The largest id, index or time that is taken from disk: adding to it cannot overflow. */
 #define RV__MAX_NUMBER (INT64_C(1) << 61)
+enum { RV__MAX_DEATHS = 1000000 }; /* of one actor: more are not counted */
 
 struct rv__cell {
     const struct rv__plan *plan;
     int max_crashes;
-    bool (*hosted)(void *arg, const struct rv__node *step); /* see rv__cell_opts; NULL: none is */
-    void *hosted_arg;
+    size_t value_inline;
+    int turn_facts;
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval); /* see rv__cell_opts */
+    void *lane_arg;
     enum rv__run_status status;
     bool started;
     bool quiet; /* replaying: effects are not noted */
     uint64_t next_id;
+    uint64_t next_value; /* the number of the next text that leaves for the store */
     uint64_t stale;
     struct rv__blob *input;
     struct rv__blob *error;                /* of a failed run */
@@ -204,12 +229,13 @@ struct rv__cell {
     uint32_t failed_node;                  /* RV__NO_NODE: none */
     struct rv__actor *root;                /* the outermost frame; NULL before and after */
     struct rv__actor *shades, *last_shade; /* of detached blocks, in order of birth */
-    uint64_t suspended_by;     /* the step to blame, or whose function is missing; 0: none */
-    struct rv__entry *results; /* the outermost scope after the end */
+    uint64_t suspended_by;                 /* the step to blame; 0: none */
+    struct rv__entry *results;             /* the outermost scope after the end */
 
     struct rv__list todo, ready[LANES], range[LANES];
+    uint64_t arrivals;                    /* in ready and range, ever */
     struct rv__actor *fresh, *last_fresh; /* with an effect to release */
-    uint64_t executions;                  /* work started, ever; not part of the state */
+    enum rv__lane place; /* being given: the work that starts takes it; LANE_NONE: none is */
 
     struct rv__actor **table; /* by id; open addressing */
     size_t table_size, actors;
@@ -235,7 +261,9 @@ void rv__actor_unlink(struct rv__cell *cell,
 /* Put it where its state says it belongs; is it there?; put it there by hand (a load). */
 void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor);
 bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor);
-void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, uint8_t lane);
+void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, enum rv__lane lane);
+/* Add it to the list of the lane that it belongs to now, where its arrival says; it is in none. */
+void rv__actor_lane(struct rv__cell *cell, struct rv__actor *actor);
 /* The actor after `at` in a walk over all of them, owners first; NULL begins and ends it. */
 const struct rv__actor *rv__cell_walk(const struct rv__cell *cell, const struct rv__actor *at);
 /* What is owed to it has changed: work to start, a timer to set, or neither. Moves its token on. */
@@ -243,6 +271,7 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor);
 void rv__actor_count(struct rv__cell *cell,
                      struct rv__actor *actor);         /* keeps cell->working right */
 bool rv__actor_working(const struct rv__actor *actor); /* it has work in flight */
+void rv__actor_absolve(struct rv__actor *actor);       /* its work ended as anybody's: no suspect */
 bool rv__actor_waiting(const struct rv__actor *actor); /* it has a timer */
 struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
                                     bool make);
@@ -250,6 +279,8 @@ void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channe
 void rv__channel_join(struct rv__channel *channel, struct rv__actor *actor);
 void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor);
 
+/* The items that an iteration of a forEach, or a shade of one, has its item from; NULL: none in pieces. */
+struct rv__items *rv__frame_items(const struct rv__actor *frame);
 /* The frame around it that is an iteration, or NULL. */
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor);
 /* The iterations around it, outermost first; returns how many. */
@@ -260,13 +291,81 @@ const struct rv__node *rv__actor_about(const struct rv__actor *actor);
 /* The frame it is in: itself, if it is one. A handler: of the node or frame it is for. */
 struct rv__actor *rv__actor_frame(const struct rv__actor *actor);
 
+/* lane.c: the work that something begins with once it has its place. node NULL: none, it needs no place. */
+struct rv__first {
+    const struct rv__node *node;
+    const struct rv__expr
+        *expr; /* of an evaluation; NULL: an input that is only held to its schema */
+    int eval;  /* enum rv__eval; -1: an attempt of the step */
+};
+/* Of a node: its `when`, if it has one; without it, a step's attempt, a condition, a while, the items;
+ * else that of its first body. Of a body: its workflow's input, if it needs one, else that of its first
+ * node. Of an actor that is to evaluate: that. */
+struct rv__first rv__first_of_node(const struct rv__node *node);
+struct rv__first rv__first_after_when(const struct rv__node *node);
+struct rv__first rv__first_of_step(const struct rv__node *step);
+struct rv__first rv__first_of_body(const struct rv__body *body);
+struct rv__first rv__first_of_eval(const struct rv__actor *actor);
+struct rv__str rv__first_function(
+    const struct rv__first *first); /* its name; none: it is no function */
+enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first *first);
+/* What the actor waits to begin; node NULL: it waits for no place. */
+struct rv__first rv__actor_first(const struct rv__cell *cell, const struct rv__actor *actor);
+
+/* Those that wait in a lane, whichever, in order of arrival. `place`: PLACE_READY or PLACE_RANGE. */
+struct rv__arrivals {
+    struct rv__actor *at[LANES + 1];
+};
+void rv__arrivals_init(struct rv__arrivals *it, const struct rv__cell *cell, int place);
+struct rv__actor *rv__arrivals_next(struct rv__arrivals *it); /* NULL: no more */
+
 /* What a snapshot begins with; another one is refused. */
-enum { RV__SNAPSHOT_VERSION = 1 };
+enum { RV__SNAPSHOT_VERSION = 2 };
 
 /* sound.c: could this actor, read from a snapshot, be? Does the chain of entries from `scope` lead down
  * to `base`? */
 bool rv__actor_sound(const struct rv__cell *cell, const struct rv__actor *actor);
 bool rv__scope_below(const struct rv__entry *scope, const struct rv__entry *base);
+
+/* ------------------------------------------------------------------------------- values --- */
+
+/* The items of a forEach that are too long for one text to be at hand: they are values of their own, in
+ * pieces of several, an array each, with consecutive numbers. Which piece an item is in follows from
+ * its index: `parts` has how many items the pieces have, one for each stretch of pieces that have the
+ * same. So neither the cell nor a snapshot has the text, and an iteration needs no more than its piece.
+ * Immutable and counted. */
+struct rv__items {
+    atomic_uint refs;
+    uint64_t serial; /* no other items of this process have it, and no entry */
+    uint64_t first;  /* the number of the first piece */
+    int64_t count;   /* of items */
+    int64_t pieces;
+    size_t part_count;
+    struct rv__items_part {
+        int64_t each, pieces;                /* items in a piece, pieces */
+        int64_t items_before, pieces_before; /* of the parts before it */
+    } parts[];
+};
+
+/* value.c. `parts` with `each` and `pieces` only. NULL: no memory. */
+struct rv__items *rv__items_new(uint64_t first, const struct rv__items_part *parts, size_t count);
+struct rv__items *rv__items_ref(struct rv__items *items); /* NULL is allowed, and given back */
+void rv__items_unref(struct rv__items *items);            /* NULL is allowed */
+bool rv__items_same(const struct rv__items *a, const struct rv__items *b);
+/* The piece that has the item of this index, and its place in there. */
+uint64_t rv__items_piece(const struct rv__items *items, int64_t index, int64_t *place);
+/* The item at this place; "none": the piece is not what it should be. */
+struct rv__str rv__piece_item(struct rv__str piece, int64_t place);
+/* [first,each,pieces,each,pieces,…] and back. RV_EINVAL: it is not that. RV_ENOMEM. */
+void rv__items_write(const struct rv__items *items, struct rv__buf *out);
+int rv__items_read(struct rv__str json, struct rv__items **ret);
+/* [number,bytes] and back: the same. */
+void rv__reference_write(const struct rv__blob *reference, struct rv__buf *out);
+int rv__reference_read(struct rv__str json, struct rv__blob **ret);
+/* Long texts of the fact become references, and values of the facts. The fact holds its blobs. RV_ENOMEM:
+ * some may have been added. */
+int rv__facts_outline(struct rv__facts *facts, const struct rv__cell *cell, struct rv__fact *fact);
+void rv__facts_cut_values(struct rv__facts *facts, size_t count); /* but the first of them */
 
 /* ------------------------------------------------------------------ decide and evolve --- */
 
@@ -283,6 +382,8 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *fact, rv_error *err);
 int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact);
 /* Does it fit the cell? RV_ESTORE and why, if not. */
 int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_error *err);
+/* A result or state that its kind does not have is let go: it came with the message for nothing. */
+void rv__fact_trim(struct rv__fact *fact);
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out);
 /* Is it a failure that nobody hears of? Then it is kept for the log. Before it is applied. RV_ENOMEM. */
 int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
@@ -311,7 +412,7 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
 /* The node that has just ended is described before the next begins; and: it is (NULL: it cannot be). */
 void rv__frame_evolve_describe(struct rv__cell *cell, struct rv__actor *frame);
 int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
-                               const struct rv__blob *text);
+                               struct rv__blob *text);
 void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
                             const struct rv__body *body, int64_t iteration);
 
@@ -327,8 +428,8 @@ int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct 
 struct rv__kind {
     /* What it wants first, once it has begun: PHASE_TO_EVAL for *eval, or PHASE_RUNNING. */
     enum rv__phase (*first)(const struct rv__node *node, int *eval);
-    /* Where it is while PHASE_RUNNING; *lane for PLACE_READY. */
-    int (*place)(const struct rv__actor *sup, uint8_t *lane);
+    /* Where it is while PHASE_RUNNING; *first: what it would begin with the place that it waits for. */
+    int (*place)(const struct rv__actor *sup, struct rv__first *first);
     /* Something follows from its state: say the next fact. Also: start the next body, on a grant. */
     int (*advance)(struct rv__turn *turn, struct rv__actor *sup, rv_error *err);
     /* One of its frames has ended, in evolve: take over what is to be kept. RV_ENOMEM: unchanged. */
@@ -347,8 +448,7 @@ int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error 
 int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *message, rv_error *err);
 struct rv__blob *rv__row_key(const struct rv__actor *owner, const struct rv__node *node);
 /* Its run is to stop and wait for a decision, because of this actor; after the run's end it fails. */
-int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
-                rv_error *err);
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
 int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kind kind,
                  struct rv__blob *error, rv_error *err);
 /* {"message":"…"} with what printf makes; NULL: no memory. */
@@ -357,6 +457,6 @@ struct rv__blob *rv__error_blob(const char *fmt, ...) RV_PRINTF(1, 2);
 const struct rv__expr *rv__actor_expr(const struct rv__actor *actor);
 /* Is there a description to be made of the node, as `state` has none? */
 bool rv__describes(const struct rv__node *node, const struct rv__blob *state);
-bool rv__truth(struct rv__str json); /* jq's: neither false nor null */
+bool rv__truth(const struct rv__blob *json); /* jq's: neither false nor null */
 
 #endif

@@ -11,7 +11,7 @@ static const struct {
     uint8_t who;
     uint16_t phases;
 } fits[FACT_KINDS] = {
-    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) | PHASE(READY) | PHASE(TO_EVAL) },
+    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(READY) | PHASE(TO_EVAL) }, /* unless it is as a whole */
     [FACT_EVAL_STARTED] = { WORKER, PHASE(TO_EVAL) },
     [FACT_EVAL_COMPLETED] = { WORKER, PHASE(EVAL) },
     [FACT_EVAL_FAILED] = { FRAME, PHASE(EVAL) | PHASE(TO_EVAL) },
@@ -114,7 +114,7 @@ static const char *check_new(const struct rv__cell *cell, const struct rv__fact 
 
 static const char *check_step(const struct rv__actor *step, const struct rv__fact *fact)
 {
-    bool parks = step->node->step.lane == LANE_NONE;
+    bool parks = step->node->step.parks;
     if (fact->taken && fact->kind == FACT_STEP_COMPLETED &&
         (step->step.channel == NULL || step->step.channel->first_signal == NULL ||
          step->phase != PHASE_PARKED))
@@ -135,6 +135,8 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
 {
     if (fact->kind == FACT_BODY_STARTED)
         return "it has no owner";
+    if (fact->items != NULL && fact->kind != FACT_EVAL_COMPLETED)
+        return "it has no items";
     const struct rv__node *about = rv__actor_about(actor);
     if (about == NULL) /* the outermost frame, and nothing that it would evaluate */
         return "the actor is not in a state for it";
@@ -146,8 +148,10 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
     if (fact->describe && (!rv__describes(about, fact->state) || actor->detached))
         return "it has no description";
     bool working = rv__actor_working(actor);
-    if (fact->kind == FACT_EVAL_COMPLETED && fact->result == NULL)
-        return "it has no value";
+    if (fact->kind == FACT_EVAL_COMPLETED && (fact->result == NULL) == (fact->items == NULL))
+        return "it has no value, or two";
+    if (fact->items != NULL && (actor->is_frame || fact->eval != EVAL_ITEMS))
+        return "it has no items";
     bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST;
     if (needs_work && !working)
         return "no work is in flight";
@@ -207,8 +211,13 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
         return misfit(fact, "its plan has no such node", err);
 
     const char *why = NULL;
-    if (fits[fact->kind].who == NOBODY) {
-        why = check_run(cell, fact);
+    bool whole = fact->kind == FACT_RUN_SUSPENDED && fact->actor == 0;
+    if (fact->kind == FACT_RUN_SUSPENDED && (cell->status != RUN_RUNNING || fact->error == NULL)) {
+        why = "it is not running, or nobody says why";
+    } else if (whole) {
+        why = fact->node == RV__NO_NODE ? NULL : "it names a node, and nobody in it";
+    } else if (fits[fact->kind].who == NOBODY) {
+        why = fact->items != NULL ? "it has no items" : check_run(cell, fact);
     } else if (fact->node == RV__NO_NODE) {
         why = "it names no node";
     } else if (fact->owner != 0) {
@@ -232,8 +241,6 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
     } else {
         const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
         why = actor == NULL ? "the actor is not there" : check_known(fact, actor);
-        if (why == NULL && fact->kind == FACT_RUN_SUSPENDED && cell->status != RUN_RUNNING)
-            why = "it is not running";
     }
     return why == NULL ? RV_OK : misfit(fact, why, err);
 }

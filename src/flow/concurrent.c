@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-static enum rv__phase first(const struct rv__node *node, int *eval)
+static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
     (void)node;
     (void)eval;
@@ -35,14 +35,14 @@ static int verdict(const struct rv__actor *sup)
     return sup->sup.ended == children;
 }
 
-static int place(const struct rv__actor *sup, uint8_t *lane)
+static int place(const struct rv__actor *sup, struct rv__first *first)
 {
     if ((sup->node->concurrent.detached && !sup->detached) || verdict(sup) != 0)
         return PLACE_TODO;
     if (sup->sup.next >= sup->node->body_count)
         return PLACE_NOWHERE;
-    *lane = (uint8_t)rv__body_start_lane(&sup->node->bodies[sup->sup.next]);
-    return *lane == LANE_NONE ? PLACE_TODO : PLACE_RANGE;
+    *first = rv__first_of_body(&sup->node->bodies[sup->sup.next]);
+    return first->node == NULL ? PLACE_TODO : PLACE_RANGE;
 }
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
@@ -113,4 +113,4 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return all;
 }
 
-const struct rv__kind rv__concurrent_kind = { first, place, advance, body_ended, inner };
+const struct rv__kind rv__concurrent_kind = { first_phase, place, advance, body_ended, inner };

@@ -1,7 +1,7 @@
 /* coordinator.c: the run as a whole: takes messages, gives places, pumps, and says facts.
  *
  *   running ──▶ completed | failed | cancelled
- *     ▲  │ a step is to blame for too many crashes, or its function is missing
+ *     ▲  │ a step is to blame for too many crashes, or the shell says so
  *     │  ▼
  *   suspended ──abort──▶ running, its sequence failed ──▶ failed   (cancel: from both)
  *
@@ -22,31 +22,34 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
     struct rv__facts *facts = turn->facts;
     struct rv__fact fact = *said;
-    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count;
-    int rc;
+    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count,
+           values = facts->value_count;
     fact.at_ms = turn->now_ms;
+    /* What the fact borrows may be held by an actor that it ends. */
+    rv__blob_ref(fact.result);
+    rv__blob_ref(fact.state);
+    rv__blob_ref(fact.error);
+    rv__fact_trim(&fact);
+    int rc = rv__facts_outline(facts, turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
 #ifdef RV_DEBUG_CHECKS
     rv_error why = { .message = "" };
-    if (rv__fact_check(turn->cell, &fact, &why) < 0)
+    if (rc == RV_OK && rv__fact_check(turn->cell, &fact, &why) < 0)
         rv_panic("flow said a fact that does not fit: %s", why.message);
 #endif
 
     if (facts->count > 0)
         rv__buf_char(&facts->json, ',');
     rv__fact_write(turn->cell, &fact, &facts->json);
-    rc = rv__buf_err(&facts->json, err);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&facts->json, err);
     if (rc == RV_OK && rv__facts_unheard(facts, turn->cell, &fact) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK)
         rc = rv__facts_rows(facts, turn->cell, &fact, err);
-    if (rc == RV_OK) { /* what the fact borrows may be held by an actor that it ends */
-        rv__blob_ref(fact.result);
-        rv__blob_ref(fact.state);
-        rv__blob_ref(fact.error);
+    if (rc == RV_OK)
         rc = rv__evolve(turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
-        fact.name = NULL; /* never an actor's */
-        rv__fact_done(&fact);
-    }
+    fact.name = NULL; /* never an actor's */
+    rv__fact_done(&fact);
     if (rc == RV_OK) {
         facts->count++;
         facts->said[fact.kind]++;
@@ -56,6 +59,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     rv__buf_cut(&facts->json, before);
     rv__facts_heard(facts, unheard);
     rv__facts_cut_rows(facts, rows);
+    rv__facts_cut_values(facts, values);
     return rc;
 }
 
@@ -139,10 +143,7 @@ static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum 
                              .node = rv__actor_about(actor)->id,
                              .eval = actor->eval,
                              .result = msg->result,
-                             .error = msg->error,
-                             .suspect = msg->suspect,
-                             .blame = msg->blame,
-                             .crash = msg->crash };
+                             .error = msg->error };
     if (kind == FACT_STEP_FAILED)
         fact.hard = true;
     return rv__say(turn, &fact, err);
@@ -197,7 +198,7 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the message */
     if (rv__str_none(death) || !rv__json_get(death, "message", &message) ||
         rv__json_string(message, &arena, &how) != RV_ENOMEM)
-        why = rv__error_blob("step '%.*s' was running alone when its process died, %d times%s%.*s: "
+        why = rv__error_blob("step '%.*s' was to blame when its process died, %d times%s%.*s: "
                              "it is not tried again without a decision",
                              RV__ARG(rv__actor_about(actor)->alias), actor->crashes,
                              how.len > 0 ? "; the last time, " : "", RV__ARG(how));
@@ -205,38 +206,21 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     return why;
 }
 
-/* {"message":…}, and "missing" with the function's name if that is the reason. */
-static struct rv__blob *suspension(const struct rv__actor *actor, struct rv__str missing)
+/* A run that has ended, or only has its handler to run yet, is not stopped for what it has detached. */
+static bool is_left_behind(const struct rv__cell *cell, const struct rv__actor *actor)
 {
-    struct rv__str alias = rv__actor_about(actor)->alias;
-    if (missing.len == 0)
-        return poisonous(actor);
-    struct rv__blob *message = rv__error_blob(
-        "step '%.*s' needs the function '%.*s', which is not there", RV__ARG(alias),
-        RV__ARG(missing));
-    struct rv__blob *why = NULL;
-    struct rv__buf buf;
-    rv__buf_init(&buf, 65536); /* a name and a sentence */
-    if (message != NULL)
-        rv__buf_add(&buf, message->text, message->len - 1); /* without its brace */
-    rv__buf_text(&buf, ",\"missing\":");
-    rv__buf_json_str(&buf, missing);
-    rv__buf_char(&buf, '}');
-    if (message != NULL && rv__buf_err(&buf, NULL) == RV_OK)
-        why = rv__blob_new(rv__buf_view(&buf));
-    rv__buf_done(&buf);
-    rv__blob_unref(message);
-    return why;
+    while (actor->owner != NULL)
+        actor = actor->owner;
+    return cell->root == NULL || (actor != cell->root && cell->root->frame.failed);
 }
 
-int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str missing,
-                rv_error *err)
+int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
-    struct rv__blob *why = suspension(actor, missing);
+    struct rv__blob *why = poisonous(actor);
     if (why == NULL)
         return rv__nomem(err);
     int rc;
-    if (rv__run_terminal(turn->cell->status)) {
+    if (is_left_behind(turn->cell, actor)) {
         rc = fail_stuck(turn, actor, why, err);
     } else {
         struct rv__msg msg = { .error = why };
@@ -246,23 +230,35 @@ int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, struct rv__str m
     return rc;
 }
 
+/* Several may have been in flight when a process died that they shared. They go on at once; who was in
+ * flight in two such deaths is a suspect. At most one suspect is in flight, so the next death is its own. */
+static int say_lost(struct rv__turn *turn, const struct rv__actor *actor, const struct rv__msg *msg,
+                    rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_STEP_LOST,
+                             .actor = actor->id,
+                             .node = rv__actor_about(actor)->id,
+                             .error = msg->error,
+                             .crash = msg->crash,
+                             .blame = msg->blame };
+    if (msg->shared) {
+        fact.deaths = actor->deaths < RV__MAX_DEATHS ? actor->deaths + 1 : actor->deaths;
+        fact.suspect = !actor->suspect && fact.deaths >= RV__SUSPECT_DEATHS;
+        fact.blame |= actor->suspect;
+    }
+    return rv__say(turn, &fact, err);
+}
+
 /* Work that is in flight: an attempt or an evaluation. */
 static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
     if (actor == NULL || (actor->token != msg->token && !RV__BUG(4)))
         return stale(turn->cell);
+    if (actor->fresh) /* nobody was told this token yet */
+        return stale(turn->cell);
     if (msg->kind == MSG_LOST)
-        return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
-                                        : stale(turn->cell);
-    if (msg->kind == MSG_MISSING) {
-        if (!rv__actor_working(actor) || turn->cell->status == RUN_SUSPENDED) {
-            /* Suspended already: it only goes back to waiting for its place. */
-            return rv__actor_working(actor) ? say_about(turn, actor, FACT_STEP_LOST, msg, err)
-                                            : stale(turn->cell);
-        }
-        return rv__suspend(turn, actor, msg->name, err);
-    }
+        return rv__actor_working(actor) ? say_lost(turn, actor, msg, err) : stale(turn->cell);
     if (actor->phase == PHASE_EVAL)
         return eval_send(turn, actor, msg, err);
     if (actor->is_frame || actor->node->kind != NODE_STEP)
@@ -311,6 +307,17 @@ static int cancel(struct rv__turn *turn, rv_error *err)
     return rv__say(turn, &fact, err);
 }
 
+/* Something is wrong that concerns the run as a whole: what it had decided could not be kept. */
+static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_RUN_SUSPENDED, .node = RV__NO_NODE, .error = msg->error };
+    if (turn->cell->status != RUN_RUNNING)
+        return RV_OK;
+    if (msg->error == NULL)
+        return rv__fail(err, RV_EINVAL, "a run is suspended with a reason");
+    return rv__say(turn, &fact, err);
+}
+
 static int decided(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
@@ -335,11 +342,11 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
-    case MSG_LOST:
-    case MSG_MISSING: return work_send(&turn, msg, err);
+    case MSG_LOST: return work_send(&turn, msg, err);
     case MSG_ANSWER: return answer(&turn, msg, err);
     case MSG_SIGNAL: return signal_run(&turn, msg, err);
     case MSG_CANCEL: return cancel(&turn, err);
+    case MSG_SUSPEND: return suspend(&turn, msg, err);
     case MSG_RESUME:
     case MSG_ABORT: return decided(&turn, msg, err);
     case MSG_KINDS: break;
@@ -354,7 +361,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
 {
     if (actor->crashes > turn->cell->max_crashes && !RV__BUG(15) &&
         (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
-        return rv__suspend(turn, actor, (struct rv__str){ NULL, 0 }, err);
+        return rv__suspend(turn, actor, err);
     if (actor->is_frame)
         return rv__frame_advance(turn, actor, err);
     if (actor->node->kind == NODE_STEP)
@@ -378,8 +385,10 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
 int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts, rv_error *err)
 {
     struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    size_t from = facts->json.len + facts->row_bytes;
     for (int said = 0; rv__cell_more(cell); said++) {
-        if (said == RV__TURN_FACTS)
+        if (said == cell->turn_facts ||
+            facts->json.len + facts->row_bytes - from > (size_t)RV__TURN_BYTES)
             return 1;
         int rc = advance(&turn, cell->todo.first, err);
         if (rc < 0)
@@ -395,21 +404,18 @@ static struct rv__actor *pick(const struct rv__cell *cell, enum rv__lane lane)
     return actor != NULL ? actor : cell->range[lane].first;
 }
 
-int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
-                   struct rv__facts *facts, rv_error *err)
+/* Until work has taken the place, or nothing is left that could. */
+static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
 {
-    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
-    if (cell->status == RUN_SUSPENDED)
-        return 0;
-    uint64_t before = cell->executions;
+    struct rv__cell *cell = turn->cell;
     struct rv__actor *actor = pick(cell, lane);
     while (actor != NULL) {
         uint64_t id = actor->id;
         bool node = !actor->is_frame;
-        int rc = advance(&turn, actor, err);
+        int rc = advance(turn, actor, err);
         if (rc < 0)
             return rc;
-        if (cell->executions != before)
+        if (cell->place == LANE_NONE)
             return 1;
         /* It got as far as a body or a node that wants the same place: go on with that one. */
         actor = rv__cell_find(cell, id);
@@ -422,4 +428,16 @@ int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
             actor = pick(cell, lane);
     }
     return 0;
+}
+
+int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
+                   struct rv__facts *facts, rv_error *err)
+{
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
+    if (cell->status == RUN_SUSPENDED || lane == LANE_NONE || lane == LANE_NOBODY)
+        return 0;
+    cell->place = lane;
+    int rc = start_one(&turn, lane, err);
+    cell->place = LANE_NONE;
+    return rc;
 }

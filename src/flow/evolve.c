@@ -83,10 +83,9 @@ static void run_suspended(struct rv__cell *cell, const struct rv__fact *fact)
     struct rv__actor *actor = rv__cell_find(cell, fact->actor);
     cell->status = RUN_SUSPENDED;
     cell->suspension = rv__blob_ref(fact->error);
-    cell->suspended_by = actor->id;
-    if (rv__actor_working(actor))
-        back_to_waiting(cell, actor);
-    rv__actor_place(cell, actor);
+    cell->suspended_by = fact->actor;
+    if (actor != NULL)
+        rv__actor_place(cell, actor);
 }
 
 static void run_resumed(struct rv__cell *cell)
@@ -95,7 +94,7 @@ static void run_resumed(struct rv__cell *cell)
     cell->status = RUN_RUNNING;
     if (actor != NULL) {
         actor->crashes = 0;
-        actor->suspect = false;
+        rv__actor_absolve(actor);
     }
     forget_suspension(cell);
 }
@@ -142,8 +141,9 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
 static void lost(struct rv__cell *cell, struct rv__actor *actor, const struct rv__fact *fact)
 {
     assert(actor != NULL); /* rv__fact_check saw it */
-    /* With an error it had a process of its own: the engine was never in danger. */
-    actor->suspect |= fact->suspect || (fact->blame && fact->error == NULL);
+    actor->suspect |= fact->suspect;
+    if (fact->deaths > 0)
+        actor->deaths = fact->deaths;
     actor->crashes += fact->blame;
     if (fact->blame) {
         rv__blob_unref(actor->death);
@@ -204,13 +204,28 @@ static int eval_started(struct rv__cell *cell, struct rv__actor *actor, const st
     return RV_OK;
 }
 
+/* If they are an array; else it fails for that. */
+static void take_items(struct rv__actor *sup, const struct rv__fact *fact)
+{
+    bool here = fact->items == NULL && !rv__blob_is_reference(fact->result) &&
+                fact->result->len > 0 &&
+                rv__json_type(rv__blob_str(fact->result)) == RV__JSON_ARRAY;
+    if (!here && fact->items == NULL)
+        return;
+    sup->sup.items = rv__items_ref(fact->items);
+    sup->sup.count = here ? (int64_t)rv__json_count(rv__blob_str(fact->result))
+                          : fact->items->count;
+    sup->sup.cursor = 0;
+    sup->phase = PHASE_RUNNING;
+}
+
 static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
                           const struct rv__fact *fact)
 {
     assert(actor != NULL); /* rv__fact_check saw it */
     if (fact->eval == EVAL_DESCRIPTION)
         return rv__frame_evolve_described(cell, actor, fact->result);
-    actor->suspect = false;
+    rv__actor_absolve(actor);
     actor->crashes = 0;
     if (actor->is_frame) {
         actor->frame.input = rv__blob_ref(fact->result);
@@ -219,14 +234,10 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
         rv__blob_unref(actor->value);
         actor->value = rv__blob_ref(fact->result);
         actor->phase = PHASE_EVALUATED;
-        if (fact->eval == EVAL_WHEN && rv__truth(rv__blob_str(actor->value)))
+        if (fact->eval == EVAL_WHEN && rv__truth(actor->value))
             actor->phase = PHASE_BEGIN; /* as soon as there is a place */
-        struct rv__str value = rv__blob_str(actor->value);
-        if (fact->eval == EVAL_ITEMS && value.len > 0 && rv__json_type(value) == RV__JSON_ARRAY) {
-            actor->sup.count = (int64_t)rv__json_count(value);
-            actor->sup.cursor = 0;
-            actor->phase = PHASE_RUNNING;
-        }
+        if (fact->eval == EVAL_ITEMS)
+            take_items(actor, fact);
     }
     rv__actor_owe(cell, actor);
     rv__actor_place(cell, actor);
@@ -241,6 +252,7 @@ static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
     frame->phase = PHASE_RUNNING;
     frame->frame.failed = true;
     frame->frame.handled = true;
+    rv__actor_absolve(frame);
     frame->value = rv__blob_ref(fact->error);
     rv__actor_owe(cell, frame);
     rv__actor_place(cell, frame);
@@ -315,7 +327,7 @@ static int body_started(struct rv__cell *cell, const struct rv__fact *fact)
     const struct rv__body *body = &sup->node->bodies[iterates ? 0 : fact->index];
 
     sup->phase = PHASE_RUNNING;
-    if (kind == NODE_FOREACH)
+    if (kind == NODE_FOREACH && sup->sup.items == NULL)
         next_item(sup, frame);
     if (kind == NODE_FOREACH || kind == NODE_CONCURRENT) {
         sup->sup.next++;
@@ -385,6 +397,7 @@ static int node_detached(struct rv__cell *cell, struct rv__actor *sup, struct rv
         shade->frame.item_at = loop->frame.item_at;
         shade->frame.item_len = loop->frame.item_len;
         shade->value = loop->frame.item_len > 0 ? rv__blob_ref(items->value) : NULL;
+        shade->frame.items = rv__items_ref(rv__frame_items(loop));
     }
     rv__actor_link(cell, shade, NULL);
     rv__actor_unlink(cell, sup);
@@ -433,7 +446,7 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
     return RV_OK;
 }
 
-int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
+static int apply(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__actor *actor = fact->owner == 0 ? rv__cell_find(cell, fact->actor) : NULL;
     switch (fact->kind) {
@@ -475,4 +488,18 @@ int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
     }
     assert(!"no such fact");
     return RV_ESTATE;
+}
+
+int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
+{
+    /* What the fact holds may be an actor's, which ends: it is looked at first. */
+    uint64_t last = rv__blob_is_reference(fact->result) ? fact->result->value : 0;
+    if (rv__blob_is_reference(fact->state) && fact->state->value > last)
+        last = fact->state->value;
+    if (fact->items != NULL)
+        last = fact->items->first + (uint64_t)fact->items->pieces - 1;
+    int rc = apply(cell, fact);
+    if (rc == RV_OK && last >= cell->next_value)
+        cell->next_value = last + 1;
+    return rc;
 }

@@ -3,6 +3,9 @@
  *
  * A fact is a JSON object: "k" its kind, "a" the actor, "n" the plan node and "i" the iterations
  * around it (for readers of the feed; evolve goes by "a"), "at" when, and the fields of its kind.
+ * A long text is not in it: instead of "result" and "state" it has "resultValue" and "stateValue",
+ * [number,bytes] of the value, or "itemsValue", for items in pieces (value.c). The description in such a
+ * state is beside it (for readers too).
  * A kind that changes its meaning gets a new version: "v", absent for 1. */
 #include <assert.h>
 
@@ -34,6 +37,7 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_HOSTED = 1 << 17,
              F_CRASH = 1 << 18,
              F_CUT = 1 << 19,
+             F_DEATHS = 1 << 20, /* 0 is left out */
 };
 #define F_WHO (F_ACTOR | F_NODE)
 
@@ -65,7 +69,7 @@ static const struct {
     [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD },
     [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT },
-    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_ERROR },
+    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },
@@ -90,7 +94,18 @@ static void put_blob(struct rv__buf *out, const char *key, const struct rv__blob
     if (blob == NULL)
         return;
     rv__buf_text(out, key);
-    rv__buf_add(out, blob->text, blob->len);
+    rv__buf_str(out, rv__blob_str(blob));
+}
+
+static void put_value(struct rv__buf *out, const char *key, const char *reference_key,
+                      const struct rv__blob *blob)
+{
+    if (!rv__blob_is_reference(blob)) {
+        put_blob(out, key, blob);
+        return;
+    }
+    rv__buf_text(out, reference_key);
+    rv__reference_write(blob, out);
 }
 
 static void put_vector(const struct rv__actor *actor, struct rv__buf *out)
@@ -101,6 +116,19 @@ static void put_vector(const struct rv__actor *actor, struct rv__buf *out)
         put_int(out, i ? "," : ",\"i\":[", vector[i]);
     if (count > 0)
         rv__buf_char(out, ']');
+}
+
+void rv__fact_trim(struct rv__fact *fact)
+{
+    unsigned has = kinds[fact->kind].fields;
+    if (!(has & F_RESULT)) {
+        rv__blob_unref(fact->result);
+        fact->result = NULL;
+    }
+    if (!(has & F_STATE)) {
+        rv__blob_unref(fact->state);
+        fact->state = NULL;
+    }
 }
 
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out)
@@ -150,6 +178,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, ",\"blame\":true");
     if ((has & F_CRASH) && fact->crash)
         rv__buf_text(out, ",\"crash\":true");
+    if ((has & F_DEATHS) && fact->deaths != 0)
+        put_int(out, ",\"deaths\":", fact->deaths);
     if ((has & F_TAKEN) && fact->taken)
         rv__buf_text(out, ",\"signal\":true");
     if ((has & F_HOSTED) && fact->hosted)
@@ -163,9 +193,15 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_json_str(out, rv__blob_str(fact->name));
     }
     if (has & F_RESULT)
-        put_blob(out, ",\"result\":", fact->result);
-    if (has & F_STATE)
-        put_blob(out, ",\"state\":", fact->state);
+        put_value(out, ",\"result\":", ",\"resultValue\":", fact->result);
+    if ((has & F_RESULT) && fact->items != NULL) {
+        rv__buf_text(out, ",\"itemsValue\":");
+        rv__items_write(fact->items, out);
+    }
+    if (has & F_STATE) {
+        put_value(out, ",\"state\":", ",\"stateValue\":", fact->state);
+        put_blob(out, ",\"description\":", fact->description);
+    }
     if (has & F_ERROR)
         put_blob(out, ",\"error\":", fact->error);
     rv__buf_char(out, '}');
@@ -179,7 +215,11 @@ void rv__fact_done(struct rv__fact *fact)
     rv__blob_unref(fact->state);
     rv__blob_unref(fact->error);
     rv__blob_unref(fact->name);
+    rv__items_unref(fact->items);
+    rv__blob_unref(fact->description);
+    fact->description = NULL;
     fact->result = fact->state = fact->error = fact->name = NULL;
+    fact->items = NULL;
 }
 
 static int find_name(struct rv__str text, const char *(*name_of)(int), int count)
@@ -293,6 +333,10 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"crash\"")) {
         *seen |= F_CRASH;
         rc = rv__json_bool(value, &fact->crash);
+    } else if (rv__str_is(key, "\"deaths\"")) {
+        *seen |= F_DEATHS;
+        rc = read_count(value, RV__MAX_DEATHS, &n);
+        fact->deaths = (int)n;
     } else if (rv__str_is(key, "\"signal\"")) {
         *seen |= F_TAKEN;
         rc = rv__json_bool(value, &fact->taken);
@@ -314,9 +358,21 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"state\"") && fact->state == NULL) {
         *seen |= F_STATE;
         rc = read_blob(value, &fact->state);
+    } else if (rv__str_is(key, "\"resultValue\"") && fact->result == NULL) {
+        *seen |= F_RESULT;
+        rc = rv__reference_read(value, &fact->result);
+    } else if (rv__str_is(key, "\"itemsValue\"") && fact->items == NULL) {
+        *seen |= F_RESULT;
+        rc = rv__items_read(value, &fact->items);
+    } else if (rv__str_is(key, "\"stateValue\"") && fact->state == NULL) {
+        *seen |= F_STATE;
+        rc = rv__reference_read(value, &fact->state);
     } else if (rv__str_is(key, "\"error\"") && fact->error == NULL) {
         *seen |= F_ERROR;
         rc = read_blob(value, &fact->error);
+    } else if (rv__str_is(key, "\"description\"") && fact->description == NULL) {
+        *seen |= F_STATE;
+        rc = read_blob(value, &fact->description);
     } else if (!rv__str_is(key, "\"k\"") && !rv__str_is(key, "\"i\"")) {
         rc = RV_EINVAL;
     }
@@ -329,7 +385,7 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
     const unsigned optional = F_OWNER | F_DUE | F_ATTEMPT | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN |
                               F_RESULT | F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE |
-                              F_HOSTED | F_CRASH | F_CUT;
+                              F_HOSTED | F_CRASH | F_CUT | F_DEATHS;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };
@@ -427,6 +483,7 @@ int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
 void rv__facts_reset(struct rv__facts *facts)
 {
     rv__facts_cut_rows(facts, 0);
+    rv__facts_cut_values(facts, 0);
     rv__facts_heard(facts, 0);
     rv__buf_reset(&facts->json);
     memset(facts->said, 0, sizeof facts->said);
@@ -436,8 +493,10 @@ void rv__facts_reset(struct rv__facts *facts)
 void rv__facts_done(struct rv__facts *facts)
 {
     rv__facts_cut_rows(facts, 0);
+    rv__facts_cut_values(facts, 0);
     rv__facts_heard(facts, 0);
     rv__free(facts->rows);
+    rv__free(facts->values);
     rv__free(facts->unheard);
     rv__buf_done(&facts->json);
     *facts = (struct rv__facts){ 0 };

@@ -27,11 +27,21 @@
 #include "plan/plan.h"
 
 struct rv__cell;
+struct rv__items;
 
 enum {
-    RV__TURN_FACTS = 256, /* a pump stops after so many, so that no run holds the loop */
-    RV__MAX_CRASHES = 3,  /* default: a step to blame for more suspends its run */
+    RV__TURN_FACTS = 256,     /* a pump stops after so many, so that no run holds the loop; */
+    RV__TURN_BYTES = 8 << 20, /* or after so many bytes of facts and rows */
+    RV__MAX_CRASHES = 3,      /* default: a step to blame for more suspends its run */
+    RV__SUSPECT_DEATHS =
+        2, /* of a shared process, with the same work in flight: that is a suspect */
 };
+
+/* A text that is longer leaves the cell for the store: a *value*. One this long is written with a fact,
+ * a snapshot and a row each; a longer one once. The simulator asks for it sooner. */
+#ifndef RV__VALUE_INLINE
+#define RV__VALUE_INLINE ((size_t)16384)
+#endif
 
 /* ------------------------------------------------------------------------------ statuses --- */
 
@@ -75,20 +85,33 @@ enum rv__eval {
 };
 const char *rv__eval_name(enum rv__eval eval);
 
+/* Where work is done, and who gives the places for it. Neither plans nor snapshots name lanes. */
+enum rv__lane {
+    LANE_NONE,     /* needs no place: a delay, a signal, an empty body */
+    LANE_FUNCTION, /* functions on threads of this process */
+    LANE_HOST,     /* functions in host processes */
+    LANE_IO,       /* command, chat, tool */
+    LANE_EVAL,     /* expressions */
+    LANE_HTTP,     /* as many as there are descriptors for */
+    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, beside all others */
+    LANE_NOBODY,   /* functions that nobody offers now: they wait, and get no place here */
+    LANES,
+};
+
 /* ------------------------------------------------------------------------------ messages --- */
 
 enum rv__msg_kind {
-    MSG_DONE,    /* work is done: result, state, skipped; of an evaluation: its value in `result` */
-    MSG_FAILED,  /* work failed: error, state, behavior … */
-    MSG_PARK,    /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
-    MSG_TIMER,   /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
-    MSG_LOST,    /* the attempt's process died. blame: it was alone in it; suspect: with others;
-                    error: how, if that was a process of its own and not the engine's */
-    MSG_MISSING, /* there is no function `name`: the attempt did not begin */
-    MSG_ANSWER,  /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
-    MSG_SIGNAL,  /* a signal `name` with `result` as its payload */
+    MSG_DONE,   /* work is done: result, state, skipped; of an evaluation: its value in `result` */
+    MSG_FAILED, /* work failed: error, state, behavior … */
+    MSG_PARK,   /* an attempt says "pending": handle; or it wants to wait: due; or signal `name` */
+    MSG_TIMER,  /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
+    MSG_LOST,   /* it is not done: it never began, or (crash) its process died. blame: it had that
+                    process to itself, and error says how it died; shared: with others */
+    MSG_ANSWER, /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
+    MSG_SIGNAL, /* a signal `name` with `result` as its payload */
     MSG_CANCEL,
-    MSG_RESUME, /* a decision about a suspended run; also: what was missing is there */
+    MSG_SUSPEND, /* the run as a whole stops for a decision: `error` says why. Not if it is over or has */
+    MSG_RESUME, /* a decision about a suspended run */
     MSG_ABORT,  /* the other decision: `error` says why */
     MSG_KINDS,
 };
@@ -106,16 +129,15 @@ struct rv__msg {
     struct rv__blob *result; /* JSON; NULL = null */
     struct rv__blob *state;  /* a JSON object; NULL = {} */
     struct rv__blob *error;  /* a JSON object with at least "message" */
-    struct rv__str name;     /* of a handle, a signal, a missing function */
+    struct rv__str name;     /* of a handle, a signal */
     bool skipped;
     enum rv__behavior behavior;
-    int max_attempts;    /* of a retry step error; 0 = not said */
-    int backoff;         /* of a step error: 1 + enum rv__backoff; 0 = not said */
-    int64_t wait_ms;     /* MSG_FAILED: a retry waits for at least so long */
-    double chance;       /* [0,1), for jitter */
-    int64_t due_ms;      /* MSG_PARK: until when; 0 = its time-out, if it has one */
-    bool blame, suspect; /* MSG_LOST */
-    bool crash;          /* the same: its process died; a clean end takes it back without */
+    int max_attempts;          /* of a retry step error; 0 = not said */
+    int backoff;               /* of a step error: 1 + enum rv__backoff; 0 = not said */
+    int64_t wait_ms;           /* MSG_FAILED: a retry waits for at least so long */
+    double chance;             /* [0,1), for jitter */
+    int64_t due_ms;            /* MSG_PARK: until when; 0 = its time-out, if it has one */
+    bool crash, blame, shared; /* MSG_LOST; a clean end takes work back without any */
 };
 
 /* --------------------------------------------------------------------------------- facts --- */
@@ -125,7 +147,7 @@ enum rv__fact_kind {
     FACT_RUN_COMPLETED,
     FACT_RUN_FAILED,
     FACT_RUN_CANCELLED, /* everything alive is cancelled with it */
-    FACT_RUN_SUSPENDED,
+    FACT_RUN_SUSPENDED, /* for an actor's sake, or (0) as a whole */
     FACT_RUN_RESUMED,
     FACT_RUN_ABORTED, /* its sequence fails; run.failed follows, after the handler */
     FACT_EVAL_STARTED,
@@ -152,7 +174,8 @@ enum rv__fact_kind {
 };
 const char *rv__fact_kind_name(enum rv__fact_kind kind); /* "step.completed", … */
 
-/* A fact in memory. The blobs are held by it (rv__fact_done). */
+/* A fact in memory. The blobs are held by it (rv__fact_done). `result` and `state` may be references:
+ * such a text is not in the fact, but a value of the run. */
 struct rv__fact {
     enum rv__fact_kind kind;
     uint64_t actor; /* whom it concerns; a new one: the next id of the cell */
@@ -165,13 +188,19 @@ struct rv__fact {
     int eval;            /* enum rv__eval */
     int status;          /* body.ended: enum rv__status */
     bool hard;           /* step.failed: it fails its sequence */
-    bool suspect, blame; /* step.lost */
-    bool crash;    /* the same: with its process; facts of old that have a blame do not say it */
+    bool suspect, blame; /* step.lost: from now on it is one; it is to blame for this death */
+    bool crash;          /* the same: with its process */
+    int deaths;    /* the same: of processes that it shared, while it was in flight; 0: not said */
     bool taken;    /* step.completed: it took a signal */
     bool hosted;   /* step.started: in a process of its own */
     bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
     bool describe; /* step.completed, node.completed: its description is evaluated next */
     struct rv__blob *result, *state, *error, *name;
+    struct rv__items
+        *items; /* eval.completed: a long array of items, in pieces; then no `result` */
+    struct rv__blob
+        *description; /* of a state that is a reference: for readers, who would have to fetch
+                                     it for that */
 };
 #define RV__NO_NODE UINT32_MAX
 
@@ -183,7 +212,9 @@ struct rv__facts {
     size_t count;
     /* What else belongs into the same transaction: iterations, finished or cut short (SPEC: results). */
     struct rv__row *rows;
-    size_t row_count, row_cap;
+    size_t row_count, row_cap, row_bytes;
+    struct rv__value *values;
+    size_t value_count, value_cap;
     struct rv__unheard *unheard; /* failures that only the log tells */
     size_t unheard_count, unheard_cap;
     uint32_t said[FACT_KINDS]; /* how many of each kind */
@@ -204,7 +235,14 @@ struct rv__row {
     uint32_t node;
     struct rv__str key; /* node and vector as text: "4/3.0", unique in the run; see rv__row_key */
     int64_t index;
-    struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it */
+    struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it, and
+                            values stand in it as references: see scope.c */
+};
+
+/* A long text that left the cell with a fact. The work that sees it starts after the commit. */
+struct rv__value {
+    uint64_t number; /* unique in the run, from 1 */
+    struct rv__blob *json;
 };
 
 void rv__facts_init(struct rv__facts *facts);
@@ -221,9 +259,13 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
 struct rv__cell_opts {
     const struct rv__plan *plan; /* borrowed; must outlive the cell */
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
-    /* Does the attempt that begins now run in a process of its own? It is on record then, for who asks
-     * after a crash what was in the one that died. NULL: none does. */
-    bool (*hosted)(void *arg, const struct rv__node *step);
+    size_t value_inline; /* 0 = RV__VALUE_INLINE; at least 8. Replay does not depend on it */
+    int turn_facts;      /* 0 = RV__TURN_FACTS: a pump stops after so many */
+    /* Who does this function: LANE_FUNCTION, LANE_HOST, or LANE_NOBODY while it is not there? Asked
+     * when something begins to wait for its place. `eval`: enum rv__eval; -1: the step's attempt. That an
+     * attempt began in a host is on record, for who asks after a crash what was in the process that died.
+     * NULL: LANE_FUNCTION for all. */
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval);
     void *arg;
 };
 
@@ -242,7 +284,14 @@ int rv__cell_replay_json(struct rv__cell *cell, struct rv__str facts_json /* com
 int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struct rv__facts *rows,
                          rv_error *err);
 
-/* The whole state as JSON text, and back. Two cells with the same text are the same. */
+/* From now on this is asked, and whatever waits is put into its lane anew, in order of arrival: who
+ * loaded it may not have known, and functions come and go. RV_OK: it takes no memory. */
+int rv__cell_lanes(struct rv__cell *cell,
+                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval),
+                   void *arg);
+
+/* The whole state as JSON text, and back. Two cells with the same text are the same, and go on alike if
+ * they get the same messages and places, whatever their `lane` says. */
 int rv__cell_save(struct rv__cell *cell, struct rv__buf *out, rv_error *err);
 int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,
                   rv_error *err);
@@ -255,7 +304,8 @@ void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err);
 
-/* A place is free in `lane`: start one piece of work that waits for it. 1: started; 0: none waits;
+/* A place is free in `lane`: start one piece of work that waits for it. 1: started, and the place is
+ * taken: an effect of its actor carries it; 0: none waits (in LANE_NOBODY nothing ever starts);
  * RV_ENOMEM. */
 int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
                    struct rv__facts *facts, rv_error *err);
@@ -282,20 +332,35 @@ struct rv__effect {
     int64_t due_ms;              /* WAIT */
     int64_t timeout_ms;          /* START: of the attempt, from when an executor begins; 0 = none */
     bool hosted;                 /* START: it began in a process of its own */
+    enum rv__lane place; /* START: the place it was given. WAIT, STOP: one that it was given and
+                                    does not need: to be given back. LANE_NONE: none. Each is carried once */
 };
 
-/* The next effect of the facts since the last call; false: no more. Release them after the commit. */
+/* The next effect of the facts since the last call; false: no more. Release them after the commit: all of
+ * them before the cell is freed, for they carry places. Until then a message to the actor is stale. */
 bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret);
 
-/* Everything that is owed now, from the state alone: for recovery. Calls back for each; no STOPs. */
+/* Everything that is owed now, from the state alone: for recovery. Calls back for each; no STOPs, and no
+ * places: those were of a process that has died. */
 void rv__cell_outstanding(const struct rv__cell *cell,
                           void (*owed)(void *arg, const struct rv__effect *effect), void *arg);
+
+bool rv__cell_idle(const struct rv__cell *cell); /* nothing in it could be done now */
+/* Its earliest timer; 0 = none, or there is work. Walks over its actors. */
+int64_t rv__cell_wake_ms(const struct rv__cell *cell);
+/* The work that it is owed. Give the effects to rv__free(). */
+struct rv__started {
+    struct rv__effect *effects;
+    size_t count, cap;
+    bool no_memory; /* these are not all */
+};
+struct rv__started rv__cell_started(const struct rv__cell *cell);
 
 /* Why it does not go on: what is alive and has nothing alive below it, and what has not begun for want
  * of room, each with the one thing that it waits for. */
 enum rv__wait_kind {
     WAIT_WORK,     /* its work, which is in flight: an attempt, or an evaluation (`eval`) */
-    WAIT_PLACE,    /* a place in `lane` */
+    WAIT_PLACE,    /* a place in `lane`; in LANE_NOBODY: somebody who has the function `name` */
     WAIT_LIMIT,    /* the `limit` of its forEach: `count` more iterations */
     WAIT_TIMER,    /* its time: `due_ms` */
     WAIT_RETRY,    /* the same, for its next `attempt` */
@@ -321,6 +386,8 @@ void rv__cell_waits(const struct rv__cell *cell,
 
 /* Does work wait for a place in this lane? (No, while the run is suspended.) */
 bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
+/* Is the first that waits in LANE_SUSPECT to blame for a death already? Those come first. */
+bool rv__cell_blamed(const struct rv__cell *cell);
 /* How many pieces of work are in flight: what EFFECT_START asked for, and was not answered. */
 size_t rv__cell_working(const struct rv__cell *cell);
 /* Would rv__flow_pump() do something? */
@@ -335,22 +402,32 @@ const struct rv__plan *rv__cell_plan(const struct rv__cell *cell);
 struct rv__str rv__cell_error(const struct rv__cell *cell);       /* raw JSON; none if none */
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell); /* an alias; none if none */
 struct rv__str rv__cell_suspension(const struct rv__cell *cell);  /* why: raw JSON; none */
-bool rv__cell_misses_function(const struct rv__cell *cell);       /* that is why */
 size_t rv__cell_actors(const struct rv__cell *cell);              /* alive */
 uint64_t rv__cell_stale(const struct rv__cell *cell);             /* messages dropped */
 size_t rv__cell_bytes(const struct rv__cell *cell);               /* memory of the cell, about */
+uint64_t rv__cell_values(const struct rv__cell *cell);            /* numbers given: 1 to this */
 
-/* Finished iterations that were moved to the store. Appends their JSON objects, comma-separated, in
- * order of index, as they were given in rows. */
+/* What has left the cell for the store. Both functions give what rv__facts gave to be written, as JSON
+ * that passed rv__json_check(). */
 struct rv__row_source {
-    int (*rows)(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                rv_error *err);
+    /* Finished iterations under `key` with an index above `after` (-1: all), in order of index: as many
+     * as are handy at once, and at least one, if there is any. Appends their JSON, comma-separated; *last
+     * is the index of the last. 1: there may be more behind it; 0: there are no more. */
+    int (*rows)(struct rv__row_source *self, struct rv__str key, int64_t after, struct rv__buf *out,
+                int64_t *last, rv_error *err);
+    /* The text of a value; the caller holds it once. */
+    int (*value)(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                 rv_error *err);
 };
 
 /* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
- * their node's result, iterations fetched from `rows`. The one that the run is in has no result yet. */
+ * their node's result, iterations and values fetched from `rows`. The one that the run is in has no
+ * result yet.
+ *
+ * RV_ETOOBIG: it is longer than the bound of `out`, which then holds what it held before; *bytes (unless
+ * NULL) says how long it is. No more than `out` and a page of rows is ever in memory. */
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
-                     rv_error *err);
+                     uint64_t *bytes, rv_error *err);
 
 /* What a piece of work sees (SPEC: steps). Holds what it shows; give it to rv__view_done(). May be
  * read on another thread than the cell's. */
@@ -361,9 +438,11 @@ struct rv__view {
     struct rv__entry *scope; /* newest first */
     struct rv__entry *last;
     struct rv__entry *ended; /* whose description is evaluated; NULL for everything else */
-    struct rv__blob *items;  /* of the innermost forEach around it */
+    struct rv__blob *items;  /* of the forEach, if that is the innermost iteration around it; */
     struct rv__str item;     /* a slice of items */
-    int64_t loop_index;      /* of the innermost forEach or loop; -1: none */
+    struct rv__items
+        *pieces;        /* instead of these two: the items are values. rv__view_item() has both */
+    int64_t loop_index; /* of the innermost forEach or loop; -1: none */
     int attempt;
     uint64_t actor, token;
     int64_t vector[RV__PLAN_MAX_DEPTH];
@@ -375,22 +454,39 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t actor, uint64_t token,
                   struct rv__view *ret);
 void rv__view_done(struct rv__view *view);
 
-/* Its parts as JSON. `rows` may be NULL: then an iteration list in them is RV_ENOTFOUND. */
+/* A text that may be a reference: itself, or what the source has. *ret is held once more. NULL gives NULL. */
+int rv__blob_get(struct rv__blob *blob, struct rv__row_source *rows, struct rv__blob **ret,
+                 rv_error *err);
+
+/* The item of the iteration it is in: *ret lies in *hold, to be given to rv__blob_unref(), or in the view
+ * (NULL). All items, as an array. RV_ENOTFOUND: it is in no forEach. */
+int rv__view_item(const struct rv__view *view, struct rv__row_source *rows, struct rv__blob **hold,
+                  struct rv__str *ret, rv_error *err);
+int rv__view_items(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                   rv_error *err);
+/* A name for items in pieces: as rv__entry_serial(), and no entry has it. */
+uint64_t rv__view_items_serial(const struct rv__view *view);
+
+/* Its parts as JSON. `rows` may be NULL: then an iteration list or a value in them is RV_ENOTFOUND. */
 int rv__view_steps(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                    rv_error *err);
 int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                   rv_error *err);
 
-/* One entry of it: the newest of that alias, or NULL; its parts. `state`: "none" is {}. */
+/* One entry of it: the newest of that alias, or NULL; its parts. */
 const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias);
 struct rv__entry *rv__entry_ref(struct rv__entry *entry); /* counted; immutable. NULL is allowed */
 void rv__entry_unref(struct rv__entry *entry);            /* NULL is allowed. Thread: any */
 struct rv__str rv__entry_alias(const struct rv__entry *entry);
 enum rv__status rv__entry_status(const struct rv__entry *entry);
-struct rv__str rv__entry_state(const struct rv__entry *entry);
+int rv__entry_state(const struct rv__entry *entry, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err);
+/* The state if it is at hand: its text, "none" for {}. False: it is to be assembled by the one above. */
+bool rv__entry_state_here(const struct rv__entry *entry, struct rv__str *ret);
 int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
                      struct rv__buf *out, rv_error *err);
-/* A step's result as it is kept, borrowed; NULL is null. A supervisor's is assembled each time. */
+/* A step's result as it is kept, borrowed, perhaps a reference; NULL is null. A supervisor's is
+ * assembled each time. */
 struct rv__blob *rv__entry_blob(const struct rv__entry *entry);
 bool rv__entry_assembled(const struct rv__entry *entry);
 uint64_t rv__entry_serial(

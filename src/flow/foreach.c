@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-static enum rv__phase first(const struct rv__node *node, int *eval)
+static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
     (void)node;
     *eval = EVAL_ITEMS;
@@ -32,11 +32,11 @@ static bool may_start(const struct rv__actor *sup)
     return sup->sup.bad == 0 && sup->sup.active < limit + RV__BUG(10);
 }
 
-static int place(const struct rv__actor *sup, uint8_t *lane)
+static int place(const struct rv__actor *sup, struct rv__first *first)
 {
     if (may_start(sup)) {
-        *lane = (uint8_t)rv__body_start_lane(&sup->node->bodies[0]);
-        return *lane == LANE_NONE ? PLACE_TODO : PLACE_RANGE;
+        *first = rv__first_of_body(&sup->node->bodies[0]);
+        return first->node == NULL ? PLACE_TODO : PLACE_RANGE;
     }
     return sup->sup.active > 0 ? PLACE_NOWHERE : PLACE_TODO;
 }
@@ -74,4 +74,4 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return all;
 }
 
-const struct rv__kind rv__foreach_kind = { first, place, advance, body_ended, inner };
+const struct rv__kind rv__foreach_kind = { first_phase, place, advance, body_ended, inner };

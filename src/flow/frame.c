@@ -14,9 +14,12 @@
 #include "base/bugs.h"
 #include "flow/cell.h"
 
-bool rv__truth(struct rv__str json)
+bool rv__truth(const struct rv__blob *json)
 {
-    return !rv__str_is(json, "false") && !rv__str_is(json, "null");
+    if (rv__blob_is_reference(json)) /* neither is that long */
+        return true;
+    struct rv__str text = rv__blob_str(json);
+    return !rv__str_is(text, "false") && !rv__str_is(text, "null");
 }
 
 /* ------------------------------------------------------------------------------- decide --- */
@@ -149,19 +152,21 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
 
 /* What `text` says is put into the state of the node that ended last, in a copy: others read the entry. */
 int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
-                               const struct rv__blob *text)
+                               struct rv__blob *text)
 {
     if (text != NULL) {
-        struct rv__entry *entry = rv__entry_described(frame->frame.scope, rv__blob_str(text));
+        struct rv__entry *entry = rv__entry_copy(frame->frame.scope);
         if (entry == NULL)
             return RV_ENOMEM;
+        entry->outer = rv__entry_ref(frame->frame.scope->outer);
+        entry->description = rv__blob_ref(text);
         rv__entry_unref(frame->frame.scope);
         rv__entry_unref(frame->frame.last);
         frame->frame.scope = entry;
         frame->frame.last = rv__entry_ref(entry);
     }
     frame->phase = PHASE_RUNNING;
-    frame->suspect = false;
+    rv__actor_absolve(frame);
     frame->crashes = 0;
     rv__actor_owe(cell, frame);
     rv__actor_place(cell, frame);

@@ -36,8 +36,8 @@ const char *rv__eval_name(enum rv__eval eval)
 
 const char *rv__msg_kind_name(enum rv__msg_kind kind)
 {
-    static const char *const names[MSG_KINDS] = { "done",   "failed",  "park",   "timer",
-                                                  "lost",   "missing", "answer", "signal",
-                                                  "cancel", "resume",  "abort" };
+    static const char *const names[MSG_KINDS] = { "done",    "failed", "park",   "timer",
+                                                  "lost",    "answer", "signal", "cancel",
+                                                  "suspend", "resume", "abort" };
     return names[kind];
 }

@@ -121,6 +121,17 @@ static int make_room(struct rv__facts *facts, rv_error *err)
     return RV_OK;
 }
 
+static void put_item_value(struct rv__buf *json, const struct rv__items *items, int64_t index)
+{
+    int64_t place;
+    uint64_t piece = rv__items_piece(items, index, &place);
+    rv__buf_text(json, "\"itemValue\":[");
+    rv__buf_int(json, (int64_t)piece);
+    rv__buf_char(json, ',');
+    rv__buf_int(json, place);
+    rv__buf_text(json, "],");
+}
+
 /* An iteration leaves the cell for the store, with the fact of its end. */
 static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
 {
@@ -136,7 +147,9 @@ static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_er
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the results in it */
     rv__buf_init(&key, SIZE_MAX / 8);
     rv__buf_char(&json, '{');
-    if (sup->node->kind == NODE_FOREACH) {
+    if (sup->node->kind == NODE_FOREACH && sup->sup.items != NULL) {
+        put_item_value(&json, sup->sup.items, frame->frame.iteration);
+    } else if (sup->node->kind == NODE_FOREACH) {
         rv__buf_text(&json, "\"item\":");
         rv__buf_add(&json, sup->value->text + frame->frame.item_at, frame->frame.item_len);
         rv__buf_char(&json, ',');
@@ -144,10 +157,10 @@ static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_er
     rv__buf_text(&json, "\"index\":");
     rv__buf_int(&json, frame->frame.iteration);
     rv__buf_text(&json, ",\"results\":");
-    struct rv__writer w = { .skip_rows = true, .out = &json };
+    struct rv__writer w = { .as_row = true, .referred = sup->sup.items != NULL, .out = &json };
     rv__entries_write(&w, scope, frame->frame.base);
     rv__entry_unref(scope);
-    rv__buf_char(&json, '}');
+    rv__buf_text(&json, w.referred ? RV__ROW_REFERS : "}");
     rv__buf_str(&key, rv__blob_str(sup->sup.key));
 
     struct rv__row row = { .node = sup->node->id, .index = frame->frame.iteration };
@@ -163,6 +176,7 @@ static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_er
         return rv__nomem(err);
     }
     facts->rows[facts->row_count++] = row;
+    facts->row_bytes += row.json.len;
     return RV_OK;
 }
 
@@ -170,6 +184,7 @@ void rv__facts_cut_rows(struct rv__facts *facts, size_t count)
 {
     while (facts->row_count > count) {
         struct rv__row *row = &facts->rows[--facts->row_count];
+        facts->row_bytes -= row->json.len;
         rv__free((char *)row->json.at);
         rv__free((char *)row->key.at);
     }

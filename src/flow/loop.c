@@ -18,21 +18,21 @@ static bool by_while(const struct rv__node *node)
     return node->loop.while_.kind != EXPR_NONE;
 }
 
-static enum rv__phase first(const struct rv__node *node, int *eval)
+static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
     *eval = by_while(node) ? EVAL_WHILE : EVAL_UNTIL;
     return by_while(node) ? PHASE_TO_EVAL : PHASE_RUNNING;
 }
 
 /* RUNNING without a body: the first iteration of an until; or an iteration failed. */
-static int place(const struct rv__actor *sup, uint8_t *lane)
+static int place(const struct rv__actor *sup, struct rv__first *first)
 {
     if (sup->child != NULL)
         return PLACE_NOWHERE;
     if (sup->sup.bad > 0)
         return PLACE_TODO;
-    *lane = (uint8_t)rv__body_start_lane(&sup->node->bodies[0]);
-    return *lane == LANE_NONE ? PLACE_TODO : PLACE_READY;
+    *first = rv__first_of_body(&sup->node->bodies[0]);
+    return first->node == NULL ? PLACE_TODO : PLACE_READY;
 }
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
@@ -40,7 +40,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     if (sup->sup.bad > 0)
         return rv__node_end(turn, sup, FACT_NODE_FAILED, sup->sup.error, err);
     if (sup->phase == PHASE_EVALUATED) {
-        bool truth = rv__truth(rv__blob_str(sup->value));
+        bool truth = rv__truth(sup->value);
         if (truth != by_while(sup->node))
             return rv__node_end(turn, sup, FACT_NODE_COMPLETED, NULL, err);
         if (sup->sup.ended >= sup->node->loop.max_iterations) {
@@ -61,15 +61,11 @@ static int keep_entries(const struct rv__actor *frame, struct rv__entry *on, str
 {
     struct rv__entry *newest = NULL, *oldest = NULL;
     for (struct rv__entry *e = frame->frame.scope; e != frame->frame.base; e = e->outer) {
-        struct rv__entry *copy = rv__entry_new(e->node, e->status);
-        if (copy != NULL && e->inner != NULL)
-            copy->inner = rv__inner_ref(e->inner);
+        struct rv__entry *copy = rv__entry_copy(e);
         if (copy == NULL) {
             rv__entry_unref(newest);
             return RV_ENOMEM;
         }
-        copy->result = rv__blob_ref(e->result);
-        copy->state = rv__blob_ref(e->state);
         if (oldest != NULL)
             oldest->outer = copy;
         else
@@ -132,4 +128,4 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return all;
 }
 
-const struct rv__kind rv__loop_kind = { first, place, advance, body_ended, inner };
+const struct rv__kind rv__loop_kind = { first_phase, place, advance, body_ended, inner };

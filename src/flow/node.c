@@ -58,7 +58,8 @@ bool rv__describes(const struct rv__node *node, const struct rv__blob *state)
 {
     struct rv__str has;
     return node->description.kind == EXPR_JSON && !node->is_handler &&
-           (state == NULL || !rv__json_get(rv__blob_str(state), "description", &has));
+           (state == NULL || rv__blob_is_reference(state) || /* it was asked when it was said */
+            !rv__json_get(rv__blob_str(state), "description", &has));
 }
 
 /* A node begins: `actor` if it is there already (its `when` was true), else a new one of `owner`. */

@@ -14,6 +14,7 @@ struct loader {
     struct rv__entry **entries;
     size_t count;
     struct rv__blob *last_input, *last_value; /* borrowed from the frames that have them */
+    struct rv__items *last_items;
     const char *bad;
     bool no_memory;
 };
@@ -77,6 +78,39 @@ static struct rv__blob *get_json(struct loader *l, const struct members *object,
     struct rv__blob *blob = rv__blob_new(value);
     l->no_memory |= blob == NULL;
     return blob;
+}
+
+static struct rv__blob *get_reference(struct loader *l, struct rv__str json, const char *key)
+{
+    struct rv__blob *reference = NULL;
+    int rc = rv__reference_read(json, &reference);
+    if (rc == RV_EINVAL || (rc == RV_OK && reference->value >= l->cell->next_value))
+        l->bad = key;
+    l->no_memory |= rc == RV_ENOMEM;
+    return reference;
+}
+
+/* A text, or a reference to one. */
+static struct rv__blob *get_value(struct loader *l, const struct members *object, const char *key,
+                                  const char *reference_key)
+{
+    struct rv__str json;
+    return get(object, reference_key, &json) ? get_reference(l, json, key)
+                                             : get_json(l, object, key);
+}
+
+static struct rv__items *get_items(struct loader *l, const struct members *object)
+{
+    struct rv__items *items = NULL;
+    struct rv__str value;
+    if (!get(object, "iv", &value))
+        return NULL;
+    int rc = rv__items_read(value, &items);
+    if (rc == RV_EINVAL ||
+        (rc == RV_OK && items->first + (uint64_t)items->pieces > l->cell->next_value))
+        l->bad = "iv";
+    l->no_memory |= rc == RV_ENOMEM;
+    return items;
 }
 
 static struct rv__blob *get_text(struct loader *l, const struct members *object, const char *key)
@@ -212,8 +246,9 @@ static void load_entries(struct loader *l, const struct members *json)
             return;
         }
         entry->outer = get_entry(l, item, "o");
-        entry->result = get_json(l, item, "r");
-        entry->state = get_json(l, item, "st");
+        entry->result = get_value(l, item, "r", "r@");
+        entry->state = get_value(l, item, "st", "st@");
+        entry->description = get_value(l, item, "de", "de@");
         entry->inner = load_inner(l, item, node);
         l->entries[l->count++] = entry;
     }
@@ -250,7 +285,7 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
     f->frame.last = get_entry(l, json, "la");
     f->frame.item_at = (size_t)get_int(l, json, "ia", 0, RV__JSON_MAX_BYTES);
     f->frame.item_len = (size_t)get_int(l, json, "il", 0, RV__JSON_MAX_BYTES);
-    f->frame.input = get_json(l, json, "inp");
+    f->frame.input = get_value(l, json, "inp", "inp@");
     if (f->frame.input != NULL)
         l->last_input = f->frame.input;
     else if (get_int(l, json, "inp=", 0, 1) == 1)
@@ -261,6 +296,11 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
         l->last_value = f->value;
     else if (get_int(l, json, "v=", 0, 1) == 1)
         f->value = rv__blob_ref(l->last_value);
+    f->frame.items = get_items(l, json);
+    if (f->frame.items != NULL)
+        l->last_items = f->frame.items;
+    else if (get_int(l, json, "iv=", 0, 1) == 1)
+        f->frame.items = rv__items_ref(l->last_items);
 }
 
 static void load_node(struct loader *l, struct rv__actor *a, const struct members *json)
@@ -275,7 +315,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         a->step.attempt = (int)get_int(l, json, "no", 0, INT32_MAX - 1);
         a->step.next_attempt = (int)get_int(l, json, "nx", 0, INT32_MAX);
         a->step.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
-        a->step.state = get_json(l, json, "st");
+        a->step.state = get_value(l, json, "st", "st@");
         return;
     }
     a->sup.next = get_int(l, json, "nx", 0, RV__MAX_NUMBER);
@@ -285,6 +325,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
     a->sup.good = get_int(l, json, "ok", 0, RV__MAX_NUMBER);
     a->sup.bad = get_int(l, json, "bad", 0, RV__MAX_NUMBER);
     a->sup.cursor = (size_t)get_int(l, json, "cu", 0, RV__JSON_MAX_BYTES);
+    a->sup.items = get_items(l, json);
     a->sup.error = get_json(l, json, "er");
     a->sup.key = get_text(l, json, "key");
     if (a->sup.key != NULL && memchr(a->sup.key->text, '/', a->sup.key->len) == NULL)
@@ -327,6 +368,7 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->eval = (uint8_t)get_int(l, json, "e", 0, EVALS - 1);
     actor->due_ms = get_int(l, json, "due", -RV__MAX_NUMBER, RV__MAX_NUMBER);
     actor->crashes = RV__BUG(19) ? 0 : (int)get_int(l, json, "cr", 0, INT32_MAX - 1);
+    actor->deaths = (int)get_int(l, json, "de", 0, RV__MAX_DEATHS);
     actor->death = get_json(l, json, "dy");
     int64_t flags = get_int(l, json, "fg", 0, 31);
     actor->suspect = flags & 1;
@@ -334,7 +376,8 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->hard = flags >> 2 & 1;
     actor->owed = flags >> 3 & 1;
     actor->hosted = flags >> 4 & 1;
-    actor->value = get_json(l, json, "v");
+    bool evaluated = !is_frame && actor->phase != PHASE_FAILED; /* else it is an error, or items */
+    actor->value = evaluated ? get_value(l, json, "v", "v@") : get_json(l, json, "v");
     bool shade = false;
     if (!failed(l) && is_frame) {
         load_frame(l, actor, json);
@@ -352,42 +395,40 @@ static void load_actor(struct loader *l, struct rv__str text)
         rv__frame_tells(actor, 1);
 }
 
-static void load_places(struct loader *l, struct rv__str list, int place, uint8_t lane)
+/* In which lanes those wait is found out when all is there. */
+static void load_places(struct loader *l, const struct members *json, const char *key, int place)
 {
     struct rv__json_iter it;
     struct rv__str item;
-    if (rv__json_type(list) != RV__JSON_ARRAY) {
-        l->bad = "places";
+    if (!get_list(l, json, key, &it))
         return;
-    }
-    rv__json_iter_init(&it, list);
     while (rv__json_next(&it, NULL, &item)) {
         int64_t id = 0;
         struct rv__actor *actor = NULL;
         if (rv__json_int(item, &id) == RV_OK && id > 0)
             actor = rv__cell_find(l->cell, (uint64_t)id);
         if (actor == NULL || actor->place != PLACE_NOWHERE) {
-            l->bad = "places";
-            return;
-        }
-        rv__actor_put(l->cell, actor, place, lane);
-    }
-}
-
-static void load_lanes(struct loader *l, const struct members *json, const char *key, int place)
-{
-    struct rv__json_iter it;
-    struct rv__str list;
-    uint8_t lane = 0;
-    if (!get_list(l, json, key, &it))
-        return;
-    while (!failed(l) && rv__json_next(&it, NULL, &list)) {
-        if (lane == LANES) {
             l->bad = key;
             return;
         }
-        load_places(l, list, place, lane++);
+        rv__actor_put(l->cell, actor, place, place == PLACE_TODO ? LANE_NONE : LANE_NOBODY);
     }
+}
+
+/* [text] or [number,bytes]. NULL: it is neither, or there is no memory, and the loader knows. */
+static struct rv__blob *load_payload(struct loader *l, struct rv__str list)
+{
+    struct rv__json_iter it;
+    struct rv__str text;
+    struct rv__blob *payload;
+    if (rv__json_type(list) == RV__JSON_ARRAY && rv__json_count(list) == 1) {
+        rv__json_iter_init(&it, list);
+        (void)rv__json_next(&it, NULL, &text); /* there is one */
+        payload = rv__blob_new(text);
+        l->no_memory |= payload == NULL;
+        return payload;
+    }
+    return get_reference(l, list, "s");
 }
 
 static void load_signals(struct loader *l, struct rv__channel *channel, const struct members *json)
@@ -398,11 +439,11 @@ static void load_signals(struct loader *l, struct rv__channel *channel, const st
         return;
     while (rv__json_next(&it, NULL, &item)) {
         struct rv__signal *signal = rv__zalloc(1, sizeof *signal);
-        struct rv__blob *payload = rv__blob_new(item);
+        struct rv__blob *payload = load_payload(l, item);
         if (signal == NULL || payload == NULL) {
             rv__free(signal);
             rv__blob_unref(payload);
-            l->no_memory = true;
+            l->no_memory |= signal == NULL;
             return;
         }
         signal->payload = payload;
@@ -456,9 +497,13 @@ static void load_channel(struct loader *l, struct rv__str text)
 static void check_loaded(struct loader *l)
 {
     const struct rv__cell *cell = l->cell;
-    if (rv__run_terminal(cell->status) ? cell->root != NULL || !cell->started
-                                       : cell->started != (cell->root != NULL))
+    if (!cell->started || rv__run_terminal(cell->status) == (cell->root != NULL))
         l->bad = "status";
+    if ((cell->suspension != NULL) != (cell->status == RUN_SUSPENDED) ||
+        (cell->suspended_by != 0 && cell->status != RUN_SUSPENDED))
+        l->bad = "why";
+    if (cell->error != NULL && !rv__run_terminal(cell->status))
+        l->bad = "error";
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL && l->bad == NULL;
          a = rv__cell_walk(cell, a)) {
         bool step = !a->is_frame && a->node->kind == NODE_STEP;
@@ -481,11 +526,12 @@ static void load_all(struct loader *l, struct rv__str text)
         l->bad = "v";
     cell->status = (enum rv__run_status)get_int(l, json, "status", 0, RUN_STATUSES - 1);
     cell->next_id = (uint64_t)get_int(l, json, "next", 1, RV__MAX_NUMBER);
+    cell->next_value = (uint64_t)get_int(l, json, "value", 1, RV__MAX_NUMBER) - RV__BUG(26);
     cell->suspended_by = (uint64_t)get_int(l, json, "by", 0, RV__MAX_NUMBER);
     cell->started = get_int(l, json, "started", 0, 1);
     int64_t failed_node = get_int(l, json, "failed", 0, cell->plan->node_count);
     cell->failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
-    cell->input = get_json(l, json, "input");
+    cell->input = get_value(l, json, "input", "input@");
     cell->error = get_json(l, json, "error");
     cell->suspension = get_json(l, json, "why");
     if (!failed(l))
@@ -495,17 +541,19 @@ static void load_all(struct loader *l, struct rv__str text)
     if (!failed(l) && get_list(l, json, "actors", &it))
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_actor(l, item);
-    if (!failed(l) && get(json, "todo", &item))
-        load_places(l, item, PLACE_TODO, 0);
     if (!failed(l))
-        load_lanes(l, json, "ready", PLACE_READY);
+        load_places(l, json, "todo", PLACE_TODO);
     if (!failed(l))
-        load_lanes(l, json, "range", PLACE_RANGE);
+        load_places(l, json, "ready", PLACE_READY);
+    if (!failed(l))
+        load_places(l, json, "range", PLACE_RANGE);
     if (!failed(l) && get_list(l, json, "channels", &it))
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_channel(l, item);
     if (!failed(l))
         check_loaded(l);
+    if (!failed(l))
+        (void)rv__cell_lanes(cell, cell->lane, cell->lane_arg); /* it takes no memory */
 }
 
 int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct rv__cell **ret,

@@ -4,8 +4,15 @@
  * counted and never change. A result is held once: a supervisor's entry refers to its children, and
  * the nested JSON is put together here, on reading. Finished iterations are not in memory at all: they
  * are rows in the store, in the same shape, but for iterations nested in them, which are rows of their
- * own. The plan tells where in a row those belong (expand_*). */
+ * own. The plan tells where in a row those belong (expand_*).
+ *
+ * Long texts are not in memory either, but values in the store (value.c). A row has references to them,
+ * under names of their own, so that nothing a user wrote can be taken for one: in an outcome "resultValue"
+ * and "stateValue" instead of "result" and "state", beside the latter a "description" that belongs
+ * into it (or "descriptionValue"), in an iteration "itemValue" instead of "item". A row that has any says
+ * so at its end (RV__ROW_REFERS), for most have none and are passed on as they are. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -18,6 +25,11 @@
  * again. A counter over all cells is the one thing they share, and it tells none of the other. */
 static atomic_ullong serials;
 
+uint64_t rv__serial_next(void)
+{
+    return atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+}
+
 struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status status)
 {
     struct rv__entry *entry = rv__zalloc(1, sizeof *entry);
@@ -26,38 +38,19 @@ struct rv__entry *rv__entry_new(const struct rv__node *node, enum rv__status sta
     atomic_init(&entry->refs, 1);
     entry->node = node;
     entry->status = (uint8_t)status;
-    entry->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    entry->serial = rv__serial_next();
     return entry;
 }
 
-struct rv__entry *rv__entry_described(const struct rv__entry *entry, struct rv__str text)
+struct rv__entry *rv__entry_copy(const struct rv__entry *entry)
 {
-    struct rv__str state = rv__blob_str(entry->state), key, value;
     struct rv__entry *copy = rv__entry_new(entry->node, (enum rv__status)entry->status);
-    struct rv__json_iter it;
-    struct rv__buf json;
-    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the two that are in it */
-    rv__buf_text(&json, "{\"description\":");
-    rv__buf_str(&json, text);
-    bool has = !rv__str_none(state) && rv__json_type(state) == RV__JSON_OBJECT; /* a disk may lie */
-    rv__json_iter_init(&it, has ? state : rv__str("{}"));
-    while (rv__json_next(&it, &key, &value)) {
-        rv__buf_char(&json, ',');
-        rv__buf_str(&json, key);
-        rv__buf_char(&json, ':');
-        rv__buf_str(&json, value);
-    }
-    rv__buf_char(&json, '}');
-    if (copy != NULL && rv__buf_err(&json, NULL) == RV_OK)
-        copy->state = rv__blob_new(rv__buf_view(&json));
-    rv__buf_done(&json);
-    if (copy == NULL || copy->state == NULL) {
-        rv__entry_unref(copy);
+    if (copy == NULL)
         return NULL;
-    }
-    copy->outer = rv__entry_ref(entry->outer);
     copy->result = rv__blob_ref(entry->result);
-    copy->inner = entry->inner != NULL ? rv__inner_ref(entry->inner) : NULL;
+    copy->state = rv__blob_ref(entry->state);
+    copy->description = rv__blob_ref(entry->description);
+    copy->inner = rv__inner_ref(entry->inner);
     return copy;
 }
 
@@ -76,6 +69,7 @@ void rv__entry_unref(struct rv__entry *entry) /* NOLINT(misc-no-recursion) */
         struct rv__entry *outer = entry->outer;
         rv__blob_unref(entry->result);
         rv__blob_unref(entry->state);
+        rv__blob_unref(entry->description);
         rv__inner_unref(entry->inner);
         rv__free(entry);
         entry = outer;
@@ -131,36 +125,159 @@ void rv__inner_unref(struct rv__inner *inner) /* NOLINT(misc-no-recursion) */
 
 /* ------------------------------------------------------------------------------- writing --- */
 
+/* What is put is counted, and kept as long as it fits. */
+static void fail(struct rv__writer *w, int rc)
+{
+    if (w->rc == RV_OK)
+        w->rc = rc;
+}
+
+/* Is there room for so many more bytes? If not, they are counted only. */
+static bool has_room(struct rv__writer *w, size_t len)
+{
+    if (w->counts && !w->counting && len > w->out->max_bytes - w->out->len)
+        w->counting = true;
+    return !w->counting;
+}
+
+static void put_str(struct rv__writer *w, struct rv__str text)
+{
+    w->bytes += text.len;
+    if (has_room(w, text.len))
+        rv__buf_str(w->out, text);
+}
+
 static void put(struct rv__writer *w, const char *text)
 {
-    rv__buf_text(w->out, text);
+    put_str(w, rv__str(text));
+}
+
+static void put_int(struct rv__writer *w, int64_t n)
+{
+    char text[24];
+    int len = snprintf(text, sizeof text, "%lld", (long long)n);
+    put_str(w, (struct rv__str){ text, (size_t)len });
+}
+
+static void put_alias(struct rv__writer *w, struct rv__str alias) /* needs no escapes */
+{
+    put(w, "\"");
+    put_str(w, alias);
+    put(w, "\"");
 }
 
 static void put_key(struct rv__writer *w, struct rv__str key, bool *first)
 {
     if (!*first)
-        rv__buf_char(w->out, ',');
+        put(w, ",");
     *first = false;
-    rv__buf_json_str(w->out, key);
-    rv__buf_char(w->out, ':');
+    put_alias(w, key);
+    put(w, ":");
 }
 
-static void put_json(struct rv__writer *w, const struct rv__blob *json, const char *none)
+/* Anything else to be done? Reading from the store is not, once it has failed. */
+static bool failed(const struct rv__writer *w)
 {
-    if (json != NULL)
-        rv__buf_str(w->out, rv__blob_str(json));
-    else
+    return w->rc < 0 || w->out->rc < 0;
+}
+
+void rv__writer_done(struct rv__writer *w)
+{
+    rv__blob_unref(w->piece);
+    w->piece = NULL;
+}
+
+/* A reference, as long as it is only counted, is not read. */
+static void put_json(struct rv__writer *w, struct rv__blob *json, const char *none)
+{
+    struct rv__blob *text = NULL;
+    if (json == NULL || failed(w)) {
         put(w, none);
+        return;
+    }
+    if (rv__blob_is_reference(json) && !has_room(w, json->len)) {
+        w->bytes += json->len;
+        return;
+    }
+    int rc = rv__blob_get(json, w->rows, &text, w->err);
+    if (rc < 0)
+        fail(w, rc);
+    else
+        put_str(w, rv__blob_str(text));
+    rv__blob_unref(text);
 }
 
-static void put_outcome_end(struct rv__writer *w, const struct rv__blob *state,
-                            enum rv__status status)
+static void put_reference(struct rv__writer *w, const struct rv__blob *json)
 {
-    put(w, ",\"state\":");
-    put_json(w, state, "{}");
+    w->referred = true;
+    rv__reference_write(json, w->out);
+}
+
+/* "key":…, or "keyValue":[number,bytes] in a row, where that is how it is kept. */
+static void put_member(struct rv__writer *w, const char *key, struct rv__blob *json,
+                       const char *none)
+{
+    bool reference = w->as_row && rv__blob_is_reference(json);
+    put(w, "\"");
+    put(w, key);
+    put(w, reference ? "Value\":" : "\":");
+    if (reference)
+        put_reference(w, json);
+    else
+        put_json(w, json, none);
+}
+
+/* The state with a description in it: as an object of its own. */
+static void put_described(struct rv__writer *w, struct rv__blob *state,
+                          struct rv__blob *description)
+{
+    struct rv__blob *text = NULL;
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    int rc = failed(w) ? w->rc : rv__blob_get(state, w->rows, &text, w->err);
+    put(w, "{\"description\":");
+    put_json(w, description, "null");
+    if (rc < 0)
+        fail(w, rc);
+    bool has = text != NULL && rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT;
+    rv__json_iter_init(&it, has ? rv__blob_str(text) : rv__str("{}")); /* a disk may lie */
+    while (rv__json_next(&it, &key, &value)) {
+        put(w, ",");
+        put_str(w, key);
+        put(w, ":");
+        put_str(w, value);
+    }
+    put(w, "}");
+    rv__blob_unref(text);
+}
+
+static void put_state(struct rv__writer *w, struct rv__blob *state, struct rv__blob *description)
+{
+    bool refers = rv__blob_is_reference(state) || rv__blob_is_reference(description);
+    if (description == NULL) {
+        put_member(w, "state", state, "{}");
+    } else if (w->as_row && refers) {
+        put_member(w, "description", description, "null");
+        put(w, ",");
+        put_member(w, "state", state, "{}");
+    } else {
+        put(w, "\"state\":");
+        put_described(w, state, description);
+    }
+}
+
+static void put_status(struct rv__writer *w, enum rv__status status)
+{
     put(w, ",\"status\":\"");
     put(w, rv__status_name(status));
     put(w, "\"}");
+}
+
+/* Of what has no state. */
+static void put_outcome_end(struct rv__writer *w, enum rv__status status)
+{
+    put(w, ",\"state\":{}");
+    put_status(w, status);
 }
 
 static void expand_rows(struct rv__writer *w, const struct rv__node *node, struct rv__str key);
@@ -171,7 +288,7 @@ static void write_iterations(struct rv__writer *w,
 {
     const struct rv__inner *inner = entry->inner;
     put(w, "{\"iterations\":[");
-    if (inner->iterations > 0 && !w->skip_rows)
+    if (inner->iterations > 0 && !w->as_row)
         expand_rows(w, entry->node, rv__blob_str(inner->key));
     put(w, "]}");
 }
@@ -184,7 +301,7 @@ static void write_last_iteration(struct rv__writer *w,
     put(w, "{\"iterations\":[");
     if (inner->index >= 0) {
         put(w, "{\"index\":");
-        rv__buf_int(w->out, inner->index);
+        put_int(w, inner->index);
         put(w, ",\"results\":");
         rv__entries_write(w, inner->children[0].scope, inner->base);
         put(w, "}");
@@ -197,7 +314,7 @@ static void put_skipped(struct rv__writer *w, const struct rv__body *body, bool 
     for (uint32_t i = 0; i < body->count; i++) {
         put_key(w, body->nodes[i]->alias, first);
         put(w, "{\"result\":null");
-        put_outcome_end(w, NULL, STATUS_SKIPPED);
+        put_outcome_end(w, STATUS_SKIPPED);
     }
 }
 
@@ -244,26 +361,36 @@ static void write_concurrent(struct rv__writer *w,
             put(w, body->bare && body->wrap == NULL ? "null" : "{}");
         else
             rv__entries_write(w, child->scope, inner->base);
-        put_outcome_end(w, NULL, child->status);
+        put_outcome_end(w, child->status);
     }
     put(w, "}");
+}
+
+/* A nested workflow's result is that of its last node. */
+static const struct rv__entry *result_of(const struct rv__entry *entry)
+{
+    while (entry->node->kind == NODE_WORKFLOW && entry->inner != NULL &&
+           entry->status == STATUS_COMPLETED &&
+           entry->inner->children[0].scope != entry->inner->base)
+        entry = entry->inner->children[0].scope;
+    return entry;
+}
+
+static bool is_kept(const struct rv__entry *entry)
+{
+    return entry->node->kind == NODE_STEP || entry->inner == NULL;
 }
 
 void rv__result_write(struct rv__writer *w,
                       const struct rv__entry *entry) /* NOLINT(misc-no-recursion) */
 {
-    const struct rv__inner *inner = entry->inner;
-    if (entry->node->kind == NODE_STEP || inner == NULL) {
+    entry = result_of(entry);
+    if (is_kept(entry)) {
         put_json(w, entry->result, "null");
         return;
     }
     switch (entry->node->kind) {
-    case NODE_WORKFLOW: /* the result of its last node */
-        if (inner->children[0].scope != inner->base && entry->status == STATUS_COMPLETED)
-            rv__result_write(w, inner->children[0].scope);
-        else
-            put(w, "null");
-        break;
+    case NODE_WORKFLOW: put(w, "null"); break; /* it has none: it did not complete, or is empty */
     case NODE_BRANCH: write_branch(w, entry); break;
     case NODE_LOOP:
         if (rv__node_keeps_rows(entry->node))
@@ -281,9 +408,17 @@ void rv__result_write(struct rv__writer *w,
 void rv__entry_write(struct rv__writer *w,
                      const struct rv__entry *entry) /* NOLINT(misc-no-recursion) */
 {
-    put(w, "{\"result\":");
-    rv__result_write(w, entry);
-    put_outcome_end(w, entry->state, entry->status);
+    const struct rv__entry *has = result_of(entry);
+    put(w, "{");
+    if (is_kept(has)) {
+        put_member(w, "result", has->result, "null");
+    } else {
+        put(w, "\"result\":");
+        rv__result_write(w, has);
+    }
+    put(w, ",");
+    put_state(w, entry->state, entry->description);
+    put_status(w, entry->status);
 }
 
 /* The entries of one body, oldest first. */
@@ -298,7 +433,7 @@ static void write_members(struct rv__writer *w,
         return;
     const struct rv__entry **order = rv__zalloc(count, sizeof *order);
     if (order == NULL) {
-        w->rc = RV_ENOMEM;
+        fail(w, RV_ENOMEM);
         return;
     }
     size_t at = count;
@@ -377,11 +512,60 @@ static void expand_map(struct rv__writer *w, const struct rv__body *a,
         if (!first)
             put(w, ",");
         first = false;
-        rv__buf_str(w->out, key);
+        put_str(w, key);
         put(w, ":");
         expand_outcome(w, node, NULL, value, vector);
     }
     put(w, "}");
+}
+
+/* A reference that stands in a row. NULL: it cannot be read, and the writer has failed. */
+static struct rv__blob *read_reference(struct rv__writer *w, struct rv__str json)
+{
+    struct rv__blob *reference = NULL;
+    int rc = rv__reference_read(json, &reference);
+    if (rc == RV_EINVAL)
+        rc = rv__fail(w->err, RV_ESTORE, "a finished iteration refers to no value");
+    if (rc < 0)
+        fail(w, rc);
+    return reference;
+}
+
+static struct rv__blob *read_here(struct rv__writer *w, struct rv__str json)
+{
+    struct rv__blob *blob = rv__blob_new(json);
+    if (blob == NULL)
+        fail(w, RV_ENOMEM);
+    return blob;
+}
+
+/* "state" or "stateValue" of an outcome, with the description that stood before it. */
+static void expand_state(struct rv__writer *w, bool reference, struct rv__str json,
+                         struct rv__blob *description)
+{
+    if (!reference && description == NULL) {
+        put(w, "\"state\":");
+        put_str(w, json);
+        return;
+    }
+    struct rv__blob *state = reference ? read_reference(w, json) : read_here(w, json);
+    if (state != NULL)
+        put_state(w, state, description);
+    rv__blob_unref(state);
+}
+
+/* Its result, by what it is the result of. */
+static void expand_result(struct rv__writer *w, /* NOLINT(misc-no-recursion) */
+                          const struct rv__node *node, const struct rv__body *map,
+                          struct rv__str result, struct rv__str vector)
+{
+    put(w, "\"result\":");
+    if (map != NULL && rv__json_type(result) == RV__JSON_OBJECT)
+        expand_map(w, map, NULL, result, vector);
+    else if (node != NULL)
+        expand_node(w, node, result, vector);
+    else
+        put_str(w, result);
 }
 
 static void expand_outcome(struct rv__writer *w,
@@ -391,24 +575,37 @@ static void expand_outcome(struct rv__writer *w,
 {
     struct rv__json_iter it;
     struct rv__str key, value;
+    struct rv__blob *description = NULL, *result;
     bool first = true;
     put(w, "{");
     rv__json_iter_init(&it, outcome);
-    while (rv__json_next(&it, &key, &value)) {
+    while (!failed(w) && rv__json_next(&it, &key, &value)) {
+        bool described = rv__str_is(key, "\"description\"");
+        if (described || rv__str_is(key, "\"descriptionValue\"")) {
+            rv__blob_unref(description);
+            description = described ? read_here(w, value) : read_reference(w, value);
+            continue;
+        }
         if (!first)
             put(w, ",");
         first = false;
-        rv__buf_str(w->out, key);
-        put(w, ":");
-        bool is_result = rv__str_is(key, "\"result\"");
-        if (is_result && map != NULL && rv__json_type(value) == RV__JSON_OBJECT)
-            expand_map(w, map, NULL, value, vector);
-        else if (is_result && node != NULL)
-            expand_node(w, node, value, vector);
-        else
-            rv__buf_str(w->out, value);
+        if (rv__str_is(key, "\"result\"")) {
+            expand_result(w, node, map, value, vector);
+        } else if (rv__str_is(key, "\"resultValue\"")) {
+            put(w, "\"result\":");
+            result = read_reference(w, value);
+            put_json(w, result, "null");
+            rv__blob_unref(result);
+        } else if (rv__str_is(key, "\"state\"") || rv__str_is(key, "\"stateValue\"")) {
+            expand_state(w, rv__str_is(key, "\"stateValue\""), value, description);
+        } else {
+            put_str(w, key);
+            put(w, ":");
+            put_str(w, value);
+        }
     }
     put(w, "}");
+    rv__blob_unref(description);
 }
 
 static void expand_concurrent(struct rv__writer *w, const struct rv__node *node,
@@ -419,21 +616,52 @@ static void expand_concurrent(struct rv__writer *w, const struct rv__node *node,
     struct rv__str key, value;
     put(w, "{");
     rv__json_iter_init(&it, result);
-    for (uint32_t i = 0; rv__json_next(&it, &key, &value); i++) { /* in the order of the bodies */
+    for (uint32_t i = 0; i < node->body_count && rv__json_next(&it, &key, &value); i++) {
+        /* in the order of the bodies */
         const struct rv__body *body = &node->bodies[i];
         if (i > 0)
             put(w, ",");
-        rv__buf_str(w->out, key);
+        put_str(w, key);
         put(w, ":");
-        if (body->bare && body->wrap == NULL)
-            rv__buf_str(w->out, value); /* a step: nothing in it is ours */
-        else
-            expand_outcome(w, NULL, body, value, vector);
+        bool bare = body->bare && body->wrap == NULL; /* the step itself */
+        expand_outcome(w, bare ? body->nodes[0] : NULL, bare ? NULL : body, value, vector);
     }
     put(w, "}");
 }
 
-/* {"taken":…,"results":{…}} or {"iterations":[{"index":…,"results":{…}}]}: expand each `results`. */
+/* "itemValue":[piece,place]: the item. */
+static void expand_item(struct rv__writer *w, struct rv__str json)
+{
+    struct rv__blob *piece = NULL;
+    struct rv__json_iter it;
+    struct rv__str text, item = { NULL, 0 };
+    int64_t number = 0, place = 0;
+    int rc = RV_OK;
+    rv__json_iter_init(&it, json);
+    if (!rv__json_next(&it, NULL, &text) || rv__json_int(text, &number) < 0 || number < 1 ||
+        !rv__json_next(&it, NULL, &text) || rv__json_int(text, &place) < 0)
+        rc = RV_ESTORE;
+    if (rc == RV_OK && (w->piece == NULL || w->piece_number != (uint64_t)number)) {
+        rc = w->rows->value(w->rows, (uint64_t)number, &piece, w->err);
+        if (rc < 0) {
+            fail(w, rc);
+            return;
+        }
+        rv__blob_unref(w->piece);
+        w->piece = piece;
+        w->piece_number = (uint64_t)number;
+    }
+    if (rc == RV_OK)
+        item = rv__piece_item(rv__blob_str(w->piece), place);
+    if (rv__str_none(item)) {
+        fail(w, rv__fail(w->err, RV_ESTORE, "a finished iteration refers to no item"));
+        return;
+    }
+    put(w, "\"item\":");
+    put_str(w, item);
+}
+
+/* {"taken":…,"results":{…}} or {"index":…,"results":{…}}: expand what stands for something else. */
 static void expand_results_in(struct rv__writer *w, const struct rv__body *a,
                               const struct rv__body *b, /* NOLINT(misc-no-recursion) */
                               struct rv__str object, struct rv__str vector)
@@ -443,16 +671,22 @@ static void expand_results_in(struct rv__writer *w, const struct rv__body *a,
     bool first = true;
     put(w, "{");
     rv__json_iter_init(&it, object);
-    while (rv__json_next(&it, &key, &value)) {
+    while (!failed(w) && rv__json_next(&it, &key, &value)) {
+        if (rv__str_is(key, "\"refers\""))
+            continue;
         if (!first)
             put(w, ",");
         first = false;
-        rv__buf_str(w->out, key);
+        if (rv__str_is(key, "\"itemValue\"")) {
+            expand_item(w, value);
+            continue;
+        }
+        put_str(w, key);
         put(w, ":");
         if (rv__str_is(key, "\"results\""))
             expand_map(w, a, b, value, vector);
         else
-            rv__buf_str(w->out, value);
+            put_str(w, value);
     }
     put(w, "}");
 }
@@ -466,14 +700,21 @@ static void expand_branch(struct rv__writer *w, /* NOLINT(misc-no-recursion) */
     expand_results_in(w, &node->bodies[other], &node->bodies[!other], result, vector);
 }
 
+/* Has it references? An iteration ends with its results, one brace within the other, if not. */
+static bool row_refers(struct rv__str row)
+{
+    static const struct rv__str mark = RV__STR(RV__ROW_REFERS);
+    return row.len > mark.len && memcmp(row.at + row.len - mark.len, mark.at, mark.len) == 0;
+}
+
 /* Rows of iterations nested in the body of the row whose vector, with its index, is `vector`. */
 static void expand_row(struct rv__writer *w, const struct rv__node *node,
                        struct rv__str vector, /* NOLINT(misc-no-recursion) */
-                       struct rv__str row)
+                       struct rv__str row, bool refers)
 {
     struct rv__str index;
-    if (!body_has_rows(&node->bodies[0]) || !rv__json_get(row, "index", &index)) {
-        rv__buf_str(w->out, row);
+    if ((!refers && !body_has_rows(&node->bodies[0])) || !rv__json_get(row, "index", &index)) {
+        put_str(w, row);
         return;
     }
     struct rv__buf inner;
@@ -483,40 +724,49 @@ static void expand_row(struct rv__writer *w, const struct rv__node *node,
         rv__buf_char(&inner, '.');
     rv__buf_str(&inner, index);
     if (rv__buf_err(&inner, NULL) < 0)
-        w->rc = RV_ENOMEM;
+        fail(w, RV_ENOMEM);
     else
         expand_results_in(w, &node->bodies[0], NULL, row, rv__buf_view(&inner));
     rv__buf_done(&inner);
 }
 
+/* A page of rows, without its brackets. */
+static void expand_page(struct rv__writer *w, const struct rv__node *node, struct rv__str vector,
+                        struct rv__str page, bool *first) /* NOLINT(misc-no-recursion) */
+{
+    struct rv__json_iter it = { .at = page.at, .end = page.at + page.len };
+    struct rv__str row;
+    while (!failed(w) && rv__json_next(&it, NULL, &row)) {
+        if (!*first)
+            put(w, ",");
+        *first = false;
+        expand_row(w, node, vector, row, row_refers(row));
+    }
+}
+
+/* Page by page: however many there are, a page is in memory. */
 static void expand_rows(struct rv__writer *w, const struct rv__node *node,
                         struct rv__str key) /* NOLINT(misc-no-recursion) */
 {
+    struct rv__buf rows;
+    int64_t last = -1;
+    bool first = true;
+    int rc = 1;
     if (w->rows == NULL) {
-        w->rc = rv__fail(w->err, RV_ENOTFOUND, "the iterations of '%.*s' are in the store",
-                         RV__ARG(node->alias));
+        fail(w, rv__fail(w->err, RV_ENOTFOUND, "the iterations of '%.*s' are in the store",
+                         RV__ARG(node->alias)));
         return;
     }
-    struct rv__buf rows;
-    rv__buf_init(&rows, SIZE_MAX / 8); /* bounded by what the store holds */
-    rv__buf_char(&rows, '[');
-    int rc = w->rows->rows(w->rows, key, &rows, w->err);
-    rv__buf_char(&rows, ']');
-    if (rc == RV_OK)
-        rc = rv__buf_err(&rows, w->err);
-    if (rc < 0) {
-        w->rc = rc;
-    } else {
-        struct rv__json_iter it;
-        struct rv__str row;
-        bool first = true;
-        rv__json_iter_init(&it, rv__buf_view(&rows));
-        while (rv__json_next(&it, NULL, &row)) {
-            if (!first)
-                put(w, ",");
-            first = false;
-            expand_row(w, node, key_vector(key), row);
-        }
+    rv__buf_init(&rows, SIZE_MAX / 8); /* bounded by a page */
+    while (rc > 0 && !failed(w)) {
+        rv__buf_reset(&rows);
+        rc = w->rows->rows(w->rows, key, last, &rows, &last, w->err);
+        if (rc >= 0 && rv__buf_err(&rows, w->err) < 0)
+            rc = rows.rc;
+        if (rc < 0)
+            fail(w, rc);
+        else
+            expand_page(w, node, key_vector(key), rv__buf_view(&rows), &first);
     }
     rv__buf_done(&rows);
 }
@@ -529,7 +779,7 @@ static void expand_iterations(struct rv__writer *w, const struct rv__node *node,
     rv__buf_fmt(&key, "%u/%.*s", node->id, RV__ARG(vector));
     put(w, "{\"iterations\":[");
     if (rv__buf_err(&key, NULL) < 0)
-        w->rc = RV_ENOMEM;
+        fail(w, RV_ENOMEM);
     else
         expand_rows(w, node, rv__buf_view(&key));
     put(w, "]}");
@@ -542,7 +792,7 @@ static void expand_loop_last(struct rv__writer *w, const struct rv__node *node,
 {
     struct rv__str list;
     if (!rv__json_get(result, "iterations", &list)) {
-        rv__buf_str(w->out, result);
+        put_str(w, result);
         return;
     }
     struct rv__json_iter it;
@@ -550,7 +800,7 @@ static void expand_loop_last(struct rv__writer *w, const struct rv__node *node,
     put(w, "{\"iterations\":[");
     rv__json_iter_init(&it, list);
     while (rv__json_next(&it, NULL, &row)) /* one at most */
-        expand_row(w, node, vector, row);
+        expand_row(w, node, vector, row, true);
     put(w, "]}");
 }
 
@@ -559,7 +809,7 @@ static void expand_node(struct rv__writer *w, const struct rv__node *node,
                         struct rv__str vector)
 {
     if (rv__json_type(result) != RV__JSON_OBJECT || node->kind == NODE_STEP) {
-        rv__buf_str(w->out, result); /* a step's; or null, of what was skipped or cancelled */
+        put_str(w, result); /* a step's; or null, of what was skipped or cancelled */
         return;
     }
     switch (node->kind) {
@@ -582,8 +832,9 @@ static void expand_node(struct rv__writer *w, const struct rv__node *node,
 
 /* ------------------------------------------------------------------------------- reading --- */
 
-static int writer_end(const struct rv__writer *w)
+static int writer_end(struct rv__writer *w)
 {
+    rv__writer_done(w);
     if (w->rc == RV_ENOMEM)
         return rv__nomem(w->err);
     return w->rc < 0 ? w->rc : rv__buf_err(w->out, w->err);
@@ -623,9 +874,10 @@ static void write_reached(struct rv__writer *w, const struct rv__cell *cell, boo
 }
 
 int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, struct rv__buf *out,
-                     rv_error *err)
+                     uint64_t *bytes, rv_error *err)
 {
-    struct rv__writer w = { .rows = rows, .out = out, .err = err };
+    struct rv__writer w = { .rows = rows, .out = out, .err = err, .counts = bytes != NULL };
+    size_t before = out->len;
     bool first = true;
     put(&w, "{");
     if (cell->root != NULL) {
@@ -635,7 +887,17 @@ int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, s
         write_members(&w, cell->results, NULL, &first);
     }
     put(&w, "}");
-    return writer_end(&w);
+    int rc = writer_end(&w);
+    if (rc == RV_OK && w.counting)
+        rc = rv__fail(err, RV_ETOOBIG, "the results have %llu bytes: at most %zu are read at once",
+                      (unsigned long long)w.bytes, out->max_bytes);
+    if (rc == RV_ETOOBIG) {
+        rv__buf_cut(out, before);
+        out->rc = RV_OK;
+    }
+    if (rc == RV_ETOOBIG && bytes != NULL)
+        *bytes = w.bytes;
+    return rc;
 }
 
 int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, struct rv__view *ret)
@@ -676,7 +938,8 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
         ret->loop_index = loop->frame.iteration;
         bool has_item = loop->frame.prefix != NULL ? loop->frame.item_len > 0
                                                    : loop->node->kind == NODE_FOREACH;
-        if (items->value != NULL && has_item) {
+        ret->pieces = rv__items_ref(rv__frame_items(loop));
+        if (items->value != NULL && has_item && ret->pieces == NULL) {
             ret->items = rv__blob_ref(items->value);
             ret->item = (struct rv__str){ ret->items->text + loop->frame.item_at,
                                           loop->frame.item_len };
@@ -703,12 +966,70 @@ void rv__view_done(struct rv__view *view)
 {
     rv__blob_unref(view->input);
     rv__blob_unref(view->items);
+    rv__items_unref(view->pieces);
     rv__blob_unref(view->error);
     rv__entry_unref(view->scope);
     rv__entry_unref(view->last);
     rv__entry_unref(view->ended);
     rv__blob_unref(view->failed_state);
     *view = (struct rv__view){ .loop_index = -1 };
+}
+
+int rv__view_item(const struct rv__view *view, struct rv__row_source *rows, struct rv__blob **hold,
+                  struct rv__str *ret, rv_error *err)
+{
+    struct rv__blob *piece;
+    int64_t place;
+    *hold = NULL;
+    *ret = view->item;
+    if (view->pieces == NULL)
+        return rv__str_none(view->item) ? RV_ENOTFOUND : RV_OK;
+    uint64_t number = rv__items_piece(view->pieces, view->loop_index, &place);
+    int rc = rows->value(rows, number, &piece, err);
+    if (rc < 0)
+        return rc;
+    *ret = rv__piece_item(rv__blob_str(piece), place);
+    if (rv__str_none(*ret)) {
+        rv__blob_unref(piece);
+        return rv__fail(err, RV_ESTORE, "the value %llu has no item %lld",
+                        (unsigned long long)number, (long long)place);
+    }
+    *hold = piece;
+    return RV_OK;
+}
+
+int rv__view_items(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                   rv_error *err)
+{
+    const struct rv__items *pieces = view->pieces;
+    int rc = RV_OK;
+    if (pieces == NULL && view->items == NULL)
+        return RV_ENOTFOUND;
+    if (pieces == NULL) {
+        rv__buf_str(out, rv__blob_str(view->items));
+        return rv__buf_err(out, err);
+    }
+    rv__buf_char(out, '[');
+    for (int64_t i = 0; i < pieces->pieces && rc == RV_OK; i++) {
+        struct rv__blob *piece = NULL;
+        rc = rows->value(rows, pieces->first + (uint64_t)i, &piece, err);
+        if (rc == RV_OK && piece->len < 2)
+            rc = rv__fail(err, RV_ESTORE, "a piece of the items is not one");
+        if (rc == RV_OK && i > 0)
+            rv__buf_char(out, ',');
+        if (rc == RV_OK) /* an array, without its brackets */
+            rv__buf_add(out, piece->text + 1, piece->len - 2);
+        rv__blob_unref(piece);
+        if (rc == RV_OK)
+            rc = rv__buf_err(out, err);
+    }
+    rv__buf_char(out, ']');
+    return rc < 0 ? rc : rv__buf_err(out, err);
+}
+
+uint64_t rv__view_items_serial(const struct rv__view *view)
+{
+    return view->pieces->serial;
 }
 
 /* Aliases that were written already: the newest of a name hides the older ones. */
@@ -765,12 +1086,12 @@ int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, stru
     }
     put(&w, "{\"result\":");
     rv__result_write(&w, view->last);
-    put(&w, ",\"state\":");
-    put_json(&w, view->last->state, "{}");
+    put(&w, ",");
+    put_state(&w, view->last->state, view->last->description);
     put(&w, ",\"alias\":");
-    rv__buf_json_str(out, view->last->node->alias);
+    put_alias(&w, view->last->node->alias);
     put(&w, ",\"stepName\":");
-    rv__buf_json_str(out, view->last->node->alias);
+    put_alias(&w, view->last->node->alias);
     put(&w, "}");
     return writer_end(&w);
 }
@@ -793,9 +1114,23 @@ enum rv__status rv__entry_status(const struct rv__entry *entry)
     return (enum rv__status)entry->status;
 }
 
-struct rv__str rv__entry_state(const struct rv__entry *entry)
+bool rv__entry_state_here(const struct rv__entry *entry, struct rv__str *ret)
 {
-    return rv__blob_str(entry->state);
+    if (entry->description != NULL || rv__blob_is_reference(entry->state))
+        return false;
+    *ret = rv__blob_str(entry->state);
+    return true;
+}
+
+int rv__entry_state(const struct rv__entry *entry, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err)
+{
+    struct rv__writer w = { .rows = rows, .out = out, .err = err };
+    if (entry->description != NULL)
+        put_described(&w, entry->state, entry->description);
+    else
+        put_json(&w, entry->state, "{}");
+    return writer_end(&w);
 }
 
 struct rv__blob *rv__entry_blob(const struct rv__entry *entry)

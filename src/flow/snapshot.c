@@ -1,8 +1,10 @@
 /* snapshot.c: a cell as JSON text: the frontier of a run, without finished iterations.
  *
  * Everything that decides what happens next is in it, the order of the lists too, so two cells with
- * the same text behave the same. Entries are numbered oldest first, for they are shared; actors stand
- * owners first. Short keys: a sleeping run is this text. restore.c reads it. */
+ * the same text behave the same. Not in it are the lanes in which work waits: those are the shell's.
+ * Entries are numbered oldest first, for they are shared; actors stand owners first. Long texts are not in
+ * it, but references to them: under the same key with an @, so that no user's text is taken for one. Short
+ * keys: a sleeping run is this text. restore.c reads it. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -16,6 +18,7 @@ struct saver {
     struct rv__entry **entries; /* by number - 1 */
     size_t count, cap;
     const struct rv__blob *last_input, *last_value; /* of a frame: often the next one's too */
+    const struct rv__items *last_items;
     int rc;
 };
 
@@ -84,8 +87,23 @@ static void put_json(struct saver *s, const char *key, const struct rv__blob *bl
 {
     if (blob == NULL)
         return;
+    rv__buf_text(s->out, ",\"");
     rv__buf_text(s->out, key);
-    rv__buf_str(s->out, rv__blob_str(blob));
+    if (rv__blob_is_reference(blob)) {
+        rv__buf_text(s->out, "@\":");
+        rv__reference_write(blob, s->out);
+    } else {
+        rv__buf_text(s->out, "\":");
+        rv__buf_str(s->out, rv__blob_str(blob));
+    }
+}
+
+static void put_items(struct saver *s, const struct rv__items *items)
+{
+    if (items == NULL)
+        return;
+    rv__buf_text(s->out, ",\"iv\":");
+    rv__items_write(items, s->out);
 }
 
 static void put_text(struct saver *s, const char *key, struct rv__str text)
@@ -126,8 +144,9 @@ static void put_entry(struct saver *s, const struct rv__entry *entry)
     rv__buf_int(s->out, entry->node->id);
     put_int(s, ",\"s\":", entry->status);
     put_int(s, ",\"o\":", mark(entry->outer));
-    put_json(s, ",\"r\":", entry->result);
-    put_json(s, ",\"st\":", entry->state);
+    put_json(s, "r", entry->result);
+    put_json(s, "st", entry->state);
+    put_json(s, "de", entry->description);
     put_inner(s, entry->inner);
     rv__buf_char(s->out, '}');
 }
@@ -135,7 +154,9 @@ static void put_entry(struct saver *s, const struct rv__entry *entry)
 /* By content: who holds which copy of a text is not part of the state. */
 static bool same(const struct rv__blob *a, const struct rv__blob *b)
 {
-    return a == b || (a != NULL && b != NULL && rv__str_eq(rv__blob_str(a), rv__blob_str(b)));
+    if (a == b || a == NULL || b == NULL || a->value != 0 || b->value != 0)
+        return a == b || (a != NULL && b != NULL && a->value == b->value);
+    return rv__str_eq(rv__blob_str(a), rv__blob_str(b));
 }
 
 static void put_frame(struct saver *s, const struct rv__actor *f)
@@ -154,7 +175,7 @@ static void put_frame(struct saver *s, const struct rv__actor *f)
     put_int(s, ",\"la\":", mark(f->frame.last));
     put_int(s, ",\"ia\":", (int64_t)f->frame.item_at);
     put_int(s, ",\"il\":", (int64_t)f->frame.item_len);
-    put_json(s, ",\"pre\":", f->frame.prefix);
+    put_json(s, "pre", f->frame.prefix);
     /* Texts that many frames share are written once: most have the run's input, or that of the frame
      * before; the shades of a forEach all have its items. */
     if (f->frame.input == NULL) {
@@ -162,14 +183,20 @@ static void put_frame(struct saver *s, const struct rv__actor *f)
     } else if (!same(f->frame.input, s->cell->input) && same(f->frame.input, s->last_input)) {
         rv__buf_text(s->out, ",\"inp=\":1");
     } else if (!same(f->frame.input, s->cell->input)) {
-        put_json(s, ",\"inp\":", f->frame.input);
+        put_json(s, "inp", f->frame.input);
         s->last_input = f->frame.input;
     }
     if (f->value != NULL && same(f->value, s->last_value)) {
         rv__buf_text(s->out, ",\"v=\":1");
     } else if (f->value != NULL) {
-        put_json(s, ",\"v\":", f->value);
+        put_json(s, "v", f->value);
         s->last_value = f->value;
+    }
+    if (f->frame.items != NULL && rv__items_same(f->frame.items, s->last_items)) {
+        rv__buf_text(s->out, ",\"iv=\":1");
+    } else if (f->frame.items != NULL) {
+        put_items(s, f->frame.items);
+        s->last_items = f->frame.items;
     }
 }
 
@@ -179,7 +206,7 @@ static void put_step(struct saver *s, const struct rv__actor *step)
     put_int(s, ",\"no\":", step->step.attempt);
     put_int(s, ",\"nx\":", step->step.next_attempt);
     put_int(s, ",\"ms\":", step->step.started_ms);
-    put_json(s, ",\"st\":", step->step.state);
+    put_json(s, "st", step->step.state);
 }
 
 static void put_supervisor(struct saver *s, const struct rv__actor *sup)
@@ -191,7 +218,8 @@ static void put_supervisor(struct saver *s, const struct rv__actor *sup)
     put_int(s, ",\"ok\":", sup->sup.good);
     put_int(s, ",\"bad\":", sup->sup.bad);
     put_int(s, ",\"cu\":", (int64_t)sup->sup.cursor);
-    put_json(s, ",\"er\":", sup->sup.error);
+    put_items(s, sup->sup.items);
+    put_json(s, "er", sup->sup.error);
     if (sup->sup.key != NULL)
         put_text(s, ",\"key\":", rv__blob_str(sup->sup.key));
     put_inner(s, sup->sup.inner);
@@ -209,7 +237,8 @@ static void put_actor(struct saver *s, const struct rv__actor *actor)
     put_int(s, ",\"e\":", actor->eval);
     put_int(s, ",\"due\":", actor->due_ms);
     put_int(s, ",\"cr\":", actor->crashes);
-    put_json(s, ",\"dy\":", actor->death);
+    put_int(s, ",\"de\":", actor->deaths);
+    put_json(s, "dy", actor->death);
     put_int(s, ",\"fg\":",
             actor->suspect | actor->detached << 1 | actor->hard << 2 | actor->owed << 3 |
                 actor->hosted << 4);
@@ -217,7 +246,7 @@ static void put_actor(struct saver *s, const struct rv__actor *actor)
         put_frame(s, actor);
     } else {
         assert(actor->node != NULL); /* only the outermost frame has none */
-        put_json(s, ",\"v\":", actor->value);
+        put_json(s, "v", actor->value);
         if (actor->node->kind == NODE_STEP)
             put_step(s, actor);
         else
@@ -231,6 +260,21 @@ static void put_list(struct saver *s, const struct rv__list *list)
     rv__buf_char(s->out, '[');
     for (const struct rv__actor *a = list->first; a != NULL; a = a->place_next) {
         if (a != list->first)
+            rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, (int64_t)a->id);
+    }
+    rv__buf_char(s->out, ']');
+}
+
+/* Of all lanes, in order of arrival. */
+static void put_waiting(struct saver *s, int place)
+{
+    const struct rv__actor *a;
+    struct rv__arrivals it;
+    bool first = true;
+    rv__arrivals_init(&it, s->cell, place);
+    for (rv__buf_char(s->out, '['); (a = rv__arrivals_next(&it)) != NULL; first = false) {
+        if (!first)
             rv__buf_char(s->out, ',');
         rv__buf_int(s->out, (int64_t)a->id);
     }
@@ -254,11 +298,17 @@ static void put_channel(struct saver *s, const struct rv__channel *channel)
             rv__buf_char(s->out, ',');
         rv__buf_int(s->out, (int64_t)w->id);
     }
-    rv__buf_text(s->out, "],\"s\":[");
+    rv__buf_text(s->out, "],\"s\":["); /* a list of each: of the text, or of number and length */
     for (const struct rv__signal *g = channel->first_signal; g != NULL; g = g->next) {
         if (g != channel->first_signal)
             rv__buf_char(s->out, ',');
-        rv__buf_text(s->out, g->payload != NULL ? g->payload->text : "null");
+        if (rv__blob_is_reference(g->payload)) {
+            rv__reference_write(g->payload, s->out);
+            continue;
+        }
+        rv__buf_char(s->out, '[');
+        rv__buf_str(s->out, g->payload != NULL ? rv__blob_str(g->payload) : rv__str("null"));
+        rv__buf_char(s->out, ']');
     }
     rv__buf_text(s->out, "]}");
 }
@@ -304,13 +354,14 @@ static void put_cell(struct saver *s)
     rv__buf_int(s->out, RV__SNAPSHOT_VERSION);
     put_int(s, ",\"status\":", cell->status);
     put_int(s, ",\"next\":", (int64_t)cell->next_id);
+    put_int(s, ",\"value\":", (int64_t)cell->next_value);
     put_int(s, ",\"by\":", (int64_t)cell->suspended_by);
     put_int(s, ",\"started\":", cell->started);
     if (cell->failed_node != RV__NO_NODE)
         put_int(s, ",\"failed\":", (int64_t)cell->failed_node + 1);
-    put_json(s, ",\"input\":", cell->input);
-    put_json(s, ",\"error\":", cell->error);
-    put_json(s, ",\"why\":", cell->suspension);
+    put_json(s, "input", cell->input);
+    put_json(s, "error", cell->error);
+    put_json(s, "why", cell->suspension);
     put_int(s, ",\"results\":", mark(cell->results));
     rv__buf_text(s->out, ",\"entries\":[");
     for (size_t i = 0; i < s->count; i++) {
@@ -329,15 +380,10 @@ static void put_cell(struct saver *s)
     }
     rv__buf_text(s->out, "],\"todo\":");
     put_list(s, &cell->todo);
-    for (int pass = 0; pass < 2; pass++) {
-        rv__buf_text(s->out, pass == 0 ? ",\"ready\":[" : ",\"range\":[");
-        for (int lane = 0; lane < LANES; lane++) {
-            if (lane > 0)
-                rv__buf_char(s->out, ',');
-            put_list(s, pass == 0 ? &cell->ready[lane] : &cell->range[lane]);
-        }
-        rv__buf_char(s->out, ']');
-    }
+    rv__buf_text(s->out, ",\"ready\":");
+    put_waiting(s, PLACE_READY);
+    rv__buf_text(s->out, ",\"range\":");
+    put_waiting(s, PLACE_RANGE);
     rv__buf_text(s->out, ",\"channels\":[");
     put_channels(s);
     rv__buf_text(s->out, "]}");

@@ -25,7 +25,7 @@ static bool eval_fits(const struct rv__actor *a)
     case EVAL_DESCRIPTION: { /* of the node that has ended last in it */
         const struct rv__entry *ended = a->is_frame ? a->frame.scope : NULL;
         return ended != NULL && ended != a->frame.base && ended == a->frame.last &&
-               ended->status == STATUS_COMPLETED && a->frame.at > 0 &&
+               ended->status == STATUS_COMPLETED && a->frame.at > 0 && ended->description == NULL &&
                rv__describes(ended->node, ended->state);
     }
     case EVALS: break;
@@ -56,11 +56,18 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
         return false;
     if (shade && f->phase != PHASE_RUNNING)
         return false;
+    if (!shade && f->frame.items != NULL)
+        return false;
     if (shade) { /* the vector, and the item that its steps see */
+        if (rv__blob_is_reference(f->value) || rv__blob_is_reference(f->frame.prefix))
+            return false;
         struct rv__str items = rv__blob_str(f->value), prefix = rv__blob_str(f->frame.prefix),
                        number;
         struct rv__json_iter it;
         int64_t n;
+        if (f->frame.items != NULL &&
+            (f->frame.iteration < 0 || f->frame.iteration >= f->frame.items->count))
+            return false;
         if (rv__json_type(prefix) != RV__JSON_ARRAY || f->frame.item_at > items.len ||
             f->frame.item_len > items.len - f->frame.item_at)
             return false;
@@ -74,7 +81,9 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
     }
     switch ((enum rv__phase)f->phase) {
     case PHASE_TO_EVAL:
-    case PHASE_EVAL: return eval_fits(f) && f->child == NULL && !f->frame.failed;
+    case PHASE_EVAL: /* what is to be its input is not there yet */
+        return eval_fits(f) && f->child == NULL && !f->frame.failed &&
+               (f->eval != EVAL_INPUT || f->frame.input == NULL);
     case PHASE_RUNNING: return true;
     case PHASE_FAILED:
         return f->frame.failed && f->frame.failed_node != RV__NO_NODE &&
@@ -91,7 +100,7 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
 
 static bool step_sound(const struct rv__actor *step)
 {
-    bool parks = step->node->step.lane == LANE_NONE;
+    bool parks = step->node->step.parks;
     switch ((enum rv__phase)step->phase) {
     case PHASE_BEGIN:
     case PHASE_TO_EVAL:
@@ -111,9 +120,24 @@ static bool step_sound(const struct rv__actor *step)
     return false;
 }
 
+/* The iterations that run, of items in pieces. */
+static bool pieces_sound(const struct rv__actor *sup)
+{
+    int64_t above = 0;
+    for (const struct rv__actor *frame = sup->child; frame != NULL; frame = frame->next) {
+        if (frame->frame.iteration < above || frame->frame.iteration >= sup->sup.next)
+            return false;
+        above = frame->frame.iteration + 1;
+    }
+    return sup->value == NULL && sup->sup.count == sup->sup.items->count &&
+           sup->sup.next <= sup->sup.count;
+}
+
 /* The items, the cursor, and the item of each iteration that runs, in one walk. */
 static bool items_sound(const struct rv__actor *sup)
 {
+    if (rv__blob_is_reference(sup->value))
+        return false;
     struct rv__str items = rv__blob_str(sup->value), item = { NULL, 0 };
     struct rv__json_iter it;
     const struct rv__actor *frame = sup->child;
@@ -161,7 +185,9 @@ static bool supervisor_sound(const struct rv__actor *sup)
     case PHASE_RUNNING:
         if (node->kind == NODE_BRANCH)
             return children == 1;
-        return node->kind != NODE_FOREACH || items_sound(sup);
+        if (node->kind != NODE_FOREACH)
+            return true;
+        return sup->sup.items != NULL ? pieces_sound(sup) : items_sound(sup);
     case PHASE_READY:
     case PHASE_RETRY:
     case PHASE_PARKED:

@@ -50,11 +50,10 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
     struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
     fact.actor = step != NULL ? step->id : turn->cell->next_id;
     fact.owner = step != NULL ? 0 : owner->id;
-    if (turn->cell->hosted != NULL && node->step.lane == LANE_FUNCTION)
-        fact.hosted = turn->cell->hosted(turn->cell->hosted_arg, node);
+    fact.hosted = turn->cell->place == LANE_HOST;
     if (step != NULL && step->step.next_attempt > 0)
         fact.attempt = step->step.next_attempt;
-    if (node->step.kind == STEP_DELAY && node->step.lane == LANE_NONE) {
+    if (node->step.kind == STEP_DELAY && node->step.parks) {
         fact.cut = is_cut(node, node->step.delay_ms);
         fact.due_ms = due_at(turn->now_ms,
                              fact.cut ? node->step.config.timeout_ms : node->step.delay_ms);
@@ -227,11 +226,11 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
             return rv__say(turn, &fact, err);
         }
         return step->phase == PHASE_PARKED ? parked_timer(turn, step, msg, err) : stale(turn);
-    case MSG_LOST:
-    case MSG_MISSING: /* flow.c: the same for evaluations */
+    case MSG_LOST: /* coordinator.c: the same for evaluations */
     case MSG_ANSWER:
     case MSG_SIGNAL:
     case MSG_CANCEL:
+    case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
     case MSG_KINDS: break;
@@ -329,7 +328,7 @@ static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
                           const struct rv__fact *fact)
 {
     const struct rv__node *node = cell->plan->nodes[fact->node];
-    bool parks = node->step.lane == LANE_NONE;
+    bool parks = node->step.parks;
     struct rv__channel *channel = NULL;
     if (parks && node->step.kind == STEP_SIGNAL) {
         channel = rv__channel_get(cell, node->step.signal, false, true);
@@ -397,6 +396,7 @@ static int evolve_failed(struct rv__cell *cell, struct rv__actor *step, const st
     step->step.state = rv__blob_ref(fact->state);
     step->hard = fact->hard;
     step->phase = PHASE_FAILED;
+    rv__actor_absolve(step);
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
     return RV_OK;
@@ -409,7 +409,7 @@ static void evolve_waits(struct rv__cell *cell, struct rv__actor *step, enum rv_
         rv__channel_leave(cell, step);
     step->phase = (uint8_t)phase;
     step->due_ms = due_ms;
-    step->suspect = false; /* it failed like anybody else */
+    rv__actor_absolve(step); /* it failed like anybody else */
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
 }

@@ -4,9 +4,6 @@
 
 #include "plan/plan.h"
 
-/* What is wrong with it as an alias or as a workflow's name ("it may not contain '__'"), or NULL. */
-const char *rv__alias_fault(struct rv__str alias);
-
 /* The same for the name of a function: these come from several languages, so we ask for little. */
 const char *rv__function_fault(struct rv__str name);
 

@@ -226,10 +226,9 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
         rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': how long it is");
         return;
     }
-    if (has_template(with)) {
-        node->step.lane = LANE_EVAL;
+    if (has_template(with))
         return;
-    }
+    node->step.parks = true;
     rv__json_iter_init(&it, with);
     if (!it.object) {
         key = (struct rv__str)RV__STR("\"ms\"");
@@ -298,9 +297,8 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
     }
     if (rv__str_none(name))
         rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
-    if (template)
-        node->step.lane = LANE_EVAL;
-    else
+    node->step.parks = !template;
+    if (!template)
         node->step.signal = name;
     return RV_OK;
 }
@@ -326,21 +324,21 @@ static void check_name(struct rv__compiler *c, struct rv__node *node)
     }
 }
 
-static int take_needs(struct rv__compiler *c, const struct rv__draft_node *draft,
-                      struct rv__node *node)
+int rv__take_needs(struct rv__compiler *c, const struct rv__str *from, uint32_t count,
+                   struct rv__str **ret, uint32_t *ret_count)
 {
-    if (draft->needs_count == 0)
+    if (count == 0)
         return RV_OK;
-    if (draft->needs_count > RV__PLAN_MAX_NODES - c->needs)
+    if (count > RV__PLAN_MAX_NODES - c->needs)
         return rv__fail(c->err, RV_ETOOBIG, "the plan's steps have more than %d 'needs'",
                         RV__PLAN_MAX_NODES);
-    c->needs += draft->needs_count;
-    node->step.needs = rv__arena_zalloc(&c->plan->arena, draft->needs_count, sizeof *draft->needs);
-    if (node->step.needs == NULL)
+    c->needs += count;
+    *ret = rv__arena_zalloc(&c->plan->arena, count, sizeof **ret);
+    if (*ret == NULL)
         return rv__nomem(c->err);
-    node->step.needs_count = draft->needs_count;
-    for (uint32_t i = 0; i < draft->needs_count; i++) {
-        int rc = rv__compiler_text(c, draft->needs[i], &node->step.needs[i]);
+    *ret_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        int rc = rv__compiler_text(c, from[i], &(*ret)[i]);
         if (rc < 0)
             return rc;
     }
@@ -356,7 +354,6 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
         return RV_OK;
     }
     node->step.kind = draft->step.kind;
-    node->step.lane = rv__step_kind_lane(draft->step.kind);
 
     rc = rv__compiler_text(c, draft->name, &node->step.name);
     if (rc < 0)
@@ -374,7 +371,8 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
             rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
                                 rv__step_kind_name(node->step.kind));
     }
-    rc = take_needs(c, draft, node);
+    rc = rv__take_needs(c, draft->needs, draft->needs_count, &node->step.needs,
+                        &node->step.needs_count);
     if (rc < 0)
         return rc;
 

@@ -19,15 +19,41 @@ static bool is_visible(const struct rv__node *node, struct rv__str alias)
         bool looped = body->owner != NULL && body->owner->kind == NODE_LOOP;
         if (found != NULL && (found->index < node->index || looped))
             return true;
+        if (body->owner ==
+            NULL) /* whoever nests the whole of it has it, and is asked for it there */
+            return body->wrap != NULL && rv__wrap_needs(body->wrap, alias);
         node = body->owner;
     }
     return false;
+}
+
+bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias)
+{
+    for (uint32_t i = 0; i < wrap->needs_count; i++)
+        if (rv__str_eq(wrap->needs[i], alias))
+            return true;
+    return false;
+}
+
+/* What a nested workflow reads of those around it is there, at each place. */
+static void check_nested_needs(struct rv__compiler *c, const struct rv__node *node)
+{
+    for (uint32_t b = 0; b < node->body_count; b++) {
+        const struct rv__wrap *wrap = node->bodies[b].wrap;
+        for (uint32_t i = 0; wrap != NULL && i < wrap->needs_count; i++)
+            if (!is_visible(node, wrap->needs[i]))
+                rv__compiler_refuse(c, RV__AT(node),
+                                    "workflow '%s' needs '%s', which is not the alias of a node "
+                                    "before it",
+                                    rv__show(wrap->name).text, rv__show(wrap->needs[i]).text);
+    }
 }
 
 static void check_needs(struct rv__compiler *c)
 {
     for (uint32_t id = 0; id < c->count; id++) {
         const struct rv__node *node = c->nodes[id];
+        check_nested_needs(c, node);
         if (node->kind != NODE_STEP)
             continue;
         for (uint32_t i = 0; i < node->step.needs_count; i++) /* a handler has none */

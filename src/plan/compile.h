@@ -61,6 +61,20 @@ void rv__compiler_tell(struct rv__compiler *c, const struct rv__complaints *comp
 int rv__build_body(struct rv__compiler *c, const struct rv__draft_body *draft,
                    struct rv__body *body, unsigned depth, const struct rv__frame *within);
 
+/* For the kinds: `count` bodies in the node, each in its place; into one of them (RV_ENOMEM, RV_ETOOBIG);
+ * and the one body of a loop or a forEach, which is under `key`. */
+int rv__make_bodies(struct rv__compiler *c, struct rv__node *node, uint32_t count);
+int rv__enter_body(struct rv__compiler *c, const struct rv__draft_body *draft,
+                   struct rv__body *body, unsigned depth, const struct rv__frame *within);
+int rv__build_run(struct rv__compiler *c, const struct rv__draft_node *draft, struct rv__node *node,
+                  const char *key, unsigned depth, const struct rv__frame *within);
+/* The workflow that *is* the body, or NULL: its nodes are then the body's own. */
+const struct rv__draft_node *rv__only_workflow(const struct rv__draft_body *draft);
+
+/* Copy a list of aliases into the plan. Errors: RV_ENOMEM, RV_ETOOBIG. */
+int rv__take_needs(struct rv__compiler *c, const struct rv__str *from, uint32_t count,
+                   struct rv__str **ret, uint32_t *ret_count);
+
 /* The handler of a step, or (step NULL) of the workflow whose body is given. */
 int rv__build_handler(struct rv__compiler *c, const struct rv__draft_node *draft,
                       struct rv__node *step, const struct rv__body *workflow,

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "plan/kinds.h"
 
 void rv__draft_fail(struct rv__draft *draft, int code, const char *fmt, ...)
 {
@@ -114,6 +115,7 @@ struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__no
     }
     in->count++;
     node->draft = in->draft;
+    node->in = in;
     node->kind = kind;
     node->depth = in->depth;
     return node;
@@ -228,7 +230,7 @@ struct rv__draft_body *rv__draft_root(struct rv__draft *draft)
     return &draft->workflow.body;
 }
 
-static struct rv__expr copy_expr(struct rv__draft *draft, struct rv__expr expr)
+struct rv__expr rv__draft_expr(struct rv__draft *draft, struct rv__expr expr)
 {
     struct rv__str text = rv__draft_text(draft, expr.text);
     if (rv__str_none(text))
@@ -281,95 +283,20 @@ static unsigned given_of(const struct rv__step_config *config)
     return given;
 }
 
-static struct rv__draft_node *new_node(struct rv__draft_body *in, enum rv__node_kind kind,
-                                       const struct rv__draft_opts *opts)
+struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_kind kind,
+                                     const struct rv__draft_opts *opts)
 {
     struct rv__draft *draft = in->draft;
     struct rv__draft_node *node = rv__draft_node_new(in, kind);
     if (opts == NULL)
         return node;
     node->alias = rv__draft_text(draft, rv__str(opts->alias));
-    node->when = copy_expr(draft, opts->when);
+    node->when = rv__draft_expr(draft, opts->when);
     node->description = description_expr(draft, opts->description);
     node->config = opts->config;
     node->given = given_of(&opts->config);
     if (opts->needs != NULL)
         copy_needs(node, opts->needs);
-    return node;
-}
-
-struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_kind kind,
-                                      const char *name, const char *with_json,
-                                      const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_STEP, opts);
-    node->step.kind = kind;
-    node->name = rv__draft_text(in->draft, rv__str(name));
-    node->step.with = rv__draft_text(in->draft, rv__str(with_json));
-    return node;
-}
-
-struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char *name,
-                                          struct rv__expr input, const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_WORKFLOW, opts);
-    node->name = rv__draft_text(in->draft, rv__str(name));
-    node->workflow.input = copy_expr(in->draft, input);
-    return node;
-}
-
-struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
-                                        struct rv__expr input, const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_WORKFLOW, opts);
-    node->name = rv__draft_text(in->draft, nested->workflow.name);
-    node->workflow.here = &nested->workflow;
-    node->workflow.draft = nested;
-    node->workflow.input = copy_expr(in->draft, input);
-    return node;
-}
-
-struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
-                                        const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_BRANCH, opts);
-    node->branch.condition = copy_expr(in->draft, condition);
-    return node;
-}
-
-struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr while_,
-                                      struct rv__expr until, int64_t max_iterations,
-                                      enum rv__keep keep, const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_LOOP, opts);
-    node->loop.while_ = copy_expr(in->draft, while_);
-    node->loop.until = copy_expr(in->draft, until);
-    node->loop.max_iterations = max_iterations;
-    node->given |= max_iterations != 0 ? GIVEN_MAX_ITERATIONS : 0;
-    node->loop.keep = keep;
-    return node;
-}
-
-struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
-                                         bool parallel, int64_t concurrency,
-                                         const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_FOREACH, opts);
-    node->foreach.items = copy_expr(in->draft, items);
-    node->foreach.parallel = parallel;
-    node->foreach.concurrency = concurrency;
-    node->given |= concurrency != 0 ? GIVEN_CONCURRENCY : 0;
-    return node;
-}
-
-struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
-                                            int64_t join, const struct rv__draft_opts *opts)
-{
-    struct rv__draft_node *node = new_node(in, NODE_CONCURRENT, opts);
-    node->concurrent.detached = detached;
-    node->concurrent.collect = collect;
-    node->concurrent.join = join;
-    node->given |= join != RV__JOIN_ALL ? GIVEN_JOIN : 0;
     return node;
 }
 
@@ -388,21 +315,6 @@ static struct rv__draft_body *add_body(struct rv__draft_node *node)
     return body;
 }
 
-/* How many bodies a node of the kind has; a concurrent: any number. */
-static uint32_t most_bodies(enum rv__node_kind kind)
-{
-    switch (kind) {
-    case NODE_CONCURRENT: return UINT32_MAX;
-    case NODE_BRANCH: return 2;
-    case NODE_LOOP:
-    case NODE_FOREACH: return 1;
-    case NODE_STEP:
-    case NODE_WORKFLOW: /* its body is that of the workflow it names */
-    case NODE_KINDS: break;
-    }
-    return 0;
-}
-
 static void complain(struct rv__draft_node *node, const char *fmt, ...) RV_PRINTF(2, 3);
 
 static void complain(struct rv__draft_node *node, const char *fmt, ...)
@@ -418,12 +330,13 @@ struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t inde
 {
     struct rv__draft *draft = node->draft;
     struct rv__draft_body *body;
-    if (index >= most_bodies(node->kind) ||
-        (node->kind == NODE_CONCURRENT && index > node->body_count)) {
+    const struct rv__kind *kind = rv__kind_of(node->kind);
+    bool in_order = index <= node->body_count || kind->most_bodies != UINT32_MAX;
+    if (index >= kind->most_bodies || !in_order) {
         complain(node, "a %s has no body %" PRIu32, rv__node_kind_name(node->kind), index);
         return &draft->dummy_body;
     }
-    while (node->kind == NODE_BRANCH && node->body_count < 2) /* then and else come together */
+    while (kind->all_bodies && node->body_count < kind->most_bodies)
         if (add_body(node) == &draft->dummy_body)
             return &draft->dummy_body;
     if (index == node->body_count)
@@ -447,4 +360,55 @@ void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
     if (handler == &draft->dummy_node)
         return;
     *(node != NULL ? &node->on_error : &draft->workflow.on_error) = handler;
+}
+
+/* ------------------------------------------------------------------------------- nested --- */
+
+/* Recurses with the draft, which RV__PLAN_MAX_DEPTH bounds. */
+static int name_nested(struct rv__draft *draft, const struct rv__draft_body *body,
+                       int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                       void *arg)
+{
+    int rc = RV_OK;
+    for (struct rv__draft_node *node = body->first; rc == RV_OK && node != NULL;
+         node = node->next) {
+        bool named = node->kind == NODE_WORKFLOW && !node->broken && node->workflow.here == NULL;
+        struct rv__str name = node->name;
+        if (named && !rv__str_none(name))
+            rc = name_it(arg, node->name, &name);
+        if (rc == RV_OK && name.at != node->name.at) {
+            node->name = rv__draft_text(draft, name);
+            rc = rv__str_none(node->name) ? RV_ENOMEM : RV_OK;
+        }
+        for (const struct rv__draft_body *in = node->bodies; rc == RV_OK && in != NULL;
+             in = in->next)
+            rc = name_nested(draft, in, name_it, arg);
+    }
+    return rc;
+}
+
+int rv__draft_nested(struct rv__draft *draft,
+                     int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                     void *arg)
+{
+    return name_nested(draft, &draft->workflow.body, name_it, arg);
+}
+
+/* ------------------------------------------------------------------------------ places --- */
+
+void rv__draft_where(const struct rv__draft_body *body, const char *alias, struct rv__buf *ret)
+{
+    const struct rv__draft_node *owners[RV__PLAN_MAX_DEPTH];
+    size_t count = 0;
+    for (const struct rv__draft_node *node = body->owner;
+         node != NULL && count < RV__PLAN_MAX_DEPTH;
+         node = node->in != NULL ? node->in->owner : NULL)
+        owners[count++] = node;
+    while (count-- > 0) {
+        struct rv__str said = owners[count]->alias;
+        rv__buf_str(ret,
+                    rv__str_none(said) ? rv__str(rv__node_kind_name(owners[count]->kind)) : said);
+        rv__buf_char(ret, ':');
+    }
+    rv__buf_text(ret, alias != NULL ? alias : "");
 }

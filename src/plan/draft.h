@@ -50,6 +50,8 @@ struct rv__draft_body {
 struct rv__draft_workflow {
     struct rv__str name, description, schema; /* none: not said */
     bool hosted;
+    struct rv__str *needs; /* aliases of nodes that it reads of who nests it */
+    uint32_t needs_count;
     struct rv__draft_body body;
     struct rv__draft_node *on_error;
     struct rv__complaints complaints;
@@ -57,7 +59,8 @@ struct rv__draft_workflow {
 
 struct rv__draft_node {
     struct rv__draft *draft;
-    struct rv__draft_node *next; /* in its body */
+    const struct rv__draft_body *in; /* NULL: a handler */
+    struct rv__draft_node *next;     /* in its body */
     enum rv__node_kind kind;
     unsigned depth; /* of the body it is in */
     bool broken;    /* its complaints say why: nothing else in it can be judged */
@@ -122,6 +125,12 @@ struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, enum rv__s
 struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at); /* NULL: failed */
 void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
                          struct rv__draft_node *owner, unsigned depth);
+
+/* A new node with what all kinds take of options (NULL: none), and an expression into the draft: for the
+ * builders of the kinds. */
+struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_kind kind,
+                                     const struct rv__draft_opts *opts);
+struct rv__expr rv__draft_expr(struct rv__draft *draft, struct rv__expr expr);
 
 /* Text into the draft; "none" stays "none". After a failure the result is "none". */
 struct rv__str rv__draft_text(struct rv__draft *draft, struct rv__str text);

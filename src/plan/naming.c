@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "plan/kinds.h"
@@ -17,8 +18,12 @@ static struct rv__str implied_alias(const struct rv__draft_node *draft)
         return draft->name;
     if (draft->kind != NODE_STEP)
         return rv__str(rv__node_kind_name(draft->kind));
-    if ((draft->step.kind == STEP_FUNCTION || draft->step.kind == STEP_CALL) &&
-        rv__function_fault(draft->name) == NULL)
+    if (draft->step.kind == STEP_CALL && rv__function_fault(draft->name) == NULL) {
+        const char *slash = memrchr(draft->name.at, '/', draft->name.len); /* "file/function" */
+        size_t skip = slash != NULL ? (size_t)(slash + 1 - draft->name.at) : 0;
+        return (struct rv__str){ draft->name.at + skip, draft->name.len - skip };
+    }
+    if (draft->step.kind == STEP_FUNCTION && rv__function_fault(draft->name) == NULL)
         return draft->name;
     return rv__str(rv__step_kind_alias(draft->step.kind));
 }

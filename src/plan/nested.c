@@ -137,6 +137,9 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
         rv__compiler_refuse(c, RV__IN(body, "input"),
                             "invalid input schema: a JSON Schema is an object, true or false");
 
+    rc = rv__take_needs(c, draft->needs, draft->needs_count, &wrap->needs, &wrap->needs_count);
+    if (rc < 0)
+        return rc;
     rc = rv__compiler_expr(c, RV__IN(body, NULL), "input", input, &wrap->input);
     if (rc < 0)
         return rc;

@@ -42,12 +42,13 @@ enum rv__sort {
     X(BACKOFF_BASE_MS, "backoffBaseMs", SORT_NODE) \
     X(MAX_BACKOFF_MS, "maxBackoffMs", SORT_NODE) \
     X(JITTER, "jitter", SORT_NODE) \
-    X(NEEDS, "needs", SORT_NODE) \
+    X(NEEDS, "needs", SORT_NODE | SORT_DOCUMENT) \
     X(ON_ERROR, "onError", SORT_NODE | SORT_DOCUMENT | HOLDS_NODES) \
     X(INPUT, "input", SORT_WORKFLOW | SORT_DOCUMENT) \
     X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* made anew */ \
     X(INPUT_SCHEMA, "inputSchema", SORT_WORKFLOW) \
     X(WORKFLOW_DESCRIPTION, "workflowDescription", SORT_WORKFLOW) \
+    X(WORKFLOW_NEEDS, "workflowNeeds", SORT_WORKFLOW) \
     X(HOSTED, "hosted", SORT_WORKFLOW | SORT_DOCUMENT) \
     X(STEPS, "steps", SORT_WORKFLOW | SORT_CONCURRENT | SORT_DOCUMENT | HOLDS_NODES) \
     X(IF, "if", SORT_BRANCH) \

@@ -1,7 +1,7 @@
 /* path.c: where a node is, in words.
  *
  * The two functions call each other up the tree, which is at most RV__PLAN_MAX_DEPTH high. */
-#include "plan/plan.h"
+#include "plan/kinds.h"
 
 void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf)
 {
@@ -9,24 +9,20 @@ void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv
     if (owner == NULL)
         return;
     rv__node_path(owner, vector, buf);
-    switch (owner->kind) {
-    case NODE_BRANCH:
-    case NODE_CONCURRENT:
+    switch (rv__node_bodies(owner)) {
+    case BODIES_NAMED:
         rv__buf_char(buf, ':');
         rv__buf_str(buf, body->alias);
         break;
-    case NODE_LOOP:
-    case NODE_FOREACH:
-        if (vector != NULL) {
-            rv__buf_text(buf, ":iter");
+    case BODIES_ITERATED:
+        rv__buf_text(buf, vector != NULL ? ":iter" : ":");
+        if (vector != NULL)
             rv__buf_int(buf, vector[owner->loops_around]);
-        } else {
-            rv__buf_text(buf, owner->kind == NODE_LOOP ? ":body" : ":run");
-        }
+        else
+            rv__buf_text(buf, rv__kind_of(owner->kind)->body_key);
         break;
-    case NODE_WORKFLOW: /* its body is itself */
-    case NODE_STEP:
-    case NODE_KINDS: break;
+    case BODIES_ITSELF:
+    case BODIES_NONE: break;
     }
 }
 

@@ -50,6 +50,17 @@ enum rv__node_kind {
 };
 const char *rv__node_kind_name(enum rv__node_kind kind); /* "step", "forEach", … as in JSON */
 
+/* How a kind of node has its bodies. */
+enum rv__bodies {
+    BODIES_NONE,     /* a step */
+    BODIES_ITSELF,   /* one, which has no name of its own: a nested workflow */
+    BODIES_NAMED,    /* each by its alias: the paths of a branch, the children of a concurrent */
+    BODIES_ITERATED, /* one, over and over: a loop, a forEach. A number in the vector */
+};
+
+/* What a node may have to evaluate. */
+enum rv__use { USE_WHEN, USE_DESCRIPTION, USE_IF, USE_WHILE, USE_UNTIL, USE_ITEMS, USES };
+
 /* What kind of work a step is. */
 enum rv__step_kind {
     STEP_FUNCTION, /* `name` is the function */
@@ -64,17 +75,6 @@ enum rv__step_kind {
     STEP_KINDS,
 };
 const char *rv__step_kind_name(enum rv__step_kind kind); /* "function", "http", … */
-
-/* Where work is done, and who gives the places for it. The shell may split a lane further. */
-enum rv__lane {
-    LANE_NONE,     /* needs nobody: a delay, a signal, an empty body */
-    LANE_FUNCTION, /* functions: threads or hosts */
-    LANE_IO,       /* command, chat, tool */
-    LANE_EVAL,     /* expressions */
-    LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, alone */
-    LANE_HTTP, /* http: as many as there are descriptors for. Last: snapshots name lanes by number */
-    LANES,
-};
 
 /* Something to evaluate: a function by name, or JSON with templates ("${ … }") in it. */
 struct rv__expr {
@@ -120,7 +120,10 @@ struct rv__wrap {
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
     struct rv__str description; /* for people; none = not said */
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
-    bool hosted;               /* its functions run in processes of their own: not in its version */
+    bool hosted; /* its functions run in processes of their own: not in its version */
+    struct rv__str
+        *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
+    uint32_t needs_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */
 };
@@ -154,7 +157,7 @@ struct rv__node {
     union {
         struct {
             enum rv__step_kind kind;
-            enum rv__lane lane;
+            bool parks; /* a delay or signal of constants: waits as it begins, needs nobody */
             struct rv__str name; /* the function's name (function, call); else none */
             struct rv__str with; /* raw JSON parameters of the kind, squeezed; none = {} */
             struct rv__step_config config;
@@ -200,12 +203,8 @@ struct rv__plan {
     char version[65]; /* = body.wrap->version */
 };
 
-/* The lane of a node's first work: its `when`, if it has one; without it, rv__node_lane(): a step's
- * own; that of a condition, a while or the items; else that of its first body. Of a body: that of its
- * workflow's input, if it needs one, else that of its first node; LANE_NONE if it is empty. */
-enum rv__lane rv__node_start_lane(const struct rv__node *node);
-enum rv__lane rv__node_lane(const struct rv__node *node);
-enum rv__lane rv__body_start_lane(const struct rv__body *body);
+/* What is wrong with it as an alias or as a workflow's name ("it may not contain '__'"), or NULL. */
+const char *rv__alias_fault(struct rv__str alias);
 
 /* Is it a nested workflow's body whose input is an expression, or has a schema to be held to? If not,
  * its input is the one around it. (The outermost body's input was checked before the run.) */
@@ -213,6 +212,10 @@ bool rv__body_needs_input(const struct rv__body *body);
 
 /* The node that is called `alias` in the body, or NULL. Logarithmic in the body's length. */
 const struct rv__node *rv__body_find(const struct rv__body *body, struct rv__str alias);
+
+enum rv__bodies rv__node_bodies(const struct rv__node *node);
+/* Its expression for that; NULL: its kind has none, or it was not said. */
+const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
 
 /* Append the path of a node instance: "processEach:iter3:node0:chargeItem". `vector` holds the
  * iteration of each forEach and loop around it, outermost first; node->loops_around of them. NULL:
@@ -226,6 +229,9 @@ void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv
 void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf);
 
 void rv__plan_free(struct rv__plan *plan); /* NULL is allowed */
+
+/* Does the workflow declare that it reads a node of that alias of whoever nests it? */
+bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias);
 
 /* Append the plan as JSON text, complete: reading and compiling it again gives the same plan with
  * the same version, without asking for nested workflows, and writing that the same text.
@@ -282,6 +288,16 @@ struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char 
 struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
                                         struct rv__expr input, const struct rv__draft_opts *opts);
 
+/* Append "each:save": the aliases of what a body is in, as far as they were said, and of a node in it. */
+void rv__draft_where(const struct rv__draft_body *body, const char *alias, struct rv__buf *ret);
+
+/* Calls `name_it` with what each node of the draft that nests a workflow calls it, at any depth: it may be
+ * a file (define/ says which are), and then *name becomes the workflow's. Before the draft is compiled.
+ * Errors: RV_ENOMEM; what name_it says, which ends it. */
+int rv__draft_nested(struct rv__draft *draft,
+                     int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
+                     void *arg);
+
 /* The supervisors. max_iterations, concurrency: 0 = not said; join: RV__JOIN_ALL = not said. */
 struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
                                         const struct rv__draft_opts *opts);
@@ -317,6 +333,9 @@ int rv__draft_read(struct rv__str json, struct rv__draft **ret, rv_error *err);
  * compilation. */
 struct rv__resolver {
     int (*find)(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret);
+    /* The same by the file that defines it, an absolute path: for who reads files (define/). NULL: nobody
+     * knows files. RV_EINVAL: there is one, and it cannot be had; that is told elsewhere. */
+    int (*find_file)(struct rv__resolver *self, const char *path, const struct rv__draft **ret);
 };
 
 /* Check everything and make the plan.

@@ -14,15 +14,16 @@
 enum {
     ARENA_BYTES = 1 << 20,     /* of decoded paths and queries, which are shorter */
     ANSWER_BYTES = 0x7fffffff, /* bounded by what the engine gives */
+    PIECE_BYTES = 256 << 10,   /* of a document in memory; the rest of it is in a file */
+    SMALL_BYTES = 4 << 10,     /* needs no room: what was done must be told, whatever else waits */
     DETAIL_BYTES = 700,
 };
 
 const char *rv__role_name(enum rv__role role)
 {
     static const char *const names[] = {
-        [RV__ROLE_NONE] = "none",
-        [RV__ROLE_VIEWER] = "viewer",
-        [RV__ROLE_OPERATOR] = "operator",
+        [RV__ROLE_NONE] = "none",     [RV__ROLE_WORKER] = "worker",
+        [RV__ROLE_VIEWER] = "viewer", [RV__ROLE_OPERATOR] = "operator",
         [RV__ROLE_ADMIN] = "admin",
     };
     return names[role];
@@ -100,7 +101,7 @@ bool rv__api_run_exists(struct rv__api_call *call)
     return list != NULL;
 }
 
-void rv__api_told(struct rv__api_call *call)
+void rv__api_put_status(struct rv__api_call *call)
 {
     rv_run_list *list = rv__api_run(call);
     if (list == NULL)
@@ -186,7 +187,8 @@ static bool find_route(struct rv__api_call *call)
         call->answer->allow = reads ? "GET, HEAD" : "POST";
         return false;
     }
-    rv__api_refuse(call, 404, "there is nothing at this address; /openapi.json lists all there is");
+    rv__api_refuse(call, 404,
+                   "there is nothing at this address; /openapi.json lists all addresses");
     return false;
 }
 
@@ -206,7 +208,7 @@ static bool may_call(struct rv__api_call *call)
     if (has == RV__ROLE_NONE)
         rv__api_refuse(call, 401, "this needs a token: Authorization: Bearer TOKEN");
     else
-        rv__api_refuse(call, 403, "this needs the role %s, and the token's is %s",
+        rv__api_refuse(call, 403, "this needs the role %s; the token has the role %s",
                        rv__role_name(needed), rv__role_name(has));
     return false;
 }
@@ -223,9 +225,99 @@ static bool can_change(struct rv__api_call *call)
         return false;
     }
     if (health.stuck)
-        rv__api_refuse(call, 503, "the store refuses to be written to: %s; nothing was changed",
+        rv__api_refuse(call, 503, "the store cannot be written: %s; nothing was changed",
                        health.why.message);
     return !health.stuck;
+}
+
+/* ------------------------------------------------------------------------------ long answers --- */
+
+static void no_room(struct rv__api_call *call)
+{
+    rv__api_refuse(call, 503,
+                   "there is no room for the answer: too many answers wait to be read; try again "
+                   "later");
+}
+
+/* To the end of the file, which is made if need be. On failure the answer is there. */
+static void to_file(struct rv__api_call *call, struct rv__str bytes)
+{
+    struct rv__room *room = call->request->room;
+    rv_error err;
+    int rc = RV_OK;
+    if (call->answered || bytes.len == 0)
+        return;
+    if (!rv__room_take(room, RV__ROOM_DISK, bytes.len)) {
+        no_room(call);
+        return;
+    }
+    call->in_file += bytes.len;
+    if (call->file.file < 0)
+        rc = rv__outfile_open(&call->file, NULL, false, &err);
+    if (rc == RV_OK)
+        rc = rv__outfile_write(&call->file, bytes, &err);
+    if (rc < 0)
+        rv__api_refuse(call, 503, "a long answer cannot be kept: %s", err.message);
+}
+
+static void empty_out(struct rv__api_call *call)
+{
+    if (call->out.rc < 0)
+        return;
+    to_file(call, rv__buf_view(&call->out));
+    rv__buf_reset(&call->out);
+}
+
+void rv__api_piece(struct rv__api_call *call)
+{
+    if (call->request->room != NULL && call->out.len >= PIECE_BYTES)
+        empty_out(call);
+}
+
+void rv__api_put_value(struct rv__api_call *call, const char *key, const char *json)
+{
+    struct rv__str value = rv__str(json);
+    if (call->request->room == NULL || value.len < PIECE_BYTES) {
+        rv__put_json(&call->out, key, json);
+        rv__api_piece(call);
+        return;
+    }
+    rv__buf_fmt(&call->out, ",\"%s\":", key);
+    empty_out(call);
+    to_file(call, value);
+}
+
+/* What is in the file, and the rest: all of it there. */
+static void finish_file(struct rv__api_call *call)
+{
+    empty_out(call);
+    if (call->answered)
+        return;
+    call->answer->length = call->in_file;
+    call->answer->in_file = true;
+    call->answer->file = call->file.file;
+    call->answer->room = call->request->room;
+    call->answer->held[RV__ROOM_DISK] = call->in_file;
+    call->file.file = -1; /* the answer's now */
+    call->in_file = 0;
+}
+
+static void finish_memory(struct rv__api_call *call)
+{
+    struct rv__room *room = call->request->room;
+    size_t held = call->out.len > SMALL_BYTES && room != NULL ? call->out.len : 0;
+    if (held > 0 && !rv__room_take(room, RV__ROOM_MEMORY, held)) {
+        no_room(call);
+        return;
+    }
+    call->answer->length = call->out.len;
+    call->answer->body = rv__buf_take(&call->out);
+    call->answer->room = room;
+    call->answer->held[RV__ROOM_MEMORY] = held;
+    if (call->answer->body == NULL) {
+        rv__api_answer_done(call->answer);
+        rv__api_refuse(call, 500, "out of memory");
+    }
 }
 
 /* What the handler wrote is the answer, unless it said another. */
@@ -243,11 +335,11 @@ static void finish(struct rv__api_call *call)
     *call->answer = (struct rv__api_answer){
         .status = route->status,
         .type = route->type != NULL ? route->type : "application/json",
-        .length = call->out.len,
     };
-    call->answer->body = rv__buf_take(&call->out);
-    if (call->answer->body == NULL)
-        rv__api_refuse(call, 500, "out of memory");
+    if (call->in_file > 0)
+        finish_file(call);
+    else
+        finish_memory(call);
 }
 
 void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
@@ -257,11 +349,15 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
     *ret = (struct rv__api_answer){ .kind = RV__ANSWER_WHOLE };
     rv__arena_init(&call.arena, ARENA_BYTES);
     rv__buf_init(&call.out, ANSWER_BYTES);
+    call.file = (struct rv__outfile){ .file = -1 };
     if (find_route(&call) && may_call(&call) && rv__api_read_query(&call) &&
         rv__api_read_body(&call) && can_change(&call)) {
         call.route->handle(&call);
         finish(&call);
     }
+    if (call.in_file > 0) /* it became another answer */
+        rv__room_give(request->room, RV__ROOM_DISK, call.in_file);
+    rv__outfile_done(&call.file);
     rv__buf_done(&call.out);
     rv__arena_done(&call.arena);
 }

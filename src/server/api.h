@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/outfile.h"
 #include "server/server.h"
 
 enum {
@@ -74,7 +75,9 @@ struct rv__api_call {
     struct rv__given params[RV__API_PARAMS];
     struct rv__given members[RV__API_MEMBERS];
     struct rv__str body;           /* BODY_ANY: checked JSON; none */
-    struct rv__buf out;            /* the document */
+    struct rv__buf out;            /* the document; of a long one: what is not in the file yet */
+    struct rv__outfile file;       /* -1: it is not long */
+    size_t in_file;                /* bytes */
     struct rv__api_answer *answer; /* written if it is not that document */
     bool answered;                 /* it is there */
 };
@@ -84,6 +87,11 @@ const struct rv__given *rv__api_param(const struct rv__api_call *call, const cha
 const struct rv__given *rv__api_member(const struct rv__api_call *call, const char *name);
 const char *rv__api_text(const struct rv__api_call *call, const char *name);
 int64_t rv__api_int(const struct rv__api_call *call, const char *name); /* or the fallback */
+
+/* What is in `out` may go to the file now: to be called between the items of a list. */
+void rv__api_piece(struct rv__api_call *call);
+/* ,"key":json as rv__put_json() does, for a value that may be long. */
+void rv__api_put_value(struct rv__api_call *call, const char *key, const char *json);
 
 /* The answer is this problem; what is in `out` is dropped. */
 void rv__api_refuse(struct rv__api_call *call, int status, const char *fmt, ...) RV_PRINTF(3, 4);
@@ -103,7 +111,7 @@ void rv__api_problem_more(int status, const char *title, const char *detail, str
 rv_run_list *rv__api_run(struct rv__api_call *call);
 bool rv__api_run_exists(struct rv__api_call *call); /* if not, the answer is there */
 /* {runId, status} of it. */
-void rv__api_told(struct rv__api_call *call);
+void rv__api_put_status(struct rv__api_call *call);
 
 /* Parse; on failure the answer is there. */
 bool rv__api_read_query(struct rv__api_call *call);
@@ -129,6 +137,7 @@ void rv__api_wait(struct rv__api_call *call);
 void rv__api_cancel(struct rv__api_call *call);
 void rv__api_decide(struct rv__api_call *call);
 void rv__api_signal(struct rv__api_call *call);
+void rv__api_complete(struct rv__api_call *call);
 void rv__api_logs(struct rv__api_call *call);
 void rv__api_events(struct rv__api_call *call);
 void rv__api_login(struct rv__api_call *call);

@@ -19,11 +19,12 @@ struct rv__session {
     enum rv__role role;
     int64_t until_ms;
     char name[RV__SHA256_HEX], token[RV__SHA256_HEX];
+    char owner[RV__TOKEN_NAME_SIZE];
 };
 
-int rv__door_init(struct rv__door *door, size_t sessions, rv_error *err)
+int rv__door_init(struct rv__door *door, size_t sessions, size_t per_token, rv_error *err)
 {
-    *door = (struct rv__door){ .max = sessions, .begun = 1 };
+    *door = (struct rv__door){ .max = sessions, .per_token = per_token, .begun = 1 };
     door->at = rv__zalloc(sessions, sizeof *door->at);
     if (door->at == NULL)
         return rv__nomem(err);
@@ -61,9 +62,12 @@ size_t rv__door_change(struct rv__door *door, struct rv__tokens *tokens)
         struct rv__session *s = &door->at[i];
         if (s->number == 0)
             continue;
-        s->role = rv__tokens_role(&door->tokens, s->token);
-        if (s->role != RV__ROLE_NONE)
+        const struct rv__token *token = rv__tokens_find(&door->tokens, s->token);
+        if (token != NULL) {
+            s->role = token->role;
+            memcpy(s->owner, token->name, sizeof s->owner);
             continue;
+        }
         end(s);
         ended++;
     }
@@ -77,9 +81,13 @@ bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who 
     if (!rv__token_hash(token, who.token))
         return false;
     pthread_mutex_lock(&door->lock);
-    who.role = rv__tokens_role(&door->tokens, who.token);
+    const struct rv__token *found = rv__tokens_find(&door->tokens, who.token);
+    if (found != NULL) {
+        who.role = found->role;
+        memcpy(who.name, found->name, sizeof who.name);
+    }
     pthread_mutex_unlock(&door->lock);
-    if (who.role == RV__ROLE_NONE)
+    if (found == NULL)
         return false;
     *ret = who;
     return true;
@@ -98,6 +106,23 @@ static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
     return RV_OK;
 }
 
+/* Where a new session of this token goes: a free place or, of those of the token if it has too many, else of
+ * all, that of the one that would end first. */
+static size_t place_for(const struct rv__door *door, const char *token, int64_t now_ms)
+{
+    size_t of_all = 0, of_token = 0, count = 0;
+    for (size_t i = 0; i < door->max; i++) {
+        const struct rv__session *s = &door->at[i];
+        if (s->until_ms < door->at[of_all].until_ms)
+            of_all = i;
+        if (s->number == 0 || s->until_ms <= now_ms || !rv__same_hash(s->token, token))
+            continue;
+        if (count++ == 0 || s->until_ms < door->at[of_token].until_ms)
+            of_token = i;
+    }
+    return count >= door->per_token ? of_token : of_all;
+}
+
 int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_ms,
                    char ret[RV__SESSION_SIZE], rv_error *err)
 {
@@ -105,15 +130,13 @@ int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&door->lock);
-    size_t place = 0;
-    for (size_t i = 1; i < door->max; i++) /* a free one, or the one that would end first */
-        if (door->at[i].until_ms < door->at[place].until_ms)
-            place = i;
+    size_t place = place_for(door, by->token, now_ms);
     struct rv__session *s = &door->at[place];
     s->number = door->begun++ * door->max + place;
     s->role = by->role;
     s->until_ms = now_ms + SESSION_MS;
     memcpy(s->token, by->token, sizeof s->token);
+    memcpy(s->owner, by->name, sizeof s->owner);
     rv__sha256_hex(rv__str(ret), s->name);
     pthread_mutex_unlock(&door->lock);
     return RV_OK;
@@ -142,6 +165,7 @@ bool rv__door_session(struct rv__door *door, struct rv__str name, int64_t now_ms
     if (s != NULL) {
         *ret = (struct rv__who){ .role = s->role, .session = s->number };
         memcpy(ret->token, s->token, sizeof ret->token);
+        memcpy(ret->name, s->owner, sizeof ret->name);
     }
     pthread_mutex_unlock(&door->lock);
     return s != NULL;
@@ -166,7 +190,7 @@ bool rv__door_holds(struct rv__door *door, const struct rv__who *who, int64_t no
         const struct rv__session *s = &door->at[who->session % door->max];
         holds = s->number == who->session && s->until_ms > now_ms;
     } else {
-        holds = rv__tokens_role(&door->tokens, who->token) != RV__ROLE_NONE;
+        holds = rv__tokens_find(&door->tokens, who->token) != NULL;
     }
     pthread_mutex_unlock(&door->lock);
     return holds;

@@ -24,8 +24,8 @@ struct rv__headers {
     const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
     const char *last_event_id;
     unsigned hosts, lengths;
-    size_t bytes;   /* of all of them */
-    bool odd_names; /* one is none */
+    size_t bytes;          /* of all of them */
+    bool bad_header_names; /* one is none */
 };
 
 struct rv__exchange {
@@ -41,7 +41,8 @@ struct rv__exchange {
     struct rv__who who;
     struct rv__buf body;
     size_t body_seen; /* more than is in `body`: it is too long */
-    size_t held;      /* of the server's held_bytes */
+    size_t held;      /* of the server's room: the body */
+    bool no_room;     /* for the body: it is read, and dropped */
     int64_t begun_ms, wait_until_ms;
     struct rv__job job;
     struct rv__waiter waiter;
@@ -60,7 +61,6 @@ enum MHD_Result rv__respond_asset(struct rv__exchange *x);  /* x->asset */
 enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const char *detail);
 /* A problem that somebody may have made on purpose: logged. */
 enum MHD_Result rv__respond_refused(struct rv__exchange *x, int status, const char *detail);
-void rv__exchange_hold(struct rv__exchange *x, size_t bytes); /* of the server's memory */
 
 /* ----------------------------------------------------------------------------------- login.c --- */
 

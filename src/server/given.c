@@ -154,7 +154,7 @@ static bool refuse_unknown(struct rv__api_call *call, const char *name)
     const char *near = count > 0 ? rv__suggest(rv__str(name), names, count) : NULL;
     rv__buf_init(&known, 4096);
     put_names(&known, params);
-    rv__api_refuse(call, 400, "there is no parameter '%.80s' here%s%s%s; those there are: %s", name,
+    rv__api_refuse(call, 400, "unknown parameter '%.80s'%s%s%s; known: %s", name,
                    near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                    near != NULL ? "'?)" : "", rv__buf_view(&known).at);
     rv__buf_done(&known);
@@ -166,7 +166,7 @@ static bool refuse_value(struct rv__api_call *call, const struct rv__param *para
     struct rv__buf kind;
     rv__buf_init(&kind, 4096);
     put_kind(&kind, param);
-    rv__api_refuse(call, 400, "parameter '%s' is '%.80s', and has to be %s", param->name, text,
+    rv__api_refuse(call, 400, "parameter '%s' is '%.80s', but must be %s", param->name, text,
                    rv__buf_view(&kind).at);
     rv__buf_done(&kind);
     return false;
@@ -246,7 +246,7 @@ static void refuse_member(struct rv__api_call *call, const char *name, const cha
         rv__buf_json_pointer(&path, rv__str(name));
     const rv_violation one = { .path = rv__buf_view(&path).at, .message = message };
     const rv_violations bad = { .count = 1, .items = &one };
-    rv__api_violations(call, "body", "the body is not as it should be", &bad);
+    rv__api_violations(call, "body", "the body is not valid", &bad);
     rv__buf_done(&path);
 }
 
@@ -280,10 +280,10 @@ static bool read_member(struct rv__api_call *call, struct rv__str key, struct rv
     int i = find_param(call->route->members, name);
     rv__buf_init(&says, 4096);
     if (i < 0) {
-        rv__buf_text(&says, "is not known here; known: ");
+        rv__buf_text(&says, "is unknown; known: ");
         put_names(&says, call->route->members);
     } else if (!take_member(call, &call->route->members[i], value, &call->members[i])) {
-        rv__buf_text(&says, "has to be ");
+        rv__buf_text(&says, "must be ");
         put_kind(&says, &call->route->members[i]);
     }
     bool good = says.len == 0;
@@ -299,7 +299,7 @@ static bool read_members(struct rv__api_call *call)
     struct rv__json_iter it;
     struct rv__str key, value;
     if (rv__json_type(call->body) != RV__JSON_OBJECT) {
-        refuse_member(call, NULL, "has to be an object");
+        refuse_member(call, NULL, "must be an object");
         return false;
     }
     rv__json_iter_init(&it, call->body);
@@ -322,7 +322,7 @@ bool rv__api_read_body(struct rv__api_call *call)
         return true;
     bool empty = request->body == NULL || request->body_length == 0;
     if (!empty && !is_json_type(request->content_type)) {
-        rv__api_refuse(call, 415, "the body has to be JSON: Content-Type: application/json");
+        rv__api_refuse(call, 415, "the body must be JSON (Content-Type: application/json)");
         return false;
     }
     if (empty) {

@@ -58,6 +58,7 @@ static struct rv__api_request request_of(const struct rv__exchange *x)
         .body = x->body.len > 0 ? x->body.text : NULL,
         .body_length = x->body.len,
         .role = x->who.role,
+        .room = &x->server->room,
     };
 }
 
@@ -88,7 +89,7 @@ static void wait_elsewhere(struct rv__exchange *x)
 {
     rv__api_answer_done(&x->answer);
     rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                    "the server is shutting down: wait for the run with the next one", &x->answer);
+                    "the server is shutting down: wait at the next one", &x->answer);
 }
 
 static void wait_is_over(struct rv__exchange *x)
@@ -96,7 +97,8 @@ static void wait_is_over(struct rv__exchange *x)
     char run_id[RV_RUN_ID_SIZE];
     memcpy(run_id, x->waiter.run_id, sizeof run_id);
     rv__api_answer_done(&x->answer);
-    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->answer);
+    rv__api_waited(x->server->engine, run_id, rv__now_ms() - x->begun_ms, &x->server->room,
+                   &x->answer);
 }
 
 /* Wait for the run. True: not at all, there is an answer; else the waiter's job has the exchange. */
@@ -187,7 +189,7 @@ static enum MHD_Result hand_over(struct rv__exchange *x)
     if (rc < 0) {
         rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
                         rc == RV_ECLOSED ? "the server is shutting down"
-                                         : "too many requests are waiting: come again",
+                                         : "too many requests are waiting: try again later",
                         &x->answer);
         MHD_resume_connection(x->connection);
     }
@@ -226,7 +228,7 @@ static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const cha
     };
     (void)kind;
     h->bytes += strlen(name) + (value != NULL ? strlen(value) : 0) + HEADER_EXTRA;
-    h->odd_names |= !is_name(name);
+    h->bad_header_names |= !is_name(name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasecmp(name, known[i].name) == 0) {
             *known[i].to = value != NULL ? value : "";
@@ -257,11 +259,11 @@ static bool is_visible(const char *text)
 }
 
 /* What HTTP itself leaves open, and proxies read one way and we might another. 0: nothing. */
-static int odd(const struct rv__exchange *x, const char **why)
+static int malformed(const struct rv__exchange *x, const char **why)
 {
     const struct rv__headers *h = &x->headers;
     if (x->uri_len > URI_BYTES) {
-        *why = "the request's target is too long";
+        *why = "the request target is too long";
         return MHD_HTTP_URI_TOO_LONG;
     }
     if (h->bytes > HEAD_BYTES) {
@@ -269,15 +271,15 @@ static int odd(const struct rv__exchange *x, const char **why)
         return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
     }
     if (x->path[0] != '/')
-        *why = "the request's target is a path";
+        *why = "the request target must be a path";
     else if (!is_visible(x->path) || !is_visible(x->query))
-        *why = "the request's target has no spaces: they are written %20";
-    else if (h->odd_names)
-        *why = "the name of a header has letters, digits and -";
+        *why = "the request target may not contain spaces: write %20";
+    else if (h->bad_header_names)
+        *why = "a header name may only have letters, digits and -";
     else if (h->hosts != 1)
-        *why = "a request has one Host header";
+        *why = "a request must have exactly one Host header";
     else if (h->lengths > 1 || (h->lengths == 1 && h->transfer_encoding != NULL))
-        *why = "a request says once how long its body is";
+        *why = "a request must state the length of its body exactly once";
     else if (h->transfer_encoding != NULL && strcasecmp(h->transfer_encoding, "chunked") != 0)
         *why = "Transfer-Encoding can only be chunked";
     else
@@ -293,10 +295,6 @@ static int too_much(const struct rv__exchange *x, const char **why)
         *why = "the body is too long: docs/reference/server.md says how much is taken";
         return MHD_HTTP_CONTENT_TOO_LARGE;
     }
-    if (atomic_load(&x->server->held_bytes) > limits->total_bytes) {
-        *why = "too much is under way: come again";
-        return MHD_HTTP_SERVICE_UNAVAILABLE;
-    }
     return 0;
 }
 
@@ -311,11 +309,11 @@ static int let_in(struct rv__exchange *x, const char **why)
                                .fetch_mode = rv__str(x->headers.fetch_mode),
                                .changes = !reads,
                                .api = api };
-    int status = odd(x, why);
+    int status = malformed(x, why);
     if (status != 0)
         return status;
     if (!rv__visit_request(&x->server->visits, x->visit)) {
-        *why = "too many requests came from this address: come again";
+        *why = "too many requests came from this address: try again later";
         return MHD_HTTP_TOO_MANY_REQUESTS;
     }
     *why = rv__guard_judge(&guard, (const char *const *)x->server->names);
@@ -374,17 +372,26 @@ static enum MHD_Result answer_open(struct rv__exchange *x)
     return x->answer.kind == RV__ANSWER_WHOLE ? rv__respond_whole(x) : rv__login_answer(x);
 }
 
+static void drop_body(struct rv__exchange *x)
+{
+    rv__buf_done(&x->body);
+    rv__room_give(&x->server->room, RV__ROOM_MEMORY, x->held);
+    x->held = 0;
+}
+
 static enum MHD_Result take_body(struct rv__exchange *x, const char *data, size_t *len)
 {
     const struct rv__server_limits *limits = &x->server->limits;
     x->body_seen += *len;
     if (x->body_seen > DISCARD_FACTOR * limits->body_bytes)
         return MHD_NO;
-    if (x->body_seen <= limits->body_bytes) {
+    bool fits = x->body_seen <= limits->body_bytes;
+    if (fits && !x->no_room && rv__room_take(&x->server->room, RV__ROOM_MEMORY, *len)) {
+        x->held += *len;
         rv__buf_add(&x->body, data, *len);
-        rv__exchange_hold(x, *len);
     } else {
-        rv__buf_done(&x->body);
+        x->no_room = x->no_room || fits;
+        drop_body(x);
     }
     *len = 0;
     return MHD_YES;
@@ -394,6 +401,10 @@ static enum MHD_Result all_here(struct rv__exchange *x)
 {
     if (x->body_seen > x->server->limits.body_bytes)
         return rv__respond_refused(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
+    if (x->no_room)
+        return rv__respond_refused(x, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                   "there is no room for the request: too many requests and "
+                                   "answers are under way; try again later");
     if (rv__buf_err(&x->body, NULL) < 0)
         return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))
@@ -476,8 +487,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     rv__visit_phase(&server->visits, x->visit, RV__VISIT_IDLE);
     rv__stream_free(x->stream);
     rv__api_answer_done(&x->answer);
-    rv__buf_done(&x->body);
-    atomic_fetch_sub(&server->held_bytes, x->held);
+    drop_body(x);
     rv__free(x->path);
     rv__free(x);
     pthread_mutex_lock(&server->lock);
@@ -544,7 +554,7 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         { MHD_OPTION_END, 0, NULL },
     };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
-    /* Not strict: what that refuses (no Host, spaces in the target), with a page of its own or none, odd()
+    /* Not strict: what that refuses (no Host, spaces in the target), with a page of its own or none, malformed()
      * refuses, with a problem. The library has no other say in its own answers: docs/reference/server.md
      * lists those that are left. */
     const int strict = 0;

@@ -419,14 +419,16 @@ int64_t rv__hub_tick(struct rv__hub *hub)
 /* ------------------------------------------------------------------------------- life, death --- */
 
 int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
-                const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
-                struct rv__hub **ret, rv_error *err)
+                struct rv__room *room, const struct rv__server_limits *limits,
+                void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err)
 {
     struct rv__hub *hub = rv__zalloc(1, sizeof *hub);
     int e;
     if (hub == NULL)
         return rv__nomem(err);
-    *hub = (struct rv__hub){ .engine = engine, .lanes = lanes, .door = door, .limits = *limits };
+    *hub = (struct rv__hub){
+        .engine = engine, .lanes = lanes, .door = door, .room = room, .limits = *limits
+    };
     hub->hurry = hurry;
     hub->hurry_arg = arg;
     rv__timers_init(&hub->timers);

@@ -6,9 +6,11 @@
 #include "server/transport.h"
 
 enum {
-    RV__RING_RECORDS = 16384,  /* at most in the ring, whatever their size */
-    RV__EVENT_BYTES = 1 << 20, /* of one event's text; the engine leaves long values out */
-    RV__WAITER_BUCKETS = 256,  /* of waiters, by run */
+    RV__RING_RECORDS = 16384,    /* at most in the ring, whatever their size */
+    RV__EVENT_BYTES = 1 << 20,   /* of one event's text; the engine leaves long values out */
+    RV__STREAM_PIECE = 32 << 10, /* read for a stream that is behind, at a time */
+    RV__STREAM_ROOM = 96 << 10, /* reserved for a stream: its piece, and its connection's buffers */
+    RV__WAITER_BUCKETS = 256,   /* of waiters, by run */
 };
 
 struct rv__record {
@@ -51,6 +53,7 @@ struct rv__hub {
     rv_engine *engine;
     struct rv__lanes *lanes;
     struct rv__door *door;
+    struct rv__room *room;
     struct rv__server_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t wanted; /* the follower's: there is a feed to follow; or the end */

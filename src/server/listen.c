@@ -82,9 +82,33 @@ static int open_socket(const struct addrinfo *at, const char *text, rv_error *er
     return err != NULL ? err->code : RV_ESYS;
 }
 
-int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
+/* What the text comes to. For freeaddrinfo(). */
+static int look_up(const char *text, struct rv__listen *out, struct addrinfo **ret, rv_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
+    char port[6];
+    int rc = split(text, out, port, err);
+    if (rc < 0)
+        return rc;
+    rc = getaddrinfo(out->host[0] != '\0' ? out->host : NULL, port, &hints, ret);
+    if (rc != 0)
+        return rv__fail(err, RV_EINVAL, "cannot listen at '%s': %s", text, gai_strerror(rc));
+    return RV_OK;
+}
+
+bool rv__listens_on_loopback(const char *text)
+{
+    struct addrinfo *found = NULL;
+    struct rv__listen out = { .fd = -1 };
+    if (look_up(text, &out, &found, NULL) < 0)
+        return false;
+    bool is = rv__is_loopback(found->ai_addr);
+    freeaddrinfo(found);
+    return is;
+}
+
+int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
+{
     struct addrinfo *found = NULL;
     union {
         struct sockaddr any;
@@ -94,14 +118,9 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
     socklen_t bound_len = sizeof bound;
     struct rv__listen out = { .fd = -1 };
     rv_error local;
-    char port[6];
-    int rc = split(text, &out, port, err);
+    int rc = look_up(text, &out, &found, err);
     if (rc < 0)
         return rc;
-
-    rc = getaddrinfo(out.host[0] != '\0' ? out.host : NULL, port, &hints, &found);
-    if (rc != 0)
-        return rv__fail(err, RV_EINVAL, "cannot listen at '%s': %s", text, gai_strerror(rc));
 
     rc = out.fd = open_socket(found, text, err != NULL ? err : &local);
     freeaddrinfo(found);

@@ -5,27 +5,37 @@
 #include "base/error.h"
 #include "server/exchange.h"
 
-static const char too_many[] = "too many wrong tokens came from this address: wait a minute";
+/* A wrong token is refused either way; many of them from one address are told to wait. The right one always
+ * opens: else anybody at that address (a proxy's, or this machine's) could lock its owner out. Guessing is
+ * hopeless for a token that is long enough, and beyond this machine a shorter one is not taken. */
+static int wrong_token(struct rv__exchange *x, const char **why)
+{
+    if (rv__visit_wrong_token(&x->server->visits, x->visit)) {
+        *why = "there is no such token (header Authorization: Bearer TOKEN)";
+        return MHD_HTTP_UNAUTHORIZED;
+    }
+    *why = "too many wrong tokens came from this address: wait a minute";
+    return MHD_HTTP_TOO_MANY_REQUESTS;
+}
 
 static enum MHD_Result tell_session(struct rv__exchange *x)
 {
     rv__api_answer_done(&x->answer);
-    rv__api_session(x->who.role, x->server->auth, &x->answer);
+    rv__api_session(x->who.role, x->who.name, x->server->auth, &x->answer);
     return rv__respond_whole(x);
 }
 
 static enum MHD_Result log_in(struct rv__exchange *x)
 {
     struct rv__server *server = x->server;
+    const char *why;
     rv_error err;
     if (!server->auth) /* nobody is asked, and everybody is somebody already */
         return tell_session(x);
-    if (!rv__visit_may_guess(&server->visits, x->visit))
-        return rv__respond_refused(x, MHD_HTTP_TOO_MANY_REQUESTS, too_many);
     if (!rv__door_token(&server->door, (struct rv__str){ x->answer.body, x->answer.length },
                         &x->who)) {
-        rv__visit_guessed_wrong(&server->visits, x->visit);
-        return rv__respond_refused(x, MHD_HTTP_UNAUTHORIZED, "there is no such token");
+        int status = wrong_token(x, &why);
+        return rv__respond_refused(x, status, why);
     }
     if (rv__door_begin(&server->door, &x->who, rv__now_ms(), x->session, &err) < 0)
         return rv__respond_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, err.message);
@@ -59,16 +69,10 @@ int rv__login_identify(struct rv__exchange *x, const char **why)
         return 0;
     }
     if (authorization != NULL) {
-        if (!rv__visit_may_guess(&server->visits, x->visit)) {
-            *why = too_many;
-            return MHD_HTTP_TOO_MANY_REQUESTS;
-        }
         if (strncasecmp(authorization, bearer, sizeof bearer - 1) == 0 &&
             rv__door_token(&server->door, rv__str(authorization + sizeof bearer - 1), &x->who))
             return 0;
-        rv__visit_guessed_wrong(&server->visits, x->visit);
-        *why = "there is no such token (header Authorization: Bearer TOKEN)";
-        return MHD_HTTP_UNAUTHORIZED;
+        return wrong_token(x, why);
     }
     name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, RV__COOKIE);
     if (name != NULL) /* else, or if it has ended, nobody */

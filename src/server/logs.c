@@ -27,6 +27,7 @@ void rv__api_logs(struct rv__api_call *call)
         if (i > 0)
             rv__buf_char(&call->out, ',');
         rv__put_log_line(&call->out, call->names[0], &list->lines[i]);
+        rv__api_piece(call);
     }
     rv__buf_fmt(&call->out, "],\"next\":%llu}", (unsigned long long)list->next);
     rv_log_list_free(list);

@@ -28,6 +28,7 @@ void rv__api_nodes(struct rv__api_call *call)
             rv__buf_char(&call->out, ',');
         rv__put_node(&call->out, &list->nodes[i]);
         rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
     }
     rv__buf_char(&call->out, ']');
     rv__put_int(&call->out, "total", (int64_t)list->total);
@@ -62,15 +63,16 @@ void rv__api_node(struct rv__api_call *call)
     }
     rv__put_node(&call->out, &detail->node);
     if (rv__api_int(call, "results") != 0) {
-        rv__put_json(&call->out, "input", detail->input);
-        rv__put_json(&call->out, "result", detail->result);
-        rv__put_json(&call->out, "state", detail->state);
+        rv__api_put_value(call, "input", detail->input);
+        rv__api_put_value(call, "result", detail->result);
+        rv__api_put_value(call, "state", detail->state);
     }
     rv__buf_text(&call->out, ",\"attempts\":[");
     for (size_t i = 0; i < detail->attempt_count; i++) {
         if (i > 0)
             rv__buf_char(&call->out, ',');
         put_attempt(&call->out, &detail->attempts[i]);
+        rv__api_piece(call);
     }
     rv__buf_char(&call->out, ']');
     if (detail->earlier > 0)

@@ -9,6 +9,9 @@
 #define MS       "{'type':'integer','minimum':0,'description':'Milliseconds.'}"
 #define TIME_YET "{'type':['integer','null'],'minimum':0,'description':'Milliseconds since 1970; null: not yet.'}"
 #define MS_YET   "{'type':['integer','null'],'minimum':0,'description':'Milliseconds; null: not over yet.'}"
+#define TOO_LARGE                                                                              \
+    "{'type':'integer','minimum':1,'description':'Bytes of the results, if these are more than " \
+    "64 MB: then results is {}, and they are read node by node.'}"
 #define COUNT    "{'type':'integer','minimum':0}"
 #define TEXT     "{'type':'string'}"
 #define REF(of)  "{'$ref':'#/components/schemas/" of "'}"
@@ -51,7 +54,7 @@ static const struct {
       OBJECT("'runs','nextCursor'", "'runs':" LIST("Run") ",'nextCursor':{'type':['string','null']}") },
     { "RunDetail",
       OBJECT("'runId','workflow','version','status','createdAt','input','steps'",
-             RUN_FIELDS ",'input':" REF("Any") ",'results':" REF("Results") ",'steps':" LIST("Node")) },
+             RUN_FIELDS ",'input':" REF("Any") ",'results':" REF("Results") ",'resultsTooLarge':" TOO_LARGE ",'steps':" LIST("Node")) },
     { "Results",
       "{'type':'object','description':'By alias, the top-level nodes that were reached.',"
       "'additionalProperties':{'type':'object','required':['status'],'properties':"
@@ -59,7 +62,7 @@ static const struct {
     { "Outcome",
       OBJECT("'runId','status','results'",
              "'runId':" REF("RunId") ",'status':{'enum':['completed','failed','cancelled']}"
-             ",'results':" REF("Results") ",'error':" REF("Error") ",'failedStep':" TEXT) },
+             ",'results':" REF("Results") ",'resultsTooLarge':" TOO_LARGE ",'error':" REF("Error") ",'failedStep':" TEXT) },
     { "Iterations",
       OBJECT("'running','completed','failed','cancelled'",
              "'total':" COUNT ",'running':" COUNT ",'completed':" COUNT ",'failed':" COUNT
@@ -97,7 +100,8 @@ static const struct {
              WORKFLOW_FIELDS ",'plan':" REF("Plan")) },
     { "WorkflowList", OBJECT("'workflows'", "'workflows':" LIST("Workflow")) },
     { "Session",
-      OBJECT("'role','authRequired'", "'role':{'enum':['none','viewer','operator','admin']},"
+      OBJECT("'role','authRequired'", "'role':{'enum':['none','worker','viewer','operator','admin']},"
+             "'name':{'type':'string','description':'Of the owner of the token.'},"
              "'authRequired':{'type':'boolean','description':'There is a token file.'}") },
     { "Health", OBJECT("'status'", "'status':{'const':'ok'},'workflows':" COUNT) },
     { "Problem",

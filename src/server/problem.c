@@ -1,4 +1,6 @@
 /* problem.c: errors as documents: RFC 9457 problem JSON. */
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "server/api.h"
 
@@ -84,5 +86,9 @@ void rv__api_violations(struct rv__api_call *call, const char *in, const char *d
 void rv__api_answer_done(struct rv__api_answer *answer)
 {
     rv__free(answer->body);
+    if (answer->in_file)
+        (void)close(answer->file); /* it has no name, and is gone */
+    for (int kind = 0; answer->room != NULL && kind < RV__ROOM_KINDS; kind++)
+        rv__room_give(answer->room, (enum rv__room_kind)kind, answer->held[kind]);
     *answer = (struct rv__api_answer){ .kind = RV__ANSWER_WHOLE };
 }

@@ -14,12 +14,6 @@ static const char policy[] =
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'";
 
-void rv__exchange_hold(struct rv__exchange *x, size_t bytes)
-{
-    x->held += bytes;
-    atomic_fetch_add(&x->server->held_bytes, bytes);
-}
-
 static bool add(struct MHD_Response *response, const char *name, const char *value)
 {
     return MHD_add_response_header(response, name, value) == MHD_YES;
@@ -71,15 +65,16 @@ static enum MHD_Result queue(struct rv__exchange *x, int status, struct MHD_Resp
 enum MHD_Result rv__respond_whole(struct rv__exchange *x)
 {
     struct rv__api_answer *a = &x->answer;
-    char *body = a->body != NULL ? a->body : NULL;
     struct MHD_Response *r;
-    if (body == NULL)
-        r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (a->in_file)
+        r = MHD_create_response_from_fd64(a->length, a->file);
+    else if (a->body != NULL)
+        r = MHD_create_response_from_buffer_with_free_callback(a->length, a->body, rv__free);
     else
-        r = MHD_create_response_from_buffer_with_free_callback(a->length, body, rv__free);
-    if (r != NULL) {
-        a->body = NULL; /* the response's now */
-        rv__exchange_hold(x, a->length);
+        r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (r != NULL) { /* the response's now; the room for it is given back when the exchange ends */
+        a->body = NULL;
+        a->in_file = false;
     }
     bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") && add_session(x, r);
     if (ok && a->type != NULL)

@@ -67,6 +67,11 @@ static const struct rv__param decide_members[] = {
     { "reason", PARAM_TEXT, "Why; with abort it is the run's error." },
     { NULL },
 };
+static const struct rv__param complete_members[] = {
+    { "result", PARAM_JSON, "The step's result (null)." },
+    { "error", PARAM_TEXT, "The step fails with this message." },
+    { NULL },
+};
 static const struct rv__param login_members[] = {
     { "token", PARAM_TEXT, "A token of the server's token file.", .required = true },
     { NULL },
@@ -108,6 +113,10 @@ const struct rv__route rv__routes[] = {
     { "POST", "/api/v1/runs/{id}/signals/{name}", RV__ROLE_OPERATOR, rv__api_signal, "signalRun",
       "runs", "Send a signal; the body is its payload", .body = BODY_ANY, .status = 200,
       .schema = "RunRef", .problems = { 404, 409, 413, 415, 429, 503 } },
+    { "POST", "/api/v1/runs/{id}/handles/{handle}", RV__ROLE_OPERATOR, rv__api_complete,
+      "completeHandle", "runs", "Complete a step that waits for its result from outside",
+      .body = BODY_OBJECT, .members = complete_members, .status = 200, .schema = "RunRef",
+      .problems = { 404, 409, 413, 415, 422, 503 } },
     { "GET", "/api/v1/runs/{id}/logs", RV__ROLE_VIEWER, rv__api_logs, "listLogs", "logs",
       "What the run's steps said, in order", .params = logs_params, .status = 200,
       .schema = "LogList", .problems = { 404 } },

@@ -38,6 +38,7 @@ void rv__api_runs(struct rv__api_call *call)
             rv__buf_char(&call->out, ',');
         rv__put_run(&call->out, &list->runs[i]);
         rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
     }
     rv__buf_text(&call->out, "],\"nextCursor\":");
     if (*list->next != '\0')
@@ -67,6 +68,7 @@ static void put_steps(struct rv__api_call *call, const char *run_id)
                 rv__buf_char(&call->out, ',');
             rv__put_node(&call->out, &list->nodes[i]);
             rv__buf_char(&call->out, '}');
+            rv__api_piece(call);
         }
         offset += list->count;
         rv_node_list_free(list);
@@ -77,8 +79,11 @@ static void put_steps(struct rv__api_call *call, const char *run_id)
 static void put_whole_run(struct rv__api_call *call, const rv_run_state *run)
 {
     rv__put_run(&call->out, run);
-    rv__put_json(&call->out, "input", *run->input != '\0' ? run->input : "null");
-    rv__put_json(&call->out, "results", run->results);
+    rv__api_put_value(call, "input", *run->input != '\0' ? run->input : "null");
+    if (run->results_too_large > 0)
+        rv__put_int(&call->out, "resultsTooLarge", run->results_too_large);
+    else if (run->results != NULL && *run->results != '\0')
+        rv__api_put_value(call, "results", run->results);
     put_steps(call, run->run_id);
     rv__buf_char(&call->out, '}');
 }
@@ -112,6 +117,7 @@ static void put_said(struct rv__api_call *call,
         rv__api_error(call, &err);
     else
         rv__buf_text(&call->out, text);
+    rv__api_piece(call);
     rv_free(text);
 }
 
@@ -136,10 +142,13 @@ static void put_end(struct rv__api_call *call, const char *run_id)
 {
     rv_run_state *state = NULL;
     rv_error err;
-    if (rv_state(call->engine, run_id, &state, &err) < 0)
+    if (rv_state(call->engine, run_id, &state, &err) < 0) {
         rv__api_error(call, &err);
-    else
-        rv__put_outcome(&call->out, state);
+        return;
+    }
+    if (rv__put_outcome_head(&call->out, state))
+        rv__api_put_value(call, "results", *state->results != '\0' ? state->results : "{}");
+    rv__put_outcome_tail(&call->out, state);
     rv_run_state_free(state);
 }
 
@@ -179,7 +188,7 @@ void rv__api_wait(struct rv__api_call *call)
     rv_run_list_free(row);
 }
 
-void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
+void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret)
 {
     char path[RV__API_PATH_BYTES];
@@ -193,10 +202,10 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
         not_ended(&row->runs[0], waited_ms, ret);
     } else { /* its outcome; or 404: it is gone by now */
         (void)snprintf(path, sizeof path, "/api/v1/runs/%s/wait", run_id);
-        rv__api_handle(
-            engine,
-            &(struct rv__api_request){ .method = "GET", .path = path, .role = RV__ROLE_VIEWER },
-            ret);
+        rv__api_handle(engine,
+                       &(struct rv__api_request){
+                           .method = "GET", .path = path, .role = RV__ROLE_VIEWER, .room = room },
+                       ret);
     }
     rv_run_list_free(row);
 }
@@ -204,12 +213,12 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
 /* ---------------------------------------------------------------------------------- telling --- */
 
 /* Done, and how the run is now; or why not. */
-static void told(struct rv__api_call *call, int rc, const rv_error *err)
+static void answer_change(struct rv__api_call *call, int rc, const rv_error *err)
 {
     if (rc < 0)
         rv__api_error(call, err);
     else
-        rv__api_told(call);
+        rv__api_put_status(call);
 }
 
 void rv__api_cancel(struct rv__api_call *call)
@@ -218,7 +227,7 @@ void rv__api_cancel(struct rv__api_call *call)
     if (!rv__api_run_exists(call))
         return;
     int rc = rv_cancel_run(call->engine, call->names[0], &err);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }
 
 void rv__api_decide(struct rv__api_call *call)
@@ -240,7 +249,31 @@ void rv__api_decide(struct rv__api_call *call)
     }
     int rc = rv_decide(call->engine, call->names[0], (int)action->number,
                        rv__api_member(call, "reason")->text, &err);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
+}
+
+void rv__api_complete(struct rv__api_call *call)
+{
+    const struct rv__given *result = rv__api_member(call, "result"),
+                           *error = rv__api_member(call, "error");
+    struct rv__buf text;
+    rv_error err;
+    if (!rv__api_run_exists(call))
+        return;
+    if (result->given && error->given) {
+        const rv_violation both = { .path = "/error", .message = "a step has a result or fails" };
+        const rv_violations bad = { .count = 1, .items = &both };
+        rv__api_violations(call, "body", "`result` or `error`, not both", &bad);
+        return;
+    }
+    rv__buf_init(&text, RV__JSON_MAX_BYTES);
+    rv__buf_str(&text, result->json);
+    int rc = rv__buf_err(&text, &err);
+    if (rc == RV_OK)
+        rc = rv_complete(call->engine, call->names[0], call->names[1],
+                         result->given ? text.text : NULL, error->given ? error->text : NULL, &err);
+    rv__buf_done(&text);
+    answer_change(call, rc, &err);
 }
 
 void rv__api_signal(struct rv__api_call *call)
@@ -256,5 +289,5 @@ void rv__api_signal(struct rv__api_call *call)
         rc = rv_signal(call->engine, call->names[0], call->names[1],
                        call->body.len > 0 ? payload.text : NULL, &err);
     rv__buf_done(&payload);
-    told(call, rc, &err);
+    answer_change(call, rc, &err);
 }

@@ -62,7 +62,9 @@ static void fill_limits(struct rv__server_limits *limits)
         .requests_per_s = 10000,
         .sessions = 1024,
         .body_bytes = 8 << 20,
-        .total_bytes = 256 << 20,
+        .sessions_per_token = 64,
+        .memory_bytes = 256 << 20,
+        .disk_bytes = 1 << 30,
         .ring_bytes = 8 << 20,
         .header_ms = 10000,
         .body_ms = 30000,
@@ -77,7 +79,9 @@ static void fill_limits(struct rv__server_limits *limits)
     FILL(requests_per_s);
     FILL(sessions);
     FILL(body_bytes);
-    FILL(total_bytes);
+    FILL(sessions_per_token);
+    FILL(memory_bytes);
+    FILL(disk_bytes);
     FILL(ring_bytes);
     FILL(header_ms);
     FILL(body_ms);
@@ -157,6 +161,11 @@ static int read_tokens(struct rv__server *server, const struct rv__server_opts *
 {
     server->insecure = opts->insecure;
     server->auth = opts->token_file != NULL;
+    if (server->auth && !server->at.loopback && !server->tls)
+        rv__log(server->log, RV__LOG_WARN,
+                "tokens cross the network in clear text: use --tls-cert and --tls-key, or a proxy "
+                "with TLS and --listen on the loopback",
+                RV__LOG_STR("listen", opts->listen));
     if (server->auth)
         return change_tokens(server, opts->token_file, err);
     if (server->at.loopback)
@@ -233,7 +242,8 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
 {
     int rc = read_tls(server, opts, err);
     if (rc == RV_OK)
-        rc = rv__door_init(&server->door, server->limits.sessions, err);
+        rc = rv__door_init(&server->door, server->limits.sessions,
+                           server->limits.sessions_per_token, err);
     if (rc == RV_OK)
         rc = rv__listen_open(opts->listen, &server->at, err);
     if (rc == RV_OK)
@@ -245,8 +255,8 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
     if (rc == RV_OK)
         rc = rv__lanes_new(&server->lanes, err);
     if (rc == RV_OK)
-        rc = rv__hub_new(server->engine, server->lanes, &server->door, &server->limits, hurry,
-                         server, &server->hub, err);
+        rc = rv__hub_new(server->engine, server->lanes, &server->door, &server->room,
+                         &server->limits, hurry, server, &server->hub, err);
     if (rc < 0)
         return rc;
     make_url(server);
@@ -272,6 +282,7 @@ int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct
     server->limits = o.limits;
     server->at.fd = -1;
     fill_limits(&server->limits);
+    rv__room_init(&server->room, server->limits.memory_bytes, server->limits.disk_bytes);
     int rc = rv__cond_init(&server->changed);
     if (rc < 0) {
         rv__free(server);

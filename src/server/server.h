@@ -6,16 +6,30 @@
 #ifndef RV_SERVER_SERVER_H
 #define RV_SERVER_SERVER_H
 
+#include <stdatomic.h>
+
 #include <rival/rival.h>
 
 /* What a caller may do; each may do all that those before it may. */
 enum rv__role {
     RV__ROLE_NONE,     /* is it alive: /healthz, /readyz */
+    RV__ROLE_WORKER,   /* nothing here: it is for connections of workers */
     RV__ROLE_VIEWER,   /* look */
     RV__ROLE_OPERATOR, /* start, cancel, decide, signal */
     RV__ROLE_ADMIN,
 };
 const char *rv__role_name(enum rv__role role);
+
+/* Memory and disk for what waits to be read; room.c. Shared by all requests of a server. */
+enum rv__room_kind { RV__ROOM_MEMORY, RV__ROOM_DISK, RV__ROOM_KINDS };
+struct rv__room {
+    atomic_size_t used[RV__ROOM_KINDS];
+    size_t most[RV__ROOM_KINDS];
+};
+void rv__room_init(struct rv__room *room, size_t memory_bytes, size_t disk_bytes);
+/* Reserve so many bytes. False: there is no room for them, and nothing was taken. Thread: any. */
+bool rv__room_take(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
+void rv__room_give(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
 
 /* A request, transport taken off. Texts are the caller's. */
 struct rv__api_request {
@@ -26,6 +40,7 @@ struct rv__api_request {
     const char *body;         /* not yet looked at; NULL = none */
     size_t body_length;
     enum rv__role role;
+    struct rv__room *room; /* for the answer; NULL: it is as long as it is, and in memory */
 };
 
 enum rv__answer_kind {
@@ -43,6 +58,10 @@ struct rv__api_answer {
     const char *type; /* static */
     char *body;       /* NUL behind `length`; rv__api_answer_done() frees it */
     size_t length;
+    bool in_file;          /* the body is not in `body`, but in … */
+    int file;              /* … this one, from its beginning; rv__api_answer_done() closes it */
+    struct rv__room *room; /* that these bytes are given back to; NULL: to nobody */
+    size_t held[RV__ROOM_KINDS];
     const char *allow;           /* 405: the methods there are; static; else NULL */
     char run_id[RV_RUN_ID_SIZE]; /* EVENTS: "" = of all runs; WAIT */
     bool from_oldest;   /* EVENTS: without a Last-Event-ID, from the oldest event; else from now */
@@ -56,11 +75,13 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
                     struct rv__api_answer *ret);
 
 /* The whole answer behind RV__ANSWER_WAIT: the outcome, or 408 and how the run is doing. Thread: any. */
-void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms,
+void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret);
 
-/* The whole answer behind RV__ANSWER_SESSION: what the caller may, and whether it was asked. Thread: any. */
-void rv__api_session(enum rv__role role, bool auth_required, struct rv__api_answer *ret);
+/* The whole answer behind RV__ANSWER_SESSION: what the caller may do, what its token is called ("": nothing),
+ * and whether tokens are needed here. Thread: any. */
+void rv__api_session(enum rv__role role, const char *name, bool auth_required,
+                     struct rv__api_answer *ret);
 
 /* Is this an address that needs no token, and no worker? */
 bool rv__api_is_open(const char *path);
@@ -85,7 +106,13 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
+/* ,"results":…, or {} there and their bytes as "resultsTooLarge". */
+void rv__put_results(struct rv__buf *out, const rv_run_state *run);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
+/* The same in parts, for who writes the results: `_head`, ,"results":…, `_tail`. Results longer than an
+ * outcome may have are not in it: then `_head` says how long they are, and they are not to be written. */
+bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended); /* false: too long */
+void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended);
 
 /* ------------------------------------------------------------------------------------------
  * The transport: connections, limits, who may come in, streams, the web UI */
@@ -101,10 +128,12 @@ struct rv__server_limits {
     uint32_t requests_per_s;          /* of one address; 0 = 10000; twice as many at once */
     uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
-    size_t total_bytes;               /* of bodies and answers under way, in all; 0 = 256 MiB */
-    size_t ring_bytes;                /* of events kept for streams; 0 = 8 MiB */
-    int64_t header_ms;                /* for the first request of a connection; 0 = 10 s */
-    int64_t body_ms;                  /* for all of a body; 0 = 30 s */
+    uint32_t sessions_per_token;      /* 0 = 64; then the oldest of that token ends */
+    size_t memory_bytes;  /* for bodies, answers and streams under way, in all; 0 = 256 MiB */
+    size_t disk_bytes;    /* for long answers that wait to be read, in all; 0 = 1 GiB */
+    size_t ring_bytes;    /* of events kept for streams; 0 = 8 MiB */
+    int64_t header_ms;    /* for the first request of a connection; 0 = 10 s */
+    int64_t body_ms;      /* for all of a body; 0 = 30 s */
     int64_t idle_ms;      /* from one request to the end of the next one's head; 0 = 60 s */
     int64_t send_ms;      /* for an answer to be taken; 0 = 120 s */
     int64_t stuck_ms;     /* a connection that moves no byte is closed; 0 = 30 s */
@@ -113,7 +142,7 @@ struct rv__server_limits {
 
 struct rv__server_opts {
     const char *listen;     /* HOST:PORT; NULL = "127.0.0.1:7400"; port 0 = a free one */
-    const char *token_file; /* lines `role token`; NULL = everybody is admin */
+    const char *token_file; /* lines `role token [name]`; NULL = everybody is admin */
     bool insecure;          /* an address that others can reach may go without a token file */
     const char *tls_cert, *tls_key; /* PEM files; both or neither */
     const char *const *allow_hosts; /* names by which clients may call it, besides those of this
@@ -128,6 +157,9 @@ struct rv__server_opts {
  * in use), RV_ESYS, RV_ENOMEM. */
 int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct rv__server **ret,
                    rv_error *err);
+
+/* Can nobody but this machine reach it, as far as the text tells? False for a text that is no address. */
+bool rv__listens_on_loopback(const char *listen);
 
 /* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
 const char *rv__server_url(const struct rv__server *server);
@@ -147,5 +179,10 @@ void rv__server_drain(struct rv__server *server, int64_t grace_ms);
 /* Drain for no time, and free. Waits for calls of the engine under way: close the engine before if they
  * might not end (a store that refuses), and free it after. NULL is allowed. */
 void rv__server_free(struct rv__server *server);
+
+/* The first token of a token file that is good for requests: the text that a client sends. *ret is for
+ * rv__secret_done(). Errors: as of a server's token file. Thread: any. */
+int rv__token_file_first(const char *path, struct rv__buf *ret, rv_error *err);
+void rv__secret_done(struct rv__buf *secret); /* wipes it first */
 
 #endif

@@ -34,12 +34,16 @@ void rv__api_session_get(struct rv__api_call *call)
     leave_to_transport(call, RV__ANSWER_SESSION);
 }
 
-void rv__api_session(enum rv__role role, bool auth_required, struct rv__api_answer *ret)
+void rv__api_session(enum rv__role role, const char *name, bool auth_required,
+                     struct rv__api_answer *ret)
 {
     struct rv__buf out;
     rv__buf_init(&out, SESSION_BYTES);
-    rv__buf_fmt(&out, "{\"role\":\"%s\",\"authRequired\":%s}", rv__role_name(role),
+    rv__buf_fmt(&out, "{\"role\":\"%s\",\"authRequired\":%s", rv__role_name(role),
                 auth_required ? "true" : "false");
+    if (*name != '\0')
+        rv__put_text(&out, "name", name);
+    rv__buf_char(&out, '}');
     *ret = (struct rv__api_answer){ .status = 200, .type = "application/json", .length = out.len };
     ret->body = rv__buf_take(&out);
     rv__buf_done(&out);

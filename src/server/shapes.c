@@ -56,15 +56,36 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     rv__put_json(out, "suspension", run->suspension);
 }
 
-void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
+void rv__put_results(struct rv__buf *out, const rv_run_state *run)
+{
+    rv__put_json(out, "results", *run->results != '\0' ? run->results : "{}");
+    if (run->results_too_large > 0)
+        rv__put_int(out, "resultsTooLarge", run->results_too_large);
+}
+
+bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended)
 {
     rv__buf_fmt(out, "{\"runId\":\"%s\",\"status\":\"%s\"", ended->run_id,
                 rv_status_name(ended->status));
-    rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    if (ended->results_too_large == 0)
+        return true;
+    rv__put_int(out, "resultsTooLarge", ended->results_too_large);
+    return false;
+}
+
+void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended)
+{
     rv__put_json(out, "error", ended->error);
     if (*ended->failed_step != '\0')
         rv__put_text(out, "failedStep", ended->failed_step);
     rv__buf_char(out, '}');
+}
+
+void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
+{
+    if (rv__put_outcome_head(out, ended))
+        rv__put_json(out, "results", *ended->results != '\0' ? ended->results : "{}");
+    rv__put_outcome_tail(out, ended);
 }
 
 /* The error as it is, and in it the attempt and the time, unless it says them itself. */
@@ -74,8 +95,8 @@ static void put_node_error(struct rv__buf *out, const rv_node *node)
     if (error.len == 0)
         return;
     rv__buf_text(out, ",\"error\":");
-    bool says = rv__json_count(error) == 0 || node->error_at == 0 ||
-                rv__json_get(error, "attemptNumber", &own) ||
+    bool says = rv__json_type(error) != RV__JSON_OBJECT || rv__json_count(error) == 0 ||
+                node->error_at == 0 || rv__json_get(error, "attemptNumber", &own) ||
                 rv__json_get(error, "occurredAt", &own);
     rv__buf_add(out, error.at, error.len - !says);
     if (!says) {

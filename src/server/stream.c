@@ -11,13 +11,13 @@
 #include "server/hub.h"
 
 enum {
-    PIECE_BYTES = 64 << 10, /* read for a stream that is behind, at a time */
     RETRY_MS = 100,         /* after the store has failed */
     CLIENT_RETRY_MS = 2000, /* for a browser that lost us */
 };
 
 static void stream_destroy(struct rv__stream *s)
 {
+    rv__room_give(s->hub->room, RV__ROOM_MEMORY, RV__STREAM_ROOM);
     rv__buf_done(&s->piece);
     rv__free(s);
 }
@@ -40,7 +40,7 @@ static int catch_up(struct rv__stream *s, rv_error *err)
                                        .index = index,
                                        .from = seq == 0 ? RV_FROM_OLDEST : RV_FROM_POSITION),
                           &feed, err);
-    while (rc == RV_OK && s->piece.len < PIECE_BYTES) {
+    while (rc == RV_OK && s->piece.len < RV__STREAM_PIECE) {
         rc = rv_feed_next(feed, 0, NULL, &event, err);
         if (rc == RV_OK) {
             rv__sse_event(&s->piece, &event);
@@ -143,15 +143,20 @@ static int stream_place(struct rv__stream *s, const char *last_id, rv_error *err
 int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *run_id, bool no_logs,
                    const char *last_id, struct rv__stream **ret, rv_error *err)
 {
+    if (!rv__room_take(hub->room, RV__ROOM_MEMORY, RV__STREAM_ROOM))
+        return rv__fail(err, RV_EBUSY,
+                        "there is no room for another stream: too many answers wait to be read");
     struct rv__stream *s = rv__zalloc(1, sizeof *s);
-    if (s == NULL)
+    if (s == NULL) {
+        rv__room_give(hub->room, RV__ROOM_MEMORY, RV__STREAM_ROOM);
         return rv__nomem(err);
+    }
     s->hub = hub;
     s->who = *who;
     s->no_logs = no_logs;
     s->sent_ms = rv__now_ms();
     s->job.run = run_catch_up;
-    rv__buf_init(&s->piece, PIECE_BYTES + RV__EVENT_BYTES);
+    rv__buf_init(&s->piece, RV__STREAM_PIECE + RV__EVENT_BYTES);
     if (run_id[0] != '\0') {
         snprintf(s->run_id, sizeof s->run_id, "%s", run_id);
         s->run = rv__str(s->run_id);
@@ -212,6 +217,8 @@ static size_t copy_pending(struct rv__stream *s, char *to, size_t max)
     if (!s->catching && s->piece_at < s->piece.len) {
         n = copy_rest(s->piece.text, s->piece.len, &s->piece_at, to, max);
         if (s->piece_at == s->piece.len) {
+            if (s->piece.cap > 2 * RV__STREAM_PIECE) /* a long event: more than it may keep */
+                rv__buf_done(&s->piece);
             rv__buf_reset(&s->piece);
             s->piece_at = 0;
         }

@@ -21,7 +21,7 @@ void rv__api_readyz(struct rv__api_call *call)
         rv__buf_init(&more, 4096);
         rv__put_int(&more, "since", health.since);
         rv__put_int(&more, "attempts", (int64_t)health.attempts);
-        rv__api_problem_more(503, NULL, "the store refuses to be written to", rv__buf_view(&more),
+        rv__api_problem_more(503, NULL, "the store cannot be written", rv__buf_view(&more),
                              call->answer);
         call->answered = true;
         rv__buf_done(&more);

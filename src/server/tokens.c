@@ -3,6 +3,7 @@
  * Tokens are not kept, only their SHA-256. A guess is hashed before it is compared, so how long a
  * comparison takes tells nothing about what would have been right; all the same every token is looked
  * at in full. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -91,89 +92,165 @@ static struct rv__str next_word(struct rv__str *line)
     return word;
 }
 
-static int read_line(struct rv__tokens *tokens, struct rv__str line, const char *path, int number,
+/* A line of the file: `role token [name]`. */
+struct token_line {
+    enum rv__role role;
+    struct rv__str token, name;
+};
+
+static bool is_owner(struct rv__str name)
+{
+    static const char more[] = "._@-";
+    for (size_t i = 0; i < name.len; i++)
+        if (!isalnum((unsigned char)name.at[i]) &&
+            memchr(more, name.at[i], sizeof more - 1) == NULL)
+            return false;
+    return name.len < RV__TOKEN_NAME_SIZE;
+}
+
+/* 1: a token; 0: nothing, or a comment. What stands in a wrong line may be a secret in the wrong place: it is
+ * not repeated. */
+static int read_line(struct rv__str line, const char *path, int number, struct token_line *ret,
                      rv_error *err)
 {
-    struct rv__str role = next_word(&line), token = next_word(&line);
-    struct rv__token *ret = &tokens->at[tokens->count];
+    struct rv__str role = next_word(&line), token = next_word(&line), name = next_word(&line);
+    *ret = (struct token_line){ .token = token, .name = name };
     if (role.len == 0 || role.at[0] == '#')
-        return RV_OK;
-    ret->role = RV__ROLE_NONE;
-    for (int r = RV__ROLE_VIEWER; r <= RV__ROLE_ADMIN; r++)
+        return 0;
+    for (int r = RV__ROLE_WORKER; r <= RV__ROLE_ADMIN; r++)
         if (rv__str_is(role, rv__role_name((enum rv__role)r)))
             ret->role = (enum rv__role)r;
-    /* What stands there may be a secret in the wrong place: it is not repeated. */
     if (ret->role == RV__ROLE_NONE)
         return rv__fail(err, RV_EINVAL,
-                        "%s:%d: a line is `role token`, and the role viewer, operator "
-                        "or admin",
+                        "%s:%d: a line is `role token [name]`, and the role viewer, operator, "
+                        "admin or worker",
                         path, number);
     if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
         return rv__fail(err, RV_EINVAL,
                         "%s:%d: a token has 1 to %d characters, this one %zu; make "
                         "one with: openssl rand -hex 32",
                         path, number, TOKEN_MAX_BYTES, token.len);
-    if (token.len < TOKEN_GOOD_BYTES)
-        (void)rv__fail(&tokens->weak, RV_EINVAL,
-                       "%s:%d: a token of fewer than %d characters can be guessed; make one with: "
-                       "openssl rand -hex 32",
-                       path, number, TOKEN_GOOD_BYTES);
     for (size_t i = 0; i < token.len; i++)
         if (token.at[i] <= 0x20 || token.at[i] >= 0x7f)
             return rv__fail(err, RV_EINVAL, "%s:%d: a token is made of visible ASCII characters",
                             path, number);
+    if (!is_owner(name))
+        return rv__fail(err, RV_EINVAL,
+                        "%s:%d: the name behind a token has up to %d letters, digits and . _ @ -",
+                        path, number, RV__TOKEN_NAME_SIZE - 1);
     if (next_word(&line).len > 0)
-        return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the token", path, number);
+        return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the name", path, number);
+    return 1;
+}
+
+/* Each token of the file's text, until `take` fails or says that it is enough (1). */
+static int each_line(struct rv__str text, const char *path,
+                     int (*take)(void *arg, const struct token_line *line, int number,
+                                 rv_error *err),
+                     void *arg, rv_error *err)
+{
+    int rc = RV_OK;
+    for (int number = 1; rc == RV_OK && text.len > 0; number++) {
+        struct token_line parsed;
+        const char *end = memchr(text.at, '\n', text.len);
+        struct rv__str line = { text.at, end != NULL ? (size_t)(end - text.at) : text.len };
+        size_t used = line.len + (end != NULL);
+        if (line.len > 0 && line.at[line.len - 1] == '\r')
+            line.len--;
+        rc = read_line(line, path, number, &parsed, err);
+        if (rc == 1)
+            rc = take(arg, &parsed, number, err);
+        text = (struct rv__str){ text.at + used, text.len - used };
+    }
+    return rc;
+}
+
+static int no_token(const char *path, rv_error *err)
+{
+    return rv__fail(err, RV_EINVAL,
+                    "there is no token in '%s': a line is `role token [name]`, as in `admin` and "
+                    "what `openssl rand -hex 32` prints",
+                    path);
+}
+
+struct loading {
+    const char *path;
+    struct rv__tokens tokens;
+};
+
+static int take_token(void *arg, const struct token_line *line, int number, rv_error *err)
+{
+    struct loading *l = arg;
+    struct rv__tokens *tokens = &l->tokens;
+    struct rv__token *ret = &tokens->at[tokens->count];
+    if (line->token.len < TOKEN_GOOD_BYTES)
+        (void)rv__fail(&tokens->weak, RV_EINVAL,
+                       "%s:%d: a token of fewer than %d characters can be guessed; make one with: "
+                       "openssl rand -hex 32",
+                       l->path, number, TOKEN_GOOD_BYTES);
     if (tokens->count == TOKENS_MAX)
-        return rv__fail(err, RV_EINVAL, "%s:%d: there are more than %d tokens", path, number,
+        return rv__fail(err, RV_EINVAL, "%s:%d: there are more than %d tokens", l->path, number,
                         TOKENS_MAX);
-    rv__sha256_hex(token, ret->hash);
-    for (size_t i = 0; i < tokens->count; i++)
-        if (rv__same_hash(tokens->at[i].hash, ret->hash))
-            return rv__fail(err, RV_EINVAL, "%s:%d: this token is there twice", path, number);
+    *ret = (struct rv__token){ .role = line->role };
+    memcpy(ret->name, line->name.at, line->name.len);
+    rv__sha256_hex(line->token, ret->hash);
+    if (rv__tokens_find(tokens, ret->hash) != NULL)
+        return rv__fail(err, RV_EINVAL, "%s:%d: this token is there twice", l->path, number);
     tokens->count++;
     return RV_OK;
 }
 
 int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err)
 {
-    struct rv__tokens tokens = { .count = 0 };
+    struct loading l = { .path = path };
     struct rv__buf text;
-    int number = 0;
     struct stat st;
     int rc = rv__small_file(path, false, &text, err);
     if (rc < 0)
         return rc;
     if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
-        (void)rv__fail(&tokens.weak, RV_EINVAL,
+        (void)rv__fail(&l.tokens.weak, RV_EINVAL,
                        "others may read or change '%s' (mode %03o): chmod 600 it", path,
                        (unsigned)(st.st_mode & 0777));
-    tokens.at = rv__zalloc(TOKENS_MAX + 1, sizeof *tokens.at);
-    if (tokens.at == NULL) {
-        rv__secret_done(&text);
-        return rv__nomem(err);
-    }
-    struct rv__str rest = rv__buf_view(&text);
-    while (rc == RV_OK && rest.len > 0) {
-        struct rv__str line = { rest.at, strcspn(rest.at, "\n") };
-        size_t used = line.len < rest.len ? line.len + 1 : rest.len;
-        if (line.len > 0 && line.at[line.len - 1] == '\r')
-            line.len--;
-        rc = read_line(&tokens, line, path, ++number, err);
-        rest = (struct rv__str){ rest.at + used, rest.len - used };
-    }
-    if (rc == RV_OK && tokens.count == 0)
-        rc = rv__fail(err, RV_EINVAL,
-                      "there is no token in '%s': a line is `role token`, as in `admin` and what "
-                      "`openssl rand -hex 32` prints",
-                      path);
+    l.tokens.at = rv__zalloc(TOKENS_MAX + 1, sizeof *l.tokens.at);
+    rc = l.tokens.at != NULL ? each_line(rv__buf_view(&text), path, take_token, &l, err)
+                             : rv__nomem(err);
+    if (rc == RV_OK && l.tokens.count == 0)
+        rc = no_token(path, err);
     rv__secret_done(&text);
     if (rc < 0) {
-        rv__tokens_done(&tokens);
+        rv__tokens_done(&l.tokens);
         return rc;
     }
-    *ret = tokens;
+    *ret = l.tokens;
     return RV_OK;
+}
+
+static int take_first(void *arg, const struct token_line *line, int number, rv_error *err)
+{
+    struct rv__buf *ret = arg;
+    (void)number;
+    (void)err;
+    if (line->role == RV__ROLE_WORKER)
+        return RV_OK;
+    rv__buf_str(ret, line->token);
+    return 1;
+}
+
+int rv__token_file_first(const char *path, struct rv__buf *ret, rv_error *err)
+{
+    struct rv__buf text;
+    rv__buf_init(ret, TOKEN_MAX_BYTES + 1);
+    int rc = rv__small_file(path, false, &text, err);
+    if (rc < 0)
+        return rc;
+    rc = each_line(rv__buf_view(&text), path, take_first, ret, err);
+    rv__secret_done(&text);
+    if (rc == RV_OK)
+        rc = no_token(path, err);
+    if (rc > 0)
+        rc = rv__buf_err(ret, err);
+    return rc;
 }
 
 void rv__tokens_done(struct rv__tokens *tokens)
@@ -190,11 +267,12 @@ bool rv__token_hash(struct rv__str token, char ret[RV__SHA256_HEX])
     return true;
 }
 
-enum rv__role rv__tokens_role(const struct rv__tokens *tokens, const char hash[RV__SHA256_HEX])
+const struct rv__token *rv__tokens_find(const struct rv__tokens *tokens,
+                                        const char hash[RV__SHA256_HEX])
 {
-    enum rv__role role = RV__ROLE_NONE;
+    const struct rv__token *found = NULL;
     for (size_t i = 0; i < tokens->count; i++)
         if (rv__same_hash(tokens->at[i].hash, hash))
-            role = tokens->at[i].role;
-    return role;
+            found = &tokens->at[i];
+    return found;
 }

@@ -55,9 +55,11 @@ bool rv__guard_same_origin(struct rv__str origin, struct rv__str host);
 
 /* ------------------------------------------------------------------------------- tokens.c --- */
 
+enum { RV__TOKEN_NAME_SIZE = 65 }; /* of its owner, and a NUL */
 struct rv__token {
     enum rv__role role;
     char hash[RV__SHA256_HEX];
+    char name[RV__TOKEN_NAME_SIZE]; /* "": none was given */
 };
 struct rv__tokens {
     struct rv__token *at;
@@ -70,21 +72,23 @@ struct rv__tokens {
 int rv__tokens_load(const char *path, struct rv__tokens *ret, rv_error *err);
 void rv__tokens_done(struct rv__tokens *tokens);
 bool rv__token_hash(struct rv__str token, char ret[RV__SHA256_HEX]); /* false: it cannot be one */
-enum rv__role rv__tokens_role(const struct rv__tokens *tokens, const char hash[RV__SHA256_HEX]);
+/* NULL: nobody has it. Good until the tokens change. */
+const struct rv__token *rv__tokens_find(const struct rv__tokens *tokens,
+                                        const char hash[RV__SHA256_HEX]);
 /* Equal? Looks at every digit, whatever it finds. */
 bool rv__same_hash(const char *a, const char *b);
 /* A file of some kilobytes. A secret one must not be readable by others; the text of one is for
  * rv__secret_done(). Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS; there is nothing in `out` then. */
 int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error *err);
-void rv__secret_done(struct rv__buf *secret);
 
 /* --------------------------------------------------------------------------------- door.c --- */
 
 /* Who asks, and by what right. */
 struct rv__who {
     enum rv__role role;
-    char token[RV__SHA256_HEX]; /* its hash; "": there are no tokens here */
-    uint64_t session;           /* that began with it; 0: the token came with the request */
+    char token[RV__SHA256_HEX];     /* its hash; "": there are no tokens here */
+    uint64_t session;               /* that began with it; 0: the token came with the request */
+    char name[RV__TOKEN_NAME_SIZE]; /* of the token's owner; "": not known */
 };
 
 struct rv__session;
@@ -92,12 +96,12 @@ struct rv__door { /* Thread: any. Its lock is taken last */
     pthread_mutex_t lock;
     struct rv__tokens tokens;
     struct rv__session *at;
-    size_t max;
+    size_t max, per_token;
     uint64_t begun; /* sessions, ever */
 };
 
 enum { RV__SESSION_SIZE = 65 }; /* the name of a session, and a NUL */
-int rv__door_init(struct rv__door *door, size_t sessions, rv_error *err);
+int rv__door_init(struct rv__door *door, size_t sessions, size_t per_token, rv_error *err);
 void rv__door_done(struct rv__door *door);
 /* These tokens from now on; the old ones are in *tokens then. Sessions of those that are gone end: how
  * many. */
@@ -106,7 +110,8 @@ size_t rv__door_change(struct rv__door *door, struct rv__tokens *tokens);
 bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who *ret);
 bool rv__door_session(struct rv__door *door, struct rv__str name, int64_t now_ms,
                       struct rv__who *ret);
-/* If there are too many, the oldest ends. Errors: RV_ESYS. */
+/* If there are too many of this token, the oldest of these ends; if there are too many in all, the oldest.
+ * Errors: RV_ESYS. */
 int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_ms,
                    char ret[RV__SESSION_SIZE], rv_error *err);
 void rv__door_end(struct rv__door *door, struct rv__str name, int64_t now_ms);
@@ -157,9 +162,8 @@ void rv__visit_end(struct rv__visits *visits, struct rv__visit *visit);
 void rv__visit_phase(struct rv__visits *visits, struct rv__visit *visit,
                      enum rv__visit_phase phase);
 bool rv__visit_request(struct rv__visits *visits, struct rv__visit *visit); /* false: too many */
-/* Guesses of tokens: may it guess (again)? And: it was wrong. */
-bool rv__visit_may_guess(struct rv__visits *visits, struct rv__visit *visit);
-void rv__visit_guessed_wrong(struct rv__visits *visits, struct rv__visit *visit);
+/* A wrong token came. False: too many did, from there. The right one is never refused. */
+bool rv__visit_wrong_token(struct rv__visits *visits, struct rv__visit *visit);
 void rv__visit_text(const struct rv__visit *visit, char ret[46]); /* its address */
 /* Cut off those whose time is over; how many. */
 size_t rv__visits_sweep(struct rv__visits *visits);
@@ -189,8 +193,8 @@ struct rv__stream;
 
 /* `hurry` is called, from any thread, when rv__hub_tick() is wanted sooner than it said. */
 int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
-                const struct rv__server_limits *limits, void (*hurry)(void *arg), void *arg,
-                struct rv__hub **ret, rv_error *err);
+                struct rv__room *room, const struct rv__server_limits *limits,
+                void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err);
 void rv__hub_drain(struct rv__hub *hub); /* every stream ends, every waiter is woken; no new ones */
 void rv__hub_free(struct rv__hub *hub);  /* drained; no stream or waiter is left; NULL is allowed */
 
@@ -216,7 +220,7 @@ void rv__hub_sleep(struct rv__hub *hub,
 /* A stream of events as SSE text. `last_id`: what the client saw last, or NULL. To be attached to its
  * connection, read by the thread of that, and given to rv__stream_free().
  * Errors: RV_ENOTFOUND (retention has removed what comes behind last_id), RV_EINVAL (last_id is not
- * one of ours), RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+ * one of ours), RV_EBUSY (no room for another), RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *run_id, bool no_logs,
                    const char *last_id, struct rv__stream **ret, rv_error *err);
 void rv__stream_attach(struct rv__stream *stream, struct MHD_Connection *connection, int fd);
@@ -287,7 +291,7 @@ struct rv__server {
     struct rv__refused refused[RV__REFUSALS];
 
     atomic_bool draining;
-    atomic_size_t held_bytes; /* of bodies and answers */
+    struct rv__room room;
     pthread_t keeper;
     bool keeper_runs;
 };

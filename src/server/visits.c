@@ -258,16 +258,7 @@ bool rv__visit_request(struct rv__visits *visits, struct rv__visit *visit)
     return may;
 }
 
-bool rv__visit_may_guess(struct rv__visits *visits, struct rv__visit *visit)
-{
-    pthread_mutex_lock(&visits->lock);
-    struct rv__address *a = visit->address;
-    bool may = a->guesses < GUESSES || rv__now_ms() - a->guesses_ms >= GUESSES_MS;
-    pthread_mutex_unlock(&visits->lock);
-    return may;
-}
-
-void rv__visit_guessed_wrong(struct rv__visits *visits, struct rv__visit *visit)
+bool rv__visit_wrong_token(struct rv__visits *visits, struct rv__visit *visit)
 {
     pthread_mutex_lock(&visits->lock);
     struct rv__address *a = visit->address;
@@ -276,6 +267,8 @@ void rv__visit_guessed_wrong(struct rv__visits *visits, struct rv__visit *visit)
         a->guesses = 0;
         a->guesses_ms = now;
     }
-    a->guesses++;
+    bool few = a->guesses < GUESSES;
+    a->guesses += few;
     pthread_mutex_unlock(&visits->lock);
+    return few;
 }

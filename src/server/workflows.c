@@ -17,6 +17,7 @@ void rv__api_workflows(struct rv__api_call *call)
             rv__buf_char(&call->out, ',');
         rv__put_workflow(&call->out, &list->items[i]);
         rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
     }
     rv__buf_text(&call->out, "]}");
     rv_workflow_list_free(list);
@@ -40,7 +41,7 @@ void rv__api_workflow(struct rv__api_call *call)
         rv__api_error(call, &err);
     } else {
         rv__put_workflow(&call->out, info);
-        rv__put_json(&call->out, "plan", plan);
+        rv__api_put_value(call, "plan", plan);
         rv__buf_char(&call->out, '}');
     }
     rv_free(plan);
@@ -55,7 +56,7 @@ static void refuse_start(struct rv__api_call *call, const rv_error *err, const r
     if (bad != NULL)
         rv__api_violations(call, "input", err->message, bad);
     else if (err->code == RV_EINVAL && rv__api_member(call, "runId")->given)
-        rv__api_violations(call, "body", "the body is not as it should be", &one);
+        rv__api_violations(call, "body", "the body is not valid", &one);
     else
         rv__api_error(call, err);
 }

@@ -61,3 +61,34 @@ void rv__store_cursor_write(struct rv__buf *cursor, const struct rv__store_run *
     rv__buf_char(cursor, ':');
     rv__buf_str(cursor, row->id);
 }
+
+int rv__store_check_write(const struct rv__store_write *write, rv_error *err)
+{
+    if (write->row != NULL && write->touch != NULL)
+        return rv__fail(err, RV_EINVAL, "run '%.*s' gets a row and a touch at once",
+                        RV__ARG(write->run));
+    if (write->row != NULL && !rv__str_eq(write->row->id, write->run))
+        return rv__fail(err, RV_EINVAL, "the row of '%.*s' is written for run '%.*s'",
+                        RV__ARG(write->row->id), RV__ARG(write->run));
+    for (size_t i = 0; i < write->result_count; i++)
+        if (rv__str_none(write->results[i].key))
+            return rv__fail(err, RV_EINVAL, "a result of run '%.*s' has no key",
+                            RV__ARG(write->run));
+    for (size_t i = 0; i < write->value_count; i++)
+        if (rv__str_none(write->values[i].json) || write->values[i].number > INT64_MAX)
+            return rv__fail(err, RV_EINVAL, "value %llu of run '%.*s' has no text, or no number",
+                            (unsigned long long)write->values[i].number, RV__ARG(write->run));
+    for (size_t i = 0; i < write->log_count; i++)
+        if (rv__str_none(write->logs[i].message))
+            return rv__fail(err, RV_EINVAL, "a log line of run '%.*s' has no message",
+                            RV__ARG(write->run));
+    return RV_OK;
+}
+
+int rv__store_commit_one(struct rv__store *store, struct rv__store_write *write, rv_error *err)
+{
+    int rc = rv__store_commit(store, write, 1, err);
+    if (rc == RV_OK && write->outcome == STORE_REFUSED)
+        rc = rv__fail(err, write->why.code, "%s", write->why.message);
+    return rc;
+}

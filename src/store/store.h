@@ -5,6 +5,7 @@
  *   journal      seq, run, facts     append-only; one row for each run and turn
  *   runs         one row per run     the index: what is active, what wakes when, lists and filters
  *   results      run, key, index     finished iterations, which have left the cell
+ *   values       run, number         large texts that facts refer to
  *   snapshots    run, seq, state     the latest of each run: its state after the rows up to seq
  *   definitions  hash, plan          each version of a plan once
  *   logs         id, run, line       what the steps of a run said
@@ -12,15 +13,20 @@
  * Rules that every store keeps, and tests/unit/store/store_suite.c checks of each:
  *
  * 1. A commit is one transaction: after any failure or crash it is wholly there or not at all.
- * 2. When commit returns RV_OK it is on disk. When it fails, nothing of it is to be seen, and the
- *    same commit may be tried again, unchanged. Only if the process ends after such a failure and
- *    before a later commit went well, the failed one may be found when the store is opened again: its
- *    last bytes were on their way. Nobody was told of it, so it is as good as one that went well.
+ * 2. When commit returns RV_OK it is on disk, and each write has its outcome: it is part of it, or it
+ *    was refused for good, and then nothing of it is there. When commit fails, nothing of any write is
+ *    to be seen, and the same commit may be tried again, unchanged. Only if the process ends after such
+ *    a failure and before a later commit went well, the failed one may be found when the store is
+ *    opened again: its last bytes were on their way. Nobody was told of it, so it is as good as one that
+ *    went well.
  * 3. `seq` strictly increases with each journal row in the order of commits, over all runs, and over
  *    restarts and deletions; a number that was seen is never given again. There may be gaps. The ids
  *    of log lines come from the same count, those of a write before the seq of its journal row: the
  *    two together are one order. The same holds for the numbers of runs, which have their own.
- * 4. Reading sees what was committed and nothing else.
+ * 4. Reading sees what was committed and nothing else. What was accepted when it was written is never
+ *    refused for its size when it is read.
+ * 5. What is in the file is not trusted. A record that cannot be read is an error of its run only
+ *    (RV_EPARSE), and the calls that visit many runs go on with the others.
  *
  * A store keeps texts and does not know what they mean: a status is a name; a run is *finished* when
  * its `completed_ms` is not 0, *asleep* when its `wake_at_ms` is not 0, and *at rest* when it is
@@ -68,6 +74,10 @@ struct rv__store_run {
     bool active;        /* something in it is alive, whatever its status says */
     int64_t wake_at_ms; /* it sleeps, and is wanted again then; 0 = it does not sleep */
     uint64_t number;    /* out: its place in the order in which runs were first written, from 1 */
+    /* out, in lists: the row cannot be read. `number` is right, and the time by which it is listed; `id`
+     * is there if that much could be read; `why` says what is wrong; everything else is none or 0. */
+    bool damaged;
+    struct rv__str why;
 };
 
 /* What changes in a run's row while it runs; the rest stays. All of these are replaced, so a text
@@ -82,11 +92,24 @@ struct rv__store_touch {
     struct rv__str suspension;
 };
 
-/* A finished iteration. (run, key, index) is written once. */
+/* A finished iteration. (run, key, index) is written once. Those of one write that have the same key and
+ * follow each other are kept together, in whatever order they come: many in a write cost little. */
 struct rv__store_result {
     struct rv__str key;
     int64_t index;
     struct rv__str json;
+};
+
+/* A large JSON text that facts refer to by its number. (run, number) is written once. */
+struct rv__store_value {
+    uint64_t number;
+    struct rv__str json;
+};
+
+/* What became of a write in a commit that went well. */
+enum rv__store_outcome {
+    STORE_WRITTEN, /* all of it is on disk */
+    STORE_REFUSED, /* nothing of it is, and it would be refused again: `why` says the reason */
 };
 
 /* A plan under its hash. Is the hash there already, nothing changes: equal hashes, equal texts. */
@@ -111,17 +134,23 @@ struct rv__store_log {
 /* What one run writes in a turn. A commit has at most one of these for a run. */
 struct rv__store_write {
     struct rv__str run;
+    uint64_t
+        number; /* in: the run's, if it is known: saves a look-up; 0 = not known. out: the run's */
     struct rv__str facts; /* of its journal row; none = no row */
     const struct rv__store_result *results;
     size_t result_count;
+    const struct rv__store_value *values;
+    size_t value_count;
     const struct rv__store_run *row; /* replaces the run's row (its id is `run`); NULL = as it is */
     const struct rv__store_touch *touch; /* changes a row that exists; not together with `row` */
     struct rv__str snapshot; /* its state after `facts`; replaces the last one; none = keep */
     const struct rv__store_log *logs;
     size_t log_count;
-    const struct rv__store_definition *definitions; /* kept before all else */
+    const struct rv__store_definition *definitions; /* kept first, even if the write is refused */
     size_t definition_count;
-    uint64_t seq; /* out: that of the journal row; 0 if there was none */
+    uint64_t seq;                   /* out: that of the journal row; 0 if there was none */
+    enum rv__store_outcome outcome; /* out */
+    rv_error why;                   /* out: of STORE_REFUSED */
 };
 
 /* A place among runs that are ordered by a time: go on behind it. */
@@ -154,6 +183,7 @@ struct rv__store_log_query {
 struct rv__store_stats {
     uint64_t commits;       /* that went well, since the store was opened */
     uint64_t failures;      /* commits that did not */
+    uint64_t refused;       /* writes that were refused in commits that went well */
     int64_t last_commit_ns; /* how long the last one took, whatever came of it */
     int64_t wal_bytes;      /* written and not yet carried over into the store's file */
 };
@@ -179,6 +209,7 @@ typedef int rv__store_visit_count(void *arg, struct rv__str status, uint64_t run
 struct rv__store_visitor {
     rv__store_visit_run *run;         /* once, first */
     rv__store_visit_text *definition; /* once, then; not at all if the store has none */
+    rv__store_visit_text *value;      /* then all values, by number, which is its `seq` */
     rv__store_visit_row *row;         /* these two by seq and id, which are one order */
     rv__store_visit_log *log;
 };
@@ -195,11 +226,14 @@ struct rv__store_ops {
 
     /* ---- writing. With a reader, or a store opened for reading only: RV_ESTATE. */
 
-    /* Write everything in `writes` in one transaction, in this order, and fill in their `seq`.
-     * Anything for a run that has no row, here or from before, is RV_EINVAL, and so is a result that
-     * exists, and `row` together with `touch`.
-     * Errors: RV_EINVAL, RV_ENOMEM, RV_ETOOBIG, RV_ESTORE: nothing of it is there, every `seq` is
-     * untouched. */
+    /* Write everything in `writes` in one transaction, in this order, and fill in what is `out`.
+     *
+     * RV_OK: it is on disk, but for the writes whose outcome is STORE_REFUSED, with `why`: RV_EINVAL
+     * (a run that has no row, here or from before; a result or value that exists; `row` together with
+     * `touch`, or of another run), RV_ETOOBIG, RV_EPARSE (what is there of this run is damaged). Their
+     * definitions are kept all the same, since other writes may need them.
+     * Errors: RV_ENOMEM, RV_ESTORE (no room, a failing disk, a lock): nothing of any write is there,
+     * every `seq` is untouched, and the same call may be made again. */
     int (*commit)(struct rv__store *store, struct rv__store_write *writes, size_t count,
                   rv_error *err);
 
@@ -218,12 +252,13 @@ struct rv__store_ops {
     /* Write a run that is not there yet, piece by piece, in one transaction: as commit, but that the
      * writes need not be in memory together. Each is about `run`; the first has its row. `next` may not
      * call the store.
-     * Errors: RV_EEXIST (it is there already), those of commit, what `next` says: nothing of it is
-     * there, but perhaps its definition. */
+     * Errors: RV_EEXIST (it is there already), those of commit and the reasons for which it refuses a
+     * write, what `next` says: nothing of it is there, but perhaps its definition. */
     int (*import)(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                   void *arg, rv_error *err);
 
-    /* ---- reading. Errors of all that follow: RV_ENOMEM, RV_ESTORE, and what the visitor says.
+    /* ---- reading. Errors of all that follow: RV_ENOMEM, RV_ESTORE, and what the visitor says; of
+     * those about one run or definition also RV_EPARSE: its record is damaged, and will be next time.
      *
      * The definition, the run's row, the run's snapshot with the seq of the last journal row that is
      * in it: visited once. RV_ENOTFOUND: there is none. */
@@ -234,15 +269,26 @@ struct rv__store_ops {
     int (*snapshot)(struct rv__store *store, struct rv__str run, rv__store_visit_text *visit,
                     void *arg, rv_error *err);
 
+    /* A value of a run, visited once, with its number. RV_ENOTFOUND: there is none. */
+    int (*value)(struct rv__store *store, struct rv__str run, uint64_t number,
+                 rv__store_visit_text *visit, void *arg, rv_error *err);
+
     /* The run's journal rows with a seq above `after`, in order. No such run: no rows. */
     int (*journal)(struct rv__store *store, struct rv__str run, uint64_t after,
                    rv__store_visit_row *visit, void *arg, rv_error *err);
 
-    /* The results of the run under `key`, by index. None: no rows. */
-    int (*results)(struct rv__store *store, struct rv__str run, struct rv__str key,
-                   rv__store_visit_result *visit, void *arg, rv_error *err);
+    /* The results of the run under `key` with an index of `from` or more, by index, `limit` of them at
+     * most. None: no rows. Its cost is that of what it visits, wherever that begins. */
+    int (*results)(struct rv__store *store, struct rv__str run, struct rv__str key, int64_t from,
+                   size_t limit, rv__store_visit_result *visit, void *arg, rv_error *err);
 
-    /* The active runs with a number above `after`, by number. */
+    /* The seq of the journal row of the run's last write that had results; if that one had no facts, of
+     * the last row before it. 0: there was none, or there is no such run. */
+    int (*results_seq)(struct rv__store *store, struct rv__str run, uint64_t *ret, rv_error *err);
+
+    /* ---- many runs. A row that cannot be read is visited as `damaged`, and the others follow.
+     *
+     * The active runs with a number above `after`, by number. */
     int (*active)(struct rv__store *store, uint64_t after, size_t limit, rv__store_visit_run *visit,
                   void *arg, rv_error *err);
 
@@ -254,14 +300,16 @@ struct rv__store_ops {
     /* The earliest wake_at_ms above `after_ms` (INT64_MIN: of all); 0 = nobody sleeps until then. */
     int (*next_wake)(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err);
 
-    /* The journal rows of all runs with a seq above `after`, in order: the committed feed. */
+    /* The journal rows of all runs with a seq above `after`, in order: the committed feed. The facts of a
+     * row that cannot be read are none. */
     int (*feed)(struct rv__store *store, uint64_t after, size_t limit, rv__store_visit_feed *visit,
                 void *arg, rv_error *err);
 
     /* The runs that `query` asks for, the newest first by (created_ms, id). `cursor` (NULL: not
      * wanted) is emptied and gets the text to go on from; it stays empty when there is no more. A
      * call looks at a bounded number of rows, so that one with a `text` or with both a workflow and
-     * a status may bring fewer than `limit`, even none, and yet a cursor.
+     * a status may bring fewer than `limit`, even none, and yet a cursor. A damaged row is visited
+     * where nothing is asked of it that cannot be read any more.
      * Errors also: RV_EINVAL, the cursor is not one of ours. */
     int (*list)(struct rv__store *store, const struct rv__store_query *query,
                 rv__store_visit_run *visit, void *arg, struct rv__buf *cursor, rv_error *err);
@@ -315,6 +363,8 @@ struct rv__store_opts {
     const char *path;        /* a file, made if it is not there; ":memory:" = gone when closed */
     bool read_only;          /* never locked out, and nothing is made or changed */
     int64_t busy_timeout_ms; /* how long a call waits for another program's lock; 0 = 5000 */
+    size_t max_row_bytes;    /* a longer row is refused; for tests; 0 = SQLite's own: 10^9 bytes */
+    uint32_t tail_rows;      /* how far SQLite's heads may be behind; for tests; 0 = 50000 */
     const char *vfs;         /* of SQLite, for tests; NULL = the system's */
 };
 
@@ -331,6 +381,9 @@ int rv__store_open(const struct rv__store_opts *opts, struct rv__store **ret, rv
  * means, for all stores. None contains nothing; everything else contains the empty part. */
 bool rv__store_contains(struct rv__str text, struct rv__str part);
 
+/* Is the write one that any store can take? For stores.   Errors: RV_EINVAL. */
+int rv__store_check_write(const struct rv__store_write *write, rv_error *err);
+
 /* The cursor of a list, for stores: where its last row stands. RV_EINVAL: it is none of ours. The id
  * is a part of `cursor`. */
 int rv__store_cursor_read(struct rv__str cursor, int64_t *created_ms, struct rv__str *id,
@@ -342,6 +395,9 @@ static inline int rv__store_commit(struct rv__store *store, struct rv__store_wri
 {
     return store->ops->commit(store, writes, count, err);
 }
+
+/* Commit a single write, and return why it was refused, if it was. */
+int rv__store_commit_one(struct rv__store *store, struct rv__store_write *write, rv_error *err);
 
 static inline int rv__store_define(struct rv__store *store, struct rv__str hash,
                                    struct rv__str json, rv_error *err)
@@ -379,16 +435,30 @@ static inline int rv__store_snapshot(struct rv__store *store, struct rv__str run
     return store->ops->snapshot(store, run, visit, arg, err);
 }
 
+static inline int rv__store_value_read(struct rv__store *store, struct rv__str run, uint64_t number,
+                                       rv__store_visit_text *visit, void *arg, rv_error *err)
+{
+    return store->ops->value(store, run, number, visit, arg, err);
+}
+
 static inline int rv__store_journal(struct rv__store *store, struct rv__str run, uint64_t after,
                                     rv__store_visit_row *visit, void *arg, rv_error *err)
 {
     return store->ops->journal(store, run, after, visit, arg, err);
 }
 
+/* All of them: from INT64_MIN, with the limit SIZE_MAX. */
 static inline int rv__store_results(struct rv__store *store, struct rv__str run, struct rv__str key,
-                                    rv__store_visit_result *visit, void *arg, rv_error *err)
+                                    int64_t from, size_t limit, rv__store_visit_result *visit,
+                                    void *arg, rv_error *err)
 {
-    return store->ops->results(store, run, key, visit, arg, err);
+    return store->ops->results(store, run, key, from, limit, visit, arg, err);
+}
+
+static inline int rv__store_results_seq(struct rv__store *store, struct rv__str run, uint64_t *ret,
+                                        rv_error *err)
+{
+    return store->ops->results_seq(store, run, ret, err);
 }
 
 /* All active runs. */

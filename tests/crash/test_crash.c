@@ -60,8 +60,8 @@ static void must(int rc, const rv_error *err)
     _exit(3);
 }
 
-/* Under load, deaths come from outside: a step that happens to be alone in flight is blamed for some, and is
- * not to be suspended for that. The poison pill is tried with the default. */
+/* Under load, deaths come from outside: a step that happens to be a suspect is blamed for some, and is not
+ * to be suspended for that. The poison pill is tried with the default. */
 static rv_engine *open_engine(const char *store, uint32_t max_crashes)
 {
     rv_error err = { 0 };

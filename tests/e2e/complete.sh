@@ -22,10 +22,10 @@ kill -INT $first; wait $first
 printf 'name: quick\nsteps: [ { a: { value: 1 } } ]\n' >folder/quick.yaml
 "$rival" exec folder/quick.yaml --run-id ab:2 --json >/dev/null
 
-words() { "$rival" complete "$@" | cut -f1 | xargs; }
+words() { "$rival" offer "$@" | cut -f1 | xargs; }
 is "a command is completed" "$(words wor)" workflows
-is "with what it does" "$("$rival" complete wor)" "$(printf 'workflows\tlist what can be run')"
-is "those that are not for people are not offered" "$(words ho) $(words desc) $(words comp)" "  "
+is "with what it does" "$("$rival" offer wor)" "$(printf 'workflows\tlist what can be run')"
+is "those that are not for people are not offered" "$(words ho) $(words desc) $(words off)" "  "
 is "help completes commands" "$(words help sig)" signal
 is "options of a command" "$(words logs --)" "--follow --step --level --text --server --token-file --store --json --help"
 is "values of an option" "$(words list --status '')" "running suspended completed failed cancelled"
@@ -38,11 +38,11 @@ is "names of workflows in the files here" "$(words run o)" orders
 is "and in the folder that was named" "$(words run --from folder '')" quick
 is "names of workflows that were run" "$(words list --workflow '')" "quick orders"
 is "steps of the run that was named" "$(words logs ab:1 --step '')" "ask stop"
-is "files are the shell's business" "$("$rival" complete check '')" "$(printf '\tfiles')"
+is "files are the shell's business" "$("$rival" offer check '')" "$(printf '\tfiles')"
 is "an argument too many has no completion" "$(words show ab:1 '')" ""
 is "behind -- there are no options" "$(words show -- --)" ""
 is "an unknown command has none" "$(words nothing '')" ""
-run "$rival" complete show --store flow.yaml ''
+run "$rival" offer show --store flow.yaml ''
 is "a store that is none is no noise" "$rc$out$err" 0
 
 # bash, as it calls the function; then as a person meets it.
@@ -119,7 +119,7 @@ is "the man page is good roff for groff" "$(man --warnings -l "$man" 2>&1 >/dev/
 command -v mandoc >/dev/null && is "and for mandoc" "$(mandoc -Tlint -Wwarning "$man" | grep -v 'missing date')" ""
 page=$(MANWIDTH=100 man -l "$man" | sed 's/.\x08//g')
 like "it has the name" "$page" "rival - workflows and agents that survive crashes"
-commands=$("$rival" complete '' | cut -f1 | grep -vE '^(help|--.*)$')
+commands=$("$rival" offer '' | cut -f1 | grep -vE '^(help|--.*)$')
 unnamed= bare= wide=
 for command in $commands; do
     help=$("$rival" "$command" --help)

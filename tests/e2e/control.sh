@@ -25,7 +25,17 @@ name: slow
 steps:
   - nap: { command: [sleep, "600"] }
 YAML
-printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
+cat >pill.c <<'C'
+#include <rival/rival.h>
+#include <stdlib.h>
+static int kills(rv_ctx *c)
+{
+    (void)c;
+    abort();
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(kills)))
+C
+printf 'name: pill\nsteps:\n  - it: { call: kills }\n' >pill.yaml
 
 # A person decides, in another terminal.
 exec_ a approval.yaml
@@ -66,7 +76,7 @@ wait $waiter
 is "and wait is told" "$?:$(jq -r .status wait.out)" "3:cancelled"
 
 # Suspended, and decided from elsewhere.
-exec_ d missing.yaml --on-suspend wait
+exec_ d pill.yaml --on-suspend wait
 suspended() { [ "$("$rival" list --json --status suspended | jq -r '.runs[0].runId')" = d ]; }
 ok "a run is suspended" eventually suspended
 run "$rival" decide d abort --reason "not today"

@@ -168,7 +168,7 @@ is "another store is free" "$rc" 0
 kill -INT $pid
 wait $pid
 is "SIGINT once: exit code 130" $? 130
-like "it says how to go on" "$(cat first.err)" '^to go on: rival exec slow.yaml --run-id s3$'
+like "it says how to go on" "$(cat first.err)" '^to continue: rival exec slow.yaml --run-id s3$'
 is "and prints no outcome" "$(cat first.out)" ""
 is "a step that does not end is told to, and handed back" "$(grep -c two did)" 0
 touch go
@@ -188,7 +188,7 @@ pid=$!
 echo $pid >pid
 wait $pid
 is "SIGINT with --json: exit code 130, no outcome" "$?:$(cat first.out)" "130:"
-like "how to go on is told all the same" "$(cat first.err)" '^to go on: rival exec ends.yaml --run-id e1$'
+like "how to go on is told all the same" "$(cat first.err)" '^to continue: rival exec ends.yaml --run-id e1$'
 is "the step that ran has ended, and the next was not begun" "$(tr '\n' ' ' <did)" "one "
 run "$rival" show e1 --json
 is "what it did is recorded" "$(jq_ '.nodes | map(.alias + ":" + .status) | join(",")')" "one:completed,two:pending"
@@ -202,7 +202,7 @@ echo $pid >pid
 wait $pid
 is "SIGINT in the last step: exit code 130" $? 130
 like "what happened meanwhile is shown" "$(cat first.err)" 'completed  one$'
-like "and that it has ended" "$(cat first.err)" '^the run has ended; what was done is kept$'
+like "and that it has ended" "$(cat first.err)" '^the run has ended; all completed work is recorded$'
 rm -f did pid
 
 # Twice: at once. The first waits for a step that does not heed TERM.
@@ -232,7 +232,7 @@ steps:
   - two: { value: 2 }
 YAML
 room() { prlimit --pid "$pid" --fsize="$1:unlimited"; }
-refuses() { grep -q "^rival: the store refuses, and the run waits: " "$1"; }
+refuses() { grep -q "^rival: the store cannot be written, so the run waits: " "$1"; }
 "$rival" exec full.yaml --run-id f1 --json >f1.out 2>f1.err &
 pid=$!
 eventually begun
@@ -242,21 +242,14 @@ ok "a full disk is told" eventually refuses f1.err
 room unlimited
 wait $pid
 is "with room again the run goes on" "$?:$(jq -r .status f1.out)" "0:completed"
-is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run goes on"
+is "which is told as well" "$(sed -n '$p' f1.err)" "the store works again: the run continues"
 printf '"%*s"' 100000 x >big.json # more than there is room for, so that the run cannot begin
-(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err &
-pid=$!
-ok "a run that cannot begin tells it" eventually refuses f2.err
-room unlimited
-wait $pid
-is "and begins when it can" "$?:$(jq -r .status f2.out)" "0:completed"
-(ulimit -S -f 40 && exec "$rival" exec full.yaml --run-id f3 --input @big.json) >f3.out 2>f3.err &
-pid=$!
-eventually refuses f3.err
-kill -INT $pid
-wait $pid
-is "Ctrl-C meanwhile: exit code 130, no outcome" "$?:$(cat f3.out)" "130:"
-like "it says what became of it" "$(cat f3.err)" '^stopped: the store has taken nothing$'
+(ulimit -S -f 40 && exec timeout 60 "$rival" exec full.yaml --run-id f2 --input @big.json) >f2.out 2>f2.err
+is "a run that cannot begin is an error" "$?:$(cat f2.out)" "1:"
+like "with the reason" "$(cat f2.err)" "^rival: .*(full|limit|write|disk)"
+like "and nothing was changed" "$(cat f2.err)" "nothing was changed"
+run "$rival" exec full.yaml --run-id f2 --input @big.json
+is "with room it begins" "$rc:$(jq_ .status)" "0:completed"
 trap - XFSZ
 cd ..
 
@@ -267,19 +260,42 @@ run "$rival" run waits --run-id w1
 run "$rival" exec waits.yaml --run-id w1
 is "a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
 printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
-run "$rival" exec missing.yaml --run-id m1
-is "suspended without a terminal: aborted" "$rc:$(jq_ .status)" "1:failed"
-like "and it says why" "$err" "suspended.*nobodyHasIt"
-like "in its error, too" "$(jq_ .error.message)" "suspended, and aborted: .*nobodyHasIt"
-run "$rival" exec missing.yaml --run-id m2 --on-suspend resume
+run "$rival" exec missing.yaml --run-id m0
+is "a function that nobody has, without a terminal: exit code 4" "$rc:$(jq_ .status)" "4:running"
+like "and it says which" "$err" 'nobody here has the function "nobodyHasIt"'
+mkdir pill && cd pill || exit 1
+cat >pill.c <<'C'
+#include <rival/rival.h>
+#include <stdlib.h>
+static int kills(rv_ctx *c)
+{
+    (void)c;
+    abort();
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(kills)))
+C
+printf 'name: pill\nsteps:\n  - it: { call: kills }\n' >pill.yaml
+run "$rival" exec pill.yaml --run-id m1
+is "suspended without a terminal: it stays so, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
+like "and it says why" "$err" "suspended.*'it' was to blame"
+like "and how to go on" "$err" "rival exec pill.yaml --run-id"
+is "on disk, too" "$("$rival" list --json | jq -r '.runs[] | select(.workflow == "pill") | .status' | head -n 1)" suspended
+run "$rival" exec pill.yaml --run-id m1a --on-suspend abort
+is "aborted if that was asked for" "$rc:$(jq_ .status)" "1:failed"
+like "with the cause in its error" "$(jq_ .error.message)" "suspended, and aborted: .*'it' was to blame"
+run "$rival" exec pill.yaml --run-id m1b --on-suspend skip
+is "skip is not available yet: exit code 2" "$rc" 2
+like "and that is said" "$err" "not available yet"
+run "$rival" exec pill.yaml --run-id m2 --on-suspend resume
 is "resumed in vain: left suspended, exit code 4" "$rc:$(jq_ .status)" "4:suspended"
-"$rival" exec missing.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
+"$rival" exec pill.yaml --run-id m3 --on-suspend wait >m3.out 2>m3.err &
 pid=$!
 eventually grep -q "^suspended:" m3.err
 kill -INT $pid
 wait $pid
 is "waiting for a decision, and Ctrl-C: exit code 4" $? 4
 is "with the run as it is" "$(jq -r .status m3.out)" suspended
+cd ..
 
 # What a run detached is waited for.
 cat >detached.yaml <<'YAML'
@@ -324,6 +340,14 @@ SECRET=s run "$rival" exec env.yaml --json
 is "expressions do not see the environment" "$(jq_ .results.it.result)" null
 SECRET=s run "$rival" exec env.yaml --json --allow-env HOME,SECRET
 is "but what is allowed" "$(jq_ .results.it.result)" s
+
+# Expressions have a limit of CPU time.
+printf 'name: slow\nsteps:\n  - it: { value: "${ last(range(1e18)) }" }\n' >slow.yaml
+run "$rival" exec slow.yaml --json --eval-time 200ms
+is "an expression that does not end fails" "$rc:$(jq_ .status)" "1:failed"
+like "and names its limit" "$(jq_ .error.message)" "longer than the 200 ms of CPU time it may"
+run "$rival" exec slow.yaml --eval-time soon
+is "a time that is none: exit code 2" "$rc" 2
 
 # On a terminal; each has a server of its own, since one that ends may still be there for the next.
 terminals=0
@@ -376,15 +400,15 @@ unlike "an ASCII locale: nothing else" "$("${terminal[@]}" capture-pane -p | tr 
 "${terminal[@]}" send-keys C-c
 eventually terminal_shows 'exit='
 screen=$("${terminal[@]}" capture-pane -p)
-like "Ctrl-C in a terminal: how to go on" "$screen" '^to go on: rival exec big.yaml --run-id t2'
+like "Ctrl-C in a terminal: how to go on" "$screen" '^to continue: rival exec big.yaml --run-id t2'
 like "and its exit code" "$screen" '^exit=130'
 touch go
 
-on_terminal 100 30 "LC_ALL=C.UTF-8 '$rival' exec missing.yaml --run-id t3 >/dev/null"
+on_terminal 100 30 "LC_ALL=C.UTF-8 '$rival' exec pill/pill.yaml --run-id t3 >/dev/null"
 eventually terminal_shows '\[r/a/i/q\]'
 "${terminal[@]}" send-keys i Enter
-eventually terminal_shows 'nothing was logged'
-ok "suspended in a terminal: it asks, and shows the log" terminal_shows 'nothing was logged'
+eventually terminal_shows 'signal 6'
+ok "suspended in a terminal: it asks, and shows the log" terminal_shows 'signal 6'
 "${terminal[@]}" send-keys q Enter
 eventually terminal_shows 'exit='
 like "quit leaves it suspended" "$("${terminal[@]}" capture-pane -p)" '^exit=4'

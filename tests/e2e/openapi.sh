@@ -24,7 +24,7 @@ while read -r method path; do
         | if has("$ref") then $all.components.responses[$s] else . end | $s + " " + (.content | keys[0])' served.json)
     is "$method $path answers as it says" "$got" "$says"
 done <operations
-is "all of them" "$(wc -l <operations)" 23
+is "all of them" "$(wc -l <operations)" 24
 kill "$server" && wait "$server"
 server=
 lint=$RIVAL_BUILD/openapi-lint from=$RIVAL_SOURCE/tests/conformance/openapi
@@ -36,7 +36,9 @@ if command -v npm >/dev/null && ! cmp -s "$from/package-lock.json" "$lint/packag
         rm -rf "$lint" && mv "$tmp/lint" "$lint"
 fi
 if [ ! -d "$lint/node_modules" ]; then
-    echo "# the linter is not there: npm ci in tests/conformance/openapi failed"
+    # Elsewhere than in CI there may be no network.
+    [ "${CI:-}" != true ] || ok "the linter is installed: npm ci in tests/conformance/openapi" false
+    echo "# => SKIPPED: the OpenAPI linter; npm ci in tests/conformance/openapi failed"
     done_testing
 fi
 cp "$from/lint.mjs" "$lint"

@@ -159,7 +159,7 @@ is "with one, from the environment" "$rc:$(jq_ '.runs | length > 0')" "0:true"
 RIVAL_TOKEN=look-only-0123456789abcdef run "$rival" cancel q1
 is "a viewer's does not cancel" "$rc" 1
 like "and it is said why" "$err" "operator"
-printf 'do-it-0123456789abcdef0123\n' >"$tmp/mine"
+printf "operator do-it-0123456789abcdef0123 kim\n" >"$tmp/mine"
 run "$rival" cancel q1 --token-file "$tmp/mine"
 is "one from a file" "$rc:$out" "0:already completed: q1"
 RIVAL_TOKEN=wrong run "$rival" list
@@ -215,7 +215,7 @@ is "an address that is none: exit code 2" "$rc" 2
 like "and it says so" "$err" "'nonsense' is not the address of a server"
 run "$rival" list --server http://127.0.0.1:1 --store x.db
 is "a store and a server: exit code 2" "$rc" 2
-like "which of the two?" "$err" "which of the two"
+like "which of the two?" "$err" "not both"
 RIVAL_STORE=$tmp/s.db run "$rival" list --json
 is "RIVAL_URL before RIVAL_STORE" "$rc" 1
 unset RIVAL_URL

@@ -45,6 +45,27 @@ like "and the reason is told" "$out" "still running after 1 s"
 child_is_gone() { ! kill -0 "$(cat "$tmp/child")"; }
 ok "nothing of it is left" eventually child_is_gone
 
+# A test whose program is not there, and one that follows it.
+cat >"$tmp/tests.json" <<JSON
+[{"name": "unbuilt", "suite": ["rival:unit"], "cmd": ["$tmp/build/no-such-test"], "env": {}, "workdir": null, "timeout": 5},
+ {"name": "built", "suite": ["rival:unit"], "cmd": ["printf", "1..1\nok 1 - a\n"], "env": {}, "workdir": null, "timeout": 5}]
+JSON
+run env PATH="$tmp/bin:$PATH" "$RIVAL_SOURCE/scripts/run-tests" --release "$tmp/build"
+is "a program that was not built is a failure, and the others run" "$(printf '%s\n' "$out" | tail -n 1), rc $rc" "1 passed, 1 failed, rc 1"
+like "and the reason is told" "$out" "was not built: .*no-such-test"
+
+# What stands in for programs that could not be built (tests/meson.build).
+fake "exec '$RIVAL_SOURCE/tests/not-built.sh' libcmocka-dev"
+is "a stand-in for one fails" "$last, rc $rc" "0 passed, 1 failed, rc 1"
+
+# Each test file belongs to a test.
+unlisted=
+for file in "$RIVAL_SOURCE"/tests/unit/*/test_*.c; do
+    name=${file##*/test_} folder=${file%/*}
+    grep -q "'${folder##*/}': .*'${name%.c}'" "$RIVAL_SOURCE/tests/meson.build" || unlisted="$unlisted $file"
+done
+is "every file of tests/unit is built" "$unlisted" ""
+
 echo '[]' >"$tmp/tests.json"
 run env PATH="$tmp/bin:$PATH" "$RIVAL_SOURCE/scripts/run-tests" --release "$tmp/build"
 is "a run of nothing is no success" "$out, rc $rc" "0 passed, 0 failed, rc 1"

@@ -11,7 +11,7 @@ run "$rival" new hello
 is "new makes a file" "$rc:$(ls)" "0:hello.yaml"
 run "$rival" new hello
 is "and does not overwrite it" "$rc" 2
-like "but says so" "$err" "hello.yaml exists already"
+like "but says so" "$err" "hello.yaml already exists"
 ok "check accepts it" "$rival" check hello.yaml
 run "$rival" new 'no name'
 is "a bad name: exit code 2" "$rc" 2
@@ -99,7 +99,7 @@ is "and so does logs -f" "$?:$(grep -c 'not yet' logs.out)" "0:1"
 run "$rival" show order-1
 like "many iterations are counted" "$out" 'each +completed .* 30 completed$'
 run "$rival" why order-1
-is "why of a run that has ended" "$out" "nothing: it is completed"
+is "why of a run that has ended" "$out" "not waiting: the run has completed"
 run "$rival" signal order-1 approved
 is "a signal to it: exit code 1" "$rc" 1
 run "$rival" cancel order-1
@@ -131,11 +131,21 @@ run "$rival" wait order-2
 is "wait for a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
 
 # Suspended, and decided.
-printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
-run "$rival" exec missing.yaml --run-id m1 --on-suspend resume --json
+cat >pill.c <<'C'
+#include <rival/rival.h>
+#include <stdlib.h>
+static int kills(rv_ctx *c)
+{
+    (void)c;
+    abort();
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(kills)))
+C
+printf 'name: pill\nsteps:\n  - it: { call: kills }\n' >pill.yaml
+run "$rival" exec pill.yaml --run-id m1 --on-suspend resume --json
 is "a suspended run" "$rc" 4
 run "$rival" why m1
-like "why says what is missing" "$out" "decision.*nobodyHasIt"
+like "why says what it was" "$out" "decision.*'it' was to blame"
 run "$rival" decide m1 abort --reason "not today"
 is "decide abort" "$rc:$out" "0:aborted m1"
 run "$rival" wait m1
@@ -170,7 +180,7 @@ is "a time that is none: exit code 2" "$rc" 2
 
 # Which run? By the beginning of its id.
 run "$rival" show m
-like "the only one that begins so" "$out" '^missing  m1  failed$'
+like "the only one that begins so" "$out" '^pill  m1  failed$'
 run "$rival" show order
 is "of several: exit code 1" "$rc" 1
 like "and which" "$err" "order-2, order-1"

@@ -249,7 +249,7 @@ locker=$!
 eventually test -e locked
 "$rival" run new --store n.db --run-id late >late.out 2>&1 &
 late=$!
-ok "a store that refuses is told" eventually said '.level == "error" and (.message | test("the store refuses")) and (.why | test("locked"))'
+ok "a store that refuses is told" eventually said '.level == "error" and (.message | test("the store cannot be written")) and (.why | test("locked"))'
 : >unlock
 wait $late
 is "and nothing is lost" "$?:$(cat late.out)" "0:late"

@@ -54,6 +54,12 @@ steps:
   - a: { command: [sh, -c, "touch ../begun; until test -e ../go; do sleep 0.05; done"] }
 YAML
 
+cat >flows/fetch.yaml <<'YAML'
+name: fetch
+steps:
+  - get: { http: { url: "${ .input }", throwOnError: false }, maxAttempts: 3 }
+YAML
+
 # ------------------------------------------------------------------------------ a person, a program
 
 ok "it serves at a free port" serve --listen 127.0.0.1:0
@@ -143,6 +149,30 @@ wait "$stream" 2>/dev/null
 like "the stream of who logs out ends" "$(tail -n 2 events)" '^: the session has ended'
 is "who logs out is nobody" "$(status -b jar "$url/api/v1/runs")" 401
 unlike "no token, and no cookie, is in the log" "$(cat log)" '0123456789|rival_session'
+stop TERM
+
+# At an address that others can reach: a warning without TLS, and http steps stay out of what only we can reach.
+fetches() { # URL: the code of the error, or "completed"
+    post -H 'Authorization: Bearer admin-0123456789' -d "{\"input\":\"$1\"}" "http://127.0.0.1:$port/api/v1/workflows/fetch/runs" |
+        jq -r .runId >id
+    get -H 'Authorization: Bearer admin-0123456789' "http://127.0.0.1:$port/api/v1/runs/$(cat id)/wait" |
+        jq -r '.error.code // .status'
+}
+ok "where others can reach it" serve --listen 0.0.0.0:0 --token-file tokens
+like "tokens without TLS are warned of" "$(cat log)" '"warn".*tokens cross the network in clear text'
+is "an http step does not reach this machine" "$(fetches "http://127.0.0.1:$port/healthz")" denied
+is "nor by its name" "$(fetches "http://localhost:$port/healthz")" denied
+is "nor a cloud's metadata" "$(fetches http://169.254.169.254/latest/meta-data)" denied
+stop TERM
+ok "unless that is wanted" serve --listen 0.0.0.0:0 --token-file tokens --http-allow-private
+is "then it does" "$(fetches "http://127.0.0.1:$port/healthz")" completed
+stop TERM
+ok "on this machine alone" serve --listen 127.0.0.1:0 --token-file tokens
+unlike "there is nothing to warn of" "$(cat log)" 'clear text'
+is "and a step may" "$(fetches "http://127.0.0.1:$port/healthz")" completed
+stop TERM
+ok "or may not" serve --listen 127.0.0.1:0 --token-file tokens --http-deny-private
+is "if that is said" "$(fetches "http://127.0.0.1:$port/healthz")" denied
 stop TERM
 
 if command -v openssl >/dev/null; then

@@ -11,4 +11,10 @@ unlike "nothing internal among it" "$shown" '^rv__'
 others=$(nm --defined-only -g "$RIVAL_BUILD/librival.a" | awk 'NF == 3 && $3 !~ /^rv_/ {print $3}')
 is "the static library has no other global names either" "$others" ""
 
+# jq is in evaluator processes: whoever embeds the library neither links libjq nor can be hurt by it.
+unlike "the shared library does not need libjq" "$(readelf -d "$RIVAL_BUILD/librival.so" | grep NEEDED)" 'libjq'
+is "nor does the static one call it" \
+    "$(nm -u "$RIVAL_BUILD/librival.a" | awk '$2 ~ /^(jq_|jv_)/ {print $2}')" ""
+like "the program does" "$(readelf -d "$RIVAL_BUILD/rival" | grep NEEDED)" 'libjq'
+
 done_testing

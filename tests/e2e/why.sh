@@ -88,7 +88,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 pid=
 text=$("$rival" why r1)
-like "without a driver that is said" "$text" "^no process says that it drives this run"
+like "without a driver that is said" "$text" "^nobody drives it"
 like "and how to go on" "$text" "rival exec FILE --run-id r1"
 like "the rest is as it was left" "$text" "^'naps' waits for its time"
 
@@ -101,10 +101,31 @@ rm fns.c
 pid=$!
 for _ in $(seq 400); do
     text=$("$rival" why l1 --store lost.db 2>/dev/null)
+    case $text in *"somebody who has"*) break ;; esac
+    sleep 0.05
+done
+like "a function that nobody has is named" "$text" "^'f' waits for somebody who has the function 'crunch'"
+is "in JSON too" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + .function')" "worker crunch"
+kill -INT $pid
+wait $pid
+cat >pill.c <<'C'
+#include <rival/rival.h>
+#include <stdlib.h>
+static int crunch(rv_ctx *c)
+{
+    (void)c;
+    abort();
+}
+RV_WORKFLOW("fns", .steps = RV_STEPS(RV_STEP(crunch)))
+C
+"$rival" exec lost.yaml --store lost.db --run-id l1 --on-suspend wait --json >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 400); do
+    text=$("$rival" why l1 --store lost.db 2>/dev/null)
     case $text in *decision*) break ;; esac
     sleep 0.05
 done
-like "a decision, with its cause" "$text" "^'f' waits for a decision: the run is suspended, for .*: .*crunch"
+like "a decision, with its cause" "$text" "^'f' waits for a decision: the run is suspended, for .*: .*'f' was to blame"
 like "and how to decide, in the same store" "$text" "^  => rival decide l1 resume --store lost.db$"
 like "one way or the other" "$text" "^  => rival decide l1 abort --store lost.db$"
 is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + (.cause | type)')" "decision object"
@@ -112,8 +133,8 @@ is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | 
 wait $pid
 pid=
 text=$("$rival" why l1 --store lost.db)
-is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "nothing: it is failed"
-like "and of one that failed the error is said" "$text" "^  f: .*crunch"
+is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "not waiting: the run has failed"
+like "and of one that failed the error is said" "$text" "^  f: .*'f' was to blame"
 like "and where to read on" "$text" "^  => rival logs l1 --store lost.db$"
 
 done_testing

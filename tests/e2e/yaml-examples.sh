@@ -260,7 +260,7 @@ cat >finish.c <<'C'
 static int finishTree(rv_ctx *c) { return rv_return_json(c, rv_step_json(c, "sum", "/pieces")); }
 RV_WORKFLOW("finishing", .steps = RV_STEPS(RV_STEP(finishTree)))
 C
-run "$rival" check tree.yaml
+run "$rival" check --load tree.yaml
 is "a YAML file may nest a workflow of a C file" "$rc:$(grep -c ^ok <<<"$out")" "0:2"
 script() { # NAME: what it does is on stdin
     { echo '#!/bin/sh' && cat; } >"$1"

@@ -54,31 +54,50 @@ static void take(void *arg, const struct rv__effect *effect)
         owed->effects[owed->count++] = *effect;
 }
 
-static int some_rows(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                     rv_error *err)
+static int some_rows(struct rv__row_source *self, struct rv__str key, int64_t after,
+                     struct rv__buf *out, int64_t *last, rv_error *err)
 {
     (void)self;
     (void)key;
     (void)err;
+    if (after >= 0)
+        return 0;
+    *last = 0;
     rv__buf_text(out, "{\"item\":1,\"index\":0,\"results\":{\"l\":{\"result\":{}},\"p\":1}},7");
-    return RV_OK;
+    rv__buf_text(out, ",{\"itemValue\":[7,3],\"index\":1,\"results\":{\"l\":{\"resultValue\":[7,2],"
+                      "\"description\":1,\"stateValue\":[3,2]}},\"refers\":1}");
+    return 1;
+}
+
+static int some_value(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                      rv_error *err)
+{
+    (void)self;
+    (void)err;
+    *ret = rv__blob_new(rv__str(number % 2 ? "[1,2]" : "{}"));
+    return *ret != NULL ? RV_OK : RV_ENOMEM;
 }
 
 static void look(struct rv__cell *cell, const struct rv__effect *effect, struct rv__buf *out)
 {
-    struct rv__row_source rows = { some_rows };
+    struct rv__row_source rows = { some_rows, some_value };
     struct rv__view view;
     if (rv__cell_view(cell, effect->actor, effect->token, &view) < 0)
         return;
     (void)rv__view_steps(&view, &rows, out, NULL);
     (void)rv__view_last(&view, &rows, out, NULL);
+    struct rv__blob *hold = NULL;
+    struct rv__str item;
+    (void)rv__view_item(&view, &rows, &hold, &item, NULL);
+    rv__blob_unref(hold);
+    (void)rv__view_items(&view, &rows, out, NULL);
     rv__view_done(&view);
     rv__buf_reset(out);
 }
 
 static void drive(struct rv__cell *cell, struct rv__buf *out)
 {
-    struct rv__row_source rows = { some_rows };
+    struct rv__row_source rows = { some_rows, some_value };
     struct rv__blob *json = rv__blob_new(rv__str("[1]")), *error = rv__blob_new(rv__str("{}"));
     struct rv__facts facts;
     struct rv__effect effect;
@@ -108,7 +127,7 @@ static void drive(struct rv__cell *cell, struct rv__buf *out)
             ;
         rv__facts_reset(&facts);
     }
-    (void)rv__cell_results(cell, &rows, out, NULL);
+    (void)rv__cell_results(cell, &rows, out, NULL, NULL);
     struct rv__msg cancel = { .kind = MSG_CANCEL };
     MUST(rv__flow_send(cell, &cancel, &facts, NULL) == RV_OK);
     rv__facts_done(&facts);

@@ -1,7 +1,7 @@
 /* fuzz_frame.c: whatever a worker sends, in whatever pieces: a frame, an error, or nothing yet. */
 #include <stdlib.h>
 
-#include "exec/exec.h"
+#include "wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -1,4 +1,4 @@
-/* fuzz_import.c: any text as the history in an exported run's file, against src/engine/import_file.c.
+/* fuzz_import.c: any text as the history in an exported run's file, against src/keep/import_file.c.
  *
  * The head is a good one, and the end has the right count and hash, so that what is in between is looked
  * at: turns that are replayed, rows that are made of them, logs. It is refused, or gives writes that a store
@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "engine/import.h"
-#include "engine/keep.h"
+#include "keep/format.h"
+#include "keep/keep.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -29,7 +29,6 @@ static void check_nodes(const struct rv__plan *plan)
         MUST(node->id == i);
         MUST(node->is_handler || rv__body_find(node->body, node->alias) == node);
         MUST(node->is_handler || node->body->owner == NULL || node->body->owner->id < i);
-        MUST(rv__node_start_lane(node) < LANES);
         MUST(node->kind != NODE_STEP || rv__str_none(node->step.with) ||
              rv__json_check(node->step.with, RV__PLAN_VALUE_DEPTH, NULL, NULL) == RV_OK);
         rv__buf_reset(&path);

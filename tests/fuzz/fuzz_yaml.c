@@ -51,7 +51,7 @@ static void try(const char *file, struct rv__str text)
 {
     struct rv__definitions *found = NULL;
     rv_error err;
-    MUST(rv__define_text(file, text, NULL, &found, &err) == RV_OK);
+    MUST(rv__define_text(file, text, NULL, NULL, &found, &err) == RV_OK);
     MUST(found->count + found->problem_count + found->other_count > 0);
     MUST(found->count == 0 || found->problem_count == 0);
     for (size_t i = 0; i < found->problem_count; i++)

@@ -9,16 +9,28 @@ void faults_init(struct faults *faults, struct chance *chance, const struct cut 
         uint32_t worlds; /* one world in so many has it */
         uint32_t least, most;
     } rows[] = {
-        { FAULT_CRASH, 3, 3, 30 },          { FAULT_CRASH_COMMIT, 3, 4, 100 },
-        { FAULT_CRASH_RELEASE, 4, 4, 100 }, { FAULT_KILLER, 1, 1, 1 },
-        { FAULT_STORE, 4, 2, 50 },          { FAULT_DUPLICATE, 2, 2, 20 },
-        { FAULT_LATE, 4, 3, 30 },           { FAULT_LOST, 4, 3, 40 },
-        { FAULT_CLOCK, 5, 2, 10 },          { FAULT_CANCEL, 4, 2, 16 },
-        { FAULT_SIGNAL, 2, 1, 6 },          { FAULT_STRAY, 3, 1, 6 },
-        { FAULT_DECIDE, 4, 2, 8 },          { FAULT_MISSING, 6, 5, 50 },
-        { FAULT_UPGRADE, 1, 2, 2 },         { FAULT_CUT, 3, 2, 10 },
-        { FAULT_SNAPSHOT, 2, 1, 20 },       { FAULT_SHUTDOWN, 8, 4, 20 },
-        { FAULT_MEMORY, 6, 5, 60 },         { FAULT_SLEEP, 4, 4, 40 },
+        { FAULT_CRASH, 3, 3, 30 },
+        { FAULT_CRASH_COMMIT, 3, 4, 100 },
+        { FAULT_CRASH_RELEASE, 4, 4, 100 },
+        { FAULT_KILLER, 1, 1, 1 },
+        { FAULT_STORE, 4, 2, 50 },
+        { FAULT_DUPLICATE, 2, 2, 20 },
+        { FAULT_LATE, 4, 3, 30 },
+        { FAULT_LOST, 4, 3, 40 },
+        { FAULT_CLOCK, 5, 2, 10 },
+        { FAULT_CANCEL, 4, 2, 16 },
+        { FAULT_SIGNAL, 2, 1, 6 },
+        { FAULT_STRAY, 3, 1, 6 },
+        { FAULT_DECIDE, 4, 2, 8 },
+        { FAULT_MISSING, 4, 2, 12 },
+        { FAULT_SUSPEND, 6, 4, 30 },
+        { FAULT_UPGRADE, 1, 2, 2 },
+        { FAULT_CUT, 3, 2, 10 },
+        { FAULT_SNAPSHOT, 2, 1, 20 },
+        { FAULT_SHUTDOWN, 8, 4, 20 },
+        { FAULT_MEMORY, 6, 5, 60 },
+        { FAULT_SLEEP, 4, 4, 40 },
+        { FAULT_REFUSED, 4, 4, 60 },
     };
     *faults = (struct faults){ 0 };
     bool kind_world = one_in(chance, 6); /* where nothing goes wrong */
@@ -59,19 +71,13 @@ static void jump(struct world *world)
 /* An idle run leaves memory, and comes back. */
 static void sleep_and_wake(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
     struct rv__buf text;
-    struct rv__cell *cell = NULL;
     rv_error err = { .message = "" };
     trace(world, "%s leaves memory and comes back", run->id);
     rv__buf_init(&text, SIZE_MAX);
     if (rv__cell_save(run->cell, &text, &err) < 0 ||
-        rv__cell_load(&opts, rv__buf_view(&text), &cell, &err) < 0)
+        world_load(world, run, rv__buf_view(&text), &err) < 0)
         judge_fail(world, run, "load", "a run cannot leave memory and come back: %s", err.message);
-    else {
-        rv__cell_free(run->cell);
-        run->cell = cell;
-    }
     rv__buf_done(&text);
 }
 
@@ -91,9 +97,9 @@ static void signal_run(struct world *world, struct run *run)
 /* Something that fits nothing, or no longer. */
 static void stray(struct world *world, struct run *run)
 {
-    static const enum rv__msg_kind kinds[] = { MSG_DONE, MSG_FAILED,  MSG_PARK,  MSG_TIMER,
-                                               MSG_LOST, MSG_MISSING, MSG_ANSWER };
-    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 6)] };
+    static const enum rv__msg_kind kinds[] = { MSG_DONE,  MSG_FAILED, MSG_PARK,
+                                               MSG_TIMER, MSG_LOST,   MSG_ANSWER };
+    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 5)] };
     msg.actor = (uint64_t)skewed(&world->chance, 0, 2 * (int64_t)run->rec.actor_cap + 5);
     msg.token = (uint64_t)skewed(&world->chance, 0, 20);
     const struct rv__effect *owed = judge_owed(run, msg.actor);
@@ -105,7 +111,7 @@ static void stray(struct world *world, struct run *run)
     /* That fits, or may when it arrives: what is on its way moves the token on. */
     if (owed != NULL && msg.token >= owed->token)
         msg.token = one_in(&world->chance, 2) ? owed->token + 1000 : owed->token - 1;
-    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK || msg.kind == MSG_MISSING)
+    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK)
         msg.name = rv__str("nothing");
     if (msg.kind == MSG_FAILED)
         msg.error = sim_blob(rv__str("{\"message\":\"stray\"}"));
@@ -126,6 +132,8 @@ void world_meddle(struct world *world)
     }
     if (strikes(&world->faults, &world->chance, FAULT_CLOCK))
         jump(world);
+    if (strikes(&world->faults, &world->chance, FAULT_MISSING))
+        world_functions(world, world->missing == 0 ? 1 + (world->turns & 0xff) : 0);
     if (run == NULL)
         return;
     for (int64_t n = between(&world->chance, 0, world->run_count - 1); n > 0; n--)
@@ -143,6 +151,11 @@ void world_meddle(struct world *world)
         msg.kind = one_in(&world->chance, 3) ? MSG_ABORT : MSG_RESUME;
         if (msg.kind == MSG_ABORT && one_in(&world->chance, 2))
             msg.error = sim_blob(rv__str("{\"message\":\"decided so\"}"));
+        world_send(world, run, &msg, 0);
+    }
+    if (strikes(&world->faults, &world->chance, FAULT_SUSPEND)) {
+        msg = (struct rv__msg){ .kind = MSG_SUSPEND,
+                                .error = sim_blob(rv__str("{\"message\":\"it was refused\"}")) };
         world_send(world, run, &msg, 0);
     }
     if (strikes(&world->faults, &world->chance, FAULT_CANCEL)) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/json.h"
 
 enum {
@@ -143,13 +144,14 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
             judge_fail(world, run, "fact", "%s: %.*s", err.message, RV__ARG(one));
             return false;
         }
+        values_of_fact(world, run, one, &fact);
         if (origin != READ_AGAIN)
             trace(world, "  %s  %.*s", run->id, RV__ARG(one));
         if (is_new && fact.at_ms != wall_ms(world))
             judge_fail(world, run, "fact", "it has another time than now: %.*s", RV__ARG(one));
         if (!record_fact(&run->rec, &fact, &why))
             judge_fail(world, run, "fact", "%s: %.*s", why, RV__ARG(one));
-        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && !run->missing &&
+        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && fact.actor != 0 &&
                  run->rec.actors[fact.actor].blames <= run->rec.max_crashes)
             judge_fail(world, run, "fact", "a run is suspended without need: %.*s", RV__ARG(one));
         rv__fact_done(&fact);
@@ -157,30 +159,60 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
     return !world->failed;
 }
 
-void judge_facts(struct world *world, struct run *run, enum rv__lane lane)
+void judge_facts(struct world *world, struct run *run)
 {
-    struct rv__effect effect;
-    int starts = 0;
     if (run->judged < run->facts.json.len)
         read_facts(world, run, rv__buf_view(&run->facts.json), run->judged, DECIDED);
     run->judged = run->facts.json.len;
+}
+
+/* Every place that was given is carried by an effect, once; and no work starts without one. */
+static void check_place(struct world *world, struct run *run, const struct rv__effect *effect)
+{
+    const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
+    bool starts = effect->kind == EFFECT_START;
+    if (effect->place != LANE_NONE && run->given[effect->place]-- == 0)
+        judge_fail(world, run, "grant", "an effect carries a place that was not given");
+    if (starts && effect->place == LANE_NONE)
+        judge_fail(world, run, "grant", "work starts without a place");
+    if (starts && actor != NULL && actor->suspect != (effect->place == LANE_SUSPECT))
+        judge_fail(world, run, "suspect", "a suspect needs a place of theirs, and nobody else");
+}
+
+void judge_effects(struct world *world, struct run *run)
+{
+    struct rv__effect effect;
     while (rv__cell_effect(run->cell, &effect)) {
         judge_owe(run, &effect);
+        check_place(world, run, &effect);
         if (world->note_count == world->note_cap) {
             world->note_cap = world->note_cap > 0 ? world->note_cap * 2 : 64;
             world->notes = sim_grow(world->notes, world->note_cap * sizeof *world->notes);
         }
-        world->notes[world->note_count++] = (struct effect_note){ run, effect, lane };
-        if (effect.kind != EFFECT_START)
-            continue;
-        starts++;
-        const struct rec_actor *actor = record_actor(&run->rec, effect.actor);
-        if (actor != NULL && actor->suspect != (lane == LANE_SUSPECT))
-            judge_fail(world, run, "suspect", "a suspect must run alone, and nobody else");
+        world->notes[world->note_count++] = (struct effect_note){ run, effect };
     }
-    if (starts != (lane != LANE_NONE))
-        judge_fail(world, run, "grant", "%d pieces of work start %s", starts,
-                   lane != LANE_NONE ? "on one grant" : "without a grant");
+    for (int lane = 0; lane < LANES; lane++)
+        if (run->given[lane] > 0)
+            judge_fail(world, run, "grant", "a place was given, and no effect carries it");
+}
+
+/* What is taken is in use, or carried by an effect that is on its way. */
+void judge_places(struct world *world)
+{
+    int used[LANES] = { 0 };
+    for (const struct work *w = world->works; w != NULL; w = w->next)
+        used[w->lane]++;
+    for (size_t i = 0; i < world->note_count; i++)
+        used[world->notes[i].effect.place]++;
+    for (int lane = LANE_FUNCTION; lane < LANES; lane++) {
+        if (used[lane] != world->taken[lane])
+            judge_fail(world, NULL, "places", "%d places are taken and %d in use",
+                       world->taken[lane], used[lane]);
+        int all = used[lane] + (lane == LANE_FUNCTION ? used[LANE_SUSPECT] : 0);
+        if (all > world->places[lane])
+            judge_fail(world, NULL, "places", "%d of %d places are in use", all,
+                       world->places[lane]);
+    }
 }
 
 /* ------------------------------------------------------------------------------- messages --- */
@@ -290,19 +322,10 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
         if (owed->kind == EFFECT_START)
             expect(e, FACT_STEP_LOST);
         break;
-    case MSG_MISSING:
-        if (owed->kind != EFFECT_START)
-            break;
-        if (rv__run_terminal(run->rec.status))
-            expect(e, actor->body != -1         ? FACT_EVAL_FAILED
-                      : node->kind == NODE_STEP ? FACT_STEP_FAILED
-                                                : FACT_NODE_FAILED);
-        else
-            expect(e, run->rec.status == RUN_SUSPENDED ? FACT_STEP_LOST : FACT_RUN_SUSPENDED);
-        break;
     case MSG_ANSWER:
     case MSG_SIGNAL:
     case MSG_CANCEL:
+    case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
     case MSG_KINDS: judge_fail(world, run, "message", "that is none for work");
@@ -319,8 +342,7 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
-    case MSG_LOST:
-    case MSG_MISSING: {
+    case MSG_LOST: {
         const struct rv__effect *owed = judge_owed(run, msg->actor);
         if (owed != NULL && owed->token == msg->token)
             expect_of_work(world, run, msg, owed, ret);
@@ -351,6 +373,11 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
             expect(ret, over ? FACT_DETACHED_CANCELLED : FACT_RUN_CANCELLED);
         break;
     }
+    case MSG_SUSPEND:
+        if (run->rec.status == RUN_RUNNING)
+            expect(ret, FACT_RUN_SUSPENDED);
+        ret->error = msg->error;
+        break;
     case MSG_RESUME:
     case MSG_ABORT:
         if (run->rec.status == RUN_SUSPENDED)
@@ -377,6 +404,7 @@ static void check_fact(struct world *world, struct run *run, const struct rv__ms
     const char *wrong = NULL;
     if (rv__fact_read(text, &fact, NULL) < 0)
         return; /* judge_facts() will tell */
+    values_of_fact(world, run, text, &fact);
     bool fits = false;
     for (int i = 0; i < e->kind_count; i++)
         fits |= e->kinds[i] == fact.kind;
@@ -395,8 +423,10 @@ static void check_fact(struct world *world, struct run *run, const struct rv__ms
     else if (e->error != NULL && fact.kind != FACT_STEP_PARKED &&
              !same_blob(fact.error, e->error, ""))
         wrong = "the error that came";
-    else if (msg->kind == MSG_LOST && (fact.blame != msg->blame || fact.suspect != msg->suspect))
-        wrong = "the blame that was given";
+    else if (msg->kind == MSG_LOST &&
+             (fact.crash != msg->crash || (fact.deaths > 0) != msg->shared ||
+              (!msg->shared && fact.blame != msg->blame)))
+        wrong = "the death that was told";
     if (wrong != NULL)
         judge_fail(world, run, "message", "after '%s' there should be %s, and is %.*s",
                    rv__msg_kind_name(msg->kind), wrong, RV__ARG(text));
@@ -427,10 +457,10 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
         run->untimely = true;
     if (facts > 0 && msg->kind == MSG_CANCEL)
         run->cancelled = run->untimely = true;
-    run->missing = msg->kind == MSG_MISSING;
     if (!world->failed)
-        judge_facts(world, run, LANE_NONE);
-    run->missing = false;
+        judge_facts(world, run);
+    if (!world->failed)
+        judge_effects(world, run);
 }
 
 /* ----------------------------------------------------------------------------------- turns --- */
@@ -462,7 +492,9 @@ static void tell_difference(struct world *world, struct run *run, const char *ch
 static void check_state(struct world *world, struct run *run)
 {
     struct rv__buf one, two;
-    struct rv__cell_opts opts = { .plan = run->plan->plan, .max_crashes = world->max_crashes };
+    struct rv__cell_opts opts = { .plan = run->plan->plan,
+                                  .max_crashes = world->max_crashes,
+                                  .value_inline = world->value_inline };
     struct rv__cell *loaded = NULL;
     rv_error err;
     if (!save(world, run, run->cell, &one)) {
@@ -509,6 +541,8 @@ static void check_progress(struct world *world, struct run *run)
     bool wants = false;
     for (int lane = LANE_FUNCTION; lane < LANES; lane++)
         wants |= rv__cell_wants(cell, (enum rv__lane)lane);
+    if (!run->world->missing && rv__cell_wants(cell, LANE_NOBODY))
+        judge_fail(world, run, "lanes", "it waits for nobody, and all functions are there");
     if (status != run->rec.status)
         judge_fail(world, run, "status", "it is %s, and its facts say %s",
                    rv__run_status_name(status), rv__run_status_name(run->rec.status));
@@ -538,6 +572,7 @@ void judge_turn(struct world *world, struct run *run)
     rv_error err;
     struct rv__str text = rv__buf_view(&run->facts.json);
     size_t at = run->shadowed;
+    judge_effects(world, run);
     if (at < text.len && text.at[at] == ',')
         at++;
     if (at < text.len &&
@@ -593,12 +628,12 @@ bool judge_journal(struct world *world, struct run *run, struct rv__str facts)
 void judge_rebuild(struct world *world, struct run *run)
 {
     struct rebuild r = { world, run };
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes, world->value_inline };
     record_done(&run->rec);
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     if (rv__cell_empty(&opts, &run->shadow, NULL) < 0)
         abort();
-    (void)rv__store_journal(world->disk, rv__str(run->id), 0, rebuild_row, &r, NULL);
+    (void)journal_rows(world, run, 0, rebuild_row, &r);
     run->durable_t = run->rec.t;
     world->rebuilt += (uint64_t)run->rec.t;
     if (world->rebuilt > ENOUGH) { /* a long run that dies all the time teaches nothing more */
@@ -615,26 +650,50 @@ void judge_rebuild(struct world *world, struct run *run)
 
 /* ---------------------------------------------------------------------------- what is seen --- */
 
+enum { ROWS_A_PAGE = 4 }; /* so that there are several */
+
+struct row_page {
+    struct rv__buf *out;
+    int64_t last;
+    int count;
+};
+
 static int append_row(void *arg, int64_t index, struct rv__str json)
 {
-    struct rv__buf *out = arg;
-    (void)index;
-    if (out->len > 0 && out->text[out->len - 1] != '[' && out->text[out->len - 1] != ',')
-        rv__buf_char(out, ',');
-    rv__buf_str(out, json);
+    struct row_page *page = arg;
+    if (page->count == ROWS_A_PAGE)
+        return 1;
+    if (page->count++ > 0)
+        rv__buf_char(page->out, ',');
+    rv__buf_str(page->out, json);
+    page->last = index;
     return RV_OK;
 }
 
-static int rows_of(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                   rv_error *err)
+static int rows_of(struct rv__row_source *self, struct rv__str key, int64_t after,
+                   struct rv__buf *out, int64_t *last, rv_error *err)
 {
     struct store_rows *rows = (struct store_rows *)self;
-    return rv__store_results(rows->world->disk, rv__str(rows->run->id), key, append_row, out, err);
+    struct row_page page = { .out = out, .last = after };
+    int rc = rv__store_results(rows->world->disk, rv__str(rows->run->id), key, after + 1, SIZE_MAX,
+                               append_row, &page, err);
+    *last = page.last;
+    return rc;
+}
+
+static int value_of(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                    rv_error *err)
+{
+    struct store_rows *rows = (struct store_rows *)self;
+    *ret = value_on_disk(rows->world, rows->run, number);
+    return *ret != NULL
+               ? RV_OK
+               : rv__fail(err, RV_ESTORE, "value %llu is not on disk", (unsigned long long)number);
 }
 
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)
 {
-    *rows = (struct store_rows){ .source = { rows_of }, .world = world, .run = run };
+    *rows = (struct store_rows){ .source = { rows_of, value_of }, .world = world, .run = run };
 }
 
 static json_t *parse(struct world *world, struct run *run, const struct rv__buf *text)
@@ -733,6 +792,53 @@ static const struct rv__blob *input_at(const struct run *run, const struct rec_a
     return run->input;
 }
 
+/* The node whose iteration it is in: the innermost around it that has any. NULL: none. */
+static const struct rv__node *around(const struct run *run, const struct rec_actor *actor)
+{
+    const struct rv__body *body = actor->plan_body;
+    if (actor->body == -1) {
+        const struct rv__node *node = run->plan->plan->nodes[actor->inst->node];
+        if (node->is_handler)
+            body = node->handler_of != NULL ? node->handler_of->body
+                                            : run->rec.actors[actor->owner].plan_body;
+        else
+            body = node->body;
+    }
+    while (body->owner != NULL && body->owner->kind != NODE_FOREACH &&
+           body->owner->kind != NODE_LOOP)
+        body = body->owner->body;
+    return body->owner;
+}
+
+/* Of a forEach, the item is the one of its number, and there are as many as came. */
+static void check_item(struct world *world, struct run *run, const struct rec_actor *actor,
+                       const struct rv__view *view, const char *name)
+{
+    const struct rv__node *node = around(run, actor);
+    struct store_rows rows;
+    struct rv__blob *hold = NULL;
+    struct rv__str item = { NULL, 0 }, should = { NULL, 0 };
+    struct rv__json_iter it;
+    rv_error err = { .message = "" };
+    store_rows_init(&rows, world, run);
+    int rc = rv__view_item(view, &rows.source, &hold, &item, &err);
+    if (node == NULL || node->kind != NODE_FOREACH || actor->depth == 0) {
+        rv__blob_unref(hold);
+        return;
+    }
+    const struct rec_inst *inst = record_find(&run->rec, node->id, actor->vector, actor->depth - 1);
+    if (inst != NULL && inst->evals[EVAL_ITEMS].value != NULL) {
+        rv__json_iter_init(&it, rv__blob_str(inst->evals[EVAL_ITEMS].value));
+        for (int64_t i = 0; i <= actor->vector[actor->depth - 1]; i++)
+            if (!rv__json_next(&it, NULL, &should))
+                should = (struct rv__str){ NULL, 0 };
+    }
+    if (rc < 0 || !rv__str_eq(item, should))
+        judge_fail(world, run, "item", "%s sees the item %.*s, which is %.*s: %s", name,
+                   RV__ARG(item), RV__ARG(should), err.message);
+    rv__blob_unref(hold);
+}
+
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
                  const struct rv__view *view)
 {
@@ -765,9 +871,13 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     if (view->loop_index != index)
         judge_fail(world, run, "view", "%s sees loop index %lld", name,
                    (long long)view->loop_index);
-    if (!same_blob(view->input, input_at(run, actor, effect->eval), "null"))
+    struct rv__blob *input = value_text(world, run, view->input);
+    if (!world->failed && !same_blob(input, input_at(run, actor, effect->eval), "null"))
         judge_fail(world, run, "view", "%s sees another input: %.*s", name,
-                   RV__ARG(rv__blob_str(view->input)));
+                   RV__ARG(rv__blob_str(input)));
+    rv__blob_unref(input);
+    if (!world->failed && effect->eval != EVAL_WHILE && effect->eval != EVAL_UNTIL)
+        check_item(world, run, actor, view, name);
     size_t insts = run->rec.insts;
     if (!world->failed && (insts < 60 || one_in(&world->chance, insts / 20)))
         check_scope(world, run, effect, actor, view);
@@ -834,7 +944,7 @@ void judge_over(struct world *world, struct run *run)
     rv__buf_init(&results, SIZE_MAX);
     tally.ended[rv__cell_status(run->cell)]++;
     trace(world, "%s is over: %s", run->id, rv__run_status_name(rv__cell_status(run->cell)));
-    if (rv__cell_results(run->cell, &rows.source, &results, &err) < 0)
+    if (rv__cell_results(run->cell, &rows.source, &results, NULL, &err) < 0)
         judge_fail(world, run, "results", "the results cannot be read: %s", err.message);
     struct reference exact = { .plan = run->plan, .rec = &run->rec, .oracle = &world->oracle };
     struct reference foresight = { .plan = run->plan,

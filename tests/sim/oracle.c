@@ -114,7 +114,7 @@ void oracle_attempt(const struct oracle *o, struct spot at, const struct rv__nod
     struct chance c;
     look(o, at, ATTEMPT, attempt, &c);
     int64_t timeout = node->step.config.timeout_ms;
-    bool function = node->step.lane == LANE_FUNCTION && !node->is_handler;
+    bool function = is_function(node) && !node->is_handler;
     *ret = (struct outcome){ .fate = FATE_DONE, .answer_ms = -1 };
     ret->duration_ms = one_in(&c, 3) ? 0 : skewed(&c, 0, o->slow_ms);
     if (timeout > 0 && ret->duration_ms >= timeout)
@@ -222,7 +222,7 @@ int oracle_crashes(const struct oracle *o, struct spot at, const struct rv__node
 {
     struct chance c;
     look(o, at, CRASHES, 0, &c);
-    if (node->step.lane != LANE_FUNCTION || !per_mille(&c, o->crash_per_mille))
+    if (!is_function(node) || !per_mille(&c, o->crash_per_mille))
         return 0;
     return one_in(&c, 4) ? 100 : (int)between(&c, 1, 4);
 }

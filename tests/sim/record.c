@@ -397,6 +397,30 @@ static const char *too_many_deaths(const struct record *rec, const struct rv__fa
     return actor->blames > rec->max_crashes ? "it starts again after too many deaths" : NULL;
 }
 
+static void absolve(struct rec_actor *actor)
+{
+    actor->suspect = false;
+    actor->deaths = 0;
+}
+
+/* It was in flight in its process, which died: twice makes a suspect, and the suspect is to blame. */
+static const char *shared_death(const struct record *rec, struct rec_actor *actor,
+                                const struct rv__fact *fact)
+{
+    if (fact->deaths == 0) /* it had a process of its own, or nobody died */
+        return fact->suspect ? "a suspect without a death" : NULL;
+    if (fact->deaths != ++actor->deaths)
+        return "its deaths are counted wrongly";
+    if (fact->blame != actor->suspect)
+        return "the suspect in flight is to blame for a death, and nobody else";
+    if (actor->deaths - 3 > rec->max_crashes)
+        return "it was in flight in more deaths than it takes to find out";
+    actor->suspect |= actor->deaths >= 2;
+    if (fact->suspect != (actor->deaths == 2))
+        return "the second death makes a suspect";
+    return NULL;
+}
+
 static const char *step_started(struct record *rec, struct rec_inst *inst,
                                 const struct rv__fact *fact)
 {
@@ -445,6 +469,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
     if (actor == NULL)
         return "it concerns an actor that nobody has heard of";
     struct rec_inst *inst = actor->inst;
+    const char *why;
     bool describes = fact->kind == FACT_EVAL_STARTED && fact->eval == EVAL_DESCRIPTION;
     if (describes) {
         actor->describes = record_find(rec, fact->node, actor->vector, actor->depth);
@@ -466,7 +491,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
     case FACT_EVAL_FAILED:
         set_value(rec, actor, fact);
         actor->blames = 0;
-        actor->suspect = false;
+        absolve(actor);
         return NULL;
     case FACT_NODE_STARTED:
         if (inst->started >= 0)
@@ -502,7 +527,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         inst->parked = false;
         set_waits(rec, inst, false);
         inst->next_attempt = inst->attempt + 1;
-        actor->suspect = false;
+        absolve(actor);
         return NULL;
     case FACT_STEP_PARKED:
         inst->parked = true;
@@ -511,8 +536,10 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         set(&inst->name, fact->name);
         return NULL;
     case FACT_STEP_LOST:
+        why = shared_death(rec, actor, fact);
+        if (why != NULL)
+            return why;
         actor->blames += fact->blame;
-        actor->suspect |= fact->blame || fact->suspect;
         if (inst != NULL && actor->body == -1 && inst->status == STATUS_RUNNING)
             inst->status = STATUS_PENDING;
         return NULL;
@@ -611,13 +638,17 @@ static const char *take_in(struct record *rec, const struct rv__fact *fact)
             return "a run is suspended that does not run";
         rec->status = RUN_SUSPENDED;
         rec->suspended_by = fact->actor;
+        if (fact->actor == 0) /* as a whole */
+            return fact->error == NULL ? "a run is suspended without a reason" : NULL;
         return record_actor(rec, fact->actor) == NULL ? "a run is suspended by nobody" : NULL;
     case FACT_RUN_RESUMED:
         if (rec->status != RUN_SUSPENDED)
             return "a run is resumed that is not suspended";
         rec->status = RUN_RUNNING;
-        rec->actors[rec->suspended_by].blames = 0;
-        rec->actors[rec->suspended_by].suspect = false;
+        if (rec->suspended_by != 0) {
+            rec->actors[rec->suspended_by].blames = 0;
+            absolve(&rec->actors[rec->suspended_by]);
+        }
         return NULL;
     case FACT_RUN_ABORTED:
         if (rec->status != RUN_SUSPENDED)

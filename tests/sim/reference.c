@@ -268,7 +268,7 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
 {
     const struct rv__step_config *config = &node->step.config;
     struct spot spot = spot_of(ref, node, at);
-    if (node->step.lane == LANE_NONE) {
+    if (node->step.parks) {
         foresee_wait(ref, node, ret);
         return;
     }

@@ -13,7 +13,7 @@
 
 #include "sim.h"
 
-#include "engine/context.h"
+#include "work/work.h"
 #include "engine/kit.h"
 
 /* An answer to a handle, which somebody outside will give. */
@@ -28,6 +28,14 @@ struct answer {
 
 struct shell_disk;
 
+/* A timer that was due when a commit began, and which commit that was. */
+struct late {
+    const struct run *run;
+    uint64_t actor, token;
+    int64_t since;
+    bool seen;
+};
+
 struct shell {
     struct world world; /* plans, oracle, faults, runs, the verdict */
     rv_engine *engine;
@@ -37,14 +45,22 @@ struct shell {
     uint64_t lives;  /* engines made */
     int64_t base_ms; /* shell_ms() when the engine was made */
     int workers;
+    unsigned beside_one_in,
+        late_one_in; /* batches that go by the desk; time that passes meanwhile */
+    size_t snapshot_from, value_inline; /* bytes, as in the engine's rv__commits */
+    int turn_facts;
+    size_t piece, budget; /* bytes: of one transaction; of cells that are loaded unasked */
     struct answer *answers;
-    uint64_t lines;     /* of logs, said */
-    bool killed;        /* a step takes the process with it: in the next commit */
-    bool interrupted;   /* a step has something to tell to whoever lets time pass: */
-    int64_t steps_left; /* so many begin before that is interrupted */
-    bool missing;       /* some function is not there */
-    uint64_t print;     /* of all that happened: same seed, same print */
-    uint64_t stored;    /* lines of logs on disk, while they are counted */
+    uint64_t lines;       /* of logs, said */
+    bool killed;          /* a step takes the process with it: in the next commit */
+    bool interrupted;     /* a step has something to tell to whoever lets time pass: */
+    int64_t steps_left;   /* so many begin before that is interrupted */
+    bool missing;         /* some function is not there */
+    uint64_t refused;     /* writes that the store has refused */
+    struct late late[64]; /* timers that were due when a commit began, and not taken */
+    size_t late_count;
+    uint64_t print;  /* of all that happened: same seed, same print */
+    uint64_t stored; /* lines of logs on disk, while they are counted */
 };
 
 void shell_init(struct shell *shell, uint64_t seed, bool sqlite, bool trace);

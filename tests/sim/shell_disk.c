@@ -25,11 +25,32 @@ struct shell_disk {
 
 /* ------------------------------------------------------------------------------- in memory --- */
 
+/* What the store will not take, however often it is asked. A run that begins has no record yet: that is
+ * tests/unit/engine/test_trouble.c's. */
+static bool refuses(void *arg, const struct rv__store_write *write)
+{
+    struct shell_disk *disk = arg;
+    struct world *world = &disk->shell->world;
+    char id[RV_RUN_ID_SIZE];
+    snprintf(id, sizeof id, "%.*s", RV__ARG(write->run));
+    struct run *run = shell_find(disk->shell, id);
+    bool suspends = memmem(write->facts.at, write->facts.len, "run.suspended", 13) != NULL;
+    if (write->row != NULL || write->facts.len == 0 || run == NULL || suspends ||
+        !strikes(&world->faults, &world->chance, FAULT_REFUSED))
+        return false;
+    tell(disk->shell, "what %s wants to write is refused", id);
+    run->untimely = true;
+    disk->shell->refused++;
+    return true;
+}
+
 static int memory_open(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err)
 {
     struct shell_disk *disk = (struct shell_disk *)self;
     (void)err;
     rv__sim_store_restart(&disk->shell->world.store);
+    disk->shell->world.store.refuses = refuses;
+    disk->shell->world.store.refuses_arg = disk;
     *ret = &disk->shell->world.store.store;
     return RV_OK;
 }

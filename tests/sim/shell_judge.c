@@ -27,37 +27,51 @@ void shell_watch(struct shell *s, struct run *run)
 {
     struct watching w = { s, run };
     struct world *world = &s->world;
-    rv_error err = { .message = "" };
     if (world->failed)
         return;
     world->disk = s->engine->step_reader;
     world->mono_ms = shell_ms(s);
-    if (rv__store_journal(world->disk, rv__str(run->id), run->seq, see_row, &w, &err) < 0)
-        judge_fail(world, run, "journal", "the journal cannot be read: %s", err.message);
+    if (journal_rows(world, run, run->seq, see_row, &w) < 0)
+        judge_fail(world, run, "journal", "the journal cannot be read");
 }
 
 /* ------------------------------------------------------------------------- a step begins --- */
 
-static void check_places(struct shell *s, struct run *run, const rv_ctx *ctx)
+/* What the places are used for: work in flight that has one, and grants that are on their way to disk. */
+static void check_places(struct shell *s, struct run *run)
 {
     int64_t functions = 0, suspects = 0;
     rv_engine *e = s->engine;
     for (const struct rv_ctx *c = e->in_flight; c != NULL; c = c->all_next) {
-        functions += c->life == e->life && c->lane == LANE_FUNCTION;
-        suspects += c->life == e->life && c->lane == LANE_SUSPECT;
+        functions += c->life == e->life && (c->place == LANE_FUNCTION || c->place == LANE_SUSPECT);
+        suspects += c->life == e->life && c->place == LANE_SUSPECT;
     }
-    if (functions > s->workers)
+    if (functions > s->workers || e->free_places[LANE_FUNCTION] < 0)
         judge_fail(&s->world, run, "places", "%lld pieces of work have begun, in %d places",
                    (long long)functions, s->workers);
-    if (suspects > 1 || (ctx != NULL && ctx->lane == LANE_SUSPECT && functions > 0))
-        judge_fail(&s->world, run, "suspect", "a suspect runs, and is not alone");
-    if (ctx == NULL && functions != e->functions_in_flight)
-        judge_fail(&s->world, NULL, "places", "%lld functions are counted in flight, %lld are",
-                   (long long)e->functions_in_flight, (long long)functions);
-    if (ctx == NULL && e->free_places[LANE_FUNCTION] + e->functions_in_flight != s->workers)
-        judge_fail(&s->world, NULL, "places", "%lld places are free and %lld taken, of %d",
-                   (long long)e->free_places[LANE_FUNCTION], (long long)e->functions_in_flight,
-                   s->workers);
+    if (suspects > 1 || e->free_places[LANE_SUSPECT] < 0)
+        judge_fail(&s->world, run, "suspect", "two suspects are in flight");
+    bool still = e->deciding == NULL && !e->commit.away && e->starting_count == 0;
+    if (still && e->free_places[LANE_FUNCTION] + functions != s->workers)
+        judge_fail(&s->world, run, "places", "%lld places are free and %lld taken, of %d",
+                   (long long)e->free_places[LANE_FUNCTION], (long long)functions, s->workers);
+    if (still && e->free_places[LANE_SUSPECT] + suspects != 1)
+        judge_fail(&s->world, run, "suspect", "%lld suspects are in flight, and the place is %s",
+                   (long long)suspects, e->free_places[LANE_SUSPECT] > 0 ? "free" : "taken");
+}
+
+/* Places go round: nobody who could use one waits while others get many. */
+static void check_fair(struct shell *s, struct run *run)
+{
+    int64_t bound = 4 * (s->world.run_count + s->workers) + 8;
+    for (struct run *other = s->world.runs; other != NULL; other = other->next) {
+        const struct rv__run *r = rv__run_find(s->engine, other->id);
+        bool wants = other != run && r != NULL && r->lane[LANE_FUNCTION].queued;
+        other->passed_over = wants ? other->passed_over + 1 : 0;
+        if (other->passed_over > bound)
+            judge_fail(&s->world, other, "fair", "it wants a place, and others have got %lld since",
+                       (long long)other->passed_over);
+    }
 }
 
 void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
@@ -84,7 +98,9 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
         judge_fail(world, run, inst->ended >= 0 ? "again" : "durable",
                    "%s begins attempt %d; on disk it is %s, attempt %d", path, ctx->view.attempt,
                    rv__status_name((enum rv__status)inst->status), inst->attempt);
-    check_places(s, run, ctx);
+    check_places(s, run);
+    if (ctx->place == LANE_FUNCTION)
+        check_fair(s, run);
     if (world->failed)
         return;
     /* The engine's plan is another copy of ours. */
@@ -111,11 +127,61 @@ static void see_owed(void *arg, const struct rv__effect *effect)
     o->found |= effect->actor == o->owed->actor && effect->token == o->owed->token;
 }
 
+/* ------------------------------------------------------------------------------ in time --- */
+
+enum { LATE_COMMITS = 2 }; /* what is due is taken within so many */
+
+static struct late *late_of(struct shell *s, const struct run *run, const struct rv__owed *owed)
+{
+    for (size_t i = 0; i < s->late_count; i++)
+        if (s->late[i].run == run && s->late[i].actor == owed->actor &&
+            s->late[i].token == owed->token)
+            return &s->late[i];
+    if (s->late_count == sizeof s->late / sizeof *s->late)
+        return NULL; /* so many at once: these are enough */
+    s->late[s->late_count] = (struct late){
+        .run = run, .actor = owed->actor, .token = owed->token, .since = s->engine->commits
+    };
+    return &s->late[s->late_count++];
+}
+
+/* A commit begins: what was due at one before must be in it, or at the latest in the next. */
+static void check_late(struct shell *s)
+{
+    rv_engine *e = s->engine;
+    size_t kept = 0;
+    char name[200];
+    int64_t wall_ms = rv__wall_ms(e->clock), mono_ms = rv__mono_ms(e->clock);
+    for (struct run *run = s->world.runs; run != NULL; run = run->next) {
+        const struct rv__run *r = rv__run_find(e, run->id);
+        for (const struct rv__owed *w = r != NULL ? r->owed : NULL; w != NULL; w = w->run_next) {
+            bool due = w->timer.at != 0 && w->timer.due <= (w->is_timeout ? mono_ms : wall_ms);
+            struct late *late = due || w->mailed ? late_of(s, run, w) : NULL;
+            if (late == NULL)
+                continue;
+            late->seen = true;
+            if (e->commits - late->since > LATE_COMMITS)
+                judge_fail(&s->world, run, "late",
+                           "the timer of %s is due, and not taken in %d commits",
+                           work_name(run, w->actor, name, sizeof name), LATE_COMMITS);
+        }
+    }
+    for (size_t i = 0; i < s->late_count; i++) {
+        struct late late = s->late[i];
+        if (!late.seen)
+            continue;
+        late.seen = false;
+        s->late[kept++] = late;
+    }
+    s->late_count = kept;
+}
+
 void shell_before(struct shell *s)
 {
     char name[200];
     if (s->engine == NULL)
         return; /* it is being opened, and has done nothing yet */
+    check_late(s);
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
         const struct rv__run *r = rv__run_find(s->engine, run->id);
         if (r == NULL || r->owed == NULL || run->over)
@@ -174,8 +240,8 @@ static void check_memory(struct shell *s, struct run *run, const struct rv__run 
     struct outstanding o = { .shell = s, .run = run, .in_memory = r };
     size_t owed = 0;
     char name[200];
-    if (r->cell == NULL || r->dirty || r->facts.count > 0)
-        return; /* the next turn goes on with it */
+    if (r->phase != RV__IDLE || r->owes_again)
+        return; /* it is on its way: the next turns go on with it */
     rv__cell_outstanding(r->cell, see_effect, &o);
     for (const struct rv__owed *w = r->owed; w != NULL; w = w->run_next)
         owed++;
@@ -222,12 +288,14 @@ static int see_run(void *arg, const struct rv__store_run *row)
                    (long long)row->wake_at_ms, (long long)o->due_ms);
     else if (row->active && row->wake_at_ms != 0)
         judge_fail(world, o->run, "row", "it is active, and yet sleeps");
-    else if (row->wake_at_ms != 0 && !o->held &&
-             (o->shell->engine->store_wake_ms == 0 ||
-              o->shell->engine->store_wake_ms > row->wake_at_ms))
+    else if (row->wake_at_ms != 0 && !o->held && !o->shell->engine->load.scanning &&
+             o->shell->engine->load.due_place.number == 0 &&
+             (o->shell->engine->load.wake_ms == 0 ||
+              o->shell->engine->load.wake_ms > row->wake_at_ms))
         judge_fail(world, o->run, "wake", "it sleeps until %lld, and the engine until %lld",
-                   (long long)row->wake_at_ms, (long long)o->shell->engine->store_wake_ms);
-    else if (row->active && !o->held)
+                   (long long)row->wake_at_ms, (long long)o->shell->engine->load.wake_ms);
+    else if (row->active && !o->held && !o->shell->engine->load.scanning &&
+             !o->shell->engine->load.more_active)
         judge_fail(world, o->run, "lost", "its row says it is active, and nobody has it");
     else if (!rv__str_eq(row->error, rv__cell_error(cell)) ||
              !rv__str_eq(row->failed_step, rv__cell_failed_step(cell)))
@@ -244,11 +312,26 @@ static void check_row(struct shell *s, struct run *run, const struct rv__run *r)
 {
     struct outstanding o = { .shell = s, .run = run, .held = r != NULL && r->cell != NULL };
     rv_error err = { .message = "" };
-    if (r != NULL && (r->dirty || r->facts.count > 0))
+    if (r != NULL && r->phase != RV__IDLE && r->phase != RV__ABSENT)
         return;
     int rc = rv__store_run(s->world.disk, rv__str(run->id), see_run, &o, &err);
     if (rc < 0)
         judge_fail(&s->world, run, "row", "its row cannot be read: %s", err.message);
+}
+
+/* Work that nobody asks for any more knows it. */
+static void check_told(struct shell *s)
+{
+    rv_engine *e = s->engine;
+    for (const struct rv_ctx *c = e->in_flight; c != NULL && !s->world.failed; c = c->all_next) {
+        const struct rv__owed *owed = c->run->owed;
+        while (owed != NULL && owed->work != c)
+            owed = owed->run_next;
+        if (owed == NULL && c->life == e->life && c->run->phase == RV__IDLE &&
+            c->place != LANE_NONE && !rv_cancel_fired(c->token))
+            judge_fail(&s->world, shell_find(s, c->run->id), "told",
+                       "work goes on that nobody asks for, and is not told");
+    }
 }
 
 static void maybe_over(struct shell *s, struct run *run)
@@ -294,11 +377,8 @@ void shell_check(struct shell *s)
     if (owed != e->owed_count)
         judge_fail(&s->world, NULL, "owed", "%zu things are owed, of our runs %zu", e->owed_count,
                    owed);
-    check_places(s, NULL, NULL);
-    bool suspects = e->suspect_in_flight || e->want_first[LANE_SUSPECT] != NULL;
-    if (e->want_first[LANE_FUNCTION] != NULL && e->free_places[LANE_FUNCTION] > 0 && !suspects &&
-        e->dirty == NULL && !e->closed)
-        judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
+    check_places(s, NULL);
+    check_told(s);
 }
 
 /* Nothing is under way anywhere. */
@@ -307,11 +387,9 @@ void shell_quiet(struct shell *s, struct run *run)
     run->cell = run->shadow;
     judge_quiet(&s->world, run);
     run->cell = NULL;
-    struct rv__str missing;
-    if (rv__cell_status(run->shadow) == RUN_SUSPENDED &&
-        rv__json_get(rv__cell_suspension(run->shadow), "missing", &missing))
-        judge_fail(&s->world, run, "missing", "%.*s is there again, and nobody goes on",
-                   RV__ARG(missing));
+    const struct rv__run *r = rv__run_find(s->engine, run->id);
+    if (r != NULL && r->cell != NULL && rv__cell_wants(r->cell, LANE_NOBODY))
+        judge_fail(&s->world, run, "missing", "what was missing is there, and it does not go on");
 }
 
 /* Those of steps: what the engine itself has to say of a failure is an error. */
@@ -330,15 +408,16 @@ void shell_over(struct shell *s)
     bool wanted = false;
     for (int lane = 1; lane < LANES; lane++)
         wanted |= e->want_first[lane] != NULL;
-    if (e->run_count > 0 || e->owed_count > 0 || e->in_flight != NULL || e->dirty != NULL ||
-        e->late != NULL || wanted || e->store_wake_ms != 0 || e->suspect_in_flight ||
+    if (e->run_count > 0 || e->owed_count > 0 || e->in_flight != NULL || e->deciding != NULL ||
+        e->commit.away || e->writing > 0 || e->load.cell_bytes > 0 || e->load.waiting > 0 ||
+        e->load.under_way > 0 || wanted || e->load.wake_ms != 0 ||
         rv__timers_first(&e->waits) != NULL || rv__timers_first(&e->timeouts) != NULL ||
         rv__timers_first(&e->kit->slow) != NULL)
         judge_fail(world, NULL, "left",
                    "all is over; left are %zu runs, %zu things owed, %s in flight, %s wanted, a "
                    "wake at %lld, %s",
                    e->run_count, e->owed_count, e->in_flight != NULL ? "something" : "nothing",
-                   wanted ? "something" : "nothing", (long long)e->store_wake_ms,
+                   wanted ? "something" : "nothing", (long long)e->load.wake_ms,
                    rv__timers_first(&e->waits) != NULL ? "timers" : "no timers");
     /* Each line that a step said, once; where processes died, some may be gone. */
     struct rv__store_log_query query = { .limit = SIZE_MAX / 2 };
@@ -363,55 +442,105 @@ static bool same_json(const char *a, struct rv__str b)
     return same;
 }
 
-static void check_answer(struct shell *s, struct run *run, const char *who, int status,
-                         const char *error, const char *failed_step, const char *results)
+/* What somebody was told of a run. */
+struct answered {
+    struct shell *shell;
+    struct run *run;
+    const char *who;
+    int status;
+    const char *error, *failed_step, *results;
+    char wrong[700]; /* what does not fit; "": all does */
+};
+
+static void compare_answer(struct answered *a)
 {
-    struct rv__cell *cell = run->shadow;
+    struct shell *s = a->shell;
+    struct rv__cell *cell = a->run->shadow;
     struct store_rows rows;
     struct rv__buf text;
     rv_error err = { .message = "" };
+    store_rows_init(&rows, &s->world, a->run);
+    rv__buf_init(&text, SIZE_MAX);
+    a->wrong[0] = '\0';
+    if (a->status != (int)rv__cell_status(cell))
+        snprintf(a->wrong, sizeof a->wrong, "it is %s; on disk it is %s", rv_status_name(a->status),
+                 rv__run_status_name(rv__cell_status(cell)));
+    else if (!rv__str_is(rv__cell_error(cell), a->error) &&
+             (rv__cell_error(cell).len > 0 || *a->error))
+        snprintf(a->wrong, sizeof a->wrong, "its error is '%.300s'", a->error);
+    else if (!rv__str_is(rv__cell_failed_step(cell), a->failed_step) &&
+             (rv__cell_failed_step(cell).len > 0 || *a->failed_step))
+        snprintf(a->wrong, sizeof a->wrong, "'%s' failed", a->failed_step);
+    else if (rv__cell_results(cell, &rows.source, &text, NULL, &err) < 0)
+        judge_fail(&s->world, a->run, "results", "the results cannot be read: %s", err.message);
+    else if (!same_json(a->results, rv__buf_view(&text)))
+        snprintf(a->wrong, sizeof a->wrong, "the results are %.300s\n  on disk %.300s", a->results,
+                 text.text);
+    rv__buf_done(&text);
+}
+
+/* The next row of a journal, kept: nobody may ask the store while it shows one. */
+struct next_row {
+    uint64_t seq;
+    char *facts;
+};
+
+static int take_next_row(void *arg, uint64_t seq, struct rv__str facts)
+{
+    struct next_row *row = arg;
+    if (row->facts != NULL)
+        return 1; /* one at a time */
+    *row = (struct next_row){ seq, sim_copy(facts) };
+    return RV_OK;
+}
+
+/* It is what was on disk when it was said, which is between what was seen of it last and now. */
+static void check_answer(struct answered *a)
+{
+    struct shell *s = a->shell;
+    struct watching w = { s, a->run };
     if (s->world.failed)
         return;
     s->world.disk = s->engine->step_reader;
-    store_rows_init(&rows, &s->world, run);
-    rv__buf_init(&text, SIZE_MAX);
-    if (status != (int)rv__cell_status(cell))
-        judge_fail(&s->world, run, "answer", "%s says it is %s; on disk it is %s", who,
-                   rv_status_name(status), rv__run_status_name(rv__cell_status(cell)));
-    else if (!rv__str_is(rv__cell_error(cell), error) && (rv__cell_error(cell).len > 0 || *error))
-        judge_fail(&s->world, run, "answer", "%s says its error is '%s'", who, error);
-    else if (!rv__str_is(rv__cell_failed_step(cell), failed_step) &&
-             (rv__cell_failed_step(cell).len > 0 || *failed_step))
-        judge_fail(&s->world, run, "answer", "%s says '%s' failed", who, failed_step);
-    else if (rv__cell_results(cell, &rows.source, &text, &err) < 0)
-        judge_fail(&s->world, run, "results", "the results cannot be read: %s", err.message);
-    else if (!same_json(results, rv__buf_view(&text)))
-        judge_fail(&s->world, run, "answer", "%s says the results are %.300s\n  on disk %.300s",
-                   who, results, text.text);
-    rv__buf_done(&text);
+    s->world.mono_ms = shell_ms(s);
+    compare_answer(a);
+    while (a->wrong[0] != '\0' && !s->world.failed) {
+        struct next_row row = { 0, NULL };
+        rv_error err = { .message = "" };
+        if (rv__store_journal(s->world.disk, rv__str(a->run->id), a->run->seq, take_next_row, &row,
+                              &err) < 0)
+            judge_fail(&s->world, a->run, "journal", "it cannot be read: %s", err.message);
+        if (row.facts == NULL)
+            break;
+        if (see_row(&w, row.seq, rv__str(row.facts)) == RV_OK)
+            compare_answer(a);
+        free(row.facts);
+    }
+    if (a->wrong[0] != '\0' && !s->world.failed)
+        judge_fail(&s->world, a->run, "answer", "%s says %s", a->who, a->wrong);
+    shell_watch(s, a->run);
 }
 
 void shell_outcome(struct shell *s, struct run *run, const rv_outcome *outcome)
 {
-    shell_watch(s, run);
     if (!rv__run_terminal((enum rv__run_status)outcome->status))
         judge_fail(&s->world, run, "answer", "a wait ends, and the run is %s",
                    rv_status_name(outcome->status));
-    check_answer(s, run, "rv_wait", outcome->status, outcome->error, outcome->failed_step,
-                 outcome->results);
+    check_answer(&(struct answered){ s, run, "rv_wait", outcome->status, outcome->error,
+                                     outcome->failed_step, outcome->results });
 }
 
 void shell_state(struct shell *s, struct run *run)
 {
     rv_run_state *state = NULL;
     rv_error err = { .message = "" };
+    shell_watch(s, run);
     if (rv_state(s->engine, run->id, &state, &err) < 0) {
         judge_fail(&s->world, run, "answer", "rv_state fails: %s", err.message);
         return;
     }
-    shell_watch(s, run);
-    check_answer(s, run, "rv_state", state->status, state->error, state->failed_step,
-                 state->results);
+    check_answer(&(struct answered){ s, run, "rv_state", state->status, state->error,
+                                     state->failed_step, state->results });
     rv_run_state_free(state);
 }
 

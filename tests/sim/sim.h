@@ -229,7 +229,8 @@ struct rec_actor {
     struct rec_inst
         *describes; /* of a body: the node in it whose description is made; NULL: none */
     int blames;     /* deaths it is to blame for, since somebody decided about it */
-    bool suspect;   /* it may have killed the process: it must run alone */
+    int deaths;     /* of the process, while it was in flight in it, in a row */
+    bool suspect;   /* it may have killed the process: no other suspect beside it */
     const struct rv__body *plan_body; /* of a body */
     uint32_t depth;                   /* of a body: with its own iteration */
     int64_t *vector;
@@ -307,6 +308,12 @@ json_t *reference_last(struct reference *ref, const struct rv__node *node,
 /* Does `actual` agree with `expected`, where "$any" stands for anything? */
 bool json_agrees(const json_t *expected, const json_t *actual);
 
+static inline bool is_function(const struct rv__node *node)
+{
+    return node->kind == NODE_STEP &&
+           (node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL);
+}
+
 /* -------------------------------------------------------------------------------- faults --- */
 
 #define FAULTS(X)                                                             \
@@ -323,13 +330,15 @@ bool json_agrees(const json_t *expected, const json_t *actual);
     X(SIGNAL, "signals")                                                      \
     X(STRAY, "messages that fit nothing")                                     \
     X(DECIDE, "decisions")                                                    \
+    X(SUSPEND, "suspensions from outside")                                    \
     X(MISSING, "missing functions")                                           \
     X(UPGRADE, "upgrades")                                                    \
     X(CUT, "turns cut short")                                                 \
     X(SNAPSHOT, "snapshots")                                                  \
     X(SHUTDOWN, "clean shutdowns")                                            \
     X(MEMORY, "failed allocations")                                           \
-    X(SLEEP, "runs out of memory and back")
+    X(SLEEP, "runs out of memory and back")                                   \
+    X(REFUSED, "writes refused for good")
 enum fault {
 #define FAULT_ENUM(name, text) FAULT_##name,
     FAULTS(FAULT_ENUM)
@@ -384,11 +393,11 @@ struct letter {
 struct effect_note {
     struct run *run;
     struct rv__effect effect;
-    enum rv__lane lane;
 };
 
 struct run {
     struct run *next;
+    struct world *world;
     int index;
     char id[24];
     struct sim_plan *plan;
@@ -403,6 +412,8 @@ struct run {
     size_t pending_len;
     struct rv__row *pending_rows;
     size_t pending_row_count;
+    struct rv__value *pending_values;
+    size_t pending_value_count;
     char *pending_snapshot;
     size_t pending_snapshot_len;
     bool pending_over; /* with it the run has come to its end */
@@ -411,17 +422,18 @@ struct run {
     size_t owed_count, owed_cap;
     uint32_t *owed_at; /* by actor: its place in `owed` from 1; 0: none */
     size_t owed_at_cap;
+    int given[LANES];             /* places that no effect has carried yet */
     size_t shadowed;              /* bytes of facts.json that are in the shadow */
     int64_t durable_t, pending_t; /* so many facts are on disk; will be */
     bool cancelled;               /* somebody did that to it */
-    bool missing;                 /* it was just told that a function is */
     bool marked;
     bool began;         /* its start is on disk */
     bool over;          /* it has ended, with all in it, on disk, and was judged */
     size_t saved_bytes; /* its state as text, when that was last made */
     int resumes, signals;
-    bool untimely; /* something happened that the oracle alone cannot foresee */
-    uint64_t seq;  /* with an engine: of the last journal row that was read */
+    int64_t passed_over; /* places that others have got while it wanted one */
+    bool untimely;       /* something happened that the oracle alone cannot foresee */
+    uint64_t seq;        /* with an engine: of the last journal row that was read */
 };
 
 struct world {
@@ -444,7 +456,7 @@ struct world {
     struct work *works;
     struct wait *waits;
     struct letter *letters;
-    int places[LANES];
+    int places[LANES], taken[LANES];
     struct effect_note *notes; /* effects not released yet */
     size_t note_count, note_cap;
     size_t notes_pending; /* the first so many are of the commit on its way */
@@ -452,6 +464,8 @@ struct world {
     int64_t commit_due, meddle_due, start_due, wake_due; /* monotonic; -1: not */
     bool dead, clean; /* clean: it was shut down, and did not die */
     int max_crashes;
+    uint64_t missing;    /* which functions nobody has now; 0: all are there */
+    size_t value_inline; /* of its cells: often so little that most texts are values */
     uint64_t turns, rebuilt;
     uint64_t next_run; /* whose turn it is for places */
     uint64_t handles;
@@ -472,6 +486,13 @@ static inline int64_t wall_ms(const struct world *world)
     return world->mono_ms + world->wall_offset_ms;
 }
 
+/* world_life.c: how its cell is made, and from what is on disk (`text`). Who does a function, as a cell is
+ * told. */
+struct rv__cell_opts world_opts(const struct run *run);
+int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err);
+enum rv__lane world_lane(void *run, const struct rv__node *node, int eval);
+void world_functions(struct world *world,
+                     uint64_t missing); /* some are missing from now on; 0: none */
 void world_crash(struct world *world, const char *how, bool clean);
 struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
                           int64_t in_ms); /* takes over the blobs */
@@ -500,9 +521,11 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
                  const struct expectation *expected);
 /* Facts that were read from the disk go into the record and the shadow. */
 bool judge_journal(struct world *world, struct run *run, struct rv__str facts);
-/* Read the facts that were added into the record, and take the effects for release. `lane`: they
- * come of a grant in that lane (LANE_NONE: of something else, which starts no work). */
-void judge_facts(struct world *world, struct run *run, enum rv__lane lane);
+/* Read the facts that were added into the record; take the effects for release, with the places that they
+ * carry; and hold the places that were given against those that are in use. */
+void judge_facts(struct world *world, struct run *run);
+void judge_effects(struct world *world, struct run *run);
+void judge_places(struct world *world);
 void judge_turn(struct world *world, struct run *run);
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
                  const struct rv__view *view);
@@ -519,6 +542,16 @@ struct store_rows { /* finished iterations, from the store */
     struct run *run;
 };
 void store_rows_init(struct store_rows *rows, struct world *world, struct run *run);
+
+/* values.c: the text of what may be a reference, held once more; of all that a fact refers to, which then
+ * has it as if it had never left; what the disk has (NULL: nothing). */
+struct rv__blob *value_text(struct world *world, const struct run *run, struct rv__blob *blob);
+void values_of_fact(struct world *world, const struct run *run, struct rv__str text,
+                    struct rv__fact *fact);
+/* The run's journal on disk. Who is shown it may ask the store, unlike with rv__store_journal(). */
+int journal_rows(struct world *world, const struct run *run, uint64_t after,
+                 rv__store_visit_row *visit, void *arg);
+struct rv__blob *value_on_disk(struct world *world, const struct run *run, uint64_t number);
 
 /* What was executed, over all deaths of the process. */
 struct exec {

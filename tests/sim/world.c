@@ -73,6 +73,7 @@ void world_work_remove(struct world *world, struct run *run, uint64_t actor, uin
         if (work->run != run || work->actor != actor || work->token != token)
             continue;
         *at = work->next;
+        world->taken[work->lane]--;
         free(work);
         return;
     }
@@ -91,7 +92,7 @@ bool world_work_there(const struct world *world, const struct run *run, uint64_t
 
 void world_start_cell(struct world *world, struct run *run)
 {
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = world_opts(run);
     rv_error err;
     trace(world, "%s starts", run->id);
     if (rv__cell_start(&opts, run->input, wall_ms(world), &run->facts, &run->cell, &err) < 0 ||
@@ -99,12 +100,13 @@ void world_start_cell(struct world *world, struct run *run)
         judge_fail(world, run, "start", "a run cannot be started: %s", err.message);
         return;
     }
-    judge_facts(world, run, LANE_NONE);
+    judge_facts(world, run);
 }
 
 static void start_run(struct world *world)
 {
     struct run *run = sim_alloc(sizeof *run);
+    run->world = world;
     run->index = world->run_count++;
     snprintf(run->id, sizeof run->id, "run%d", run->index);
     /* After an upgrade new runs take the new plan; the old ones keep theirs. */
@@ -161,6 +163,10 @@ static bool when_quiet(struct world *world)
 {
     bool open = false;
     world->faults.calm = ++world->quiets > 20;
+    if (world->missing != 0) { /* that may be all it waits for */
+        world_functions(world, 0);
+        return true;
+    }
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         if (run->cell == NULL)
             continue;
@@ -191,11 +197,13 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->wall_offset_ms = INT64_C(1700000000000);
     world->execs = sim_alloc(sizeof *world->execs);
     world->places[LANE_FUNCTION] = (int)skewed(c, 1, 12);
+    world->places[LANE_HOST] = (int)skewed(c, 1, 4);
     world->places[LANE_IO] = (int)skewed(c, 1, 12);
     world->places[LANE_EVAL] = (int)skewed(c, 1, 4);
     world->places[LANE_HTTP] = (int)skewed(c, 1, 12);
     world->places[LANE_SUSPECT] = 1;
     world->max_crashes = one_in(c, 2) ? 0 : (int)between(c, 1, 4);
+    world->value_inline = one_in(c, 3) ? 0 : (size_t)skewed(c, 8, 60);
     world->commit_due = world->wake_due = -1;
     world->meddle_due = skewed(c, 0, 10000);
     world->start_due = 0;
@@ -272,7 +280,7 @@ static bool busy(const struct world *world)
         if (rv__cell_more(run->cell) || (run->facts.count > 0 && !world->committing))
             return true;
     }
-    for (int lane = LANE_FUNCTION; lane < LANES; lane++)
+    for (int lane = LANE_FUNCTION; lane < LANE_NOBODY; lane++)
         if (world_wanted(world, (enum rv__lane)lane) &&
             world_place_free(world, (enum rv__lane)lane))
             return true;

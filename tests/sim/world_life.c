@@ -31,6 +31,7 @@ void world_crash(struct world *world, const char *how, bool clean)
         free(world->works);
         world->works = next;
     }
+    memset(world->taken, 0, sizeof world->taken);
     while (world->waits != NULL)
         world_wait_remove(world, world->waits);
     world->note_count = world->notes_pending = 0;
@@ -45,11 +46,67 @@ void world_crash(struct world *world, const char *how, bool clean)
         world_pending_free(run);
         run->pending_over = false;
         judge_forget(run);
+        memset(run->given, 0, sizeof run->given);
     }
     world->dead = true;
     world->wake_due = world->mono_ms +
                       (one_in(&world->chance, 2) ? 0 : skewed(&world->chance, 1, 10000000));
     world->clean = clean;
+}
+
+/* Some functions have hosts; which, is said of the node, and is the same in every life. */
+enum rv__lane world_lane(void *arg, const struct rv__node *node, int eval)
+{
+    const struct run *run = arg;
+    uint64_t key = mix(mix(run->world->seed, run->plan->keys[node->id]), (uint64_t)eval + 1);
+    if (run->world->missing != 0 && mix(key, run->world->missing) % 3 == 0)
+        return LANE_NOBODY;
+    return eval < 0 && key % 5 == 0 ? LANE_HOST : LANE_FUNCTION;
+}
+
+void world_functions(struct world *world, uint64_t missing)
+{
+    trace(world,
+          missing != 0 ? "some functions are missing from now on" : "all functions are there");
+    world->missing = missing;
+    for (struct run *run = world->runs; run != NULL; run = run->next)
+        if (run->cell != NULL && rv__cell_lanes(run->cell, world_lane, run) < 0)
+            judge_fail(world, run, "lanes", "a run cannot be told who does its functions");
+}
+
+struct rv__cell_opts world_opts(const struct run *run)
+{
+    return (struct rv__cell_opts){ .plan = run->plan->plan,
+                                   .max_crashes = run->world->max_crashes,
+                                   .value_inline = run->world->value_inline,
+                                   .lane = world_lane,
+                                   .arg = (void *)run };
+}
+
+static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
+{
+    (void)arg;
+    (void)node;
+    (void)eval;
+    return LANE_NOBODY;
+}
+
+/* Now and then by one who does not know the lanes. */
+int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err)
+{
+    struct rv__cell_opts opts = world_opts(run);
+    struct rv__cell *cell = NULL;
+    bool unknown = one_in(&world->chance, 2);
+    if (unknown)
+        opts.lane = nobody;
+    int rc = rv__cell_load(&opts, text, &cell, err);
+    if (rc == RV_OK && unknown)
+        rc = rv__cell_lanes(cell, world_lane, run);
+    if (rc < 0)
+        return rc;
+    rv__cell_free(run->cell);
+    run->cell = cell;
+    return RV_OK;
 }
 
 struct loading {
@@ -63,9 +120,8 @@ struct loading {
 static int load_snapshot(void *arg, uint64_t seq, struct rv__str text)
 {
     struct loading *l = arg;
-    struct rv__cell_opts opts = { l->run->plan->plan, l->world->max_crashes };
     rv_error err;
-    l->rc = rv__cell_load(&opts, text, &l->run->cell, &err);
+    l->rc = world_load(l->world, l->run, text, &err);
     if (l->rc < 0)
         judge_fail(l->world, l->run, "load", "a snapshot cannot be read: %s", err.message);
     l->seq = seq;
@@ -89,7 +145,7 @@ static int load_row(void *arg, uint64_t seq, struct rv__str facts)
 static void load_run(struct world *world, struct run *run)
 {
     struct loading l = { .world = world, .run = run };
-    struct rv__cell_opts opts = { run->plan->plan, world->max_crashes };
+    struct rv__cell_opts opts = world_opts(run);
     struct rv__store *store = &world->store.store;
     if (one_in(&world->chance, 4) ||
         rv__store_snapshot(store, rv__str(run->id), load_snapshot, &l, NULL) < 0)
@@ -125,8 +181,7 @@ static int see_active(void *arg, const struct rv__store_run *row)
 struct fleet { /* all work that was in flight, over all runs */
     struct world *world;
     struct run *run;
-    int functions;
-    bool count_only;
+    int suspects;
     bool clean;
 };
 
@@ -134,7 +189,7 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
 {
     const struct rv__node *node = effect->node;
     if (effect->eval < 0)
-        return node->step.lane == LANE_FUNCTION;
+        return is_function(node) && !effect->hosted;
     const struct rv__expr *expr = NULL;
     switch ((enum rv__eval)effect->eval) {
     case EVAL_WHEN: expr = &node->when; break;
@@ -156,10 +211,6 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
 static void owed_again(void *arg, const struct rv__effect *effect)
 {
     struct fleet *f = arg;
-    if (f->count_only) {
-        f->functions += effect->kind == EFFECT_START && in_process(f->run, effect);
-        return;
-    }
     struct run *run = f->run;
     judge_owe(run, effect);
     if (effect->kind == EFFECT_WAIT) {
@@ -168,10 +219,12 @@ static void owed_again(void *arg, const struct rv__effect *effect)
         return;
     }
     struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
-    if (in_process(run, effect) && !f->clean) {
-        msg.blame = f->functions == 1;
-        msg.suspect = f->functions > 1;
-    }
+    msg.crash = !f->clean;
+    msg.shared = !f->clean && in_process(run, effect);
+    const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
+    f->suspects += actor != NULL && actor->suspect;
+    if (f->suspects > 1)
+        judge_fail(f->world, run, "suspect", "two suspects were in flight: whom to blame?");
     world_send(f->world, run, &msg, 0);
 }
 
@@ -182,7 +235,7 @@ void world_recover(struct world *world)
     world->wake_due = -1;
     trace(world, "---- a new process begins");
     (void)rv__store_active(&world->store.store, see_active, world, NULL);
-    struct fleet fleet = { .world = world, .count_only = true, .clean = world->clean };
+    struct fleet fleet = { .world = world, .clean = world->clean };
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         bool listed = run->marked;
         run->marked = false;
@@ -209,12 +262,8 @@ void world_recover(struct world *world)
             rv__cell_free(run->cell);
             rv__cell_free(run->shadow);
             run->cell = run->shadow = NULL;
-            continue;
         }
-        fleet.run = run;
-        rv__cell_outstanding(run->cell, owed_again, &fleet);
     }
-    fleet.count_only = false;
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next) {
         if (run->cell == NULL || !run->began)
             continue;

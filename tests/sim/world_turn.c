@@ -13,6 +13,11 @@ void world_pending_free(struct run *run)
         free((char *)run->pending_rows[i].key.at);
         free((char *)run->pending_rows[i].json.at);
     }
+    for (size_t i = 0; i < run->pending_value_count; i++)
+        rv__blob_unref(run->pending_values[i].json);
+    free(run->pending_values);
+    run->pending_values = NULL;
+    run->pending_value_count = 0;
     free(run->pending_rows);
     free(run->pending);
     free(run->pending_snapshot);
@@ -38,6 +43,12 @@ static void gather(struct world *world, struct run *run)
         run->pending_rows[i] = run->facts.rows[i];
         run->pending_rows[i].key.at = sim_copy(run->facts.rows[i].key);
         run->pending_rows[i].json.at = sim_copy(run->facts.rows[i].json);
+    }
+    run->pending_value_count = run->facts.value_count;
+    run->pending_values = sim_alloc(run->facts.value_count * sizeof *run->pending_values);
+    for (size_t i = 0; i < run->facts.value_count; i++) {
+        run->pending_values[i] = run->facts.values[i];
+        (void)rv__blob_ref(run->facts.values[i].json);
     }
     /* Seldom of what is large, as an engine would. */
     if (one_in(&world->chance, 1 + run->saved_bytes / 10000) &&
@@ -129,6 +140,7 @@ void world_finish_commit(struct world *world)
     struct rv__store_write *writes = sim_alloc((size_t)world->run_count * sizeof *writes);
     struct rv__store_run *rows = sim_alloc((size_t)world->run_count * sizeof *rows);
     struct rv__store_result **results = sim_alloc((size_t)world->run_count * sizeof *results);
+    struct rv__store_value **values = sim_alloc((size_t)world->run_count * sizeof *values);
     size_t count = 0;
     rv_error err;
     for (struct run *run = world->runs; run != NULL; run = run->next) {
@@ -147,8 +159,15 @@ void world_finish_commit(struct world *world)
             results[count][i] = (struct rv__store_result){ run->pending_rows[i].key,
                                                            run->pending_rows[i].index,
                                                            run->pending_rows[i].json };
+        values[count] = sim_alloc(run->pending_value_count * sizeof **values);
+        for (size_t i = 0; i < run->pending_value_count; i++)
+            values[count][i] = (struct rv__store_value){
+                run->pending_values[i].number, rv__blob_str(run->pending_values[i].json)
+            };
         *w = (struct rv__store_write){
             .run = rv__str(run->id),
+            .values = values[count],
+            .value_count = run->pending_value_count,
             .facts = { run->pending, run->pending_len },
             .results = results[count],
             .result_count = run->pending_row_count,
@@ -165,6 +184,9 @@ void world_finish_commit(struct world *world)
     int rc = rv__store_commit(&world->store.store, writes, count, &err);
     for (size_t i = 0; i < count; i++)
         free(results[i]);
+    for (size_t i = 0; i < count; i++)
+        free(values[i]);
+    free(values);
     free(results);
     free(rows);
     free(writes);
@@ -246,21 +268,6 @@ void world_deliver(struct world *world, struct letter *letter)
         accept_answer(world, letter);
 }
 
-static int used(const struct world *world, enum rv__lane lane)
-{
-    int count = 0;
-    for (const struct work *w = world->works; w != NULL; w = w->next)
-        count += w->lane == lane;
-    for (size_t i = 0; i < world->note_count; i++) {
-        const struct effect_note *n = &world->notes[i];
-        if (n->effect.kind != EFFECT_START || n->lane != lane)
-            continue;
-        const struct rv__effect *now = judge_owed(n->run, n->effect.actor);
-        count += now != NULL && now->token == n->effect.token;
-    }
-    return count;
-}
-
 bool world_wanted(const struct world *world, enum rv__lane lane)
 {
     for (const struct run *run = world->runs; run != NULL; run = run->next)
@@ -272,12 +279,26 @@ bool world_wanted(const struct world *world, enum rv__lane lane)
 /* May a place in this lane be given now? */
 bool world_place_free(const struct world *world, enum rv__lane lane)
 {
-    bool suspects = world_wanted(world, LANE_SUSPECT);
-    if (lane == LANE_SUSPECT) /* alone */
-        return used(world, LANE_SUSPECT) == 0 && used(world, LANE_FUNCTION) == 0;
-    if (lane == LANE_FUNCTION && (suspects || used(world, LANE_SUSPECT) > 0))
+    int suspects = world->taken[LANE_SUSPECT];
+    if (lane == LANE_SUSPECT && suspects > 0 && !RV__BUG(22))
+        return false;                                  /* one at a time, beside all others */
+    if (lane == LANE_SUSPECT || lane == LANE_FUNCTION) /* they share the threads */
+        return world->taken[LANE_FUNCTION] + suspects < world->places[LANE_FUNCTION];
+    return world->taken[lane] < world->places[lane];
+}
+
+/* Those whose turn is next; of suspects, those that have been blamed first. */
+static bool is_next(const struct world *world, const struct run *run, enum rv__lane lane)
+{
+    if (run->cell == NULL || !rv__cell_wants(run->cell, lane))
         return false;
-    return used(world, lane) < world->places[lane];
+    if (lane != LANE_SUSPECT || rv__cell_blamed(run->cell))
+        return true;
+    for (const struct run *other = world->runs; other != NULL; other = other->next)
+        if (other->cell != NULL && rv__cell_wants(other->cell, lane) &&
+            rv__cell_blamed(other->cell))
+            return false;
+    return true;
 }
 
 static bool grant_lane(struct world *world, enum rv__lane lane)
@@ -291,19 +312,23 @@ static bool grant_lane(struct world *world, enum rv__lane lane)
             struct run *run = world->runs;
             while (turn-- > 0)
                 run = run->next;
-            if (run->cell == NULL || !rv__cell_wants(run->cell, lane))
+            if (!is_next(world, run, lane))
                 continue;
             size_t before = run->facts.count;
             memory_trouble(world);
             int rc = rv__flow_grant(run->cell, lane, wall_ms(world), &run->facts, &err);
             world_memory_back();
             given = rc == 1;
+            world->taken[lane] += given;
+            run->given[lane] += given;
             if (rc < 0 && rc != RV_ENOMEM)
                 judge_fail(world, run, "grant", "grant says %d: %s", rc, err.message);
             if (run->facts.count - before > 2 * RV__PLAN_MAX_DEPTH + RV__TURN_FACTS)
                 judge_fail(world, run, "bound", "a grant made %zu facts",
                            run->facts.count - before);
-            judge_facts(world, run, rc == 1 ? lane : LANE_NONE);
+            judge_facts(world, run);
+            if (one_in(&world->chance, 2)) /* else when the turn ends, as an engine would */
+                judge_effects(world, run);
         }
         any |= given;
         if (!given)
@@ -328,7 +353,7 @@ static void pump(struct world *world, struct run *run)
             judge_fail(world, run, "bound", "a pump made %zu facts", made);
         if (!more && made > 0)
             judge_fail(world, run, "more", "pump did something after more() said no");
-        judge_facts(world, run, LANE_NONE);
+        judge_facts(world, run);
         if (rc == 0 && rv__cell_more(run->cell) && !world->failed)
             judge_fail(world, run, "more", "pump says it is done, and more() says it is not");
         if (rc == 0 || world->failed || strikes(&world->faults, &world->chance, FAULT_CUT))
@@ -389,8 +414,8 @@ void world_turn(struct world *world)
         pump_all(world);
     for (bool any = true; any && !world->failed;) {
         any = false;
-        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION, LANE_IO,
-                                               LANE_HTTP };
+        static const enum rv__lane lanes[] = { LANE_SUSPECT, LANE_EVAL, LANE_FUNCTION,
+                                               LANE_HOST,    LANE_IO,   LANE_HTTP };
         for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
             any |= grant_lane(world, lanes[i]);
         pump_all(world);
@@ -400,6 +425,8 @@ void world_turn(struct world *world)
     for (struct run *run = world->runs; run != NULL && !world->failed; run = run->next)
         if (run->cell != NULL && run->facts.count > 0)
             judge_turn(world, run);
+    if (!world->failed)
+        judge_places(world);
     if (!world->failed)
         begin_commit(world);
 }

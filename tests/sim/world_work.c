@@ -118,8 +118,7 @@ static void eval_ends(struct world *world, struct run *run, const struct rv__eff
 }
 
 /* An executor begins. */
-static void begin_work(struct world *world, struct run *run, const struct rv__effect *effect,
-                       enum rv__lane lane)
+static void begin_work(struct world *world, struct run *run, const struct rv__effect *effect)
 {
     struct rv__view view;
     char name[200];
@@ -140,7 +139,7 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
         return;
     }
     struct work *work = sim_alloc(sizeof *work);
-    *work = (struct work){ world->works, run, effect->actor, effect->token, lane };
+    *work = (struct work){ world->works, run, effect->actor, effect->token, effect->place };
     world->works = work;
 
     struct spot spot = { .vector = actor->vector, .depth = actor->depth };
@@ -154,26 +153,29 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
         if (effect->eval == EVAL_WHILE || effect->eval == EVAL_UNTIL)
             test = actor->inst->eval_counts[effect->eval];
     }
-    bool function = lane == LANE_FUNCTION || lane == LANE_SUSPECT;
-    if (function && strikes(&world->faults, &world->chance, FAULT_MISSING)) {
-        struct rv__msg msg = { .kind = MSG_MISSING,
-                               .actor = effect->actor,
-                               .token = effect->token,
-                               .name = rv__str("someFunction") };
-        world_send(world, run, &msg, 0);
+    bool function = effect->place == LANE_FUNCTION || effect->place == LANE_SUSPECT ||
+                    effect->place == LANE_HOST;
+    if (function && world_lane(run, effect->node, effect->eval) == LANE_NOBODY) {
+        struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
+        world_send(world, run, &msg, 0); /* it is gone since, and so did not begin */
     } else if (effect->eval >= 0) {
         eval_ends(world, run, effect, spot, test);
     } else {
         struct exec *exec = execs_get(world->execs, run, spot.key, spot.vector, spot.depth);
         int deaths = oracle_crashes(&world->oracle, spot, effect->node);
         if (exec->starts++ < deaths && world->faults.one_in[FAULT_KILLER] > 0) {
+            bool hosted = effect->place == LANE_HOST; /* then only its own process dies of it */
             struct rv__msg msg = { .kind = MSG_LOST,
                                    .actor = effect->actor,
-                                   .token = effect->token };
+                                   .token = effect->token,
+                                   .crash = hosted,
+                                   .blame = hosted };
             int64_t in_ms = skewed(&world->chance, 0, 100);
             if (effect->timeout_ms > 0)
                 in_ms %= effect->timeout_ms;
-            world_send(world, run, &msg, in_ms)->kills = true;
+            if (hosted)
+                msg.error = sim_blob(rv__str("{\"message\":\"the host exited\"}"));
+            world_send(world, run, &msg, in_ms)->kills = !hosted;
         } else {
             attempt_ends(world, run, effect, &view, spot);
         }
@@ -211,6 +213,7 @@ static void stop_work(struct world *world, struct run *run, uint64_t actor, uint
         struct work *work = *at;
         if (work->run == run && work->actor == actor && work->token != token) {
             *at = work->next;
+            world->taken[work->lane]--;
             free(work);
         } else {
             at = &work->next;
@@ -231,11 +234,12 @@ void world_release(struct world *world, const struct effect_note *note)
     const struct rv__effect *now = judge_owed(note->run, effect->actor);
     stop_work(world, note->run, effect->actor,
               effect->kind == EFFECT_STOP ? UINT64_MAX : effect->token);
-    if (effect->kind == EFFECT_STOP || now == NULL || now->token != effect->token ||
-        note->run->cell == NULL)
+    bool overtaken = now == NULL || now->token != effect->token || note->run->cell == NULL;
+    if (effect->kind == EFFECT_START && !overtaken) {
+        begin_work(world, note->run, effect);
         return;
-    if (effect->kind == EFFECT_START)
-        begin_work(world, note->run, effect, note->lane);
-    else
+    }
+    if (effect->kind == EFFECT_WAIT && !overtaken)
         world_arm(world, note->run, effect);
+    world->taken[effect->place]--; /* of LANE_NONE nobody asks */
 }

@@ -16,6 +16,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "host_program.h"
+
+__attribute__((constructor)) static void test_names_host_program(void)
+{
+    name_host_program();
+}
 
 /* Run `call` (an expression that yields an rc) with the 1st, 2nd, 3rd ... allocation failing until
  * it succeeds. `check` runs after each failure, and undoes what the try left behind. Ends with

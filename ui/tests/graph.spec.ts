@@ -116,7 +116,11 @@ test("the timeline tells attempts and waits apart, and leaves idle time out when
   await expect(grid.getByRole("row", { name: /flaky/ }).getByRole("gridcell")).toHaveAccessibleName(/3 attempts, attempt that failed for/);
 
   await expect(grid.locator(".break").first()).toBeVisible();
-  const width = async () => (await bars(/rest/, "timer").boundingBox())!.width;
+  // What both waits take: the run still waits, so each alone may shrink beside the other while we look.
+  const width = async () => {
+    const boxes = await Promise.all([bars(/rest/, "timer").boundingBox(), bars(/gate/, "signal").boundingBox()]);
+    return boxes.reduce((sum, box) => sum + box!.width, 0);
+  };
   const pressed = await width();
   await page.getByRole("checkbox", { name: "Compress idle time" }).uncheck();
   await expect(grid.locator(".break")).toHaveCount(0);

@@ -9,12 +9,11 @@ export default class Tap implements Reporter {
   }
 
   onTestEnd(test: TestCase, result: TestResult): void {
+    this.count++;
     const skipped = result.status === "skipped";
-    const good = skipped || result.status === test.expectedStatus;
-    const again = !good && result.retry < test.retries;
+    const good = skipped || test.outcome() === "expected";
     const name = test.titlePath().slice(2).join(": ").replace(/[#\n]/g, " ");
-    if (again) console.log(`# failed, and is tried again: ${name}`);
-    else console.log(`${good ? "ok" : "not ok"} ${++this.count} - ${name}${skipped ? " # SKIP" : ""}`);
+    console.log(`${good ? "ok" : "not ok"} ${this.count} - ${name}${skipped ? " # SKIP" : ""}`);
     if (good) return;
     for (const error of result.errors)
       for (const line of (error.stack ?? error.message ?? "").split("\n")) console.log(`#   ${line}`);

@@ -1,7 +1,7 @@
 /* commit.c: writing to the simulated store.
  *
  * A commit first gets all the memory it will need and then changes the tables, which cannot fail:
- * so it is atomic without an undo. Runs are few (a test's), so they are found by walking; rows and
+ * so it is atomic without an undo, and a refused write is one that is not applied. Runs are few (a test's), so they are found by walking; rows and
  * results may be many, so those are arrays. Results are sorted when they are next read. */
 #include "store/simulated/tables.h"
 
@@ -87,8 +87,11 @@ static void run_free(struct rv__sim_run *run)
         text_done(&run->results[i].key);
         text_done(&run->results[i].json);
     }
+    for (size_t i = 0; i < run->value_count; i++)
+        text_done(&run->values[i].json);
     rv__free(run->rows);
     rv__free(run->results);
+    rv__free(run->values);
     text_done(&run->id);
     columns_done(&run->columns);
     text_done(&run->snapshot);
@@ -162,6 +165,8 @@ struct prepared {
     struct row row; /* facts none: no row */
     struct result *results;
     size_t result_count;
+    struct value *values;
+    size_t value_count;
     struct rv__sim_line *lines;
     size_t line_count;
     struct rv__sim_definition *definitions;
@@ -180,6 +185,9 @@ static void prepared_done(struct prepared *p)
         text_done(&p->results[i].json);
     }
     rv__free(p->results);
+    for (size_t i = 0; i < p->value_count; i++)
+        text_done(&p->values[i].json);
+    rv__free(p->values);
     for (size_t i = 0; i < p->line_count; i++)
         line_done(&p->lines[i]);
     rv__free(p->lines);
@@ -283,24 +291,87 @@ static int prepare_touch(struct columns *c, const struct rv__store_touch *touch)
                : RV_OK;
 }
 
-static int check_write(const struct rv__store_write *write, bool there, rv_error *err)
+static int prepare_values(struct prepared *p, const struct rv__store_write *write, rv_error *err)
 {
-    if (write->row != NULL && write->touch != NULL)
-        return rv__fail(err, RV_EINVAL, "run '%.*s' gets a row and a touch at once",
-                        RV__ARG(write->run));
-    if (write->row != NULL && !rv__str_eq(write->row->id, write->run))
-        return rv__fail(err, RV_EINVAL, "the row of '%.*s' is written for run '%.*s'",
-                        RV__ARG(write->row->id), RV__ARG(write->run));
-    if (write->row == NULL && !there)
-        return rv__fail(err, RV_EINVAL, "there is no run '%.*s'", RV__ARG(write->run));
+    if (write->value_count == 0)
+        return RV_OK;
+    p->values = rv__zalloc(write->value_count, sizeof *p->values);
+    if (p->values == NULL)
+        return rv__nomem(err);
+    p->value_count = write->value_count;
+    for (size_t i = 0; i < write->value_count; i++) {
+        uint64_t number = write->values[i].number;
+        size_t at = rv__sim_value_place(p->run, number);
+        bool there = at < p->run->value_count && p->run->values[at].number == number;
+        for (size_t k = 0; k < i && !there; k++)
+            there = write->values[k].number == number;
+        if (there)
+            return rv__fail(err, RV_EINVAL, "run '%.*s' has a value %llu already",
+                            RV__ARG(write->run), (unsigned long long)number);
+        p->values[i].number = number;
+        if (text_copy(&p->values[i].json, write->values[i].json) < 0)
+            return rv__nomem(err);
+    }
     return RV_OK;
+}
+
+/* The longest of the texts that a disk may find too long. */
+static size_t longest(const struct rv__store_write *write)
+{
+    size_t max = write->facts.len > write->snapshot.len ? write->facts.len : write->snapshot.len;
+    if (write->row != NULL && max < write->row->input.len)
+        max = write->row->input.len;
+    for (size_t i = 0; i < write->result_count; i++)
+        max = max < write->results[i].json.len ? write->results[i].json.len : max;
+    for (size_t i = 0; i < write->value_count; i++)
+        max = max < write->values[i].json.len ? write->values[i].json.len : max;
+    return max;
+}
+
+static int check_write(const struct rv__sim_store *sim, const struct rv__store_write *write,
+                       const struct rv__sim_run *run, rv_error *err)
+{
+    assert(run == NULL || write->number == 0 || write->number == run->number);
+    int rc = rv__store_check_write(write, err);
+    if (rc < 0)
+        return rc;
+    if (run == NULL && (write->row == NULL || write->number != 0))
+        return rv__fail(err, RV_EINVAL, "there is no run '%.*s'", RV__ARG(write->run));
+    if (sim->max_bytes != 0 && longest(write) > sim->max_bytes)
+        return rv__fail(err, RV_ETOOBIG, "a text is too long for the simulated disk");
+    if (sim->refuses != NULL && sim->refuses(sim->refuses_arg, write))
+        return rv__fail(err, RV_EINVAL, "the simulated disk refuses this write");
+    return RV_OK;
+}
+
+static int prepare_definitions(struct prepared *p, const struct rv__store_write *write,
+                               rv_error *err)
+{
+    for (size_t i = 0; i < write->definition_count; i++)
+        if (prepare_definition(&p->definitions, write->definitions[i].hash,
+                               write->definitions[i].json) < 0)
+            return rv__nomem(err);
+    return RV_OK;
+}
+
+static int reserve_in_run(struct rv__sim_run *run, const struct rv__store_write *write)
+{
+    return reserve((void **)&run->rows, run->row_count, &run->row_cap, 1, sizeof *run->rows) < 0 ||
+                   reserve((void **)&run->results, run->result_count, &run->result_cap,
+                           write->result_count, sizeof *run->results) < 0 ||
+                   reserve((void **)&run->values, run->value_count, &run->value_cap,
+                           write->value_count, sizeof *run->values) < 0
+               ? RV_ENOMEM
+               : RV_OK;
 }
 
 static int prepare(struct rv__sim_store *sim, const struct rv__store_write *write,
                    struct prepared *p, rv_error *err)
 {
     p->run = rv__sim_find(sim, write->run);
-    int rc = check_write(write, p->run != NULL, err);
+    int rc = prepare_definitions(p, write, err);
+    if (rc == RV_OK)
+        rc = check_write(sim, write, p->run, err);
     if (rc < 0)
         return rc;
     if (p->run == NULL) {
@@ -311,11 +382,7 @@ static int prepare(struct rv__sim_store *sim, const struct rv__store_write *writ
         if (text_copy(&p->run->id, write->run) < 0)
             return rv__nomem(err);
     }
-    if (text_copy(&p->row.facts, write->facts) < 0 ||
-        reserve((void **)&p->run->rows, p->run->row_count, &p->run->row_cap, 1,
-                sizeof *p->run->rows) < 0 ||
-        reserve((void **)&p->run->results, p->run->result_count, &p->run->result_cap,
-                write->result_count, sizeof *p->run->results) < 0)
+    if (text_copy(&p->row.facts, write->facts) < 0 || reserve_in_run(p->run, write) < 0)
         return rv__nomem(err);
     if (write->row != NULL && prepare_row(&p->columns, write->row) < 0)
         return rv__nomem(err);
@@ -324,11 +391,8 @@ static int prepare(struct rv__sim_store *sim, const struct rv__store_write *writ
     p->has_snapshot = !rv__str_none(write->snapshot);
     if (text_copy(&p->snapshot, write->snapshot) < 0 || prepare_lines(p, write) < 0)
         return rv__nomem(err);
-    for (size_t i = 0; i < write->definition_count; i++)
-        if (prepare_definition(&p->definitions, write->definitions[i].hash,
-                               write->definitions[i].json) < 0)
-            return rv__nomem(err);
-    return prepare_results(p, write, err);
+    rc = prepare_results(p, write, err);
+    return rc == RV_OK ? prepare_values(p, write, err) : rc;
 }
 
 static void apply_touch(struct columns *to, struct columns *from)
@@ -367,12 +431,23 @@ static void apply_definitions(struct rv__sim_store *sim, struct prepared *p)
     }
 }
 
+static void apply_values(struct rv__sim_run *run, struct prepared *p)
+{
+    for (size_t i = 0; i < p->value_count; i++) {
+        size_t at = rv__sim_value_place(run, p->values[i].number);
+        memmove(&run->values[at + 1], &run->values[at],
+                (run->value_count - at) * sizeof *run->values);
+        run->values[at] = p->values[i];
+        run->value_count++;
+        p->values[i] = (struct value){ 0 };
+    }
+}
+
 /* Cannot fail: the memory is there. */
 static void apply(struct rv__sim_store *sim, const struct rv__store_write *write,
                   struct prepared *p, uint64_t *ret_seq)
 {
     struct rv__sim_run *run = p->run;
-    apply_definitions(sim, p);
     if (p->is_new) {
         run->number = ++sim->run_number;
         sim->runs[sim->run_count++] = run;
@@ -394,32 +469,86 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         run->results[run->result_count++] = p->results[i];
         p->results[i] = (struct result){ 0 };
     }
+    uint64_t last = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+    if (p->result_count > 0)
+        run->results_seq = last;
+    if (p->value_count > 0)
+        apply_values(run, p);
+    run->damaged = run->damaged && write->row == NULL;
     if (write->row != NULL)
         apply_row(&run->columns, &p->columns);
     else if (write->touch != NULL)
         apply_touch(&run->columns, &p->columns);
     if (p->has_snapshot) {
         text_move(&run->snapshot, &p->snapshot);
-        run->snapshot_seq = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+        run->snapshot_seq = last;
     }
 }
 
-static int prepare_all(struct rv__sim_store *sim, const struct rv__store_write *writes,
-                       size_t count, struct prepared *prepared, rv_error *err)
+static bool lasting(int rc)
+{
+    return rc < 0 && rc != RV_ENOMEM && rc != RV_ESTORE;
+}
+
+static int make_room(struct rv__sim_store *sim, const struct rv__store_write *writes, size_t count,
+                     rv_error *err)
 {
     size_t lines = 0;
     for (size_t i = 0; i < count; i++)
         lines += writes[i].log_count;
-    if (reserve((void **)&sim->runs, sim->run_count, &sim->run_cap, count, sizeof *sim->runs) < 0 ||
-        reserve((void **)&sim->lines, sim->line_count, &sim->line_cap, lines, sizeof *sim->lines) <
-            0)
-        return rv__nomem(err);
-    for (size_t i = 0; i < count; i++) {
-        int rc = prepare(sim, &writes[i], &prepared[i], err);
-        if (rc < 0)
-            return rc;
+    return reserve((void **)&sim->runs, sim->run_count, &sim->run_cap, count, sizeof *sim->runs) <
+                       0 ||
+                   reserve((void **)&sim->lines, sim->line_count, &sim->line_cap, lines,
+                           sizeof *sim->lines) < 0
+               ? rv__nomem(err)
+               : RV_OK;
+}
+
+/* Each write gets its outcome, and all that it needs. */
+static int prepare_all(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
+                       struct prepared *prepared, rv_error *err)
+{
+    int rc = make_room(sim, writes, count, err);
+    for (size_t i = 0; i < count && rc == RV_OK; i++) {
+        writes[i].outcome = STORE_WRITTEN;
+        writes[i].why = (rv_error){ .code = 0 };
+        rc = prepare(sim, &writes[i], &prepared[i], &writes[i].why);
+        if (lasting(rc)) {
+            writes[i].outcome = STORE_REFUSED;
+            rc = RV_OK;
+        } else if (rc < 0 && err != NULL) {
+            *err = writes[i].why;
+        }
     }
-    return RV_OK;
+    return rc;
+}
+
+/* What is not refused. Nobody is told, if the process dies in it. */
+static void apply_all(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
+                      struct prepared *prepared, bool tell)
+{
+    for (size_t i = 0; i < count; i++)
+        apply_definitions(sim, &prepared[i]);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t seq = 0;
+        bool written = writes[i].outcome == STORE_WRITTEN;
+        sim->refused += !written;
+        if (written)
+            apply(sim, &writes[i], &prepared[i], &seq);
+        if (tell)
+            writes[i].seq = seq;
+        if (tell && written)
+            writes[i].number = prepared[i].run->number;
+    }
+}
+
+static int fail_commit(struct rv__sim_store *sim, bool dies, rv_error *err)
+{
+    sim->fate = SIM_STORE_WORKS;
+    sim->dead = dies;
+    sim->deaths += dies;
+    return rv__fail(err, RV_ESTORE,
+                    dies ? "the simulated process died in a commit" : "the simulated disk failed");
 }
 
 int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
@@ -432,14 +561,8 @@ int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, si
             assert(!rv__str_eq(writes[i].run, writes[j].run));
 
     if (sim->fate == SIM_STORE_FAILS || sim->fate == SIM_STORE_DIES_BEFORE) {
-        bool dies = sim->fate == SIM_STORE_DIES_BEFORE;
-        sim->fate = SIM_STORE_WORKS;
         sim->failures++;
-        sim->dead = dies;
-        sim->deaths += dies;
-        return rv__fail(err, RV_ESTORE,
-                        dies ? "the simulated process died in a commit"
-                             : "the simulated disk failed");
+        return fail_commit(sim, sim->fate == SIM_STORE_DIES_BEFORE, err);
     }
     prepared = rv__zalloc(count, sizeof *prepared);
     if (prepared == NULL)
@@ -450,18 +573,9 @@ int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, si
         goto out;
     }
     sim->commits++;
-    if (sim->fate == SIM_STORE_DIES_AFTER) {
-        uint64_t nobody; /* learns the numbers */
-        for (size_t i = 0; i < count; i++)
-            apply(sim, &writes[i], &prepared[i], &nobody);
-        sim->fate = SIM_STORE_WORKS;
-        sim->dead = true;
-        sim->deaths++;
-        rc = rv__fail(err, RV_ESTORE, "the simulated process died in a commit");
-        goto out;
-    }
-    for (size_t i = 0; i < count; i++)
-        apply(sim, &writes[i], &prepared[i], &writes[i].seq);
+    apply_all(sim, writes, count, prepared, sim->fate == SIM_STORE_WORKS);
+    if (sim->fate == SIM_STORE_DIES_AFTER)
+        rc = fail_commit(sim, true, err);
 out:
     for (size_t i = 0; i < count; i++)
         prepared_done(&prepared[i]);
@@ -522,13 +636,14 @@ int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t
 
 /* ----------------------------------------------------------------------------- importing --- */
 
-static int import_one(struct rv__sim_store *sim, const struct rv__store_write *write, rv_error *err)
+static int import_one(struct rv__sim_store *sim, struct rv__store_write *write, rv_error *err)
 {
     struct prepared prepared = { 0 };
-    uint64_t seq;
     int rc = prepare_all(sim, write, 1, &prepared, err);
+    if (rc == RV_OK && write->outcome == STORE_REFUSED)
+        rc = rv__fail(err, write->why.code, "%s", write->why.message);
     if (rc == RV_OK)
-        apply(sim, write, &prepared, &seq);
+        apply_all(sim, write, 1, &prepared, false);
     prepared_done(&prepared);
     return rc;
 }
@@ -550,13 +665,8 @@ int rv__sim_import(struct rv__sim_store *sim, struct rv__str id, rv__store_next_
     }
     if (rc == RV_OK)
         sim->fate = SIM_STORE_WORKS;
-    if (rc == RV_OK && fate == SIM_STORE_FAILS)
-        rc = rv__fail(err, RV_ESTORE, "the simulated disk failed");
-    if (rc == RV_OK && fate != SIM_STORE_WORKS) {
-        sim->dead = true;
-        sim->deaths++;
-        rc = rv__fail(err, RV_ESTORE, "the simulated process died in a commit");
-    }
+    if (rc == RV_OK && fate != SIM_STORE_WORKS)
+        rc = fail_commit(sim, fate != SIM_STORE_FAILS, err);
     struct rv__sim_run *run = rc < 0 && fate != SIM_STORE_DIES_AFTER ? rv__sim_find(sim, id) : NULL;
     if (run != NULL) {
         drop_run(sim, run);

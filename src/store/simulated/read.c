@@ -41,6 +41,19 @@ void rv__sim_sort_results(struct rv__sim_run *run)
     run->results_sorted = run->result_count;
 }
 
+size_t rv__sim_value_place(const struct rv__sim_run *run, uint64_t number)
+{
+    size_t low = 0, high = run->value_count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (run->values[mid].number < number)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 struct rv__sim_run *rv__sim_find(const struct rv__sim_store *sim, struct rv__str id)
 {
     for (size_t i = 0; i < sim->run_count; i++)
@@ -52,6 +65,17 @@ struct rv__sim_run *rv__sim_find(const struct rv__sim_store *sim, struct rv__str
 static struct rv__store_run row_of(const struct rv__sim_run *run)
 {
     const struct columns *c = &run->columns;
+    if (run->damaged)
+        return (struct rv__store_run){
+            .id = view(&run->id),
+            .number = run->number,
+            .created_ms = c->created_ms,
+            .completed_ms = c->completed_ms,
+            .active = c->active,
+            .wake_at_ms = c->wake_at_ms,
+            .damaged = true,
+            .why = RV__STR("the row is damaged: it was simulated"),
+        };
     return (struct rv__store_run){
         .id = view(&run->id),
         .workflow = view(&c->workflow),
@@ -104,6 +128,8 @@ int rv__sim_read_run(struct rv__sim_store *sim, struct rv__str id, rv__store_vis
     if (run == NULL)
         return rv__fail(err, RV_ENOTFOUND, "there is no run '%.*s'", RV__ARG(id));
     struct rv__store_run row = row_of(run);
+    if (row.damaged)
+        return rv__fail(err, RV_EPARSE, "%.*s", RV__ARG(row.why));
     return visit(arg, &row);
 }
 
@@ -114,6 +140,17 @@ int rv__sim_read_snapshot(struct rv__sim_store *sim, struct rv__str id, rv__stor
     if (run == NULL || run->snapshot.at == NULL)
         return rv__fail(err, RV_ENOTFOUND, "run '%.*s' has no snapshot", RV__ARG(id));
     return visit(arg, run->snapshot_seq, view(&run->snapshot));
+}
+
+int rv__sim_read_value(struct rv__sim_store *sim, struct rv__str id, uint64_t number,
+                       rv__store_visit_text *visit, void *arg, rv_error *err)
+{
+    const struct rv__sim_run *run = rv__sim_find(sim, id);
+    size_t at = run != NULL ? rv__sim_value_place(run, number) : 0;
+    if (run == NULL || at == run->value_count || run->values[at].number != number)
+        return rv__fail(err, RV_ENOTFOUND, "there is no value %llu of run '%.*s'",
+                        (unsigned long long)number, RV__ARG(id));
+    return visit(arg, number, view(&run->values[at].json));
 }
 
 /* The place of the run's first row behind `after`. */
@@ -143,15 +180,15 @@ int rv__sim_read_journal(struct rv__sim_store *sim, struct rv__str id, uint64_t 
 }
 
 int rv__sim_read_results(struct rv__sim_store *sim, struct rv__str id, struct rv__str key,
-                         rv__store_visit_result *visit, void *arg)
+                         int64_t from, size_t limit, rv__store_visit_result *visit, void *arg)
 {
     struct rv__sim_run *run = rv__sim_find(sim, id);
     int rc = RV_OK;
     if (run == NULL)
         return RV_OK;
     rv__sim_sort_results(run);
-    size_t i = rv__sim_result_place(run, key, INT64_MIN);
-    for (; i < run->result_count && rc == RV_OK; i++) {
+    size_t i = rv__sim_result_place(run, key, from);
+    for (; i < run->result_count && rc == RV_OK && limit > 0; i++, limit--) {
         const struct result *r = &run->results[i];
         if (!rv__str_eq(view(&r->key), key))
             break;
@@ -170,6 +207,8 @@ int rv__sim_whole(struct rv__sim_store *sim, struct rv__str id,
     for (struct rv__sim_definition *d = sim->definitions; d != NULL && rc == RV_OK; d = d->next)
         if (rv__str_eq(view(&d->hash), view(&run->columns.version)))
             rc = visitor->definition(arg, 0, view(&d->json));
+    for (size_t i = 0; i < run->value_count && rc == RV_OK; i++)
+        rc = visitor->value(arg, run->values[i].number, view(&run->values[i].json));
     size_t row = 0, line = 0;
     while (rc == RV_OK) {
         while (line < sim->line_count && sim->lines[line].run != run)
@@ -320,6 +359,9 @@ static int compare_newest(const void *a, const void *b)
 
 static bool list_match(const struct rv__store_query *query, const struct rv__store_run *row)
 {
+    if (row->damaged && (!rv__str_none(query->text) ||
+                         (!rv__str_none(query->workflow) && !rv__str_none(query->status))))
+        return false;
     if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
         return false;
     if (!rv__str_none(query->status) && !rv__str_eq(row->status, query->status))
@@ -444,5 +486,7 @@ void rv__sim_usage(const struct rv__sim_store *sim, struct rv__store_usage *ret)
             ret->bytes += run->rows[k].facts.len;
         for (size_t k = 0; k < run->result_count; k++)
             ret->bytes += run->results[k].json.len;
+        for (size_t k = 0; k < run->value_count; k++)
+            ret->bytes += run->values[k].json.len;
     }
 }

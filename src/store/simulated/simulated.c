@@ -153,6 +153,14 @@ static int sim_snapshot(struct rv__store *store, struct rv__str id, rv__store_vi
     return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_snapshot(sim, id, visit, arg, err));
 }
 
+static int sim_value(struct rv__store *store, struct rv__str id, uint64_t number,
+                     rv__store_visit_text *visit, void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_value(sim, id, number, visit, arg, err));
+}
+
 static int sim_journal(struct rv__store *store, struct rv__str id, uint64_t after,
                        rv__store_visit_row *visit, void *arg, rv_error *err)
 {
@@ -160,11 +168,22 @@ static int sim_journal(struct rv__store *store, struct rv__str id, uint64_t afte
     return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_journal(sim, id, after, visit, arg));
 }
 
-static int sim_results(struct rv__store *store, struct rv__str id, struct rv__str key,
-                       rv__store_visit_result *visit, void *arg, rv_error *err)
+static int sim_results(struct rv__store *store, struct rv__str id, struct rv__str key, int64_t from,
+                       size_t limit, rv__store_visit_result *visit, void *arg, rv_error *err)
 {
     struct rv__sim_store *sim = enter(store, err);
-    return sim == NULL ? RV_ESTORE : leave(sim, rv__sim_read_results(sim, id, key, visit, arg));
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_results(sim, id, key, from, limit, visit, arg));
+}
+
+static int sim_results_seq(struct rv__store *store, struct rv__str id, uint64_t *ret, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    if (sim == NULL)
+        return RV_ESTORE;
+    const struct rv__sim_run *run = rv__sim_find(sim, id);
+    *ret = run != NULL ? run->results_seq : 0;
+    return leave(sim, RV_OK);
 }
 
 static int sim_active(struct rv__store *store, uint64_t after, size_t limit,
@@ -258,7 +277,10 @@ static void sim_stats(struct rv__store *store, struct rv__store_stats *ret)
 {
     struct rv__sim_store *sim = sim_of(store);
     (void)pthread_mutex_lock(&sim->lock);
-    *ret = (struct rv__store_stats){ sim->commits, sim->failures, sim->last_commit_ns, 0 };
+    *ret = (struct rv__store_stats){ .commits = sim->commits,
+                                     .failures = sim->failures,
+                                     .refused = sim->refused,
+                                     .last_commit_ns = sim->last_commit_ns };
     (void)leave(sim, 0);
 }
 
@@ -284,12 +306,13 @@ static void sim_close(struct rv__store *store)
     (void)store; /* the disk is the test's: rv__sim_store_done() */
 }
 
-#define READING                                                                             \
-    .definition = sim_definition, .run = sim_run, .snapshot = sim_snapshot,                 \
-    .journal = sim_journal, .results = sim_results, .active = sim_active, .due = sim_due,   \
-    .next_wake = sim_next_wake, .feed = sim_feed, .list = sim_list, .logs = sim_logs,       \
-    .counts = sim_counts, .finished = sim_finished, .usage = sim_usage, .stats = sim_stats, \
-    .whole = sim_whole, .backup = sim_backup, .reader = sim_reader
+#define READING                                                                                 \
+    .definition = sim_definition, .run = sim_run, .snapshot = sim_snapshot, .value = sim_value, \
+    .journal = sim_journal, .results = sim_results, .results_seq = sim_results_seq,             \
+    .active = sim_active, .due = sim_due, .next_wake = sim_next_wake, .feed = sim_feed,         \
+    .list = sim_list, .logs = sim_logs, .counts = sim_counts, .finished = sim_finished,         \
+    .usage = sim_usage, .stats = sim_stats, .whole = sim_whole, .backup = sim_backup,           \
+    .reader = sim_reader
 
 static const struct rv__store_ops sim_ops = {
     .name = "simulated",
@@ -327,6 +350,13 @@ void rv__sim_store_done(struct rv__sim_store *sim)
     rv__sim_clear(sim);
     (void)pthread_mutex_destroy(&sim->lock);
     rv__sim_store_init(sim);
+}
+
+void rv__sim_store_damage(struct rv__sim_store *sim, struct rv__str run)
+{
+    struct rv__sim_run *found = rv__sim_find(sim, run);
+    if (found != NULL)
+        found->damaged = true;
 }
 
 void rv__sim_store_restart(struct rv__sim_store *sim)

@@ -1,4 +1,5 @@
-/* simulated.h: a store in memory whose commits fail and whose process dies when a test says so.
+/* simulated.h: a store in memory whose commits fail, whose writes are refused and whose process dies when a
+ * test says so.
  *
  * For the simulator and for tests. The "disk" is the struct itself: it lives as long as the test
  * keeps it, over as many deaths of the simulated process as the test likes. */
@@ -32,14 +33,23 @@ struct rv__sim_store {
     uint64_t seq, run_number; /* the last ones given */
     uint64_t forgotten;       /* the last seq or id that a forgotten run had */
     enum rv__sim_store_fate fate;
+    /* Is this write refused for good (RV_EINVAL), the others of its commit written? NULL: none is. It may
+     * not call the store. */
+    bool (*refuses)(void *arg, const struct rv__store_write *write);
+    void *refuses_arg;
+    size_t
+        max_bytes; /* of a text; a write with a longer one is refused (RV_ETOOBIG); 0 = no limit */
     bool dead; /* the process died in a commit: every call fails until rv__sim_store_restart() */
     int64_t last_commit_ns;
     /* For those who judge: */
-    uint64_t commits, failures, deaths;
+    uint64_t commits, failures, deaths, refused;
 };
 
 void rv__sim_store_init(struct rv__sim_store *sim);
 void rv__sim_store_done(struct rv__sim_store *sim); /* the disk is gone too; as after init */
+
+/* The row of a run cannot be read any more, until another one is written; its journal can. */
+void rv__sim_store_damage(struct rv__sim_store *sim, struct rv__str run);
 
 /* A new process opens the store: what was committed is there. Forgets the fate of the next commit. */
 void rv__sim_store_restart(struct rv__sim_store *sim);

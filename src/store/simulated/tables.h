@@ -20,6 +20,11 @@ struct result {
     struct text json;
 };
 
+struct value {
+    uint64_t number;
+    struct text json;
+};
+
 /* A run's row, but for its id. */
 struct columns {
     struct text workflow, version, status, input, input_key, error, failed_step, suspension;
@@ -36,6 +41,10 @@ struct rv__sim_run {
     struct result *results;
     size_t result_count, result_cap;
     size_t results_sorted; /* the first so many are in order */
+    uint64_t results_seq;  /* of the last row when there were new ones */
+    bool damaged;          /* its row cannot be read */
+    struct value *values;  /* by number */
+    size_t value_count, value_cap;
     struct text snapshot;
     uint64_t snapshot_seq;
 };
@@ -68,6 +77,8 @@ struct rv__sim_run *rv__sim_find(const struct rv__sim_store *sim, struct rv__str
 void rv__sim_sort_results(struct rv__sim_run *run);
 /* The place of (key, index) among the sorted results, or where it would be. */
 size_t rv__sim_result_place(const struct rv__sim_run *run, struct rv__str key, int64_t index);
+/* The place of a value, or where it would be. */
+size_t rv__sim_value_place(const struct rv__sim_run *run, uint64_t number);
 void rv__sim_clear(struct rv__sim_store *sim); /* frees all that is on the "disk" */
 
 /* The functions of the table, without the lock, on a store that is alive. */
@@ -89,10 +100,12 @@ int rv__sim_read_run(struct rv__sim_store *sim, struct rv__str id, rv__store_vis
                      void *arg, rv_error *err);
 int rv__sim_read_snapshot(struct rv__sim_store *sim, struct rv__str id, rv__store_visit_text *visit,
                           void *arg, rv_error *err);
+int rv__sim_read_value(struct rv__sim_store *sim, struct rv__str id, uint64_t number,
+                       rv__store_visit_text *visit, void *arg, rv_error *err);
 int rv__sim_read_journal(struct rv__sim_store *sim, struct rv__str id, uint64_t after,
                          rv__store_visit_row *visit, void *arg);
 int rv__sim_read_results(struct rv__sim_store *sim, struct rv__str id, struct rv__str key,
-                         rv__store_visit_result *visit, void *arg);
+                         int64_t from, size_t limit, rv__store_visit_result *visit, void *arg);
 int rv__sim_read_active(struct rv__sim_store *sim, uint64_t after, size_t limit,
                         rv__store_visit_run *visit, void *arg);
 int rv__sim_read_due(struct rv__sim_store *sim, int64_t now_ms, const struct rv__store_place *after,

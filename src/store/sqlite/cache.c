@@ -1,9 +1,53 @@
-/* cache.c: names and runs that the writer has met lately; see struct rv__sqlite_slot. */
+/* cache.c: runs and names that the writer has met lately; see struct rv__sqlite_known and _slot. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 
 #include "base/alloc.h"
+
+int rv__sqlite_runs_init(struct rv__sqlite_runs *runs, size_t count)
+{
+    assert((count & (count - 1)) == 0);
+    runs->of = rv__zalloc(count, sizeof *runs->of);
+    if (runs->of == NULL)
+        return RV_ENOMEM;
+    runs->count = count;
+    return RV_OK;
+}
+
+void rv__sqlite_runs_done(struct rv__sqlite_runs *runs)
+{
+    rv__free(runs->of);
+    *runs = (struct rv__sqlite_runs){ NULL, 0 };
+}
+
+void rv__sqlite_runs_clear(struct rv__sqlite_runs *runs)
+{
+    memset(runs->of, 0, runs->count * sizeof *runs->of);
+}
+
+static struct rv__sqlite_known *run_place(const struct rv__sqlite_runs *runs, int64_t key)
+{
+    return &runs->of[(size_t)key & (runs->count - 1)];
+}
+
+const struct rv__sqlite_known *rv__sqlite_runs_find(const struct rv__sqlite_runs *runs, int64_t key)
+{
+    const struct rv__sqlite_known *known = run_place(runs, key);
+    return known->key == key && key != 0 ? known : NULL;
+}
+
+void rv__sqlite_runs_put(struct rv__sqlite_runs *runs, const struct rv__sqlite_known *known)
+{
+    *run_place(runs, known->key) = *known;
+}
+
+void rv__sqlite_runs_drop(struct rv__sqlite_runs *runs, int64_t key)
+{
+    struct rv__sqlite_known *known = run_place(runs, key);
+    if (known->key == key)
+        *known = (struct rv__sqlite_known){ 0 };
+}
 
 int rv__sqlite_cache_init(struct rv__sqlite_cache *cache, size_t count)
 {
@@ -47,11 +91,4 @@ struct rv__sqlite_slot *rv__sqlite_cache_put(struct rv__sqlite_cache *cache, str
     *slot = (struct rv__sqlite_slot){ .len = (uint16_t)text.len };
     memcpy(slot->text, text.at, text.len);
     return slot;
-}
-
-void rv__sqlite_cache_drop(struct rv__sqlite_cache *cache, struct rv__str text)
-{
-    struct rv__sqlite_slot *slot = rv__sqlite_cache_find(cache, text);
-    if (slot != NULL)
-        slot->len = 0;
 }

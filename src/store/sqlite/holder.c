@@ -101,6 +101,15 @@ static void read_note(int file, char ret[NOTE_MAX])
         snprintf(ret, NOTE_MAX, "another process");
 }
 
+/* A store is made for its owner alone, whatever the umask: it holds what runs hold. SQLite gives its other
+ * files ("-wal", "-shm") the same mode. One that is there keeps the mode it was given. */
+static void make_private(const char *path)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (file >= 0) /* else it is there, or SQLite will say why it cannot be */
+        (void)close(file);
+}
+
 int rv__holder_take(const char *path, int *ret, rv_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -113,7 +122,7 @@ int rv__holder_take(const char *path, int *ret, rv_error *err)
     if (rc < 0)
         goto out;
 
-    file = open(name.text, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    file = open(name.text, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (file < 0) {
         rc = rv__fail(err, RV_ESTORE,
                       "cannot write to the store '%.80s': its lock file '%.100s': %s", path,
@@ -133,6 +142,7 @@ int rv__holder_take(const char *path, int *ret, rv_error *err)
         goto out;
     }
     write_note(file);
+    make_private(path);
     *ret = file;
     file = -1;
     rc = RV_OK;

@@ -1,7 +1,11 @@
 /* read.c: every reading function of the SQLite store.
  *
  * A statement that stands on a row holds a moment of the file: as long as it does, the WAL cannot
- * begin anew. So each reading goes by pages of SQLITE_PAGE_ROWS, and lets go between them. */
+ * begin anew. So each reading goes by pages of SQLITE_PAGE_ROWS, and lets go between them.
+ *
+ * What is in the file is not trusted: a column of another type than we write is damage (RV_EPARSE), of
+ * the run whose it is. Lists of runs find numbers in an index and read each row for itself: one that
+ * cannot be read is told, and the next follows. */
 #include "store/sqlite/sqlite.h"
 
 #include "base/error.h"
@@ -20,16 +24,16 @@ static int64_t page_of(size_t left)
 struct rv__store_run rv__sqlite_run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
 {
     return (struct rv__store_run){
-        .number = (uint64_t)sqlite3_column_int64(st, 0),
-        .id = rv__sqlite_text(conn, st, 1),
+        .number = rv__sqlite_uint(conn, st, 0),
+        .id = rv__sqlite_some_text(conn, st, 1),
         .workflow = rv__sqlite_text(conn, st, 2),
         .version = rv__sqlite_text(conn, st, 3),
         .status = rv__sqlite_text(conn, st, 4),
-        .active = sqlite3_column_int64(st, 5) != 0,
-        .wake_at_ms = sqlite3_column_int64(st, 6),
-        .created_ms = sqlite3_column_int64(st, 7),
-        .started_ms = sqlite3_column_int64(st, 8),
-        .completed_ms = sqlite3_column_int64(st, 9),
+        .active = rv__sqlite_int(conn, st, 5) != 0,
+        .wake_at_ms = rv__sqlite_int(conn, st, 6),
+        .created_ms = rv__sqlite_int(conn, st, 7),
+        .started_ms = rv__sqlite_int(conn, st, 8),
+        .completed_ms = rv__sqlite_int(conn, st, 9),
         .input_key = rv__sqlite_text(conn, st, 10),
         .failed_step = rv__sqlite_text(conn, st, 11),
         .error = rv__sqlite_text(conn, st, 12),
@@ -59,7 +63,7 @@ int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__stor
     int rc;
     sqlite3_stmt *st = rv__sqlite_find_one(conn, SQL_DEFINITION, hash, "definition", &rc, err);
     if (st != NULL) {
-        struct rv__str plan = rv__sqlite_text(conn, st, 0);
+        struct rv__str plan = rv__sqlite_some_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, 0, plan);
         (void)sqlite3_reset(st); /* repeats what the step said */
@@ -91,85 +95,134 @@ int rv__sqlite_snapshot(struct rv__store *store, struct rv__str run, rv__store_v
     int rc;
     sqlite3_stmt *st = rv__sqlite_find_one(conn, SQL_SNAPSHOT, run, "snapshot of run", &rc, err);
     if (st != NULL) {
-        struct rv__str state = rv__sqlite_text(conn, st, 1);
+        struct rv__str state = rv__sqlite_some_text(conn, st, 1);
+        uint64_t seq = rv__sqlite_uint(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
-        rc = rc < 0 ? rc : visit(arg, (uint64_t)sqlite3_column_int64(st, 0), state);
+        rc = rc < 0 ? rc : visit(arg, seq, state);
         (void)sqlite3_reset(st);
     }
     rv__sqlite_leave(conn);
     return rc;
 }
 
-int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
-                       rv__store_visit_row *visit, void *arg, rv_error *err)
+int rv__sqlite_value(struct rv__store *store, struct rv__str run, uint64_t number,
+                     rv__store_visit_text *visit, void *arg, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK, rows = SQLITE_PAGE_ROWS;
-    while (rc == RV_OK && rows == SQLITE_PAGE_ROWS) {
-        sqlite3_stmt *st = rv__sqlite_get(conn, SQL_JOURNAL, &rc, err);
-        if (st == NULL)
-            break;
-        rv__sqlite_bind_str(conn, st, 1, run);
-        rv__sqlite_bind_int(conn, st, 2, clamp(after));
-        rv__sqlite_bind_int(conn, st, 3, SQLITE_PAGE_ROWS);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__str facts = rv__sqlite_text(conn, st, 1);
-            after = (uint64_t)sqlite3_column_int64(st, 0);
-            rc = rv__sqlite_whole(conn, err);
-            rc = rc < 0 ? rc : visit(arg, after, facts);
-            if (rc != RV_OK)
-                break;
-        }
-        (void)sqlite3_reset(st);
-    }
-    rv__sqlite_leave(conn);
-    return rc;
-}
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_VALUE, &rc, err);
+    if (st == NULL)
+        goto out;
+    rv__sqlite_bind_str(conn, st, 1, run);
+    rv__sqlite_bind_int(conn, st, 2, (int64_t)number);
+    rc = rv__sqlite_step(conn, st, err);
+    if (rc == 0)
+        rc = rv__fail(err, RV_ENOTFOUND, "there is no value %llu of run '%.*s'",
+                      (unsigned long long)number, RV__ARG(run));
+    if (rc < 0)
+        goto out;
 
-int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,
-                       rv__store_visit_result *visit, void *arg, rv_error *err)
-{
-    struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    int rc = RV_OK, rows = SQLITE_PAGE_ROWS;
-    int64_t from = INT64_MIN;
-    while (rc == RV_OK && rows == SQLITE_PAGE_ROWS) {
-        sqlite3_stmt *st = rv__sqlite_get(conn, SQL_RESULTS, &rc, err);
-        if (st == NULL)
-            break;
-        rv__sqlite_bind_str(conn, st, 1, run);
-        rv__sqlite_bind_str(conn, st, 2, key);
-        rv__sqlite_bind_int(conn, st, 3, from);
-        rv__sqlite_bind_int(conn, st, 4, SQLITE_PAGE_ROWS);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            int64_t index = sqlite3_column_int64(st, 0);
-            struct rv__str json = rv__sqlite_text(conn, st, 1);
-            rc = rv__sqlite_whole(conn, err);
-            rc = rc < 0 ? rc : visit(arg, index, json);
-            if (rc != RV_OK)
-                break;
-            if (index == INT64_MAX) {
-                rows = 0; /* there is nothing behind it, and no number to go on from */
-                break;
-            }
-            from = index + 1;
-        }
-        (void)sqlite3_reset(st);
-    }
+    struct rv__str json = rv__sqlite_some_text(conn, st, 1);
+    rc = rv__sqlite_whole(conn, err);
+    rc = rc < 0 ? rc : visit(arg, number, json);
+    (void)sqlite3_reset(st); /* repeats what the step said */
+out:
     rv__sqlite_leave(conn);
     return rc;
 }
 
 /* ----------------------------------------------------------------------------- many runs --- */
 
+/* A step of a statement that is not about one run. */
+static int step_store(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
+{
+    return rv__sqlite_of_store(rv__sqlite_step(conn, st, err), err);
+}
+
+static bool is_damage(int rc)
+{
+    return rc == RV_EPARSE || rc == RV_ETOOBIG;
+}
+
+/* A run of which nothing but its number can be told, and its id perhaps. */
+static struct rv__store_run damaged_run(struct rv__sqlite_conn *conn, int64_t number)
+{
+    struct rv__store_run row = { .number = (uint64_t)number, .damaged = true };
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_ID_OF_NUMBER, &rc, NULL);
+    if (st != NULL) {
+        rv__sqlite_bind_int(conn, st, 1, number);
+        if (rv__sqlite_step(conn, st, NULL) == 1)
+            row.id = rv__sqlite_text(conn, st, 0); /* it stays until the next is read */
+    }
+    row.why = rv__str(conn->damage.message);
+    return row;
+}
+
+static void let_go_of(struct rv__sqlite_conn *conn)
+{
+    static const enum rv__sql rows[] = { SQL_RUN_OF_NUMBER, SQL_RUN_WITHOUT_INPUT,
+                                         SQL_ID_OF_NUMBER };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (conn->statements[rows[i]] != NULL)
+            (void)sqlite3_reset(conn->statements[rows[i]]); /* repeats what its step said */
+    conn->bad = SQLITE_OK;
+}
+
+/* The row of a run that an index has told of, for the visitor: its texts are there until
+ * let_go_of(). */
+static int fetch_run(struct rv__sqlite_conn *conn, int64_t number, bool with_input,
+                     struct rv__store_run *ret, rv_error *err)
+{
+    enum rv__sql sql = with_input ? SQL_RUN_OF_NUMBER : SQL_RUN_WITHOUT_INPUT;
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, sql, &rc, err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_int(conn, st, 1, number);
+    rc = rv__sqlite_step(conn, st, &conn->damage);
+    if (rc == 0)
+        rc = rv__fail(&conn->damage, RV_EPARSE,
+                      "the store '%.100s' is damaged: there is no row %lld", conn->path,
+                      (long long)number);
+    if (rc == 1) {
+        *ret = rv__sqlite_run_of(conn, st);
+        rc = rv__sqlite_whole(conn, &conn->damage);
+    }
+    if (is_damage(rc)) {
+        *ret = damaged_run(conn, number);
+        rc = RV_OK;
+    }
+    if (rc < 0 && err != NULL)
+        *err = conn->damage;
+    return rc;
+}
+
 /* Visit the runs of a statement, a page at a time, which `bind` prepares behind the last one. */
 struct walk {
     enum rv__sql sql;
+    bool with_input;
     int64_t now_ms;
     struct rv__store_place place; /* of the last run visited */
-    int64_t (*time_of)(const struct rv__store_run *row);
+    void (*set_time)(struct rv__store_run *row, int64_t at_ms);
     void (*bind)(const struct walk *walk, struct rv__sqlite_conn *conn, sqlite3_stmt *st,
                  int64_t limit);
 };
+
+static int visit_found(struct rv__sqlite_conn *conn, struct walk *walk, sqlite3_stmt *st,
+                       rv__store_visit_run *visit, void *arg, rv_error *err)
+{
+    struct rv__store_run row = { .number = 0 };
+    int64_t at_ms = sqlite3_column_int64(st, 0), number = sqlite3_column_int64(st, 1);
+    walk->place = (struct rv__store_place){ at_ms, (uint64_t)number };
+    int rc = fetch_run(conn, number, walk->with_input, &row, err);
+    if (rc == RV_OK && row.damaged)
+        walk->set_time(&row, at_ms);
+    if (rc == RV_OK)
+        rc = visit(arg, &row);
+    let_go_of(conn);
+    return rc;
+}
 
 static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
                      rv__store_visit_run *visit, void *arg, rv_error *err)
@@ -183,11 +236,8 @@ static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
         if (st == NULL)
             break;
         walk->bind(walk, conn, st, page);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__store_run row = rv__sqlite_run_of(conn, st);
-            walk->place = (struct rv__store_place){ walk->time_of(&row), row.number };
-            rc = rv__sqlite_whole(conn, err);
-            rc = rc < 0 ? rc : visit(arg, &row);
+        for (rows = 0; (rc = step_store(conn, st, err)) == 1; rows++) {
+            rc = visit_found(conn, walk, st, visit, arg, err);
             if (rc != RV_OK)
                 break;
         }
@@ -198,20 +248,20 @@ static int walk_runs(struct rv__store *store, struct walk *walk, size_t limit,
     return rc;
 }
 
-static int64_t no_time(const struct rv__store_run *row)
+static void set_active(struct rv__store_run *row, int64_t at_ms)
 {
-    (void)row;
-    return 0;
+    (void)at_ms;
+    row->active = true;
 }
 
-static int64_t wake_time(const struct rv__store_run *row)
+static void set_wake_time(struct rv__store_run *row, int64_t at_ms)
 {
-    return row->wake_at_ms;
+    row->wake_at_ms = at_ms;
 }
 
-static int64_t completed_time(const struct rv__store_run *row)
+static void set_completed(struct rv__store_run *row, int64_t at_ms)
 {
-    return row->completed_ms;
+    row->completed_ms = at_ms;
 }
 
 static void bind_active(const struct walk *walk, struct rv__sqlite_conn *conn, sqlite3_stmt *st,
@@ -246,21 +296,21 @@ static struct rv__store_place place_of(const struct rv__store_place *after)
 int rv__sqlite_active(struct rv__store *store, uint64_t after, size_t limit,
                       rv__store_visit_run *visit, void *arg, rv_error *err)
 {
-    struct walk walk = { SQL_ACTIVE, 0, { 0, after }, no_time, bind_active };
+    struct walk walk = { SQL_ACTIVE, true, 0, { 0, after }, set_active, bind_active };
     return walk_runs(store, &walk, limit, visit, arg, err);
 }
 
 int rv__sqlite_due(struct rv__store *store, int64_t now_ms, const struct rv__store_place *after,
                    size_t limit, rv__store_visit_run *visit, void *arg, rv_error *err)
 {
-    struct walk walk = { SQL_DUE, now_ms, place_of(after), wake_time, bind_due };
+    struct walk walk = { SQL_DUE, true, now_ms, place_of(after), set_wake_time, bind_due };
     return walk_runs(store, &walk, limit, visit, arg, err);
 }
 
 int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *after, size_t limit,
                         rv__store_visit_run *visit, void *arg, rv_error *err)
 {
-    struct walk walk = { SQL_FINISHED, 0, place_of(after), completed_time, bind_finished };
+    struct walk walk = { SQL_FINISHED, false, 0, place_of(after), set_completed, bind_finished };
     return walk_runs(store, &walk, limit, visit, arg, err);
 }
 
@@ -269,6 +319,47 @@ int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc = rv__sqlite_number(conn, SQL_NEXT_WAKE, after_ms, ret, err);
     rv__sqlite_leave(conn);
+    return rv__sqlite_of_store(rc, err);
+}
+
+/* The present row of SQL_FEED, or of SQL_FEED_NEXT, which has no facts. */
+static int visit_turn(struct rv__sqlite_conn *conn, sqlite3_stmt *st, bool with_facts,
+                      uint64_t *after, rv__store_visit_feed *visit, void *arg, rv_error *err)
+{
+    uint64_t seq = (uint64_t)sqlite3_column_int64(st, 0);
+    struct rv__str run = rv__sqlite_some_text(conn, st, 1), facts = { NULL, 0 };
+    if (with_facts)
+        facts = rv__sqlite_some_text(conn, st, 2);
+    int rc = rv__sqlite_whole(conn, err);
+    if (rc < 0)
+        return rc;
+    *after = seq;
+    return visit(arg, seq, run, facts);
+}
+
+/* The row behind `after` cannot be read: tell of it, as far as can be, and go on behind it. */
+static int visit_damaged_turn(struct rv__sqlite_conn *conn, uint64_t *after,
+                              rv__store_visit_feed *visit, void *arg, rv_error *err)
+{
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(conn, SQL_FEED_NEXT, &rc, err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_int(conn, st, 1, clamp(*after));
+    rc = step_store(conn, st, err);
+    if (rc == 0)
+        rc = rv__fail(err, RV_ESTORE,
+                      "the store '%.100s' is damaged behind row %llu of its journal", conn->path,
+                      (unsigned long long)*after);
+    if (rc == 1) {
+        uint64_t seq = (uint64_t)sqlite3_column_int64(st, 0);
+        rc = visit_turn(conn, st, false, after, visit, arg, err);
+        if (is_damage(rc) && *after != seq) { /* not even whose it is */
+            *after = seq;
+            rc = RV_OK;
+        }
+    }
+    (void)sqlite3_reset(st); /* repeats what the step said */
     return rc;
 }
 
@@ -277,25 +368,32 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc = RV_OK;
-    int64_t page, rows = 0;
-    do {
-        page = page_of(limit);
+    bool more = limit > 0;
+    while (rc == RV_OK && more) {
+        int64_t page = page_of(limit), rows = 0;
+        bool visitor = false; /* it is who ended it */
         sqlite3_stmt *st = rv__sqlite_get(conn, SQL_FEED, &rc, err);
         if (st == NULL)
             break;
         rv__sqlite_bind_int(conn, st, 1, clamp(after));
         rv__sqlite_bind_int(conn, st, 2, page);
-        for (rows = 0; (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
-            struct rv__str run = rv__sqlite_text(conn, st, 1), facts = rv__sqlite_text(conn, st, 2);
-            after = (uint64_t)sqlite3_column_int64(st, 0);
-            rc = rv__sqlite_whole(conn, err);
-            rc = rc < 0 ? rc : visit(arg, after, run, facts);
+        while ((rc = rv__sqlite_step(conn, st, err)) == 1) {
+            uint64_t before = after;
+            rc = visit_turn(conn, st, true, &after, visit, arg, err);
+            visitor = rc != RV_OK && after != before;
             if (rc != RV_OK)
                 break;
+            rows++;
         }
-        (void)sqlite3_reset(st);
+        (void)sqlite3_reset(st); /* repeats what the step said */
         limit -= (size_t)rows;
-    } while (rc == RV_OK && rows == page && limit > 0);
+        more = rows == page && limit > 0;
+        if (is_damage(rc) && !visitor) {
+            rc = visit_damaged_turn(conn, &after, visit, arg, err);
+            limit -= limit > 0;
+            more = limit > 0;
+        }
+    }
     rv__sqlite_leave(conn);
     return rc;
 }
@@ -356,34 +454,48 @@ static int choose_list(struct rv__sqlite_conn *conn, const struct rv__store_quer
     return rc;
 }
 
-/* The row has all but the input, which is fetched if it is asked for or searched. `input` stays on
- * its row, and keeps the text alive, until the caller resets it. */
-static int list_match(struct rv__sqlite_conn *conn, const struct rv__store_query *query,
-                      struct rv__store_run *row, sqlite3_stmt *input, bool *ret, rv_error *err)
+static bool list_match(const struct rv__store_query *query, const struct rv__store_run *row)
 {
-    *ret = false;
     if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
-        return RV_OK;
+        return false;
     if (!rv__str_none(query->status) && !rv__str_eq(row->status, query->status))
-        return RV_OK;
-    *ret = rv__str_none(query->text) || rv__store_contains(row->id, query->text) ||
+        return false;
+    return rv__str_none(query->text) || rv__store_contains(row->id, query->text) ||
            rv__store_contains(row->workflow, query->text) ||
-           rv__store_contains(row->error, query->text);
-    if (*ret && !query->with_input)
-        return RV_OK;
+           rv__store_contains(row->error, query->text) ||
+           rv__store_contains(row->input, query->text);
+}
 
-    rv__sqlite_bind_int(conn, input, 1, (int64_t)row->number);
-    int rc = rv__sqlite_step(conn, input, err);
-    if (rc < 0)
-        return rc;
-    struct rv__str text = rc == 1 ? rv__sqlite_text(conn, input, 0) : (struct rv__str){ NULL, 0 };
-    *ret = *ret || rv__store_contains(text, query->text);
-    row->input = query->with_input ? text : row->input;
-    return rv__sqlite_whole(conn, err);
+/* Of a row that cannot be read only what its index knows is known. */
+static bool damaged_match(const struct rv__store_query *query)
+{
+    return rv__str_none(query->text) &&
+           (rv__str_none(query->workflow) || rv__str_none(query->status));
+}
+
+/* The run at which the list stands, if it is one that is asked for: *ret_found says so. */
+static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *query,
+                    sqlite3_stmt *st, rv__store_visit_run *visit, void *arg, bool *ret_found,
+                    rv_error *err)
+{
+    struct rv__store_run row = { .number = 0 };
+    bool with_input = query->with_input || !rv__str_none(query->text);
+    int rc = fetch_run(conn, sqlite3_column_int64(st, 1), with_input, &row, err);
+    if (rc == RV_OK && row.damaged) {
+        row.created_ms = sqlite3_column_int64(st, 0);
+        row.id = rv__sqlite_text(conn, st, 2); /* of the index, which was read */
+    }
+    *ret_found = rc == RV_OK && (row.damaged ? damaged_match(query) : list_match(query, &row));
+    if (!query->with_input)
+        row.input = (struct rv__str){ NULL, 0 };
+    if (*ret_found)
+        rc = visit(arg, &row);
+    let_go_of(conn);
+    return rc;
 }
 
 static int list_rows(struct rv__sqlite_conn *conn, const struct rv__store_query *query,
-                     sqlite3_stmt *st, sqlite3_stmt *input, rv__store_visit_run *visit, void *arg,
+                     sqlite3_stmt *st, rv__store_visit_run *visit, void *arg,
                      struct rv__buf *cursor, rv_error *err)
 {
     size_t limit = query->limit == 0 ? RV__STORE_LIST_DEFAULT : query->limit;
@@ -391,26 +503,24 @@ static int list_rows(struct rv__sqlite_conn *conn, const struct rv__store_query 
     int rc;
     if (limit > RV__STORE_LIST_MAX)
         limit = RV__STORE_LIST_MAX;
-    while ((rc = rv__sqlite_step(conn, st, err)) == 1) {
-        struct rv__store_run row = rv__sqlite_run_of(conn, st);
+    while ((rc = step_store(conn, st, err)) == 1) {
         bool match = false;
-        if (query->since_ms != 0 && row.created_ms < query->since_ms)
+        int64_t created_ms = sqlite3_column_int64(st, 0);
+        if (query->since_ms != 0 && created_ms < query->since_ms)
             break;
         if (found == limit || looked == SQLITE_SCAN_MAX)
             return cursor != NULL ? rv__buf_err(cursor, err) : RV_OK; /* there is more */
         looked++;
-        rc = rv__sqlite_whole(conn, err);
-        if (rc == RV_OK)
-            rc = list_match(conn, query, &row, input, &match, err);
-        if (rc == RV_OK && match) {
-            found++;
-            rc = visit(arg, &row);
-        }
-        (void)sqlite3_reset(input); /* repeats what its step said */
+        rc = list_one(conn, query, st, visit, arg, &match, err);
         if (rc != RV_OK)
             return rc;
-        if (cursor != NULL && (found == limit || looked == SQLITE_SCAN_MAX))
-            rv__store_cursor_write(cursor, &row);
+        found += match;
+        if (cursor != NULL && (found == limit || looked == SQLITE_SCAN_MAX)) {
+            struct rv__store_run last = { .created_ms = created_ms,
+                                          .id = rv__sqlite_text(conn, st, 2) };
+            rv__store_cursor_write(cursor, &last);
+            conn->bad = SQLITE_OK; /* an id that is no text is behind the cursor then */
+        }
     }
     if (cursor != NULL)
         rv__buf_reset(cursor);
@@ -421,18 +531,14 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
                     rv__store_visit_run *visit, void *arg, struct rv__buf *cursor, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
-    sqlite3_stmt *st = NULL, *input = NULL;
+    sqlite3_stmt *st = NULL;
     struct rv__str id;
     int64_t created;
     enum rv__sql sql = SQL_LIST;
     int rc = list_start(query, &created, &id, err);
     if (rc == RV_OK)
-        rc = choose_list(conn, query, &sql, err);
+        rc = rv__sqlite_of_store(choose_list(conn, query, &sql, err), err);
     if (rc < 0)
-        goto out;
-
-    input = rv__sqlite_get(conn, SQL_INPUT, &rc, err);
-    if (input == NULL)
         goto out;
 
     st = rv__sqlite_get(conn, sql, &rc, err);
@@ -448,7 +554,7 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
     }
     if (sql != SQL_LIST)
         rv__sqlite_bind_str(conn, st, 3, sql == SQL_LIST_STATUS ? query->status : query->workflow);
-    rc = list_rows(conn, query, st, input, visit, arg, cursor, err);
+    rc = list_rows(conn, query, st, visit, arg, cursor, err);
     (void)sqlite3_reset(st);
 out:
     rv__sqlite_leave(conn);
@@ -459,17 +565,36 @@ out:
 
 struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
 {
+    int64_t level = rv__sqlite_int(conn, st, 3);
     return (struct rv__store_log){
         .id = (uint64_t)sqlite3_column_int64(st, 0),
-        .run = rv__sqlite_text(conn, st, 1),
-        .at_ms = sqlite3_column_int64(st, 2),
-        .level = (enum rv__store_level)sqlite3_column_int(st, 3),
+        .run = rv__sqlite_some_text(conn, st, 1),
+        .at_ms = rv__sqlite_int(conn, st, 2),
+        .level = level < STORE_DEBUG || level > STORE_ERROR ? STORE_ERROR
+                                                            : (enum rv__store_level)level,
         .path = rv__sqlite_text(conn, st, 4),
         .step = rv__sqlite_text(conn, st, 5),
-        .attempt = sqlite3_column_int64(st, 6),
-        .message = rv__sqlite_text(conn, st, 7),
+        .attempt = rv__sqlite_int(conn, st, 6),
+        .message = rv__sqlite_some_text(conn, st, 7),
         .metadata = rv__sqlite_text(conn, st, 8),
     };
+}
+
+/* A line that cannot be read says so, and the others follow. */
+static int readable_line(struct rv__sqlite_conn *conn, struct rv__store_log *line, rv_error *err)
+{
+    int rc = rv__sqlite_whole(conn, &conn->damage);
+    if (rc == RV_EPARSE) {
+        *line = (struct rv__store_log){ .id = line->id,
+                                        .run = rv__str_none(line->run) ? rv__str("") : line->run,
+                                        .level = STORE_ERROR,
+                                        .message = rv__str("(this line of the log is damaged)") };
+        conn->bad = SQLITE_OK;
+        return RV_OK;
+    }
+    if (rc < 0 && err != NULL)
+        *err = conn->damage;
+    return rc;
 }
 
 static bool log_matches(const struct rv__store_log_query *query, const struct rv__store_log *line)
@@ -495,13 +620,13 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
         rv__sqlite_bind_int(conn, st, 2, SQLITE_PAGE_ROWS);
         if (!all)
             rv__sqlite_bind_str(conn, st, 3, query->run);
-        for (rows = 0; left > 0 && (rc = rv__sqlite_step(conn, st, err)) == 1; rows++) {
+        for (rows = 0; left > 0 && (rc = step_store(conn, st, err)) == 1; rows++) {
             struct rv__store_log line = rv__sqlite_log_of(conn, st);
             after = line.id;
-            if (!log_matches(query, &line))
+            rc = readable_line(conn, &line, err);
+            if (rc == RV_OK && !log_matches(query, &line))
                 continue;
             left--;
-            rc = rv__sqlite_whole(conn, err);
             rc = rc < 0 ? rc : visit(arg, &line);
             if (rc != RV_OK)
                 break;
@@ -514,16 +639,27 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
 
 /* ------------------------------------------------------------------------------- figures --- */
 
+/* A kept count, or a number of ours: whatever the file says, it is none that could overflow. */
+static uint64_t at_least_0(int64_t n)
+{
+    return n < 0 ? 0 : n > INT64_MAX / 2 ? INT64_MAX / 2 : (uint64_t)n;
+}
+
 int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, void *arg,
                       rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     int rc = RV_OK;
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_COUNTS, &rc, err);
-    while (st != NULL && (rc = rv__sqlite_step(conn, st, err)) == 1) {
-        struct rv__str status = rv__sqlite_text(conn, st, 0);
+    while (st != NULL && (rc = step_store(conn, st, err)) == 1) {
+        struct rv__str status = rv__sqlite_some_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
-        rc = rc < 0 ? rc : visit(arg, status, (uint64_t)sqlite3_column_int64(st, 1));
+        if (rc == RV_EPARSE) { /* a name that cannot be read any more */
+            conn->bad = SQLITE_OK;
+            rc = RV_OK;
+            continue;
+        }
+        rc = rc < 0 ? rc : visit(arg, status, at_least_0(sqlite3_column_int64(st, 1)));
         if (rc != RV_OK)
             break;
     }
@@ -543,9 +679,9 @@ int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_
     rc = rv__sqlite_step(conn, st, err);
     if (rc < 0)
         return rc;
-    *seq = (uint64_t)sqlite3_column_int64(st, 0);
-    *run = (uint64_t)sqlite3_column_int64(st, 1);
-    *forgotten = (uint64_t)sqlite3_column_int64(st, 2);
+    *seq = at_least_0(sqlite3_column_int64(st, 0));
+    *run = at_least_0(sqlite3_column_int64(st, 1));
+    *forgotten = at_least_0(sqlite3_column_int64(st, 2));
     (void)sqlite3_reset(st);
     return RV_OK;
 }
@@ -569,10 +705,11 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
         (void)sqlite3_reset(st);
     }
     rv__sqlite_leave(conn);
+    rc = rv__sqlite_of_store(rc, err);
     if (rc < 0)
         return rc;
-    usage.runs = (uint64_t)runs;
-    usage.finished = (uint64_t)finished;
+    usage.runs = at_least_0(runs);
+    usage.finished = at_least_0(finished);
     *ret = usage;
     return RV_OK;
 }

@@ -6,8 +6,8 @@
  *
  * Why these tables: docs/adr/0006-sqlite-schema.md. In short: run ids become integer keys and the
  * names of workflows, versions and statuses integer ids, so that rows and indexes are small; the
- * journal is appended at its end and found by a second index; what is large and never changes
- * (inputs) is not in the row that changes. */
+ * journal is appended at its end and has no index: the rows of a run are a chain (ADR 0018); what is
+ * large and never changes (inputs) is not in the row that changes. */
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
@@ -23,11 +23,12 @@ static const char *const migrations[] = {
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE definitions(hash TEXT PRIMARY KEY, plan TEXT NOT NULL);"
-    /* workflow, version, status: ids of names. Times: wall ms, 0 = not yet. */
+    /* workflow, version, status: ids of names. Times: wall ms, 0 = not yet. head: the last row of its
+     * journal; of an active run, as of a while ago (heads.c). */
     "CREATE TABLE runs(key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workflow INTEGER,"
     " version INTEGER, status INTEGER, active INTEGER NOT NULL, wake_at INTEGER NOT NULL,"
     " created INTEGER NOT NULL, started INTEGER NOT NULL, completed INTEGER NOT NULL,"
-    " input_key TEXT, failed_step TEXT, error TEXT, suspension TEXT);"
+    " head INTEGER NOT NULL, input_key TEXT, failed_step TEXT, error TEXT, suspension TEXT);"
     "CREATE INDEX runs_created ON runs(created, id);"
     "CREATE INDEX runs_workflow ON runs(workflow, created, id);"
     "CREATE INDEX runs_status ON runs(status, created, id);"
@@ -38,17 +39,28 @@ static const char *const migrations[] = {
     "CREATE TABLE inputs(run INTEGER PRIMARY KEY, input TEXT NOT NULL);"
     /* status: the id of a name; 0: finished and at rest; -1: all. */
     "CREATE TABLE counts(status INTEGER PRIMARY KEY, runs INTEGER NOT NULL);"
-    "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, facts TEXT NOT NULL);"
-    "CREATE INDEX journal_run ON journal(run);"
-    "CREATE TABLE results(run INTEGER NOT NULL, key TEXT NOT NULL, idx INTEGER NOT NULL, json TEXT,"
-    " PRIMARY KEY(run, key, idx)) WITHOUT ROWID;"
+    /* prev: the run's row before this one; 0 = it is the first. */
+    "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER NOT NULL,"
+    " facts TEXT NOT NULL);"
+    /* Chunks: the results `first` to `first` + `count` - 1. json has one behind the other, and sizes how
+     * many bytes each has, with commas; "-": none. The rows are appended; the index has what the check
+     * for a result that exists needs. */
+    "CREATE TABLE results(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, key TEXT NOT NULL,"
+    " first INTEGER NOT NULL, count INTEGER NOT NULL, sizes TEXT NOT NULL, json TEXT NOT NULL);"
+    "CREATE INDEX results_place ON results(run, key, first, count);"
+    /* The journal row of the last write that had results. */
+    "CREATE TABLE results_seqs(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL);"
+    /* bytes: of json, so that deleting a large one can be planned without reading it. */
+    "CREATE TABLE large_values(id INTEGER PRIMARY KEY, run INTEGER NOT NULL,"
+    " number INTEGER NOT NULL, bytes INTEGER NOT NULL, json TEXT NOT NULL);"
+    "CREATE UNIQUE INDEX large_values_place ON large_values(run, number);"
     "CREATE TABLE snapshots(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);"
     "CREATE TABLE logs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, at INTEGER NOT NULL,"
     " level INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT, path TEXT,"
     " message TEXT NOT NULL, metadata TEXT);"
     "CREATE INDEX logs_run ON logs(run);"
     /* Runs whose rows are gone, and whose journal, results and logs are being deleted. */
-    "CREATE TABLE forgotten(run INTEGER PRIMARY KEY);"
+    "CREATE TABLE forgotten(run INTEGER PRIMARY KEY, head INTEGER NOT NULL);"
     /* For people with a shell. */
     "CREATE VIEW run_list AS SELECT r.id, w.name AS workflow, s.name AS status,"
     " datetime(r.created / 1000, 'unixepoch') AS created, r.active, r.wake_at, r.failed_step,"

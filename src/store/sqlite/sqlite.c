@@ -41,40 +41,54 @@ enum {
 #define NAME_ID(name) "(SELECT id FROM names WHERE name = " name ")"
 #define LOG_COLUMNS \
     "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata FROM logs l"
-/* Runs by (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond,
- * which may be a million, and the later ones; a comparison of the pair would walk over the former
- * from their beginning for each page. The join keeps the order of its left side. */
-#define BY_TIME(time, index, where, at, key, limit)                                             \
-    "(SELECT " time " AS at, key AS k FROM runs INDEXED BY " index " WHERE " where " AND " time \
-    " = " at " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index    \
-    " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit                         \
-    ") CROSS JOIN runs r WHERE r.key = k"
+/* Lists of runs find the times and keys, from an index alone; each row is then read for itself, so that
+ * one that cannot be read stops nobody.
+ *
+ * By (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond, which may
+ * be a million, and the later ones; a comparison of the pair would walk over the former from their
+ * beginning for each page. */
+#define BY_TIME(time, index, where, at, key, limit)                                          \
+    "SELECT " time ", key FROM runs INDEXED BY " index " WHERE " where " AND " time " = " at \
+    " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index          \
+    " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit
+#define LIST_COLUMNS "SELECT r.created, r.key, r.id FROM runs r INDEXED BY "
+/* A row with an absurd number does not use up the numbers of all others. */
+#define SANE(number) " WHERE " number " < 4611686018427387904"
 /* The id belongs to the order: two runs of one millisecond. */
-#define LIST_ORDER "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
+#define LIST_ORDER   "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
 
 static const char *const texts[SQLS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_BEGIN_READING] = "BEGIN",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT one",
+    [SQL_RELEASE] = "RELEASE one",
+    [SQL_ROLLBACK_TO] = "ROLLBACK TO one",
 
-    [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at FROM runs WHERE id = ?1",
+    [SQL_FIND_RUN] = "SELECT key, status, completed, active, wake_at, head FROM runs WHERE id = ?1",
+    [SQL_FIND_NUMBER] = "SELECT key, status, completed, active, wake_at, head FROM runs"
+                        " WHERE key = ?1",
     [SQL_FIND_NAME] = "SELECT id FROM names WHERE name = ?1",
     [SQL_ADD_NAME] = "INSERT INTO names(name) VALUES(?1)",
     [SQL_ADD_RUN] = "INSERT INTO runs(key, id, workflow, version, status, active, wake_at, created,"
-                    " started, completed, input_key, failed_step, error, suspension)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                    " started, completed, input_key, failed_step, error, suspension, head)"
+                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     [SQL_SET_RUN] = "UPDATE runs SET workflow = ?3, version = ?4, status = ?5, active = ?6,"
                     " wake_at = ?7, created = ?8, started = ?9, completed = ?10, input_key = ?11,"
-                    " failed_step = ?12, error = ?13, suspension = ?14 WHERE key = ?1",
+                    " failed_step = ?12, error = ?13, suspension = ?14, head = ?15 WHERE key = ?1",
     [SQL_TOUCH_RUN] = "UPDATE runs SET status = ?2, active = ?3, wake_at = ?4, completed = ?5,"
-                      " failed_step = ?6, error = ?7, suspension = ?8 WHERE key = ?1",
+                      " failed_step = ?6, error = ?7, suspension = ?8, head = ?9 WHERE key = ?1",
+    [SQL_SET_HEAD] = "UPDATE runs SET head = ?2 WHERE key = ?1",
     [SQL_SET_INPUT] = "INSERT OR REPLACE INTO inputs(run, input) VALUES(?1, ?2)",
     [SQL_DROP_INPUT] = "DELETE FROM inputs WHERE run = ?1",
-    [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, facts) VALUES(?1, ?2, ?3)",
-    [SQL_ADD_RESULT] = "INSERT INTO results(run, key, idx, json) VALUES(?1, ?2, ?3, ?4)",
-    [SQL_LAST_OF_RUN] = "SELECT seq FROM journal INDEXED BY journal_run WHERE run = ?1"
-                        " ORDER BY seq DESC LIMIT 1",
+    [SQL_ADD_JOURNAL] = "INSERT INTO journal(seq, run, prev, facts) VALUES(?1, ?2, ?3, ?4)",
+    [SQL_RESULT_BEFORE] = "SELECT first, count FROM results INDEXED BY results_place WHERE run = ?1"
+                          " AND key = ?2 AND first <= ?3 ORDER BY first DESC LIMIT 1",
+    [SQL_ADD_RESULTS] = "INSERT INTO results(run, key, first, count, sizes, json)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    [SQL_SET_RESULTS_SEQ] = "INSERT OR REPLACE INTO results_seqs(run, seq) VALUES(?1, ?2)",
+    [SQL_ADD_VALUE] = "INSERT INTO large_values(run, number, bytes, json) VALUES(?1, ?2, ?3, ?4)",
     [SQL_LAST_LOG_OF_RUN] = "SELECT id FROM logs INDEXED BY logs_run WHERE run = ?1"
                             " ORDER BY id DESC LIMIT 1",
     [SQL_SET_SNAPSHOT] = "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?1, ?2, ?3)",
@@ -85,12 +99,16 @@ static const char *const texts[SQLS] = {
                       " ON CONFLICT(status) DO UPDATE SET runs = runs + ?2",
     [SQL_DROP_RUN] = "DELETE FROM runs WHERE key = ?1",
     [SQL_DROP_SNAPSHOT] = "DELETE FROM snapshots WHERE run = ?1",
-    [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run) VALUES(?1)",
-    [SQL_NEXT_FORGOTTEN] = "SELECT run FROM forgotten ORDER BY run LIMIT 1",
-    [SQL_DROP_JOURNAL] = "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal"
-                         " INDEXED BY journal_run WHERE run = ?1 LIMIT ?2)",
-    [SQL_DROP_RESULTS] = "DELETE FROM results WHERE run = ?1 AND (key, idx) IN"
-                         " (SELECT key, idx FROM results WHERE run = ?1 LIMIT ?2)",
+    [SQL_DROP_RESULTS_SEQ] = "DELETE FROM results_seqs WHERE run = ?1",
+    [SQL_ADD_FORGOTTEN] = "INSERT INTO forgotten(run, head) VALUES(?1, ?2)",
+    [SQL_NEXT_FORGOTTEN] = "SELECT run, head FROM forgotten ORDER BY run LIMIT 1",
+    [SQL_MOVE_FORGOTTEN] = "UPDATE forgotten SET head = ?2 WHERE run = ?1",
+    [SQL_DROP_ROW] = "DELETE FROM journal WHERE seq = ?1",
+    [SQL_DROP_RESULTS] = "DELETE FROM results WHERE id IN (SELECT id FROM results"
+                         " INDEXED BY results_place WHERE run = ?1 LIMIT ?2)",
+    [SQL_NEXT_VALUE] = "SELECT id, bytes FROM large_values INDEXED BY large_values_place"
+                       " WHERE run = ?1 LIMIT 1",
+    [SQL_DROP_VALUE] = "DELETE FROM large_values WHERE id = ?1",
     [SQL_DROP_LOGS] = "DELETE FROM logs WHERE id IN (SELECT id FROM logs"
                       " INDEXED BY logs_run WHERE run = ?1 LIMIT ?2)",
     [SQL_DROP_FORGOTTEN] = "DELETE FROM forgotten WHERE run = ?1",
@@ -98,28 +116,42 @@ static const char *const texts[SQLS] = {
 
     [SQL_DEFINITION] = "SELECT plan FROM definitions WHERE hash = ?1",
     [SQL_RUN] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.id = ?1",
+    [SQL_RUN_OF_NUMBER] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.key = ?1",
+    [SQL_RUN_WITHOUT_INPUT] = "SELECT " RUN_COLUMNS WITHOUT_INPUT " FROM runs r WHERE r.key = ?1",
+    [SQL_ID_OF_NUMBER] = "SELECT id FROM runs WHERE key = ?1",
     [SQL_SNAPSHOT] = "SELECT seq, state FROM snapshots WHERE run = " KEY_OF("?1"),
-    [SQL_JOURNAL] = "SELECT seq, facts FROM journal INDEXED BY journal_run WHERE run = " KEY_OF(
-        "?1") " AND seq > ?2 ORDER BY seq LIMIT ?3",
-    [SQL_RESULTS] = "SELECT idx, json FROM results WHERE run = " KEY_OF(
-        "?1") " AND key = ?2 AND idx >= ?3 ORDER BY idx LIMIT ?4",
-    [SQL_ACTIVE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r INDEXED BY runs_active"
-                   " WHERE r.active = 1 AND r.key > ?1 ORDER BY r.key LIMIT ?2",
-    [SQL_DUE] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM " BY_TIME(
-        "wake_at", "runs_wake", "wake_at <> 0 AND wake_at <= ?1", "?2", "?3", "?4"),
+    [SQL_VALUE] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
+                  " WHERE run = " KEY_OF("?1") " AND number = ?2",
+    [SQL_VALUES] = "SELECT number, json FROM large_values INDEXED BY large_values_place"
+                   " WHERE run = " KEY_OF("?1") " ORDER BY number",
+    [SQL_ROW_BEFORE] = "SELECT run, prev FROM journal WHERE seq = ?1",
+    [SQL_FACTS] = "SELECT facts FROM journal WHERE seq = ?1",
+    [SQL_TAIL] = "SELECT seq, run FROM journal" SANE("seq") " AND seq > ?1 ORDER BY seq",
+    [SQL_LAST_SEQ] = "SELECT seq FROM journal" SANE("seq") " - ?1 ORDER BY seq DESC LIMIT 1",
+    [SQL_ANY_ACTIVE] = "SELECT 1 FROM runs INDEXED BY runs_active WHERE active = 1 AND key > ?1"
+                       " LIMIT 1",
+    [SQL_RESULTS] =
+        "SELECT first, count, sizes, json FROM results INDEXED BY results_place"
+        " WHERE run = " KEY_OF(
+            "?1") " AND key = ?2 AND first >="
+                  " ifnull((SELECT first FROM results INDEXED BY results_place WHERE run ="
+                  " " KEY_OF("?1") " AND key = ?2 AND first <= ?3 ORDER BY first DESC LIMIT 1),"
+                                   " ?3) ORDER BY first",
+    [SQL_RESULTS_SEQ] = "SELECT seq FROM results_seqs WHERE run = " KEY_OF("?1"),
+    [SQL_ACTIVE] = "SELECT 0, key FROM runs INDEXED BY runs_active"
+                   " WHERE active = 1 AND key > ?1 ORDER BY key LIMIT ?2",
+    [SQL_DUE] = BY_TIME("wake_at", "runs_wake", "wake_at <> 0 AND wake_at <= ?1", "?2", "?3", "?4"),
     [SQL_NEXT_WAKE] = "SELECT wake_at FROM runs INDEXED BY runs_wake"
                       " WHERE wake_at <> 0 AND wake_at > ?1 ORDER BY wake_at LIMIT 1",
     [SQL_FEED] = "SELECT j.seq, r.id, j.facts FROM journal j CROSS JOIN runs r"
                  " WHERE r.key = j.run AND j.seq > ?1 ORDER BY j.seq LIMIT ?2",
-    [SQL_LIST] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                 " FROM runs r INDEXED BY runs_created WHERE " LIST_ORDER,
-    [SQL_LIST_WORKFLOW] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                          " FROM runs r INDEXED BY runs_workflow WHERE r.workflow = " NAME_ID(
-                              "?3") " AND " LIST_ORDER,
-    [SQL_LIST_STATUS] = "SELECT " RUN_COLUMNS WITHOUT_INPUT
-                        " FROM runs r INDEXED BY runs_status WHERE r.status = " NAME_ID(
-                            "?3") " AND " LIST_ORDER,
-    [SQL_INPUT] = "SELECT input FROM inputs WHERE run = ?1",
+    [SQL_FEED_NEXT] = "SELECT j.seq, r.id FROM journal j CROSS JOIN runs r"
+                      " WHERE r.key = j.run AND j.seq > ?1 ORDER BY j.seq LIMIT 1",
+    [SQL_LIST] = LIST_COLUMNS "runs_created WHERE " LIST_ORDER,
+    [SQL_LIST_WORKFLOW] = LIST_COLUMNS
+    "runs_workflow WHERE r.workflow = " NAME_ID("?3") " AND " LIST_ORDER,
+    [SQL_LIST_STATUS] = LIST_COLUMNS
+    "runs_status WHERE r.status = " NAME_ID("?3") " AND " LIST_ORDER,
     [SQL_LOGS] = "SELECT " LOG_COLUMNS " CROSS JOIN runs r WHERE r.key = l.run AND l.id > ?1"
                  " ORDER BY l.id LIMIT ?2",
     [SQL_LOGS_OF_RUN] = "SELECT " LOG_COLUMNS " INDEXED BY logs_run CROSS JOIN runs r"
@@ -128,15 +160,17 @@ static const char *const texts[SQLS] = {
     [SQL_COUNTS] = "SELECT n.name, c.runs FROM counts c JOIN names n ON n.id = c.status"
                    " WHERE c.runs <> 0 ORDER BY n.name",
     [SQL_COUNT_OF] = "SELECT runs FROM counts WHERE status = ?1",
-    [SQL_FINISHED] = "SELECT " RUN_COLUMNS WITHOUT_INPUT " FROM " BY_TIME(
-        "completed", "runs_finished", "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2",
-        "?3"),
-    [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal), 0),"
-                         " ifnull((SELECT max(id) FROM logs), 0),"
+    [SQL_FINISHED] = BY_TIME("completed", "runs_finished",
+                             "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2", "?3"),
+    [SQL_LAST_NUMBERS] = "SELECT max(ifnull((SELECT max(seq) FROM journal" SANE(
+        "seq") "), 0),"
+               " ifnull((SELECT max(id) FROM logs" SANE(
+                   "id") "), 0),"
                          " ifnull((SELECT value FROM meta WHERE key = 'seq'), 0)),"
-                         " max(ifnull((SELECT max(key) FROM runs), 0),"
-                         " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
-                         " ifnull((SELECT value FROM meta WHERE key = 'forgotten'), 0)",
+                         " max(ifnull((SELECT max(key) FROM runs" SANE(
+                             "key") "), 0),"
+                                    " ifnull((SELECT value FROM meta WHERE key = 'run'), 0)),"
+                                    " ifnull((SELECT value FROM meta WHERE key = 'forgotten'), 0)",
     [SQL_SIZE] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count,"
                  " pragma_freelist_count, pragma_page_size",
 };
@@ -176,10 +210,14 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         "read-only; change that, or open it for reading only",
                         path);
     case SQLITE_CORRUPT:
-        return rv__fail(err, RV_ESTORE,
+        return rv__fail(err, RV_EPARSE,
                         "the store '%s' is damaged (%s): bring back a backup, or save what can be "
                         "read with the .recover command of sqlite3",
                         path, why);
+    case SQLITE_FORMAT: /* our own: SQLite does not use it any more */
+        return rv__fail(err, RV_EPARSE,
+                        "a record in the store '%s' is damaged: a column is not what was written",
+                        path);
     case SQLITE_NOTADB:
         return rv__fail(err, RV_ESTORE,
                         "'%s' is not a store: it is no database of SQLite's, or its first page is "
@@ -190,6 +228,10 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         system != 0 ? strerrordesc_np(system) : why);
     case SQLITE_TOOBIG:
         return rv__fail(err, RV_ETOOBIG, "a text is too long for the store '%s'", path);
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+        return rv__fail(err, RV_EINVAL, "the store '%s' cannot take this: %s", path,
+                        conn->db != NULL ? sqlite3_errmsg(conn->db) : why);
     case SQLITE_IOERR:
         return rv__fail(err, RV_ESTORE,
                         "reading or writing the store '%s' failed (%s, SQLite %d): nothing was "
@@ -284,14 +326,41 @@ int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by
 
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
 {
-    if (sqlite3_column_type(st, column) == SQLITE_NULL)
+    int type = sqlite3_column_type(st, column);
+    if (type != SQLITE_TEXT) {
+        if (type != SQLITE_NULL)
+            remember(conn, SQLITE_FORMAT);
         return (struct rv__str){ NULL, 0 };
+    }
     const char *text = (const char *)sqlite3_column_text(st, column);
     if (text == NULL) {
         remember(conn, SQLITE_NOMEM);
         return (struct rv__str){ NULL, 0 };
     }
     return (struct rv__str){ text, (size_t)sqlite3_column_bytes(st, column) };
+}
+
+struct rv__str rv__sqlite_some_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    struct rv__str text = rv__sqlite_text(conn, st, column);
+    if (rv__str_none(text))
+        remember(conn, SQLITE_FORMAT);
+    return text;
+}
+
+int64_t rv__sqlite_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    if (sqlite3_column_type(st, column) != SQLITE_INTEGER)
+        remember(conn, SQLITE_FORMAT);
+    return sqlite3_column_int64(st, column);
+}
+
+uint64_t rv__sqlite_uint(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column)
+{
+    int64_t value = rv__sqlite_int(conn, st, column);
+    if (value < 0)
+        remember(conn, SQLITE_FORMAT);
+    return (uint64_t)value;
 }
 
 int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err)
@@ -313,6 +382,15 @@ struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store)
 void rv__sqlite_leave(struct rv__sqlite_conn *conn)
 {
     (void)pthread_mutex_unlock(&conn->lock); /* ours: it cannot fail */
+}
+
+int rv__sqlite_of_store(int rc, rv_error *err)
+{
+    if (rc != RV_EPARSE)
+        return rc;
+    if (err != NULL)
+        err->code = RV_ESTORE;
+    return RV_ESTORE;
 }
 
 static int busy_timeout(const struct rv__sqlite_conn *conn)
@@ -354,8 +432,12 @@ static void conn_free(struct rv__sqlite_conn *conn)
     for (int i = 0; i < SQLS; i++)
         (void)sqlite3_finalize(conn->statements[i]); /* repeats an old failure */
     (void)sqlite3_close(conn->db); /* every statement is gone: nothing keeps it open */
-    rv__sqlite_cache_done(&conn->writer.runs);
+    rv__sqlite_runs_done(&conn->writer.runs);
     rv__sqlite_cache_done(&conn->writer.names);
+    rv__buf_done(&conn->writer.chunk);
+    rv__buf_done(&conn->writer.sizes);
+    rv__free(conn->writer.order);
+    rv__sqlite_heads_done(conn);
     (void)pthread_mutex_destroy(&conn->lock);
     rv__free(conn->path);
     rv__free(conn);
@@ -374,7 +456,7 @@ static int lock_init(pthread_mutex_t *lock)
 }
 
 /* A connection that has not looked at its file yet. */
-static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
+static int conn_new(const char *path, const char *vfs, int64_t busy_ms, uint64_t tail_rows,
                     struct rv__sqlite_conn **ret, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__zalloc(1, sizeof *conn);
@@ -393,7 +475,10 @@ static int conn_new(const char *path, const char *vfs, int64_t busy_ms,
     const sqlite3_vfs *found = vfs != NULL ? sqlite3_vfs_find(vfs) : NULL;
     conn->vfs = found != NULL ? found->zName : vfs; /* one that is not there fails when opening */
     conn->busy_ms = busy_ms > 0 ? busy_ms : BUSY_MS;
+    conn->tail_rows = tail_rows > 0 ? tail_rows : SQLITE_TAIL_ROWS;
     conn->memory = strcmp(path, ":memory:") == 0;
+    rv__buf_init(&conn->writer.chunk, SIZE_MAX);
+    rv__buf_init(&conn->writer.sizes, SIZE_MAX);
     *ret = conn;
     return RV_OK;
 }
@@ -504,12 +589,12 @@ static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
     return pragmas(conn, cache, err);
 }
 
-static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
+static int conn_open_writer(struct rv__sqlite_conn *conn, size_t max_row_bytes, rv_error *err)
 {
     struct rv__sqlite_writer *w = &conn->writer;
     char sizes[160];
     int version = 0;
-    int rc = rv__sqlite_cache_init(&w->runs, RUN_SLOTS);
+    int rc = rv__sqlite_runs_init(&w->runs, RUN_SLOTS);
     if (rc == RV_OK)
         rc = rv__sqlite_cache_init(&w->names, NAME_SLOTS);
     if (rc < 0)
@@ -535,6 +620,9 @@ static int conn_open_writer(struct rv__sqlite_conn *conn, rv_error *err)
     if (rc < 0)
         return rc;
 
+    if (max_row_bytes > 0)
+        (void)sqlite3_limit(conn->db, SQLITE_LIMIT_LENGTH,
+                            max_row_bytes < INT32_MAX ? (int)max_row_bytes : INT32_MAX);
     (void)sqlite3_wal_hook(conn->db, carry_over, conn); /* instead of its own, which never waits */
     return rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->forgotten, err);
 }
@@ -554,8 +642,10 @@ static const struct rv__store_ops sqlite_ops = {
     .definition = rv__sqlite_definition,
     .run = rv__sqlite_run,
     .snapshot = rv__sqlite_snapshot,
+    .value = rv__sqlite_value,
     .journal = rv__sqlite_journal,
     .results = rv__sqlite_results,
+    .results_seq = rv__sqlite_results_seq,
     .active = rv__sqlite_active,
     .due = rv__sqlite_due,
     .next_wake = rv__sqlite_next_wake,
@@ -586,7 +676,7 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     struct rv__sqlite *sqlite = NULL;
     int holder = -1, rc;
 
-    rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, &conn, err);
+    rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, opts->tail_rows, &conn, err);
     if (rc < 0)
         goto out;
 
@@ -607,7 +697,8 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
         if (rc < 0)
             goto out;
     }
-    rc = opts->read_only ? conn_open_reader(conn, err) : conn_open_writer(conn, err);
+    rc = opts->read_only ? conn_open_reader(conn, err)
+                         : conn_open_writer(conn, opts->max_row_bytes, err);
     if (rc < 0)
         goto out;
 
@@ -615,6 +706,7 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     *ret = &sqlite->store;
     return RV_OK;
 out:
+    rc = rv__sqlite_of_store(rc, err);
     conn_free(conn); /* before the lock: nobody else writes until the file is closed */
     rv__holder_release(holder);
     rv__free(sqlite);
@@ -635,7 +727,8 @@ static int sqlite_reader(struct rv__store *store, struct rv__store **ret, rv_err
         *ret = &sqlite->store;
         return RV_OK;
     }
-    rc = conn_new(from->conn->path, from->conn->vfs, from->conn->busy_ms, &conn, err);
+    rc = conn_new(from->conn->path, from->conn->vfs, from->conn->busy_ms, from->conn->tail_rows,
+                  &conn, err);
     if (rc == RV_OK && conn != NULL)
         rc = conn_open_reader(conn, err);
     if (rc < 0) {

@@ -48,7 +48,7 @@ static int show_definition(struct showing *s, struct rv__str version)
         return RV_OK;
     if (st == NULL)
         return rv__fail(s->err, rc, "%s", why.message);
-    struct rv__str plan = rv__sqlite_text(s->conn, st, 0);
+    struct rv__str plan = rv__sqlite_some_text(s->conn, st, 0);
     rc = rv__sqlite_whole(s->conn, s->err);
     rc = rc < 0 ? rc : s->visitor->definition(s->arg, 0, plan);
     (void)sqlite3_reset(st); /* repeats what the step said */
@@ -70,32 +70,50 @@ static int show_row(struct showing *s, struct rv__str run)
     return rc;
 }
 
-/* One more step of a statement; *seq is its number, UINT64_MAX at its end. */
-static int step_to(struct showing *s, sqlite3_stmt *st, uint64_t *seq)
+static int show_values(struct showing *s, struct rv__str run)
 {
-    int rc = rv__sqlite_step(s->conn, st, s->err);
-    *seq = rc == 1 ? (uint64_t)sqlite3_column_int64(st, 0) : UINT64_MAX;
+    int rc = RV_OK;
+    sqlite3_stmt *st = rv__sqlite_get(s->conn, SQL_VALUES, &rc, s->err);
+    if (st == NULL)
+        return rc;
+    rv__sqlite_bind_str(s->conn, st, 1, run);
+    while ((rc = rv__sqlite_step(s->conn, st, s->err)) == 1) {
+        struct rv__str json = rv__sqlite_some_text(s->conn, st, 1);
+        rc = rv__sqlite_whole(s->conn, s->err);
+        rc = rc < 0 ? rc : s->visitor->value(s->arg, (uint64_t)sqlite3_column_int64(st, 0), json);
+        if (rc != RV_OK)
+            break;
+    }
+    (void)sqlite3_reset(st); /* repeats what the step said */
+    return rc;
+}
+
+/* The next line of the log; *ret_id is its number, UINT64_MAX at their end. */
+static int next_line(struct showing *s, sqlite3_stmt *lines, uint64_t *ret_id)
+{
+    int rc = rv__sqlite_step(s->conn, lines, s->err);
+    *ret_id = rc == 1 ? (uint64_t)sqlite3_column_int64(lines, 0) : UINT64_MAX;
     return rc < 0 ? rc : RV_OK;
 }
 
-/* Two statements side by side, the lower number first. */
-static int merge(struct showing *s, sqlite3_stmt *rows, sqlite3_stmt *lines)
+/* The rows of the chain and the lines, the lower number first. */
+static int merge(struct showing *s, int64_t run, sqlite3_stmt *lines)
 {
-    uint64_t row = 0, line = 0;
-    int rc = step_to(s, rows, &row);
-    if (rc == RV_OK)
-        rc = step_to(s, lines, &line);
-    while (rc == RV_OK && (row != UINT64_MAX || line != UINT64_MAX)) {
-        if (row < line) {
-            struct rv__str facts = rv__sqlite_text(s->conn, rows, 1);
-            rc = rv__sqlite_whole(s->conn, s->err);
-            rc = rc < 0 ? rc : s->visitor->row(s->arg, row, facts);
-            rc = rc == RV_OK ? step_to(s, rows, &row) : rc;
+    struct rv__sqlite_conn *conn = s->conn;
+    uint64_t line = 0;
+    size_t left = conn->chain.count;
+    bool gone = false; /* it cannot be: this is one moment */
+    int rc = next_line(s, lines, &line);
+    while (rc == RV_OK && (left > 0 || line != UINT64_MAX) && !gone) {
+        if (left > 0 && conn->chain.of[left - 1] < line) {
+            rc = rv__sqlite_visit_turn(conn, run, conn->chain.of[--left], s->visitor->row, s->arg,
+                                       &gone, s->err);
         } else {
-            struct rv__store_log log = rv__sqlite_log_of(s->conn, lines);
-            rc = rv__sqlite_whole(s->conn, s->err);
+            conn->bad = SQLITE_OK; /* of the last row, which was good */
+            struct rv__store_log log = rv__sqlite_log_of(conn, lines);
+            rc = rv__sqlite_whole(conn, s->err);
             rc = rc < 0 ? rc : s->visitor->log(s->arg, &log);
-            rc = rc == RV_OK ? step_to(s, lines, &line) : rc;
+            rc = rc == RV_OK ? next_line(s, lines, &line) : rc;
         }
     }
     return rc;
@@ -103,21 +121,20 @@ static int merge(struct showing *s, sqlite3_stmt *rows, sqlite3_stmt *lines)
 
 static int show_history(struct showing *s, struct rv__str run)
 {
-    int rc = RV_OK;
-    sqlite3_stmt *rows = rv__sqlite_get(s->conn, SQL_JOURNAL, &rc, s->err);
-    sqlite3_stmt *lines = rows != NULL ? rv__sqlite_get(s->conn, SQL_LOGS_OF_RUN, &rc, s->err)
-                                       : NULL;
+    int64_t key = 0;
+    uint64_t head = 0;
+    int rc = rv__sqlite_find_head(s->conn, run, &key, &head, s->err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_chain(s->conn, key, head, 0, s->err);
+    sqlite3_stmt *lines = rc == RV_OK ? rv__sqlite_get(s->conn, SQL_LOGS_OF_RUN, &rc, s->err)
+                                      : NULL;
     if (lines == NULL)
         return rc;
-    rv__sqlite_bind_str(s->conn, rows, 1, run);
-    rv__sqlite_bind_int(s->conn, rows, 2, 0);
-    rv__sqlite_bind_int(s->conn, rows, 3, INT64_MAX);
     rv__sqlite_bind_int(s->conn, lines, 1, 0);
     rv__sqlite_bind_int(s->conn, lines, 2, INT64_MAX);
     rv__sqlite_bind_str(s->conn, lines, 3, run);
-    rc = merge(s, rows, lines);
-    (void)sqlite3_reset(rows);
-    (void)sqlite3_reset(lines);
+    rc = merge(s, key, lines);
+    (void)sqlite3_reset(lines); /* repeats what the step said */
     return rc;
 }
 
@@ -129,6 +146,8 @@ int rv__sqlite_whole_run(struct rv__store *store, struct rv__str run,
     int rc = begin_reading(conn, err);
     if (rc == RV_OK)
         rc = show_row(&s, run);
+    if (rc == RV_OK)
+        rc = show_values(&s, run);
     if (rc == RV_OK)
         rc = show_history(&s, run);
     end_reading(conn);

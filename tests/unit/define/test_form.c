@@ -141,8 +141,8 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:3: unknown key 'a' of a node with 'value'; if it is the alias, indent what belongs to "
           "it "
           "deeper\n" },
-        { "a text as a node", W("- hello\n"),
-          "3:3: a node must be a mapping, { alias: { kind: … } }, and this is a text\n" },
+        { "a number as a node", W("- 7\n"),
+          "3:3: a node must be a mapping, { alias: { kind: … } }, and this is a number\n" },
         { "both spellings", W("- a: { value: 1, on_timeout: stop, onTimeout: stop }\n"),
           "3:36: 'on_timeout' and 'onTimeout' are the same key\n" },
         { "a command that is a text", W("- a: { command: ./x }\n"),
@@ -228,7 +228,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "3:8: there is no workflow 'v'\n" },
         { "itself", W("- a: { workflow: w }\n"), "3:8: workflow 'w' contains itself: w -> w\n" },
         { "a file that is not there", W("- a: { workflow: ./v.yaml }\n"),
-          "3:18: there is no workflow file './v.yaml' beside this one …" },
+          "3:18: there is no workflow file './v.yaml' beside this one\n" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -274,14 +274,84 @@ static void problems_of_a_file_are_bounded(void **state)
     rv__buf_done(&text);
 }
 
-static void a_manifest_is_somebody_elses(void **state)
+static void what_the_engine_cannot_run_is_refused(void **state)
 {
     (void)state;
-    struct rv__definitions *found = define("w.yaml", "name: w\nstages: {}\n");
-    assert_int_equal(found->problem_count + found->count, 0);
-    assert_int_equal(found->other_count, 1);
-    assert_int_equal(found->others[0].kind, OTHER_MANIFEST);
-    rv__definitions_free(found);
+    expect_problems("a manifest", "name: w\nstages: {}\n",
+                    "1:1: this is a manifest, with stages, and manifests cannot be run yet\n");
+    expect_problems("a chat", W("- a: { chat: { prompt: hello } }\n"),
+                    "3:8: steps of the kind 'chat' cannot be run yet\n");
+    expect_problems("a tool", W("- a: { tool: { name: t } }\n"),
+                    "3:8: steps of the kind 'tool' cannot be run yet\n");
+}
+
+/* Shorter ways to say the same: the plans are equal. */
+static void short_forms_mean_the_long_ones(void **state)
+{
+    static const struct {
+        const char *says, *is;
+    } rows[] = {
+        { W("- findTree\n"), W("- findTree: { call: findTree }\n") },
+        { W("- pay/charge\n"), W("- charge: { call: pay/charge }\n") },
+        { "name: w\nx-team: { any: thing }\nsteps:\n- a: { value: 1, x-note: 2 }\n",
+          W("- a: { value: 1 }\n") },
+        { "name: w\ndefaults: { timeout: 30s, max_attempts: 3, backoff: exponential }\nsteps:\n"
+          "- a: { command: [ls] }\n- b: { command: [ls], timeout: 5s }\n- f\n"
+          "- w: { delay: 5m }\n- v: { value: 1 }\n- s: { signal: go }\n",
+          W("- a: { command: [ls], timeout: 30s, maxAttempts: 3, backoff: exponential }\n"
+            "- b: { command: [ls], timeout: 5s, maxAttempts: 3, backoff: exponential }\n"
+            "- f: { call: f, timeout: 30s, maxAttempts: 3, backoff: exponential }\n"
+            "- w: { delay: 5m }\n- v: { value: 1 }\n- s: { signal: go }\n") },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__definitions *says = define("w.yaml", rows[i].says);
+        struct rv__definitions *is = define("w.yaml", rows[i].is);
+        if (says->count != 1 || is->count != 1)
+            fail_msg("%s: %s", rows[i].says,
+                     says->problem_count > 0 ? says->problems[0].message.at : "");
+        assert_string_equal(says->items[0].plan->version, is->items[0].plan->version);
+        rv__definitions_free(says);
+        rv__definitions_free(is);
+    }
+    expect_problems("a slip in defaults", "name: w\ndefaults: { timout: 3s }\nsteps: [ f ]\n",
+                    "2:13: unknown key 'timout' of defaults; did you mean 'timeout'?\n");
+    expect_problems(
+        "defaults that are none", "name: w\ndefaults: 3\nsteps: [ f ]\n",
+        "2:11: 'defaults' must be a mapping, such as { timeout: 30s, maxAttempts: 3 }\n");
+}
+
+/* What is good, and most likely not meant: told, and the workflow is there all the same. */
+static void what_is_hardly_meant_is_a_warning(void **state)
+{
+    static const struct {
+        const char *yaml, *warning; /* NULL: none */
+    } rows[] = {
+        { W("- a: { command: [sh, -c, 'echo ${ .input.name }'] }\n"), "an expression in a shell" },
+        { W("- a: { command: [/bin/bash, -e, -uc, 'echo ${ .input.name }'] }\n"), "an expression" },
+        { W("- a: { command: { argv: [sh, -c, 'echo ${ .input.name }'] } }\n"), "an expression" },
+        { W("- a: { command: [sh, -c, 'echo $1', sh, '${ .input.name }'] }\n"), NULL },
+        { W("- a: { command: [sh, -c, 'echo $${HOME}'] }\n"), NULL },
+        { W("- a: { command: [sh, ./script, '${ .input.name }'] }\n"), NULL },
+        { W("- a: { command: [ls], timeout: 30 }\n"), "write 30ms, or 30s if seconds" },
+        { W("- a: { http: { url: 'http://a', timeout: 999 } }\n"), "write 999ms, or 999s" },
+        { W("- a: { signal: { name: go, timeout: 5 } }\n"), "write 5ms, or 5s" },
+        { W("- a: { command: [ls], timeout: 1000 }\n"), NULL },
+        { W("- a: { command: [ls], timeout: 30ms }\n"), NULL },
+        { W("- a: { delay: 30 }\n"), NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__definitions *found = define("w.yaml", rows[i].yaml);
+        if (found->count != 1 || found->warning_count != (rows[i].warning != NULL) ||
+            (rows[i].warning != NULL &&
+             strstr(found->warnings[0].message.at, rows[i].warning) == NULL))
+            fail_msg("%s: %zu warnings, %zu workflows", rows[i].yaml, found->warning_count,
+                     found->count);
+        if (rows[i].warning != NULL)
+            assert_int_equal(found->warnings[0].line, 3);
+        rv__definitions_free(found);
+    }
 }
 
 int main(void)
@@ -291,7 +361,9 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_at_its_place),
         cmocka_unit_test(everything_is_told_at_once),
         cmocka_unit_test(problems_of_a_file_are_bounded),
-        cmocka_unit_test(a_manifest_is_somebody_elses),
+        cmocka_unit_test(what_the_engine_cannot_run_is_refused),
+        cmocka_unit_test(what_is_hardly_meant_is_a_warning),
+        cmocka_unit_test(short_forms_mean_the_long_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

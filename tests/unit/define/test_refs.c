@@ -127,7 +127,7 @@ static void a_plan_of_any_origin_can_be_checked(void **state)
                               "\"value\",\"alias\":\"v\",\"with\":\"${ .steps.y }\"}]}]}"),
                       &plan, &err),
         RV_OK);
-    assert_int_equal(rv__define_check_refs(plan, &bad, &err), RV_EINVAL);
+    assert_int_equal(rv__define_check_refs(plan, &define_compiler, &bad, &err), RV_EINVAL);
     assert_int_equal(bad.count, 2);
     assert_str(bad.items[0].path, "b");
     assert_str(bad.items[0].message, "there is no node 'x'");

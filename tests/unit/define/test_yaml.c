@@ -161,7 +161,7 @@ static int define_something(struct rv__definitions **ret)
         rv__str("name: w\ninput: { type: object }\nsteps:\n"
                 "  - a: { value: &x [1, 0x1F, 'q'], timeout: 5s }\n"
                 "  - b: { value: *x, wrong: 1, when: '${ .steps.a.result }' }\n"),
-        NULL, ret, NULL);
+        NULL, &define_compiler, ret, NULL);
 }
 
 static void no_memory_is_told(void **state)

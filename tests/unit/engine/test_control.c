@@ -1,5 +1,5 @@
 /* test_control.c: the control socket, from both ends: engines that attach, and whoever else connects. For
- * src/engine/control.c and attach.c. */
+ * src/engine/control.c, answer.c and attach.c, src/wire/listen.c and ask.c. */
 #include "unit/engine/rig.h"
 
 #include <errno.h>

@@ -65,8 +65,8 @@ static void no_engine_is_told(void **state)
     REFUSED(rv_metrics(NULL, &text, err));
     REFUSED(rv_retain(NULL, NULL, NULL, err));
     REFUSED(rv_engine_health(NULL, &health, err));
-    REFUSED(rv_check_files(NULL, 1, &report, err));
-    REFUSED(rv_check_files(&path, 0, &report, err));
+    REFUSED(rv_check_files(NULL, 1, NULL, &report, err));
+    REFUSED(rv_check_files(&path, 0, NULL, &report, err));
     REFUSED(rv_report_plan(NULL, 0, RV_PLAN_JSON, &path, err));
     REFUSED(rv_test_advance(NULL, 1, err));
     REFUSED(rv_test_replace(NULL, "a", nothing, err));
@@ -139,6 +139,8 @@ static void options_without_a_size_are_told(void **state)
     rv_log_list *logs = NULL;
     rv_node_list *nodes = NULL;
     rv_feed *feed = NULL;
+    rv_report *report = NULL;
+    const char *path = ".";
     open_one(rig);
     e = rig->engine;
     REFUSED(rv_engine_new(&(rv_engine_opts){ .size = 0 }, &other, err));
@@ -146,6 +148,8 @@ static void options_without_a_size_are_told(void **state)
     REFUSED(rv_engine_new(RV_ENGINE_OPTS(.retain_age_ms = -1), &other, err));
     REFUSED(rv_test_engine_new(&(rv_test_opts){ .size = 0 }, &other, err));
     REFUSED(rv_register_file(e, "x", &(rv_file_opts){ .size = 0 }, err));
+    REFUSED(rv_check_files(&path, 1, &(rv_check_opts){ .size = 0 }, &report, err));
+    REFUSED(rv_check_files(&path, 1, RV_CHECK_OPTS(.c_files = 3), &report, err));
     REFUSED(rv_run(e, "w", NULL, &(rv_run_opts){ .size = 0 }, NULL, err));
     REFUSED(rv_wait(e, NULL, "r", &(rv_wait_opts){ .size = 0 }, &outcome, err));
     REFUSED(rv_list(e, &(rv_query){ .size = 0 }, &runs, err));

@@ -233,7 +233,7 @@ static int call_check_files(struct fixture *fx)
 {
     const char *path = fx->folder, *text;
     rv_report *report = NULL;
-    int rc = rv_check_files(&path, 1, &report, &fx->err);
+    int rc = rv_check_files(&path, 1, NULL, &report, &fx->err);
     for (int format = RV_PLAN_JSON; format <= RV_PLAN_MERMAID && rc >= 0; format++)
         rc = rv_report_plan(report, 0, format, &text, &fx->err);
     rv_report_free(report);

@@ -209,8 +209,8 @@ static void register_late(struct rig *rig, const char *name, int64_t rest_ms)
     rig_put(rig, w);
 }
 
-/* A run in flight, and one asleep, in a program that does not know their workflows; it says so after
- * five seconds. Then one is decided about, and the others go on by themselves. */
+/* A run in flight, and one asleep, in a program that does not know their workflows: they wait, and go on
+ * by themselves; or are cancelled. */
 static void what_was_missing_may_come_back(void **state)
 {
     struct rig *rig = *state;
@@ -233,13 +233,15 @@ static void what_was_missing_may_come_back(void **state)
 
     rig_open(rig, &opts);
     one_step(rig, "quick", "a", quick);
-    rig_follow(rig, RV_FEED_OPTS(.run_id = "r3"));
-    rig_until(rig, "run.suspended", "r3");
-    assert_int_equal(status_of(rig, "r3", "\"missing\":\"g\""), RV_SUSPENDED);
-    assert_int_equal(status_of(rig, "r1", "\"missing\":\"g\""), RV_SUSPENDED);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r3", .from = RV_FROM_OLDEST));
+    rig_until(rig, "step.completed", "r3"); /* it has rested, and its next step is nobody's */
+    assert_int_equal(status_of(rig, "r3", NULL), RV_RUNNING);
+    assert_int_equal(status_of(rig, "r1", NULL), RV_RUNNING);
     assert_int_equal(rv_signal(rig->engine, "r2", "any", NULL, &rig->err), RV_OK);
-    assert_int_equal(rv_decide(rig->engine, "r3", RV_ABORT, "nobody knows it", &rig->err), RV_OK);
-    assert_int_equal(rig_wait(rig, "r3"), RV_FAILED);
+    assert_int_equal(rv_decide(rig->engine, "r3", RV_ABORT, "nobody knows it", &rig->err),
+                     RV_ESTATE);
+    assert_int_equal(rv_cancel_run(rig->engine, "r3", &rig->err), RV_OK);
+    assert_int_equal(rig_wait(rig, "r3"), RV_CANCELLED);
     rig_run(rig, "quick", "other", NULL); /* others go on */
     assert_int_equal(rig_wait(rig, "other"), RV_COMPLETED);
     atomic_store(&gate_open, true);
@@ -252,8 +254,8 @@ static void what_was_missing_may_come_back(void **state)
         }
 }
 
-/* A start answers that it has begun, whatever comes of it at once; what came of it is told everywhere. */
-static void a_run_without_its_function_is_suspended_wherever_one_looks(void **state)
+/* Nothing is suspended for it: the run waits, and says so wherever one looks. */
+static void a_run_without_its_function_waits_wherever_one_looks(void **state)
 {
     struct rig *rig = *state;
     rv_run_info info;
@@ -263,26 +265,25 @@ static void a_run_without_its_function_is_suspended_wherever_one_looks(void **st
     assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
                      RV_OK);
     assert_int_equal(info.status, RV_RUNNING);
-    rig_follow(rig, RV_FEED_OPTS(.run_id = "r"));
-    rig_until(rig, "run.suspended", "r");
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r", .from = RV_FROM_OLDEST));
+    rig_until(rig, "step.completed", "r");
     assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_OK);
-    assert_int_equal(now->status, RV_SUSPENDED);
+    assert_int_equal(now->status, RV_RUNNING);
     assert_string_equal(now->results,
-                        "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"},"
-                        "\"it\":{\"result\":null,\"state\":{},\"status\":\"suspended\"}}");
+                        "{\"a\":{\"result\":1,\"state\":{},\"status\":\"completed\"}}");
     rv_run_state_free(now);
     assert_int_equal(rv_nodes(rig->engine, "r", NULL, &nodes, &rig->err), RV_OK);
-    assert_string_equal(nodes->nodes[1].status, "suspended");
+    assert_string_equal(nodes->nodes[1].status, "pending");
     rv_node_list_free(nodes);
     assert_int_equal(/* the same start again: as it is now */
                      rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "r"), &info, &rig->err),
                      RV_OK);
-    assert_int_equal(info.status, RV_SUSPENDED);
-
-    rig_define(rig, "  - it: { call: nobodyHasIt }\n"); /* it cannot even begin */
-    assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "s"), &info, &rig->err),
-                     RV_OK);
     assert_int_equal(info.status, RV_RUNNING);
+
+    rv_workflow *has = rv_workflow_new("has");
+    rv_add_step(rv_workflow_body(has), "nobodyHasIt", quick, NULL);
+    rig_put(rig, has);
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
 }
 
 static void log_lines_are_on_disk_while_the_step_runs(void **state)
@@ -374,7 +375,7 @@ int main(void)
         PUBLIC_TEST(log_lines_are_on_disk_while_the_step_runs),
         PUBLIC_TEST(a_step_that_says_too_much_is_cut_and_marked),
         PUBLIC_TEST(what_was_missing_may_come_back),
-        PUBLIC_TEST(a_run_without_its_function_is_suspended_wherever_one_looks),
+        PUBLIC_TEST(a_run_without_its_function_waits_wherever_one_looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,9 @@ static const struct rv__answer_want as_text = { .method = "GET",
 static const struct rv__answer_want as_json = { .method = "GET",
                                                 .url = "http://h/p",
                                                 .as = RV__OUTPUT_JSON };
+static const struct rv__answer_want as_base64 = { .method = "GET",
+                                                  .url = "http://h/p",
+                                                  .as = RV__OUTPUT_BASE64 };
 static const struct rv__answer_want any_status = { .method = "GET",
                                                    .url = "http://h/p",
                                                    .any_status = true };
@@ -49,6 +52,23 @@ static const struct row {
     enum rv__fetch_end end;
     const char *json;
 } rows[] = {
+    { "bytes that are not UTF-8 are refused", &get, 200,
+      "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n", "\x89PNG", RV__FETCH_NOT_TEXT,
+      "{\"message\":\"GET http://h/p: the body of the answer is not text: it has bytes that are "
+      "not "
+      "UTF-8 (its type is 'image/png'); `responseType: base64` keeps them as base64\",\"code\":"
+      "\"notText\",\"status\":200,\"statusText\":\"OK\",\"headers\":{\"content-type\":\"image/"
+      "png\"},\"body\":\"\xef\xbf\xbdPNG\"}" },
+    { "or kept", &as_base64, 200, "HTTP/1.1 200 OK\r\n\r\n", "\x89PNG", RV__FETCH_ANSWERED,
+      "{\"status\":200,\"statusText\":\"OK\",\"headers\":{},\"data\":\"iVBORw==\",\"duration\":"
+      "5}" },
+    { "what looks like a number is text", &get, 200, "HTTP/1.1 200 OK\r\n\r\n", "5e12345",
+      RV__FETCH_ANSWERED,
+      "{\"status\":200,\"statusText\":\"OK\",\"headers\":{},\"data\":\"5e12345\",\"duration\":5}" },
+    { "unless it says what it is", &get, 200,
+      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "1.10", RV__FETCH_ANSWERED,
+      "{\"status\":200,\"statusText\":\"OK\",\"headers\":{\"content-type\":\"application/json\"},"
+      "\"data\":1.10,\"duration\":5}" },
     { "JSON is a value", &get, 200, "HTTP/1.1 200 OK\r\nContent-Type: x\r\n\r\n", " {\"a\": 1}\n",
       RV__FETCH_ANSWERED,
       "{\"status\":200,\"statusText\":\"OK\",\"headers\":{\"content-type\":\"x\"},\"data\":"
@@ -146,6 +166,35 @@ static void a_server_may_ask_for_a_wait(void **state)
     }
 }
 
+/* What would fail again is not tried again: a 4xx, unless it is about time. */
+static void some_failures_are_final(void **state)
+{
+    static const struct {
+        int status;
+        bool final;
+    } statuses[] = {
+        { 400, true },  { 401, true },  { 404, true }, { 408, false }, { 410, true },
+        { 425, false }, { 429, false }, { 499, true }, { 500, false }, { 503, false }
+    };
+    struct rv__answer a;
+    (void)state;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct rv__fetch_result r = answered(statuses[i].status, "HTTP/1.1 400 x\r\n\r\n", "");
+        assert_int_equal(rv__fetch_answer(&r, &get, &arena, &a, NULL), RV_OK);
+        if (a.final != statuses[i].final)
+            fail_msg("%d", statuses[i].status);
+        assert_int_equal(rv__fetch_answer(&r, &any_status, &arena, &a, NULL), RV_OK);
+        assert_true(a.end == RV__FETCH_ANSWERED && !a.final); /* it did not fail */
+    }
+    struct rv__fetch_result denied = { .end = RV__FETCH_DENIED },
+                            timeout = { .end = RV__FETCH_TIMEOUT };
+    denied.head = denied.body = timeout.head = timeout.body = rv__str("");
+    assert_int_equal(rv__fetch_answer(&denied, &get, &arena, &a, NULL), RV_OK);
+    assert_true(a.final);
+    assert_int_equal(rv__fetch_answer(&timeout, &get, &arena, &a, NULL), RV_OK);
+    assert_false(a.final);
+}
+
 static void hostile_text_becomes_json_all_the_same(void **state)
 {
     static char body[5000], head[60000];
@@ -185,8 +234,11 @@ static void no_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(an_answer_follows_its_table), TEST(an_error_says_who_was_asked_but_no_secrets),
-        TEST(a_server_may_ask_for_a_wait), TEST(hostile_text_becomes_json_all_the_same),
+        TEST(an_answer_follows_its_table),
+        TEST(an_error_says_who_was_asked_but_no_secrets),
+        TEST(a_server_may_ask_for_a_wait),
+        TEST(some_failures_are_final),
+        TEST(hostile_text_becomes_json_all_the_same),
         TEST(no_memory_is_told),
     };
     return cmocka_run_group_tests_name("answer", tests, NULL, NULL);

@@ -208,6 +208,10 @@ static bool serve(int fd, const char *path, const char *request, size_t len)
     } else if (strcmp(path, "/away") == 0) {
         snprintf(text, sizeof text, "Location: http://localhost:%d/echo\r\n", server.port);
         answer_text(fd, "301 Moved", text, "");
+    } else if (strcmp(path, "http://public.test/in") == 0) { /* asked as a proxy */
+        answer_text(fd, "302 Found", "Location: http://10.1.2.3/latest\r\n", "");
+    } else if (strcmp(path, "http://public.test/ok") == 0) {
+        answer_text(fd, "200 OK", "", "through the proxy");
     } else if (strcmp(path, "/file") == 0) {
         answer_text(fd, "302 Found", "Location: file:///etc/passwd\r\n", "");
     } else if (strcmp(path, "/held") == 0) {
@@ -530,7 +534,7 @@ static void redirects_are_followed(void **state)
 static void credentials_stay_with_the_host_they_are_for(void **state)
 {
     static const char *const headers[] = { "authorization: Bearer secret", "COOKIE: a=b",
-                                           "X-Mine: yes", NULL };
+                                           "X-Api-Key: k", "Accept: text/x", NULL };
     char url[128];
     (void)state;
     ask.fetch.headers = headers;
@@ -539,7 +543,114 @@ static void credentials_stay_with_the_host_they_are_for(void **state)
     assert_int_equal(await(&ask)->status, 200);
     assert_null(strcasestr(ask.body, "authorization"));
     assert_null(strcasestr(ask.body, "cookie"));
-    assert_non_null(strstr(ask.body, "X-Mine: yes"));
+    assert_null(strcasestr(ask.body, "X-Api-Key")); /* any header of its own may be one */
+    assert_non_null(strstr(ask.body, "Accept: text/x"));
+}
+
+static const struct {
+    const char *address;
+    bool private;
+} addresses[] = {
+    { "127.0.0.1", true },
+    { "127.255.0.9", true },
+    { "0.0.0.0", true },
+    { "10.1.2.3", true },
+    { "172.16.0.1", true },
+    { "172.31.255.255", true },
+    { "172.32.0.1", false },
+    { "192.168.1.1", true },
+    { "192.169.0.1", false },
+    { "169.254.169.254", true },
+    { "100.64.0.1", true },
+    { "100.128.0.1", false },
+    { "224.0.0.1", true },
+    { "255.255.255.255", true },
+    { "198.19.0.1", true },
+    { "192.0.0.8", true },
+    { "192.0.1.1", false },
+    { "8.8.8.8", false },
+    { "11.0.0.1", false },
+    { "::", true },
+    { "::1", true },
+    { "::ffff:10.0.0.1", true },
+    { "::ffff:8.8.8.8", false },
+    { "::127.0.0.1", true },
+    { "64:ff9b::a00:1", true },
+    { "64:ff9b::808:808", false },
+    { "64:ff9b:1::1", true },
+    { "2002:a00:1::", true },
+    { "2002:808:808::", false },
+    { "fc00::1", true },
+    { "fdff::1", true },
+    { "fe80::1", true },
+    { "fec0::1", true },
+    { "ff02::1", true },
+    { "2001:4860:4860::8888", false },
+};
+
+static void an_address_is_private_or_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        struct sockaddr_in v4 = { .sin_family = AF_INET };
+        struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+        bool four = inet_pton(AF_INET, addresses[i].address, &v4.sin_addr) == 1;
+        if (!four)
+            assert_int_equal(inet_pton(AF_INET6, addresses[i].address, &v6.sin6_addr), 1);
+        const struct sockaddr *it = four ? (const struct sockaddr *)&v4
+                                         : (const struct sockaddr *)&v6;
+        if (rv__address_private(it) != addresses[i].private)
+            fail_msg("%s", addresses[i].address);
+    }
+    assert_true(rv__address_private(&(const struct sockaddr){ .sa_family = AF_UNIX }));
+}
+
+/* By what is written, by what a name comes to, and by where a redirect leads. */
+static void private_addresses_can_be_denied(void **state)
+{
+    static const char *const hosts[] = { "127.0.0.1", "localhost",  "good.test",
+                                         "[::1]",     "0x7f000001", "a.localhost" };
+    (void)state;
+    int before = atomic_load(&served);
+    rv__io_free(io);
+    io = NULL;
+    assert_int_equal(rv__io_new(&(struct rv__io_opts){ .deny_private = true }, &io, NULL), RV_OK);
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        char url[128];
+        snprintf(url, sizeof url, "http://%s:%d/", hosts[i], server.port);
+        start_url(&ask, url);
+        await(&ask);
+        if (ask.result.end != RV__FETCH_DENIED || strstr(ask.result.error, "private") == NULL)
+            fail_msg("%s: %s, '%s'", url, rv__fetch_end_name(ask.result.end), ask.result.error);
+    }
+    assert_int_equal(atomic_load(&served), before); /* nobody was asked */
+}
+
+/* A proxy is the operator's: it is reached, and what names lead to is its business; but not where an address
+ * is written, in a URL or in a redirect. */
+static void a_redirect_into_a_private_network_is_denied(void **state)
+{
+    char proxy[64];
+    (void)state;
+    snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", server.port);
+    setenv("http_proxy", proxy, 1);
+    rv__io_free(io);
+    io = NULL;
+    int rc = rv__io_new(&(struct rv__io_opts){ .deny_private = true }, &io, NULL);
+    if (rc == RV_OK) {
+        start_url(&ask, "http://public.test/ok");
+        await(&ask);
+    }
+    unsetenv("http_proxy"); /* it is looked at with the first request */
+    assert_int_equal(rc, RV_OK);
+    assert_int_equal(ask.result.end, RV__FETCH_ANSWERED);
+    assert_string_equal(ask.body, "through the proxy");
+    setenv("http_proxy", proxy, 1);
+    start_url(&ask, "http://public.test/in");
+    await(&ask);
+    unsetenv("http_proxy");
+    if (ask.result.end != RV__FETCH_DENIED || strstr(ask.result.error, "redirects it to") == NULL)
+        fail_msg("%s: %s", rv__fetch_end_name(ask.result.end), ask.result.error);
 }
 
 static void a_request_can_be_cancelled_at_any_time(void **state)
@@ -729,6 +840,9 @@ int main(void)
         TEST(what_takes_too_long_is_ended_and_says_where_it_was),
         TEST(redirects_are_followed),
         TEST(credentials_stay_with_the_host_they_are_for),
+        TEST(an_address_is_private_or_not),
+        TEST(private_addresses_can_be_denied),
+        TEST(a_redirect_into_a_private_network_is_denied),
         TEST(a_request_can_be_cancelled_at_any_time),
         TEST(what_is_under_way_ends_with_the_loop),
         TEST(names_are_looked_up_by_a_few_threads),

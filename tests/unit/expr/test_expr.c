@@ -1,15 +1,14 @@
 /* test_expr.c: templates and expressions: src/expr, from text to value. */
 #include "unit/test.h"
 
-#include <pthread.h>
-
 #include "base/json.h"
 #include "expr/set.h"
+#include "unit/expr/loop.h"
 #include "unit/expr/scope.h"
 
 struct fixture {
     struct rv__exprs *set;
-    struct rv__expr_machine *machine;
+    struct loop loop;
     struct test_scope scope;
     struct rv__buf out;
     rv_error err;
@@ -38,7 +37,7 @@ static int setup(void **state)
     test_scope_put(&fx->scope, "loop", "items", NULL, "[4,{\"x\":5}]");
     test_scope_put(&fx->scope, "env", NULL, NULL, "{\"HOME\":\"/h\"}");
     assert_int_equal(rv__exprs_new(&fx->set, NULL), RV_OK);
-    assert_int_equal(rv__expr_machine_new(0, &fx->machine, NULL), RV_OK);
+    assert_int_equal(loop_init(&fx->loop, 0), RV_OK);
     return 0;
 }
 
@@ -47,7 +46,7 @@ static int teardown(void **state)
     struct fixture *fx = *state;
     rv__test_fail_alloc_after(-1);
     rv__exprs_unref(fx->set);
-    rv__expr_machine_free(fx->machine);
+    loop_done(&fx->loop);
     test_scope_done(&fx->scope);
     rv__buf_done(&fx->out);
     free(fx);
@@ -66,8 +65,7 @@ static int renew(struct fixture *fx, const char *json, uint32_t *ret)
 static int eval(struct fixture *fx, uint32_t number)
 {
     rv__buf_reset(&fx->out);
-    rv__expr_machine_begin(fx->machine);
-    return rv__exprs_eval(fx->set, number, fx->machine, &fx->scope.scope, &fx->out, &fx->err);
+    return loop_eval(&fx->loop, fx->set, number, &fx->scope.scope, &fx->out, &fx->err);
 }
 
 /* ------------------------------------------------------------------------ values, by table --- */
@@ -149,8 +147,8 @@ static const struct row {
     { "\"${ .input.list | .[] += 1 }\"", "[2,3,4]", NULL },
     { "\"${ [(1,2) * (10,20)] == [10,20,20,40] }\"", "true", NULL },
     { "\"${ \\\"ab\\\" * 3 }\"", "\"ababab\"", NULL },
-    { "\"${ \\\"banana\\\" | [index(\\\"an\\\"), rindex(\\\"an\\\"), indices(\\\"\\\")] }\"",
-      "[1,3,[]]", NULL },
+    { "\"${ \\\"banana\\\" | [index(\\\"an\\\"), rindex(\\\"an\\\"), indices(\\\"n\\\")] }\"",
+      "[1,3,[2,4]]", NULL },
     { "\"${ 0 | todate }\"", "\"1970-01-01T00:00:00Z\"", NULL },
     { "\"${ [1,[2]] | fromstream(tostream) }\"", "[1,[2]]", NULL },
     /* what fails, says why */
@@ -161,15 +159,6 @@ static const struct row {
     { "\"${ error(\\\"oh no\\\") }\"", NULL, "${ error(\"oh no\") }: oh no" },
     { "\"${ error({a: 1}) }\"", NULL, "{\"a\":1}" },
     { "\"${ .input.n | .x }\"", NULL, "Cannot index number with" },
-    { "\"${ \\\"x\\\" * 1e9 | length }\"", NULL, "16 MiB" },
-    { "\"${ 1e9 * \\\"x\\\" }\"", NULL, "16 MiB" },
-    { "\"${ [] | .[1e9] = 1 }\"", NULL, "above 1000000" },
-    { "\"${ [] | .[1e9] |= 1 }\"", NULL, "above 1000000" },
-    { "\"${ [] | setpath([1e9]; 1) }\"", NULL, "above 1000000" },
-    { "\"${ fromstream([[1e9], 1], [[1e9]]) }\"", NULL, "above 1000000" },
-    { "\"${ 1e18 | todate }\"", NULL, "out of range" },
-    { "\"${ nan | strftime(\\\"%Y\\\") }\"", NULL, "out of range" },
-    { "\"${ 1e300 | strflocaltime(\\\"%Y\\\") }\"", NULL, "out of range" },
     { "\"${ reduce range(600) as $i (1; [.]) }\"", NULL, "nested deeper" },
     { "\"${ reduce range(30) as $i ([]; [., .]) }\"", NULL, "larger than it may be" },
 };
@@ -380,7 +369,8 @@ static void every_bad_expression_is_named_with_its_place(void **state)
     assert_int_equal(rv__exprs_add(fx->set, rv__str("\"${ 1 + }\""), &second, NULL), RV_OK);
     assert_int_equal(rv__exprs_add(fx->set, rv__str("\"${ \\\"a\\nb\\\" | $x }\""), &third, NULL),
                      RV_OK);
-    assert_int_equal(rv__exprs_check(fx->set, complain, &all, &fx->err), RV_EPARSE);
+    assert_int_equal(rv__exprs_check(fx->set, &fx->loop.compiler, complain, &all, &fx->err),
+                     RV_EPARSE);
     assert_int_equal(all.count, 3);
     assert_int_equal(all.bad[0].number, first);
     assert_str(all.bad[0].pointer, "/x");
@@ -405,7 +395,7 @@ static void many_expressions_are_few_programs(void **state)
         snprintf(text, sizeof text, "\"${ .input.n + %d }\"", i);
         assert_int_equal(rv__exprs_add(fx->set, rv__str(text), &numbers[i], NULL), RV_OK);
     }
-    assert_int_equal(rv__exprs_check(fx->set, NULL, NULL, &fx->err), RV_OK);
+    assert_int_equal(rv__exprs_check(fx->set, &fx->loop.compiler, NULL, NULL, &fx->err), RV_OK);
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(eval(fx, numbers[i]), RV_OK);
         snprintf(text, sizeof text, "%d", i + 3);
@@ -482,9 +472,8 @@ static void a_small_cache_forgets_and_stays_right(void **state)
     static const char *const names[] = { "b0", "b1", "b2" };
     uint32_t jq[3], path[3];
     char text[80], expected[16];
-    rv__expr_machine_free(fx->machine);
-    fx->machine = NULL;
-    assert_int_equal(rv__expr_machine_new(100000, &fx->machine, NULL), RV_OK);
+    loop_done(&fx->loop);
+    assert_int_equal(loop_init(&fx->loop, 100000), RV_OK);
     for (int i = 0; i < 3; i++) {
         big(fx, &json[i], 400 + i);
         test_scope_put(&fx->scope, "steps", names[i], "result", json[i].text);
@@ -515,47 +504,10 @@ static void the_output_has_a_bound(void **state)
     assert_int_equal(renew(fx, "[\"${ [range(1000)] }\"]", &number), RV_OK);
     rv__buf_init(&out, 100);
     rv__buf_text(&out, "kept");
-    assert_int_equal(rv__exprs_eval(fx->set, number, fx->machine, &fx->scope.scope, &out, &fx->err),
+    assert_int_equal(loop_eval(&fx->loop, fx->set, number, &fx->scope.scope, &out, &fx->err),
                      RV_ETOOBIG);
     assert_str(rv__buf_view(&out), "kept");
     rv__buf_done(&out);
-}
-
-/* ------------------------------------------------------------------------------- halting --- */
-
-static void *halt_soon(void *arg)
-{
-    /* No time to wait for: whenever it comes, the evaluation ends with it. */
-    rv__expr_machine_halt(arg, "halted by the test");
-    return NULL;
-}
-
-static void a_halt_ends_what_has_no_end(void **state)
-{
-    struct fixture *fx = *state;
-    static const char *const endless[] = { "\"${ def f: f; f }\"", "\"${ [repeat(1)] }\"",
-                                           "\"${ last(range(1e18)) }\"",
-                                           "\"${ \\\"a\\\" | gsub(\\\"\\\"; \\\"b\\\") }\"" };
-    uint32_t number;
-    pthread_t thread;
-    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
-        assert_int_equal(renew(fx, endless[i], &number), RV_OK);
-        assert_int_equal(rv__exprs_check(fx->set, NULL, NULL, &fx->err), RV_OK);
-        rv__buf_reset(&fx->out);
-        rv__expr_machine_begin(fx->machine);
-        assert_int_equal(pthread_create(&thread, NULL, halt_soon, fx->machine), 0);
-        int rc = rv__exprs_eval(fx->set, number, fx->machine, &fx->scope.scope, &fx->out, &fx->err);
-        pthread_join(thread, NULL);
-        assert_int_equal(rc, RV_ETIMEDOUT);
-        assert_non_null(strstr(fx->err.message, "halted by the test"));
-    }
-    assert_int_equal(renew(fx, "\"${ 1 + 1 }\"", &number), RV_OK);
-    rv__expr_machine_halt(fx->machine, "before");
-    rv__buf_reset(&fx->out);
-    assert_int_equal(
-        rv__exprs_eval(fx->set, number, fx->machine, &fx->scope.scope, &fx->out, &fx->err),
-        RV_ETIMEDOUT);
-    assert_int_equal(eval(fx, number), RV_OK); /* begins anew */
 }
 
 /* -------------------------------------------------------------------------------- memory --- */
@@ -563,11 +515,11 @@ static void a_halt_ends_what_has_no_end(void **state)
 static int add_and_eval(struct fixture *fx)
 {
     struct rv__exprs *set = NULL;
-    struct rv__expr_machine *machine = NULL;
+    struct loop loop = { .rc = RV_OK };
     uint32_t number;
     int rc = rv__exprs_new(&set, NULL);
     if (rc == RV_OK)
-        rc = rv__expr_machine_new(0, &machine, NULL);
+        rc = loop_init(&loop, 0);
     if (rc == RV_OK)
         rc = rv__exprs_add(set,
                            rv__str("{\"a\":\"x ${ .input.name } $${ ${ .input.list | add }\","
@@ -575,9 +527,9 @@ static int add_and_eval(struct fixture *fx)
                            &number, NULL);
     rv__buf_done(&fx->out);
     if (rc == RV_OK)
-        rc = rv__exprs_eval(set, number, machine, &fx->scope.scope, &fx->out, NULL);
+        rc = loop_eval(&loop, set, number, &fx->scope.scope, &fx->out, NULL);
     rv__exprs_unref(set);
-    rv__expr_machine_free(machine);
+    loop_done(&loop);
     return rc;
 }
 
@@ -613,7 +565,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_what_is_used_is_fetched, setup, teardown),
         cmocka_unit_test_setup_teardown(a_small_cache_forgets_and_stays_right, setup, teardown),
         cmocka_unit_test_setup_teardown(the_output_has_a_bound, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_halt_ends_what_has_no_end, setup, teardown),
         cmocka_unit_test_setup_teardown(no_memory_is_an_error, setup, teardown),
     };
     return cmocka_run_group_tests_name("expr", tests, NULL, NULL);

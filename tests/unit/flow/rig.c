@@ -3,26 +3,41 @@
 
 #include "base/json.h"
 
-static int rows(struct rv__row_source *self, struct rv__str key, struct rv__buf *out, rv_error *err)
+enum { ROWS_A_PAGE = 3 }; /* so that there are several */
+
+static int rows(struct rv__row_source *self, struct rv__str key, int64_t after, struct rv__buf *out,
+                int64_t *last, rv_error *err)
 {
     struct rig *rig = (struct rig *)self;
-    bool first = true;
+    int count = 0;
     (void)err;
-    for (int64_t index = 0; index < 100000; index++) { /* in order of index */
+    for (int64_t index = after + 1; index < 100000; index++) { /* in order of index */
         bool found = false;
         for (size_t i = 0; i < rig->kept_count && !found; i++) {
             if (rig->kept[i].index != index || !rv__str_is(key, rig->kept[i].key))
                 continue;
-            if (!first)
+            if (count == ROWS_A_PAGE)
+                return 1;
+            if (count++ > 0)
                 rv__buf_char(out, ',');
-            first = false;
             rv__buf_text(out, rig->kept[i].json);
+            *last = index;
             found = true;
         }
         if (!found && index > (int64_t)rig->kept_count)
             break;
     }
-    return RV_OK;
+    return 0;
+}
+
+static int value(struct rv__row_source *self, uint64_t number, struct rv__blob **ret, rv_error *err)
+{
+    struct rig *rig = (struct rig *)self;
+    if (number < 1 || number > rig->value_count || rig->values[number - 1] == NULL)
+        fail_msg("the value %llu was never written", (unsigned long long)number);
+    rig->value_reads++;
+    *ret = rv__blob_new(rv__blob_str(rig->values[number - 1]));
+    return *ret != NULL ? RV_OK : rv__nomem(err);
 }
 
 static struct rv__blob *blob(const char *text)
@@ -30,11 +45,45 @@ static struct rv__blob *blob(const char *text)
     return text != NULL ? rv__blob_new(rv__str(text)) : NULL;
 }
 
+static bool is_in(const char *names, struct rv__str name)
+{
+    for (const char *at = names; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        if (rv__str_eq((struct rv__str){ at, len }, name))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
+{
+    const struct rig *rig = arg;
+    struct rv__str name = eval < 0 ? node->step.name : node->alias;
+    return is_in(rig->nobody, name)   ? LANE_NOBODY
+           : is_in(rig->hosted, name) ? LANE_HOST
+                                      : LANE_FUNCTION;
+}
+
+void rig_relane(struct rig *rig)
+{
+    assert_int_equal(rv__cell_lanes(rig->cell, lane_of, rig), RV_OK);
+}
+
 struct rig *rig_new(const char *plan_json, const char *input)
 {
+    return rig_new_where(plan_json, input, NULL, NULL);
+}
+
+struct rig *rig_new_where(const char *plan_json, const char *input, const char *hosted,
+                          const char *nobody)
+{
     struct rig *rig = calloc(1, sizeof *rig);
+    rig->hosted = hosted;
+    rig->nobody = nobody;
     rv_error err = { 0 };
     rig->rows.rows = rows;
+    rig->rows.value = value;
     rig->now_ms = 1000;
     rig->replay = true;
     memset(rig->grants, true, sizeof rig->grants);
@@ -44,7 +93,9 @@ struct rig *rig_new(const char *plan_json, const char *input)
     if (rv__plan_read(rv__str(plan_json), &rig->plan, &err) < 0)
         fail_msg("the plan is refused: %s", err.message);
     struct rv__blob *in = blob(input);
-    struct rv__cell_opts opts = { .plan = rig->plan };
+    struct rv__cell_opts opts = {
+        .plan = rig->plan, .value_inline = rig_inline, .lane = lane_of, .arg = rig
+    };
     if (rv__cell_start(&opts, in, rig->now_ms, &rig->facts, &rig->cell, &err) < 0)
         fail_msg("no run: %s", err.message);
     rv__blob_unref(in);
@@ -64,6 +115,9 @@ void rig_free(struct rig *rig)
         free(rig->kept[i].json);
     }
     free(rig->kept);
+    for (size_t i = 0; i < rig->value_count; i++)
+        rv__blob_unref(rig->values[i]);
+    free(rig->values);
     free(rig);
 }
 
@@ -131,6 +185,32 @@ int rig_torture_off(void **state)
     return 0;
 }
 
+size_t rig_inline;
+
+int rig_values_on(void **state)
+{
+    (void)state;
+    rig_inline = 8;
+    return 0;
+}
+
+int rig_values_off(void **state)
+{
+    (void)state;
+    rig_inline = 0;
+    return 0;
+}
+
+int rig_both_on(void **state)
+{
+    return rig_torture_on(state) + rig_values_on(state);
+}
+
+int rig_both_off(void **state)
+{
+    return rig_torture_off(state) + rig_values_off(state);
+}
+
 /* The calls into flow/, each tried with failing allocations first. A call that says facts before it
  * fails has cut the turn: the next call goes on from there. */
 enum call { CALL_SEND, CALL_GRANT, CALL_PUMP };
@@ -187,7 +267,7 @@ static struct rv__cell *replayed(struct rig *rig)
 {
     struct rv__cell *cell = NULL;
     rv_error err = { 0 };
-    struct rv__cell_opts opts = { .plan = rig->plan };
+    struct rv__cell_opts opts = { .plan = rig->plan, .value_inline = rig_inline };
     assert_int_equal(rv__cell_empty(&opts, &cell, &err), RV_OK);
     if (rv__cell_replay_json(cell, rv__buf_view(&rig->journal), &err) < 0)
         fail_msg("cannot replay: %s\n%s", err.message, rig->journal.text);
@@ -198,7 +278,7 @@ static struct rv__cell *load(struct rig *rig, struct rv__str text)
 {
     struct rv__cell *cell = NULL;
     rv_error err = { 0 };
-    struct rv__cell_opts opts = { .plan = rig->plan };
+    struct rv__cell_opts opts = { .plan = rig->plan, .value_inline = rig_inline };
     int rc = RV_OK;
     if (rig_torture)
         TORTURE(rc, rv__cell_load(&opts, text, &cell, &err), assert_null(cell));
@@ -249,6 +329,17 @@ static void keep_rows(struct rig *rig)
     }
 }
 
+static void keep_values(struct rig *rig)
+{
+    for (size_t i = 0; i < rig->facts.value_count; i++) {
+        struct rv__value *new = &rig->facts.values[i];
+        if (new->number != rig->value_count + 1)
+            fail_msg("value %llu follows %zu", (unsigned long long)new->number, rig->value_count);
+        rig->values = realloc(rig->values, (rig->value_count + 1) * sizeof *rig->values);
+        rig->values[rig->value_count++] = rv__blob_ref(new->json);
+    }
+}
+
 int rig_turn(struct rig *rig, struct rv__msg *msg)
 {
     int rc = RV_OK;
@@ -271,6 +362,7 @@ int rig_turn(struct rig *rig, struct rv__msg *msg)
         rv__buf_str(&rig->journal, rv__buf_view(&rig->facts.json));
     }
     keep_rows(rig);
+    keep_values(rig);
     rv__facts_reset(&rig->facts);
 
     struct rv__effect effect;
@@ -387,6 +479,7 @@ void rig_crash(struct rig *rig, bool snapshot)
     }
     rv__cell_free(rig->cell);
     rig->cell = again;
+    rig_relane(rig);
     rig->work_count = 0;
     rv__cell_outstanding(rig->cell, take_effect, rig);
 }
@@ -420,7 +513,7 @@ void rig_expect(struct rig *rig, enum rv__run_status status, const char *results
                  rv__run_status_name(rv__cell_status(rig->cell)), rv__run_status_name(status),
                  rig->journal.text);
     rv__buf_reset(&rig->text);
-    if (rv__cell_results(rig->cell, &rig->rows, &rig->text, &err) < 0)
+    if (rv__cell_results(rig->cell, &rig->rows, &rig->text, NULL, &err) < 0)
         fail_msg("no results: %s", err.message);
     if (results_json != NULL)
         expect_json(rig->text.text, results_json);
@@ -471,4 +564,37 @@ const char *rig_steps(struct rig *rig, const char *path)
 const char *rig_last(struct rig *rig, const char *path)
 {
     return view_json(rig, path, rv__view_last);
+}
+
+struct rv__str rig_text(struct rig *rig, struct rv__blob *blob)
+{
+    struct rv__blob *text = NULL;
+    rv__buf_reset(&rig->text);
+    assert_int_equal(rv__blob_get(blob, &rig->rows, &text, NULL), RV_OK);
+    if (text == NULL)
+        return (struct rv__str){ NULL, 0 };
+    rv__buf_str(&rig->text, rv__blob_str(text));
+    rv__blob_unref(text);
+    return rv__buf_view(&rig->text);
+}
+
+struct rv__str rig_item(struct rig *rig, const struct rv__view *view)
+{
+    struct rv__blob *hold = NULL;
+    struct rv__str item = { NULL, 0 };
+    int rc = rv__view_item(view, &rig->rows, &hold, &item, NULL);
+    rv__buf_reset(&rig->text);
+    if (rc == RV_ENOTFOUND)
+        return item;
+    assert_int_equal(rc, RV_OK);
+    rv__buf_str(&rig->text, item);
+    rv__blob_unref(hold);
+    return rv__buf_view(&rig->text);
+}
+
+struct rv__str rig_items(struct rig *rig, const struct rv__view *view)
+{
+    rv__buf_reset(&rig->text);
+    assert_int_equal(rv__view_items(view, &rig->rows, &rig->text, NULL), RV_OK);
+    return rv__buf_view(&rig->text);
 }

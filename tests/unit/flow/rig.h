@@ -1,7 +1,7 @@
 /* rig.h: a run on a bench: plan JSON in, work answered by a script, facts and results out.
  *
  * Everything a real shell does, without a store: turns of send, grant and pump, effects released after
- * each turn, finished iterations kept as rows. After every turn the journal is replayed into a second
+ * each turn, finished iterations kept as rows and long texts as values. After every turn the journal is replayed into a second
  * cell, which must be the same to the letter. */
 #ifndef RV_TESTS_FLOW_RIG_H
 #define RV_TESTS_FLOW_RIG_H
@@ -30,11 +30,16 @@ struct rig {
         int64_t index;
     } * kept;
     size_t kept_count, kept_cap;
+    struct rv__blob **values; /* by number - 1 */
+    size_t value_count, value_reads;
     struct rig_work work[RIG_WORK];
     size_t work_count;
     int64_t now_ms;
     bool grants[LANES]; /* which lanes give places; all do at first */
     bool replay;        /* compare with a replay after each turn; on at first */
+    /* Functions in hosts, and those that nobody has: names between spaces; NULL: none. An evaluation is
+     * named as its node is. After a change: rig_relane(). */
+    const char *hosted, *nobody;
 };
 
 /* While this is on, every call into flow/ is first made with its 1st, 2nd, 3rd ... allocation failing:
@@ -43,8 +48,33 @@ extern bool rig_torture;
 int rig_torture_on(void **state);
 int rig_torture_off(void **state);
 
-/* For a list of tests: this one, and the same again with rig_torture. */
-#define RIG_TEST(test)                                                                        \
+/* cell_opts.value_inline of new rigs; 0 = the default. With rig_values_on nearly every text is a value. */
+extern size_t rig_inline;
+int rig_values_on(void **state);
+int rig_values_off(void **state);
+int rig_both_on(void **state);
+int rig_both_off(void **state);
+
+/* For a list of tests: this one; the same again with rig_torture, with values, and with both. */
+#define RIG_TEST(test)                                                        \
+    RIG_TEST_HERE(test),                                                      \
+        { .name = #test ", by reference",                                     \
+          .test_func = (test),                                                \
+          .setup_func = rig_values_on,                                        \
+          .teardown_func = rig_values_off },                                  \
+    {                                                                         \
+        .name = #test ", by reference, short of memory", .test_func = (test), \
+        .setup_func = rig_both_on, .teardown_func = rig_both_off              \
+    }
+/* This one, and the same with values. */
+#define RIG_TEST_VALUES(test)                                                             \
+    cmocka_unit_test(test),                                                               \
+    {                                                                                     \
+        .name = #test ", by reference", .test_func = (test), .setup_func = rig_values_on, \
+        .teardown_func = rig_values_off                                                   \
+    }
+/* The same without values: for one that looks at texts where they are. */
+#define RIG_TEST_HERE(test)                                                                   \
     cmocka_unit_test(test),                                                                   \
     {                                                                                         \
         .name = #test ", short of memory", .test_func = (test), .setup_func = rig_torture_on, \
@@ -53,6 +83,9 @@ int rig_torture_off(void **state);
 
 /* A run of the plan; `input` may be NULL. Fails the test if the plan is refused. */
 struct rig *rig_new(const char *plan_json, const char *input);
+struct rig *rig_new_where(const char *plan_json, const char *input, const char *hosted,
+                          const char *nobody);
+void rig_relane(struct rig *rig);
 void rig_free(struct rig *rig);
 
 /* A turn: the message (may be NULL), places while they are wanted, the pump. */
@@ -86,5 +119,8 @@ void rig_expect_in_flight(struct rig *rig, const char *paths); /* space-separate
 bool rig_has_fact(struct rig *rig, const char *needle);        /* text in the journal */
 const char *rig_steps(struct rig *rig, const char *path);      /* what it sees: JSON */
 const char *rig_last(struct rig *rig, const char *path);
+struct rv__str rig_text(struct rig *rig, struct rv__blob *blob);       /* of a text or reference */
+struct rv__str rig_item(struct rig *rig, const struct rv__view *view); /* "none": it has none */
+struct rv__str rig_items(struct rig *rig, const struct rv__view *view);
 
 #endif

@@ -48,9 +48,11 @@ static inline void rig_park(struct rig *rig, const char *path, const char *handl
     assert_int_equal(rig_tell(rig, path, msg), RV_OK);
 }
 
-static inline void rig_lose(struct rig *rig, const char *path, bool blame, bool suspect)
+static inline void rig_lose(struct rig *rig, const char *path, bool blame, bool shared)
 {
-    struct rv__msg msg = { .kind = MSG_LOST, .blame = blame, .suspect = suspect };
+    struct rv__msg msg = {
+        .kind = MSG_LOST, .crash = blame || shared, .blame = blame, .shared = shared
+    };
     assert_int_equal(rig_tell(rig, path, msg), RV_OK);
 }
 
@@ -64,10 +66,21 @@ static inline void rig_kill(struct rig *rig, const char *path, const char *json)
     rv__blob_unref(error);
 }
 
-static inline void rig_miss(struct rig *rig, const char *path, const char *name)
+/* So often that nobody tries it again: its run is suspended; or, after the run's end, it fails. */
+static inline void rig_poison(struct rig *rig, const char *path)
 {
-    struct rv__msg msg = { .kind = MSG_MISSING, .name = rv__str(name) };
-    assert_int_equal(rig_tell(rig, path, msg), RV_OK);
+    for (int n = 0; n <= RV__MAX_CRASHES; n++)
+        rig_kill(rig, path, "{\"message\":\"the host exited\"}");
+}
+
+/* The run as a whole, for this reason. */
+static inline int rig_suspend(struct rig *rig, const char *json)
+{
+    struct rv__msg msg = { .kind = MSG_SUSPEND, .error = rv__blob_new(rv__str(json)) };
+    assert_non_null(msg.error);
+    int rc = rig_turn(rig, &msg);
+    rv__blob_unref(msg.error);
+    return rc;
 }
 
 static inline int rig_say(struct rig *rig, enum rv__msg_kind kind)

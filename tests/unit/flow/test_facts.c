@@ -190,7 +190,9 @@ static const struct {
       RV_ESTORE },
     { "a shade that is none", "{'k':'detached.ended','a':1,'n':0,'at':5}", RV_ESTORE },
     { "the last attempt there is",
-      "{'k':'step.lost','a':2,'n':0,'at':5,'suspect':true,'blame':true}", RV_OK },
+      "{'k':'step.lost','a':2,'n':0,'at':5,'suspect':true,'blame':true,'deaths':2}", RV_OK },
+    { "a death too many to be one", "{'k':'step.lost','a':2,'n':0,'at':5,'deaths':1000001}",
+      RV_ESTORE },
     { "an attempt that was lost with its process",
       "{'k':'step.lost','a':2,'n':0,'at':5,'crash':true}", RV_OK },
     { "a step that is cut like a delay", "{'k':'step.parked','a':2,'n':0,'at':5,'cut':true}",
@@ -345,8 +347,23 @@ static const struct {
       BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1},{'k':'step.failed','a':2,'n'"
             ":0,'at':1,'hard':true}",
       "{'k':'step.started','a':3,'o':1,'n':1,'at':1,'attempt':1}", RV_ESTORE },
-    { "a second suspension", CO, BODY3 ",{'k':'run.suspended','a':3,'n':0,'at':1,'error':{}}",
+    { "a second suspension", CO, BODY3 ",{'k':'run.suspended','a':0,'at':1,'error':{}}",
+      "{'k':'run.suspended','a':0,'at':1,'error':{}}", RV_ESTORE },
+    { "a suspension of all for the sake of a node", S("a"),
+      BEGUN "{'k':'signal.received','at':1,'name':'x','result':1}",
+      "{'k':'run.suspended','a':0,'n':0,'at':1,'error':{}}", RV_ESTORE },
+    { "a suspension that nobody explains", S("a"),
+      BEGUN "{'k':'signal.received','at':1,'name':'x','result':1}",
+      "{'k':'run.suspended','a':0,'at':1}", RV_ESTORE },
+    { "a suspension for the sake of what runs", S("a"),
+      BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1}",
       "{'k':'run.suspended','a':2,'n':0,'at':1,'error':{}}", RV_ESTORE },
+    { "a suspension for the sake of what waits", S("a"),
+      BEGUN "{'k':'step.started','a':2,'o':1,'n':0,'at':1,'attempt':1},{'k':'step.lost','a':2,'n':"
+            "0,'at':1}",
+      "{'k':'run.suspended','a':2,'n':0,'at':1,'error':{}}", RV_OK },
+    { "a suspension of all", S("a"), BEGUN "{'k':'signal.received','at':1,'name':'x','result':1}",
+      "{'k':'run.suspended','a':0,'at':1,'error':{}}", RV_OK },
     { "a second end", S("a"), BEGUN "{'k':'run.cancelled','at':1}", "{'k':'run.completed','at':1}",
       RV_ESTORE },
     { "a signal after the end", S("a"), BEGUN "{'k':'run.cancelled','at':1}",
@@ -609,14 +626,14 @@ static void a_damaged_journal_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_and_written_the_same),
-        cmocka_unit_test(a_replay_survives_without_memory),
-        cmocka_unit_test(a_damaged_fact_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_fact_that_does_not_fit_the_state_is_refused),
-        cmocka_unit_test(each_field_is_checked),
-        cmocka_unit_test(a_fact_out_of_its_order_does_no_harm),
-        cmocka_unit_test(a_fact_about_another_actor_does_no_harm),
-        cmocka_unit_test(a_damaged_journal_does_no_harm),
+        RIG_TEST_VALUES(what_is_written_is_read_and_written_the_same),
+        RIG_TEST_VALUES(a_replay_survives_without_memory),
+        RIG_TEST_VALUES(a_damaged_fact_is_refused_and_changes_nothing),
+        RIG_TEST_VALUES(a_fact_that_does_not_fit_the_state_is_refused),
+        RIG_TEST_VALUES(each_field_is_checked),
+        RIG_TEST_VALUES(a_fact_out_of_its_order_does_no_harm),
+        RIG_TEST_VALUES(a_fact_about_another_actor_does_no_harm),
+        RIG_TEST_VALUES(a_damaged_journal_does_no_harm),
     };
     return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
 }

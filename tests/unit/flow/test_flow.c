@@ -578,14 +578,14 @@ static void cancel_is_one_fact(void **state)
     rig_free(rig);
 }
 
-static void lose(struct rig *rig, const char *path, bool blame, bool suspect)
+static void lose(struct rig *rig, const char *path)
 {
     struct rig_work *work = rig_at(rig, path);
     struct rv__msg msg = { .kind = MSG_LOST,
                            .actor = work->effect.actor,
                            .token = work->effect.token,
-                           .blame = blame,
-                           .suspect = suspect };
+                           .crash = true,
+                           .shared = true };
     rig_turn(rig, &msg);
 }
 
@@ -593,11 +593,10 @@ static void a_poison_pill_suspends_its_run(void **state)
 {
     (void)state;
     struct rig *rig = rig_new(PLAN(S("a")), NULL);
-    lose(rig, "a", false, true);
-    for (int i = 0; i < RV__MAX_CRASHES; i++)
-        lose(rig, "a", true, false);
+    for (int i = 0; i < RV__SUSPECT_DEATHS + RV__MAX_CRASHES; i++)
+        lose(rig, "a");
     rig_expect_in_flight(rig, "a");
-    lose(rig, "a", true, false);
+    lose(rig, "a");
     rig_expect(rig, RUN_SUSPENDED, NULL);
     rig_expect_in_flight(rig, "");
     rig_crash(rig, true);
@@ -608,24 +607,6 @@ static void a_poison_pill_suspends_its_run(void **state)
     rig_done(rig, "a", "1");
     rig_expect(rig, RUN_COMPLETED, NULL);
     assert_int_equal(rig_turn(rig, &resume), RV_ESTATE);
-    rig_free(rig);
-}
-
-static void a_missing_function_suspends_its_run(void **state)
-{
-    (void)state;
-    struct rig *rig = rig_new(PLAN(S("a")), NULL);
-    struct rig_work *work = rig_at(rig, "a");
-    struct rv__msg msg = { .kind = MSG_MISSING,
-                           .actor = work->effect.actor,
-                           .token = work->effect.token,
-                           .name = rv__str("a") };
-    rig_turn(rig, &msg);
-    rig_expect(rig, RUN_SUSPENDED, NULL);
-    rig_expect_in_flight(rig, "");
-    struct rv__msg abort_it = { .kind = MSG_ABORT };
-    rig_turn(rig, &abort_it);
-    rig_expect(rig, RUN_FAILED, NULL);
     rig_free(rig);
 }
 
@@ -694,7 +675,6 @@ int main(void)
         RIG_TEST(when_false_skips),
         RIG_TEST(cancel_is_one_fact),
         RIG_TEST(a_poison_pill_suspends_its_run),
-        RIG_TEST(a_missing_function_suspends_its_run),
         RIG_TEST(iterations_nest_in_iterations),
     };
     return cmocka_run_group_tests_name("flow", tests, NULL, NULL);

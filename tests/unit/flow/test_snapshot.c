@@ -250,12 +250,12 @@ static void a_snapshot_of_another_plan_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_state_survives_a_save_and_a_load),
-        cmocka_unit_test(a_run_that_sleeps_says_what_it_would_have_said),
-        cmocka_unit_test(a_load_survives_without_memory),
-        cmocka_unit_test(what_is_no_snapshot_is_refused),
-        cmocka_unit_test(a_snapshot_of_another_plan_does_no_harm),
-        cmocka_unit_test(a_damaged_snapshot_is_refused_or_behaves),
+        RIG_TEST_VALUES(every_state_survives_a_save_and_a_load),
+        RIG_TEST_VALUES(a_run_that_sleeps_says_what_it_would_have_said),
+        RIG_TEST_VALUES(a_load_survives_without_memory),
+        RIG_TEST_VALUES(what_is_no_snapshot_is_refused),
+        RIG_TEST_VALUES(a_snapshot_of_another_plan_does_no_harm),
+        RIG_TEST_VALUES(a_damaged_snapshot_is_refused_or_behaves),
     };
     return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
 }

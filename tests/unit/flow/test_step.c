@@ -48,16 +48,11 @@ static const struct row {
     { "an attempt takes too long", RUNNING, { .kind = MSG_TIMER }, "step.retrying" },
     { "an attempt is pending", RUNNING, { .kind = MSG_PARK, .name = { "h", 1 } }, "step.parked" },
     { "an attempt is lost", RUNNING, { .kind = MSG_LOST }, "step.lost" },
-    { "a function is missing",
-      RUNNING,
-      { .kind = MSG_MISSING, .name = { "f", 1 } },
-      "run.suspended" },
     { "a wait for a retry ends", RETRY, { .kind = MSG_TIMER }, "timer.fired" },
     { "nothing runs that could complete", RETRY, { .kind = MSG_DONE }, NULL },
     { "nothing runs that could fail", RETRY, { .kind = MSG_FAILED }, NULL },
     { "nothing runs that could park", RETRY, { .kind = MSG_PARK }, NULL },
     { "nothing runs that could be lost", RETRY, { .kind = MSG_LOST }, NULL },
-    { "nothing runs that could be missing", RETRY, { .kind = MSG_MISSING }, NULL },
     { "a parked one completes", PARKED_HANDLE, { .kind = MSG_DONE }, "step.completed" },
     { "a parked one fails", PARKED_HANDLE, { .kind = MSG_FAILED }, "step.retrying" },
     { "a parked one takes too long", PARKED_HANDLE, { .kind = MSG_TIMER }, "step.retrying" },
@@ -72,10 +67,6 @@ static const struct row {
     { "an evaluation is done", EVALUATING, { .kind = MSG_DONE }, "eval.completed" },
     { "an evaluation fails", EVALUATING, { .kind = MSG_FAILED }, "step.failed" },
     { "an evaluation is lost", EVALUATING, { .kind = MSG_LOST }, "step.lost" },
-    { "a function of it is missing",
-      EVALUATING,
-      { .kind = MSG_MISSING, .name = { "f", 1 } },
-      "run.suspended" },
     { "no place: nothing runs", NO_PLACE, { .kind = MSG_DONE }, NULL },
     { "no place: nothing fails", NO_PLACE, { .kind = MSG_FAILED }, NULL },
     { "no place: no timer", NO_PLACE, { .kind = MSG_TIMER }, NULL },
@@ -92,10 +83,6 @@ static const struct row {
       HANDLER,
       { .kind = MSG_PARK, .name = { "h", 1 } },
       "step.parked" },
-    { "a handler is missing",
-      HANDLER,
-      { .kind = MSG_MISSING, .name = { "h", 1 } },
-      "run.suspended" },
 };
 
 static struct rv__effect into_phase(struct rig *rig, enum phase phase)
@@ -159,7 +146,7 @@ static void a_stale_token_yields_no_fact(void **state)
     struct rig *rig = rig_of(S("a"), NULL);
     struct rv__effect effect = rig_at(rig, "a")->effect;
     size_t before = rig->journal.len, stale = 0;
-    for (int kind = MSG_DONE; kind <= MSG_MISSING; kind++)
+    for (int kind = MSG_DONE; kind <= MSG_LOST; kind++)
         for (int k = 0; k < 4; k++) {
             struct rv__msg msg = { .kind = (enum rv__msg_kind)kind,
                                    .actor = k == 3   ? 999
@@ -432,7 +419,7 @@ static void a_signal_wakes_a_suspended_run_only_after_its_resume(void **state)
     (void)state;
     struct rig *rig = rig_of(
         "{'type':'concurrent','alias':'c','steps':[" S("x") "," SIGNAL("y", "go") "]}", NULL);
-    rig_miss(rig, "c:x", "x");
+    rig_poison(rig, "c:x");
     rig_expect(rig, RUN_SUSPENDED, NULL);
     rig->replay = true;
     struct rv__msg signal = { .kind = MSG_SIGNAL, .name = rv__str("go"), .now_ms = rig->now_ms };
@@ -463,38 +450,89 @@ static void signals_have_a_limit(void **state)
     rig_torture = torture;
 }
 
-static void a_missing_function_comes_back(void **state)
+/* Nobody suspends anything for it: it waits, alone, and goes on by itself. */
+static void a_missing_function_is_waited_for(void **state)
 {
     (void)state;
-    struct rig *rig = rig_of(
-        "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
-    rig_miss(rig, "c:x", "libx");
-    assert_true(rig_has_fact(rig, "needs the function 'libx'"));
-    assert_false(rv__str_none(rv__cell_suspension(rig->cell)));
-    rig_miss(rig, "c:y", "liby"); /* suspended already: it waits */
-    rig_done(rig, "c:z", "3");    /* what is in flight ends */
+    struct rig *rig = rig_new_where(
+        J("{'name':'t','steps':[{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S(
+            "z") "]}]}"),
+        NULL, NULL, "y");
+    rig_expect_in_flight(rig, "c:x"); /* children begin one after the other */
+    rig_done(rig, "c:x", "1");
+    rig_expect(rig, RUN_RUNNING, NULL);
     rig_expect_in_flight(rig, "");
-    for (int lane = 1; lane < LANES; lane++)
-        assert_false(rv__cell_wants(rig->cell, (enum rv__lane)lane));
-    assert_false(rv__cell_more(rig->cell));
+    assert_true(rv__cell_wants(rig->cell, LANE_NOBODY));
     rig_crash(rig, true);
-    rig_expect(rig, RUN_SUSPENDED, NULL);
-    assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
-    assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
-    rig_expect_in_flight(rig, "c:x c:y");
-    struct rv__view view = rig_view(rig, "c:x");
+    rig_turn(rig, NULL);
+    rig_expect_in_flight(rig, "");
+    rig->nobody = NULL;
+    rig_relane(rig);
+    rig_turn(rig, NULL);
+    rig_expect_in_flight(rig, "c:y c:z");
+    rig->nobody = "y"; /* gone between its place and its beginning: it is lost without a death */
+    rig_lose(rig, "c:y", false, false);
+    rig_expect_in_flight(rig, "c:z");
+    rig_done(rig, "c:z", "3");
+    rig_expect(rig, RUN_RUNNING, NULL);
+    rig->nobody = NULL;
+    rig_relane(rig);
+    rig_turn(rig, NULL);
+    struct rv__view view = rig_view(rig, "c:y");
     assert_int_equal(view.attempt, 1); /* it never began */
     rv__view_done(&view);
-    rig_finish(rig, NULL);
+    rig_done(rig, "c:y", "2");
     rig_expect(rig, RUN_COMPLETED, NULL);
     rig_free(rig);
+}
+
+/* As a whole, for a reason of the shell's; not twice, and not after its end. */
+static void a_run_is_suspended_as_a_whole(void **state)
+{
+    static const char *const reason = "{\"message\":\"too large\"}";
+    (void)state;
+    for (int decision = 0; decision < 3; decision++) {
+        struct rig *rig = rig_of(
+            "{'type':'concurrent','alias':'c','steps':[" S("x") "," DELAY("d", "50") "]}," S("b"),
+            NULL);
+        struct rv__msg unsaid = { .kind = MSG_SUSPEND };
+        assert_int_equal(rig_turn(rig, &unsaid), RV_EINVAL);
+        assert_int_equal(rig_suspend(rig, reason), RV_OK);
+        assert_true(rig_has_fact(rig, J("{'k':'run.suspended','a':0,'at':1000,'error':{'mess")));
+        rig_expect(rig, RUN_SUSPENDED, NULL);
+        assert_str(rv__cell_suspension(rig->cell), reason);
+        size_t before = rig->journal.len;
+        assert_int_equal(rig_suspend(rig, "{\"message\":\"again\"}"), RV_OK);
+        assert_int_equal(rig->journal.len, before);
+        rig_crash(rig, decision % 2);
+        rig_done(rig, "c:x", "1"); /* what is in flight ends, and nothing begins */
+        rig_timer(rig, "c:d");
+        rig_expect_in_flight(rig, "");
+        if (decision == 0) {
+            assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+            rig_expect_in_flight(rig, "b");
+            rig_done(rig, "b", "2");
+            rig_expect(rig, RUN_COMPLETED, NULL);
+        } else if (decision == 1) {
+            assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
+            rig_expect(rig, RUN_FAILED, NULL);
+            assert_str(rv__cell_error(rig->cell), reason);
+        } else {
+            assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
+            rig_expect(rig, RUN_CANCELLED, NULL);
+        }
+        before = rig->journal.len;
+        assert_int_equal(rig_suspend(rig, reason), RV_OK);
+        assert_int_equal(rig->journal.len, before);
+        rig_free(rig);
+    }
 }
 
 static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
 {
     (void)state;
     struct rig *rig = rig_of(S("a"), NULL);
-    rig_miss(rig, "a", "f");
+    rig_poison(rig, "a");
     assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
     rig_expect(rig, RUN_CANCELLED, J("{'a':" OUT("null", "cancelled") "}"));
     assert_true(rv__str_none(rv__cell_suspension(rig->cell)));
@@ -503,7 +541,7 @@ static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
     rig = rig_of(S("a") "," S("b"), NULL);
     rig_done(rig, "a", "1");
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_ESTATE);
-    rig_miss(rig, "b", "f");
+    rig_poison(rig, "b");
     rig_send(rig, (struct rv__msg){ .kind = MSG_ABORT,
                                     .error = rv__blob_new(rv__str(J("{'message':'enough'}"))) });
     rig_expect(rig, RUN_FAILED, NULL);
@@ -531,40 +569,126 @@ static void a_crash_uses_up_no_attempt(void **state)
     rig_free(rig);
 }
 
-static void suspects_are_tried_alone(void **state)
+/* What the work at `a` has gone through, letter by letter, and where it waits then. */
+static void deaths_make_a_suspect_and_blame_it(void **state)
+{
+    static const struct {
+        const char *says,
+            *story; /* s: its process died, and others were in it; h: a host of its own
+                                     died; c: nobody did; f: it failed, and its next attempt is due */
+        enum rv__lane lane;
+        bool blamed;
+        const char *fact; /* the last one of it; NULL: any */
+    } table[] = {
+        { "who never ran is none", "", LANE_FUNCTION, false, NULL },
+        { "one death says nothing", "s", LANE_FUNCTION, false, "'crash':true,'deaths':1}" },
+        { "two make a suspect", "ss", LANE_SUSPECT, false,
+          "'suspect':true,'crash':true,'deaths':2}" },
+        { "who is in a third is to blame", "sss", LANE_SUSPECT, true,
+          "'blame':true,'crash':true,'deaths':3}" },
+        { "and in each that follows", "ssss", LANE_SUSPECT, true,
+          "'blame':true,'crash':true,'deaths':4}" },
+        { "a clean end is no death", "sc", LANE_FUNCTION, false, NULL },
+        { "and changes nothing", "scs", LANE_SUSPECT, false, NULL },
+        { "nor for a suspect", "ssc", LANE_SUSPECT, false, NULL },
+        { "nor for one that was blamed", "sssc", LANE_SUSPECT, true, NULL },
+        { "who fails like anybody is none", "ssf", LANE_FUNCTION, false, NULL },
+        { "its deaths are forgotten", "sfs", LANE_FUNCTION, false, "'deaths':1}" },
+        { "it takes two again", "ssfss", LANE_SUSPECT, false, "'deaths':2}" },
+        { "its blames are not", "sssfss", LANE_SUSPECT, true, "'deaths':2}" },
+        { "a host's death is its own", "h", LANE_FUNCTION, false, "'blame':true,'crash':true}" },
+        { "and no shared one", "hs", LANE_FUNCTION, false, "'deaths':1}" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        for (int snapshot = 0; snapshot < 2; snapshot++) {
+            struct rig *rig = rig_of(STEP("a", "'maxAttempts':9"), NULL);
+            for (const char *at = table[i].story; *at != '\0'; at++) {
+                rig_give(rig, at[1] != '\0');
+                if (*at == 'f') {
+                    rig_fail(rig, "a", "no");
+                    rig_timer(rig, "a");
+                } else {
+                    rig_lose(rig, "a", *at == 'h', *at == 's');
+                }
+                rig_crash(rig, snapshot);
+            }
+            if (*table[i].story == '\0') {
+                rig_give(rig, false);
+                rig_lose(rig, "a", false, false);
+            }
+            bool suspect = table[i].lane == LANE_SUSPECT;
+            if (rv__cell_wants(rig->cell, LANE_SUSPECT) != suspect ||
+                rv__cell_wants(rig->cell, LANE_FUNCTION) == suspect ||
+                rv__cell_blamed(rig->cell) != table[i].blamed)
+                fail_msg("%s: %s", table[i].says, rig->journal.text);
+            const char *fact = table[i].fact != NULL ? J(table[i].fact) : "";
+            size_t len = strlen(fact);
+            if (rig->journal.len < len ||
+                strcmp(rig->journal.text + rig->journal.len - len, fact) != 0)
+                fail_msg("%s: %s", table[i].says, rig->journal.text);
+            rig_give(rig, true);
+            rig_turn(rig, NULL);
+            rig_done(rig, "a", "1");
+            rig_expect(rig, RUN_COMPLETED, NULL);
+            rig_free(rig);
+        }
+    }
+}
+
+/* Of the deaths in which it was in flight it takes two, and one more than may be forgiven. */
+static void a_pill_is_found_in_a_bounded_number_of_deaths(void **state)
+{
+    (void)state;
+    for (int most = 1; most < 5; most++) {
+        struct rig *rig = rig_of(S("a"), NULL);
+        rv_error err;
+        rv__cell_free(rig->cell);
+        rv__facts_reset(&rig->facts);
+        rv__buf_reset(&rig->journal);
+        rig->replay = false;
+        rig->work_count = 0;
+        struct rv__cell_opts opts = { .plan = rig->plan, .max_crashes = most };
+        assert_int_equal(rv__cell_start(&opts, NULL, 1, &rig->facts, &rig->cell, &err), RV_OK);
+        rig_turn(rig, NULL);
+        int deaths = 0;
+        for (; rv__cell_status(rig->cell) == RUN_RUNNING; deaths++)
+            rig_lose(rig, "a", false, true);
+        assert_int_equal(deaths, 2 + most + 1);
+        rig_free(rig);
+    }
+}
+
+/* After a death all go on, and suspects one by one: who has been blamed before the others. */
+static void blamed_suspects_come_first(void **state)
 {
     (void)state;
     struct rig *rig = rig_of(
         "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "," S("z") "]}", NULL);
-    rig_give(rig, false);
-    rig_lose(rig, "c:x", false, true);
-    rig_lose(rig, "c:y", false, true);
+    for (int n = 0; n < 2; n++) {
+        rig_give(rig, n == 0);
+        rig_lose(rig, "c:x", false, true);
+        rig_lose(rig, "c:y", false, true);
+    }
     rig_expect_in_flight(rig, "c:z");
-    assert_true(rv__cell_wants(rig->cell, LANE_SUSPECT));
     assert_false(rv__cell_wants(rig->cell, LANE_FUNCTION));
     assert_int_equal(rig_grant(rig, LANE_FUNCTION), 0);
     assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1);
-    rig_expect_in_flight(rig, "c:x c:z");
-    rig_lose(rig, "c:x", true, false); /* alone in its lane, and again */
-    rig_crash(rig, true);
-    assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1); /* in turn */
+    assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1); /* how many at once is the shell's to say */
+    rig_lose(rig, "c:x", false, false);
+    rig_lose(rig, "c:y", false, true); /* it came later, and is blamed now */
+    for (int again = 0; again < 3; again++) {
+        if (again > 0)
+            rig_crash(rig, again == 1);
+        assert_true(rv__cell_blamed(rig->cell));
+    }
+    assert_int_equal(rig_grant(rig, LANE_SUSPECT), 1);
     rig_expect_in_flight(rig, "c:y c:z");
+    assert_false(rv__cell_blamed(rig->cell));
     rig_give(rig, true);
     rig_turn(rig, NULL);
     rig_finish(rig, NULL);
     rig_expect(rig, RUN_COMPLETED, NULL);
-    rig_free(rig);
-}
-
-static void who_fails_like_anybody_is_no_suspect(void **state)
-{
-    (void)state;
-    struct rig *rig = rig_of(STEP("a", "'maxAttempts':3"), NULL);
-    rig_lose(rig, "a", false, true);
-    rig_fail(rig, "a", "no");
-    rig_give(rig, false);
-    rig_timer(rig, "a");
-    assert_true(rv__cell_wants(rig->cell, LANE_FUNCTION));
     rig_free(rig);
 }
 
@@ -613,7 +737,7 @@ static void a_poison_pill_may_be_an_evaluation(void **state)
             rig_lose(rig, table[i].path, true, false);
         }
         rig_expect(rig, RUN_SUSPENDED, NULL);
-        assert_true(rig_has_fact(rig, "was running alone when its process died, 4 times"));
+        assert_true(rig_has_fact(rig, "was to blame when its process died, 4 times"));
         rig_crash(rig, i % 2);
         assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
         rig_expect_in_flight(rig, table[i].path); /* and its crashes are forgotten */
@@ -674,11 +798,13 @@ int main(void)
         RIG_TEST(who_stops_waiting_leaves_the_signal_to_the_next),
         RIG_TEST(a_signal_wakes_a_suspended_run_only_after_its_resume),
         RIG_TEST(signals_have_a_limit),
-        RIG_TEST(a_missing_function_comes_back),
+        RIG_TEST(a_missing_function_is_waited_for),
+        RIG_TEST(a_run_is_suspended_as_a_whole),
         RIG_TEST(a_suspended_run_can_be_cancelled_or_aborted),
         RIG_TEST(a_crash_uses_up_no_attempt),
-        RIG_TEST(suspects_are_tried_alone),
-        RIG_TEST(who_fails_like_anybody_is_no_suspect),
+        RIG_TEST(deaths_make_a_suspect_and_blame_it),
+        RIG_TEST(a_pill_is_found_in_a_bounded_number_of_deaths),
+        RIG_TEST(blamed_suspects_come_first),
         RIG_TEST(a_poison_pill_tells_how_it_died),
         RIG_TEST(a_poison_pill_may_be_an_evaluation),
         RIG_TEST(max_crashes_is_an_option),

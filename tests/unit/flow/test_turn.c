@@ -270,7 +270,7 @@ static void while_suspended_nothing_begins_and_everything_is_recorded(void **sta
                                                                                          "[" S(
                                                                                              "s") "]}]}]}",
         NULL);
-    rig_miss(rig, "c:x", "x");
+    rig_poison(rig, "c:x");
     rig_expect(rig, RUN_SUSPENDED, NULL);
     rig_done(rig, "c:n:node0:y", "1"); /* in flight: it ends, and what follows waits */
     rig_fail(rig, "c:r", "no");
@@ -300,13 +300,13 @@ static void a_run_is_suspended_for_one_reason_at_a_time(void **state)
                              NULL);
     for (int i = 0; i < RV__MAX_CRASHES; i++)
         rig_lose(rig, "c:y", true, false);
-    rig_miss(rig, "c:x", "x");
+    rig_poison(rig, "c:x");
     rig_lose(rig, "c:y", true, false); /* now y is one too many, but x came first */
-    assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "needs the function"));
+    assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "step 'x'"));
     rig_crash(rig, true);
     assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
     rig_expect(rig, RUN_SUSPENDED, NULL);
-    assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "died"));
+    assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "step 'y'"));
     rig_crash(rig, false);
     assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
     rig_finish(rig, NULL);
@@ -322,10 +322,10 @@ static void a_run_can_be_aborted_anywhere(void **state)
     struct rig *rig = rig_new(
         J("{'name':'t','onError':{'name':'team'},'steps':[" S("a") "," S("b") "]}"), NULL);
     rig_done(rig, "a", "1");
-    rig_miss(rig, "b", "b"); /* in a node */
+    rig_poison(rig, "b"); /* in a node */
     rig_send(rig, (struct rv__msg){ .kind = MSG_ABORT, .error = rv__blob_new(rv__str(reason)) });
     rig_expect_in_flight(rig, "onError");
-    rig_miss(rig, "onError", "team"); /* in the handler: it is not run again */
+    rig_poison(rig, "onError"); /* in the handler: it is not run again */
     rig_expect(rig, RUN_SUSPENDED, NULL);
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
     rig_expect(rig, RUN_FAILED, J("{'a':" DONE("1") ",'b':" OUT("null", "failed") "}"));
@@ -341,17 +341,17 @@ static void a_run_can_be_aborted_anywhere(void **state)
         NULL);
     rig->grants[LANE_IO] = false;
     rig_done(rig, "a", "1");
-    rig_miss(rig, "d:x", "x"); /* and b waits for its place */
+    assert_int_equal(rig_suspend(rig, reason), RV_OK); /* and b waits for its place */
     rig_expect(rig, RUN_SUSPENDED, NULL);
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
     rig_crash(rig, true);
     rig_expect_in_flight(rig, "onError d:x"); /* what is detached goes on */
-    rig_miss(rig, "d:x", "x");
+    assert_int_equal(rig_suspend(rig, reason), RV_OK);
     rig_expect(rig, RUN_SUSPENDED, NULL);
     rig_done(rig, "onError", "1");
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK); /* it has failed already */
     rig_expect(rig, RUN_FAILED, NULL);
-    rig_miss(rig, "d:x", "x"); /* after the end it fails by itself */
+    rig_poison(rig, "d:x"); /* after the end it fails by itself */
     assert_false(rv__cell_active(rig->cell));
     rig_free(rig);
 }
@@ -367,11 +367,33 @@ static void an_abort_without_a_handler_ends_the_run(void **state)
     rig->grants[LANE_IO] = false;
     struct rv__msg lost = { .kind = MSG_LOST, .actor = b.actor, .token = b.token };
     rig_turn(rig, &lost);
-    rig_miss(rig, "d:x", "x");
+    assert_int_equal(rig_suspend(rig, "{\"message\":\"no\"}"), RV_OK);
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
     rig_expect(rig, RUN_FAILED, NULL);
     rig_say(rig, MSG_CANCEL);
     rig_free(rig);
+}
+
+/* Detached, and to blame: once the run is given up, it is not stopped for that again. */
+static void a_detached_pill_does_not_outlast_a_decision(void **state)
+{
+    (void)state;
+    for (int handler = 0; handler < 2; handler++) {
+        char plan[400];
+        snprintf(plan, sizeof plan,
+                 "{'name':'t'%s,'steps':[{'type':'concurrent','alias':'d','continueOn':'detached',"
+                 "'steps':[" S("x") "]}," S("b") "]}",
+                 handler ? ",'onError':{'name':'team'}" : "");
+        struct rig *rig = rig_new(J(plan), NULL);
+        rig_poison(rig, "d:x");
+        rig_expect(rig, RUN_SUSPENDED, NULL);
+        assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
+        if (handler)
+            rig_done(rig, "onError", "1");
+        rig_expect(rig, RUN_FAILED, NULL);
+        assert_false(rv__cell_active(rig->cell)); /* it has failed by itself */
+        rig_free(rig);
+    }
 }
 
 /* --------------------------------------------------------------------------------- effects --- */
@@ -423,6 +445,7 @@ int main(void)
         RIG_TEST(a_run_is_suspended_for_one_reason_at_a_time),
         RIG_TEST(a_run_can_be_aborted_anywhere),
         RIG_TEST(an_abort_without_a_handler_ends_the_run),
+        RIG_TEST(a_detached_pill_does_not_outlast_a_decision),
         cmocka_unit_test(effects_are_what_is_owed_at_the_end_of_the_turn),
     };
     return cmocka_run_group_tests_name("turn", tests, NULL, NULL);

@@ -23,6 +23,11 @@ static void tell(void *arg, const struct rv__wait *wait)
     len = strlen(told);
     if (wait->count != 1)
         snprintf(told + len, sizeof told - len, " x%lld", (long long)wait->count);
+    if (wait->kind == WAIT_PLACE && wait->name.len > 0)
+        snprintf(told + strlen(told), sizeof told - strlen(told), " for %.*s", RV__ARG(wait->name));
+    if ((wait->kind == WAIT_PLACE && wait->lane == LANE_NOBODY) != (wait->name.len > 0) &&
+        wait->kind == WAIT_PLACE)
+        fail_msg("%s: a name, and not for want of a function, or the other way round", told);
     rv__buf_done(&path);
 }
 
@@ -115,10 +120,39 @@ static void each_leaf_has_the_reason_of_its_kind(void **state)
     rig_fail(rig, "c:r", "no");
     rig_park(rig, "c:h", "handle", 0);
     expect_waits(rig, "work c:w; retry c:r; signal c:s; timer c:d; handle c:h");
-    rig_miss(rig, "c:w", "w");
+    rig_poison(rig, "c:w");
     expect_waits(rig, "decision c:w; retry c:r; signal c:s; timer c:d; handle c:h");
     rig_say(rig, MSG_CANCEL);
     expect_waits(rig, "");
+    rig_free(rig);
+}
+
+/* Who waits for a function that nobody has says which, however far down it is. */
+static void what_nobody_has_is_named(void **state)
+{
+    static const struct {
+        const char *plan, *nobody, *waits;
+    } table[] = {
+        { S("a"), "a", "place a for a" },
+        { STEP("a", "'when':{'fn':'f'}"), "a", "place a for f" },
+        { "{'type':'branch','alias':'b','if':{'fn':'g'},'then':[" S("x") "]}", "b",
+          "place b for g" },
+        { "{'type':'workflow','alias':'w','name':'v','steps':[" S("x") "]}", "x", "place w for x" },
+        { "{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "]}", "x",
+          "place c for x" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char plan[1000];
+        snprintf(plan, sizeof plan, "{'name':'t','steps':[%s]}", table[i].plan);
+        struct rig *rig = rig_new_where(J(plan), NULL, NULL, table[i].nobody);
+        expect_waits(rig, table[i].waits);
+        rig_free(rig);
+    }
+    struct rig *rig = rig_new_where(
+        J("{'name':'t','steps':[" EACH(S("p"), ",'parallel':true") "]}"), NULL, NULL, "p");
+    rig_done(rig, "each?items", "[1,2,3]");
+    expect_waits(rig, "place each x3 for p");
     rig_free(rig);
 }
 
@@ -128,6 +162,7 @@ int main(void)
         cmocka_unit_test(iterations_to_come_have_the_reason_they_have),
         cmocka_unit_test(between_its_iterations_a_sequential_one_has_one_reason),
         cmocka_unit_test(each_leaf_has_the_reason_of_its_kind),
+        cmocka_unit_test(what_nobody_has_is_named),
     };
     return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
 }

@@ -71,8 +71,6 @@ static inline struct rv__msg zoo_evaluated(uint64_t *dice, int eval, const char 
         msg.kind = MSG_FAILED;
     if (roll == 1)
         msg.kind = MSG_LOST;
-    if (roll == 2 && zoo_roll(dice, 3) == 0)
-        msg.kind = MSG_MISSING;
     msg.blame = roll == 1 && zoo_roll(dice, 2);
     return msg;
 }
@@ -103,10 +101,9 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
     } else if (roll < 98) {
         msg.kind = MSG_LOST;
         msg.blame = roll < 93;
-        msg.suspect = roll < 96;
+        msg.shared = roll < 96;
     } else {
-        msg.kind = MSG_MISSING;
-        msg.name = rv__str("gone");
+        msg.kind = MSG_LOST; /* it never began */
     }
     return msg;
 }
@@ -131,14 +128,17 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
     const char *result = NULL, *state = NULL;
     if (!rv__cell_active(rig->cell))
         return false;
+    uint64_t kept = zoo_roll(dice, 1 << 16); /* a quarter of the lanes gives no places */
     for (int lane = 1; lane < LANES; lane++)
-        rig->grants[lane] = rig->work_count == 0 || zoo_roll(dice, 4) != 0;
+        rig->grants[lane] = rig->work_count == 0 || (kept >> 2 * lane & 3) != 0;
     rig->now_ms += (int64_t)zoo_roll(dice, 10);
     uint64_t roll = zoo_roll(dice, 60);
     if (rv__cell_status(rig->cell) == RUN_SUSPENDED && roll < 30) {
         msg.kind = roll < 25 ? MSG_RESUME : MSG_ABORT;
     } else if (roll == 0) {
         msg.kind = MSG_CANCEL;
+    } else if (roll == 59) {
+        msg.kind = MSG_SUSPEND;
     } else if (roll < 4 || (rig->work_count == 0 && roll < 20)) {
         result = roll % 2 ? "{\"go\":1}" : NULL;
     } else if (roll < 8 || rig->work_count == 0) {
@@ -162,7 +162,7 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         msg.result = rv__blob_new(rv__str(result));
     if (state != NULL)
         msg.state = rv__blob_new(rv__str(state));
-    if (msg.kind == MSG_FAILED)
+    if (msg.kind == MSG_FAILED || msg.kind == MSG_SUSPEND)
         msg.error = rv__blob_new(rv__str("{\"message\":\"no\"}"));
     (void)rig_turn(rig, &msg);
     rv__blob_unref(msg.result);
@@ -188,25 +188,44 @@ static inline void zoo_take(void *arg, const struct rv__effect *effect)
 }
 
 /* Rows of a store that has lost its own. */
-static inline int zoo_rows(struct rv__row_source *self, struct rv__str key, struct rv__buf *out,
-                           rv_error *err)
+static inline int zoo_rows(struct rv__row_source *self, struct rv__str key, int64_t after,
+                           struct rv__buf *out, int64_t *last, rv_error *err)
 {
     (void)self;
     (void)key;
     (void)err;
+    if (after >= 0)
+        return 0;
+    *last = 0;
     rv__buf_text(out, "{\"item\":1,\"index\":0,\"results\":{\"x\":{\"result\":{}},\"in\":1}},7");
-    return RV_OK;
+    rv__buf_text(out, ",{\"itemValue\":[7,3],\"index\":1,\"results\":{\"x\":{\"resultValue\":[7,2],"
+                      "\"description\":1,\"stateValue\":[3,2]}},\"refers\":1}");
+    return 1;
+}
+
+static inline int zoo_value(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                            rv_error *err)
+{
+    (void)self;
+    (void)err;
+    *ret = rv__blob_new(rv__str(number % 2 ? "[1,2]" : "{}"));
+    return *ret != NULL ? RV_OK : RV_ENOMEM;
 }
 
 static inline void zoo_look(struct rv__cell *cell, const struct rv__effect *effect,
                             struct rv__buf *out)
 {
-    struct rv__row_source rows = { zoo_rows };
+    struct rv__row_source rows = { zoo_rows, zoo_value };
     struct rv__view view;
     if (rv__cell_view(cell, effect->actor, effect->token, &view) < 0)
         return;
     (void)rv__view_steps(&view, &rows, out, NULL);
     (void)rv__view_last(&view, &rows, out, NULL);
+    struct rv__blob *hold = NULL;
+    struct rv__str item;
+    (void)rv__view_item(&view, &rows, &hold, &item, NULL);
+    rv__blob_unref(hold);
+    (void)rv__view_items(&view, &rows, out, NULL);
     rv__view_done(&view);
     rv__buf_reset(out);
 }
@@ -214,7 +233,7 @@ static inline void zoo_look(struct rv__cell *cell, const struct rv__effect *effe
 /* Whatever is in it: it takes messages, gives work, can be saved, read and cancelled, and never crashes. */
 static inline void zoo_behave(struct rv__cell *cell)
 {
-    struct rv__row_source rows = { zoo_rows };
+    struct rv__row_source rows = { zoo_rows, zoo_value };
     struct rv__blob *json = rv__blob_new(rv__str("[1,2]")), *error = rv__blob_new(rv__str("{}"));
     struct rv__facts facts;
     struct rv__buf out;
@@ -250,10 +269,10 @@ static inline void zoo_behave(struct rv__cell *cell)
     if (rv__cell_save(cell, &out, &err) < 0)
         fail_msg("cannot be saved: %s", err.message);
     rv__buf_reset(&out);
-    (void)rv__cell_results(cell, &rows, &out, &err);
+    (void)rv__cell_results(cell, &rows, &out, NULL, &err);
     struct rv__msg cancel = { .kind = MSG_CANCEL };
     (void)rv__flow_send(cell, &cancel, &facts, &err);
-    (void)rv__cell_results(cell, &rows, &out, &err);
+    (void)rv__cell_results(cell, &rows, &out, NULL, &err);
     rv__facts_done(&facts);
     rv__buf_done(&out);
     rv__blob_unref(json);

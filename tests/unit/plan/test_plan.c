@@ -1,4 +1,4 @@
-/* test_plan.c: the plan itself: ids, paths, lanes, values; and how its making grows. */
+/* test_plan.c: the plan itself: ids, paths, values; and how its making grows. */
 #include "unit/plan/plan_test.h"
 #include "unit/plan/zoo.h"
 
@@ -17,6 +17,58 @@ static void names_of_kinds_are_those_of_the_json(void **state)
         assert_string_equal(rv__node_kind_name((enum rv__node_kind)i), nodes[i]);
     for (int i = 0; i < STEP_KINDS; i++)
         assert_string_equal(rv__step_kind_name((enum rv__step_kind)i), steps[i]);
+}
+
+/* What each kind says of its bodies and of what it evaluates. */
+static void a_kind_says_what_its_nodes_have(void **state)
+{
+    static const struct {
+        const char *json;
+        enum rv__bodies bodies;
+        enum rv__use uses[3]; /* until USES */
+    } kinds[] = {
+        { "{\"type\":\"step\",\"name\":\"f\",\"when\":1}", BODIES_NONE, { USE_WHEN, USES } },
+        { "{\"type\":\"workflow\",\"name\":\"v\",\"description\":\"d\",\"steps\":[{\"type\":"
+          "\"step\","
+          "\"name\":\"f\"}]}",
+          BODIES_ITSELF,
+          { USE_DESCRIPTION, USES } },
+        { "{\"type\":\"branch\",\"if\":1,\"then\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_NAMED,
+          { USE_IF, USES } },
+        { "{\"type\":\"loop\",\"while\":1,\"body\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_ITERATED,
+          { USE_WHILE, USES } },
+        { "{\"type\":\"loop\",\"until\":1,\"body\":[{\"type\":\"step\",\"name\":\"f\"}],\"when\":"
+          "1}",
+          BODIES_ITERATED,
+          { USE_WHEN, USE_UNTIL, USES } },
+        { "{\"type\":\"forEach\",\"items\":[1],\"run\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_ITERATED,
+          { USE_ITEMS, USES } },
+        { "{\"type\":\"concurrent\",\"steps\":[{\"type\":\"step\",\"name\":\"f\"}]}",
+          BODIES_NAMED,
+          { USES } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct fixture fx;
+        char json[256];
+        snprintf(json, sizeof json, "{\"name\":\"w\",\"steps\":[%s]}", kinds[i].json);
+        fixture_compile(&fx, json, NULL);
+        if (fx.rc < 0)
+            fail_msg("%s: %s", kinds[i].json, fx.err.message);
+        const struct rv__node *node = fx.plan->body.nodes[0];
+        assert_int_equal(rv__node_bodies(node), kinds[i].bodies);
+        size_t next = 0;
+        for (int use = 0; use < USES; use++) {
+            bool has = kinds[i].uses[next] == (enum rv__use)use;
+            if ((rv__node_expr(node, (enum rv__use)use) != NULL) != has)
+                fail_msg("%s: use %d", kinds[i].json, use);
+            next += has;
+        }
+        fixture_done(&fx);
+    }
 }
 
 /* What flow/ relies on, for every node of every plan. */
@@ -42,7 +94,8 @@ static void check_structure(const struct rv__plan *plan, const struct rv__body *
         }
         for (uint32_t k = 0; k < node->body_count; k++) {
             const struct rv__body *inner = &node->bodies[k];
-            bool iterated = node->kind == NODE_LOOP || node->kind == NODE_FOREACH;
+            bool iterated = rv__node_bodies(node) == BODIES_ITERATED;
+            assert_int_equal(iterated, node->kind == NODE_LOOP || node->kind == NODE_FOREACH);
             assert_ptr_equal(inner->owner, node);
             assert_int_equal(inner->index, k);
             assert_true(inner->alias.at != NULL);
@@ -143,75 +196,6 @@ static void paths_are_those_of_the_spec(void **state)
     rv__body_path(&node_by_path(plan, "processEach")->bodies[0], vector, &buf);
     assert_string_equal(buf.text, "pay decide:else processEach:iter3");
     rv__buf_done(&buf);
-    rv__plan_free(plan);
-}
-
-static void work_starts_in_the_lane_of_what_comes_first(void **state)
-{
-    (void)state;
-#define DOC(node)    "{\"name\":\"w\",\"steps\":[" node "]}"
-#define STEP(fields) "{\"type\":\"step\",\"alias\":\"s\"," fields "}"
-    static const struct {
-        const char *json;
-        enum rv__lane lane;
-    } rows[] = {
-        { DOC(STEP("\"name\":\"f\"")), LANE_FUNCTION },
-        { DOC(STEP("\"kind\":\"call\",\"name\":\"f\"")), LANE_FUNCTION },
-        { DOC(STEP("\"kind\":\"http\"")), LANE_HTTP },
-        { DOC(STEP("\"kind\":\"command\"")), LANE_IO },
-        { DOC(STEP("\"kind\":\"chat\"")), LANE_IO },
-        { DOC(STEP("\"kind\":\"tool\"")), LANE_IO },
-        { DOC(STEP("\"kind\":\"value\",\"with\":1")), LANE_EVAL },
-        { DOC(STEP("\"kind\":\"delay\",\"with\":1")), LANE_NONE },
-        { DOC(STEP("\"kind\":\"delay\",\"with\":\"${ 1 }\"")), LANE_EVAL },
-        { DOC(STEP("\"kind\":\"signal\",\"with\":{\"name\":\"x\"}")), LANE_NONE },
-        { DOC(STEP("\"kind\":\"signal\",\"with\":{\"name\":\"${ .x }\"}")), LANE_EVAL },
-        { DOC(STEP("\"kind\":\"http\",\"when\":\"${ .x }\"")), LANE_EVAL },
-        { DOC(STEP("\"kind\":\"http\",\"when\":{\"fn\":\"g\"}")), LANE_FUNCTION },
-        { DOC("{\"type\":\"branch\",\"if\":1,\"then\":[]}"), LANE_EVAL },
-        { DOC("{\"type\":\"branch\",\"if\":{\"fn\":\"g\"},\"then\":[]}"), LANE_FUNCTION },
-        { DOC("{\"type\":\"loop\",\"while\":1,\"body\":[" STEP("\"name\":\"f\"") "]}"), LANE_EVAL },
-        { DOC("{\"type\":\"loop\",\"until\":1,\"body\":[" STEP("\"kind\":\"http\"") "]}"),
-          LANE_HTTP },
-        { DOC("{\"type\":\"forEach\",\"items\":{\"fn\":\"g\"},\"run\":[" STEP(
-              "\"kind\":\"http\"") "]}"),
-          LANE_FUNCTION },
-        { DOC("{\"type\":\"concurrent\",\"steps\":[" STEP("\"kind\":\"http\"") "]}"), LANE_HTTP },
-        { DOC("{\"type\":\"concurrent\",\"continueOn\":\"detached\",\"steps\":[" STEP(
-              "\"kind\":\"http\"") "]}"),
-          LANE_NONE },
-        { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"steps\":[" STEP("\"kind\":\"http\"") "]}"),
-          LANE_HTTP },
-        { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"input\":1,\"steps\":[" STEP(
-              "\"kind\":\"http\"") "]}"),
-          LANE_EVAL },
-        { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"input\":{\"fn\":\"g\"},\"inputSchema\":{},"
-              "\"steps\":[" STEP("\"kind\":\"http\"") "]}"),
-          LANE_FUNCTION },
-        { DOC("{\"type\":\"workflow\",\"name\":\"v\",\"inputSchema\":{},\"steps\":[" STEP(
-              "\"kind\":\"http\"") "]}"),
-          LANE_EVAL },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct rv__plan *plan = must_read(rows[i].json);
-        if (rv__node_start_lane(plan->nodes[0]) != rows[i].lane ||
-            rv__body_start_lane(&plan->body) != rows[i].lane)
-            fail_msg("%s: %d", rows[i].json, (int)rv__node_start_lane(plan->nodes[0]));
-        rv__plan_free(plan);
-    }
-    struct rv__plan *plan = must_read(DOC("{\"type\":\"branch\",\"if\":1,\"then\":[]}"));
-    assert_int_equal(rv__body_start_lane(&plan->nodes[0]->bodies[0]), LANE_NONE);
-    rv__plan_free(plan);
-
-    /* With a `when`, and once that is known to be true. */
-    plan = must_read(DOC(STEP("\"kind\":\"http\",\"when\":true")));
-    assert_int_equal(rv__node_start_lane(plan->nodes[0]), LANE_EVAL);
-    assert_int_equal(rv__node_lane(plan->nodes[0]), LANE_HTTP);
-    rv__plan_free(plan);
-
-    /* The outermost's input was checked before the run began. */
-    plan = must_read("{\"name\":\"w\",\"input\":{},\"steps\":[" STEP("\"kind\":\"http\"") "]}");
-    assert_int_equal(rv__body_start_lane(&plan->body), LANE_HTTP);
     rv__plan_free(plan);
 }
 
@@ -504,10 +488,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_kinds_are_those_of_the_json),
+        cmocka_unit_test(a_kind_says_what_its_nodes_have),
         cmocka_unit_test(every_node_knows_its_place),
         cmocka_unit_test(the_outermost_workflow_is_told_in_full),
         cmocka_unit_test(paths_are_those_of_the_spec),
-        cmocka_unit_test(work_starts_in_the_lane_of_what_comes_first),
         cmocka_unit_test(constants_of_delays_and_signals_are_known),
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(implied_aliases_are_made_unique),

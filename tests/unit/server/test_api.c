@@ -2,7 +2,9 @@
  * kit: its time moves when told, so documents can be held to the millisecond. */
 #include "unit/engine/rig.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -11,6 +13,8 @@
 
 struct world {
     rv_engine *engine;
+    struct rv__room *room; /* NULL: answers have no bound */
+    char *kept;            /* freed at the end */
     struct rv__api_answer answer;
     json_t *document;
     rv_error err;
@@ -33,6 +37,11 @@ static int flaky(rv_ctx *c)
 static int items(rv_ctx *c)
 {
     return rv_return_json(c, "[1,2,3]");
+}
+
+static int later(rv_ctx *c)
+{
+    return rv_return_pending(c, "h1");
 }
 
 static int broken(rv_ctx *c)
@@ -92,6 +101,8 @@ static int teardown(void **state)
     json_decref(w->document);
     rv__api_answer_done(&w->answer);
     rv_engine_free(w->engine);
+    free(w->room);
+    free(w->kept);
     free(w);
     return 0;
 }
@@ -114,6 +125,7 @@ static void send_as(struct world *w, enum rv__role role, const char *line, const
 {
     char text[8192];
     struct rv__api_request request = { .role = role, .content_type = "application/json" };
+    request.room = w->room;
     snprintf(text, sizeof text, "%s", line);
     char *path = strchr(text, ' '), *query = strchr(text, '?');
     *path++ = '\0';
@@ -208,26 +220,25 @@ static const struct row {
     /* parameters */
     { "an unknown parameter is named, with the known ones", "GET /api/v1/runs?statsu=running", NULL,
       400,
-      "{'detail':'there is no parameter \\u0027statsu\\u0027 here (did you mean "
-      "\\u0027status\\u0027?); those there are: workflow, status, since, until, q, limit, "
-      "cursor'}" },
+      "{'detail':'unknown parameter \\u0027statsu\\u0027 (did you mean \\u0027status\\u0027?); "
+      "known: workflow, status, since, until, q, limit, cursor'}" },
     { "twice is once too often", "GET /api/v1/runs?q=a&q=b", NULL, 400,
       "{'detail':'parameter \\u0027q\\u0027 is given twice'}" },
     { "a number has to be one", "GET /api/v1/runs?limit=ten", NULL, 400,
-      "{'detail':'parameter \\u0027limit\\u0027 is \\u0027ten\\u0027, and has to be an integer "
+      "{'detail':'parameter \\u0027limit\\u0027 is \\u0027ten\\u0027, but must be an integer "
       "from "
       "1 to 1000'}" },
     { "within its bounds", "GET /api/v1/runs?limit=1001", NULL, 400, "{}" },
     { "not with a fraction", "GET /api/v1/runs?limit=1.5", NULL, 400, "{}" },
     { "a choice has to be one", "GET /api/v1/runs?status=ended", NULL, 400,
-      "{'detail':'parameter \\u0027status\\u0027 is \\u0027ended\\u0027, and has to be one of "
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027ended\\u0027, but must be one of "
       "running, "
       "suspended, completed, failed, cancelled'}" },
     { "a cursor that is none is refused", "GET /api/v1/runs?cursor=zzz", NULL, 400, "{}" },
     { "what is needed is asked for", "GET /api/v1/runs/done/node", NULL, 400,
       "{'detail':'parameter \\u0027path\\u0027 is missing: The path of the node.'}" },
     { "where there are none, none is known", "GET /healthz?x=1", NULL, 400,
-      "{'detail':'there is no parameter \\u0027x\\u0027 here; those there are: none'}" },
+      "{'detail':'unknown parameter \\u0027x\\u0027; known: none'}" },
     { "a query that is not UTF-8 is refused", "GET /api/v1/runs?q=%c3%28", NULL, 400, "{}" },
 
     /* workflows */
@@ -288,7 +299,7 @@ static const struct row {
     { "or none is", "GET /api/v1/runs/done/nodes?parent=each&status=failed", NULL, 200,
       "{'nodes':[],'total':0,'offset':0}" },
     { "a status has to be one", "GET /api/v1/runs/done/nodes?status=broken", NULL, 400,
-      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, and has to be one of "
+      "{'detail':'parameter \\u0027status\\u0027 is \\u0027broken\\u0027, but must be one of "
       "pending, running, waiting_retry, completed, failed, skipped, cancelled, suspended'}" },
     { "below nothing", "GET /api/v1/runs/done/nodes?parent=nix", NULL, 404,
       "{'detail':'the run has no node \\u0027nix\\u0027'}" },
@@ -337,13 +348,13 @@ static const struct row {
     { "an id has to be one", "POST /api/v1/workflows/ask/runs", "{\"runId\":\"a b\"}", 422,
       "{'in':'body','violations':[{'path':'/runId','message':'*'}]}" },
     { "a member has its type", "POST /api/v1/workflows/ask/runs", "{\"runId\":5}", 422,
-      "{'in':'body','violations':[{'path':'/runId','message':'has to be a text'}]}" },
+      "{'in':'body','violations':[{'path':'/runId','message':'must be a text'}]}" },
     { "null is as if it were not there", "POST /api/v1/workflows/ask/runs", "{\"runId\":null}", 202,
       "{'runId':'*'}" },
     { "and a name that is known", "POST /api/v1/workflows/ask/runs", "{\"inputs\":{}}", 422,
-      "{'violations':[{'path':'/inputs','message':'is not known here; known: input, runId'}]}" },
+      "{'violations':[{'path':'/inputs','message':'is unknown; known: input, runId'}]}" },
     { "a body is an object", "POST /api/v1/workflows/ask/runs", "[]", 422,
-      "{'violations':[{'path':'','message':'has to be an object'}]}" },
+      "{'violations':[{'path':'','message':'must be an object'}]}" },
     { "a body is JSON", "POST /api/v1/workflows/ask/runs", "{\"input\":", 400, "{'detail':'*'}" },
     { "one JSON", "POST /api/v1/workflows/ask/runs", "{} {}", 400, "{}" },
     { "in UTF-8", "POST /api/v1/workflows/ask/runs", "{\"input\":\"\xff\"}", 400, "{}" },
@@ -354,7 +365,7 @@ static const struct row {
     { "null is none", "POST /api/v1/runs/waits/decide", "{\"action\":null}", 422,
       "{'violations':[{'path':'/action','message':'is missing'}]}" },
     { "that there is", "POST /api/v1/runs/waits/decide", "{\"action\":\"go\"}", 422,
-      "{'violations':[{'path':'/action','message':'has to be one of resume, abort, skip, "
+      "{'violations':[{'path':'/action','message':'must be one of resume, abort, skip, "
       "restart_stage'}]}" },
     { "for a run that is suspended", "POST /api/v1/runs/waits/decide", "{\"action\":\"resume\"}",
       409, "{'detail':'*'}" },
@@ -525,18 +536,118 @@ static void waiting_is_for_the_transport(void **state)
     ask_for(w, "GET /api/v1/runs/waits/wait", NULL);
     assert_int_equal(w->answer.timeout_ms, 300000);
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "waits", 500, &w->answer);
+    rv__api_waited(w->engine, "waits", 500, NULL, &w->answer);
     assert_int_equal(w->answer.status, 408);
     assert_non_null(strstr(w->answer.body, "after 500 ms\",\"runStatus\":\"running\""));
     rv_signal(w->engine, "waits", "go", "5", NULL);
     rv_test_advance(w->engine, 0, NULL);
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "waits", 700, &w->answer);
+    rv__api_waited(w->engine, "waits", 700, NULL, &w->answer);
     assert_int_equal(w->answer.status, 200);
     assert_non_null(strstr(w->answer.body, "\"go\":{\"result\":5,"));
     rv__api_answer_done(&w->answer);
-    rv__api_waited(w->engine, "nix", 700, &w->answer);
+    rv__api_waited(w->engine, "nix", 700, NULL, &w->answer);
     assert_int_equal(w->answer.status, 404);
+}
+
+/* A run with an input of 400 kB, and answers that have so much room. */
+static void with_room(struct world *w, size_t memory, size_t disk)
+{
+    enum { LONG = 400000 };
+    w->room = calloc(1, sizeof *w->room);
+    w->kept = calloc(1, LONG + 3);
+    assert_true(w->room != NULL && w->kept != NULL);
+    rv__room_init(w->room, memory, disk);
+    memset(w->kept, 'x', LONG + 2);
+    w->kept[0] = w->kept[LONG + 1] = '"';
+    begin(w, "ask", "long", w->kept);
+}
+
+static size_t used(const struct world *w, enum rv__room_kind kind)
+{
+    return atomic_load(&w->room->used[kind]);
+}
+
+static void a_long_answer_is_in_a_file(void **state)
+{
+    struct world *w = *state;
+    char text[64];
+    with_room(w, 1 << 20, 1 << 20);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    assert_true(w->answer.status == 200 && w->answer.in_file && w->answer.body == NULL);
+    assert_true(w->answer.length > 400000 && used(w, RV__ROOM_MEMORY) == 0);
+    assert_int_equal(used(w, RV__ROOM_DISK), w->answer.length);
+    assert_int_equal(pread(w->answer.file, text, 15, 0), 15);
+    assert_memory_equal(text, "{\"runId\":\"long\"", 15);
+    assert_int_equal(pread(w->answer.file, text, 64, (off_t)w->answer.length - 2), 2);
+    assert_memory_equal(text, "]}", 2); /* the last of its nodes, and nothing behind it */
+    int file = w->answer.file;
+    rv__api_answer_done(&w->answer);
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+    assert_int_equal(fcntl(file, F_GETFD), -1); /* closed */
+}
+
+static void an_answer_without_room_is_refused(void **state)
+{
+    struct world *w = *state;
+    with_room(w, 5000, 390000);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    expect(w, "no room on disk", 503, "{'detail':'*','title':'Service unavailable'}");
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+    ask_for(w, "GET /openapi.json", NULL);
+    expect(w, "none in memory", 503, "{'detail':'*'}");
+    ask_for(w, "GET /api/v1/runs/done?results=0", NULL);
+    assert_int_equal(w->answer.status, 200); /* small enough to need none, or to have it */
+    rv__api_answer_done(&w->answer);
+    assert_int_equal(used(w, RV__ROOM_MEMORY), 0);
+}
+
+/* Where no file can be made, that is told, and no room stays taken. */
+static void a_disk_that_refuses_is_told(void **state)
+{
+    struct world *w = *state;
+    with_room(w, 1 << 20, 1 << 20);
+    setenv("TMPDIR", "/no/such/folder", 1);
+    ask_for(w, "GET /api/v1/runs/long", NULL);
+    unsetenv("TMPDIR");
+    expect(w, "no file", 503, "{'detail':'*'}");
+    assert_int_equal(used(w, RV__ROOM_DISK), 0);
+}
+
+static void a_step_is_completed_by_its_handle(void **state)
+{
+    static const struct row steps[] = {
+        { "no such handle", "POST /api/v1/runs/p1/handles/h9", "{}", 404, "{}" },
+        { "no such run", "POST /api/v1/runs/nix/handles/h1", "{}", 404, "{}" },
+        { "not both", "POST /api/v1/runs/p1/handles/h1", "{\"result\":1,\"error\":\"x\"}", 422,
+          "{'violations':[{'path':'/error','message':'*'}]}" },
+        { "an error is text", "POST /api/v1/runs/p1/handles/h1", "{\"error\":1}", 422, "{}" },
+        { "a result", "POST /api/v1/runs/p1/handles/h1", "{\"result\":{\"n\":7}}", 200,
+          "{'runId':'p1','status':'*'}" },
+        { "once", "POST /api/v1/runs/p1/handles/h1", "{\"result\":2}", 404, "{}" },
+        { "it is there", "GET /api/v1/runs/p1", NULL, 200,
+          "{'status':'completed','results':{'later':{'result':{'n':7}}}}" },
+        { "an error", "POST /api/v1/runs/p2/handles/h1", "{\"error\":\"declined\"}", 200, "{}" },
+        { "it failed by it", "GET /api/v1/runs/p2", NULL, 200,
+          "{'status':'failed','error':{'message':'declined'}}" },
+        { "nothing is null", "POST /api/v1/runs/p3/handles/h1", NULL, 200, "{}" },
+        { "and done", "GET /api/v1/runs/p3", NULL, 200, "{'status':'completed'}" },
+    };
+    struct world *w = *state;
+    rv_workflow *parks = rv_workflow_new("parks");
+    rv_add_step(rv_workflow_body(parks), "later", later, NULL);
+    put(w, parks);
+    begin(w, "parks", "p1", NULL);
+    begin(w, "parks", "p2", NULL);
+    begin(w, "parks", "p3", NULL);
+    rv_test_advance(w->engine, 10, NULL);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        ask_for(w, steps[i].line, steps[i].body);
+        expect(w, steps[i].says, steps[i].status, steps[i].expected);
+        rv_test_advance(w->engine, 10, NULL);
+    }
+    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/runs/p1/handles/h1", "{}");
+    assert_int_equal(w->answer.status, 403);
 }
 
 static void logging_in_is_for_the_transport(void **state)
@@ -552,7 +663,7 @@ static void logging_in_is_for_the_transport(void **state)
     assert_int_equal(w->answer.kind, RV__ANSWER_LOGOUT);
     send_as(w, RV__ROLE_NONE, "GET /api/v1/session", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_SESSION);
-    rv__api_session(RV__ROLE_VIEWER, true, &w->answer);
+    rv__api_session(RV__ROLE_VIEWER, "", true, &w->answer);
     assert_string_equal(w->answer.body, "{\"role\":\"viewer\",\"authRequired\":true}");
     assert_true(rv__api_is_open("/api/v1/login") && rv__api_is_open("/healthz"));
     assert_false(rv__api_is_open("/api/v1/runs") || rv__api_is_open("/api/v1/login/"));
@@ -649,7 +760,7 @@ static void the_document_tells_what_is_answered(void **state)
             call_operation(w, method, path, id);
             if (w->answer.kind >= RV__ANSWER_LOGIN) { /* the transport has the last word */
                 rv__api_answer_done(&w->answer);
-                rv__api_session(RV__ROLE_OPERATOR, true, &w->answer);
+                rv__api_session(RV__ROLE_OPERATOR, "kim", true, &w->answer);
                 read_answer(w, id);
             }
             if (w->answer.kind == RV__ANSWER_WHOLE)
@@ -659,7 +770,7 @@ static void the_document_tells_what_is_answered(void **state)
             calls++;
         }
     json_decref(openapi);
-    assert_int_equal(calls, 23);
+    assert_int_equal(calls, 24);
 }
 
 /* --------------------------------------------------------------------------------- trouble --- */
@@ -713,25 +824,29 @@ static void expect_ask(struct rig *rig, const char *method, const char *path, co
     rv__api_answer_done(&answer);
 }
 
+static int an_hour(rv_ctx *c)
+{
+    rv_test_takes(c, 3600000);
+    return 0;
+}
+
 static void a_suspended_run_is_decided_about(void **state)
 {
     struct rig *rig = *state;
-    for (int i = 0; i < 2; i++) { /* the second time, a function is missing */
-        rv_workflow *w = rv_workflow_new("w");
-        rig_open(rig, NULL);
-        rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
-        if (i == 0)
-            rv_add_step(rv_workflow_body(w), "two", broken, NULL);
-        rig_put(rig, w);
-        if (i == 0) {
-            rig_run(rig, "w", "r1", NULL);
-            rig_run(rig, "w", "r2", NULL);
-            rig_close(rig);
-        }
-    }
-    rig_follow(rig, RV_FEED_OPTS(.from = RV_FROM_NOW));
+    rv_workflow *w = rv_workflow_new("w");
+    assert_int_equal(rv_test_engine_new(RV_TEST_OPTS(.max_crashes = 1), &rig->engine, &rig->err),
+                     RV_OK);
+    rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
+    rv_add_step(rv_workflow_body(w), "two", an_hour, NULL);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r1", NULL);
+    rig_run(rig, "w", "r2", NULL);
     expect_ask(rig, "POST", "/api/v1/runs/r1/signals/go", NULL, 200, "r1");
-    rig_until(rig, "run.suspended", "r1");
+    for (int i = 0; i < 4; i++) { /* it is in flight whenever the engine dies */
+        assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
+        assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
+    }
+    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
     expect_ask(rig, "GET", "/api/v1/runs/r1/nodes", NULL, 200, "\"status\":\"suspended\"");
@@ -800,6 +915,10 @@ int main(void)
         API_TEST(what_is_too_much_is_refused),
         API_TEST(events_are_for_the_transport),
         API_TEST(waiting_is_for_the_transport),
+        API_TEST(a_long_answer_is_in_a_file),
+        API_TEST(an_answer_without_room_is_refused),
+        API_TEST(a_disk_that_refuses_is_told),
+        API_TEST(a_step_is_completed_by_its_handle),
         API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
         API_TEST(the_document_tells_what_is_answered),

@@ -31,7 +31,7 @@ static void let_in(struct rv__door *door, enum rv__role first, enum rv__role sec
 static int setup(void **state)
 {
     struct fixture *fx = calloc(1, sizeof *fx);
-    if (fx == NULL || rv__door_init(&fx->door, PLACES, &fx->err) < 0)
+    if (fx == NULL || rv__door_init(&fx->door, PLACES, PLACES, &fx->err) < 0)
         return -1;
     *state = fx;
     let_in(&fx->door, RV__ROLE_VIEWER, RV__ROLE_ADMIN);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "unit/server/visitor.h"
 
 #define VIEWER   "v-0123456789abcdef"
@@ -474,17 +475,88 @@ static void a_token_file_that_will_not_do_changes_nothing(void **state)
     assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(ADMIN), NULL), 401);
 }
 
-static void who_guesses_has_to_wait(void **state)
+/* A stranger behind the same address must not keep the owner of a token out. */
+static void wrong_tokens_never_lock_out_the_right_one(void **state)
 {
     struct place *p = *state;
     serve_with_tokens(p);
     for (int i = 0; i < 10; i++)
         assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER("guess-0123456789abcdef"), NULL),
                          401);
-    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(VIEWER), NULL),
-                     429); /* right, but too late */
-    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" VIEWER "\"}"), 429);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER("guess-0123456789abcdef"), NULL), 429);
+    assert_true(has(p, "Retry-After:"));
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"guess-again\"}"), 429);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(VIEWER), NULL), 200);
+    assert_int_equal(ask_for(p, "POST /api/v1/login", NULL, "{\"token\":\"" VIEWER "\"}"), 200);
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
+}
+
+static void a_token_may_have_a_name(void **state)
+{
+    struct place *p = *state;
+    char cookie[256];
+    write_tokens(p, "viewer " VIEWER " kim@example.org\nworker " OPERATOR " w-1\nadmin " ADMIN,
+                 0600);
+    place_serve(p, &(struct rv__server_opts){ .token_file = p->tokens });
+    assert_int_equal(ask_for(p, "GET /api/v1/session", BEARER(VIEWER), NULL), 200);
+    assert_true(has(p, "\"role\":\"viewer\",\"authRequired\":true,\"name\":\"kim@example.org\"}"));
+    log_in(p, VIEWER, cookie);
+    assert_int_equal(ask_for(p, "GET /api/v1/session", cookie, NULL), 200);
+    assert_true(has(p, "\"name\":\"kim@example.org\""));
+    assert_int_equal(ask_for(p, "GET /api/v1/session", BEARER(ADMIN), NULL), 200);
+    assert_false(has(p, "\"name\""));
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", BEARER(OPERATOR), NULL), 403); /* a worker's */
+    write_tokens(p, "viewer " VIEWER " lee", 0600);
+    assert_int_equal(rv__server_tokens(p->server, p->tokens, &p->err), 0);
+    assert_int_equal(ask_for(p, "GET /api/v1/session", cookie, NULL), 200);
+    assert_true(has(p, "\"name\":\"lee\"")); /* as the file says now */
+}
+
+static void one_token_has_so_many_sessions(void **state)
+{
+    struct place *p = *state;
+    char other[256], first[256], second[256], third[256];
+    write_tokens(p, "viewer " VIEWER "\nadmin " ADMIN, 0600);
+    place_serve(
+        p, &(struct rv__server_opts){ .token_file = p->tokens, .limits.sessions_per_token = 2 });
+    log_in(p, ADMIN, other);
+    log_in(p, VIEWER, first);
+    log_in(p, VIEWER, second);
+    log_in(p, VIEWER, third);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", first, NULL), 401); /* the oldest of its own */
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", second, NULL), 200);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", third, NULL), 200);
+    assert_int_equal(ask_for(p, "GET /api/v1/runs", other, NULL), 200); /* though it is older */
+}
+
+/* Room for one stream, and then for nothing that is not small. */
+static void what_waits_to_be_read_has_its_room(void **state)
+{
+    struct place *p = *state;
+    char *body = calloc(1, 20001);
+    p->kept = body;
+    assert_non_null(body);
+    memset(body, ' ', 20000);
+    memcpy(body, "{}", 2);
+    place_serve(p, &(struct rv__server_opts){ .limits.memory_bytes = 100 << 10 });
+    int stream = dial(p);
+    say(stream, "GET /api/v1/events HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    assert_true(hear(p, stream, "retry: "));
+    assert_int_equal(ask_for(p, "GET /api/v1/events", NULL, NULL), 503);
+    assert_true(has(p, "application/problem+json") && has(p, "Retry-After:"));
+    assert_int_equal(ask_for(p, "GET /openapi.json", NULL, NULL), 503);
+    assert_true(has(p, "no room for the answer"));
+    assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", NULL, body), 503);
+    assert_true(has(p, "no room for the request"));
+    assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", NULL, "{}"), 202);
+    shutdown(stream, SHUT_RDWR);
+    int status = 0;
+    for (int i = 0; i < 100 && status != 200; i++) { /* as soon as it is seen to be gone */
+        status = ask_for(p, "GET /openapi.json", NULL, NULL);
+        rv__clock_sleep_ms(50);
+    }
+    assert_int_equal(status, 200);
+    assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", NULL, body), 202);
 }
 
 static const struct {
@@ -492,10 +564,12 @@ static const struct {
     mode_t mode;
 } token_files[] = {
     { "nobody is in it", "# nobody\n", "there is no token", 0600 },
-    { "no such role", "viewer " VIEWER "\nroot " ADMIN, "tokens:2: a line is `role token`", 0600 },
-    { "only a token", ADMIN, "tokens:1: a line is `role token`", 0600 },
+    { "no such role", "viewer " VIEWER "\nroot " ADMIN, "tokens:2: a line is `role token [name]`",
+      0600 },
+    { "only a token", ADMIN, "tokens:1: a line is `role token [name]`", 0600 },
     { "no token", "admin", "tokens:1: a token has 1 to", 0600 },
-    { "something behind it", "admin " ADMIN " yes", "tokens:1: there is something behind", 0600 },
+    { "something behind it", "admin " ADMIN " a b", "tokens:1: there is something behind", 0600 },
+    { "a name that is none", "admin " ADMIN " a/b", "tokens:1: the name behind a token", 0600 },
     { "twice", "admin " ADMIN "\nviewer " ADMIN, "tokens:2: this token is there twice", 0600 },
     { "not visible", "admin 0123456789abcdef\x01", "tokens:1: a token is made of visible", 0600 },
 };
@@ -625,7 +699,10 @@ int main(void)
         T(who_logs_out_sees_no_more),
         T(a_token_that_is_withdrawn_opens_nothing),
         T(a_token_file_that_will_not_do_changes_nothing),
-        T(who_guesses_has_to_wait),
+        T(wrong_tokens_never_lock_out_the_right_one),
+        T(a_token_may_have_a_name),
+        T(one_token_has_so_many_sessions),
+        T(what_waits_to_be_read_has_its_room),
         T(a_weak_token_is_for_this_machine_alone),
         T(a_bad_token_file_is_told_by_line),
         T(an_open_address_needs_a_token_or_a_word),

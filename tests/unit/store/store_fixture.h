@@ -21,6 +21,7 @@ int see_seq(void *arg, uint64_t seq, struct rv__str text);
 void seen(struct fixture *fx, const char *expected);
 void journal_is(struct fixture *fx, const char *run, uint64_t after, const char *expected);
 void results_are(struct fixture *fx, const char *run, const char *key, const char *expected);
+void value_is(struct fixture *fx, const char *run, uint64_t number, const char *expected);
 void active_are(struct fixture *fx, const char *expected);
 void run_is(struct fixture *fx, const char *run, const char *expected);
 void snapshot_is(struct fixture *fx, const char *run, const char *expected);
@@ -48,6 +49,8 @@ int stop_at_run(void *arg, const struct rv__store_run *row);
 
 /* The parts: each a group of tests; the number of those that failed. */
 int store_suite_commits(void);
+int store_suite_outcomes(void);
+int store_suite_results(void);
 int store_suite_lists(void);
 int store_suite_logs(void);
 int store_suite_retention(void);

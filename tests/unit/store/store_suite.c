@@ -86,9 +86,19 @@ void journal_is(struct fixture *fx, const char *run, uint64_t after, const char 
 
 void results_are(struct fixture *fx, const char *run, const char *key, const char *expected)
 {
-    assert_int_equal(rv__store_results(fx->store, rv__str(run), rv__str(key), see_result, fx, NULL),
+    assert_int_equal(rv__store_results(fx->store, rv__str(run), rv__str(key), INT64_MIN, SIZE_MAX,
+                                       see_result, fx, NULL),
                      RV_OK);
     seen(fx, expected);
+}
+
+void value_is(struct fixture *fx, const char *run, uint64_t number, const char *expected)
+{
+    rv_error err = { 0, "" };
+    int rc = rv__store_value_read(fx->store, rv__str(run), number, see_text, fx, &err);
+    assert_int_equal(rc, expected != NULL ? RV_OK : RV_ENOTFOUND);
+    assert_true(expected != NULL || strstr(err.message, run) != NULL);
+    seen(fx, expected != NULL ? expected : "");
 }
 
 void active_are(struct fixture *fx, const char *expected)
@@ -127,14 +137,14 @@ uint64_t begin(struct fixture *fx, const char *id, const char *facts)
 {
     struct rv__store_run row = active_row(id);
     struct rv__store_write write = { .run = rv__str(id), .facts = rv__str(facts), .row = &row };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     return write.seq;
 }
 
 uint64_t append(struct fixture *fx, const char *id, const char *facts)
 {
     struct rv__store_write write = { .run = rv__str(id), .facts = rv__str(facts) };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     return write.seq;
 }
 
@@ -154,7 +164,7 @@ struct rv__store_run full_row(const char *id)
 void commit_one(struct fixture *fx, struct rv__store_write write)
 {
     rv_error err = { 0, "" };
-    if (rv__store_commit(fx->store, &write, 1, &err) != RV_OK)
+    if (rv__store_commit_one(fx->store, &write, &err) != RV_OK)
         fail_msg("%s", err.message);
 }
 
@@ -263,6 +273,7 @@ void full_run(struct fixture *fx, const char *id)
 {
     struct rv__store_run row = full_row(id);
     struct rv__store_result result = { rv__str("k"), 1, rv__str("r") };
+    struct rv__store_value value = { 7, rv__str("v") };
     struct rv__store_log line = { .message = rv__str(id) };
     row.active = false;
     row.completed_ms = 50;
@@ -272,6 +283,8 @@ void full_run(struct fixture *fx, const char *id)
                                              .facts = rv__str("f"),
                                              .results = &result,
                                              .result_count = 1,
+                                             .values = &value,
+                                             .value_count = 1,
                                              .snapshot = rv__str("s"),
                                              .logs = &line,
                                              .log_count = 1 });
@@ -293,6 +306,7 @@ int stop_at_run(void *arg, const struct rv__store_run *row)
 int store_suite(struct store_maker *maker)
 {
     the_maker = maker;
-    return store_suite_commits() + store_suite_lists() + store_suite_logs() +
-           store_suite_retention() + store_suite_handles() + store_suite_whole();
+    return store_suite_commits() + store_suite_outcomes() + store_suite_results() +
+           store_suite_lists() + store_suite_logs() + store_suite_retention() +
+           store_suite_handles() + store_suite_whole();
 }

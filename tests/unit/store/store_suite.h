@@ -5,6 +5,9 @@
 
 #include "store/store.h"
 
+/* The longest row that a store of the suite is made to accept. */
+enum { STORE_SUITE_MAX = 6 << 20 };
+
 /* How the suite gets a store. Fails by cmocka's assertions. */
 struct store_maker {
     /* A new, empty store. */
@@ -13,6 +16,9 @@ struct store_maker {
     struct rv__store *(*reopen)(struct store_maker *maker, struct rv__store *store);
     /* Make the next commit fail. NULL: it cannot be made to. */
     void (*fail_next)(struct store_maker *maker, struct rv__store *store);
+    /* The row of a run cannot be read any more; the store, then. NULL: that cannot be arranged. */
+    struct rv__store *(*damage)(struct store_maker *maker, struct rv__store *store,
+                                const char *run);
     /* Gone, with its data. */
     void (*remove)(struct store_maker *maker, struct rv__store *store);
 };

@@ -65,7 +65,7 @@ static void a_write_without_facts_makes_no_row(void **state)
     struct rv__store_run row = active_row("a");
     row.status = rv__str("completed");
     struct rv__store_write write = { .run = rv__str("a"), .row = &row, .seq = 77 };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     assert_int_equal(write.seq, 0);
     journal_is(fx, "a", 0, "[1]");
     run_is(fx, "a", "a:v1:completed:{}:active:0;");
@@ -81,7 +81,7 @@ static void a_row_is_replaced_whole(void **state)
                                  .input = rv__str("7"),
                                  .wake_at_ms = -5 };
     struct rv__store_write write = { .run = rv__str("a"), .row = &row };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     run_is(fx, "a", "a:v2:failed:7:idle:-5;");
 }
 
@@ -111,7 +111,7 @@ static void a_snapshot_covers_its_own_facts(void **state)
     struct rv__store_write write = { .run = rv__str("a"),
                                      .facts = rv__str("2"),
                                      .snapshot = rv__str("after 2") };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     append(fx, "a", "3");
     uint64_t seq = 0;
     assert_int_equal(rv__store_snapshot(fx->store, rv__str("a"), see_seq, &seq, NULL), RV_OK);
@@ -121,7 +121,7 @@ static void a_snapshot_covers_its_own_facts(void **state)
 
     /* And one without facts covers what was written before. */
     write = (struct rv__store_write){ .run = rv__str("a"), .snapshot = rv__str("after 3") };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     assert_int_equal(rv__store_snapshot(fx->store, rv__str("a"), see_seq, &seq, NULL), RV_OK);
     snapshot_is(fx, "a", "after 3");
     journal_is(fx, "a", seq, "");
@@ -141,7 +141,7 @@ static void results_come_by_key_and_index(void **state)
         struct rv__store_write write = { .run = rv__str("a"),
                                          .results = results,
                                          .result_count = 3 };
-        assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
         results_are(fx, "a", "k2",
                     turn == 0   ? "0={};"
                     : turn == 1 ? "0={};1={};"
@@ -171,24 +171,20 @@ static void mistakes_are_refused_and_write_nothing(void **state)
     begin(fx, "a", "1");
     struct rv__store_result result = { rv__str("k"), 3, rv__str("first") };
     struct rv__store_write write = { .run = rv__str("a"), .results = &result, .result_count = 1 };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
 
-    struct rv__store_write to_nobody[] = {
-        { .run = rv__str("a"), .facts = rv__str("2"), .seq = 77 },
-        { .run = rv__str("b"), .facts = rv__str("2"), .seq = 77 },
-    };
-    assert_int_equal(rv__store_commit(fx->store, to_nobody, 2, &err), RV_EINVAL);
+    struct rv__store_write to_nobody = { .run = rv__str("b"), .facts = rv__str("2") };
+    assert_int_equal(rv__store_commit_one(fx->store, &to_nobody, &err), RV_EINVAL);
     assert_non_null(strstr(err.message, "'b'"));
-    assert_int_equal(to_nobody[0].seq, 77);
 
     result.json = rv__str("second");
     write.facts = rv__str("2");
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, &err), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, &err), RV_EINVAL);
     assert_non_null(strstr(err.message, "'k' 3"));
 
     struct rv__store_run row = active_row("other");
     struct rv__store_write wrong = { .run = rv__str("a"), .row = &row };
-    assert_int_equal(rv__store_commit(fx->store, &wrong, 1, &err), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &wrong, &err), RV_EINVAL);
 
     journal_is(fx, "a", 0, "[1]");
     results_are(fx, "a", "k", "3=first;");
@@ -206,7 +202,7 @@ static void what_was_committed_survives_and_numbers_go_on(void **state)
                                      .results = &result,
                                      .result_count = 1,
                                      .snapshot = rv__str("s") };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     reopen(fx);
     journal_is(fx, "a", 0, "[1][2]");
     results_are(fx, "a", "k", "3=r;");
@@ -310,12 +306,12 @@ static void a_visitor_can_end_the_reading(void **state)
     struct rv__store_result results[] = { { rv__str("k"), 0, rv__str("r") },
                                           { rv__str("k"), 1, rv__str("r") } };
     struct rv__store_write write = { .run = rv__str("a"), .results = results, .result_count = 2 };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     assert_int_equal(rv__store_journal(fx->store, rv__str("a"), 0, stop_at_once, &calls, NULL),
                      RV_ECANCELED);
-    assert_int_equal(
-        rv__store_results(fx->store, rv__str("a"), rv__str("k"), stop_at_result, &calls, NULL),
-        RV_ECANCELED);
+    assert_int_equal(rv__store_results(fx->store, rv__str("a"), rv__str("k"), INT64_MIN, SIZE_MAX,
+                                       stop_at_result, &calls, NULL),
+                     RV_ECANCELED);
     assert_int_equal(rv__store_active(fx->store, stop_at_run, &calls, NULL), RV_ECANCELED);
     assert_int_equal(calls, 3);
 }
@@ -336,11 +332,12 @@ static void texts_come_back_byte_for_byte(void **state)
     struct rv__store_write write = {
         .run = rv__str("it's"), .facts = odd, .row = &row, .results = &result, .result_count = 1
     };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
     assert_int_equal(rv__store_journal(fx->store, rv__str("it's"), 0, see_text, fx, NULL), RV_OK);
     assert_true(rv__str_eq(rv__buf_view(&fx->seen), odd));
     rv__buf_reset(&fx->seen);
-    assert_int_equal(rv__store_results(fx->store, rv__str("it's"), odd, see_result, fx, NULL),
+    assert_int_equal(rv__store_results(fx->store, rv__str("it's"), odd, INT64_MIN, SIZE_MAX,
+                                       see_result, fx, NULL),
                      RV_OK);
     assert_int_equal(fx->seen.len, BIG + 3);
     assert_memory_equal(fx->seen.text + 2, big, BIG);
@@ -471,9 +468,9 @@ static void a_touch_needs_a_row_and_comes_alone(void **state)
     struct rv__store_touch touched = { .status = rv__str("failed") };
     struct rv__store_run row = full_row("a");
     struct rv__store_write write = { .run = rv__str("a"), .touch = &touched };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_EINVAL);
     write.row = &row;
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_EINVAL);
     run_is(fx, "a", NULL);
 }
 
@@ -488,12 +485,11 @@ static void definitions_ride_along(void **state)
                                      .facts = rv__str("f"),
                                      .definitions = definitions,
                                      .definition_count = 3 };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_EINVAL); /* no such run */
-    assert_int_equal(rv__store_definition(fx->store, rv__str("h1"), see_text, fx, NULL),
-                     RV_ENOTFOUND);
     write.row = &row;
     commit_one(fx, write);
     commit_one(fx, write);
+    write = (struct rv__store_write){ .run = rv__str("nobody"), .facts = rv__str("f") };
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_EINVAL);
     assert_int_equal(rv__store_definition(fx->store, rv__str("h1"), see_text, fx, NULL), RV_OK);
     assert_int_equal(rv__store_definition(fx->store, rv__str("h2"), see_text, fx, NULL), RV_OK);
     seen(fx, "onetwo");

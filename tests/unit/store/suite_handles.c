@@ -12,7 +12,7 @@ static void a_reader_reads_and_does_not_write(void **state)
     bool more;
     full_run(fx, "a");
     assert_int_equal(rv__store_reader(writer, &reader, NULL), RV_OK);
-    assert_int_equal(rv__store_commit(reader, &write, 1, NULL), RV_ESTATE);
+    assert_int_equal(rv__store_commit_one(reader, &write, NULL), RV_ESTATE);
     assert_int_equal(rv__store_define(reader, rv__str("h"), rv__str("{}"), NULL), RV_ESTATE);
     assert_int_equal(rv__store_forget(reader, NULL, 0, &more, NULL), RV_ESTATE);
     fx->store = reader;
@@ -95,10 +95,11 @@ static void commits_are_counted_and_timed(void **state)
     assert_int_equal(stats.commits, 0);
     begin(fx, "a", "1");
     append(fx, "a", "2");
-    assert_int_equal(rv__store_commit(fx->store, &nobody, 1, NULL), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &nobody, NULL), RV_EINVAL);
     rv__store_stats(fx->store, &stats);
-    assert_int_equal(stats.commits, 2);
-    assert_int_equal(stats.failures, 1);
+    assert_int_equal(stats.commits, 3);
+    assert_int_equal(stats.failures, 0);
+    assert_int_equal(stats.refused, 1);
     assert_true(stats.last_commit_ns > 0);
 }
 

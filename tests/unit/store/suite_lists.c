@@ -124,12 +124,72 @@ static void long_journals_and_results_are_whole(void **state)
     assert_int_equal(rv__store_feed(fx->store, 0, SIZE_MAX, see_feed, fx, NULL), RV_OK);
     assert_int_equal(fx->seen.len, (ROWS + 1) * 4);
     rv__buf_reset(&fx->seen);
-    assert_int_equal(rv__store_results(fx->store, rv__str("a"), rv__str("k"), see_result, fx, NULL),
+    assert_int_equal(rv__store_results(fx->store, rv__str("a"), rv__str("k"), INT64_MIN, SIZE_MAX,
+                                       see_result, fx, NULL),
                      RV_OK);
     size_t rows = 0;
     for (size_t i = 0; i < fx->seen.len; i++)
         rows += fx->seen.text[i] == ';';
     assert_int_equal(rows, ROWS);
+}
+
+/* --------------------------------------------------------------------------------- damage --- */
+
+static int see_damage(void *arg, const struct rv__store_run *row)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "%.*s", RV__ARG(row->id));
+    if (row->damaged) {
+        assert_true(row->why.len > 0);
+        rv__buf_fmt(&fx->seen, "!%llu", (unsigned long long)row->number);
+    }
+    rv__buf_char(&fx->seen, ' ');
+    return RV_OK;
+}
+
+static void a_damaged_row_stops_nobody(void **state)
+{
+    struct fixture *fx = *state;
+    rv_error err = { 0, "" };
+    if (fx->maker->damage == NULL)
+        return; /* nobody but this process can touch it */
+    static const char *const ids[] = { "a1", "a2", "a3", "s1", "s2", "s3", "f1", "f2", "f3" };
+    for (size_t i = 0; i < 9; i++)
+        put(fx, ids[i], i < 6 ? "running" : "completed", (int64_t)i, i < 6 ? 0 : 50, i < 3,
+            i >= 3 && i < 6 ? 100 : 0);
+    static const char *const bad[] = { "a2", "s1", "f2" };
+    for (size_t i = 0; i < 3; i++)
+        fx->store = fx->maker->damage(fx->maker, fx->store, bad[i]);
+    assert_int_equal(rv__store_active(fx->store, see_damage, fx, NULL), RV_OK);
+    seen(fx, "a1 a2!2 a3 ");
+    assert_int_equal(rv__store_active_after(fx->store, 2, 9, see_damage, fx, NULL), RV_OK);
+    seen(fx, "a3 ");
+    assert_int_equal(rv__store_due(fx->store, 100, NULL, 9, see_damage, fx, NULL), RV_OK);
+    seen(fx, "s1!4 s2 s3 ");
+    assert_int_equal(rv__store_finished(fx->store, NULL, 9, see_damage, fx, NULL), RV_OK);
+    seen(fx, "f1 f2!8 f3 ");
+    struct rv__store_query query = { .limit = 3 };
+    struct rv__buf cursor;
+    rv__buf_init(&cursor, SIZE_MAX);
+    do {
+        assert_int_equal(rv__store_list(fx->store, &query, see_damage, fx, &cursor, NULL), RV_OK);
+        query.cursor = rv__buf_view(&cursor);
+    } while (cursor.len > 0);
+    rv__buf_done(&cursor);
+    seen(fx, "f3 f2!8 f1 s3 s2 s1!4 a3 a2!2 a1 ");
+    query = (struct rv__store_query){ .status = rv__str("completed"), .text = rv__str("f") };
+    assert_int_equal(rv__store_list(fx->store, &query, see_damage, fx, NULL, NULL), RV_OK);
+    seen(fx, "f3 f1 "); /* nobody knows whether it has the text */
+
+    /* It alone is damaged, and not its journal; and it can be written again. */
+    assert_int_equal(rv__store_run(fx->store, rv__str("a2"), see_damage, fx, &err), RV_EPARSE);
+    assert_true(err.code == RV_EPARSE && strstr(err.message, "damaged") != NULL);
+    seen(fx, "");
+    journal_is(fx, "a2", 0, "[f]");
+    put(fx, "a2", "running", 1, 0, true, 0);
+    assert_int_equal(rv__store_active(fx->store, see_damage, fx, NULL), RV_OK);
+    seen(fx, "a1 a2 a3 ");
+    assert_int_equal(rv__store_active(fx->store, stop_at_run, &(int){ 0 }, NULL), RV_ECANCELED);
 }
 
 /* ----------------------------------------------------------------------------------- lists --- */
@@ -285,6 +345,7 @@ int store_suite_lists(void)
         STORE_CASE(active_runs_come_by_pages),
         STORE_CASE(the_feed_has_all_rows_of_all_runs_in_order),
         STORE_CASE(long_journals_and_results_are_whole),
+        STORE_CASE(a_damaged_row_stops_nobody),
         STORE_CASE(lists_have_the_newest_first),
         STORE_CASE(lists_are_filtered),
         STORE_CASE(lists_are_searched_for_text),

@@ -48,7 +48,7 @@ static void log_lines_are_kept_in_order(void **state)
     logs_are(fx, (struct rv__store_log_query){ .run = rv__str("nobody") }, "");
     logs_are(fx, (struct rv__store_log_query){ .after_id = last }, "");
     struct rv__store_write write = { .run = rv__str("nobody"), .logs = lines, .log_count = 1 };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_EINVAL);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_EINVAL);
 }
 
 static void log_lines_are_filtered(void **state)

@@ -26,12 +26,16 @@ static void runs_are_counted_by_status(void **state)
     struct rv__store_run row = full_row("d");
     struct rv__store_write writes[] = { { .run = rv__str("d"), .row = &row },
                                         { .run = rv__str("nobody"), .facts = rv__str("f") } };
-    assert_int_equal(rv__store_commit(fx->store, writes, 2, NULL), RV_EINVAL);
+    struct rv__store_touch touched = { .status = rv__str("failed") };
+    row.status = rv__str("other");
+    writes[0].touch = &touched; /* both refused */
+    assert_int_equal(rv__store_commit(fx->store, writes, 2, NULL), RV_OK);
     counts_are(fx, "completed=2 running=1 ", 4, 1);
     append(fx, "a", "more");
     counts_are(fx, "completed=2 running=1 ", 4, 1);
-    assert_int_equal(rv__store_commit(fx->store, writes, 1, NULL), RV_OK);
-    counts_are(fx, "completed=2 running=2 ", 5, 1);
+    writes[0].touch = NULL; /* and now the second one only */
+    assert_int_equal(rv__store_commit(fx->store, writes, 2, NULL), RV_OK);
+    counts_are(fx, "completed=2 other=1 running=1 ", 5, 1);
 }
 
 static void finished_runs_are_listed_oldest_first(void **state)
@@ -73,6 +77,7 @@ static void a_forgotten_run_leaves_nothing(void **state)
     run_is(fx, "b", NULL);
     journal_is(fx, "b", 0, "");
     results_are(fx, "b", "k", "");
+    value_is(fx, "b", 7, NULL);
     snapshot_is(fx, "b", NULL);
     logs_are(fx, (struct rv__store_log_query){ .limit = 0 }, "a ");
     feed_is(fx, 0, 9, "a:f ");
@@ -83,11 +88,13 @@ static void a_forgotten_run_leaves_nothing(void **state)
     assert_true(begin(fx, "b", "new") > seq);
     journal_is(fx, "b", 0, "[new]");
     results_are(fx, "b", "k", "");
+    value_is(fx, "b", 7, NULL);
     snapshot_is(fx, "b", NULL);
     assert_int_equal(rv__store_run(fx->store, rv__str("b"), see_number, &seq, NULL), RV_OK);
     assert_int_equal(seq, 3);
     journal_is(fx, "a", 0, "[f]");
     results_are(fx, "a", "k", "1=r;");
+    value_is(fx, "a", 7, "v");
     snapshot_is(fx, "a", "s");
 }
 

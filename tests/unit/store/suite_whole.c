@@ -23,6 +23,13 @@ static int whole_definition(void *arg, uint64_t seq, struct rv__str json)
     return RV_OK;
 }
 
+static int whole_value(void *arg, uint64_t number, struct rv__str json)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "value %llu %.*s;", (unsigned long long)number, RV__ARG(json));
+    return RV_OK;
+}
+
 static int whole_row(void *arg, uint64_t seq, struct rv__str facts)
 {
     struct fixture *fx = arg;
@@ -38,8 +45,8 @@ static int whole_log(void *arg, const struct rv__store_log *line)
     return RV_OK;
 }
 
-static const struct rv__store_visitor visitor = { whole_run, whole_definition, whole_row,
-                                                  whole_log };
+static const struct rv__store_visitor visitor = { whole_run, whole_definition, whole_value,
+                                                  whole_row, whole_log };
 
 static void whole_is(struct fixture *fx, const char *run, const char *expected)
 {
@@ -106,7 +113,7 @@ static void *keep_writing(void *arg)
                                          .touch = &touched,
                                          .logs = &line,
                                          .log_count = 1 };
-        assert_int_equal(rv__store_commit(w->fx->store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(w->fx->store, &write, NULL), RV_OK);
     }
     return NULL;
 }
@@ -148,7 +155,8 @@ static int moment_log(void *arg, const struct rv__store_log *line)
 
 static void a_run_is_shown_as_of_one_moment(void **state)
 {
-    static const struct rv__store_visitor at = { moment_run, moment_text, moment_row, moment_log };
+    static const struct rv__store_visitor at = { moment_run, moment_text, moment_text, moment_row,
+                                                 moment_log };
     struct fixture *fx = *state;
     struct writing w = { .fx = fx };
     struct rv__store *reader = NULL;
@@ -178,6 +186,7 @@ struct coming {
     struct rv__store_run row;
     struct rv__store_definition definition;
     struct rv__store_result result;
+    struct rv__store_value value;
     struct rv__store_log line;
     struct rv__store_touch touch;
 };
@@ -207,6 +216,9 @@ static int comes(void *arg, struct rv__store_write *ret, rv_error *err)
     ret->facts = rv__str(c->text);
     ret->results = &c->result;
     ret->result_count = 1;
+    c->value = (struct rv__store_value){ (uint64_t)turn, rv__str(c->text) };
+    ret->values = &c->value;
+    ret->value_count = 1;
     ret->logs = &c->line;
     ret->log_count = 1;
     if (turn == c->turns) {
@@ -229,6 +241,7 @@ static void nothing_has_come(struct fixture *fx)
     run_is(fx, "new", NULL);
     journal_is(fx, "new", 0, "");
     results_are(fx, "new", "k", "");
+    value_is(fx, "new", 1, NULL);
     snapshot_is(fx, "new", NULL);
     logs_are(fx, (struct rv__store_log_query){ .run = { NULL, 0 } }, "");
     feed_is(fx, 0, 100, "other:x ");
@@ -246,7 +259,9 @@ static void a_run_comes_whole(void **state)
     results_are(fx, "new", "k", "1=1;2=2;3=3;");
     snapshot_is(fx, "new", "state");
     logs_are(fx, (struct rv__store_log_query){ .run = rv__str("new") }, "1 2 3 ");
-    whole_is(fx, "new", "run new completed {};plan {new};log 1;turn 1;log 2;turn 2;log 3;turn 3;");
+    whole_is(fx, "new",
+             "run new completed {};plan {new};value 1 1;value 2 2;value 3 3;"
+             "log 1;turn 1;log 2;turn 2;log 3;turn 3;");
     counts_are(fx, "completed=1 running=1 ", 2, 1);
     reopen(fx);
     journal_is(fx, "new", 0, "[1][2][3]");
@@ -345,7 +360,7 @@ static void a_backup_has_all_that_was_there(void **state)
         rv__store_open(&(struct rv__store_opts){ .path = path, .read_only = true }, &copy, NULL),
         RV_OK);
     fx->store = copy;
-    whole_is(fx, "a", "run a completed {\"n\":1};log a;turn f;");
+    whole_is(fx, "a", "run a completed {\"n\":1};value 7 v;log a;turn f;");
     results_are(fx, "a", "k", "1=r;");
     whole_is(fx, "b", "run b running {};turn 1;");
     rv__store_close(copy);

@@ -10,6 +10,7 @@ static struct rv__store *sim_open(struct store_maker *maker)
     struct rv__sim_store *sim = malloc(sizeof *sim);
     assert_non_null(sim);
     rv__sim_store_init(sim);
+    sim->max_bytes = STORE_SUITE_MAX;
     return &sim->store;
 }
 
@@ -24,6 +25,14 @@ static void sim_fail_next(struct store_maker *maker, struct rv__store *store)
 {
     (void)maker;
     ((struct rv__sim_store *)store)->fate = SIM_STORE_FAILS;
+}
+
+static struct rv__store *sim_damage(struct store_maker *maker, struct rv__store *store,
+                                    const char *run)
+{
+    (void)maker;
+    rv__sim_store_damage((struct rv__sim_store *)store, rv__str(run));
+    return store;
 }
 
 static void sim_remove(struct store_maker *maker, struct rv__store *store)
@@ -51,26 +60,27 @@ static void dies(enum rv__sim_store_fate fate, int rows_then)
     struct rv__store_write write = { .run = rv__str("a"), .facts = rv__str("1"), .row = &row };
     int rows = 0;
     rv__sim_store_init(&sim);
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     sim.fate = fate;
     write.seq = 77;
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_ESTORE);
     assert_int_equal(write.seq, 77);
     assert_true(sim.dead);
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_ESTORE);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_ESTORE);
     assert_int_equal(rv__store_define(store, rv__str("h"), rv__str("{}"), NULL), RV_ESTORE);
     assert_int_equal(rv__store_definition(store, rv__str("h"), count_row, &rows, NULL), RV_ESTORE);
     assert_int_equal(rv__store_run(store, rv__str("a"), NULL, NULL, NULL), RV_ESTORE);
     assert_int_equal(rv__store_snapshot(store, rv__str("a"), count_row, &rows, NULL), RV_ESTORE);
     assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_ESTORE);
-    assert_int_equal(rv__store_results(store, rv__str("a"), rv__str("k"), NULL, NULL, NULL),
-                     RV_ESTORE);
+    assert_int_equal(
+        rv__store_results(store, rv__str("a"), rv__str("k"), INT64_MIN, SIZE_MAX, NULL, NULL, NULL),
+        RV_ESTORE);
     assert_int_equal(rv__store_active(store, NULL, NULL, NULL), RV_ESTORE);
     assert_int_equal(rows, 0);
     rv__sim_store_restart(&sim);
     assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_OK);
     assert_int_equal(rows, rows_then);
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     assert_int_equal(sim.deaths, 1);
     rv__sim_store_done(&sim);
 }
@@ -87,12 +97,43 @@ static void a_death_after_the_commit_leaves_all_of_it(void **state)
     dies(SIM_STORE_DIES_AFTER, 2);
 }
 
+static bool refuses_a_second(void *arg, const struct rv__store_write *write)
+{
+    return rv__str_is(write->facts, "2") && ++*(int *)arg > 0;
+}
+
+static void a_chosen_write_is_refused(void **state)
+{
+    (void)state;
+    struct rv__sim_store sim;
+    struct rv__store *store = &sim.store;
+    struct rv__store_run a = { .id = rv__str("a") }, b = { .id = rv__str("b") };
+    struct rv__store_write writes[] = { { .run = rv__str("a"), .facts = rv__str("2"), .row = &a },
+                                        { .run = rv__str("b"), .facts = rv__str("1"), .row = &b } };
+    int refused = 0, rows = 0;
+    rv__sim_store_init(&sim);
+    sim.refuses = refuses_a_second;
+    sim.refuses_arg = &refused;
+    assert_int_equal(rv__store_commit(store, writes, 2, NULL), RV_OK);
+    assert_int_equal(writes[0].outcome, STORE_REFUSED);
+    assert_non_null(strstr(writes[0].why.message, "refuses"));
+    assert_int_equal(writes[1].outcome, STORE_WRITTEN);
+    assert_int_equal(refused, 1);
+    assert_int_equal(sim.refused, 1);
+    assert_int_equal(rv__store_journal(store, rv__str("a"), 0, count_row, &rows, NULL), RV_OK);
+    assert_int_equal(rows, 0);
+    sim.fate = SIM_STORE_FAILS; /* the whole commit, whatever would be refused in it */
+    assert_int_equal(rv__store_commit(store, writes, 2, NULL), RV_ESTORE);
+    rv__sim_store_done(&sim);
+}
+
 int main(void)
 {
-    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_remove };
+    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_damage, sim_remove };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_before_the_commit_leaves_nothing_of_it),
         cmocka_unit_test(a_death_after_the_commit_leaves_all_of_it),
+        cmocka_unit_test(a_chosen_write_is_refused),
     };
     int failed = store_suite(&maker);
     return failed + cmocka_run_group_tests_name("simulated", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -54,8 +55,9 @@ struct sqlite_maker {
 static struct rv__store *open_at(const char *path)
 {
     struct rv__store *store = NULL;
+    struct rv__store_opts opts = { .path = path, .max_row_bytes = STORE_SUITE_MAX };
     rv_error err = { 0, "" };
-    int rc = rv__store_open(&(struct rv__store_opts){ .path = path }, &store, &err);
+    int rc = rv__store_open(&opts, &store, &err);
     if (rc < 0)
         fail_msg("%s", err.message);
     return store;
@@ -74,6 +76,25 @@ static struct rv__store *file_reopen(struct store_maker *maker, struct rv__store
 {
     struct sqlite_maker *m = (struct sqlite_maker *)maker;
     rv__store_close(store);
+    return open_at(m->folder.store);
+}
+
+static void execute(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static struct rv__store *file_damage(struct store_maker *maker, struct rv__store *store,
+                                     const char *run)
+{
+    struct sqlite_maker *m = (struct sqlite_maker *)maker;
+    char sql[128];
+    snprintf(sql, sizeof sql, "UPDATE runs SET input_key = x'00ff' WHERE id = '%s'", run);
+    rv__store_close(store);
+    execute(m->folder.store, sql);
     return open_at(m->folder.store);
 }
 
@@ -137,7 +158,7 @@ static void add(struct rv__store *store, const char *id, struct rv__str facts)
     struct rv__store_run row = { .id = rv__str(id), .status = rv__str("running"), .active = true };
     struct rv__store_write write = { .run = rv__str(id), .row = &row, .facts = facts };
     rv_error err = { 0, "" };
-    if (rv__store_commit(store, &write, 1, &err) < 0)
+    if (rv__store_commit_one(store, &write, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -154,14 +175,6 @@ static int rows_of(struct rv__store *store, const char *id)
     int rows = 0;
     assert_int_equal(rv__store_journal(store, rv__str(id), 0, count_row, &rows, NULL), RV_OK);
     return rows;
-}
-
-static void execute(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void write_file(const char *path, const void *bytes, size_t len, long at)
@@ -243,7 +256,7 @@ static int dies_with_the_store(struct folder *folder)
     struct rv__store_run row = { .id = rv__str("a") };
     struct rv__store_write write = { .run = rv__str("a"), .row = &row, .facts = rv__str("1") };
     if (rv__store_open(&(struct rv__store_opts){ .path = folder->store }, &store, NULL) < 0 ||
-        rv__store_commit(store, &write, 1, NULL) < 0)
+        rv__store_commit_one(store, &write, NULL) < 0)
         return 1;
     raise(SIGKILL);
     return 2;
@@ -342,7 +355,7 @@ static int use(struct folder *folder, rv_error *err)
         int rc = rv__store_journal(store, rv__str(id), 0, count_row, &rows, err);
         struct rv__store_write write = { .run = rv__str(id), .facts = rv__str("more") };
         if (rc == RV_OK)
-            rc = rv__store_commit(store, &write, 1, err);
+            rc = rv__store_commit_one(store, &write, err);
         worst = rc < 0 ? rc : worst;
     }
     rv__store_close(store);
@@ -413,7 +426,7 @@ static int uses_a_read_only_folder(struct folder *folder)
     if (rv__store_journal(store, rv__str("r1"), 0, count_row, &rows, NULL) != RV_OK || rows != 1)
         return 4;
     struct rv__store_write write = { .run = rv__str("r1"), .facts = rv__str("2") };
-    if (rv__store_commit(store, &write, 1, &err) != RV_ESTATE)
+    if (rv__store_commit_one(store, &write, &err) != RV_ESTATE)
         return 5;
     rv__store_close(store);
     return 0;
@@ -442,13 +455,13 @@ static void a_lock_of_another_program_is_told_and_waited_for(void **state)
     assert_int_equal(sqlite3_exec(shell, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     struct rv__store_write write = { .run = rv__str("a"), .facts = rv__str("2"), .seq = 77 };
     int64_t start = rv__mono_ms(rv__clock_real());
-    assert_int_equal(rv__store_commit(store, &write, 1, &err), RV_ESTORE);
+    assert_int_equal(rv__store_commit_one(store, &write, &err), RV_ESTORE);
     assert_true(rv__mono_ms(rv__clock_real()) - start >= 40);
     assert_non_null(strstr(err.message, "locked by another program for more than 50 ms"));
     assert_int_equal(write.seq, 77);
     assert_int_equal(rows_of(store, "a"), 1);
     assert_int_equal(sqlite3_exec(shell, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     assert_int_equal(rows_of(store, "a"), 2);
     (void)sqlite3_close(shell);
     rv__store_close(store);
@@ -499,6 +512,150 @@ static void many_and_long_names_are_kept_apart(void **state)
     assert_int_equal(usage.runs, RUNS);
     assert_int_equal(usage.last_seq, 2 * RUNS);
     rv__store_close(store);
+}
+
+/* A commit of n writes, every second one refused: what it costs this process. */
+static double refusals_cost(struct folder *folder, size_t n)
+{
+    struct rv__store *store = open_at(folder->store);
+    struct rv__store_write *writes = calloc(n, sizeof *writes);
+    struct rv__store_run *rows = calloc(n, sizeof *rows);
+    char(*ids)[16] = calloc(n, sizeof *ids);
+    assert_true(writes != NULL && rows != NULL && ids != NULL);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(ids[i], sizeof ids[i], "%zu-%zu", n, i);
+        rows[i] = (struct rv__store_run){ .id = rv__str(ids[i]), .status = rv__str("s") };
+        writes[i] = (struct rv__store_write){ .run = rv__str(ids[i]),
+                                              .row = i % 2 == 0 ? &rows[i] : NULL,
+                                              .facts = rv__str("f") };
+    }
+    clock_t start = clock();
+    assert_int_equal(rv__store_commit(store, writes, n, NULL), RV_OK);
+    double took = (double)(clock() - start);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(writes[i].outcome, i % 2 == 0 ? STORE_WRITTEN : STORE_REFUSED);
+    assert_int_equal(rows_of(store, ids[n - 2]), 1);
+    rv__store_close(store);
+    free(writes);
+    free(rows);
+    free(ids);
+    return took;
+}
+
+static void many_refusals_cost_no_more_than_their_number(void **state)
+{
+    struct folder *folder = *state;
+    enum { N = 1000 };
+    double best = 1e9; /* of 10 N against N: 10 if it is linear, 100 if each refusal begins anew */
+    for (int i = 0; i < 3 && best > 30; i++) {
+        double few = refusals_cost(folder, N + (size_t)i);
+        double many = refusals_cost(folder, 10 * (N + (size_t)i));
+        best = many / few < best ? many / few : best;
+    }
+    if (best > 30)
+        fail_msg("10 x the refusals cost %.0f x", best);
+}
+
+static int64_t ask(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    int64_t answer = sqlite3_column_int64(st, 0);
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return answer;
+}
+
+/* Large values go a few megabytes at a time, and nothing stays in any table. */
+static void what_is_forgotten_leaves_no_rows(void **state)
+{
+    struct folder *folder = *state;
+    struct rv__store *store = open_at(folder->store);
+    enum { VALUES = 30, BYTES = 1 << 20 };
+    struct rv__store_value values[VALUES];
+    struct rv__store_result result = { rv__str("k"), 1, rv__str("r") };
+    struct rv__store_log line = { .message = rv__str("m") };
+    struct rv__store_touch over = { .status = rv__str("completed"), .completed_ms = 5 };
+    char *text = calloc(1, BYTES);
+    assert_non_null(text);
+    memset(text, 'x', BYTES);
+    for (int i = 0; i < VALUES; i++)
+        values[i] = (struct rv__store_value){ (uint64_t)i, { text, BYTES } };
+    add(store, "a", rv__str("1"));
+    struct rv__store_write write = { .run = rv__str("a"),
+                                     .facts = rv__str("2"),
+                                     .results = &result,
+                                     .result_count = 1,
+                                     .values = values,
+                                     .value_count = VALUES,
+                                     .snapshot = rv__str("s"),
+                                     .logs = &line,
+                                     .log_count = 1,
+                                     .touch = &over };
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
+    free(text);
+    struct rv__str ids[] = { rv__str("a") };
+    bool more = true;
+    int calls = 0;
+    for (; more; calls++)
+        assert_int_equal(rv__store_forget(store, ids, 1, &more, NULL), RV_OK);
+    assert_true(calls >= VALUES * BYTES / (8 << 20) && calls < 10);
+    rv__store_close(store);
+    assert_int_equal(ask(folder->store, "SELECT (SELECT count(*) FROM runs) +"
+                                        " (SELECT count(*) FROM journal) +"
+                                        " (SELECT count(*) FROM results) +"
+                                        " (SELECT count(*) FROM results_seqs) +"
+                                        " (SELECT count(*) FROM large_values) +"
+                                        " (SELECT count(*) FROM snapshots) +"
+                                        " (SELECT count(*) FROM logs) +"
+                                        " (SELECT count(*) FROM forgotten)"),
+                     0);
+}
+
+static int see_result(void *arg, int64_t index, struct rv__str json)
+{
+    (void)index;
+    (void)json;
+    ++*(int *)arg;
+    return RV_OK;
+}
+
+/* Write so many results in one go, and read windows of ten from their end: what a window costs. */
+static double window_cost(struct rv__store *store, const char *id, size_t count)
+{
+    struct rv__store_result *results = calloc(count, sizeof *results);
+    assert_non_null(results);
+    for (size_t i = 0; i < count; i++)
+        results[i] = (struct rv__store_result){ rv__str("k"), (int64_t)(count - 1 - i),
+                                                rv__str("{\"result\":1}") };
+    add(store, id, rv__str("1"));
+    struct rv__store_write write = { .run = rv__str(id),
+                                     .results = results,
+                                     .result_count = count };
+    assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
+    free(results);
+    int rows = 0;
+    clock_t start = clock();
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(rv__store_results(store, rv__str(id), rv__str("k"), (int64_t)count - 15,
+                                           10, see_result, &rows, NULL),
+                         RV_OK);
+    assert_int_equal(rows, 3000);
+    return (double)(clock() - start);
+}
+
+static void results_are_kept_in_chunks_and_a_window_costs_a_window(void **state)
+{
+    struct folder *folder = *state;
+    struct rv__store *store = open_at(folder->store);
+    double few = window_cost(store, "few", 10000), many = window_cost(store, "many", 100000);
+    if (many > 4 * few + CLOCKS_PER_SEC / 50)
+        fail_msg("a window of 10 x the results costs %.1f x", many / few);
+    rv__store_close(store);
+    assert_true(ask(folder->store, "SELECT count(*) FROM results") <= 110000 / 1000);
 }
 
 struct paging { /* a thread that reads the feed over and over, by pages */
@@ -559,7 +716,7 @@ static void readers_that_follow_each_other_do_not_grow_the_wal(void **state)
     }
     for (int i = 0; i < COMMITS; i++) {
         struct rv__store_write write = { .run = rv__str("a"), .facts = { text, FACTS } };
-        assert_int_equal(rv__store_commit(store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(store, &write, NULL), RV_OK);
     }
     int64_t bound = 72 << 20;
     for (int i = 0; i < 2; i++) {
@@ -580,8 +737,9 @@ static void readers_that_follow_each_other_do_not_grow_the_wal(void **state)
 
 int main(void)
 {
-    struct sqlite_maker file = { { file_open, file_reopen, NULL, file_remove }, { "", "" } };
-    struct store_maker memory = { memory_open, memory_reopen, NULL, memory_remove };
+    struct sqlite_maker file = { { file_open, file_reopen, NULL, file_damage, file_remove },
+                                 { "", "" } };
+    struct store_maker memory = { memory_open, memory_reopen, NULL, NULL, memory_remove };
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(a_second_process_is_told_who_writes),
@@ -596,6 +754,9 @@ int main(void)
         CASE(a_lock_of_another_program_is_told_and_waited_for),
         CASE(no_memory_leaves_no_lock),
         CASE(many_and_long_names_are_kept_apart),
+        CASE(what_is_forgotten_leaves_no_rows),
+        CASE(results_are_kept_in_chunks_and_a_window_costs_a_window),
+        CASE(many_refusals_cost_no_more_than_their_number),
         CASE(readers_that_follow_each_other_do_not_grow_the_wal),
     };
 #undef CASE

@@ -30,6 +30,9 @@ enum {
 #endif
 };
 
+/* Of the script. */
+enum { STEPS = 10, IMPORTED = 3 };
+
 struct fixture {
     char folder[64], path[96];
     struct faulty_vfs faulty;
@@ -95,7 +98,10 @@ static void afresh(struct fixture *fx)
 
 static int try_open(struct fixture *fx, rv_error *err)
 {
-    struct rv__store_opts opts = { .path = fx->path, .vfs = VFS, .busy_timeout_ms = 10 };
+    /* Heads are brought up to date all the time. */
+    struct rv__store_opts opts = {
+        .path = fx->path, .vfs = VFS, .busy_timeout_ms = 10, .tail_rows = 3
+    };
     return rv__store_open(&opts, &fx->store, err);
 }
 
@@ -161,7 +167,16 @@ static int dump(struct rv__store *store, struct rv__buf *ret, rv_error *err)
     rv__buf_reset(ret);
     int rc = rv__store_list(store, &query, dump_run, ret, NULL, err);
     for (size_t i = 0; i < sizeof runs / sizeof *runs && rc == RV_OK; i++) {
-        rc = rv__store_results(store, rv__str(runs[i]), rv__str("k"), dump_result, ret, err);
+        rc = rv__store_results(store, rv__str(runs[i]), rv__str("k"), INT64_MIN, SIZE_MAX,
+                               dump_result, ret, err);
+        uint64_t results_seq = 0;
+        if (rc == RV_OK)
+            rc = rv__store_results_seq(store, rv__str(runs[i]), &results_seq, err);
+        rv__buf_fmt(ret, "%llu\n", (unsigned long long)results_seq);
+        for (uint64_t n = 0; n < STEPS && rc == RV_OK; n++) {
+            rc = rv__store_value_read(store, rv__str(runs[i]), n, dump_text, ret, err);
+            rc = rc == RV_ENOTFOUND ? RV_OK : rc;
+        }
         if (rc == RV_OK)
             rc = rv__store_journal(store, rv__str(runs[i]), 0, dump_text, ret, err);
         if (rc == RV_OK)
@@ -215,8 +230,6 @@ static void check_integrity(struct fixture *fx, long n)
 
 /* ---------------------------------------------------------------------------- the script --- */
 
-enum { STEPS = 10, IMPORTED = 3 };
-
 /* More than two pages: overflow, and many writes in one commit. No larger: each write of the script is a fault to
  * come, and those of one long text are all alike. */
 static char large[9000];
@@ -247,6 +260,16 @@ static int next_write(void *arg, struct rv__store_write *ret, rv_error *err)
     return 1;
 }
 
+/* The second of the writes is refused, the others are written. */
+static int commit_and_refuse(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                             rv_error *err)
+{
+    int rc = rv__store_commit(store, writes, count, err);
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        assert_int_equal(writes[i].outcome, i == 1 ? STORE_REFUSED : STORE_WRITTEN);
+    return rc;
+}
+
 /* Step n of the script, on either store. */
 static int script(struct rv__store *store, int n, rv_error *err)
 {
@@ -258,6 +281,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     };
     struct rv__store_result results[] = { { rv__str("k"), n, rv__str("r") },
                                           { rv__str("k"), -n - 1, { large, sizeof large } } };
+    struct rv__store_value value = { (uint64_t)n, { large, sizeof large } };
     struct rv__store_log lines[] = { { .message = rv__str("hello") },
                                      { .message = rv__str("world") } };
     struct rv__store_definition definition = { rv__str("h"), { large, sizeof large } };
@@ -276,7 +300,10 @@ static int script(struct rv__store *store, int n, rv_error *err)
           .facts = rv__str("a1"),
           .results = results,
           .result_count = 2,
+          .values = &value,
+          .value_count = 1,
           .snapshot = { large, sizeof large } },
+        { .run = rv__str("nobody"), .facts = rv__str("refused") },
         { .run = rv__str("b"),
           .facts = rv__str("b1"),
           .logs = lines,
@@ -297,7 +324,7 @@ static int script(struct rv__store *store, int n, rv_error *err)
     case 0: return rv__store_commit(store, first, 3, err);
     case 1:
     case 2:
-    case 3: return rv__store_commit(store, more, 2, err);
+    case 3: return commit_and_refuse(store, more, 3, err);
     case 4: return rv__store_commit(store, ends, 1, err);
     case 5: return rv__store_forget(store, forget, 2, &unused, err);
     case 6: return rv__store_commit(store, late, 1, err);
@@ -464,6 +491,13 @@ static void a_backup_that_fails_says_so(void **state)
     }
 }
 
+/* The same write for the model, which gives numbers of its own. */
+static int model_write(struct fixture *fx, struct rv__store_write write)
+{
+    write.number = 0;
+    return rv__store_commit_one(&fx->model.store, &write, NULL);
+}
+
 /* The process dies in the n-th write or sync, and with it the power: what was acknowledged is
  * there, and the commit it died in is there as a whole or not at all. */
 static void power_loss_at(struct fixture *fx, long n, uint64_t seed, bool *ret_died)
@@ -494,8 +528,8 @@ static void power_loss_at(struct fixture *fx, long n, uint64_t seed, bool *ret_d
     /* And it goes on from there. */
     struct rv__store_run row = { .id = rv__str("z"), .status = rv__str("s") };
     struct rv__store_write write = { .run = rv__str("z"), .row = &row, .facts = rv__str("z") };
-    assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
-    assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+    assert_int_equal(model_write(fx, write), RV_OK);
     check_same(fx, "going on", n);
     rv__store_close(fx->store);
     fx->store = NULL;
@@ -527,20 +561,20 @@ static void a_loss_of_power_while_the_wal_is_carried_over(void **state)
         assert_int_equal(try_open(fx, NULL), RV_OK);
         struct rv__store_run row = { .id = rv__str("a"), .status = rv__str("running") };
         struct rv__store_write write = { .run = rv__str("a"), .row = &row };
-        assert_int_equal(rv__store_commit(fx->store, &write, 1, NULL), RV_OK);
-        assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+        assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+        assert_int_equal(model_write(fx, write), RV_OK);
         faulty_fail(&fx->faulty, FAULTY_WRITE | FAULTY_SYNC,
                     4000 + (long)rv__random_below(&random, 9000), SQLITE_IOERR);
         fx->faulty.dies = true;
         write = (struct rv__store_write){ .run = rv__str("a"), .facts = { large, sizeof large } };
-        while (rv__store_commit(fx->store, &write, 1, NULL) == RV_OK)
-            assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+        while (rv__store_commit_one(fx->store, &write, NULL) == RV_OK)
+            assert_int_equal(model_write(fx, write), RV_OK);
         rv__store_close(fx->store);
         fx->store = NULL;
         faulty_power_loss(&fx->faulty, &random);
         assert_int_equal(try_open(fx, NULL), RV_OK);
         if (!same(fx))
-            assert_int_equal(rv__store_commit(&fx->model.store, &write, 1, NULL), RV_OK);
+            assert_int_equal(model_write(fx, write), RV_OK);
         check_same(fx, "after the power came back", round);
         rv__store_close(fx->store);
         fx->store = NULL;

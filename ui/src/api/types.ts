@@ -33,10 +33,7 @@ export interface RunError {
 }
 
 /** Why a run is suspended. */
-export interface Suspension extends RunError {
-  /** the function that nobody offers */
-  missing?: string;
-}
+export type Suspension = RunError;
 
 /* ---- workflows ---- */
 
@@ -220,7 +217,8 @@ export interface Wait {
   limitSize?: number;
   /** decision: why the run is suspended */
   cause?: Suspension;
-  missing?: string;
+  /** worker: the function that nobody offers */
+  function?: string;
   nodes?: WaitNode[];
 }
 

@@ -18,7 +18,7 @@ const REASON_ICON: Record<string, IconName> = {
   retry: "retry",
   signal: "bell",
   handle: "bell",
-  function: "question",
+  worker: "question",
   decision: "question",
 };
 
@@ -66,7 +66,7 @@ function WaitRow({ wait }: { wait: Wait }) {
       </span>
       <span className="wait-text">
         {wait.cause?.message ?? wait.message}
-        {wait.cause?.missing && "; once it is there, the run goes on by itself"}
+        {wait.reason === "worker" && "; once it is there, the run goes on by itself"}
         <span className="muted wait-times">
           {wait.since !== undefined && (
             <>

@@ -1,0 +1,376 @@
+/* builder.c: rv_workflow and rv_add_…(): a draft, and the functions that go with it by name.
+ *
+ * Nothing fails here on the spot: the draft remembers, and so does the list of functions; rv_register()
+ * tells. A function is known by the name of its workflow and its own, so that two workflows may both
+ * have a `charge`. */
+#include <rival/rival.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "define/workflow.h"
+
+enum {
+    NAME_ROOM = 2 * RV__PLAN_MAX_NAME
+}; /* "<name>.onError"; a longer one is refused at compile */
+
+rv_workflow *rv_workflow_new(const char *name)
+{
+    rv_workflow *w = rv__zalloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    rv__arena_init(&w->arena, RV__PLAN_MAX_BYTES);
+    if (rv__draft_new(name != NULL ? name : "", &w->draft, NULL) < 0) {
+        rv__arena_done(&w->arena);
+        rv__free(w);
+        return NULL;
+    }
+    w->root = (rv_body){ .workflow = w, .draft = rv__draft_root(w->draft) };
+    return w;
+}
+
+int rv__workflow_read(struct rv__str json, rv_workflow **ret, rv_error *err)
+{
+    rv_workflow *w = rv__zalloc(1, sizeof *w);
+    if (w == NULL)
+        return rv__nomem(err);
+    rv__arena_init(&w->arena, RV__PLAN_MAX_BYTES);
+    int rc = rv__draft_read(json, &w->draft, err);
+    if (rc < 0) {
+        rv_workflow_free(w);
+        return rc;
+    }
+    w->root = (rv_body){ .workflow = w, .draft = rv__draft_root(w->draft) };
+    *ret = w;
+    return RV_OK;
+}
+
+void rv__workflow_hosted(rv_workflow *w, struct rv__str name, const char *module)
+{
+    struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
+    struct rv__str path;
+    if (named == NULL || rv__str_copy(&w->arena, name, &named->name) < 0 ||
+        rv__str_copy(&w->arena, rv__str(module), &path) < 0) {
+        w->rc = RV_ENOMEM;
+        return;
+    }
+    named->module = path.at;
+    named->next = w->functions;
+    w->functions = named;
+}
+
+void rv_workflow_free(rv_workflow *w)
+{
+    if (w == NULL)
+        return;
+    rv__draft_free(w->draft);
+    rv__arena_done(&w->arena);
+    rv__free(w);
+}
+
+void rv_workflow_describe(rv_workflow *w, const char *text)
+{
+    rv__draft_description(w->draft, text);
+}
+
+void rv_workflow_input(rv_workflow *w, const char *json_schema)
+{
+    rv__draft_schema(w->draft, json_schema);
+}
+
+rv_body *rv_workflow_body(rv_workflow *w)
+{
+    return &w->root;
+}
+
+/* A function, and the node that has it: `in` NULL: none. */
+struct owner {
+    const struct rv__draft_body *in;
+    const char *alias;
+};
+
+/* "the step 'each:save'" for people; NULL: it is no node's, or there is no memory. */
+static const char *place_of(rv_workflow *w, struct owner owner)
+{
+    struct rv__buf text;
+    struct rv__str copy = { NULL, 0 };
+    if (owner.in == NULL)
+        return NULL;
+    rv__buf_init(&text, RV__PLAN_MAX_BYTES);
+    rv__draft_where(owner.in, owner.alias, &text);
+    if (text.rc != RV_OK || rv__str_copy(&w->arena, rv__buf_view(&text), &copy) < 0)
+        w->rc = RV_ENOMEM;
+    rv__buf_done(&text);
+    return copy.at;
+}
+
+/* Two functions of one name: whichever was found would be the wrong one for somebody. */
+static void refuse_second(rv_workflow *w, const char *name, const char *first, const char *second)
+{
+    if (w->rc != RV_OK)
+        return;
+    w->rc = RV_EINVAL;
+    snprintf(w->why, sizeof w->why,
+             "two functions would be known as '%.60s': one of '%.60s' and one of '%.60s'; give one "
+             "another alias, or a .name",
+             name, first != NULL ? first : "rv_workflow_function()",
+             second != NULL ? second : "rv_workflow_function()");
+}
+
+/* Remember that `fn` goes by `name`. */
+static void add_function(rv_workflow *w, struct owner owner, const char *name, rv_step_fn fn)
+{
+    const char *where = place_of(w, owner);
+    for (const struct rv__named_fn *f = w->functions; f != NULL; f = f->next) {
+        if (!rv__str_is(f->name, name))
+            continue;
+        if (f->fn != fn)
+            refuse_second(w, name, f->where, where);
+        return;
+    }
+    struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
+    if (named == NULL || rv__str_copy(&w->arena, rv__str(name), &named->name) < 0) {
+        w->rc = RV_ENOMEM;
+        return;
+    }
+    if (fn == NULL && w->rc == RV_OK) {
+        w->rc = RV_EINVAL;
+        snprintf(w->why, sizeof w->why, "the function '%.100s' is NULL", name);
+    }
+    named->fn = fn;
+    named->where = where;
+    named->next = w->functions;
+    w->functions = named;
+}
+
+static rv_body *new_body(rv_workflow *w, struct rv__draft_body *draft)
+{
+    rv_body *body = rv__arena_zalloc(&w->arena, 1, sizeof *body);
+    if (body == NULL) {
+        w->rc = RV_ENOMEM;
+        return &w->root; /* takes everything; nothing of it is ever compiled */
+    }
+    *body = (rv_body){ .workflow = w, .draft = draft };
+    return body;
+}
+
+/* "name", or, if it is NULL, "base.suffix". */
+static const char *name_or(char room[NAME_ROOM], const char *name, const char *base,
+                           const char *suffix)
+{
+    if (name != NULL)
+        return name;
+    snprintf(room, NAME_ROOM, "%s.%s", base, suffix);
+    return room;
+}
+
+static struct rv__expr function_expr(const char *name)
+{
+    return (struct rv__expr){ .kind = EXPR_FUNCTION, .text = rv__str(name) };
+}
+
+void rv_workflow_on_error(rv_workflow *w, const char *name, rv_step_fn handler)
+{
+    const char *known = name != NULL ? name : "onError";
+    rv__draft_on_error(w->draft, NULL, STEP_FUNCTION, known, NULL);
+    add_function(w, (struct owner){ rv__draft_root(w->draft), "onError" }, known, handler);
+}
+
+void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
+{
+    add_function(w, (struct owner){ NULL, NULL }, name != NULL ? name : "", fn);
+}
+
+/* An option struct must come from its macro, or its fields cannot be told. */
+static bool sized(rv_workflow *w, size_t size, const char *macro)
+{
+    if (size != 0)
+        return true;
+    if (w->rc == RV_OK) {
+        w->rc = RV_EINVAL;
+        snprintf(w->why, sizeof w->why, "options without a size: make them with %s", macro);
+    }
+    return false;
+}
+
+static void add_step(rv_workflow *w, struct rv__draft_body *in, const char *alias, rv_step_fn fn,
+                     const rv_step_opts *opts)
+{
+    static const rv_step_opts defaults = { .size = sizeof defaults };
+    char when_room[NAME_ROOM], error_room[NAME_ROOM];
+    if (opts == NULL)
+        opts = &defaults;
+    if (!sized(w, opts->size, "RV_STEP_OPTS"))
+        return;
+
+    const char *name = opts->name != NULL ? opts->name : alias != NULL ? alias : "";
+    struct rv__draft_opts draft = {
+        .alias = alias,
+        .config = { .timeout_ms = opts->timeout_ms,
+                    .on_timeout = (enum rv__on_timeout)opts->on_timeout,
+                    .max_attempts = opts->max_attempts,
+                    .backoff = (enum rv__backoff)opts->backoff,
+                    .backoff_base_ms = opts->backoff_base_ms,
+                    .max_backoff_ms = opts->max_backoff_ms,
+                    .jitter = opts->jitter },
+    };
+    struct owner owner = { in, alias };
+    const char *when = name_or(when_room, opts->when_name, name, "when");
+    if (opts->when != NULL) {
+        draft.when = function_expr(when);
+        add_function(w, owner, when, opts->when);
+    }
+    struct rv__draft_node *node = rv__draft_step(in, STEP_FUNCTION, name, NULL, &draft);
+    add_function(w, owner, name, fn);
+    if (opts->on_error != NULL) {
+        const char *handler = name_or(error_room, opts->on_error_name, name, "onError");
+        rv__draft_on_error(w->draft, node, STEP_FUNCTION, handler, NULL);
+        add_function(w, owner, handler, opts->on_error);
+    }
+}
+
+void rv_add_step(rv_body *in, const char *alias, rv_step_fn fn, const rv_step_opts *opts)
+{
+    add_step(in->workflow, in->draft, alias, fn, opts);
+}
+
+void rv_add_delay(rv_body *in, const char *alias, int64_t ms)
+{
+    char with[32];
+    snprintf(with, sizeof with, "%lld", (long long)ms);
+    rv__draft_step(in->draft, STEP_DELAY, NULL, with, &(struct rv__draft_opts){ .alias = alias });
+}
+
+void rv_add_signal(rv_body *in, const char *alias, const char *signal, int64_t timeout_ms,
+                   const char *default_json)
+{
+    rv_workflow *w = in->workflow;
+    struct rv__buf with;
+    rv__buf_init(&with, RV__PLAN_MAX_BYTES);
+    rv__buf_text(&with, "{\"name\":");
+    rv__buf_json_str(&with, rv__str(signal != NULL ? signal : ""));
+    if (timeout_ms != 0)
+        rv__buf_fmt(&with, ",\"timeout\":%lld", (long long)timeout_ms);
+    if (default_json != NULL)
+        rv__buf_fmt(&with, ",\"default\":%s", default_json);
+    rv__buf_char(&with, '}');
+    if (rv__buf_err(&with, NULL) < 0)
+        w->rc = RV_ENOMEM;
+    else
+        rv__draft_step(in->draft, STEP_SIGNAL, NULL, with.text,
+                       &(struct rv__draft_opts){ .alias = alias });
+    rv__buf_done(&with);
+}
+
+void rv_add_workflow(rv_body *in, const char *alias, const char *name)
+{
+    rv__draft_workflow(in->draft, name, (struct rv__expr){ .kind = EXPR_NONE },
+                       &(struct rv__draft_opts){ .alias = alias });
+}
+
+rv_branch_bodies rv_add_branch(rv_body *in, const char *alias, rv_step_fn condition,
+                               const char *condition_name)
+{
+    rv_workflow *w = in->workflow;
+    char room[NAME_ROOM];
+    const char *name = name_or(room, condition_name, alias != NULL ? alias : "branch", "if");
+    struct rv__draft_node *node = rv__draft_branch(in->draft, function_expr(name),
+                                                   &(struct rv__draft_opts){ .alias = alias });
+    add_function(w, (struct owner){ in->draft, alias }, name, condition);
+    return (rv_branch_bodies){ new_body(w, rv__draft_body(node, 0, NULL, false)),
+                               new_body(w, rv__draft_body(node, 1, NULL, false)) };
+}
+
+rv_body *rv_add_loop(rv_body *in, const char *alias, const rv_loop_opts *opts)
+{
+    static const rv_loop_opts defaults = { .size = sizeof defaults };
+    rv_workflow *w = in->workflow;
+    char room[NAME_ROOM];
+    if (opts == NULL)
+        opts = &defaults; /* neither while nor until: refused at compile */
+    if (!sized(w, opts->size, "RV_LOOP_OPTS"))
+        opts = &defaults;
+
+    struct rv__expr while_ = { .kind = EXPR_NONE }, until = { .kind = EXPR_NONE };
+    const char *base = alias != NULL ? alias : "loop";
+    if (opts->while_ != NULL) {
+        const char *name = name_or(room, opts->condition_name, base, "while");
+        while_ = function_expr(name);
+        add_function(w, (struct owner){ in->draft, alias }, name, opts->while_);
+    }
+    char until_room[NAME_ROOM];
+    if (opts->until != NULL) {
+        const char *name = name_or(until_room, opts->condition_name, base, "until");
+        until = function_expr(name);
+        add_function(w, (struct owner){ in->draft, alias }, name, opts->until);
+    }
+    struct rv__draft_node *node = rv__draft_loop(in->draft, while_, until, opts->max_iterations,
+                                                 (enum rv__keep)opts->keep,
+                                                 &(struct rv__draft_opts){ .alias = alias });
+    return new_body(w, rv__draft_body(node, 0, NULL, false));
+}
+
+rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
+                        const rv_foreach_opts *opts)
+{
+    static const rv_foreach_opts defaults = { .size = sizeof defaults };
+    rv_workflow *w = in->workflow;
+    char room[NAME_ROOM];
+    if (opts == NULL || !sized(w, opts->size, "RV_FOREACH_OPTS"))
+        opts = &defaults;
+
+    const char *name = name_or(room, opts->items_name, alias != NULL ? alias : "forEach", "items");
+    struct rv__draft_node *node = rv__draft_foreach(in->draft, function_expr(name), opts->parallel,
+                                                    opts->concurrency,
+                                                    &(struct rv__draft_opts){ .alias = alias });
+    add_function(w, (struct owner){ in->draft, alias }, name, items);
+    return new_body(w, rv__draft_body(node, 0, NULL, false));
+}
+
+rv_concurrent *rv_add_concurrent(rv_body *in, const char *alias, const rv_concurrent_opts *opts)
+{
+    static const rv_concurrent_opts defaults = { .size = sizeof defaults };
+    rv_workflow *w = in->workflow;
+    if (opts == NULL || !sized(w, opts->size, "RV_CONCURRENT_OPTS"))
+        opts = &defaults;
+    rv_concurrent *block = rv__arena_zalloc(&w->arena, 1, sizeof *block);
+    if (block == NULL) {
+        w->rc = RV_ENOMEM;
+        block = &w->spare_block;
+    }
+    block->workflow = w;
+    block->count = 0;
+    block->node = rv__draft_concurrent(in->draft, opts->detached, opts->collect, opts->join,
+                                       &(struct rv__draft_opts){ .alias = alias });
+    return block;
+}
+
+void rv_concurrent_step(rv_concurrent *block, const char *alias, rv_step_fn fn,
+                        const rv_step_opts *opts)
+{
+    add_step(block->workflow, rv__draft_body(block->node, block->count++, NULL, true), alias, fn,
+             opts);
+}
+
+rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias)
+{
+    return new_body(block->workflow, rv__draft_body(block->node, block->count++, alias, false));
+}
+
+/* Bindings cannot use the macros. */
+#define INIT(type)                                   \
+    void rv_##type##_init(rv_##type *opts)           \
+    {                                                \
+        *opts = (rv_##type){ .size = sizeof *opts }; \
+    }
+INIT(engine_opts)
+INIT(step_opts)
+INIT(loop_opts)
+INIT(foreach_opts)
+INIT(concurrent_opts)
+INIT(run_opts)
+INIT(wait_opts)
+INIT(query)

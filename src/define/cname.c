@@ -1,0 +1,125 @@
+/* cname.c: what a C file calls its workflow, by its text alone: looking at a file must not run it, so this is
+ * all that can be known of it without being told to (rv__cfile_build and a host know more).
+ *
+ * It reads as a compiler's first pass does, without macros and conditions: a name that is made by one is not
+ * found, and the file is then known by its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "define/define.h"
+#include "define/tree.h"
+
+/* What the scanner stands on. */
+struct scan {
+    const char *at, *end;
+};
+
+static bool begins(const struct scan *s, const char *text)
+{
+    size_t len = strlen(text);
+    return (size_t)(s->end - s->at) >= len && memcmp(s->at, text, len) == 0;
+}
+
+static bool in_name(char c)
+{
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* Behind a literal that begins here. */
+static void skip_literal(struct scan *s)
+{
+    char quote = *s->at++;
+    while (s->at < s->end && *s->at != quote && *s->at != '\n')
+        s->at += *s->at == '\\' && s->at + 1 < s->end ? 2 : 1;
+    s->at += s->at < s->end;
+}
+
+/* Behind blanks and comments. False: there were none. */
+static bool skip_blank(struct scan *s)
+{
+    const char *from = s->at;
+    while (s->at < s->end) {
+        if (begins(s, "/*")) {
+            const char *close = memmem(s->at + 2, (size_t)(s->end - s->at) - 2, "*/", 2);
+            s->at = close != NULL ? close + 2 : s->end;
+        } else if (begins(s, "//")) {
+            const char *close = memchr(s->at, '\n', (size_t)(s->end - s->at));
+            s->at = close != NULL ? close : s->end;
+        } else if (strchr(" \t\r\n\\", *s->at) != NULL && *s->at != '\0') {
+            s->at++;
+        } else {
+            break;
+        }
+    }
+    return s->at != from;
+}
+
+/* The literal behind RV_WORKFLOW and its parenthesis; none: it has another name than one that stands there. */
+static struct rv__str name_in_call(struct scan *s)
+{
+    struct rv__str none = { NULL, 0 };
+    (void)skip_blank(s);
+    if (s->at == s->end || *s->at++ != '(')
+        return none;
+    (void)skip_blank(s);
+    if (s->at == s->end || *s->at != '"')
+        return none;
+    const char *from = s->at + 1;
+    skip_literal(s);
+    struct rv__str name = { from, (size_t)(s->at - from) };
+    if (name.len == 0 || name.at[--name.len] != '"' || memchr(name.at, '\\', name.len) != NULL)
+        return none;
+    (void)skip_blank(s);
+    return s->at < s->end && (*s->at == ',' || *s->at == ')') ? name : none;
+}
+
+bool rv__cfile_declares(struct rv__str text, struct rv__str *name)
+{
+    struct scan s = { text.at, text.at + text.len };
+    *name = (struct rv__str){ NULL, 0 };
+    while (s.at < s.end) {
+        if (skip_blank(&s))
+            continue;
+        if (*s.at == '"' || *s.at == '\'') {
+            skip_literal(&s);
+        } else if (in_name(*s.at)) {
+            const char *from = s.at;
+            while (s.at < s.end && in_name(*s.at))
+                s.at++;
+            if (rv__str_is((struct rv__str){ from, (size_t)(s.at - from) }, "RV_WORKFLOW")) {
+                *name = name_in_call(&s);
+                return true;
+            }
+        } else {
+            s.at++;
+        }
+    }
+    return false;
+}
+
+struct rv__str rv__file_stem(struct rv__str path)
+{
+    const char *slash = memrchr(path.at, '/', path.len);
+    struct rv__str name = path;
+    if (slash != NULL)
+        name = (struct rv__str){ slash + 1, path.len - (size_t)(slash + 1 - path.at) };
+    const char *dot = memrchr(name.at, '.', name.len);
+    if (dot != NULL && dot > name.at)
+        name.len = (size_t)(dot - name.at);
+    return name;
+}
+
+int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, struct rv__str *ret)
+{
+    struct rv__str text, name = { NULL, 0 };
+    *declares = true; /* an object says nothing */
+    size_t len = strlen(path);
+    if (len > 2 && strcmp(path + len - 2, ".c") == 0) {
+        if (rv__source_read(path, arena, &text) < 0)
+            return RV_ENOMEM;
+        *declares = rv__cfile_declares(text, &name);
+    }
+    *ret = rv__str_none(name) || rv__alias_fault(name) != NULL ? rv__file_stem(rv__str(path))
+                                                               : name;
+    return rv__str_copy(arena, *ret, ret) < 0 ? RV_ENOMEM : RV_OK;
+}

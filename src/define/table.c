@@ -1,0 +1,344 @@
+/* table.c: from the table of a workflow file to the JSON of its plan.
+ *
+ * JSON, and not the builder's calls, because the table is mostly read in another process than the one that
+ * registers it: a host loads the file and tells what is in it (the frame `register`), so that even a file
+ * whose loading crashes cannot hurt the engine. In process the same text is read at once: one way for
+ * both, and the rules stay where they are, in plan/. */
+#include "define/table.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct reader {
+    struct rv__table *table;
+    struct rv__buf *out;
+    size_t node_size; /* of the file's rv_node_def */
+    uint32_t count;
+    int rc;
+    rv_error *err;
+};
+
+static void refuse(struct reader *r, int code, const char *fmt, ...) RV_PRINTF(3, 4);
+static void refuse(struct reader *r, int code, const char *fmt, ...)
+{
+    char text[200];
+    va_list args;
+    if (r->rc != RV_OK)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    r->rc = rv__fail(r->err, code, "%s", text);
+}
+
+/* ------------------------------------------------------------------------------ functions --- */
+
+/* `fn` is known as base, or base.suffix. */
+static struct rv__str add_function(struct reader *r, const char *base, const char *suffix,
+                                   rv_step_fn fn)
+{
+    char name[2 * RV__PLAN_MAX_NAME]; /* a longer one is refused at compile */
+    snprintf(name, sizeof name, suffix != NULL ? "%s.%s" : "%s%s", base,
+             suffix != NULL ? suffix : "");
+    for (struct rv__named_fn *f = r->table->functions; f != NULL; f = f->next) {
+        if (!rv__str_is(f->name, name))
+            continue;
+        if (f->fn != fn)
+            refuse(r, RV_EINVAL, "two functions would be known as '%.80s': give one node an .alias",
+                   name);
+        return f->name;
+    }
+    struct rv__named_fn *named = rv__arena_zalloc(&r->table->arena, 1, sizeof *named);
+    if (named == NULL || rv__str_copy(&r->table->arena, rv__str(name), &named->name) < 0) {
+        refuse(r, RV_ENOMEM, "out of memory");
+        return (struct rv__str){ "", 0 };
+    }
+    if (fn == NULL)
+        refuse(r, RV_EINVAL, "the function '%.80s' is NULL", name);
+    named->fn = fn;
+    named->next = r->table->functions;
+    r->table->functions = named;
+    r->table->function_count++;
+    return named->name;
+}
+
+/* -------------------------------------------------------------------------------- writing --- */
+
+static void put_text(struct reader *r, const char *key, const char *text)
+{
+    if (text == NULL)
+        return;
+    rv__buf_fmt(r->out, ",\"%s\":", key);
+    rv__buf_json_str(r->out, rv__str(text));
+}
+
+static void put_int(struct reader *r, const char *key, int64_t n)
+{
+    if (n != 0)
+        rv__buf_fmt(r->out, ",\"%s\":%lld", key, (long long)n);
+}
+
+static void put_flag(struct reader *r, const char *key, bool flag, const char *json)
+{
+    if (flag)
+        rv__buf_fmt(r->out, ",\"%s\":%s", key, json);
+}
+
+static void put_fn(struct reader *r, const char *key, struct rv__str name)
+{
+    rv__buf_fmt(r->out, ",\"%s\":{\"fn\":", key);
+    rv__buf_json_str(r->out, name);
+    rv__buf_char(r->out, '}');
+}
+
+/* JSON that the file gives as text. */
+static void put_json(struct reader *r, const char *key, const char *json)
+{
+    struct rv__str value;
+    rv_error why;
+    if (json == NULL)
+        return;
+    if (rv__json_check(rv__str(json), RV__JSON_VALUE_DEPTH, &value, &why) < 0) {
+        refuse(r, RV_EINVAL, ".%s is not JSON: %.150s", key, why.message);
+        return;
+    }
+    rv__buf_fmt(r->out, ",\"%s\":", key);
+    rv__buf_str(r->out, value);
+}
+
+static void put_handler(struct reader *r, const char *base, rv_step_fn fn)
+{
+    if (fn == NULL)
+        return;
+    struct rv__str name = base != NULL ? add_function(r, base, "onError", fn)
+                                       : add_function(r, "onError", NULL, fn);
+    rv__buf_text(r->out, ",\"onError\":{\"name\":");
+    rv__buf_json_str(r->out, name);
+    rv__buf_char(r->out, '}');
+}
+
+static const char *pick(struct reader *r, const char *what, int at, const char *const *names,
+                        int count)
+{
+    if (at >= 0 && at < count)
+        return names[at];
+    refuse(r, RV_EINVAL, "%s cannot be %d", what, at);
+    return NULL;
+}
+
+static void put_nodes(struct reader *r, const char *key, const rv_node_def *const *nodes,
+                      unsigned depth);
+
+static void put_needs(struct reader *r, const char *const *needs)
+{
+    if (needs == NULL)
+        return;
+    rv__buf_text(r->out, ",\"needs\":[");
+    for (size_t i = 0; needs[i] != NULL; i++) {
+        if (i > 0)
+            rv__buf_char(r->out, ',');
+        rv__buf_json_str(r->out, rv__str(needs[i]));
+    }
+    rv__buf_char(r->out, ']');
+}
+
+static void put_step(struct reader *r, const rv_node_def *n, const char *base)
+{
+    static const char *const on_timeout[] = { NULL, "retry" };
+    static const char *const backoff[] = { NULL, "exponential" };
+    rv__buf_text(r->out, ",\"name\":");
+    rv__buf_json_str(r->out, add_function(r, n->name, NULL, n->fn));
+    put_int(r, "timeout", n->timeout_ms);
+    put_text(r, "onTimeout", pick(r, ".on_timeout", n->on_timeout, on_timeout, 2));
+    put_int(r, "maxAttempts", n->max_attempts);
+    put_text(r, "backoff", pick(r, ".backoff", n->backoff, backoff, 2));
+    put_int(r, "backoffBaseMs", n->backoff_base_ms);
+    put_int(r, "maxBackoffMs", n->max_backoff_ms);
+    if (n->jitter != 0) {
+        rv__buf_text(r->out, ",\"jitter\":");
+        rv__buf_json_double(r->out, n->jitter);
+    }
+    put_needs(r, n->needs);
+    put_handler(r, base, n->on_error);
+}
+
+static void put_signal(struct reader *r, const rv_node_def *n)
+{
+    rv__buf_text(r->out, ",\"kind\":\"signal\",\"with\":{\"name\":");
+    rv__buf_json_str(r->out, rv__str(n->name != NULL ? n->name : ""));
+    put_int(r, "timeout", n->timeout_ms);
+    put_json(r, "default", n->default_json);
+    rv__buf_char(r->out, '}');
+}
+
+static void put_loop(struct reader *r, const rv_node_def *n, unsigned depth)
+{
+    static const char *const keep[] = { NULL, "last", "none" };
+    put_fn(r, n->kind == RV_NODE_WHILE ? "while" : "until", add_function(r, n->name, NULL, n->fn));
+    put_int(r, "maxIterations", n->max_iterations);
+    put_text(r, "keep", pick(r, ".keep", n->keep, keep, 3));
+    put_nodes(r, "body", n->body, depth);
+}
+
+static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
+{
+    const char *base = n->alias != NULL ? n->alias : n->name != NULL ? n->name : "node";
+    static const char *const types[] = { "",       "step", "step", "step",    "workflow",
+                                         "branch", "loop", "loop", "forEach", "concurrent" };
+    if (n->kind == RV_NODE_NODES) {
+        rv__buf_fmt(r->out, "{\"alias\":");
+        rv__buf_json_str(r->out, rv__str(base));
+        put_nodes(r, "nodes", n->body, depth);
+        return;
+    }
+    if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_CONCURRENT || (n->fn != NULL && !n->name)) {
+        refuse(r, RV_EINVAL, "a node of kind %d: make nodes with RV_STEP and its like", n->kind);
+        return;
+    }
+    rv__buf_fmt(r->out, "{\"type\":\"%s\"", types[n->kind]);
+    put_text(r, "alias", n->alias);
+    if (n->when != NULL)
+        put_fn(r, "when", add_function(r, base, "when", n->when));
+    switch ((enum rv_node_kind)n->kind) {
+    case RV_NODE_STEP: put_step(r, n, base); break;
+    case RV_NODE_DELAY:
+        rv__buf_fmt(r->out, ",\"kind\":\"delay\",\"with\":%lld", (long long)n->delay_ms);
+        break;
+    case RV_NODE_SIGNAL: put_signal(r, n); break;
+    case RV_NODE_WORKFLOW:
+        put_text(r, "name", n->name);
+        put_json(r, "input", n->input);
+        break;
+    case RV_NODE_BRANCH:
+        put_fn(r, "if", add_function(r, n->name, NULL, n->fn));
+        put_nodes(r, "then", n->then, depth);
+        if (n->otherwise != NULL)
+            put_nodes(r, "else", n->otherwise, depth);
+        break;
+    case RV_NODE_WHILE:
+    case RV_NODE_UNTIL: put_loop(r, n, depth); break;
+    case RV_NODE_FOREACH:
+        put_fn(r, "items", add_function(r, n->name, NULL, n->fn));
+        put_flag(r, "parallel", n->parallel, "true");
+        put_int(r, "concurrency", n->concurrency);
+        put_nodes(r, "run", n->body, depth);
+        break;
+    case RV_NODE_CONCURRENT:
+        put_flag(r, "continueOn", n->detached, "\"detached\"");
+        put_flag(r, "onFailure", n->collect, "\"collect\"");
+        put_int(r, "join", n->join);
+        put_nodes(r, "steps", n->body, depth);
+        break;
+    case RV_NODE_NODES: break;
+    }
+}
+
+/* Fields that mean nothing for the kind: a mistake, and not one to be silent about. */
+static void check_fields(struct reader *r, const rv_node_def *n)
+{
+    bool step = n->kind == RV_NODE_STEP,
+         loop = n->kind == RV_NODE_WHILE || n->kind == RV_NODE_UNTIL;
+    bool foreach = n->kind == RV_NODE_FOREACH, block = n->kind == RV_NODE_CONCURRENT;
+    const char *odd = NULL;
+    if (!step && (n->on_timeout || n->max_attempts || n->backoff || n->backoff_base_ms ||
+                  n->max_backoff_ms || n->jitter != 0 || n->on_error || n->needs))
+        odd = "what only a step can say";
+    else if (!step && n->kind != RV_NODE_SIGNAL && n->timeout_ms)
+        odd = ".timeout_ms";
+    else if (n->kind != RV_NODE_SIGNAL && n->default_json)
+        odd = ".default_json";
+    else if (n->kind != RV_NODE_WORKFLOW && n->input)
+        odd = ".input";
+    else if (n->kind != RV_NODE_BRANCH && (n->then || n->otherwise))
+        odd = ".then or .otherwise";
+    else if (!loop && !foreach && !block && n->kind != RV_NODE_NODES && n->body)
+        odd = ".body";
+    else if (!loop && (n->max_iterations || n->keep))
+        odd = ".max_iterations or .keep";
+    else if (!foreach && (n->parallel || n->concurrency))
+        odd = ".parallel or .concurrency";
+    else if (!block && (n->detached || n->collect || n->join))
+        odd = ".detached, .collect or .join";
+    else if (n->kind == RV_NODE_NODES && n->when)
+        odd = ".when";
+    if (odd != NULL)
+        refuse(r, RV_EINVAL, "the node '%.80s' has %s, which means nothing there",
+               n->alias  ? n->alias
+               : n->name ? n->name
+                         : "?",
+               odd);
+}
+
+static void put_node(struct reader *r, const rv_node_def *from, unsigned depth)
+{
+    rv_node_def node = { .kind = 0 }; /* a file that was compiled earlier has fewer fields */
+    memcpy(&node, from, r->node_size < sizeof node ? r->node_size : sizeof node);
+    check_fields(r, &node);
+    if (r->rc == RV_OK)
+        put_kind(r, &node, depth + 1);
+    rv__buf_char(r->out, '}');
+}
+
+static void put_nodes(struct reader *r, const char *key, const rv_node_def *const *nodes,
+                      unsigned depth)
+{
+    rv__buf_fmt(r->out, ",\"%s\":[", key);
+    if (depth > RV__PLAN_MAX_DEPTH)
+        refuse(r, RV_ETOOBIG, "nodes are nested more than %d deep", RV__PLAN_MAX_DEPTH);
+    for (size_t i = 0; nodes != NULL && nodes[i] != NULL && r->rc == RV_OK; i++) {
+        if (++r->count > RV__PLAN_MAX_NODES)
+            refuse(r, RV_ETOOBIG, "there are more than %d nodes", RV__PLAN_MAX_NODES);
+        if (i > 0)
+            rv__buf_char(r->out, ',');
+        put_node(r, nodes[i], depth);
+    }
+    rv__buf_char(r->out, ']');
+}
+
+int rv__table_read(const rv_workflow_def *from, struct rv__table *ret, rv_error *err)
+{
+    rv_workflow_def def = { .abi = 0 };
+    if (from->abi != RV_FILE_ABI || from->size < offsetof(rv_workflow_def, on_error) ||
+        from->node_size < offsetof(rv_node_def, rv_end))
+        return rv__fail(
+            err, RV_EINVAL,
+            "it was compiled for another version of Rival (%u, this is %d): compile it again",
+            from->abi, RV_FILE_ABI);
+    memcpy(&def, from, from->size < sizeof def ? from->size : sizeof def);
+    *ret = (struct rv__table){ .functions = NULL };
+    rv__arena_init(&ret->arena, RV__PLAN_MAX_BYTES);
+    rv__buf_init(&ret->plan, RV__PLAN_MAX_BYTES);
+    struct reader r = { .table = ret, .out = &ret->plan, .node_size = def.node_size, .err = err };
+    rv__buf_text(r.out, "{\"name\":");
+    rv__buf_json_str(r.out, rv__str(def.name != NULL ? def.name : ""));
+    put_text(&r, "description", def.description);
+    put_json(&r, "input", def.input);
+    put_needs(&r, def.needs);
+    put_nodes(&r, "steps", def.steps, 1);
+    put_handler(&r, NULL, def.on_error);
+    rv__buf_char(r.out, '}');
+    if (r.rc == RV_OK)
+        r.rc = rv__buf_err(r.out, err);
+    if (r.rc < 0)
+        rv__table_done(ret);
+    return r.rc;
+}
+
+void rv__table_done(struct rv__table *table)
+{
+    rv__buf_done(&table->plan);
+    rv__arena_done(&table->arena);
+}
+
+rv_step_fn rv__table_find(const struct rv__table *table, struct rv__str name)
+{
+    const char *slash = memrchr(name.at, '/', name.len); /* "file/function": this is the file */
+    if (slash != NULL)
+        name = (struct rv__str){ slash + 1, name.len - (size_t)(slash + 1 - name.at) };
+    for (const struct rv__named_fn *f = table->functions; f != NULL; f = f->next)
+        if (rv__str_eq(f->name, name))
+            return f->fn;
+    return NULL;
+}

@@ -1,0 +1,22 @@
+/* table.h: the table of a workflow file (RV_WORKFLOW): as a plan document, and its functions by name. */
+#ifndef RV_DEFINE_TABLE_H
+#define RV_DEFINE_TABLE_H
+
+#include "define/workflow.h"
+
+struct rv__table {
+    struct rv__arena arena;
+    struct rv__buf plan; /* the document, as plan/ reads it */
+    struct rv__named_fn *functions;
+    size_t function_count;
+};
+
+/* Read it. What the plan's own rules forbid is told when it is compiled, not here.
+ * Errors: RV_EINVAL: made for another version, or what no plan can say; RV_ETOOBIG; RV_ENOMEM. */
+int rv__table_read(const rv_workflow_def *def, struct rv__table *ret, rv_error *err);
+void rv__table_done(struct rv__table *table);
+
+/* The function of that name, or NULL. */
+rv_step_fn rv__table_find(const struct rv__table *table, struct rv__str name);
+
+#endif

@@ -1,0 +1,722 @@
+/* load.c: runs come from the store into memory, beside the loop.
+ *
+ * Who is wanted (a call is about it, it is due, it was active when the last process ended) waits for its
+ * turn, is read on the reading desk, and is then taken over by the loop: its timers are armed, and work that
+ * was in flight in an earlier process is lost. Only so many are read at once, and none that nobody waits for
+ * while the cells in memory are larger than the budget: the rest stays on disk until others have left.
+ *
+ * A *scan* finds runs: at a start all active ones, later those whose time has come. A run that cannot be
+ * read is set aside: its row says why, and the others go on. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bugs.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "engine/call.h"
+#include "engine/engine.h"
+
+enum {
+    LOADS_AT_ONCE = 64,  /* jobs at the desk: so that it never waits for the loop */
+    SCAN_PAGE = 256,     /* runs that one scan finds */
+    WAITING_MOST = 1024, /* no more are looked for while so many wait for their turn */
+    AHEAD_MS = 200, /* a sleeping run is read so long before its time: it is here when that comes */
+    RETRY_MS = 100, /* after the store did not answer */
+};
+#define BUDGET_BYTES ((size_t)256 << 20) /* of cells */
+
+struct load {
+    struct rv__job job;  /* first */
+    struct rv__run *run; /* held */
+    rv_engine *engine;
+    int rc;
+    rv_error err;
+    bool damaged; /* what the store has of it cannot be read */
+    /* what was read */
+    struct rv__plan_ref *plan;
+    struct rv__cell *cell;
+    struct rv__cell_opts opts;
+    struct rv__blob *input;
+    char version[65], input_key[65];
+    enum rv__run_status status;
+    bool active, input_on_disk;
+    int64_t wake_ms, created_ms, started_ms, completed_ms;
+    uint64_t seq, number;
+    size_t journal_bytes, snapshot_bytes;
+};
+
+/* -------------------------------------------------------------------------------- reading --- */
+
+static enum rv__run_status status_by_name(struct rv__str name)
+{
+    for (int i = 0; i < RUN_STATUSES; i++)
+        if (rv__str_is(name, rv__run_status_name((enum rv__run_status)i)))
+            return (enum rv__run_status)i;
+    return RUN_STATUSES;
+}
+
+static int take_row(void *arg, const struct rv__store_run *row)
+{
+    struct load *l = arg;
+    l->number = row->number;
+    l->status = status_by_name(row->status);
+    l->active = row->active;
+    l->wake_ms = row->wake_at_ms;
+    l->created_ms = row->created_ms;
+    l->started_ms = row->started_ms;
+    l->completed_ms = row->completed_ms;
+    if (row->version.len >= sizeof l->version || l->status == RUN_STATUSES ||
+        row->input_key.len >= sizeof l->input_key) {
+        l->damaged = true;
+        return rv__fail(&l->err, RV_ESTORE, "its row cannot be understood");
+    }
+    snprintf(l->version, sizeof l->version, "%.*s", RV__ARG(row->version));
+    snprintf(l->input_key, sizeof l->input_key, "%.*s", RV__ARG(row->input_key));
+    l->input_on_disk = row->input.len > RV__VALUE_INLINE;
+    if (row->input.len > 0 && !l->input_on_disk) {
+        l->input = rv__blob_new(row->input);
+        if (l->input == NULL)
+            return rv__nomem(&l->err);
+    }
+    return RV_OK;
+}
+
+/* A snapshot is a cache: whatever is wrong with it, the journal says it all again. */
+static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
+{
+    struct load *l = arg;
+    rv_error why;
+    int rc = rv__json_check_stored(text, RV__JSON_MAX_DEPTH, &text, &why);
+    if (rc == RV_OK)
+        rc = rv__cell_load(&l->opts, text, &l->cell, &why);
+    if (rc == RV_ENOMEM)
+        return rv__nomem(&l->err);
+    if (rc == RV_OK) {
+        l->seq = seq;
+        l->snapshot_bytes = text.len;
+    }
+    return RV_OK;
+}
+
+static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
+{
+    struct load *l = arg;
+    struct rv__buf array; /* the check wants one value */
+    rv__buf_init(&array, SIZE_MAX / 8);
+    rv__buf_char(&array, '[');
+    rv__buf_str(&array, facts);
+    rv__buf_char(&array, ']');
+    int rc = rv__buf_err(&array, &l->err);
+    if (rc == RV_OK)
+        rc = rv__json_check_stored(rv__buf_view(&array), RV__JSON_MAX_DEPTH, NULL, &l->err);
+    if (rc == RV_OK)
+        rc = rv__cell_replay_json(l->cell, facts, &l->err);
+    rv__buf_done(&array);
+    l->seq = seq;
+    l->journal_bytes += facts.len;
+    l->damaged = rc < 0 && rc != RV_ENOMEM;
+    return rc;
+}
+
+/* All of it. Thread: the reading desk's, or (a look from the loop) the loop's, each with its own handle. */
+static int load_all(struct load *l, struct rv__store *store)
+{
+    rv_engine *e = l->engine;
+    struct rv__str id = rv__str(l->run->id);
+    int rc = rv__store_run(store, id, take_row, l, &l->err);
+    l->damaged |= rc == RV_EPARSE;
+    if (rc == RV_OK)
+        rc = rv__plan_ref_load(e, store, rv__str(l->version), &l->plan, &l->damaged, &l->err);
+    if (rc < 0)
+        return rc;
+    l->opts = rv__plan_ref_opts_apart(e, l->plan);
+    rc = rv__store_snapshot(store, id, take_snapshot, l, &l->err);
+    if (rc == RV_ENOTFOUND || rc == RV_EPARSE)
+        rc = RV_OK;
+    if (rc == RV_OK && l->cell == NULL)
+        rc = rv__cell_empty(&l->opts, &l->cell, &l->err);
+    if (rc < 0)
+        return rc;
+    if (RV__BUG(40) && l->seq > 0)
+        l->seq = INT64_MAX;
+    rc = rv__store_journal(store, id, l->seq, take_journal, l, &l->err);
+    l->damaged |= rc == RV_EPARSE;
+    return rc;
+}
+
+static struct load *load_new(struct rv__run *run)
+{
+    struct load *l = rv__zalloc(1, sizeof *l);
+    if (l == NULL)
+        return NULL;
+    l->engine = run->engine;
+    l->run = run;
+    rv__run_ref(run);
+    return l;
+}
+
+static void load_free(struct load *l)
+{
+    rv__cell_free(l->cell);
+    rv__plan_ref_unref(l->plan);
+    rv__blob_unref(l->input);
+    rv__run_unref(l->run);
+    rv__free(l);
+}
+
+static void drop_load(struct rv__job *job)
+{
+    load_free((struct load *)job);
+}
+
+static int64_t run_load(struct rv__job *job)
+{
+    struct load *l = (struct load *)job;
+    l->rc = load_all(l, l->engine->loader);
+    return 0;
+}
+
+/* What was read becomes the run's. */
+static void hand_over(struct load *l, struct rv__run *run)
+{
+    run->cell = l->cell;
+    l->cell = NULL;
+    rv__plan_ref_unref(run->plan);
+    run->plan = l->plan;
+    l->plan = NULL;
+    rv__blob_unref(run->input);
+    run->input = l->input;
+    run->input_on_disk = l->input_on_disk;
+    l->input = NULL;
+    memcpy(run->input_key, l->input_key, sizeof run->input_key);
+    run->is_new = false;
+    run->row_status = l->status;
+    run->row_active = l->active;
+    run->row_wake_ms = l->wake_ms;
+    run->created_ms = l->created_ms;
+    run->started_ms = l->started_ms;
+    run->completed_ms = l->completed_ms;
+    run->seq = l->seq;
+    run->number = l->number;
+    run->journal_bytes = l->journal_bytes;
+    run->snapshot_bytes = l->snapshot_bytes;
+}
+
+int rv__run_read(rv_engine *e, const char *id, struct rv__run **ret, rv_error *err)
+{
+    struct rv__run *run = rv__run_make(e, id);
+    struct load *l = run != NULL ? load_new(run) : NULL;
+    if (l == NULL) {
+        rv__run_unref(run);
+        return rv__nomem(err);
+    }
+    int rc = load_all(l, e->reader);
+    if (rc < 0 && err != NULL)
+        *err = l->err;
+    if (rc == RV_OK) {
+        struct rv__cell_opts opts = rv__plan_ref_opts(e, l->plan);
+        rc = rv__cell_lanes(l->cell, opts.lane, opts.arg);
+    }
+    if (rc == RV_OK)
+        hand_over(l, run);
+    load_free(l);
+    if (rc == RV_OK)
+        *ret = run;
+    else
+        rv__run_unref(run);
+    return rc;
+}
+
+void rv__run_unread(struct rv__run *run)
+{
+    rv__cell_free(run->cell);
+    run->cell = NULL;
+    rv__run_unref(run);
+}
+
+/* ----------------------------------------------------------------------------- taking over --- */
+
+static void arm_wait(void *arg, const struct rv__effect *effect)
+{
+    if (effect->kind == EFFECT_WAIT)
+        rv__owe(arg, effect);
+}
+
+/* Work that was in flight in an earlier process is lost with it. A function that ran in this program is
+ * counted among those that were there when it died; one in a host, a command or a request cannot have
+ * killed it. `crash`: that process did not end in order. */
+static int say_lost(struct rv__run *run, bool crash)
+{
+    struct rv__started lost = rv__cell_started(run->cell);
+    int rc = lost.no_memory ? RV_ENOMEM : RV_OK;
+    for (size_t i = 0; i < lost.count && rc == RV_OK; i++) {
+        const struct rv__effect *effect = &lost.effects[i];
+        struct rv__msg msg = { .kind = MSG_LOST,
+                               .actor = effect->actor,
+                               .token = effect->token,
+                               .crash = crash,
+                               .shared = crash && rv__effect_in_process(effect) };
+        rc = rv__run_send(run, &msg, NULL);
+    }
+    rv__free(lost.effects);
+    return rc;
+}
+
+static struct rv__blob *reason_blob(const char *before, const rv_error *why)
+{
+    struct rv__buf text;
+    struct rv__blob *blob = NULL;
+    char message[400];
+    snprintf(message, sizeof message, "%s%s", before, why->message);
+    rv__buf_init(&text, 4096);
+    rv__buf_text(&text, "{\"message\":");
+    rv__buf_json_str(&text, rv__str(message));
+    rv__buf_char(&text, '}');
+    if (rv__buf_err(&text, NULL) == RV_OK)
+        blob = rv__blob_new(rv__buf_view(&text));
+    rv__buf_done(&text);
+    return blob;
+}
+
+void rv__run_suspend_refused(struct rv__run *run)
+{
+    /* After its end nothing is to be decided: what is detached from it goes no further. */
+    bool ended = rv__run_terminal(rv__cell_status(run->cell));
+    struct rv__msg msg = { .kind = ended ? MSG_CANCEL : MSG_SUSPEND };
+    if (!ended)
+        msg.error = reason_blob("the store does not take what the run wants to write: ", &run->why);
+    int rc = ended || msg.error != NULL ? rv__run_send(run, &msg, NULL) : RV_ENOMEM;
+    rv__blob_unref(msg.error);
+    run->suspending = rc == RV_OK && run->facts.count > 0;
+    if (rc == RV_OK)
+        run->refused = false;
+    else
+        run->engine->starved = true; /* again, when it is acted for */
+    rv__run_touch(run);
+}
+
+/* It is here: from now on the loop's. */
+static void attach(rv_engine *e, struct load *l)
+{
+    struct rv__run *run = l->run;
+    struct rv__cell_opts opts = rv__plan_ref_opts(e, l->plan);
+    /* It was set aside, and is as before that: it is suspended now as any other. */
+    if (l->status == RUN_SUSPENDED && rv__cell_status(l->cell) == RUN_RUNNING && !run->refused) {
+        run->refused = true;
+        rv__fail(&run->why, RV_ESTATE, "as was found before");
+    }
+    bool refused = run->refused;
+    (void)rv__cell_lanes(l->cell, opts.lane, opts.arg); /* takes no memory */
+    hand_over(l, run);
+    run->plan->stored = DEFINITION_STORED;
+    run->lanes_of = e->generation;
+    rv__run_move(run, RV__IDLE);
+    run->cell_bytes = rv__cell_bytes(run->cell);
+    e->load.cell_bytes += run->cell_bytes;
+    if (e->read_only)
+        return;
+    if (!RV__BUG(32))
+        rv__cell_outstanding(run->cell, arm_wait, run);
+    /* A run that this process had in memory before lost its work by what was refused, not by a death. What
+     * there is no memory for is looked for again. */
+    if (!RV__BUG(55) && say_lost(run, !refused) < 0) {
+        run->owes_again = true;
+        e->starved = true;
+    }
+    if (refused && !RV__BUG(54))
+        rv__run_suspend_refused(run);
+    rv__run_touch(run); /* its row may say that it sleeps; or it leaves again, if only looked at */
+}
+
+/* It is not here, and will not be: whoever waits for it is told so. */
+void rv__run_tell_absent(struct rv__run *run)
+{
+    rv_engine *e = run->engine;
+    struct rv__mail mail = { .first = run->mail.first, .last = &mail.first };
+    struct rv__letter *letter;
+    run->mail = (struct rv__mail){ NULL, &run->mail.first };
+    while ((letter = rv__mail_take(&mail)) != NULL) {
+        if (letter->kind == LETTER_CALL && run->phase == RV__ABSENT)
+            rv__call_absent(e, RV__CONTAINER(letter, struct rv__call, letter), run);
+        else
+            rv__letter_take(e, letter); /* one of them has started it anew; or it is no call */
+    }
+    if (run->phase == RV__ABSENT)
+        rv__run_drop_if_unused(run);
+}
+
+/* ------------------------------------------------------------------------------ set aside --- */
+
+/* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
+struct aside {
+    struct rv__job job; /* first */
+    rv_engine *engine;
+    char id[RV_RUN_ID_SIZE];
+    struct rv__blob *why;
+};
+
+static void drop_aside(struct rv__job *job)
+{
+    struct aside *a = (struct aside *)job;
+    rv__blob_unref(a->why);
+    rv__free(a);
+}
+
+static int64_t run_aside(struct rv__job *job)
+{
+    struct aside *a = (struct aside *)job;
+    struct rv__store_touch touch = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
+                                     .suspension = rv__blob_str(a->why) };
+    struct rv__store_write write = { .run = rv__str(a->id), .touch = &touch };
+    rv_error err;
+    return rv__store_commit(a->engine->store, &write, 1, &err) < 0 ? RETRY_MS : 0;
+}
+
+static void aside_landed(rv_engine *e, struct rv__job *job)
+{
+    (void)e;
+    drop_aside(job); /* refused as well: then it stays as it is, and is passed over */
+}
+
+void rv__run_set_aside(struct rv__run *run, const char *because)
+{
+    rv_engine *e = run->engine;
+    struct aside *a = rv__zalloc(1, sizeof *a);
+    struct rv__blob *reason = reason_blob(because, &run->why);
+    if (a == NULL || reason == NULL || e->read_only) {
+        rv__blob_unref(reason);
+        rv__free(a); /* no memory: it is found damaged again at the next start */
+        return;
+    }
+    a->job = (struct rv__job){ .run = run_aside, .landed = aside_landed, .drop = drop_aside };
+    a->engine = e;
+    a->why = reason;
+    snprintf(a->id, sizeof a->id, "%s", run->id);
+    rv__write_job(e, &a->job);
+}
+
+/* -------------------------------------------------------------------------------- landing --- */
+
+static void not_loaded(struct load *l)
+{
+    struct rv__run *run = l->run;
+    run->trouble = l->rc;
+    run->why = l->err;
+    if (l->damaged && (l->active || l->wake_ms != 0 || l->status == RUN_STATUSES))
+        rv__run_set_aside(run, "its record in the store is damaged: ");
+    if (l->damaged)
+        run->trouble = rv__fail(&run->why, RV_ESTORE,
+                                "the record of run '%.40s' is damaged: %.160s", run->id,
+                                l->err.message);
+    run->refused = false;
+    rv__run_move(run, RV__ABSENT);
+    rv__run_tell_absent(run);
+}
+
+static void load_landed(rv_engine *e, struct rv__job *job)
+{
+    struct load *l = (struct load *)job;
+    struct rv__run *run = l->run;
+    e->load.under_way--;
+    assert(run->phase == RV__LOADING);
+    int rc = l->rc;
+    bool again = rc == RV_ENOMEM || (rc == RV_ESTORE && !l->damaged);
+    if (again && run->urgent &&
+        rc == RV_ESTORE) { /* the store does not answer: neither do we wait */
+        not_loaded(l);
+    } else if (again) {
+        run->next_in = NULL;
+        *e->load.last = run;
+        e->load.last = &run->next_in;
+        e->load.waiting++;
+        e->load.retry_ms = rv__mono_ms(e->clock) + RETRY_MS;
+    } else if (rc < 0) {
+        not_loaded(l);
+    } else {
+        attach(e, l);
+        rv__run_take_mail(run);
+        if (e->read_only)
+            rv__run_let_go(run);
+    }
+    load_free(l);
+}
+
+/* --------------------------------------------------------------------------------- wanting --- */
+
+void rv__run_load(struct rv__run *run, bool urgent)
+{
+    rv_engine *e = run->engine;
+    rv__run_move(run, RV__LOADING);
+    run->urgent = urgent;
+    run->next_in = NULL;
+    if (urgent) { /* before those that nobody waits for */
+        run->next_in = e->load.first;
+        e->load.first = run;
+        if (run->next_in == NULL)
+            e->load.last = &run->next_in;
+    } else {
+        *e->load.last = run;
+        e->load.last = &run->next_in;
+    }
+    e->load.waiting++;
+}
+
+/* Somebody waits for it now: it goes to the front, if it is not being read already. */
+static void hurry(rv_engine *e, struct rv__run *run)
+{
+    struct rv__run **at = &e->load.first;
+    run->urgent = true;
+    while (*at != NULL && *at != run)
+        at = &(*at)->next_in;
+    if (*at == NULL || at == &e->load.first)
+        return;
+    *at = run->next_in;
+    if (*at == NULL)
+        e->load.last = at;
+    run->next_in = e->load.first;
+    e->load.first = run;
+}
+
+static bool is_ours(const rv_engine *e, const char *id)
+{
+    return e->only_run[0] == '\0' || strcmp(e->only_run, id) == 0;
+}
+
+int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool looks,
+                  struct rv__run **ret)
+{
+    struct rv__run *run = rv__run_find(e, id);
+    *ret = NULL;
+    if (run == NULL && rv__run_new(e, id, &run) < 0)
+        return RV_ENOMEM;
+    if (rv__run_takes(run, looks)) {
+        *ret = run;
+        return RV_OK;
+    }
+    rv__mail_put(&run->mail, letter);
+    if (run->phase == RV__ABSENT && !is_ours(e, id)) {
+        run->trouble = rv__fail(&run->why, RV_ESTATE, "this engine is for run '%.80s' only",
+                                e->only_run);
+        rv__run_tell_absent(run);
+    } else if (run->phase == RV__ABSENT) {
+        rv__run_load(run, true);
+    } else if (run->phase == RV__LOADING && !run->urgent) {
+        hurry(e, run);
+    }
+    return RV_OK;
+}
+
+/* -------------------------------------------------------------------------------- scanning --- */
+
+struct scan {
+    struct rv__job job; /* first */
+    rv_engine *engine;
+    bool active; /* for active runs behind `after`; else for those due until `due_ms` */
+    uint64_t after;
+    int64_t due_ms;
+    struct rv__store_place place;
+    int rc;
+    size_t seen, count;
+    bool more;       /* there are more than these */
+    int64_t wake_ms; /* due: when the next one is wanted; 0: never */
+    char ids[SCAN_PAGE][RV_RUN_ID_SIZE];
+};
+
+static int take_id(void *arg, const struct rv__store_run *row)
+{
+    struct scan *scan = arg;
+    scan->after = row->number;
+    scan->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
+    scan->seen++;
+    if (rv__str_none(
+            row->id)) /* damaged, so that not even its name can be read: nobody can go on with it */
+        return RV_OK;
+    snprintf(scan->ids[scan->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
+    return RV_OK;
+}
+
+/* What the row of the only run says. */
+static int take_only(void *arg, const struct rv__store_run *row)
+{
+    struct scan *scan = arg;
+    bool due = row->wake_at_ms != 0 && row->wake_at_ms <= scan->due_ms;
+    if (scan->active ? row->active : due)
+        return take_id(arg, row);
+    scan->wake_ms = row->wake_at_ms;
+    return RV_OK;
+}
+
+static int scan_only(struct scan *scan, struct rv__store *store, rv_error *err)
+{
+    int rc = rv__store_run(store, rv__str(scan->engine->only_run), take_only, scan, err);
+    return rc == RV_ENOTFOUND ? RV_OK : rc; /* it is to begin yet */
+}
+
+static int scan_all(struct scan *scan, struct rv__store *store, rv_error *err)
+{
+    int rc = scan->active
+                 ? rv__store_active_after(store, scan->after, SCAN_PAGE, take_id, scan, err)
+                 : rv__store_due(store, scan->due_ms, scan->place.number > 0 ? &scan->place : NULL,
+                                 SCAN_PAGE, take_id, scan, err);
+    scan->more = scan->seen == SCAN_PAGE;
+    if (rc == RV_OK && !scan->active && !scan->more)
+        rc = rv__store_next_wake(store, scan->due_ms, &scan->wake_ms, err);
+    return rc;
+}
+
+static int64_t run_scan(struct rv__job *job)
+{
+    struct scan *scan = (struct scan *)job;
+    rv_error err;
+    scan->rc = scan->engine->only_run[0] != '\0' ? scan_only(scan, scan->engine->loader, &err)
+                                                 : scan_all(scan, scan->engine->loader, &err);
+    return 0;
+}
+
+static void drop_scan(struct rv__job *job)
+{
+    rv__free(job);
+}
+
+static int64_t earlier(int64_t a, int64_t b) /* 0 is never */
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static void scan_landed(rv_engine *e, struct rv__job *job)
+{
+    struct scan *scan = (struct scan *)job;
+    struct rv__loads *load = &e->load;
+    int64_t now_ms = rv__mono_ms(e->clock);
+    load->scanning = false;
+    if (scan->rc < 0) {
+        load->retry_ms = now_ms + RETRY_MS;
+        rv__free(scan);
+        return;
+    }
+    for (size_t i = 0; i < scan->count; i++) {
+        struct rv__run *run = rv__run_find(e, scan->ids[i]);
+        if (run == NULL && rv__run_new(e, scan->ids[i], &run) < 0) {
+            load->retry_ms = now_ms + RETRY_MS; /* no memory: all of it once more */
+            rv__free(scan);
+            return;
+        }
+        if (run->phase == RV__ABSENT)
+            rv__run_load(run, false);
+    }
+    if (scan->active) {
+        load->active_after = scan->after;
+        load->more_active = scan->more;
+    } else if (scan->more) {
+        load->due_place = scan->place; /* go on behind it */
+    } else {
+        load->due_place = (struct rv__store_place){ .number = 0 };
+        load->wake_ms = earlier(scan->wake_ms, load->wake_ms_since);
+    }
+    rv__free(scan);
+}
+
+void rv__load_asleep(rv_engine *e, int64_t wake_ms)
+{
+    e->load.wake_ms = earlier(e->load.wake_ms, wake_ms);
+    e->load.wake_ms_since = earlier(e->load.wake_ms_since, wake_ms);
+}
+
+static bool is_full(const struct rv__loads *load)
+{
+    return load->waiting >= WAITING_MOST || load->cell_bytes >= load->budget;
+}
+
+/* Is there a reason to look for runs now? */
+static bool wants_scan(rv_engine *e)
+{
+    const struct rv__loads *load = &e->load;
+    if (load->scanning || e->read_only || is_full(load) || rv__mono_ms(e->clock) < load->retry_ms)
+        return false;
+    return load->more_active || load->due_place.number > 0 ||
+           (load->wake_ms != 0 && load->wake_ms <= rv__wall_ms(e->clock) + AHEAD_MS);
+}
+
+static void give_scan(rv_engine *e)
+{
+    struct rv__loads *load = &e->load;
+    struct scan *scan = rv__zalloc(1, sizeof *scan);
+    if (scan == NULL) {
+        load->retry_ms = rv__mono_ms(e->clock) + RETRY_MS;
+        return;
+    }
+    scan->job = (struct rv__job){ .run = run_scan, .landed = scan_landed, .drop = drop_scan };
+    scan->engine = e;
+    scan->active = load->more_active;
+    scan->after = load->active_after;
+    scan->due_ms = rv__wall_ms(e->clock) + AHEAD_MS;
+    scan->place = load->due_place;
+    if (!scan->active && load->due_place.number == 0)
+        load->wake_ms_since = 0;
+    load->scanning = true;
+    rv__read_job(e, &scan->job);
+}
+
+static bool may_load(const struct rv__loads *load)
+{
+    return load->first != NULL && load->under_way < LOADS_AT_ONCE &&
+           (load->first->urgent || load->cell_bytes < load->budget);
+}
+
+void rv__load_tick(rv_engine *e)
+{
+    struct rv__loads *load = &e->load;
+    if (load->retry_ms != 0 && rv__mono_ms(e->clock) >= load->retry_ms)
+        load->retry_ms = 0;
+    while (may_load(load) && load->retry_ms == 0) {
+        struct rv__run *run = load->first;
+        struct load *l = load_new(run);
+        if (l == NULL) {
+            e->starved = true;
+            return;
+        }
+        l->job = (struct rv__job){ .run = run_load, .landed = load_landed, .drop = drop_load };
+        rv__read_job(e, &l->job);
+        load->first = run->next_in;
+        if (load->first == NULL)
+            load->last = &load->first;
+        load->waiting--;
+        load->under_way++;
+    }
+    if (wants_scan(e) && !e->closed)
+        give_scan(e);
+}
+
+int64_t rv__load_until_ns(rv_engine *e, int64_t until_ns)
+{
+    const struct rv__loads *load = &e->load;
+    int64_t mono_ns = rv__mono_ns(e->clock), at_ns = RV__NEVER;
+    if (e->read_only && load->first == NULL)
+        return until_ns;
+    if (load->retry_ms != 0) {
+        at_ns = load->retry_ms * 1000000;
+    } else if (may_load(load) || wants_scan(e)) {
+        at_ns = mono_ns;
+    } else if (load->wake_ms != 0 && !load->scanning && !is_full(load)) {
+        int64_t in_ms = load->wake_ms - AHEAD_MS - rv__wall_ms(e->clock);
+        if (in_ms > RV__LONGEST_SLEEP_MS) /* a wall clock may jump while we wait by the other */
+            in_ms = RV__LONGEST_SLEEP_MS;
+        at_ns = in_ms > 0 ? mono_ns + in_ms * 1000000 : mono_ns;
+    }
+    return at_ns < until_ns ? at_ns : until_ns;
+}
+
+void rv__load_init(rv_engine *e)
+{
+    e->load = (struct rv__loads){ .budget = e->load.budget ? e->load.budget : BUDGET_BYTES };
+    e->load.last = &e->load.first;
+}
+
+void rv__recover(rv_engine *e)
+{
+    e->load.more_active = true;
+    e->load.active_after = 0;
+    e->load.wake_ms = RV__BUG(38) ? 0 : 1; /* long past: the first scan says when it really is */
+}

@@ -1,0 +1,261 @@
+/* talk.c: one evaluator process: its beginning, the frames, its end. */
+#include "exec/talk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+
+enum { PRINTED_BYTES = 4096 };
+
+/* ---------------------------------------------------------------------------------- lists --- */
+
+void rv__evaluations_init(struct rv__evaluations *list)
+{
+    *list = (struct rv__evaluations){ .last = &list->first };
+}
+
+void rv__evaluations_add(struct rv__evaluations *list, struct rv__evaluation *evaluation)
+{
+    evaluation->own.next = NULL;
+    *list->last = evaluation;
+    list->last = &evaluation->own.next;
+    list->count++;
+}
+
+struct rv__evaluation *rv__evaluations_take(struct rv__evaluations *list)
+{
+    struct rv__evaluation *first = list->first;
+    if (first == NULL)
+        return NULL;
+    list->first = first->own.next;
+    if (list->first == NULL)
+        list->last = &list->first;
+    list->count--;
+    return first;
+}
+
+void rv__evaluations_return(struct rv__evaluations *list, struct rv__evaluations *from)
+{
+    if (from->first == NULL)
+        return;
+    *from->last = list->first;
+    if (list->first == NULL)
+        list->last = from->last;
+    list->first = from->first;
+    list->count += from->count;
+    rv__evaluations_init(from);
+}
+
+/* ------------------------------------------------------------------------------- speaking --- */
+
+static void tell_value(struct rv__expr_told *told, unsigned slot, struct rv__str json)
+{
+    struct rv__talk *talk = (struct rv__talk *)told;
+    size_t start = rv__wire_begin(&talk->out, FRAME_VALUE);
+    rv__wire_int(&talk->out, "slot", slot);
+    if (!rv__str_none(json))
+        rv__wire_json(&talk->out, "json", json);
+    rv__wire_end(&talk->out, start);
+}
+
+static void tell_program(struct rv__expr_told *told, unsigned slot, struct rv__str text)
+{
+    struct rv__talk *talk = (struct rv__talk *)told;
+    size_t start = rv__wire_begin(&talk->out, FRAME_REGISTER);
+    rv__wire_int(&talk->out, "slot", slot);
+    rv__wire_text(&talk->out, "text", text);
+    rv__wire_end(&talk->out, start);
+}
+
+static int put_question(struct rv__talk *talk, const struct rv__evaluation *evaluation,
+                        struct rv__expr_texts *texts, bool quickly, struct rv__buf *question,
+                        rv_error *err)
+{
+    rv__buf_reset(question);
+    int rc = rv__exprs_ask(evaluation->set, evaluation->number, texts, talk->peer,
+                           evaluation->scope, quickly, question, err);
+    if (rc < 0)
+        return rc;
+    size_t start = rv__wire_begin(&talk->out, FRAME_INVOKE);
+    rv__wire_int(&talk->out, "id", (int64_t)evaluation->own.id);
+    rv__wire_int(&talk->out, "cpuMs", evaluation->cpu_ms);
+    rv__wire_int(&talk->out, "maxBytes", (int64_t)evaluation->max_bytes);
+    rv__buf_str(&talk->out, rv__buf_view(question));
+    rv__wire_end(&talk->out, start);
+    return RV_OK;
+}
+
+static void put_compile(struct rv__talk *talk, const struct rv__evaluation *evaluation)
+{
+    size_t start = rv__wire_begin(&talk->out, FRAME_REGISTER);
+    rv__wire_int(&talk->out, "id", (int64_t)evaluation->own.id);
+    rv__wire_text(&talk->out, "text", evaluation->own.compile);
+    rv__wire_end(&talk->out, start);
+}
+
+int rv__talk_ask(struct rv__talk *talk, struct rv__evaluation *evaluation,
+                 struct rv__expr_texts *texts, bool quickly, struct rv__buf *question,
+                 rv_error *err)
+{
+    int rc = RV_OK;
+    if (evaluation->set != NULL)
+        rc = put_question(talk, evaluation, texts, quickly, question, err);
+    else
+        put_compile(talk, evaluation);
+    if (talk->out.rc != RV_OK) /* what it was told is not what it will hear */
+        return rv__fail(err, RV_ECLOSED, "out of memory");
+    if (rc < 0)
+        return rc;
+    if (talk->asked.first == NULL)
+        talk->heard_ns = rv__mono_ns(rv__clock_real());
+    talk->fresh = false;
+    rv__evaluations_add(&talk->asked, evaluation);
+    return RV_OK;
+}
+
+int rv__talk_send(struct rv__talk *talk)
+{
+    while (talk->sent < talk->out.len) {
+        ssize_t n = send(talk->process.fd, talk->out.text + talk->sent, talk->out.len - talk->sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK ? RV_OK : RV_ECLOSED;
+        talk->sent += (size_t)n;
+    }
+    if (talk->out.cap > (size_t)RV__HOST_KEEPS) /* a large value has passed */
+        rv__buf_done(&talk->out), rv__buf_init(&talk->out, SIZE_MAX / 2);
+    else
+        rv__buf_reset(&talk->out);
+    talk->sent = 0;
+    return RV_OK;
+}
+
+/* -------------------------------------------------------------------------------- hearing --- */
+
+static void read_printed(struct rv__talk *talk)
+{
+    char bytes[PRINTED_BYTES];
+    ssize_t n = talk->process.out >= 0 ? read(talk->process.out, bytes, sizeof bytes) : -1;
+    if (n > 0)
+        rv__lines_add(&talk->lines, (struct rv__str){ bytes, (size_t)n });
+}
+
+int rv__talk_read(struct rv__talk *talk)
+{
+    int rc = rv__frames_read(&talk->frames, talk->process.fd);
+    if (rc == 1)
+        talk->heard_ns = rv__mono_ns(rv__clock_real());
+    return rc;
+}
+
+static int hear_hello(struct rv__talk *talk, const struct rv__frame *frame, rv_error *err)
+{
+    struct rv__str version;
+    rv__frame_members(frame, (const char *[]){ "version" }, &version, 1);
+    if (rv__str_none(version) || !rv__json_string_is(version, rv__str(RV_VERSION)))
+        return rv__fail(err, RV_EPARSE,
+                        "the evaluator is of version %.*s, and this is " RV_VERSION ": install "
+                        "both from one build, or name the program in RIVAL_HOST",
+                        rv__str_none(version) ? 1 : (int)version.len,
+                        rv__str_none(version) ? "?" : version.at);
+    talk->greeted = true;
+    return RV_OK;
+}
+
+int rv__talk_next(struct rv__talk *talk, struct rv__frame *frame, struct rv__evaluation **ret,
+                  rv_error *err)
+{
+    struct rv__str value;
+    int rc;
+    while ((rc = rv__frames_next(&talk->frames, frame, err)) == 1) {
+        int64_t id = -1;
+        if (frame->type == FRAME_DYING) {
+            talk->no_memory = true;
+            continue;
+        }
+        if (frame->type == FRAME_HELLO && !talk->greeted) {
+            rc = hear_hello(talk, frame, err);
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        if (frame->type != FRAME_RESULT && frame->type != FRAME_ERROR)
+            return rv__fail(err, RV_EPARSE, "it said '%s'", rv__frame_type_name(frame->type));
+        rv__frame_members(frame, (const char *[]){ "id" }, &value, 1);
+        if (!talk->greeted || talk->asked.first == NULL || rv__str_none(value) ||
+            rv__json_int(value, &id) < 0 || (uint64_t)id != talk->asked.first->own.id)
+            return rv__fail(err, RV_EPARSE, "it answered what it was not asked");
+        *ret = rv__evaluations_take(&talk->asked);
+        talk->alone = false;
+        return 1;
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------ begin and end --- */
+
+void rv__talk_init(struct rv__talk *talk)
+{
+    *talk = (struct rv__talk){ .told = { tell_value, tell_program } };
+    rv__evaluations_init(&talk->asked);
+}
+
+int rv__talk_start(struct rv__talk *talk, const char *program, uint64_t memory_bytes, rv_error *err)
+{
+    int rc = rv__expr_peer_new(0, &talk->told, &talk->peer, err);
+    if (rc < 0)
+        return rc;
+    rc = rv__child_start(program, "evaluator", NULL, memory_bytes, &talk->process, err);
+    if (rc < 0) {
+        rv__expr_peer_free(talk->peer);
+        talk->peer = NULL;
+        return rc;
+    }
+    rv__frames_init(&talk->frames);
+    rv__buf_init(&talk->out, SIZE_MAX / 2); /* of frames, which have their own bound */
+    rv__lines_init(&talk->lines, NULL, NULL);
+    talk->sent = 0;
+    talk->up = talk->fresh = true;
+    talk->greeted = talk->alone = talk->no_memory = false;
+    talk->heard_ns = rv__mono_ns(rv__clock_real());
+    return RV_OK;
+}
+
+int rv__talk_end(struct rv__talk *talk, int64_t patience_ms, char *how, size_t size)
+{
+    char said[160];
+    struct rv__str tail;
+    if (patience_ms == 0)
+        rv__child_signal(&talk->process, SIGKILL);
+    struct pollfd p = { .fd = talk->process.pidfd, .events = POLLIN };
+    if (p.fd >= 0)
+        (void)poll(&p, 1, (int)patience_ms); /* its last words come before its end */
+    read_printed(talk);
+    rv__lines_end(&talk->lines);
+    int status = rv__child_reap(&talk->process, patience_ms);
+    rv__child_tell(status, said, sizeof said);
+    tail = rv__lines_tail(&talk->lines);
+    for (size_t i = tail.len; i-- > 0;) /* its last line */
+        if (tail.at[i] == '\n') {
+            tail = (struct rv__str){ tail.at + i + 1, tail.len - i - 1 };
+            break;
+        }
+    snprintf(how, size, "it %s%s%.*s", said, tail.len > 0 ? ": " : "",
+             (int)(tail.len < 120 ? tail.len : 120), tail.len > 0 ? tail.at : "");
+    rv__frames_done(&talk->frames);
+    rv__buf_done(&talk->out);
+    rv__lines_done(&talk->lines);
+    rv__expr_peer_free(talk->peer);
+    talk->peer = NULL;
+    talk->up = talk->greeted = talk->alone = false;
+    return status;
+}

@@ -1,0 +1,204 @@
+/* ask.c: the question of a template to jq: which expressions, and what they see.
+ *
+ * One scope is made for all expressions of a template: the roots and steps that any of them uses. An
+ * expression that takes the whole (`keys`) gets the whole; to the others more than they use is no
+ * difference. Each entry of the scope is a path and a value: the slot of one that the process has, or the
+ * text itself in brackets. */
+#include "base/error.h"
+#include "base/json.h"
+#include "expr/eval.h"
+#include "expr/peer.h"
+
+enum { MOST_BYTES = 63 << 20 }; /* of a value: a frame with it stays below RV__JSON_MAX_BYTES */
+
+struct asking {
+    struct rv__expr_texts *texts;
+    struct rv__expr_peer *peer;
+    struct rv__scope *scope;
+    const struct rv__template *tpl;
+    struct rv__buf *out;
+    bool quickly;
+    bool more; /* an entry was written */
+    rv_error *err;
+};
+
+static const struct rv__str none = { NULL, 0 };
+static const char *const known[] = { "input", "steps", "lastStep", "loop", "run", "env", NULL };
+
+/* --------------------------------------------------------------------------------- entries --- */
+
+static void put_path(struct asking *a, struct rv__str root, struct rv__str name,
+                     struct rv__str field)
+{
+    const struct rv__str path[] = { root, name, field };
+    rv__buf_text(a->out, a->more ? ",[" : "[");
+    a->more = true;
+    for (size_t i = 0; i < 3 && !rv__str_none(path[i]); i++) {
+        rv__buf_json_str(a->out, path[i]);
+        rv__buf_char(a->out, ',');
+    }
+}
+
+static void put_inline(struct asking *a, struct rv__str root, struct rv__str name,
+                       struct rv__str field, struct rv__str json)
+{
+    put_path(a, root, name, field);
+    rv__buf_char(a->out, '[');
+    rv__buf_str(a->out, json);
+    rv__buf_text(a->out, "]]");
+}
+
+static void put_slot(struct asking *a, struct rv__str root, struct rv__str name,
+                     struct rv__str field, unsigned slot)
+{
+    put_path(a, root, name, field);
+    rv__buf_int(a->out, slot);
+    rv__buf_char(a->out, ']');
+}
+
+/* One text of the scope. 1: there is one; 0: there is none. */
+static int put_text(struct asking *a, struct rv__str root, struct rv__str name,
+                    struct rv__str field)
+{
+    struct rv__scope_text text = { 0 };
+    struct rv__kept *kept;
+    struct rv__blob *own = NULL;
+    struct rv__str json;
+    unsigned slot = 0;
+    int rc = a->scope->find(a->scope, root, name, field, &text);
+    if (rc == RV_ENOTFOUND)
+        return 0;
+    if (rc == RV_EBUSY && a->quickly)
+        return rc;
+    if (rc < 0)
+        return rv__expr_failed(a->tpl->exprs[0], rc, a->err, "the scope cannot be read");
+    bool lasts = rv__text_lasts(&text);
+    if (lasts && rv__peer_has(a->peer, &text, &slot)) {
+        put_slot(a, root, name, field, slot);
+        return 1;
+    }
+    if (a->quickly && (lasts || rv__str_none(text.json)))
+        return RV_EBUSY;
+    rc = rv__text_of(a->texts, a->scope, &text, &json, &kept, &own, a->err);
+    if (rc < 0)
+        return rc;
+    if (json.len > MOST_BYTES) {
+        rc = rv__fail(a->err, RV_ETOOBIG, "'%.*s' is larger than the %d MB that jq is given",
+                      RV__ARG(root), MOST_BYTES >> 20);
+        rv__blob_unref(own);
+        return rc;
+    }
+    if (lasts && slot < RV__PEER_VALUES) {
+        rv__peer_sent(a->peer, slot, &text, json);
+        put_slot(a, root, name, field, slot);
+    } else {
+        put_inline(a, root, name, field, json);
+    }
+    rv__blob_unref(own);
+    return 1;
+}
+
+/* Several texts: of a step (`name`, then `parts` are fields), lastStep or loop. 1: any is there. */
+static int put_parts(struct asking *a, struct rv__str root, struct rv__str name,
+                     const struct rv__str *parts, size_t count)
+{
+    int any = 0;
+    for (size_t i = 0; i < count; i++) {
+        int rc = rv__str_none(name) ? put_text(a, root, parts[i], none)
+                                    : put_text(a, root, name, parts[i]);
+        if (rc < 0)
+            return rc;
+        any |= rc;
+    }
+    return any;
+}
+
+/* steps: those that are named, or all. */
+static int put_steps(struct asking *a)
+{
+    struct rv__str root = rv__str("steps"), alias;
+    int rc = 0;
+    put_inline(a, root, none, none, rv__str("{}"));
+    for (size_t i = 0; a->tpl->all_steps && rc >= 0 && a->scope->alias(a->scope, i, &alias); i++)
+        rc = put_parts(a, root, alias, rv__step_fields, RV__STEP_FIELDS);
+    for (size_t i = 0; !a->tpl->all_steps && rc >= 0 && i < a->tpl->need_count; i++)
+        if (rv__str_is(a->tpl->needs[i]->root, "steps"))
+            rc = put_parts(a, root, a->tpl->needs[i]->name, rv__step_fields, RV__STEP_FIELDS);
+    return rc;
+}
+
+/* Outside of an iteration there is no `loop`; everything else is there, if only as null. */
+static int put_root(struct asking *a, struct rv__str root)
+{
+    bool loop = rv__str_is(root, "loop");
+    if (rv__str_is(root, "steps"))
+        return put_steps(a);
+    int rc = loop ? put_parts(a, root, none, rv__loop_names, RV__LOOP_NAMES)
+             : rv__str_is(root, "lastStep")
+                 ? put_parts(a, root, none, rv__last_names, RV__LAST_NAMES)
+                 : put_text(a, root, none, none);
+    if (rc == 0 && !loop)
+        put_inline(a, root, none, none, rv__str("null"));
+    return rc;
+}
+
+/* Is this use the first of its root? */
+static bool first_of_root(const struct rv__template *tpl, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (rv__str_eq(tpl->needs[k]->root, tpl->needs[i]->root))
+            return false;
+    return !rv__str_none(tpl->needs[i]->root);
+}
+
+static int put_scope(struct asking *a)
+{
+    const struct rv__template *tpl = a->tpl;
+    int rc = 0;
+    for (size_t i = 0; i < tpl->need_count && rc >= 0 && !tpl->whole; i++)
+        if (first_of_root(tpl, i))
+            rc = put_root(a, tpl->needs[i]->root);
+    for (size_t i = 0; tpl->whole && rc >= 0 && known[i] != NULL; i++)
+        rc = put_root(a, rv__str(known[i]));
+    for (size_t i = 0;
+         tpl->whole && rc >= 0 && a->scope->roots != NULL && a->scope->roots[i] != NULL; i++)
+        rc = put_root(a, rv__str(a->scope->roots[i]));
+    return rc < 0 ? rc : RV_OK;
+}
+
+int rv__exprs_ask(struct rv__exprs *set, uint32_t number, struct rv__expr_texts *texts,
+                  struct rv__expr_peer *peer, struct rv__scope *scope, bool quickly,
+                  struct rv__buf *out, rv_error *err)
+{
+    struct asking a = { .texts = texts,
+                        .peer = peer,
+                        .scope = scope,
+                        .tpl = &set->templates[number],
+                        .out = out,
+                        .quickly = quickly,
+                        .err = err };
+    int rc = RV_OK;
+    bool first = true;
+    rv__peer_begin(peer);
+    rv__buf_text(out, ",\"run\":[");
+    for (size_t i = 0; i < a.tpl->expr_count && rc == RV_OK; i++) {
+        const struct rv__expr *expr = a.tpl->exprs[i];
+        unsigned slot = 0;
+        if (expr->path != NULL)
+            continue;
+        rc = rv__peer_program(peer, set, expr->program, quickly, &slot, err);
+        rv__buf_text(out, first ? "" : ",");
+        rv__buf_int(out, slot);
+        rv__buf_char(out, ',');
+        rv__buf_int(out, expr->choice);
+        first = false;
+    }
+    rv__buf_text(out, "],\"scope\":[");
+    if (rc == RV_OK) {
+        scope->at_hand = quickly;
+        rc = put_scope(&a);
+        scope->at_hand = false;
+    }
+    rv__buf_char(out, ']');
+    return rc < 0 ? rc : rv__buf_err(out, err);
+}

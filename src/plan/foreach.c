@@ -1,0 +1,75 @@
+/* foreach.c: a forEach in a plan: a body for each of a list of items. */
+#include "plan/kinds.h"
+
+#include <inttypes.h>
+
+struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
+                                         bool parallel, int64_t concurrency,
+                                         const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = rv__draft_add(in, NODE_FOREACH, opts);
+    node->foreach.items = rv__draft_expr(in->draft, items);
+    node->foreach.parallel = parallel;
+    node->foreach.concurrency = concurrency;
+    node->given |= concurrency != 0 ? GIVEN_CONCURRENCY : 0;
+    return node;
+}
+
+static void read_foreach(struct rv__draft_node *node, const struct rv__subject *s)
+{
+    node->foreach.items = rv__subject_expr(s, KEY_ITEMS);
+    node->foreach.parallel = rv__subject_bool(s, KEY_PARALLEL);
+    if (rv__subject_int(s, KEY_CONCURRENCY, INT64_MAX, &node->foreach.concurrency))
+        node->given |= GIVEN_CONCURRENCY;
+    if (rv__subject_get(s, KEY_RUN) != NULL)
+        rv__subject_body(s, KEY_RUN, true, rv__draft_body(node, 0, NULL, false));
+}
+
+static int build_foreach(struct rv__compiler *c, const struct rv__draft_node *draft,
+                         struct rv__node *node, unsigned depth, const struct rv__frame *within)
+{
+    if (draft->foreach.items.kind == EXPR_NONE)
+        rv__compiler_refuse(c, RV__AT(node), "a forEach needs 'items'");
+    int rc = rv__compiler_expr(c, RV__AT(node), "items", &draft->foreach.items,
+                               &node->foreach.items);
+    if (rc < 0)
+        return rc;
+
+    node->foreach.parallel = draft->foreach.parallel;
+    node->foreach.concurrency = draft->foreach.concurrency;
+    if (draft->given & GIVEN_CONCURRENCY) {
+        if (node->foreach.concurrency < 1)
+            rv__compiler_refuse(c, RV__AT(node),
+                                "invalid concurrency %" PRId64 ": must be at least 1",
+                                node->foreach.concurrency);
+        if (!node->foreach.parallel)
+            rv__compiler_refuse(c, RV__AT(node),
+                                "'concurrency' is only for a forEach that is 'parallel'");
+    }
+    return rv__build_run(c, draft, node, "run", depth, within);
+}
+
+static void write_foreach(struct rv__writer *w, const struct rv__node *node)
+{
+    rv__write_expr(w, "items", &node->foreach.items);
+    rv__write_run(w, "run", &node->bodies[0]);
+    if (node->foreach.parallel)
+        rv__write_raw(w, "parallel", rv__str("true"));
+    rv__write_int(w, "concurrency", node->foreach.concurrency, 0);
+}
+
+static const struct rv__expr *foreach_expr(const struct rv__node *node, enum rv__use use)
+{
+    return use == USE_ITEMS ? &node->foreach.items : NULL;
+}
+
+const struct rv__kind rv__kind_foreach = {
+    .phrase = "a forEach",
+    .bodies = BODIES_ITERATED,
+    .most_bodies = 1,
+    .body_key = "run",
+    .expr = foreach_expr,
+    .read = read_foreach,
+    .build = build_foreach,
+    .write = write_foreach,
+};

@@ -1,0 +1,72 @@
+/* step.c: a step in a plan: the one kind without bodies. What it may say is judged in check.c. */
+#include "plan/kinds.h"
+
+#include "base/json.h"
+
+struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_kind kind,
+                                      const char *name, const char *with_json,
+                                      const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = rv__draft_add(in, NODE_STEP, opts);
+    node->step.kind = kind;
+    node->name = rv__draft_text(in->draft, rv__str(name));
+    node->step.with = rv__draft_text(in->draft, rv__str(with_json));
+    return node;
+}
+
+void rv__draft_work_read(struct rv__draft_node *node, const struct rv__subject *s)
+{
+    const char *words[STEP_KINDS];
+    for (int kind = 0; kind < STEP_KINDS; kind++)
+        words[kind] = rv__step_kind_name((enum rv__step_kind)kind);
+    int kind = rv__subject_word(
+        s, KEY_KIND, words, STEP_KINDS,
+        "function, call, http, command, value, delay, signal, chat or tool");
+    node->broken = kind < 0 && rv__subject_get(s, KEY_KIND) != NULL;
+    node->step.kind = kind < 0 ? STEP_FUNCTION : (enum rv__step_kind)kind;
+    node->name = rv__subject_text(s, KEY_NAME);
+    node->step.with = rv__subject_raw(s, KEY_WITH);
+}
+
+static void write_step(struct rv__writer *w, const struct rv__node *node)
+{
+    static const char *const on_timeouts[] = { NULL, "retry" };
+    static const char *const backoffs[] = { NULL, "exponential" };
+    const struct rv__step_config *config = &node->step.config;
+
+    rv__write_text(w, "kind", rv__str(rv__step_kind_name(node->step.kind)));
+    rv__write_text(w, "name", node->step.name);
+    rv__write_raw(w, "with", node->step.with);
+    if (node->is_handler) /* has no config of its own */
+        return;
+    rv__write_int(w, "timeout", config->timeout_ms, 0);
+    rv__write_text(w, "onTimeout", rv__str(on_timeouts[config->on_timeout]));
+    rv__write_int(w, "maxAttempts", config->max_attempts, 0);
+    rv__write_text(w, "backoff", rv__str(backoffs[config->backoff]));
+    rv__write_int(w, "backoffBaseMs", config->backoff_base_ms, RV__DEFAULT_BACKOFF_BASE_MS);
+    rv__write_int(w, "maxBackoffMs", config->max_backoff_ms, RV__DEFAULT_MAX_BACKOFF_MS);
+    if (config->jitter != 0) {
+        rv__write_key(w, "jitter");
+        rv__buf_json_double(w->out, config->jitter);
+    }
+    rv__write_needs(w, "needs", node->step.needs, node->step.needs_count);
+}
+
+static int build_step(struct rv__compiler *c, const struct rv__draft_node *draft,
+                      struct rv__node *node, unsigned depth, const struct rv__frame *within)
+{
+    (void)depth;
+    (void)within;
+    int rc = rv__check_step(c, draft, node);
+    if (rc == RV_OK && draft->on_error != NULL)
+        rc = rv__build_handler(c, draft->on_error, node, NULL, &node->on_error);
+    return rc;
+}
+
+const struct rv__kind rv__kind_step = {
+    .phrase = "a step",
+    .bodies = BODIES_NONE,
+    .read = rv__draft_work_read,
+    .build = build_step,
+    .write = write_step,
+};

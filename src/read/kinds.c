@@ -1,0 +1,48 @@
+/* kinds.c: the kinds of nodes, for readers: a row for each. */
+#include "read/kinds.h"
+
+static int64_t one_place(const struct rv__node *node)
+{
+    (void)node;
+    return 1;
+}
+
+static int64_t no_bound(const struct rv__node *node)
+{
+    (void)node;
+    return 0;
+}
+
+static int64_t foreach_places(const struct rv__node *node)
+{
+    return node->foreach.parallel ? node->foreach.concurrency : 1;
+}
+
+static bool concurrent_detached(const struct rv__node *node)
+{
+    return node->concurrent.detached;
+}
+
+/* Children that are not needed any more. The others end when all below them has. */
+static bool concurrent_cancels(const struct rv__node *node, bool failed)
+{
+    return failed || node->concurrent.join != RV__JOIN_ALL;
+}
+
+static const struct rv__read_kind kinds[NODE_KINDS] = {
+    [NODE_STEP] = { .places = one_place },
+    [NODE_WORKFLOW] = { .body = "workflow", .places = one_place },
+    [NODE_BRANCH] = { .body = "path", .takes_one = true, .places = one_place },
+    [NODE_LOOP] = { .body = "iteration", .lists_bodies = true, .places = one_place },
+    [NODE_FOREACH] = { .body = "iteration", .lists_bodies = true, .places = foreach_places },
+    [NODE_CONCURRENT] = { .body = "child",
+                          .lists_bodies = true,
+                          .places = no_bound,
+                          .detached = concurrent_detached,
+                          .cancels = concurrent_cancels },
+};
+
+const struct rv__read_kind *rv__read_kind(const struct rv__node *node)
+{
+    return &kinds[node->kind];
+}

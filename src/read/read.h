@@ -1,0 +1,282 @@
+/* read.h: the reading side: the feed, logs, nodes. It follows what is on disk, through
+ * readers of its own, on the threads of those who ask; the loop only tells it that something was
+ * written (rv__feed_mark, rv__feed_flush).
+ *
+ * Thread: any, under the locks named here. Nothing here touches what belongs to the loop. */
+#ifndef RV_READ_READ_H
+#define RV_READ_READ_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rival/rival.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "flow/flow.h"
+#include "store/store.h"
+
+/* ---------------------------------------------------------------------------------- facts --- */
+
+/* The iterations around something, outermost first. */
+struct rv__vector {
+    size_t depth;
+    int64_t at[RV__PLAN_MAX_DEPTH];
+};
+
+/* A fact as readers get it: numbers, and slices of the row's text. A kind has the members that its line
+ * in flow/fact.c names. */
+struct rv__value_ref {
+    uint64_t number; /* 0: it is none */
+    uint64_t bytes;
+};
+
+struct rv__read_fact {
+    enum rv__fact_kind kind;
+    uint64_t actor, owner; /* owner 0: none said */
+    uint32_t node;         /* RV__NO_NODE: none said */
+    struct rv__vector vector;
+    int64_t at_ms, due_ms, index;
+    int attempt;
+    int eval, status; /* -1: none said */
+    bool hard, suspect, blame, crash;
+    struct rv__str result, state, error, name; /* JSON; none */
+    struct rv__value_ref result_value,
+        state_value;            /* instead of the first two, where they are long */
+    int64_t items;              /* eval.completed, of items in pieces: how many; 0: they are not */
+    struct rv__str description; /* in a state that is a value */
+};
+
+/* The facts of one journal row, one after the other. The text gets its brackets and is checked: it
+ * comes from a disk. Init once, begin for each row, done at the end. */
+struct rv__row_reader {
+    struct rv__buf text;
+    struct rv__json_iter it;
+};
+void rv__row_reader_init(struct rv__row_reader *reader);
+void rv__row_reader_done(struct rv__row_reader *reader);
+/* RV_ESTORE: it is not JSON. */
+int rv__row_begin(struct rv__row_reader *reader, struct rv__str facts, rv_error *err);
+/* 1: *ret is the next fact; 0: no more; RV_ESTORE: not a fact of this plan. */
+int rv__row_next(struct rv__row_reader *reader, const struct rv__plan *plan,
+                 struct rv__read_fact *ret, rv_error *err);
+
+/* One walk over the journal of a run: each fact, decoded once, in order. */
+struct rv__journal_walk {
+    const struct rv__plan *plan;
+    uint64_t after, until; /* rows behind `after`, up to and including `until` */
+    /* RV_OK: go on; negative: the walk ends with it. */
+    int (*fact)(void *arg, const struct rv__read_fact *fact, rv_error *err);
+    void (*row)(void *arg, uint64_t seq); /* all facts of this one were taken; NULL: nobody asks */
+    void *arg;
+};
+int rv__journal_walk(struct rv__store *store, struct rv__str run, const struct rv__journal_walk *it,
+                     rv_error *err);
+
+/* The text of a value, held once by the caller.   Errors: RV_ESTORE (it is not there, or is not JSON),
+ * RV_ENOMEM. */
+int rv__stored_value(struct rv__store *store, struct rv__str run, uint64_t number,
+                     struct rv__blob **ret, rv_error *err);
+
+/* ---------------------------------------------------------------------------------- plans --- */
+
+/* The plans of runs that are read, by version. Kept a while after the last use. */
+struct rv__cached_plan {
+    struct rv__cached_plan *next;
+    struct rv__plan *plan;
+    size_t refs; /* under the cache's lock */
+};
+
+struct rv__plan_cache {
+    pthread_mutex_t lock;
+    struct rv__cached_plan *first; /* the last used one first */
+    size_t count;
+};
+void rv__plan_cache_init(struct rv__plan_cache *cache);
+void rv__plan_cache_done(struct rv__plan_cache *cache); /* all are back */
+/* The plan of this version, through the caller's handle; to be given back.
+ * Errors: RV_ENOMEM, RV_ESTORE. */
+int rv__plan_cache_get(struct rv__plan_cache *cache, struct rv__store *store,
+                       struct rv__str version, struct rv__cached_plan **ret, rv_error *err);
+void rv__plan_cache_put(struct rv__plan_cache *cache,
+                        struct rv__cached_plan *plan); /* NULL is allowed */
+
+/* What a reader wants of a run's row: its plan and which run of that id it is. */
+struct rv__read_run {
+    struct rv__cached_plan *plan; /* to be given back */
+    uint64_t number;
+    bool terminal;
+};
+/* Errors: RV_ENOTFOUND, RV_ENOMEM, RV_ESTORE. */
+int rv__read_run(struct rv__plan_cache *cache, struct rv__store *store, struct rv__str id,
+                 struct rv__read_run *ret, rv_error *err);
+
+/* ---------------------------------------------------------------------------------- trace --- */
+
+/* What happened in a run, folded from its journal: a tree of the instances of its nodes. Frames are
+ * bodies being run: an iteration, a child, a path, a sequence; nodes stand below frames, frames below
+ * nodes, handlers below what failed. Index 0 is none, 1 is the outermost frame. */
+struct rv__traced {
+    uint64_t actor;
+    uint32_t parent, first, last, prev, next;
+    uint32_t node;     /* its plan node; of a frame: its owner's; RV__NO_NODE: the outermost */
+    int64_t iteration; /* a frame: which iteration, child or path */
+    bool frame, live, detached;
+    uint8_t status;
+    int32_t attempt, crashes, error_attempt;
+    uint32_t children, active; /* ever; of a supervisor: frames that run */
+    uint32_t block,
+        last_block;   /* of a forEach or a loop: the first and the last; of an iteration: its own */
+    uint32_t items;   /* of a forEach: how many; 0: not known yet */
+    int64_t ready_ms; /* since when it (or what comes next in it) could go on */
+    int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
+    uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
+};
+
+/* Iterations that were begun one after the other, and how they fare: a window of many is found by passing
+ * over blocks, whose counts are at hand. All are full but a supervisor's last. */
+enum { RV__TRACE_BLOCK = 256 };
+struct rv__trace_block {
+    uint32_t first, next; /* iteration; block of the same supervisor, 0: none */
+    uint16_t in[STATUSES];
+};
+
+struct rv__trace {
+    const struct rv__plan *plan; /* borrowed */
+    bool keep_ended;             /* false: only what is alive is kept */
+    uint64_t seq;                /* of the last row that is in it */
+    struct rv__traced *at;
+    uint32_t count, cap, spare;
+    uint32_t *table; /* by actor: those alive */
+    size_t table_size, table_count;
+    struct rv__trace_block *blocks; /* 0 is none; with keep_ended */
+    uint32_t block_count, block_cap;
+    bool no_memory; /* for them */
+    struct rv__buf texts;
+    uint32_t suspended; /* the node that its run is suspended for; 0: none */
+    bool failed;        /* its sequence has: a top-level node failed it */
+    /* Called for each step that a fact cancels along with something else, and for the node that an
+     * abort fails: what the fact does not name. NULL: nobody asks. */
+    void (*along)(void *arg, const struct rv__trace *trace, uint32_t node, enum rv__status status);
+    void *along_arg;
+};
+void rv__trace_init(struct rv__trace *trace, const struct rv__plan *plan, bool keep_ended);
+void rv__trace_done(struct rv__trace *trace);
+/* Fold one fact. Errors: RV_ENOMEM, RV_ETOOBIG (RV__TRACE_NODES), RV_ESTORE: it does not fit. After an
+ * error the trace is of no use but for rv__trace_done(). */
+int rv__trace_fold(struct rv__trace *trace, const struct rv__read_fact *fact, rv_error *err);
+/* Fold the journal of the run behind trace->seq, up to and including `until`. */
+int rv__trace_read(struct rv__trace *trace, struct rv__store *store, struct rv__str run,
+                   uint64_t until, rv_error *err);
+/* The iterations around an instance, outermost first, and its path. */
+size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
+                        int64_t vector[RV__PLAN_MAX_DEPTH]);
+/* The instance that is alive under this number; 0: none. */
+uint32_t rv__trace_find(const struct rv__trace *trace, uint64_t actor);
+enum { RV__TRACE_NODES = 2 * 1000 * 1000 }; /* about 300 MB: a run larger than that is not listed */
+
+size_t rv__trace_block_size(const struct rv__trace_block *block);
+
+/* The node at `path`, as a list of one, and its instance in the trace; 0: it was not reached.
+ * Errors: RV_ENOTFOUND, RV_ENOMEM. */
+int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms,
+                  rv_node_list **ret, uint32_t *instance, rv_error *err);
+
+/* Might this fact end steps that are alive, besides the one it is about? */
+bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__plan *plan);
+
+/* ------------------------------------------------------------------------------- the hub --- */
+
+struct rv_feed;
+struct rv__node_cache;
+struct rv__metrics;
+
+enum {
+    RV__FEED_BUCKETS = 1024
+}; /* runs that share one wake those who follow the others for nothing */
+
+struct rv__reading {
+    struct rv__plan_cache plans;
+    pthread_mutex_t lock;    /* of `store` and what is read through it: logs, nodes */
+    struct rv__store *store; /* a reader */
+    struct rv__node_cache *nodes;
+
+    atomic_size_t feeds;      /* that are open */
+    atomic_ullong generation; /* counts commits */
+    atomic_size_t sleeping;   /* feeds that wait for one */
+    atomic_bool closed;
+    pthread_mutex_t hub; /* of the two lists, and of their members' links */
+    struct rv_feed *sleepers, *all;
+    bool marked;                           /* of the loop: this turn wrote something */
+    uint64_t marks[RV__FEED_BUCKETS / 64]; /* of the loop: whose runs this commit was about */
+};
+int rv__reading_new(struct rv__store *store, struct rv__reading **ret, rv_error *err);
+void rv__reading_free(struct rv__reading *reading); /* open feeds are cut off; NULL is allowed */
+
+/* After a commit, for each run in it; then once. Thread: the loop's. */
+void rv__feed_mark(struct rv__reading *reading, const char *run_id);
+void rv__feed_flush(struct rv__reading *reading);
+void rv__feeds_close(struct rv__reading *reading);  /* wakes those who wait: RV_ECLOSED */
+void rv__feeds_detach(struct rv__reading *reading); /* nobody is inside a call any more */
+void rv__node_cache_free(struct rv__node_cache *cache);
+
+/* What the public calls of these names do (rival.h), through the reader's own handle. `now_ms` by the
+ * wall: for what has not ended. Errors: as those; they may be asked by any thread until the reader is
+ * freed. */
+int rv__feed_open(struct rv__reading *reading, const rv_feed_opts *opts, rv_feed **ret,
+                  rv_error *err);
+int rv__nodes(struct rv__reading *reading, const char *run_id, const rv_node_query *query,
+              int64_t now_ms, rv_node_list **ret, rv_error *err);
+int rv__node_get(struct rv__reading *reading, const char *run_id, const char *path, int64_t now_ms,
+                 rv_node_detail **ret, rv_error *err);
+int rv__logs(struct rv__reading *reading, const char *run_id, const rv_log_query *query,
+             rv_log_list **ret, rv_error *err);
+int rv__plan_of_run(struct rv__reading *reading, const char *run_id, char **ret, rv_error *err);
+/* A plan as people are shown it, to be given to rv_free(). */
+int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err);
+
+/* The run's trace, as of now; under reading->lock, good until that is given back. */
+int rv__reading_trace(struct rv__reading *reading, const char *run_id, const struct rv__trace **ret,
+                      rv_error *err);
+
+/* ------------------------------------------------------------------------------------ why --- */
+
+enum rv__why_reason { /* as reason_names in why.c */
+                      WHY_RUNNING,
+                      WHY_PLACE,
+                      WHY_CONCURRENCY,
+                      WHY_TIMER,
+                      WHY_RETRY,
+                      WHY_SIGNAL,
+                      WHY_HANDLE,
+                      WHY_DECISION,
+                      WHY_TURN,
+                      WHY_WORKER,
+                      WHY_REASONS
+};
+
+/* What is known of a wait besides what its cell says. */
+struct rv__why_about {
+    enum rv__why_reason reason;
+    int lane;             /* waits of different lanes are told apart */
+    const char *executor; /* RUNNING: who runs it: "thread", "host" … */
+    const char *limit,
+        *place;              /* PLACE: the limit's name; the place as people say it. Both static */
+    int64_t places;          /* the same: how many there are; 0: not known */
+    struct rv__str function; /* WORKER: the one that nobody offers */
+};
+
+/* Gathered on the loop's thread (new, run, add for each wait, err), told on the caller's. */
+struct rv__why;
+int rv__why_new(struct rv__why **ret, rv_error *err);
+void rv__why_free(struct rv__why *why); /* NULL is allowed */
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension);
+void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
+                 const struct rv__why_about *about);
+int rv__why_err(const struct rv__why *why, rv_error *err); /* RV_ENOMEM */
+/* As rv_why() gives it. */
+int rv__why_tell(struct rv__reading *reading, const char *run_id, struct rv__why *why, char **ret,
+                 rv_error *err);
+
+#endif

@@ -1,0 +1,415 @@
+/* builtin.c: work that needs no function of the program: conditions, items and inputs as expressions;
+ * value, delay and signal steps whose parameters are; and descriptions.
+ *
+ *   begin ──▶ evaluate its parameters ──▶ do it ──▶ evaluate its description ──▶ the loop's inbox
+ *              (evaluator)                           (evaluator)
+ *
+ * A description is made at the end of a step's attempt, as part of it. What ends without an attempt, a
+ * supervisor or a wait, is asked for its description by the state machine, as work of its own.
+ *
+ * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
+ * With a testing kit evaluations are work by hand, like functions. */
+#include "work/builtin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "work/work.h"
+
+/* The longest a delay may be told to take: as in plans. */
+static const double MOST_MS = (double)RV__PLAN_MAX_MS;
+
+/* ---------------------------------------------------------------------------- evaluating --- */
+
+static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
+
+int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err)
+{
+    int rc = RV_OK;
+    if (shop->evaluator == NULL)
+        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &shop->evaluator, err);
+    if (rc == RV_OK)
+        *ret = shop->evaluator;
+    return rc;
+}
+
+/* Waits for it: no virtual time passes. One at a time, so whose thread it is does not matter. */
+static int evaluate_now(struct rv__workshop *shop, const struct rv__evaluation *evaluation,
+                        struct rv__buf *json, rv_error *err)
+{
+    struct rv__evaluator *evaluator = NULL;
+    if (rv__exprs_jq(evaluation->set, evaluation->number) == 0)
+        return rv__exprs_compose(evaluation->set, evaluation->number, shop->texts,
+                                 evaluation->scope, (struct rv__str){ NULL, 0 }, json, err);
+    int rc = rv__workshop_evaluator(shop, &evaluator, err);
+    return rc < 0 ? rc
+                  : rv__evaluator_run(evaluator, evaluation->set, evaluation->number,
+                                      evaluation->scope, json, err);
+}
+
+static void evaluate_by_hand(struct rv__work *work)
+{
+    struct rv_ctx *ctx = (struct rv_ctx *)work;
+    struct rv__evaluation *evaluation = &ctx->evaluation;
+    struct rv__buf json;
+    rv_error err;
+    rv__buf_init(&json, RV__EXPR_OUTPUT_BYTES);
+    int rc = evaluate_now(ctx->shop, evaluation, &json, &err);
+    evaluated(evaluation, rv__buf_view(&json), rc < 0 ? &err : NULL);
+    rv__buf_done(&json);
+}
+
+static void evaluated_by_hand(struct rv__work *work, const rv_error *err)
+{
+    (void)work; /* may be gone: it was handed on */
+    (void)err;
+}
+
+/* For the engine's own part of the work. It is handed back, and so begun again. */
+static void no_memory(struct rv_ctx *ctx)
+{
+    ctx->given_up = true;
+    ctx->outcome = MSG_FAILED;
+}
+
+static void evaluate(struct rv_ctx *ctx, uint32_t number)
+{
+    struct rv__workshop *shop = ctx->shop;
+    rv__sight_done(&ctx->sight); /* of what was evaluated before */
+    rv__sight_init(&ctx->sight, ctx);
+    ctx->evaluation = (struct rv__evaluation){
+        .set = ctx->exprs->set, .number = number - 1, .scope = &ctx->sight.scope, .done = evaluated
+    };
+    if (shop->by_hand == NULL) {
+        rv__evaluator_start(shop->evaluator, &ctx->evaluation);
+        return;
+    }
+    struct rv__work *work = &ctx->work;
+    work->run = evaluate_by_hand;
+    work->done = evaluated_by_hand;
+    if (shop->by_hand->start(shop->by_hand, &work, 1) == 0) {
+        if (!ctx->describing) /* else it is done, and goes without */
+            no_memory(ctx);
+        ctx->shop->post(ctx);
+    }
+}
+
+/* ---------------------------------------------------------------------- what came of it --- */
+
+static void take_value(struct rv_ctx *ctx, struct rv__str json)
+{
+    rv__blob_unref(ctx->result);
+    ctx->result = rv__blob_new(json);
+    ctx->outcome = MSG_DONE;
+    if (ctx->result == NULL)
+        no_memory(ctx);
+}
+
+/* A nested workflow's input: as it was evaluated, or that around it, held to the schema. */
+static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
+{
+    struct rv__violations bad;
+    struct rv__blob *full = NULL;
+    rv_error err = { .code = 0 };
+    rv__violations_init(&bad, &ctx->arena);
+    const struct rv__input_rule *rule = rv__plan_exprs_rule(ctx->exprs, ctx->view.body);
+    int rc = rv__input_take(rule, input, &bad, &full, &err);
+    if (rc == RV_ENOMEM) {
+        no_memory(ctx);
+        return;
+    }
+    if (rc < 0) {
+        rv_fail(ctx, "the input of workflow '%.*s' is refused: %s",
+                RV__ARG(ctx->view.body->wrap->name), err.message);
+        return;
+    }
+    rv__blob_unref(ctx->result);
+    ctx->result = full;
+    ctx->outcome = MSG_DONE;
+}
+
+/* The one around it. A long one is read, and so it is written once more if it is the same. */
+static void take_input_around(struct rv_ctx *ctx)
+{
+    struct rv__stored_rows rows;
+    struct rv__blob *input = NULL;
+    rv_error err;
+    rv__stored_rows_of(&rows, ctx);
+    if (rv__blob_get(ctx->view.input, &rows.source, &input, &err) < 0)
+        rv_fail(ctx, "the input of workflow '%.*s' cannot be read: %s",
+                RV__ARG(ctx->view.body->wrap->name), err.message);
+    else
+        take_input(ctx, input);
+    rv__blob_unref(input);
+}
+
+static void take_delay(struct rv_ctx *ctx, struct rv__str json)
+{
+    static const struct {
+        const char *key;
+        double ms;
+    } units[] = { { "ms", 1 }, { "milliseconds", 1 }, { "seconds", 1000 } };
+    struct rv__str value = json;
+    double ms = -1, unit = 1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (rv__json_type(json) == RV__JSON_OBJECT && rv__json_get(json, units[i].key, &value)) {
+            unit = units[i].ms;
+            break;
+        }
+    if (rv__json_type(value) == RV__JSON_STRING) {
+        struct rv__str words;
+        int64_t n;
+        if (rv__json_string(value, &ctx->arena, &words) == RV_OK &&
+            rv__duration_ms(words, &n) == RV_OK)
+            ms = (double)n / unit;
+    } else if (rv__json_type(value) == RV__JSON_NUMBER) {
+        (void)rv__json_double(value, &ms); /* outside of a double's range: it stays negative */
+    }
+    if (!(ms >= 0) || ms * unit > MOST_MS) {
+        rv_fail(ctx,
+                "a delay must be a number of milliseconds, a duration such as \"5s\", or "
+                "{seconds}, {milliseconds}; it came to %.*s",
+                (int)(json.len < 80 ? json.len : 80), json.at);
+        return;
+    }
+    ctx->outcome = MSG_PARK;
+    ctx->due_ms = rv__wall_ms(ctx->shop->clock) + (int64_t)(ms * unit);
+}
+
+static void take_signal(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str value, name = { NULL, 0 };
+    int64_t timeout_ms = 0;
+    bool good = rv__json_get(json, "name", &value) && rv__json_type(value) == RV__JSON_STRING &&
+                rv__json_string(value, &ctx->arena, &name) == RV_OK && name.len > 0;
+    if (good && rv__json_get(json, "timeout", &value)) {
+        struct rv__str words;
+        good = rv__json_int(value, &timeout_ms) == RV_OK ||
+               (rv__json_string(value, &ctx->arena, &words) == RV_OK &&
+                rv__duration_ms(words, &timeout_ms) == RV_OK);
+        good = good && timeout_ms > 0 && timeout_ms <= RV__PLAN_MAX_MS;
+    }
+    if (!good) {
+        rv_fail(ctx, "a signal needs {name, timeout?}; it came to %.*s",
+                (int)(json.len < 80 ? json.len : 80), json.at);
+        return;
+    }
+    if (rv__str_copy(&ctx->arena, name, &ctx->handle) < 0) {
+        no_memory(ctx);
+        return;
+    }
+    ctx->outcome = MSG_PARK;
+    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->shop->clock) + timeout_ms : 0;
+}
+
+/* Text as it is, anything else as JSON. `err`: it goes without one, and is otherwise as it was. */
+static void take_description(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
+{
+    struct rv__str text = json;
+    if (err != NULL) {
+        rv_log_warn(ctx, "its description could not be made: %s", err->message);
+        return;
+    }
+    if (rv__json_type(json) == RV__JSON_STRING)
+        (void)rv__json_string(json, &ctx->arena, &text); /* no memory: with its quotes */
+    rv_describe(ctx, "%.*s", RV__ARG(text));
+}
+
+/* The same where that is all there is to do: the text is the value, as it would be in the state. */
+static void take_description_alone(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
+{
+    static const char before[] = "\"description\":";
+    take_description(ctx, json, err);
+    struct rv__str said = rv__buf_view(&ctx->state_members);
+    if (err != NULL) {
+        rv_fail(ctx, "%s", err->message);
+        ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
+    } else if (said.len < sizeof before) {
+        no_memory(ctx);
+    } else {
+        take_value(ctx,
+                   (struct rv__str){ said.at + sizeof before - 1, said.len + 1 - sizeof before });
+    }
+}
+
+/* Its parameters are there. */
+static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
+{
+    switch (ctx->view.node->step.kind) {
+    case STEP_VALUE: take_value(ctx, json); break;
+    case STEP_DELAY: take_delay(ctx, json); break;
+    case STEP_SIGNAL: take_signal(ctx, json); break;
+    case STEP_COMMAND: rv__command_begin(ctx, json); return;
+    case STEP_HTTP: rv__http_begin(ctx, json); return;
+    case STEP_FUNCTION:
+    case STEP_CALL:
+    case STEP_CHAT:
+    case STEP_TOOL:
+    case STEP_KINDS: rv_fail(ctx, "this kind of step cannot be run here"); break;
+    }
+    rv__work_finish(ctx);
+}
+
+/* On the evaluator's thread. */
+static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
+    if (ctx->describing) {
+        take_description(ctx, json, err);
+        ctx->shop->post(ctx);
+    } else if (ctx->eval == EVAL_DESCRIPTION) {
+        take_description_alone(ctx, json, err);
+        rv__work_finish(ctx);
+    } else if (err != NULL) {
+        rv_fail(ctx, "%s", err->message);
+        ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
+        rv__work_finish(ctx);
+    } else if (ctx->eval == EVAL_INPUT) {
+        struct rv__blob *input = rv__blob_new(json);
+        if (input != NULL)
+            take_input(ctx, input);
+        else
+            no_memory(ctx);
+        rv__blob_unref(input);
+        rv__work_finish(ctx);
+    } else if (ctx->eval >= 0) {
+        take_value(ctx, json);
+        rv__work_finish(ctx);
+    } else {
+        take_parameters(ctx, json);
+    }
+}
+
+void rv__work_finish(struct rv_ctx *ctx)
+{
+    const struct rv__plan_exprs *exprs = ctx->exprs;
+    uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
+                                    : 0;
+    if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
+        atomic_load(ctx->shop->stopped)) {
+        ctx->shop->post(ctx);
+        return;
+    }
+    ctx->describing = true;
+    evaluate(ctx, number);
+}
+
+/* -------------------------------------------------------------------------- by the I/O loop --- */
+
+struct rv__str rv__ctx_text(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__str text;
+    if (rv__json_type(json) == RV__JSON_STRING &&
+        rv__json_string(json, &ctx->arena, &text) == RV_OK)
+        return text;
+    return json;
+}
+
+char *rv__ctx_c_text(struct rv_ctx *ctx, struct rv__str text, const char *what)
+{
+    if (text.len > 0 && memchr(text.at, '\0', text.len) != NULL) {
+        rv_fail(ctx, "%s cannot have a NUL character in it", what);
+        return NULL;
+    }
+    char *copy = rv__arena_dup(&ctx->arena, text.at, text.len);
+    if (copy == NULL)
+        rv_fail(ctx, "out of memory");
+    return copy;
+}
+
+static void token_fired(struct rv__cancel_watch *watch)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
+    ctx->stop(ctx);
+}
+
+void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_ctx *ctx),
+                  void (*stop)(struct rv_ctx *ctx))
+{
+    ctx->stop = stop;
+    ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
+    ctx->gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (ctx->shop->io == NULL) {
+        rv_fail(ctx, "%s steps are not run by a test engine: replace '%.*s' by rv_test_replace()",
+                what, RV__ARG(ctx->view.node->alias));
+        rv__work_finish(ctx);
+        return;
+    }
+    pthread_mutex_lock(&ctx->gate);
+    int rc = start(ctx);
+    if (rc == RV_OK && !rv__cancel_watch(ctx->token, &ctx->watch))
+        stop(ctx);
+    pthread_mutex_unlock(&ctx->gate); /* it may be gone from here on, if it was started */
+    if (rc == RV_OK)
+        return;
+    ctx->given_up = rc == RV_ECLOSED;
+    rv_fail(ctx, "the %s could not be started: %s", what, rv_strerror(rc));
+    rv__work_finish(ctx);
+}
+
+void rv__io_ended(struct rv_ctx *ctx)
+{
+    pthread_mutex_lock(&ctx->gate); /* until its beginning is over, however quick it was */
+    pthread_mutex_unlock(&ctx->gate);
+    rv__cancel_unwatch(ctx->token, &ctx->watch);
+}
+
+/* ------------------------------------------------------------------------------- beginning --- */
+
+bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *effect)
+{
+    if (effect->eval == EVAL_INPUT)
+        return true;
+    int slot = effect->eval < 0 ? SLOT_WITH : effect->eval;
+    return effect->node != NULL && rv__plan_exprs_number(exprs, effect->node, slot) != 0;
+}
+
+/* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
+static bool prepare_io(struct rv_ctx *ctx)
+{
+    struct rv__workshop *shop = ctx->shop;
+    const char *directory = shop->directory(ctx->engine, ctx->view.node);
+    rv_error err;
+    if (directory != NULL) {
+        ctx->directory = rv__arena_dup(&ctx->arena, directory, strlen(directory));
+        if (ctx->directory == NULL) {
+            no_memory(ctx);
+            return false;
+        }
+    }
+    const struct rv__io_opts opts = { .deny_private = shop->http_deny_private };
+    if (shop->io == NULL && shop->by_hand == NULL && rv__io_new(&opts, &shop->io, &err) < 0)
+        return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
+    return true;
+}
+
+static bool needs_io(const struct rv_ctx *ctx)
+{
+    enum rv__step_kind kind = ctx->view.node->step.kind;
+    return ctx->eval < 0 && (kind == STEP_COMMAND || kind == STEP_HTTP);
+}
+
+void rv__builtin_begin(struct rv_ctx *ctx)
+{
+    const struct rv__plan_exprs *exprs = ctx->exprs;
+    if (ctx->eval != EVAL_INPUT && needs_io(ctx) && !prepare_io(ctx)) {
+        rv__work_finish(ctx);
+        return;
+    }
+    if (ctx->eval == EVAL_INPUT) {
+        const struct rv__input_rule *rule = rv__plan_exprs_rule(exprs, ctx->view.body);
+        if (rule != NULL && rule->number != 0) {
+            evaluate(ctx, rule->number);
+        } else {
+            take_input_around(ctx);
+            rv__work_finish(ctx);
+        }
+        return;
+    }
+    evaluate(ctx,
+             rv__plan_exprs_number(exprs, ctx->view.node, ctx->eval < 0 ? SLOT_WITH : ctx->eval));
+}

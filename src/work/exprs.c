@@ -1,0 +1,189 @@
+/* exprs.c: a plan's templates and schemas, gathered when it is registered or read from the store. */
+#include "work/exprs.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+struct gathering {
+    struct rv__plan_exprs *to;
+    const struct rv__plan *plan;
+    rv_error *err;
+};
+
+static int complain(const struct rv__node *node, const struct rv__body *body, const rv_error *why,
+                    rv_error *err)
+{
+    struct rv__buf path;
+    rv__buf_init(&path, 65536);
+    if (node != NULL)
+        rv__node_path(node, NULL, &path);
+    else
+        rv__body_path(body, NULL, &path);
+    int rc = why->code == RV_ENOMEM ? rv__nomem(err)
+                                    : rv__fail(err, RV_EINVAL, "%.*s: %s", (int)path.len,
+                                               path.text != NULL ? path.text : "", why->message);
+    rv__buf_done(&path);
+    return rc;
+}
+
+static int add(struct gathering *g, const struct rv__node *node, int slot, struct rv__str json)
+{
+    bool condition = slot == EVAL_WHEN || slot == EVAL_IF || slot == EVAL_WHILE ||
+                     slot == EVAL_UNTIL;
+    uint32_t number = 0;
+    rv_error why;
+    int rc = RV_OK;
+    if (g->to->set == NULL)
+        rc = rv__exprs_new(&g->to->set, &why);
+    if (rc == RV_OK)
+        rc = condition ? rv__exprs_add_condition(g->to->set, json, &number, &why)
+                       : rv__exprs_add(g->to->set, json, &number, &why);
+    if (rc < 0)
+        return complain(node, NULL, &why, g->err);
+    assert(g->to->numbers != NULL); /* else nothing is gathered */
+    g->to->numbers[(size_t)node->id * SLOTS + (size_t)slot] = number + 1;
+    return RV_OK;
+}
+
+/* Is there something to be evaluated before an attempt of it begins? */
+static bool has_parameters(const struct rv__node *node)
+{
+    switch (node->step.kind) {
+    case STEP_FUNCTION:
+    case STEP_CALL: return false;
+    case STEP_DELAY:
+    case STEP_SIGNAL: return !node->step.parks; /* else all of it is constant */
+    case STEP_HTTP:
+    case STEP_COMMAND:
+    case STEP_VALUE:
+    case STEP_CHAT:
+    case STEP_TOOL:
+    case STEP_KINDS: break;
+    }
+    return true;
+}
+
+static int gather_node(struct gathering *g, const struct rv__node *node)
+{
+    static const enum rv__eval evals[USES] = {
+        [USE_WHEN] = EVAL_WHEN,   [USE_DESCRIPTION] = EVAL_DESCRIPTION,
+        [USE_IF] = EVAL_IF,       [USE_WHILE] = EVAL_WHILE,
+        [USE_UNTIL] = EVAL_UNTIL, [USE_ITEMS] = EVAL_ITEMS,
+    };
+    int rc = RV_OK;
+    for (int use = 0; rc == RV_OK && use < USES; use++) {
+        const struct rv__expr *expr = rv__node_expr(node, (enum rv__use)use);
+        if (expr != NULL && expr->kind == EXPR_JSON)
+            rc = add(g, node, (int)evals[use], expr->text);
+    }
+    if (rc == RV_OK && node->kind == NODE_STEP && has_parameters(node))
+        rc = add(g, node, SLOT_WITH,
+                 rv__str_none(node->step.with) ? rv__str("null") : node->step.with);
+    return rc;
+}
+
+static int gather_body(struct gathering *g, const struct rv__body *body)
+{
+    const struct rv__wrap *wrap = body->wrap;
+    bool alone = wrap != NULL && body->owner == NULL && wrap->needs_count > 0; /* refused: api.c */
+    if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema) && !alone))
+        return RV_OK;
+    struct rv__plan_exprs *to = g->to;
+    struct rv__input_rule *rules = rv__realloc(to->rules, (to->rule_count + 1) * sizeof *rules);
+    if (rules == NULL)
+        return rv__nomem(g->err);
+    to->rules = rules;
+    struct rv__input_rule *rule = &rules[to->rule_count++];
+    *rule = (struct rv__input_rule){ .body = body };
+    rv_error why;
+    uint32_t number = 0;
+    int rc = RV_OK;
+    if (wrap->input.kind == EXPR_JSON) {
+        if (to->set == NULL)
+            rc = rv__exprs_new(&to->set, &why);
+        if (rc == RV_OK)
+            rc = rv__exprs_add(to->set, wrap->input.text, &number, &why);
+        rule->number = number + 1;
+    }
+    if (rc == RV_OK && !rv__str_none(wrap->schema))
+        rc = rv__schema_new(wrap->schema, NULL, &rule->schema, &why);
+    return rc < 0 ? complain(NULL, body, &why, g->err) : RV_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct rv__input_rule *x = a, *y = b;
+    return (x->body > y->body) - (x->body < y->body);
+}
+
+int rv__plan_exprs_init(struct rv__plan_exprs *exprs, const struct rv__plan *plan, rv_error *err)
+{
+    struct gathering g = { .to = exprs, .plan = plan, .err = err };
+    *exprs = (struct rv__plan_exprs){ .set = NULL };
+    exprs->numbers = rv__zalloc((size_t)plan->node_count * SLOTS + 1, sizeof *exprs->numbers);
+    int rc = exprs->numbers != NULL ? gather_body(&g, &plan->body) : rv__nomem(err);
+    for (uint32_t i = 0; i < plan->node_count && rc == RV_OK; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        rc = gather_node(&g, node);
+        for (uint32_t b = 0; b < node->body_count && rc == RV_OK; b++)
+            rc = gather_body(&g, &node->bodies[b]);
+    }
+    if (rc < 0) {
+        rv__plan_exprs_done(exprs);
+        return rc;
+    }
+    if (exprs->rule_count > 1)
+        qsort(exprs->rules, exprs->rule_count, sizeof *exprs->rules, by_address);
+    return RV_OK;
+}
+
+void rv__plan_exprs_done(struct rv__plan_exprs *exprs)
+{
+    for (size_t i = 0; i < exprs->rule_count; i++)
+        rv__schema_free(exprs->rules[i].schema);
+    rv__free(exprs->rules);
+    rv__free(exprs->numbers);
+    rv__exprs_unref(exprs->set);
+    *exprs = (struct rv__plan_exprs){ .set = NULL };
+}
+
+uint32_t rv__plan_exprs_number(const struct rv__plan_exprs *exprs, const struct rv__node *node,
+                               int slot)
+{
+    return exprs->numbers[(size_t)node->id * SLOTS + (size_t)slot];
+}
+
+const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *exprs,
+                                                 const struct rv__body *body)
+{
+    struct rv__input_rule key = { .body = body };
+    if (exprs->rule_count == 0)
+        return NULL;
+    return bsearch(&key, exprs->rules, exprs->rule_count, sizeof key, by_address);
+}
+
+int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
+                   struct rv__violations *bad, struct rv__blob **ret, rv_error *err)
+{
+    struct rv__str text = rv__blob_str(input);
+    struct rv__buf full;
+    if (rule == NULL || rule->schema == NULL) {
+        *ret = rv__blob_ref(input);
+        return RV_OK;
+    }
+    rv__buf_init(&full, RV__JSON_MAX_BYTES);
+    int rc = rv__schema_defaults(rule->schema, rv__str_none(text) ? rv__str("{}") : text, &full,
+                                 err);
+    if (rc == RV_OK)
+        rc = rv__schema_check(rule->schema, rv__buf_view(&full), bad, err);
+    if (rc == RV_OK) {
+        *ret = rv__blob_new(rv__buf_view(&full));
+        rc = *ret != NULL ? RV_OK : rv__nomem(err);
+    }
+    rv__buf_done(&full);
+    return rc;
+}

@@ -1,0 +1,225 @@
+/* source.c: what a step sees, from the engine's own memory.
+ *
+ * What it sees was captured when it was dispatched (rv__view), and finished iterations are read through
+ * a reader of the store: nothing here touches what the loop owns. Thread: the step's, or that of whoever
+ * speaks for it while it runs in another process. */
+#include <stdio.h>
+
+#include "base/error.h"
+#include "work/work.h"
+
+/* In the entry, or in the step's arena. */
+static int see_state(rv_ctx *ctx, const struct rv__entry *entry, struct rv__row_source *rows,
+                     struct rv__str *ret)
+{
+    struct rv__buf json;
+    if (rv__entry_state_here(entry, ret))
+        return RV_OK;
+    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    int rc = rv__entry_state(entry, rows, &json, NULL);
+    if (rc == RV_OK)
+        rc = rv__str_copy(&ctx->arena, rv__buf_view(&json), ret);
+    rv__buf_done(&json);
+    return rc;
+}
+
+static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf *room,
+                     struct rv__seen *ret)
+{
+    struct rv__stored_rows rows;
+    if (entry == NULL)
+        return RV_ENOTFOUND;
+    *ret = (struct rv__seen){ .alias = rv__entry_alias(entry),
+                              .status = rv__status_name(rv__entry_status(entry)) };
+    rv__stored_rows_of(&rows, ctx);
+    int rc = see_state(ctx, entry, &rows.source, &ret->state);
+    if (room == NULL || rc < 0)
+        return rc;
+    rc = rv__entry_result(entry, &rows.source, room, NULL);
+    if (rc == RV_OK)
+        rc = rv__buf_err(room, NULL);
+    if (rc == RV_OK)
+        ret->json = rv__buf_view(room);
+    return rc;
+}
+
+static int see_steps(rv_ctx *ctx, struct rv__buf *room)
+{
+    struct rv__stored_rows rows;
+    rv__stored_rows_of(&rows, ctx);
+    return rv__view_steps(&ctx->view, &rows.source, room, NULL);
+}
+
+/* The node that a handler is about. */
+static int see_failed(rv_ctx *ctx, struct rv__buf *room)
+{
+    struct rv__stored_rows rows;
+    const struct rv__node *failed = ctx->view.failed_node;
+    struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
+    const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
+    struct rv__blob *state = NULL;
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__blob_get(ctx->view.failed_state, &rows.source, &state, NULL);
+    if (rc < 0)
+        return rc;
+    rv__buf_text(room, "{\"result\":");
+    if (entry != NULL && failed != NULL &&
+        failed->kind != NODE_STEP) /* what a supervisor had by then */
+        rc = rv__entry_result(entry, &rows.source, room, NULL);
+    else
+        rv__buf_text(room, "null");
+    rv__buf_text(room, ",\"state\":");
+    rv__buf_str(room, state == NULL ? rv__str("{}") : rv__blob_str(state));
+    rv__blob_unref(state);
+    rv__buf_text(room, ",\"alias\":");
+    rv__buf_json_str(room, alias);
+    rv__buf_text(room, ",\"stepName\":");
+    rv__buf_json_str(room, alias);
+    rv__buf_text(room, ",\"status\":\"failed\"}");
+    return rc;
+}
+
+/* A text that may be long: as it is held, or in `room`. Without that, what is not at hand is too large. */
+static int see_blob(rv_ctx *ctx, struct rv__blob *blob, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__stored_rows rows;
+    struct rv__blob *text = NULL;
+    if (!rv__blob_is_reference(blob)) {
+        ret->json = rv__blob_str(blob);
+        return RV_OK;
+    }
+    if (room == NULL)
+        return RV_ETOOBIG;
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__blob_get(blob, &rows.source, &text, NULL);
+    if (rc < 0)
+        return rc;
+    rv__buf_str(room, rv__blob_str(text));
+    rv__blob_unref(text);
+    ret->json = rv__buf_view(room);
+    return rv__buf_err(room, NULL);
+}
+
+static int see_item(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__stored_rows rows;
+    struct rv__blob *hold = NULL;
+    struct rv__str item = { NULL, 0 };
+    if (ctx->view.pieces != NULL && room == NULL)
+        return RV_ETOOBIG;
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__view_item(&ctx->view, &rows.source, &hold, &item, NULL);
+    if (rc == RV_OK && hold != NULL) {
+        rv__buf_str(room, item);
+        rc = rv__buf_err(room, NULL);
+        item = rv__buf_view(room);
+    }
+    rv__blob_unref(hold);
+    ret->json = item;
+    return rc;
+}
+
+static int see_items(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+{
+    struct rv__stored_rows rows;
+    if (ctx->view.pieces == NULL)
+        return see_blob(ctx, ctx->view.items, room, ret);
+    if (room == NULL)
+        return RV_ETOOBIG;
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__view_items(&ctx->view, &rows.source, room, NULL);
+    ret->json = rv__buf_view(room);
+    return rc;
+}
+
+static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
+                      struct rv__seen *ret)
+{
+    int rc = RV_OK;
+    switch (part) {
+    case PART_INPUT:
+        rc = see_blob(ctx, ctx->view.input, room, ret);
+        if (rc == RV_OK && rv__str_none(ret->json))
+            ret->json = rv__str("null");
+        return rc;
+    case PART_STEP: return see_entry(ctx, rv__view_find(&ctx->view, alias), room, ret);
+    case PART_LAST: return see_entry(ctx, ctx->view.last, room, ret);
+    case PART_ITEM:
+        rc = see_item(ctx, room, ret);
+        if (rc < 0)
+            return rc;
+        break;
+    case PART_ITEMS:
+        rc = see_items(ctx, room, ret);
+        if (rc < 0)
+            return rc;
+        break;
+    case PART_ERROR: ret->json = rv__blob_str(ctx->view.error); break;
+    case PART_STEPS:
+    case PART_FAILED:
+        rc = part == PART_STEPS ? see_steps(ctx, room) : see_failed(ctx, room);
+        if (rc == RV_OK)
+            rc = rv__buf_err(room, NULL);
+        ret->json = rv__buf_view(room);
+        return rc;
+    case PARTS: break;
+    }
+    return rv__str_none(ret->json) ? RV_ENOTFOUND : RV_OK;
+}
+
+static const char *path_of(rv_ctx *ctx)
+{
+    struct rv__buf buf;
+    if (ctx->path != NULL)
+        return ctx->path;
+    rv__buf_init(&buf, RV__PATH_BYTES);
+    if (ctx->view.node != NULL)
+        rv__node_path(ctx->view.node, ctx->view.vector, &buf);
+    ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
+    rv__buf_done(&buf);
+    return ctx->path != NULL ? ctx->path : "";
+}
+
+/* The run's id and the actor's number: the same over all attempts of a step, and no other's. */
+static const char *key_of(rv_ctx *ctx)
+{
+    char text[RV_RUN_ID_SIZE + 24];
+    if (ctx->key != NULL)
+        return ctx->key;
+    int n = snprintf(text, sizeof text, "%s/%llu", ctx->run_id,
+                     (unsigned long long)ctx->view.actor);
+    ctx->key = rv__arena_dup(&ctx->arena, text, (size_t)n);
+    return ctx->key != NULL ? ctx->key : "";
+}
+
+static const char *execution_of(rv_ctx *ctx)
+{
+    char text[48];
+    int n = snprintf(text, sizeof text, "%llu.%llu", (unsigned long long)ctx->view.actor,
+                     (unsigned long long)ctx->view.token);
+    const char *id = rv__arena_dup(&ctx->arena, text, (size_t)n);
+    return id != NULL ? id : "";
+}
+
+static const char *engine_who(rv_ctx *ctx, enum rv__who who)
+{
+    switch (who) {
+    case WHO_RUN: return ctx->run_id;
+    case WHO_WORKFLOW:
+        return ctx->plan->body.wrap->name.at; /* a plan's texts have a NUL behind them */
+    case WHO_STEP: return ctx->view.node != NULL ? ctx->view.node->alias.at : "";
+    case WHO_PATH: return path_of(ctx);
+    case WHO_EXECUTION: return execution_of(ctx);
+    case WHO_KEY: return key_of(ctx);
+    }
+    return "";
+}
+
+static void engine_log(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata)
+{
+    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->shop->clock), level, message, metadata);
+}
+
+const struct rv__source rv__engine_source = { .see = engine_see,
+                                              .who = engine_who,
+                                              .log = engine_log };

@@ -1,0 +1,77 @@
+/* work.h: what an attempt does and sees, from the grant to the answer.
+ *
+ * An engine hands out a piece of work (struct rv_ctx, context.h) and gets it back, answered, through
+ * `post`. In between it belongs to the threads that do it: nothing here touches what belongs to the
+ * engine's loop. What all attempts of an engine share is its workshop. */
+#ifndef RV_WORK_WORK_H
+#define RV_WORK_WORK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <rival/rival.h>
+
+#include "base/clock.h"
+#include "define/define.h"
+#include "exec/exec.h"
+#include "flow/flow.h"
+#include "store/store.h"
+#include "work/builtin.h"
+#include "work/context.h"
+#include "work/exprs.h"
+#include "work/files.h"
+
+/* What the attempts of one engine use. The engine fills it in and frees what is in it. */
+struct rv__workshop {
+    struct rv__clock *clock;
+    struct rv__buf env; /* what expressions see of the environment: JSON */
+    pthread_mutex_t *reader_lock;
+    struct rv__store **reader; /* of steps, one at a time: under that lock */
+    struct rv__evaluator
+        *evaluator; /* of expressions; by hand made when needed, and then waited for */
+    struct rv__executor *by_hand; /* NULL but with a kit: evaluations are work for it */
+    struct rv__expr_texts *texts; /* by hand: of expressions that need no jq */
+    struct rv__io
+        *io; /* of commands and requests; made with the first, by the loop; by hand: none */
+    bool http_deny_private; /* requests to private addresses are refused */
+    pthread_mutex_t hosts_lock;
+    struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
+    struct rv__hosts_opts hosts_opts;
+    const atomic_bool *stopped; /* nobody waits for more than an answer */
+
+    /* The engine's. Where the file of the workflow is that this node belongs to; NULL: it has none.
+     * Thread: the loop's. */
+    const char *(*directory)(rv_engine *engine, const struct rv__node *node);
+    void (*begun)(struct rv_ctx *ctx); /* a host has it: its time counts from now on. Thread: any */
+    void (*post)(struct rv_ctx *ctx);  /* it is answered, and the engine's again. Thread: any */
+};
+
+int rv__workshop_hosts(struct rv__workshop *shop, struct rv__hosts **ret, rv_error *err);
+/* Who evaluates expressions. Thread: any; by hand: the kit's, since this may make it. */
+int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err);
+
+/* Short values of a run that were read last, under the reader's lock: pieces of items, of which each has what
+ * the next iterations want too. One for each forEach around a step. All zero: none. */
+struct rv__pieces {
+    struct rv__piece {
+        uint64_t number;
+        struct rv__blob *text; /* held */
+    } at[4];
+    unsigned next;
+};
+void rv__pieces_done(struct rv__pieces *pieces);
+
+/* Finished iterations and values of a run, from the store. */
+struct rv__stored_rows {
+    struct rv__row_source source; /* first */
+    const char *run_id;
+    struct rv__store *const *store; /* read under `lock`, if there is one */
+    pthread_mutex_t *lock;
+    struct rv__pieces *pieces; /* under that lock; NULL: none are kept */
+    bool at_hand; /* values: only if that waits for nothing and nobody, else RV_EBUSY */
+};
+void rv__stored_rows_init(struct rv__stored_rows *rows, const char *run_id,
+                          struct rv__store *const *store, pthread_mutex_t *lock);
+void rv__stored_rows_of(struct rv__stored_rows *rows, const rv_ctx *ctx); /* for this attempt */
+
+#endif
