@@ -110,9 +110,9 @@ is "and a file that nests one" "$rc:$out" "1:"
 run "$rival" workflows "$tmp/c"
 like "workflows lists it by the name in its text" "$out" '^payment .*pay\.c'
 is "and one that does not even compile" "$(printf '%s\n' "$out" | grep -c '^wrong ')" 1
-run "$rival" complete run --from "$tmp/c" ""
+run "$rival" offer run --from "$tmp/c" ""
 like "so does completion" "$out" '^payment'
-(cd "$tmp/c" && CC=/bin/false "$rival" complete run "" >"$tmp/offered")
+(cd "$tmp/c" && CC=/bin/false "$rival" offer run "" >"$tmp/offered")
 like "without a compiler" "$(cat "$tmp/offered")" '^payment'
 ok "none of these ran its code" test ! -e "$tmp/ran"
 
