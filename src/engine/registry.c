@@ -206,6 +206,9 @@ static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
 {
     struct rv__plan_ref *ref = arg;
     const struct rv__function *function;
+    if (eval < 0 && node->step.kind == STEP_COMMAND) /* it is relative to its file */
+        return rv__registry_find(ref->engine, ref->plan->body.wrap->name) != NULL ? LANE_IO
+                                                                                  : LANE_NOBODY;
     rv__plan_ref_resolve(ref->engine, ref);
     function = rv__plan_ref_fn(ref, node, eval);
     if (ref->engine->around.instead != NULL && eval < 0 &&

@@ -261,7 +261,8 @@ struct rv__cell_opts {
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
     size_t value_inline; /* 0 = RV__VALUE_INLINE; at least 8. Replay does not depend on it */
     int turn_facts;      /* 0 = RV__TURN_FACTS: a pump stops after so many */
-    /* Who does this function: LANE_FUNCTION, LANE_HOST, or LANE_NOBODY while it is not there? Asked
+    /* Who does this function: LANE_FUNCTION, LANE_HOST, or LANE_NOBODY while it is not there? Of a command:
+     * LANE_NOBODY while the file of its workflow is not there; anything else: it is. Asked
      * when something begins to wait for its place. `eval`: enum rv__eval; -1: the step's attempt. That an
      * attempt began in a host is on record, for who asks after a crash what was in the process that died.
      * NULL: LANE_FUNCTION for all. */

@@ -76,10 +76,15 @@ enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first
     };
     if (first->node == NULL)
         return LANE_NONE;
-    if (rv__first_function(first).len > 0)
-        return cell->lane != NULL ? cell->lane(cell->lane_arg, first->node, first->eval)
-                                  : LANE_FUNCTION;
-    return first->eval >= 0 ? LANE_EVAL : lanes[first->node->step.kind];
+    bool function = rv__first_function(first).len > 0;
+    bool command = first->eval < 0 && first->node->step.kind == STEP_COMMAND;
+    enum rv__lane lane = function           ? LANE_FUNCTION
+                         : first->eval >= 0 ? LANE_EVAL
+                                            : lanes[first->node->step.kind];
+    if ((!function && !command) || cell->lane == NULL)
+        return lane;
+    enum rv__lane said = cell->lane(cell->lane_arg, first->node, first->eval);
+    return function || said == LANE_NOBODY ? said : lane;
 }
 
 /* ------------------------------------------------------------------------ order of arrival --- */

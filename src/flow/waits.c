@@ -2,14 +2,15 @@
  * nothing. */
 #include "flow/cell.h"
 
-/* The function that it waits for, if nobody has it. */
+/* The function that it waits for, if nobody has it; of a command: the workflow, whose file nobody has. */
 static struct rv__str unoffered(const struct rv__cell *cell, const struct rv__actor *a)
 {
     bool waits = a->place == PLACE_READY || a->place == PLACE_RANGE;
     if (!waits || a->lane != LANE_NOBODY)
         return (struct rv__str){ NULL, 0 };
     struct rv__first first = rv__actor_first(cell, a);
-    return rv__first_function(&first);
+    struct rv__str function = rv__first_function(&first);
+    return function.len > 0 ? function : cell->plan->body.wrap->name;
 }
 
 /* The iterations to come of one that runs several at once. Those of a sequential one wait for nothing of

@@ -255,8 +255,8 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
         break;
     case WHY_TURN: snprintf(text, sizeof text, "'%.100s' goes on at once", alias); break;
     case WHY_WORKER:
-        snprintf(text, sizeof text, "'%.100s' waits for a worker that offers the function '%.200s'",
-                 alias, texts + g->function);
+        snprintf(text, sizeof text, "'%.100s' waits for a worker that offers '%.200s'", alias,
+                 texts + g->function);
         break;
     case WHY_REASONS: return;
     }
