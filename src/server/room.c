@@ -2,7 +2,7 @@
  *
  * Whoever asks and does not read makes us keep the answer. So room for it is reserved when it is made, and
  * where there is none the answer is a short 503. A long answer is kept in a file without a name, which
- * costs memory only while a piece of it is on its way (ADR 0030). */
+ * costs memory only while a piece of it is on its way (ADR 0025). */
 #include "server/server.h"
 
 void rv__room_init(struct rv__room *room, size_t memory_bytes, size_t disk_bytes)
