@@ -191,7 +191,7 @@ static void raw_import(void)
                 "BEGIN IMMEDIATE");
     raw_copy(raw_prepare(from, "SELECT seq, run, facts FROM journal ORDER BY seq"),
              raw_prepare(db, "INSERT INTO journal VALUES(?1, ?2, ?3)"));
-    raw_copy(raw_prepare(from, "SELECT run, key, idx, json FROM results"),
+    raw_copy(raw_prepare(from, "SELECT run, key, first, json FROM results"),
              raw_prepare(db, "INSERT INTO results VALUES(?1, ?2, ?3, ?4)"));
     raw_run(db, "COMMIT");
     must(sqlite3_close(db) == SQLITE_OK && sqlite3_close(from) == SQLITE_OK, "close");
