@@ -13,7 +13,9 @@ struct test_scope {
     struct {
         const char *root, *name, *field;
         struct rv__blob *blob;
-        uint64_t key; /* not 0: no text at hand, only made when asked */
+        uint64_t key;   /* not 0: no text at hand, only made when asked */
+        bool reference; /* the blob stands for a text that is not at hand */
+        bool far;       /* it has to be waited for */
     } pieces[PIECES];
     size_t count;
     int finds, texts;
@@ -29,13 +31,16 @@ static int test_scope_find(struct rv__scope *self, struct rv__str root, struct r
             !rv__str_eq(name, rv__str(s->pieces[i].name)) ||
             !rv__str_eq(field, rv__str(s->pieces[i].field)))
             continue;
+        if (s->pieces[i].far && self->at_hand)
+            return RV_EBUSY;
         if (s->pieces[i].key != 0) {
             ret->key[0] = 1;
             ret->key[1] = s->pieces[i].key;
             ret->origin = s->pieces[i].blob;
         } else {
             ret->blob = s->pieces[i].blob;
-            ret->json = rv__blob_str(ret->blob);
+            if (!s->pieces[i].reference)
+                ret->json = rv__blob_str(ret->blob);
         }
         return RV_OK;
     }
@@ -47,7 +52,8 @@ static int test_scope_text(struct rv__scope *self, const struct rv__scope_text *
 {
     struct test_scope *s = (struct test_scope *)self;
     s->texts++;
-    *ret = rv__blob_new(rv__blob_str(found->origin)); /* another blob each time */
+    const struct rv__blob *from = found->blob != NULL ? found->blob : found->origin;
+    *ret = rv__blob_new(rv__blob_str(from)); /* another blob each time */
     return *ret != NULL ? RV_OK : rv__nomem(err);
 }
 
@@ -68,7 +74,8 @@ static bool test_scope_alias(struct rv__scope *self, size_t i, struct rv__str *r
 static inline void test_scope_init(struct test_scope *s)
 {
     memset(s, 0, sizeof *s);
-    s->scope = (struct rv__scope){ test_scope_find, test_scope_text, test_scope_alias, NULL };
+    s->scope = (struct rv__scope){ test_scope_find, test_scope_text, test_scope_alias, NULL,
+                                   false };
 }
 
 static inline void test_scope_done(struct test_scope *s)
@@ -85,6 +92,7 @@ static inline void test_scope_put(struct test_scope *s, const char *root, const 
     s->pieces[s->count].name = name;
     s->pieces[s->count].field = field;
     s->pieces[s->count].key = 0;
+    s->pieces[s->count].reference = s->pieces[s->count].far = false;
     s->pieces[s->count++].blob = rv__blob_new(rv__str(json));
 }
 

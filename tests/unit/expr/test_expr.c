@@ -451,6 +451,51 @@ static void a_text_without_blob_is_made_once(void **state)
     rv__buf_done(&json);
 }
 
+/* Two of them in one question: each is who its blob is, here and in the process. */
+static void a_reference_is_known_by_its_blob(void **state)
+{
+    struct fixture *fx = *state;
+    uint32_t jq, path;
+    test_scope_put(&fx->scope, "steps", "x", "result", "[1,2,3]");
+    fx->scope.pieces[fx->scope.count - 1].reference = true;
+    test_scope_put(&fx->scope, "steps", "y", "result", "[1,2,3,4]");
+    fx->scope.pieces[fx->scope.count - 1].reference = true;
+    assert_int_equal(rv__exprs_add(fx->set,
+                                   rv__str("\"${ [.steps.x.result, .steps.y.result | length] }\""),
+                                   &jq, NULL),
+                     0);
+    assert_int_equal(rv__exprs_add(fx->set,
+                                   rv__str("\"${ .steps.x.result[2] }${ .steps.y.result[3] }\""),
+                                   &path, NULL),
+                     0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(eval(fx, jq), RV_OK);
+        assert_str(rv__buf_view(&fx->out), "[3,4]");
+        assert_int_equal(eval(fx, path), RV_OK);
+        assert_str(rv__buf_view(&fx->out), "\"34\"");
+    }
+    assert_int_equal(fx->scope.texts, 2);
+    assert_int_equal(fx->loop.values, 2);
+}
+
+static void a_quick_question_waits_for_nothing(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__buf question;
+    uint32_t number;
+    test_scope_put(&fx->scope, "steps", "x", "result", "[1,2,3]");
+    fx->scope.pieces[fx->scope.count - 1].far = true;
+    assert_int_equal(renew(fx, "\"${ .steps.x.result | length }\"", &number), RV_OK);
+    assert_int_equal(eval(fx, number), RV_OK); /* its program is there now */
+    rv__buf_init(&question, 1 << 16);
+    int rc = rv__exprs_ask(fx->set, number, fx->loop.texts, fx->loop.peer, &fx->scope.scope, true,
+                           &question, &fx->err);
+    rv__buf_done(&question);
+    assert_int_equal(rc, RV_EBUSY);
+    assert_int_equal(eval(fx, number), RV_OK);
+    assert_str(rv__buf_view(&fx->out), "3");
+}
+
 static void only_what_is_used_is_fetched(void **state)
 {
     struct fixture *fx = *state;
@@ -562,6 +607,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_expressions_are_few_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_works_on_after_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_text_without_blob_is_made_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_reference_is_known_by_its_blob, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_quick_question_waits_for_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(only_what_is_used_is_fetched, setup, teardown),
         cmocka_unit_test_setup_teardown(a_small_cache_forgets_and_stays_right, setup, teardown),
         cmocka_unit_test_setup_teardown(the_output_has_a_bound, setup, teardown),
