@@ -26,11 +26,10 @@ struct rv__workshop {
     struct rv__clock *clock;
     struct rv__buf env; /* what expressions see of the environment: JSON */
     pthread_mutex_t *reader_lock;
-    struct rv__store **reader; /* of steps, one at a time: under that lock */
-    struct rv__evaluator
-        *evaluator; /* of expressions; by hand made when needed, and then waited for */
-    struct rv__executor *by_hand; /* NULL but with a kit: evaluations are work for it */
-    struct rv__expr_texts *texts; /* by hand: of expressions that need no jq */
+    struct rv__store **reader;       /* of steps, one at a time: under that lock */
+    struct rv__evaluator *evaluator; /* of expressions; by hand made when first needed */
+    struct rv__executor *by_hand;    /* NULL but with a kit: evaluations are work for it */
+    struct rv__expr_texts *texts;    /* by hand: of expressions that need no jq */
     struct rv__io
         *io; /* of commands and requests; made with the first, by the loop; by hand: none */
     bool http_deny_private; /* requests to private addresses are refused */
