@@ -89,6 +89,8 @@ like "and where it was looked for" "$err" "there is no run 'nix' at $RIVAL_URL"
 "$rival" wait order-1 >"$tmp/waited" 2>"$tmp/wait.err" & waiting=$!
 "$rival" logs order-1 -f >"$tmp/followed" 2>/dev/null & following=$!
 "$rival" run order --wait --input '{"item": "lamp"}' --run-id lamp-1 >"$tmp/ran" 2>"$tmp/run.err" & running=$!
+connected() { ls -l "/proc/$1/fd" 2>/dev/null | grep -q socket; }
+eventually connected $waiting
 eventually grep -q "looking for desk" "$tmp/followed"
 eventually grep -q "started" "$tmp/run.err" # it follows
 stop
