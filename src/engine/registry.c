@@ -539,11 +539,16 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
         rc = rv__nomem(err);
         goto out;
     }
-    plan = r->plan;
-    r->plan = NULL;
-    rc = plan_add(e, plan, &ref, err);
-    if (rc < 0)
-        goto out;
+    pthread_mutex_lock(&e->plans.lock);
+    ref = plan_hold(&e->plans, plan_find(e, rv__str(r->plan->version)));
+    pthread_mutex_unlock(&e->plans.lock);
+    if (ref == NULL) { /* else the caller keeps his, and what points into it */
+        plan = r->plan;
+        r->plan = NULL;
+        rc = plan_add(e, plan, &ref, err);
+        if (rc < 0)
+            goto out;
+    }
     name = ref->plan->body.wrap->name;
     if (known == NULL) {
         known = rv__zalloc(1, sizeof *known);

@@ -104,7 +104,7 @@ for _ in $(seq 400); do
     case $text in *"somebody who has"*) break ;; esac
     sleep 0.05
 done
-like "a function that nobody has is named" "$text" "^'f' waits for somebody who has the function 'crunch'"
+like "a function that nobody has is named" "$text" "^'f' waits for a worker that offers 'crunch'"
 is "in JSON too" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + .function')" "worker crunch"
 kill -INT $pid
 wait $pid

@@ -245,7 +245,7 @@ static void memory_has_a_bound(void **state)
     struct fixture *fx = *state;
     struct job job;
     if (SANITIZED)
-        skip(); /* their address space has no bound */
+        return; /* their address space has no bound */
     start(fx, &job, add(fx, "\"${ reduce range(60) as $i (\\\"xxxxxxxx\\\"; . + .) | length }\""),
           60000);
     wait_for(fx, 1);
