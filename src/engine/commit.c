@@ -477,7 +477,7 @@ void rv__commit(rv_engine *e)
     }
     c->away = true;
     struct rv__desk *desk = e->around.writer;
-    bool beside = c->count > 0 && (e->writing > 0 || desk->pays(desk, runs, e->in_flight_count));
+    bool beside = c->count > 0 && (e->writing > 0 || desk->pays(desk, runs, rv__places_taken(e)));
     c->beside += beside;
     if (c->count == 0 || (!beside && desk->now(desk, &c->job) == 0))
         landed(e, &c->job);

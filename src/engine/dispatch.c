@@ -118,6 +118,11 @@ static void give_place(rv_engine *e, int lane)
         e->free_places[LANE_FUNCTION]++;
 }
 
+int64_t rv__places_taken(const rv_engine *e)
+{
+    return e->places[LANE_FUNCTION] - e->free_places[LANE_FUNCTION];
+}
+
 bool rv__may_grant(const rv_engine *e)
 {
     for (int lane = LANE_NONE + 1; lane < LANES && !e->closed && !e->idle; lane++)
@@ -364,14 +369,12 @@ static struct rv_ctx *work_new(struct rv__run *run, const struct rv__effect *eff
     if (e->in_flight != NULL)
         e->in_flight->all_link = &ctx->all_next;
     e->in_flight = ctx;
-    e->in_flight_count++;
     return ctx;
 }
 
 void rv__work_drop(struct rv_ctx *ctx)
 {
     struct rv__run *run = ctx->run;
-    ctx->engine->in_flight_count--;
     *ctx->all_link = ctx->all_next;
     if (ctx->all_next != NULL)
         ctx->all_next->all_link = ctx->all_link;
