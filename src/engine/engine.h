@@ -241,8 +241,8 @@ struct rv_engine {
     int64_t drain_ms, tell_by_ns;  /* until then steps do not know that it closes; 0 = they do */
     int64_t grace_ms, close_by_ns; /* what still runs then is handed back */
     struct rv_ctx *in_flight;      /* of all runs */
-    int64_t log_tick_ms;      /* their log lines are fetched then (monotonic) */
-    struct rv_ctx **starting; /* work of this turn, to be begun all at once */
+    int64_t log_tick_ms;           /* their log lines are fetched then (monotonic) */
+    struct rv_ctx **starting;      /* work of this turn, to be begun all at once */
     size_t starting_count, starting_cap;
     struct rv__call *early;    /* answers to handles that nobody waits for yet */
     struct rv__call *answered; /* callers to be woken, all at once */
@@ -308,7 +308,7 @@ void rv__load_asleep(rv_engine *engine,
 /* dispatch.c */
 void rv__grant_all(rv_engine *engine, int64_t now_ms);
 int64_t rv__places_taken(const rv_engine *engine); /* of functions: granted, or at work */
-bool rv__may_grant(const rv_engine *engine); /* a place is free, and somebody wants it */
+bool rv__may_grant(const rv_engine *engine);       /* a place is free, and somebody wants it */
 void rv__run_queue_wants(struct rv__run *run);
 void rv__run_unqueue(struct rv__run *run);
 void rv__release_effects(struct rv__run *run);
