@@ -167,7 +167,7 @@ static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struc
 static int fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
 {
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
-        if (run->plan->stored != DEFINITION_NEW)
+        if (run->plan->stored != DEFINITION_NEW || RV__BUG(54))
             continue;
         struct rv__str copy;
         if (plan_text(run->plan->plan, arena, &copy) < 0)
@@ -277,7 +277,6 @@ static int64_t write_batch(struct rv__job *job)
         size_t n = piece_of(c, c->written);
         int rc = rv__store_commit(e->store, &c->writes[c->written], n, &err);
         note_health(e, rc < 0 ? &err : NULL);
-        c->written = rc < 0 && RV__BUG(59) ? 0 : c->written;
         if (rc < 0 && !RV__BUG(37))
             return RETRY_COMMIT_MS; /* nothing is dropped, nothing of it is seen meanwhile */
         c->written += n;
@@ -354,8 +353,7 @@ static void act(struct rv__run *run)
             false; /* its pump was cut short, or something came: it is part of the next turn */
         rv__run_touch(run);
     }
-    if (!RV__BUG(52) || run->engine->commit.beside % 2 == 0)
-        rv__run_take_mail(run);
+    rv__run_take_mail(run);
     if (run->phase == RV__IDLE)
         rv__run_queue_wants(run);
     rv__run_let_go(run);

@@ -325,7 +325,7 @@ static void attach(rv_engine *e, struct load *l)
         run->owes_again = true;
         e->starved = true;
     }
-    if (refused && !RV__BUG(54))
+    if (refused)
         rv__run_suspend_refused(run);
     rv__run_touch(run); /* its row may say that it sleeps; or it leaves again, if only looked at */
 }

@@ -270,7 +270,7 @@ static void empty(struct rv__run *run, bool tell)
     rv__effects_drop(run);
     rv__cell_free(run->cell);
     run->cell = NULL;
-    e->load.cell_bytes -= run->cell_bytes;
+    e->load.cell_bytes -= RV__BUG(52) ? 0 : run->cell_bytes;
     run->cell_bytes = 0;
     run->again = run->owes_again = false;
     rv__facts_reset(&run->facts);

@@ -241,14 +241,13 @@ static const char *const bugs[] = {
     [49] = "a grant is lost when a batch lands",
     [50] = "who looks is shown what is not on disk",
     [51] = "that a cell has more to say is forgotten",
-    [52] = "letters to a run are forgotten while its facts are on their way",
+    [52] = "a cell that leaves memory still counts in the budget",
     [53] = "what the store refused is acted upon",
-    [54] = "a run whose facts were refused goes on as if nothing had happened",
+    [54] = "the definition of a plan is not written",
     [55] = "work that was lost with its process is waited for",
     [56] = "a timer that falls due while facts are on their way is forgotten",
     [57] = "a place is given back twice",
     [58] = "log lines are fetched into a run whose facts are on their way, and dropped",
-    [59] = "a batch is written again from its beginning",
 };
 
 /* The check that it fails; NULL: none. */
