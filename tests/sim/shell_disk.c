@@ -34,7 +34,8 @@ static bool refuses(void *arg, const struct rv__store_write *write)
     char id[RV_RUN_ID_SIZE];
     snprintf(id, sizeof id, "%.*s", RV__ARG(write->run));
     struct run *run = shell_find(disk->shell, id);
-    bool suspends = memmem(write->facts.at, write->facts.len, "run.suspended", 13) != NULL;
+    bool suspends = write->facts.len > 0 &&
+                    memmem(write->facts.at, write->facts.len, "run.suspended", 13) != NULL;
     if (write->row != NULL || write->facts.len == 0 || run == NULL || suspends ||
         !strikes(&world->faults, &world->chance, FAULT_REFUSED))
         return false;
