@@ -15,45 +15,45 @@ async function follow(page: Page, runId: string): Promise<void> {
   await expect(graphOf(page).getByRole("button", { name: "running: gate" })).toBeVisible();
 }
 
-test("a run that lacks a function is suspended before the reader's eyes, and aborted", async ({ page, api }) => {
-  const id = await api.launch("lacking");
-  await follow(page, id);
-  // Nodes are not answered from here on: what the graph shows comes from the feed.
-  const held: Route[] = [];
-  await page.route(/\/nodes\?/, (route) => void held.push(route));
-  await api.post(`/runs/${id}/signals/go`, null);
-  await expect(graphOf(page).getByRole("button", { name: "suspended: ask" })).toBeVisible();
-  await page.unroute(/\/nodes\?/);
-  for (const route of held) await route.continue();
-
-  await expect(page.locator(status)).toContainText("suspended");
-  await expect(waits(page)).toContainText("needs the function 'nobodyOffersThis', which is not there");
-  await graphOf(page).getByRole("button", { name: "suspended: ask" }).click();
-  const card = page.getByRole("complementary", { name: "Node ask" });
-  await expect(card).toContainText("Why it is suspended");
-  await expect(card).toContainText("nobodyOffersThis");
-
-  await page.getByRole("button", { name: "Abort…" }).click();
-  await page.getByLabel(/^Reason/).fill("nobody will ever offer it");
-  await page.getByRole("button", { name: "Abort the run" }).click();
-  await expect(page.locator(status)).toContainText("failed");
-  await expect(page.getByRole("group", { name: "Error" })).toContainText("nobody will ever offer it");
-  await expect(graphOf(page).getByRole("button", { name: "failed: ask" })).toBeVisible();
-  await expect(waits(page)).toHaveCount(0);
-});
-
-test("the list of runs says why one is suspended", async ({ page, api }) => {
-  const id = await api.launch("lacking");
-  await page.goto(`/runs?q=${id}`);
-  const row = page.getByRole("row", { name: new RegExp(id) });
-  await expect(row).toContainText("running");
-  await api.post(`/runs/${id}/signals/go`, null);
-  await expect(row).toContainText("suspended");
-  await expect(row).toContainText("needs the function 'nobodyOffersThis'");
-});
-
 test.describe("a step that takes its process with it", () => {
   test.use({ workflows: "workflows-c" });
+
+  test("suspends the run before the reader's eyes, and it is aborted", async ({ page, api }) => {
+    const id = await api.launch("fragile");
+    await follow(page, id);
+    // Nodes are not answered from here on: what the graph shows comes from the feed.
+    const held: Route[] = [];
+    await page.route(/\/nodes\?/, (route) => void held.push(route));
+    await api.post(`/runs/${id}/signals/go`, null);
+    await expect(graphOf(page).getByRole("button", { name: "suspended: fragile" })).toBeVisible();
+    await page.unroute(/\/nodes\?/);
+    for (const route of held) await route.continue();
+
+    await expect(page.locator(status)).toContainText("suspended");
+    await expect(waits(page)).toContainText("its process died, 4 times");
+    await graphOf(page).getByRole("button", { name: "suspended: fragile" }).click();
+    const card = page.getByRole("complementary", { name: "Node fragile" });
+    await expect(card).toContainText("Why it is suspended");
+    await expect(card).toContainText("its process died");
+
+    await page.getByRole("button", { name: "Abort…" }).click();
+    await page.getByLabel(/^Reason/).fill("nobody will ever mend it");
+    await page.getByRole("button", { name: "Abort the run" }).click();
+    await expect(page.locator(status)).toContainText("failed");
+    await expect(page.getByRole("group", { name: "Error" })).toContainText("nobody will ever mend it");
+    await expect(graphOf(page).getByRole("button", { name: "failed: fragile" })).toBeVisible();
+    await expect(waits(page)).toHaveCount(0);
+  });
+
+  test("the list of runs says why one is suspended", async ({ page, api }) => {
+    const id = await api.launch("fragile");
+    await page.goto(`/runs?q=${id}`);
+    const row = page.getByRole("row", { name: new RegExp(id) });
+    await expect(row).toContainText("running");
+    await api.post(`/runs/${id}/signals/go`, null);
+    await expect(row).toContainText("suspended");
+    await expect(row).toContainText("its process died");
+  });
 
   test("suspends the run, which is resumed once it is mended", async ({ page, api, server }) => {
     const id = await api.launch("fragile");

@@ -20,7 +20,7 @@ test("a step that is tried twice keeps its first start and its last error", () =
 
 test("a step that its run is suspended for says why, until it is tried again", () => {
   const suspended = [event("step.started", 10, { attempt: 1 }), event("run.suspended", 12, { reason: { message: "its process died" } })].reduce(fold, pending);
-  expect(suspended).toMatchObject({ status: "suspended", error: { message: "no such function" }, errorAt: 12, errorAttempt: 1 });
+  expect(suspended).toMatchObject({ status: "suspended", error: { message: "its process died" }, errorAt: 12, errorAttempt: 1 });
   expect(fold(suspended, event("step.started", 20, { attempt: 1 }))).toMatchObject({ status: "running", startedAt: 10 });
   expect(fold(suspended, event("step.failed", 30, { error: { message: "given up" } }))).toMatchObject({ status: "failed", error: { message: "given up" } });
 });
