@@ -203,8 +203,8 @@ void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes)
         unsigned group = (unsigned)at[0] << 16 | (n > 1 ? (unsigned)at[1] << 8 : 0) |
                          (n > 2 ? at[2] : 0u);
         const char text[4] = { digits[group >> 18], digits[group >> 12 & 63],
-                               n > 1 ? digits[group >> 6 & 63] : '=',
-                               n > 2 ? digits[group & 63] : '=' };
+                               (char)(n > 1 ? digits[group >> 6 & 63] : '='),
+                               (char)(n > 2 ? digits[group & 63] : '=') };
         rv__buf_add(buf, text, sizeof text);
         at += n;
         left -= n;

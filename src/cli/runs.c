@@ -141,8 +141,8 @@ int rv__find_exact(struct rv__client *client, const char *given, char ret[RV_RUN
         snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
         return RV_OK;
     }
-    rv__buf_init(&names, 5 * RV_RUN_ID_SIZE + 16);
-    rv__buf_init(&hint, 6 * RV_RUN_ID_SIZE);
+    rv__buf_init(&names, (size_t)5 * RV_RUN_ID_SIZE + 16);
+    rv__buf_init(&hint, (size_t)6 * RV_RUN_ID_SIZE);
     if (count_runs(client, given, near, &names, &err) > 0) /* nobody means to end one by a slip */
         rv__buf_fmt(&hint, "a command that changes a run takes its whole id; these begin so: %s",
                     rv__buf_view(&names).at);

@@ -365,7 +365,8 @@ static int block_hangup(void)
  * those that follow, in each of its arenas. */
 static void give_back_memory(void)
 {
-    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES); /* it works without, too */
+    /* Before there are other threads; it works without, too. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 }
 
 static int run_serve(int argc, char **argv)

@@ -114,7 +114,7 @@ static _Noreturn void keep(const struct rv__compiler_call *call, const struct de
     int status;
     sigemptyset(&none);
     if (setpgid(0, 0) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
-        prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || pthread_sigmask(SIG_SETMASK, &none, NULL) != 0 ||
         getppid() != parent || /* gone before it could be told */
         !take_descriptors(d))
         _exit(CANNOT_RUN);

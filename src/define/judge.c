@@ -123,10 +123,9 @@ static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__s
         if (item->d_name[0] == '.' || !rv__is_c_file(text) || text.at[text.len - 1] != 'c')
             continue;
         rv__buf_init(&path, PATH_MAX);
-        if (rv__file_beside(folder, text, &path) < 0)
-            n->base.rc = RV_ENOMEM;
-        else if (path.rc == RV_OK &&
-                 rv__cfile_name(path.text, &n->loader->arena, &declares, &declared) < 0)
+        if (rv__file_beside(folder, text, &path) < 0 ||
+            (path.rc == RV_OK &&
+             rv__cfile_name(path.text, &n->loader->arena, &declares, &declared) < 0))
             n->base.rc = RV_ENOMEM;
         found = declares && rv__str_eq(declared, wanted);
         if (found)

@@ -599,9 +599,8 @@ void rv__release_effects(struct rv__run *run)
         if (e->owed_count >= e->owed_size)
             (void)owed_grow(e); /* longer chains, if it cannot */
         rv__owed_clear(run, effect.actor);
-        if (effect.kind == EFFECT_START && RV__BUG(49) && e->commit.beside % 2 == 1)
-            give_place(e, effect.place);
-        else if (effect.kind == EFFECT_START)
+        bool begins = effect.kind == EFFECT_START && !(RV__BUG(49) && e->commit.beside % 2 == 1);
+        if (begins)
             start_work(run, &effect);
         else if (!RV__BUG(46))
             give_place(e, effect.place); /* it was ended in the turn that gave it one */

@@ -292,7 +292,7 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
         bool lies = kit->writer.first != NULL || kit->reader.first != NULL;
         if (lies && in_time && passes_meanwhile(kit)) {
-            rv__virtual_clock_advance(&kit->clock, 1 + rv__random_below(&kit->random, 20));
+            rv__virtual_clock_advance(&kit->clock, 1 + (int64_t)rv__random_below(&kit->random, 20));
             continue;
         }
         if (run_something(e, true))

@@ -423,10 +423,9 @@ static void load_landed(rv_engine *e, struct rv__job *job)
     assert(run->phase == RV__LOADING);
     int rc = l->rc;
     bool again = rc == RV_ENOMEM || (rc == RV_ESTORE && !l->damaged);
-    if (again && run->urgent &&
-        rc == RV_ESTORE) { /* the store does not answer: neither do we wait */
-        not_loaded(l);
-    } else if (again) {
+    if (run->urgent && rc == RV_ESTORE)
+        again = false; /* the store does not answer: neither does who waits for it */
+    if (again) {
         run->next_in = NULL;
         *e->load.last = run;
         e->load.last = &run->next_in;

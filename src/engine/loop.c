@@ -128,7 +128,8 @@ static void take_due(rv_engine *e)
     if (e->relane && !RV__BUG(42))
         touch_all(e);
     fire(e, &e->timeouts, rv__mono_ms(e->clock));
-    fire(e, &e->waits, e->now_ms - 1000 * RV__BUG(47)); /* by the time that the facts will have */
+    fire(e, &e->waits,
+         e->now_ms - (RV__BUG(47) ? 1000 : 0)); /* by the time that the facts will have */
     rv__load_tick(e);
     rv__fetch_logs(e);
     rv__retain_tick(e);

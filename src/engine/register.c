@@ -1,6 +1,7 @@
 /* register.c: workflow files, made known to an engine; and what is known, listed.
  *
  * Files are read, checked and compiled on the caller's thread; only finished plans go to the loop. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ static int check_calls(rv_engine *engine, const struct rv__plan *plan, rv_error 
 static int put_all(rv_engine *engine, struct rv__definitions *all, bool replace, int *registered,
                    rv_error *err)
 {
+    assert(all != NULL); /* they were loaded */
     for (size_t i = 0; i < all->count; i++) {
         struct rv__definition *item = &all->items[i];
         struct rv__registration r = { .plan = item->plan,
@@ -233,6 +235,7 @@ static int register_paths(rv_engine *engine, const char *const *paths, size_t co
         rc = rv__nomem(err);
     if (rc == RV_OK && tell_name(&lookup, all, paths[0], name) < 0)
         rc = rv__nomem(err);
+    assert(rc < 0 || all != NULL);
     if (rc == RV_OK && all->problem_count > 0 && opts->report == NULL)
         rc = first_problem(all, err);
     if (rc == RV_OK && opts->report != NULL)

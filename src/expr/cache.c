@@ -147,6 +147,7 @@ int rv__text_of(struct rv__expr_texts *texts, struct rv__scope *scope,
     int rc = scope->text(scope, text, own, err);
     if (rc < 0)
         return rc;
+    assert(*own != NULL); /* it was said to be there */
     *ret = rv__blob_str(*own);
     if (*kept != NULL && (*own)->len <= texts->max_bytes) {
         (*kept)->blob = rv__blob_ref(*own);

@@ -266,7 +266,7 @@ static int only_value(struct rv__jq *jq, jq_state *state, jv *ret, rv_error *err
 static int run(struct rv__jq *jq, int64_t slot, int64_t choice, jv scope, struct rv__buf *out,
                rv_error *err)
 {
-    jv value;
+    jv value = jv_invalid();
     if (slot < 0 || slot >= RV__PEER_PROGRAMS)
         return rv__fail(err, RV_EINVAL, "there is no program %lld", (long long)slot);
     struct program *program = &jq->programs[slot];

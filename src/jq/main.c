@@ -191,7 +191,7 @@ static void catch_signals(void)
     stack_t alternative = { .ss_sp = stack, .ss_size = sizeof stack };
     struct sigaction crash = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK | (int)SA_RESETHAND };
     struct sigaction tick = { .sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART };
-    struct itimerval every = { { 0, TICK_MS * 1000 }, { 0, TICK_MS * 1000 } };
+    struct itimerval every = { { 0, TICK_MS * 1000L }, { 0, TICK_MS * 1000L } };
     (void)sigaltstack(&alternative, NULL);
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         (void)sigaction(crashes[i], &crash, NULL);
@@ -333,11 +333,11 @@ static void say_hello(void)
 /* The time zone is all that expressions may see of the environment, and libjq looks for a HOME. */
 static int clear_environment(void)
 {
-    const char *zone = getenv("TZ");
+    const char *zone = getenv("TZ"); /* one thread so far */
     char *copy = zone != NULL ? strdup(zone) : NULL;
-    int rc = clearenv();
+    int rc = clearenv(); /* NOLINT(concurrency-mt-unsafe) */
     if (copy != NULL)
-        rc |= setenv("TZ", copy, 1);
+        rc |= setenv("TZ", copy, 1); /* NOLINT(concurrency-mt-unsafe) */
     free(copy);
     return rc;
 }

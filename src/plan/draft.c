@@ -342,7 +342,7 @@ struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t inde
     if (index == node->body_count)
         body = add_body(node);
     else
-        for (body = node->bodies; index > 0; index--)
+        for (body = node->bodies; index > 0 && body != NULL; index--)
             body = body->next;
     assert(body != NULL); /* there are body_count of them */
     if (alias != NULL)

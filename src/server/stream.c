@@ -217,7 +217,8 @@ static size_t copy_pending(struct rv__stream *s, char *to, size_t max)
     if (!s->catching && s->piece_at < s->piece.len) {
         n = copy_rest(s->piece.text, s->piece.len, &s->piece_at, to, max);
         if (s->piece_at == s->piece.len) {
-            if (s->piece.cap > 2 * RV__STREAM_PIECE) /* a long event: more than it may keep */
+            if (s->piece.cap >
+                (size_t)2 * RV__STREAM_PIECE) /* a long event: more than it may keep */
                 rv__buf_done(&s->piece);
             rv__buf_reset(&s->piece);
             s->piece_at = 0;

@@ -93,10 +93,11 @@ static int add_text(struct rv__c_files *files, const char *path)
         files->texts = texts;
         files->text_cap = cap;
     }
-    char *copy = rv__zalloc(1, strlen(path) + 1);
+    size_t size = strlen(path) + 1;
+    char *copy = rv__alloc(size);
     if (copy == NULL)
         return RV_ENOMEM;
-    memcpy(copy, path, strlen(path));
+    memcpy(copy, path, size);
     files->texts[files->text_count++] = copy;
     return RV_OK;
 }
@@ -149,7 +150,8 @@ static int add_long_names(struct rv__c_file *file)
     rv_workflow *w = file->workflow;
     struct rv__str stem = rv__file_stem(rv__str(file->path));
     struct rv__buf name;
-    rv__buf_init(&name, 4 * RV__PLAN_MAX_NAME); /* one that is too long to be called is left out */
+    rv__buf_init(&name,
+                 (size_t)4 * RV__PLAN_MAX_NAME); /* one that is too long to be called is left out */
     for (const struct rv__named_fn *f = w->functions, *next; f != NULL; f = next) {
         next = f->next; /* more are put before them */
         rv__buf_reset(&name);

@@ -169,6 +169,7 @@ static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **pla
     struct rv__str name = rv__draft_name(file->workflow->draft);
     struct rv__arena arena;
     struct rv__violations bad;
+    assert(c->texts != NULL); /* they were loaded */
     for (size_t i = 0; i < c->texts->count; i++)
         if (rv__str_eq(c->texts->items[i].name, name))
             return rv__fail(&file->why, RV_EINVAL, "workflow '%.*s' is already registered, by %.*s",

@@ -438,7 +438,7 @@ static int write_rows(struct rv__sqlite_conn *conn, struct rv__store_write *writ
 int rv__sqlite_write_one(struct rv__sqlite_conn *conn, struct rv__store_write *write,
                          struct rv__sqlite_numbers *n, rv_error *err)
 {
-    struct rv__sqlite_known known;
+    struct rv__sqlite_known known = { .key = 0 };
     uint64_t head = 0;
     int rc = rv__store_check_write(write, err);
     if (rc == RV_OK)
