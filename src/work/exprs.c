@@ -21,7 +21,7 @@ static int complain(const struct rv__node *node, const struct rv__body *body, co
     rv__buf_init(&path, 65536);
     if (node != NULL)
         rv__node_path(node, NULL, &path);
-    else
+    else if (body != NULL)
         rv__body_path(body, NULL, &path);
     int rc = why->code == RV_ENOMEM ? rv__nomem(err)
                                     : rv__fail(err, RV_EINVAL, "%.*s: %s", (int)path.len,
