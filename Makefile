@@ -15,8 +15,9 @@ comma := ,
 # Each target uses the processors by itself; two at once would configure and install over each other.
 .NOTPARALLEL:
 
-all: deps ## release build: build/rival with its web UI, build/librival.a, build/librival.so, rival.pc
+all: deps ## release build: build/rival with its web UI, build/librival.a, build/librival.so, rival.pc, sdk/node/dist
 	@scripts/build-ui
+	@scripts/build-sdk
 	@$(call setup,$(BUILD),,-Dprefix=$(abspath $(PREFIX)))
 	@$(call build,$(BUILD))
 
@@ -24,8 +25,9 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 LISTEN ?= 127.0.0.1:7400
+# DEPLOY_KEY: the secret of examples/yaml/deploy, which only copies a file.
 run: all ## build, serve examples/ and say where: open that in a browser; Ctrl-C ends it
-	@exec $(BUILD)/rival serve examples --store $(BUILD)/run.db --listen $(LISTEN) --watch
+	@DEPLOY_KEY=$${DEPLOY_KEY:-not-a-real-key} exec $(BUILD)/rival serve examples --store $(BUILD)/run.db --listen $(LISTEN) --watch
 
 check: deps-test all ## in two minutes: build, and the unit tests that take seconds
 	@scripts/run-tests --release $(BUILD) --suites quick
@@ -45,11 +47,12 @@ bench: all ## numbers, as ratios in one run
 	@missed=0; for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \
 		$$bench || missed=1; done; exit $$missed
 
-lint: deps-lint all ## format, static checks, layering; ESLint for the web UI
+lint: deps-lint all ## format, static checks, layering; ESLint for the web UI and the TypeScript package
 	@scripts/check-layering
 	@scripts/check-format
 	@scripts/check-static $(BUILD)
 	@scripts/build-ui --lint
+	@scripts/build-sdk --lint
 
 format: deps-lint ## rewrite the sources as .clang-format says
 	@scripts/check-format --fix
@@ -85,4 +88,4 @@ deps-%:
 	@scripts/deps build $*
 
 clean: ## remove every build folder
-	@rm -rf $(BUILD) $(BUILD)-* ui/dist
+	@rm -rf $(BUILD) $(BUILD)-* ui/dist sdk/node/dist

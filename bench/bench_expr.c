@@ -56,7 +56,7 @@ static int find(struct rv__scope *self, struct rv__str root, struct rv__str name
     return RV_OK;
 }
 
-static bool alias(struct rv__scope *self, size_t i, struct rv__str *ret)
+static int alias(struct rv__scope *self, size_t i, struct rv__str *ret)
 {
     (void)self;
     *ret = rv__str("big");

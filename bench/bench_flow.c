@@ -259,6 +259,62 @@ static void cancel(struct bench *b)
                  "bytes");
 }
 
+/* A stage of `count` states in layers of 100; each but the first depends on three of the layer before. */
+static void stage_plan(int count, struct rv__buf *plan)
+{
+    enum { LAYER = 100 };
+    rv__buf_text(plan,
+                 "{\"name\":\"t\",\"steps\":[{\"type\":\"stage\",\"alias\":\"g\",\"states\":[");
+    for (int i = 0; i < count; i++) {
+        int layer = i / LAYER;
+        rv__buf_fmt(plan, "%s{\"alias\":\"s%d\",\"priority\":%d,", i ? "," : "", i, 999 - layer);
+        rv__buf_text(plan, layer > 0 ? "\"dependsOn\":{" : "");
+        for (int d = 0; d < 3 && layer > 0; d++)
+            rv__buf_fmt(plan, "%s\"d%d\":{\"state\":\"s%d\"}", d ? "," : "", d,
+                        (layer - 1) * LAYER + (i * 7 + d * 31) % LAYER);
+        rv__buf_text(plan, layer > 0 ? "}," : "");
+        rv__buf_text(plan, "\"agent\":{\"type\":\"step\",\"name\":\"f\"}}");
+    }
+    rv__buf_text(plan, "]}]}");
+}
+
+/* What a state costs to run, and (*whole) all of it, with its plan read and checked. */
+static double stage_ns(int count, double *whole)
+{
+    struct run run;
+    struct rv__buf plan;
+    rv__buf_init(&plan, 1u << 30);
+    stage_plan(count, &plan);
+    double first = seconds();
+    run_init(&run, plan.text);
+    double start = seconds();
+    run_to_end(&run, NULL, 200);
+    double took = seconds() - start;
+    if (rv__cell_status(run.cell) != RUN_COMPLETED)
+        abort();
+    *whole = seconds() - first;
+    run_done(&run);
+    rv__buf_done(&plan);
+    return took / count * 1e9;
+}
+
+static void stage(struct bench *b)
+{
+    enum { ROUNDS = 9 };
+    double small[ROUNDS], large[ROUNDS], whole;
+    for (int i = 0; i < ROUNDS; i++) {
+        small[i] = stage_ns(1000, &whole);
+        large[i] = stage_ns(10000, &whole);
+    }
+    double one = bench_median(small, ROUNDS), ten = bench_median(large, ROUNDS);
+    bench_figure(b, "stage of 1,000 states: a state", one, "ns");
+    bench_figure(b, "stage of 10,000 states, 30,000 dependencies: a state", ten, "ns");
+    bench_goal(b, "stage: growth of a state's cost over 10 x the states", ten / one, "x", false,
+               1.5);
+    bench_goal(b, "stage of 10,000 states: with its plan read and checked", whole * 1000, "ms",
+               false, 2000);
+}
+
 int main(int argc, char **argv)
 {
     struct bench b;
@@ -267,5 +323,6 @@ int main(int argc, char **argv)
     for_each(&b);
     loop(&b);
     cancel(&b);
+    stage(&b);
     return bench_done(&b);
 }

@@ -1,15 +1,20 @@
 /* bench_host.c: steps a second through host processes, against the same function on threads of the engine,
- * in the same run on the same store (in memory, so that it is the calls that are measured). */
+ * in the same run on the same store (in memory, so that it is the calls that are measured).
+ *
+ *   bench_host [--json] [--quick]
+ *
+ * `--quick` takes few steps, to see that it works. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../tests/host_program.h"
-
 #include <rival/rival.h>
 
 #include "base/clock.h"
+#include "bench.h"
+
+enum { STEPS = 20000, STEPS_QUICK = 400, WARM_UP = 100 };
 
 static void must(int rc, const rv_error *err)
 {
@@ -50,24 +55,38 @@ static double run(const char *file, const char *name, bool in_process, int count
 
 int main(int argc, char **argv)
 {
-    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20000;
     static const struct {
         const char *says, *name, *extra;
+        int part; /* of the steps */
     } cases[] = {
-        { "parallel, nothing seen", "many", "" },
-        { "parallel, each sees 1 MB of an earlier step", "many", ",\"see\":true" },
-        { "one after the other", "line", "" },
+        { "parallel, nothing seen", "many", "", 1 },
+        { "parallel, each sees 1 MB of an earlier step", "many", ",\"see\":true", 10 },
+        { "one after the other", "line", "", 4 },
     };
-    char file[4096];
-    name_host_program();
+    struct bench b;
+    int count = STEPS;
+    char file[4096], says[80];
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0) {
+            count = STEPS_QUICK;
+        } else if (strcmp(argv[i], "--json") != 0) {
+            fprintf(stderr, "usage: bench_host [--json] [--quick]\n");
+            return 2;
+        }
+    }
+    bench_init(&b, "host", argc, argv);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(file, sizeof file, "%s/host/%s.c", BENCH, cases[i].name);
-        int some = strstr(cases[i].extra, "see") ? count / 10 : count / (i == 2 ? 4 : 1);
-        (void)run(file, cases[i].name, false, 100, cases[i].extra); /* compiled, and warm */
+        int some = count / cases[i].part;
+        (void)run(file, cases[i].name, false, WARM_UP, cases[i].extra); /* compiled, and warm */
         double host = run(file, cases[i].name, false, some, cases[i].extra);
         double here = run(file, cases[i].name, true, some, cases[i].extra);
-        printf("%-45s host %8.0f/s   threads %8.0f/s   %.2f\n", cases[i].says, some / host,
-               some / here, here / host);
+        snprintf(says, sizeof says, "%s: in hosts", cases[i].says);
+        bench_figure(&b, says, some / host, "/s");
+        snprintf(says, sizeof says, "%s: on threads", cases[i].says);
+        bench_figure(&b, says, some / here, "/s");
+        snprintf(says, sizeof says, "%s: ratio", cases[i].says);
+        bench_figure(&b, says, here / host, "x");
     }
-    return 0;
+    return bench_done(&b);
 }

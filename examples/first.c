@@ -4,7 +4,7 @@
 
 static int compose(rv_ctx *c)
 {
-    const char *name = rv_input_str(c, "/name");
+    const char *name = rv_str(c, ".input.name");
     if (name == NULL)
         return rv_fail(c, "the input has no name");
     return rv_return(c, "{s:s, s:s}", "to", name, "text", "good morning");
@@ -12,7 +12,8 @@ static int compose(rv_ctx *c)
 
 static int deliver(rv_ctx *c)
 {
-    printf("%s, %s!\n", rv_step_str(c, "compose", "/text"), rv_step_str(c, "compose", "/to"));
+    printf("%s, %s!\n", rv_str(c, ".steps.compose.result.text"),
+           rv_str(c, ".steps.compose.result.to"));
     return 0;
 }
 

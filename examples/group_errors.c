@@ -27,7 +27,7 @@ static int read_file(rv_task *task, void *arg, void **value)
     return code;
 }
 
-/* The first error is the verdict; the others hear of it, and stop. */
+/* Returns the first error. The other tasks are cancelled. */
 static int read_all_or_none(char **paths, int count)
 {
     rv_error err;

@@ -19,7 +19,7 @@ static int slow(rv_task *task, void *arg, void **value)
     const int *ms = arg;
     *value = arg;
     for (int64_t end = now_ms() + *ms; now_ms() < end;) {
-        if (rv_task_cancelled(task)) { /* fail for the reason for which we were stopped */
+        if (rv_task_cancelled(task)) { /* fail with the reason for the cancellation */
             rv_error why;
             int code = rv_cancel_cause(rv_task_token(task), &why);
             return rv_task_fail(task, code, "%s", why.message);
@@ -40,7 +40,7 @@ static void drain_within(rv_group *g, int64_t limit_ms)
             printf("%d ms: %s\n", *(int *)res.value, res.err.code == 0 ? "done" : "stopped");
         else
             printf("still working\n");
-        if (now_ms() >= deadline) /* once or more often: the first cause stays */
+        if (now_ms() >= deadline) /* may be called again: the first cause stays */
             rv_group_cancel(g, RV_ETIMEDOUT, "took longer than allowed");
     }
 }

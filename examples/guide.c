@@ -21,7 +21,7 @@ static const char *provider_charge(const char *key, int64_t amount)
 
 static int charge(rv_ctx *c)
 {
-    int64_t amount = rv_input_int(c, "/amount", 0);
+    int64_t amount = rv_int(c, ".input.amount", 0);
     const char *receipt = provider_charge(rv_ctx_idempotency_key(c), amount);
     if (rv_ctx_attempt(c) == 1)
         return rv_fail(c, "the line broke after the charge"); /* so it is attempted again */
@@ -34,7 +34,7 @@ static int fetch(rv_ctx *c)
 {
     int status = rv_ctx_attempt(c) < 3 ? 503 : 200; /* the answer of some server */
     if (status == 404)
-        return rv_step_error(c, RV_ON_STOP, 0, -1, "there is no such page");
+        return rv_stop(c, "there is no such page");
     if (status != 200)
         return rv_fail(c, "the server answered %d", status);
     printf("fetch: there at attempt %d\n", rv_ctx_attempt(c));
@@ -43,12 +43,12 @@ static int fetch(rv_ctx *c)
 
 static int decorate(rv_ctx *c)
 {
-    return rv_step_error(c, RV_ON_CONTINUE, 0, -1, "no ribbon left");
+    return rv_continue(c, "no ribbon left");
 }
 
 static int say_why(rv_ctx *c)
 {
-    printf("decorate: left out: %s\n", rv_error_json(c, "/message"));
+    printf("decorate: left out: %s\n", rv_str(c, ".error.message"));
     return 0;
 }
 
@@ -65,7 +65,7 @@ static void add_fetch(rv_body *body)
 
 static int remind(rv_ctx *c)
 {
-    printf("remind: answered %s\n", rv_step_json(c, "answer", ""));
+    printf("remind: answered %s\n", rv_json(c, ".steps.answer.result"));
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int printer_reports(rv_engine *engine, const char *run_id, rv_error *err)
 
 static int hang_up(rv_ctx *c)
 {
-    printf("hangUp: %d pages\n", (int)rv_step_int(c, "print", "/pages", 0));
+    printf("hangUp: %d pages\n", (int)rv_int(c, ".steps.print.result.pages", 0));
     return 0;
 }
 
@@ -176,8 +176,8 @@ static int weigh(rv_ctx *c)
 
 static int wrap_up(rv_ctx *c)
 {
-    printf("wrap: %d g, stamped by %s\n", (int)rv_step_int(c, "weigh", "/grams", 0),
-           rv_step_status(c, "lick") != NULL ? "hand" : "machine");
+    printf("wrap: %d g, stamped by %s\n", (int)rv_int(c, ".steps.weigh.result.grams", 0),
+           rv_str(c, ".steps.lick.status") != NULL ? "hand" : "machine");
     return 0;
 }
 

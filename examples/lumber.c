@@ -9,7 +9,7 @@ static int find(rv_ctx *c)
 
 static int chop(rv_ctx *c)
 {
-    rv_describe(c, "chopped %s", rv_step_str(c, "find", "/tree"));
+    rv_describe(c, "chopped %s", rv_str(c, ".steps.find.result.tree"));
     return rv_return(c, "{s:i}", "pieces", 10);
 }
 

@@ -9,15 +9,15 @@
 static int check(rv_ctx *c)
 {
     int total = 0;
-    char pointer[32];
+    char path[40];
     for (int i = 0;; i++) {
-        snprintf(pointer, sizeof pointer, "/items/%d/price", i);
-        int64_t price = rv_input_int(c, pointer, -1);
+        snprintf(path, sizeof path, ".input.items[%d].price", i);
+        int64_t price = rv_int(c, path, -1);
         if (price < 0)
             break;
         total += (int)price;
     }
-    printf("check    %s orders for %d\n", rv_input_str(c, "/customer"), total);
+    printf("check    %s orders for %d\n", rv_str(c, ".input.customer"), total);
     return rv_return(c, "{s:i}", "total", total);
 }
 
@@ -25,7 +25,8 @@ static int check(rv_ctx *c)
 static int authorise(rv_ctx *c)
 {
     if (rv_ctx_attempt(c) < 3)
-        return rv_step_error(c, RV_ON_RETRY, 5, RV_EXPONENTIAL, "the bank is busy");
+        return rv_retry(c, RV_RETRY_OPTS(.max_attempts = 5, .backoff = RV_EXPONENTIAL),
+                        "the bank is busy");
     printf("pay      authorised at attempt %d\n", rv_ctx_attempt(c));
     return 0;
 }
@@ -40,9 +41,9 @@ static int charge(rv_ctx *c)
 
 static int is_dear(rv_ctx *c)
 {
-    printf("pay      charged: receipt %s\n", rv_step_str(c, "pay", "/receipt"));
-    printf("approve  by %s\n", rv_step_str(c, "approve", "/by"));
-    return rv_return_bool(c, rv_step_int(c, "check", "/total", 0) > 100);
+    printf("pay      charged: receipt %s\n", rv_str(c, ".steps.pay.result.receipt"));
+    printf("approve  by %s\n", rv_str(c, ".steps.approve.result.by"));
+    return rv_return_bool(c, rv_int(c, ".steps.check.result.total", 0) > 100);
 }
 
 static int insure(rv_ctx *c)
@@ -59,22 +60,22 @@ static int plain_parcel(rv_ctx *c)
 
 static int items(rv_ctx *c)
 {
-    return rv_return_json(c, rv_input_json(c, "/items"));
+    return rv_return_json(c, rv_json(c, ".input.items"));
 }
 
 static int pick(rv_ctx *c)
 {
-    return rv_return(c, "{s:s, s:i}", "sku", rv_item_str(c, "/sku"), "shelf",
-                     10 + (int)rv_loop_index(c));
+    return rv_return(c, "{s:s, s:i}", "sku", rv_str(c, ".loop.item.sku"), "shelf",
+                     10 + (int)rv_int(c, ".loop.index", -1));
 }
 
 static int label(rv_ctx *c)
 {
-    char pointer[64];
+    char path[80];
     printf("pack    ");
     for (int i = 0; i < 3; i++) {
-        snprintf(pointer, sizeof pointer, "/iterations/%d/results/pick/result/sku", i);
-        printf(" %s", rv_step_str(c, "pack", pointer));
+        snprintf(path, sizeof path, ".steps.pack.result.iterations[%d].results.pick.result.sku", i);
+        printf(" %s", rv_str(c, path));
     }
     printf("\n");
     return 0;
@@ -92,39 +93,39 @@ static int sms(rv_ctx *c)
 
 static int was_told(rv_ctx *c)
 {
-    printf("tell     email %s, sms %s\n", rv_step_str(c, "tell", "/email/status"),
-           rv_step_str(c, "tell", "/sms/status"));
+    printf("tell     email %s, sms %s\n", rv_str(c, ".steps.tell.result.email.status"),
+           rv_str(c, ".steps.tell.result.sms.status"));
     return 0;
 }
 
 static int where_is_it(rv_ctx *c)
 {
     static const char *const places[] = { "in the van", "at the neighbour's", "at the door" };
-    int64_t day = rv_loop_index(c);
+    int64_t day = rv_int(c, ".loop.index", -1);
     printf("track    day %d: %s\n", (int)day + 1, places[day]);
     return rv_return(c, "{s:b}", "delivered", day == 2);
 }
 
 static int delivered(rv_ctx *c)
 {
-    return rv_return_json(c, rv_step_json(c, "look", "/delivered"));
+    return rv_return_json(c, rv_json(c, ".steps.look.result.delivered"));
 }
 
 /* Nice to have: if it fails, the order goes on. */
 static int ask_for_review(rv_ctx *c)
 {
-    return rv_step_error(c, RV_ON_CONTINUE, 0, -1, "the review site is down");
+    return rv_continue(c, "the review site is down");
 }
 
 static int shrug(rv_ctx *c)
 {
-    printf("review   not asked for: %s\n", rv_error_json(c, "/message"));
+    printf("review   not asked for: %s\n", rv_str(c, ".error.message"));
     return 0;
 }
 
 static int thank(rv_ctx *c)
 {
-    printf("thank    thank you, %s\n", rv_input_str(c, "/customer"));
+    printf("thank    thank you, %s\n", rv_str(c, ".input.customer"));
     return rv_return(c, "s", "done");
 }
 

@@ -33,13 +33,14 @@ static int bake(rv_ctx *c)
            rv_ctx_idempotency_key(c));
     if (!again)
         raise(SIGKILL);
-    return rv_return(c, "{s:I}", "grams", (long long)rv_step_int(c, "mix", "/grams", 0) * 9 / 10);
+    return rv_return(c, "{s:I}", "grams",
+                     (long long)rv_int(c, ".steps.mix.result.grams", 0) * 9 / 10);
 }
 
 static int serve(rv_ctx *c)
 {
     printf("%s start: serve  a loaf of %d g\n", again ? "second" : "first",
-           (int)rv_step_int(c, "bake", "/grams", 0));
+           (int)rv_int(c, ".steps.bake.result.grams", 0));
     return 0;
 }
 

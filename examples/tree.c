@@ -6,7 +6,7 @@
 
 static int find_tree(rv_ctx *c)
 {
-    const char *type = rv_input_str(c, "/treeType");
+    const char *type = rv_str(c, ".input.treeType");
     printf("findTree    a fine %s, with 5 branches\n", type);
     return rv_return(c, "{s:s, s:[s,s,s,s,s]}", "id", type, "branches", "A", "B", "C", "D", "E");
 }
@@ -19,13 +19,13 @@ static int chop_tree(rv_ctx *c)
         return rv_fail(c, "the axe slipped");
     }
     printf("chopTree    attempt %d: timber!\n", rv_ctx_attempt(c));
-    rv_describe(c, "Chopped %s", rv_step_str(c, "findTree", "/id"));
+    rv_describe(c, "Chopped %s", rv_str(c, ".steps.findTree.result.id"));
     return rv_return(c, "{s:i}", "pieces", 10);
 }
 
 static int is_oak(rv_ctx *c)
 {
-    return rv_return_bool(c, strcmp(rv_input_str(c, "/treeType"), "oak") == 0);
+    return rv_return_bool(c, strcmp(rv_str(c, ".input.treeType"), "oak") == 0);
 }
 
 static int alert(rv_ctx *c)
@@ -36,22 +36,23 @@ static int alert(rv_ctx *c)
 
 static int branches(rv_ctx *c)
 {
-    return rv_return_json(c, rv_step_json(c, "findTree", "/branches"));
+    return rv_return_json(c, rv_json(c, ".steps.findTree.result.branches"));
 }
 
 static int saw(rv_ctx *c)
 {
-    return rv_return(c, "{s:s, s:i}", "branch", rv_item_str(c, ""), "planks",
-                     2 + (int)rv_loop_index(c));
+    return rv_return(c, "{s:s, s:i}", "branch", rv_str(c, ".loop.item"), "planks",
+                     2 + (int)rv_int(c, ".loop.index", -1));
 }
 
 static int sum(rv_ctx *c)
 {
     int64_t planks = 0;
     for (int i = 0; i < 5; i++) {
-        char pointer[64];
-        snprintf(pointer, sizeof pointer, "/iterations/%d/results/saw/result/planks", i);
-        planks += rv_step_int(c, "planks", pointer, 0);
+        char path[80];
+        snprintf(path, sizeof path, ".steps.planks.result.iterations[%d].results.saw.result.planks",
+                 i);
+        planks += rv_int(c, path, 0);
     }
     printf("planks      5 branches, four at a time: %d planks\n", (int)planks);
     return rv_return(c, "{s:i}", "planks", (int)planks);
@@ -69,20 +70,20 @@ static int sms(rv_ctx *c)
 
 static int is_worth_it(rv_ctx *c)
 {
-    printf("notify      email: %s, sms: %s\n", rv_step_str(c, "notify", "/email/status"),
-           rv_step_str(c, "notify", "/sms/status"));
-    return rv_return_bool(c, rv_step_int(c, "sum", "/planks", 0) > 3);
+    printf("notify      email: %s, sms: %s\n", rv_str(c, ".steps.notify.result.email.status"),
+           rv_str(c, ".steps.notify.result.sms.status"));
+    return rv_return_bool(c, rv_int(c, ".steps.sum.result.planks", 0) > 3);
 }
 
 static int invoice(rv_ctx *c)
 {
-    return rv_return(c, "{s:i}", "amount", (int)rv_step_int(c, "sum", "/planks", 0) * 4);
+    return rv_return(c, "{s:i}", "amount", (int)rv_int(c, ".steps.sum.result.planks", 0) * 4);
 }
 
 static int receive(rv_ctx *c)
 {
-    printf("pay         %d in the till\n", (int)rv_step_int(c, "invoice", "/amount", 0));
-    return rv_return_json(c, rv_last_json(c, "/amount"));
+    printf("pay         %d in the till\n", (int)rv_int(c, ".steps.invoice.result.amount", 0));
+    return rv_return_json(c, rv_json(c, ".lastStep.result.amount"));
 }
 
 static int keep_it(rv_ctx *c)
@@ -92,24 +93,24 @@ static int keep_it(rv_ctx *c)
 
 static int look(rv_ctx *c)
 {
-    printf("poll        look %d for the lorry\n", (int)rv_loop_index(c) + 1);
-    return rv_return(c, "{s:b}", "here", rv_loop_index(c) == 2);
+    printf("poll        look %d for the lorry\n", (int)rv_int(c, ".loop.index", -1) + 1);
+    return rv_return(c, "{s:b}", "here", rv_int(c, ".loop.index", -1) == 2);
 }
 
 static int lorry_is_here(rv_ctx *c)
 {
-    return rv_return_json(c, rv_step_json(c, "look", "/here"));
+    return rv_return_json(c, rv_json(c, ".steps.look.result.here"));
 }
 
 static int finish_tree(rv_ctx *c)
 {
-    printf("finishTree  %s: done\n", rv_step_str(c, "findTree", "/id"));
+    printf("finishTree  %s: done\n", rv_str(c, ".steps.findTree.result.id"));
     return rv_return(c, "s", "lumber");
 }
 
 static int tell_team(rv_ctx *c)
 {
-    printf("onError     %s\n", rv_error_json(c, "/message"));
+    printf("onError     %s\n", rv_str(c, ".error.message"));
     return 0;
 }
 

@@ -13,10 +13,13 @@ struct figures {
     struct bench *bench;
     const char *folder; /* for stores; on the disk that is measured */
     bool quick;         /* small sizes, to see that it works; goals are not judged */
+    int rounds;         /* of `throughput` and `crowd`, of which the middle one counts */
 };
 
 /* One file each; `--only NAME` chooses. */
 void throughput(struct figures *f);
+void crowd(struct figures *f);
+void delay(struct figures *f);
 void latency(struct figures *f);
 void fan_out(struct figures *f);
 void loops(struct figures *f);
@@ -24,6 +27,7 @@ void sleeping(struct figures *f);
 void cancelling(struct figures *f);
 void starting(struct figures *f);
 void values(struct figures *f);
+void given(struct figures *f);
 void large_run(struct figures *f);
 
 void must(int rc, const rv_error *err); /* or say why, and abort */
@@ -49,6 +53,14 @@ rv_engine *open_engine(const struct figures *f, const char *store);
 void add_workflow(rv_engine *engine, rv_workflow *workflow); /* registers and frees it */
 /* Start a run and wait until it has completed; returns the seconds it took. */
 double run_once(rv_engine *engine, const char *workflow, const char *input);
+
+enum { CLIENTS = 200 };
+/* So many threads, each of which has one run in flight after the other: so many runs in all, or until they are
+ * told to end. There is one such crowd at a time. */
+void clients_start(rv_engine *engine, const char *workflow, const char *input, int runs);
+void clients_stop(void); /* no new runs */
+void clients_join(void);
+
 /* Start so many runs, from many threads at once. */
 void start_many(const struct figures *f, rv_engine *engine, const char *workflow, int64_t count);
 

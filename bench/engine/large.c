@@ -18,7 +18,7 @@ static int piece(rv_ctx *c)
     char *json = rv__alloc(PIECE_BYTES + 1);
     if (json == NULL)
         return rv_fail(c, "out of memory");
-    memset(json, 'a' + (int)(rv_loop_index(c) + 1) % 26, PIECE_BYTES);
+    memset(json, 'a' + (int)(rv_int(c, ".loop.index", -1) + 1) % 26, PIECE_BYTES);
     json[0] = json[PIECE_BYTES - 1] = '"';
     json[PIECE_BYTES] = '\0';
     int rc = rv_return_json(c, json);
@@ -29,7 +29,7 @@ static int piece(rv_ctx *c)
 /* It sees one of the first, which left memory long ago. */
 static int look_back(rv_ctx *c)
 {
-    const char *first = rv_step_json(c, "p0", NULL);
+    const char *first = rv_json(c, ".steps.p0.result");
     if (first == NULL || strlen(first) != PIECE_BYTES)
         return rv_fail(c, "the first piece is not what it was");
     atomic_fetch_add(&reached, 1);

@@ -155,6 +155,43 @@ double run_once(rv_engine *engine, const char *workflow, const char *input)
     return took;
 }
 
+static struct {
+    pthread_t threads[CLIENTS];
+    rv_engine *engine;
+    const char *workflow, *input;
+    atomic_int left;
+} clients;
+
+static void *client_main(void *arg)
+{
+    (void)arg;
+    while (atomic_fetch_sub(&clients.left, 1) > 0)
+        (void)run_once(clients.engine, clients.workflow, clients.input);
+    return NULL;
+}
+
+void clients_start(rv_engine *engine, const char *workflow, const char *input, int runs)
+{
+    clients.engine = engine;
+    clients.workflow = workflow;
+    clients.input = input;
+    atomic_store(&clients.left, runs);
+    for (int i = 0; i < CLIENTS; i++)
+        if (pthread_create(&clients.threads[i], NULL, client_main, NULL) != 0)
+            abort();
+}
+
+void clients_stop(void)
+{
+    atomic_store(&clients.left, 0);
+}
+
+void clients_join(void)
+{
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(clients.threads[i], NULL);
+}
+
 enum { STARTERS = 256, PROGRESS = 100000 }; /* callers at once share a commit */
 
 struct starter {
@@ -202,7 +239,7 @@ int no_op(rv_ctx *c)
 
 int many_items(rv_ctx *c)
 {
-    int64_t count = rv_input_int(c, "/items", 0);
+    int64_t count = rv_int(c, ".input.items", 0);
     size_t len = 0;
     char *json = malloc((size_t)count * 8 + 3);
     if (json == NULL)

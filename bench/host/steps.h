@@ -18,10 +18,12 @@ static int big(rv_ctx *c)
 
 static int items(rv_ctx *c)
 {
-    size_t count = (size_t)rv_input_int(c, "/count", 0);
-    char *json = malloc(2 * count + 2), *at = json;
+    size_t count = (size_t)rv_int(c, ".input.count", 0);
+    char *json = malloc(2 * count + 3), *at = json;
+    *at++ = '[';
     for (size_t i = 0; i < count; i++) {
-        *at++ = i ? ',' : '[';
+        if (i > 0)
+            *at++ = ',';
         *at++ = '1';
     }
     *at++ = ']';
@@ -33,7 +35,7 @@ static int items(rv_ctx *c)
 
 static int work(rv_ctx *c)
 {
-    if (rv_input_bool(c, "/see", false) && rv_step_json(c, "big", "") == NULL)
+    if (rv_bool(c, ".input.see", false) && rv_json(c, ".steps.big.result") == NULL)
         return rv_fail(c, "it is not there");
     return rv_return_bool(c, true);
 }

@@ -16,11 +16,11 @@
 /* The folders to measure: a JSON array of paths. */
 static int folders(rv_ctx *c)
 {
-    const char *root = rv_input_str(c, "/folder");
+    const char *root = rv_str(c, ".input.folder");
     DIR *dir = opendir(root);
     struct dirent *entry;
     if (dir == NULL)
-        return rv_step_error(c, RV_ON_STOP, 0, -1, "%s: it cannot be read", root);
+        return rv_stop(c, "%s: it cannot be read", root);
     json_t *found = json_array();
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
@@ -45,7 +45,7 @@ static int add(const char *path, const struct stat *st, int type, struct FTW *at
 
 static int measure(rv_ctx *c)
 {
-    const char *folder = rv_item_str(c, "");
+    const char *folder = rv_str(c, ".loop.item");
     bytes = files = 0;
     if (nftw(folder, add, 32, FTW_PHYS) != 0)
         return rv_fail(c, "%s: it cannot be measured", folder);
@@ -57,7 +57,7 @@ static int measure(rv_ctx *c)
 /* Of all iterations: the sum, and the largest. */
 static int report(rv_ctx *c)
 {
-    json_t *all = json_loads(rv_step_json(c, "each", "/iterations"), 0, NULL), *one;
+    json_t *all = json_loads(rv_json(c, ".steps.each.result.iterations"), 0, NULL), *one;
     json_int_t sum = 0, most = -1;
     const char *largest = "";
     size_t i;
@@ -78,8 +78,11 @@ static int report(rv_ctx *c)
 }
 
 RV_WORKFLOW("disk-usage", .description = "Which folders are large?",
-            .input = "{\"type\":\"object\",\"required\":[\"folder\"],"
-                     "\"properties\":{\"folder\":{\"type\":\"string\"}}}",
+            .input = RV_JSON({
+                "type" : "object",
+                "required" : ["folder"],
+                "properties" : { "folder" : { "type" : "string" } }
+            }),
             .steps = RV_STEPS(RV_FOREACH(folders, .alias = "each", .parallel = true,
                                          .concurrency = 4,
                                          .body = RV_STEPS(RV_STEP(measure, .timeout_ms = 60000))),

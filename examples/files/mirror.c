@@ -14,25 +14,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void path_of(rv_ctx *c, const char *side, const char *name, char path[4096])
+static void path_of(const char *folder, const char *name, char path[4096])
 {
-    snprintf(path, 4096, "%s/%s", rv_input_str(c, side), name);
+    snprintf(path, 4096, "%s/%s", folder, name);
 }
 
 static int prepare(rv_ctx *c)
 {
-    const char *to = rv_input_str(c, "/to");
+    const char *to = rv_str(c, ".input.to");
     if (mkdir(to, 0755) < 0 && errno != EEXIST)
-        return rv_step_error(c, RV_ON_STOP, 0, -1, "%s: %m", to);
+        return rv_stop(c, "%s: %m", to);
     return 0;
 }
 
 static int files(rv_ctx *c)
 {
-    DIR *dir = opendir(rv_input_str(c, "/from"));
+    DIR *dir = opendir(rv_str(c, ".input.from"));
     struct dirent *entry;
     if (dir == NULL)
-        return rv_fail(c, "%s: %m", rv_input_str(c, "/from"));
+        return rv_fail(c, "%s: %m", rv_str(c, ".input.from"));
     json_t *found = json_array();
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_type == DT_REG)
@@ -60,10 +60,10 @@ static int copy_bytes(rv_ctx *c, int from, int to, long long *bytes)
 static int copy(rv_ctx *c)
 {
     char from[4096], to[4096], fresh[4200];
-    const char *name = rv_item_str(c, "");
+    const char *name = rv_str(c, ".loop.item");
     long long bytes = 0;
-    path_of(c, "/from", name, from);
-    path_of(c, "/to", name, to);
+    path_of(rv_str(c, ".input.from"), name, from);
+    path_of(rv_str(c, ".input.to"), name, to);
     snprintf(fresh, sizeof fresh, "%s.part", to);
     int in = open(from, O_RDONLY), out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     int rc = in < 0 || out < 0 ? rv_fail(c, "%s: %m", name) : copy_bytes(c, in, out, &bytes);
@@ -83,8 +83,8 @@ static int verify(rv_ctx *c)
 {
     char from[4096], to[4096];
     struct stat a, b;
-    path_of(c, "/from", rv_item_str(c, ""), from);
-    path_of(c, "/to", rv_item_str(c, ""), to);
+    path_of(rv_str(c, ".input.from"), rv_str(c, ".loop.item"), from);
+    path_of(rv_str(c, ".input.to"), rv_str(c, ".loop.item"), to);
     if (stat(from, &a) < 0 || stat(to, &b) < 0 || a.st_size != b.st_size)
         return rv_fail(c, "%s differs from %s", to, from);
     return rv_return_bool(c, true);
@@ -92,12 +92,12 @@ static int verify(rv_ctx *c)
 
 static int complain(rv_ctx *c)
 {
-    rv_log_error(c, "the mirror is not complete: %s", rv_error_json(c, "/message"));
+    rv_log_error(c, "the mirror is not complete: %s", rv_str(c, ".error.message"));
     return 0;
 }
 
 RV_WORKFLOW("mirror", .description = "Copy a folder's files, and check them", .on_error = complain,
-            .input = "{\"type\":\"object\",\"required\":[\"from\",\"to\"]}",
+            .input = RV_JSON({ "type" : "object", "required" : [ "from", "to" ] }),
             .steps = RV_STEPS(RV_STEP(prepare),
                               RV_FOREACH(files, .alias = "each", .parallel = true, .concurrency = 2,
                                          .body = RV_STEPS(RV_STEP(copy, .max_attempts = 3),

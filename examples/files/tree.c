@@ -8,7 +8,7 @@ static int findTree(rv_ctx *c)
 
 static int chopTree(rv_ctx *c)
 {
-    rv_describe(c, "Chopped %s", rv_step_str(c, "findTree", "/treeId"));
+    rv_describe(c, "Chopped %s", rv_str(c, ".steps.findTree.result.treeId"));
     return rv_return(c, "{s:i}", "pieces", 10);
 }
 

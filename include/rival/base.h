@@ -48,7 +48,9 @@ RV_API const char *rv_version(void); /* static text; never NULL. Thread: any. */
     X(EDEADLK, -13, "would wait for itself for ever")         \
     X(ESYS, -14, "the operating system refused")              \
     X(ENOTFOUND, -15, "not found")                            \
-    X(EEXIST, -16, "exists already")
+    X(EEXIST, -16, "exists already")                          \
+    X(EUNWANTED, -17, "nobody waits for it")                  \
+    X(EGONE, -18, "the store is gone")
 
 enum rv_err {
     RV_OK = 0,

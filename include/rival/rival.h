@@ -6,7 +6,7 @@
  *     static int find(rv_ctx *c) { return rv_return(c, "{s:s}", "tree", "oak-123"); }
  *     static int chop(rv_ctx *c)
  *     {
- *         rv_describe(c, "chopped %s", rv_step_str(c, "find", "/tree"));
+ *         rv_describe(c, "chopped %s", rv_str(c, ".steps.find.result.tree"));
  *         return rv_return(c, "{s:i}", "pieces", 10);
  *     }
  *
@@ -43,17 +43,24 @@ typedef struct rv_workflow rv_workflow; /* a definition being written */
 typedef struct rv_body rv_body;         /* a sequence of nodes in it */
 typedef struct rv_ctx rv_ctx;           /* a running step, as its function sees it */
 
+#define RV_MODULE_SIZE 17 /* the hash of a loaded module: 16 hexadecimal digits and a NUL */
+/* JSON in a C source, as it is, without quotes around it: RV_JSON({ "type": "object", "required": ["id"] }).
+ * Commas are fine; so are macros, which it does not expand. */
+#define RV_JSON(...)   #__VA_ARGS__
+
 #define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
 
-/* A step: returns 0 after rv_return…() (or without: its result is null), else a code: see rv_fail(). */
+/* A step: returns 0 after rv_return…() (or without: its result is null), else what rv_fail() or
+ * rv_stop(), rv_continue(), rv_retry() returned. */
 typedef int (*rv_step_fn)(rv_ctx *ctx);
 
 /* ------------------------------------------------------------------------------------------
  * Engines */
 
 typedef struct rv_engine_opts {
-    size_t size;          /* filled in by RV_ENGINE_OPTS */
-    const char *store;    /* a file; NULL = "rival.db"; ":memory:" = gone with the engine */
+    size_t size; /* filled in by RV_ENGINE_OPTS */
+    const char *
+        store; /* a file, or "postgres://…"; NULL = "rival.db"; ":memory:" = gone with the engine */
     uint32_t workers;     /* steps at once; 0 = 256, threads made on demand */
     uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
     int64_t grace_ms;     /* for steps to end at close; 0 = 10000; negative = for ever */
@@ -91,7 +98,17 @@ typedef struct rv_engine_opts {
     /* `http` steps may not connect to addresses of this machine, of private networks and of links, looked at
      * when the name has been resolved and after each redirect. For who runs workflows of others. */
     bool http_deny_private;
+    /* A file with lines NAME=value, for the secrets that workflows declare; the others are looked for in the
+     * environment. Only its owner may be able to read it. NULL = the environment only. */
+    const char *secrets_file;
+    /* The configuration, YAML: the providers of models that `chat` nodes name. NULL = "rival.yaml" beside the
+     * store, if there is one. */
+    const char *config_file;
+    /* Who acts through this engine: recorded as `by` with the runs that it starts, cancels, signals and decides
+     * about, unless a call says otherwise. At most RV_BY_BYTES. NULL = nobody is named. */
+    const char *by;
 } rv_engine_opts;
+enum { RV_BY_BYTES = 128 }; /* of a name in `by`, here and in the options of calls */
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
 
@@ -114,10 +131,12 @@ typedef struct rv_driver {
     char refuses[256]; /* why it cannot write to the store, so that nothing goes on; "" = it can */
 } rv_driver;
 /* 1: another process does, and answers for this engine: *ret says which, as it was when this one was
- * made. 0: none. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make
+ * made. 0: none, or (rv_hand_over) it has ended since. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make
  * another; by RV_EBUSY that it drives another run; by RV_EFAILED that it went before it answered.
  * Errors: RV_EINVAL. */
 RV_API int rv_engine_driver(rv_engine *engine, rv_driver *ret, rv_error *err);
+/* Does that process drive this run, as it was when this engine was made? */
+RV_API bool rv_engine_drives(rv_engine *engine, const char *run_id);
 
 /* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled), after `drain_ms`, and have
  * `grace_ms` to end. What they return is kept; one that fails because it was told, or has not ended by
@@ -131,12 +150,23 @@ RV_API int rv_engine_driver(rv_engine *engine, rv_driver *ret, rv_error *err);
  * cannot work, and panics. Thread: any, one at a time. */
 RV_API int rv_engine_close(rv_engine *engine);
 
+/* For a process that has done what it wanted, and drives runs that others handed over (rv_hand_over): begin
+ * nothing new, and let what runs take all the time it needs. New calls get RV_ECLOSED from now on. RV_OK: nothing
+ * runs any more, or there are no such runs; rv_engine_close() is next in any case.
+ * Errors: RV_ETIMEDOUT (after timeout_ms; negative: never), RV_ECANCELED (`by` fired; may be NULL),
+ * RV_EINVAL, RV_ESYS, RV_ENOMEM. Thread: any but a step's. */
+RV_API int rv_engine_drain(rv_engine *engine, int64_t timeout_ms, rv_cancel *by, rv_error *err);
+
 /* Can it write? While the store refuses (the disk is full, another program has locked the file), nothing
  * goes on: no step is begun, and calls that change something wait until it is over; so do those that
  * read, up to five seconds at first, and then tell what is on disk. What was decided is tried again ten
- * times a second, and nothing is lost. */
+ * times a second, and nothing is lost. A store that was deleted or replaced under the engine is noticed
+ * before anything that would be lost with it is acted upon. */
 typedef struct rv_health {
-    bool stuck;        /* the store refuses */
+    bool stuck; /* the store refuses */
+    bool
+        gone; /* for ever: its file, or that of its WAL, was deleted or replaced. Steps that run are
+                          told to end (rv_ctx_cancelled), every call is RV_EGONE: the program should end */
     int64_t since;     /* so long: ms since 1970; 0 = it does not */
     uint64_t attempts; /* since then */
     rv_error why;      /* of the last */
@@ -158,13 +188,22 @@ RV_API rv_workflow *rv_workflow_new(const char *name); /* NULL: no memory */
 RV_API void rv_workflow_free(rv_workflow *workflow);   /* NULL is allowed; registered ones stay */
 RV_API void rv_workflow_describe(rv_workflow *workflow, const char *text);
 RV_API void rv_workflow_input(rv_workflow *workflow, const char *json_schema);
+/* It reads these nodes of whoever nests it: rv_workflow_needs(w, RV_NEEDS("validateOrder")). Each place that
+ * nests it is held to that, and alone it cannot be run. */
+RV_API void rv_workflow_needs(rv_workflow *workflow, const char *const *aliases);
 RV_API void rv_workflow_on_error(rv_workflow *workflow, const char *name, rv_step_fn handler);
+/* The same as a list of nodes, which may be tried again as any others: add them to what this returns. */
+RV_API rv_body *rv_workflow_on_error_body(rv_workflow *workflow);
+/* Nodes that run at the end of every run, however it ended: completed, failed or cancelled. */
+RV_API rv_body *rv_workflow_finally(rv_workflow *workflow);
 /* A function that no step of it uses any more, for runs that began when one did. */
 RV_API void rv_workflow_function(rv_workflow *workflow, const char *name, rv_step_fn fn);
+/* Variables that its steps may send as .secrets.NAME; ends in NULL: RV_SECRETS("API_KEY"). */
+RV_API void rv_workflow_secrets(rv_workflow *workflow, const char *const *names);
 RV_API rv_body *rv_workflow_body(rv_workflow *workflow);
 
 enum rv_on_timeout { RV_STOP = 0, RV_RETRY = 1 };
-enum rv_backoff { RV_LINEAR = 0, RV_EXPONENTIAL = 1 };
+enum rv_backoff { RV_LINEAR = 1, RV_EXPONENTIAL = 2 }; /* 0 = linear, or as configured */
 enum rv_keep { RV_KEEP_ALL = 0, RV_KEEP_LAST = 1, RV_KEEP_NONE = 2 };
 
 /* How a step is run (SPEC: config of a step). */
@@ -174,6 +213,8 @@ typedef struct rv_step_opts {
                                 NULL = the alias */
     rv_step_fn when;         /* false (false or null): the step is skipped; NULL = always */
     const char *when_name;   /* of that function; NULL = "<name>.when" */
+    const char *when_expr;   /* instead: an expression, "${ .input.total > 100 }" */
+    const char *description; /* for people, said when it has ended: "Sent ${ .result.count }" */
     int64_t timeout_ms;      /* of each attempt; 0 = none */
     int on_timeout;          /* RV_STOP, RV_RETRY */
     int max_attempts;        /* 0 = 1, or what the step's own error says */
@@ -183,12 +224,20 @@ typedef struct rv_step_opts {
     double jitter;           /* 0..1: a wait is shortened by up to this part of it */
     rv_step_fn on_error;     /* runs when the step ends failed; NULL = none */
     const char *on_error_name; /* NULL = "<name>.onError" */
+    /* JSON lists of exit codes, HTTP statuses and error codes: "[75, 503, \"timeout\"]". With retry_on only
+     * these are tried again; what no_retry_on lists never is. NULL = not said */
+    const char *retry_on, *no_retry_on;
+    bool
+        continue_on_error; /* when its attempts are used up, it is failed and the workflow goes on */
+    bool hide_input;       /* what its attempts are given is not recorded (rv_attempt: input) */
 } rv_step_opts;
 #define RV_STEP_OPTS(...) (&(rv_step_opts){ .size = sizeof(rv_step_opts), __VA_ARGS__ })
 RV_API void rv_step_opts_init(rv_step_opts *opts);
 
 /* A step. `alias` is the key of its result; [A-Za-z_][A-Za-z0-9_.-]*, no "__". */
 RV_API void rv_add_step(rv_body *in, const char *alias, rv_step_fn fn, const rv_step_opts *opts);
+/* Nodes that run when the step which was added last to `in` ends failed: instead of its on_error. */
+RV_API rv_body *rv_add_on_error(rv_body *in);
 /* A durable timer: right over restarts, and without a thread. Result {delayedMs, startedAt, endedAt}. */
 RV_API void rv_add_delay(rv_body *in, const char *alias, int64_t ms);
 /* Waits for rv_signal(). Its result is the payload; after timeout_ms (0 = none) it is `default_json`,
@@ -199,6 +248,13 @@ RV_API void rv_add_signal(rv_body *in, const char *alias, const char *signal, in
  * "./pay.c", relative to the working directory), which rv_register() registers, too. Its result is that of
  * its last node. */
 RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
+/* Any node, as C files write it, with all that is in it; see "Nodes":
+ *     rv_add(body, RV_HTTP("https://example.org/${ .input.id }", .alias = "fetch", .max_attempts = 3));
+ *     rv_add(body, RV_NESTED("./pay.c", .input = RV_JSON({ "amount": "${ .steps.fetch.result.data.sum }" })));
+ * The node is copied. Commands are relative to the working directory. */
+#define rv_add(in, node) rv_add_node((in), (node), sizeof(rv_node_def))
+typedef struct rv_node_def rv_node_def;
+RV_API void rv_add_node(rv_body *in, const rv_node_def *node, size_t node_size);
 
 /* A condition, then one of two sequences. `condition` is a step function whose result decides. */
 typedef struct rv_branch_bodies {
@@ -226,6 +282,7 @@ typedef struct rv_foreach_opts {
     const char *items_name; /* NULL = "<alias>.items" */
     bool parallel;
     int64_t concurrency; /* with parallel: at once; 0 = all */
+    bool collect;        /* an iteration that fails does not fail it: the others run */
 } rv_foreach_opts;
 #define RV_FOREACH_OPTS(...) (&(rv_foreach_opts){ .size = sizeof(rv_foreach_opts), __VA_ARGS__ })
 RV_API void rv_foreach_opts_init(rv_foreach_opts *opts);
@@ -256,6 +313,22 @@ RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
  * registered", if only by the same definition: rv_unregister() first), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
+typedef struct rv_agent_opts {
+    size_t size;  /* filled in by RV_AGENT_OPTS */
+    bool replace; /* another function of that id gives way */
+} rv_agent_opts;
+#define RV_AGENT_OPTS(...) (&(rv_agent_opts){ .size = sizeof(rv_agent_opts), __VA_ARGS__ })
+RV_API void rv_agent_opts_init(rv_agent_opts *opts);
+
+/* Make a C function known as the agent `id`: states of manifests may name it as their `agent_id`, and any step
+ * as `call: id`. It is a step like any other: what its state depends on is .inputs.NAME, its parameters are
+ * .parameters.NAME, .state has {name, stage, priority, attempt (from 0)}. An errored dependency is
+ * {"error": {"message", "attachmentId"}}. Register agents before the manifests that name them.
+ * Errors: RV_EINVAL (no such id can be), RV_EEXIST (there is one, and `replace` is not set), RV_ENOMEM,
+ * RV_ECLOSED.   Thread: any. */
+RV_API int rv_agent(rv_engine *engine, const char *id, rv_step_fn fn, const rv_agent_opts *opts,
+                    rv_error *err);
+
 /* Take a workflow back: no new run of it can be started, nor another workflow nest it. Runs of it go on,
  * with the functions they have. Registering it again brings it back.
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED. */
@@ -269,17 +342,28 @@ RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
  *     #include <rival/rival.h>
  *     static int findTree(rv_ctx *c) { return rv_return(c, "{s:s}", "treeId", "oak-123"); }
  *     static int chopTree(rv_ctx *c) { … }
- *     RV_WORKFLOW("tree-processing", .description = "…", .input = "{…}",
+ *     RV_WORKFLOW("tree-processing", .description = "…", .input = RV_JSON({ "type": "object" }),
  *                 .steps = RV_STEPS(RV_STEP(findTree),
  *                                   RV_STEP(chopTree, .timeout_ms = 60000, .max_attempts = 3)))
  *
- * What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
- * file is registered. A node's result is found by its alias: .alias, or else the name of its function.
+ * Or it is a library: functions for files that call them, and no workflow:
+ *
+ *     RV_FUNCTIONS(findTree, chopTree)
+ *
  * Functions are known by their names, so a run finds them again in a changed file. Files in YAML call them
- * by that name or, where several C files have one of it, as "file/function" (file: its name without ".c"). Where a field takes a
- * function (.when, .on_error), it is known as "<alias>.when", "<alias>.onError". */
+ * by that name or, where several C files have one of it, as "file/function" (file: its name without ".c").
+ *
+ * Nodes. What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
+ * file is registered. A node's result is found by its alias: .alias, or else the name of its function, or what
+ * its kind is called ("httpRequest"). Where a field takes a function (.when, .on_error), that is known
+ * as "<alias>.when", "<alias>.onError".
+ *
+ * Where a field takes JSON or a text (.with, .input, items), it is as in YAML: a text that begins with {, [
+ * or " is JSON; true, false, null and numbers are themselves; anything else is a text, and "${ … }" in it are
+ * expressions. Conditions and items are functions or expressions: RV_BRANCH(isBig, …) calls a function,
+ * RV_BRANCH("${ .input.total > 100 }", …) evaluates. */
 
-#define RV_FILE_ABI 1 /* of the structs below; a file that was compiled for another is refused */
+#define RV_FILE_ABI 3 /* of the structs below; a file that was compiled for another is refused */
 
 enum rv_node_kind {
     RV_NODE_STEP = 1,
@@ -292,23 +376,34 @@ enum rv_node_kind {
     RV_NODE_FOREACH = 8,
     RV_NODE_CONCURRENT = 9,
     RV_NODE_NODES = 10,
+    RV_NODE_HTTP = 11,
+    RV_NODE_COMMAND = 12,
+    RV_NODE_VALUE = 13,
+    RV_NODE_CALL = 14,
 };
 
-typedef struct rv_node_def rv_node_def;
 struct rv_node_def {
-    int kind;          /* set by the macros, as are the next two */
-    const char *name;  /* of its function, signal or workflow */
-    rv_step_fn fn;     /* the step, the condition, the items */
+    int kind;         /* set by the macros, as are the next four */
+    const char *name; /* of its function, signal or workflow */
+    rv_step_fn fn;    /* the step, the condition, the items; or, instead, */
+    const char *expr; /* an expression for that */
+    const char
+        *with; /* http, command, value, delay: what it is to do, as in YAML behind that word */
     const char *alias; /* NULL = the name */
 
-    rv_step_fn when;    /* any node but RV_NODES: false: it is skipped */
-    int64_t timeout_ms; /* steps: of each attempt; signals: of the wait; 0 = none */
-    int on_timeout;     /* steps, as in rv_step_opts, and so the next six */
+    rv_step_fn when;         /* any node but RV_NODES: false: it is skipped */
+    const char *when_expr;   /* the same, as an expression: "${ .input.total > 100 }" */
+    const char *description; /* for people, said when it has ended: "Sent ${ .result.count }" */
+    int64_t timeout_ms;      /* steps: of each attempt; signals: of the wait; 0 = none */
+    int on_timeout;          /* steps, as in rv_step_opts, and so the next eleven */
     int max_attempts;
     int backoff;
     int64_t backoff_base_ms, max_backoff_ms;
     double jitter;
+    const char *retry_on, *no_retry_on;
+    bool continue_on_error, hide_input;
     rv_step_fn on_error;
+    const rv_node_def *const *on_error_steps; /* instead of on_error: RV_STEPS(…) */
     const char *const *needs; /* steps: RV_NEEDS("a", "b"): nodes that must be there before */
     int64_t delay_ms;         /* delays; set by RV_DELAY */
     const char *default_json; /* signals: the result after the time-out; NULL = it fails */
@@ -318,10 +413,11 @@ struct rv_node_def {
     int keep;                       /* loops: RV_KEEP_ALL, … */
     bool parallel;                  /* forEach */
     int64_t concurrency;            /* forEach, with parallel; 0 = all at once */
-    bool detached, collect;         /* concurrent, and so the next */
+    bool collect;                   /* forEach and concurrent: a failure does not end the others */
+    bool detached;                  /* concurrent, and so the next */
     int64_t join;                   /* 0 = all */
-    const char *input; /* nested workflows: JSON with expressions in it; NULL = that of this one */
-    int rv_end;        /* of the macros */
+    const char *input;              /* nested workflows: JSON or a text; NULL = that of this one */
+    int rv_end;                     /* of the macros */
 };
 
 typedef struct rv_workflow_def {
@@ -330,22 +426,47 @@ typedef struct rv_workflow_def {
     const char *description;
     const char *input; /* JSON Schema */
     const rv_node_def *const *steps;
-    rv_step_fn on_error; /* when a run fails */
+    rv_step_fn on_error;                      /* when a run fails */
+    const rv_node_def *const *on_error_steps; /* instead of on_error: RV_STEPS(…) */
+    const rv_node_def *const *finally;        /* RV_STEPS(…): at the end of every run */
     const char *const
         *needs; /* RV_NEEDS("a"): nodes of who nests it; alone it cannot be run then */
+    const char *const *secrets; /* RV_SECRETS("API_KEY"): what its steps send as .secrets.API_KEY */
     int rv_end;
 } rv_workflow_def;
 
 #define RV_STEPS(...)            ((const rv_node_def *const[]){ __VA_ARGS__, NULL })
 #define RV_NEEDS(...)            ((const char *const[]){ __VA_ARGS__, NULL })
+#define RV_SECRETS(...)          ((const char *const[]){ __VA_ARGS__, NULL })
 #define RV_NODE_(node_kind, ...) (&(const rv_node_def){ .kind = (node_kind), __VA_ARGS__ })
-#define RV_FN_(node_kind, function, ...) \
-    RV_NODE_(node_kind, .name = #function, .fn = (function), __VA_ARGS__)
+#define RV_FN_(node_kind, function, ...)           \
+    RV_NODE_(node_kind, .name = #function,         \
+             .fn = _Generic((function), rv_step_fn \
+                            : (function)),         \
+             __VA_ARGS__)
 #define RV_NAMED_(node_kind, text, ...) RV_NODE_(node_kind, .name = (text), __VA_ARGS__)
-#define RV_DELAY_(ms, ...)              RV_NODE_(RV_NODE_DELAY, .delay_ms = (ms), __VA_ARGS__)
+#define RV_WITH_(node_kind, text, ...)  RV_NODE_(node_kind, .with = (text), __VA_ARGS__)
 #define RV_NODES_(text, ...)            RV_NODE_(RV_NODE_NODES, .alias = (text), __VA_ARGS__)
+/* One of two: a function or a text. Anything else is refused by the compiler. */
+#define RV_IF_FN_(x, fn, text)          _Generic((x), rv_step_fn : fn, char * : text, const char * : text)
+#define RV_EITHER_(node_kind, x, ...)                                                  \
+    RV_NODE_(node_kind, .name = RV_IF_FN_(x, #x, NULL), .fn = RV_IF_FN_(x, (x), NULL), \
+             .expr = RV_IF_FN_(x, NULL, (x)), __VA_ARGS__)
+#define RV_IF_TEXT_(x, text, number) \
+    _Generic((x), char * : text, const char * : text, default : number)
+#define RV_DELAY_(x, ...)                                                                          \
+    RV_NODE_(RV_NODE_DELAY, .delay_ms = RV_IF_TEXT_(x, 0, (x)), .with = RV_IF_TEXT_(x, (x), NULL), \
+             __VA_ARGS__)
 
-/* RV_STEP(function, …): a step.      RV_DELAY(ms, …).      RV_SIGNAL("name", .timeout_ms = …, …).
+/* RV_STEP(function, …): a step.
+ * RV_HTTP("https://…", …), RV_HTTP(RV_JSON({ "url": "https://…", "method": "POST", "body": { … } }), …).
+ * RV_COMMAND(RV_JSON(["./saw", "${ .loop.item }"]), …), RV_COMMAND(RV_JSON({ "argv": […], "stdin": "none" }), …):
+ * relative to the file.
+ * RV_VALUE("${ .input.id }", …), RV_VALUE(RV_JSON({ "sum": "${ … }" }), …): no work, only a value.
+ * RV_CALL("function", …): a function of any file, by its name.
+ * RV_DELAY(milliseconds, …), RV_DELAY("1h30m", …), RV_DELAY("${ .input.wait }", …).
+ * RV_SIGNAL("name", .timeout_ms = …, .default_json = …, …), or all of it as in YAML:
+ * RV_SIGNAL(RV_JSON({ "name": "go", "timeout": "3d", "default": { "approved": false } }), …).
  * RV_NESTED("workflow", .input = …): another workflow, by its name, or by the file that defines it, beside
  * this one: RV_NESTED("./pay.c"), RV_NESTED("./payment.yaml").
  * RV_BRANCH(condition, .then = RV_STEPS(…), .otherwise = RV_STEPS(…)).
@@ -354,13 +475,17 @@ typedef struct rv_workflow_def {
  * RV_CONCURRENT(.alias = "…", .body = RV_STEPS(…)): its children are steps, nested workflows, or
  * RV_NODES("alias", .body = RV_STEPS(…)). */
 #define RV_STEP(...)       RV_FN_(RV_NODE_STEP, __VA_ARGS__, .rv_end = 0)
+#define RV_HTTP(...)       RV_WITH_(RV_NODE_HTTP, __VA_ARGS__, .rv_end = 0)
+#define RV_COMMAND(...)    RV_WITH_(RV_NODE_COMMAND, __VA_ARGS__, .rv_end = 0)
+#define RV_VALUE(...)      RV_WITH_(RV_NODE_VALUE, __VA_ARGS__, .rv_end = 0)
+#define RV_CALL(...)       RV_NAMED_(RV_NODE_CALL, __VA_ARGS__, .rv_end = 0)
 #define RV_DELAY(...)      RV_DELAY_(__VA_ARGS__, .rv_end = 0)
 #define RV_SIGNAL(...)     RV_NAMED_(RV_NODE_SIGNAL, __VA_ARGS__, .rv_end = 0)
 #define RV_NESTED(...)     RV_NAMED_(RV_NODE_WORKFLOW, __VA_ARGS__, .rv_end = 0)
-#define RV_BRANCH(...)     RV_FN_(RV_NODE_BRANCH, __VA_ARGS__, .rv_end = 0)
-#define RV_WHILE(...)      RV_FN_(RV_NODE_WHILE, __VA_ARGS__, .rv_end = 0)
-#define RV_UNTIL(...)      RV_FN_(RV_NODE_UNTIL, __VA_ARGS__, .rv_end = 0)
-#define RV_FOREACH(...)    RV_FN_(RV_NODE_FOREACH, __VA_ARGS__, .rv_end = 0)
+#define RV_BRANCH(...)     RV_EITHER_(RV_NODE_BRANCH, __VA_ARGS__, .rv_end = 0)
+#define RV_WHILE(...)      RV_EITHER_(RV_NODE_WHILE, __VA_ARGS__, .rv_end = 0)
+#define RV_UNTIL(...)      RV_EITHER_(RV_NODE_UNTIL, __VA_ARGS__, .rv_end = 0)
+#define RV_FOREACH(...)    RV_EITHER_(RV_NODE_FOREACH, __VA_ARGS__, .rv_end = 0)
 #define RV_CONCURRENT(...) RV_NODE_(RV_NODE_CONCURRENT, __VA_ARGS__, .rv_end = 0)
 #define RV_NODES(...)      RV_NODES_(__VA_ARGS__, .rv_end = 0)
 
@@ -372,6 +497,21 @@ typedef struct rv_workflow_def {
                                             .node_size = (uint32_t)sizeof(rv_node_def), \
                                             .name = (workflow_name),                    \
                                             __VA_ARGS__ };
+
+/* Functions that files may call by name: a library of steps, beside a workflow or instead of one. A name that
+ * is no function is an error of the compiler. */
+typedef struct rv_functions_def {
+    uint32_t abi, size;          /* set by RV_FUNCTIONS, as is the rest */
+    const char *names;           /* as they were written, with commas in between */
+    const rv_step_fn *functions; /* in that order; ends in NULL */
+} rv_functions_def;
+#define RV_FUNCTIONS(...)                                                                        \
+    extern RV_API const rv_functions_def rv_file_functions;                                      \
+    const rv_functions_def rv_file_functions = { .abi = RV_FILE_ABI,                             \
+                                                 .size = (uint32_t)sizeof(rv_functions_def),     \
+                                                 .names = #__VA_ARGS__,                          \
+                                                 .functions = (const rv_step_fn[]){ __VA_ARGS__, \
+                                                                                    NULL } };
 
 /* The main function of a host process: argv as the engine gave it, "host" first. `rival host` is this;
  * a program that is to be its own host (RIVAL_HOST) calls it too. Returns an exit code, or does not. */
@@ -400,10 +540,10 @@ typedef struct rv_file_workflow {
     const char *file;
     const char *directory; /* absolute: its commands are relative to it */
     int node_count;        /* all of them, nested workflows included */
-    bool partial;          /* it nests a C file that was not loaded: no version, no plan */
+    bool partial; /* it nests a C or TypeScript file that was not loaded: no version, no plan */
 } rv_file_workflow;
 
-/* A C file whose plan was not looked at: that takes running its code. */
+/* A file in C, TypeScript or JavaScript whose plan was not looked at: that takes running its code. */
 typedef struct rv_c_file {
     const char *file;
     const char *name; /* of its workflow, as its text has it; else the file's */
@@ -418,14 +558,14 @@ typedef struct rv_report {
     size_t untold;        /* problems found beyond the hundred that are told of a file */
     size_t warning_count; /* of what is good, and most likely not meant */
     const rv_problem *warnings;
-    size_t c_file_count; /* C files that were not loaded */
+    size_t c_file_count; /* those that were not loaded */
     const rv_c_file *c_files;
 } rv_report;
 
-/* How far C files are looked into. */
+/* How far files in C, TypeScript and JavaScript are looked into. The latter need Node.js for all but their names. */
 enum rv_c_files {
     RV_C_FILES_NAMED = 0,    /* by their text: nothing is compiled or run */
-    RV_C_FILES_COMPILED = 1, /* the compiler's errors are told; nothing is run */
+    RV_C_FILES_COMPILED = 1, /* the errors of the compiler or parser are told; nothing is run */
     RV_C_FILES_LOADED =
         2, /* a host process loads them, which runs their code, and tells their plans */
 };
@@ -439,8 +579,8 @@ RV_API void rv_check_opts_init(rv_check_opts *opts);
 
 /* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
  * nested workflows; everything that is wrong is in the report. A bad file is no error of this call. Files
- * that these nest are found and checked, too. C files are looked into as far as opts->c_files says (NULL:
- * by their text); of those in a folder only what has an RV_WORKFLOW in it.
+ * that these nest are found and checked, too. Files in C, TypeScript and JavaScript are looked into as far as opts->c_files says (NULL:
+ * by their text); of those in a folder only what declares a workflow or functions.
  * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
 RV_API int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *opts,
                           rv_report **ret, rv_error *err);
@@ -455,6 +595,12 @@ enum rv_plan_format {
  * Errors: RV_EINVAL, RV_ESTATE (it is partial), RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
+
+/* A manifest in YAML in the usual layout: keys in snake_case, two columns for each level, no space at the ends
+ * of lines. Comments, quotes and the order of keys stay, and it means the same. *ret is for rv_free(). Done again it
+ * changes nothing.
+ * Errors: RV_EINVAL (it is not YAML, and where), RV_ESTATE (it would not mean the same), RV_ETOOBIG, RV_ENOMEM.   Thread: any. */
+RV_API int rv_manifest_format(const char *text, char **ret, rv_error *err);
 
 /* How files are registered. */
 typedef struct rv_file_opts {
@@ -477,7 +623,7 @@ RV_API void rv_file_opts_init(rv_file_opts *opts);
  * `rival`, found by RIVAL_HOST, beside this library, or in PATH), so that one that crashes, or never ends,
  * takes nobody with it; rv_ctx_engine() is NULL there.
  *
- * Returns how many were registered. A file that is bad does not keep the good ones from it: it is in
+ * Returns how many workflows were registered: a library of functions (RV_FUNCTIONS) has none. A file that is bad does not keep the good ones from it: it is in
  * the report or, without one, makes this RV_EINVAL with the first problem.
  * Errors: RV_EINVAL, RV_ETOOBIG, RV_ENOMEM, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts,
@@ -493,6 +639,8 @@ typedef struct rv_workflow_info {
     const char *version;
     const char *source; /* its file; "" = the program */
     int step_count;     /* at the top level */
+    const char *
+        cannot_start; /* why rv_run() refuses it now, such as a secret without a value; "" = nothing */
 } rv_workflow_info;
 typedef struct rv_workflow_list {
     size_t count;
@@ -505,17 +653,20 @@ RV_API void rv_workflow_list_free(rv_workflow_list *list); /* NULL is allowed */
  * Runs */
 
 enum rv_run_status {
-    RV_RUNNING = 0,
-    RV_SUSPENDED = 1, /* waits for a decision: rv_decide() */
-    RV_COMPLETED = 2,
-    RV_FAILED = 3,
-    RV_CANCELLED = 4,
+    RV_RUNNING = 1,
+    RV_SUSPENDED = 2, /* waits for a decision: rv_decide() */
+    RV_COMPLETED = 3,
+    RV_FAILED = 4,
+    RV_CANCELLED = 5,
 };
 RV_API const char *rv_status_name(int status); /* "running" …; NULL: no such status */
 
 typedef struct rv_run_info {
     char run_id[RV_RUN_ID_SIZE];
     int status;
+    bool
+        schema_only; /* a worker wants to judge inputs of this workflow, and none was there (or answered within ten
+                         seconds): only the JSON Schema did */
 } rv_run_info;
 
 /* All that is wrong with an input. */
@@ -534,6 +685,9 @@ typedef struct rv_run_opts {
     size_t size;                /* filled in by RV_RUN_OPTS */
     const char *run_id;         /* NULL = one is made, that sorts by time */
     rv_violations **violations; /* written if the input is refused; NULL = err's message will do */
+    const char *rerun_of;       /* the run that this one repeats: they are linked. NULL = none */
+    const char *by;             /* who starts it; NULL = as rv_engine_opts.by */
+    int64_t max_concurrency;    /* attempts at once in each of its stages; 0 = as its plan says */
 } rv_run_opts;
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
@@ -548,15 +702,46 @@ RV_API void rv_run_opts_init(rv_run_opts *opts);
 RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 
+/* What a run is handed over with. */
+typedef struct rv_hand_opts {
+    size_t size;                  /* filled in by RV_HAND_OPTS */
+    const char *run_id;           /* the run's; needed */
+    const char *input;            /* JSON; NULL = none */
+    const char *const *files;     /* the workflow's, then C files that it calls; ends in NULL */
+    const char *const *allow_env; /* as in rv_engine_opts */
+    const char *secrets_file;     /* the same */
+    bool resumes;                 /* the run is in the store: it goes on, with its own input */
+    rv_violations **violations;   /* as in rv_run_opts */
+    bool *followed;               /* written: somebody drives it already; NULL = does not matter */
+    int64_t max_concurrency;      /* the same */
+} rv_hand_opts;
+#define RV_HAND_OPTS(...) (&(rv_hand_opts){ .size = sizeof(rv_hand_opts), __VA_ARGS__ })
+RV_API void rv_hand_opts_init(rv_hand_opts *opts);
+
+/* Hand a run to the process that drives the store, from an engine that is attached to it: it loads the files,
+ * and begins the run or goes on with it. Its commands, and `env` in its expressions, see the environment of this
+ * process, which is never written to the store. The run goes on there as long as this engine is open:
+ * rv_engine_close() hands it back, with `drain_ms` and `grace_ms` as for steps of its own, and says how many
+ * steps had not ended. When the driver ends first (rv_engine_driver() is 0 then), make another engine: it drives
+ * the store itself, or hands the run to whoever does now. One run for each engine.
+ * A run that somebody drives already is only followed, and stays theirs.
+ * Errors: RV_ESTATE (this engine is not attached; or the driver is of another version: wait for its end),
+ * RV_ENOTFOUND (the driver cannot load the files), RV_EBUSY (too many are there, or the run is just being handed
+ * back: try again), RV_ECLOSED (the driver is ending: make another engine); and those of rv_run(). */
+RV_API int rv_hand_over(rv_engine *engine, const char *workflow, const rv_hand_opts *opts,
+                        rv_run_info *ret, rv_error *err);
+
 /* How a run ended. Texts are JSON and belong to the outcome; "" where there is none. */
 typedef struct rv_outcome {
     char run_id[RV_RUN_ID_SIZE];
-    int status;          /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
-    const char *results; /* {alias: {result, state, status}} of the nodes reached, at the top */
+    int status; /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
+    const char
+        *results; /* {alias: {result, state, status, error?}} of the nodes reached, at the top */
     int64_t results_too_large; /* 0; or their bytes, if these are more than 64 MB: then `results` is
                                   "{}", and they are read node by node (rv_node_get) */
-    const char *error;         /* {message, …} */
+    const char *error;         /* {message, code?, exitCode?, path, …} */
     const char *failed_step;   /* alias of the top-level node that failed */
+    const char *failed_path;   /* path of the deepest node that failed: "rows:iter3:node0:insert" */
 } rv_outcome;
 RV_API void rv_outcome_free(rv_outcome *outcome); /* NULL is allowed */
 
@@ -575,14 +760,39 @@ RV_API void rv_wait_opts_init(rv_wait_opts *opts);
 RV_API int rv_wait(rv_engine *engine, const char *workflow, const char *run_id,
                    const rv_wait_opts *opts, rv_outcome **ret, rv_error *err);
 
-/* Cancel a run and all that is alive in it. At once, whatever it is doing. A run that has ended is left
- * as it is (what it had detached is cancelled). Errors: RV_ENOTFOUND, RV_ECLOSED, RV_ESTORE. */
+/* Cancel a run and all that is alive in it. At once, whatever it is doing; where its workflow has a `finally`,
+ * that runs then, and the run stays RV_RUNNING until it has ended. A second time ends that, too. A run that has
+ * ended is left as it is (what it had detached is cancelled). Errors: RV_ENOTFOUND, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err);
 
+typedef struct rv_cancel_opts {
+    size_t size;    /* filled in by RV_CANCEL_OPTS */
+    const char *by; /* who cancels it: recorded. NULL = as rv_engine_opts.by */
+} rv_cancel_opts;
+#define RV_CANCEL_OPTS(...) (&(rv_cancel_opts){ .size = sizeof(rv_cancel_opts), __VA_ARGS__ })
+/* The same with options; NULL = none. Errors also: RV_EINVAL (`by` is too long, or no text). */
+RV_API int rv_cancel_run_with(rv_engine *engine, const char *run_id, const rv_cancel_opts *opts,
+                              rv_error *err);
+
 /* Send a signal: kept until a step takes it. `payload` is JSON; NULL = null.
- * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended, with all that it had detached), RV_EBUSY (too many untaken), RV_EINVAL. */
+ * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended, with all that it had detached), RV_EUNWANTED (no step
+ * of the run's plan waits for a signal of this name; the message lists those there are. Where a step's name
+ * for its signal is an expression, every name is taken), RV_EBUSY (too many untaken), RV_EINVAL (also: the
+ * payload does not fit the schema that the run's plan has for this signal). */
 RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
                      rv_error *err);
+
+typedef struct rv_signal_opts {
+    size_t size;
+    bool force;                 /* keep it whatever its name: never RV_EUNWANTED */
+    rv_violations **violations; /* a payload that is refused: all that is wrong, for
+                                   rv_violations_free(); NULL = only the error */
+    const char *by;             /* who sends it: recorded. NULL = as rv_engine_opts.by */
+} rv_signal_opts;
+#define RV_SIGNAL_OPTS(...) (&(rv_signal_opts){ .size = sizeof(rv_signal_opts), __VA_ARGS__ })
+/* The same with options; NULL = none. */
+RV_API int rv_signal_with(rv_engine *engine, const char *run_id, const char *name,
+                          const char *payload, const rv_signal_opts *opts, rv_error *err);
 
 /* Complete a step that returned rv_return_pending() with this handle. `error` NULL: done, with `result`;
  * else it failed with that message. While the run has steps at work, an answer to a handle that is not
@@ -591,11 +801,36 @@ RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, co
 RV_API int rv_complete(rv_engine *engine, const char *run_id, const char *handle,
                        const char *result, const char *error, rv_error *err);
 
-enum rv_decision { RV_RESUME = 0, RV_ABORT = 1 };
-/* Decide about a suspended run: go on (with fresh attempts), or fail it. `reason` may be NULL.
- * Errors: RV_ENOTFOUND, RV_ESTATE (it is not suspended), RV_EINVAL. */
-RV_API int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *reason,
-                     rv_error *err);
+typedef struct rv_complete_opts {
+    size_t size;        /* filled in by RV_COMPLETE_OPTS */
+    const char *result; /* JSON; NULL = null */
+    const char *error;  /* it failed with this message; NULL = it is done */
+    const char *by;     /* who completes it: recorded. NULL = as rv_engine_opts.by */
+} rv_complete_opts;
+#define RV_COMPLETE_OPTS(...) (&(rv_complete_opts){ .size = sizeof(rv_complete_opts), __VA_ARGS__ })
+RV_API int rv_complete_with(rv_engine *engine, const char *run_id, const char *handle,
+                            const rv_complete_opts *opts, rv_error *err);
+
+enum rv_decision { RV_RESUME = 0, RV_ABORT = 1, RV_SKIP = 2, RV_RESTART_STAGE = 3 };
+typedef struct rv_decide_opts {
+    size_t size;        /* filled in by RV_DECIDE_OPTS */
+    const char *path;   /* what is meant: rv_run_state.suspensions; NULL = the only one */
+    const char *reason; /* for people; NULL = none */
+    const char *by;     /* who decides: recorded. NULL = as rv_engine_opts.by */
+} rv_decide_opts;
+#define RV_DECIDE_OPTS(...) (&(rv_decide_opts){ .size = sizeof(rv_decide_opts), __VA_ARGS__ })
+RV_API void rv_decide_opts_init(rv_decide_opts *opts);
+/* Decide about what is suspended: a step that killed its process too often, a critical state of a stage that
+ * used up its attempts, or the run as a whole (rv_run_state.suspensions). RV_RESUME: it goes on, with fresh
+ * attempts; RV_ABORT: the run fails. Of a state also RV_SKIP: it has failed, and its stage goes on;
+ * RV_RESTART_STAGE: its stage begins anew. Several things may be suspended at once: `path` then says which is
+ * meant; it may be NULL while there is one. The decision acts at once, but nothing else begins before the
+ * last is decided. The reason is recorded (NULL: none), and so is why it was suspended: as `cause` of the
+ * run's error, or of the event's reason.
+ * Errors: RV_ENOTFOUND, RV_ESTATE (nothing is suspended there, several are and none was named, or it cannot
+ * be decided so), RV_EINVAL, RV_ETOOBIG. */
+RV_API int rv_decide(rv_engine *engine, const char *run_id, int decision,
+                     const rv_decide_opts *opts, rv_error *err);
 
 /* A run as it is now. Texts as in rv_outcome; times in ms since 1970, 0 = not yet. */
 typedef struct rv_run_state {
@@ -609,8 +844,14 @@ typedef struct rv_run_state {
         *results; /* with the node that it is in, as it is: its result is null until it ends */
     int64_t results_too_large; /* as in rv_outcome */
     const char *error;
-    const char *failed_step;
-    const char *suspension; /* why it is suspended: {message} */
+    const char *failed_step, *failed_path; /* as in rv_outcome */
+    const char
+        *suspension; /* why it is suspended: {message}; of several, the oldest's; "" = it is not */
+    /* What waits for a decision, oldest first: [{path?, reason, since, actions}]; "" = nothing. Without a
+     * path it is the run as a whole. */
+    const char *suspensions;
+    const char *rerun_of; /* id of the run that it repeats; "" = none */
+    const char *waiting;  /* "somebody": for a signal or a decision; "" = it does not */
 } rv_run_state;
 RV_API int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err);
 RV_API void rv_run_state_free(rv_run_state *state); /* NULL is allowed */
@@ -619,12 +860,14 @@ RV_API void rv_run_state_free(rv_run_state *state); /* NULL is allowed */
 typedef struct rv_query {
     size_t size;          /* filled in by RV_QUERY */
     const char *workflow; /* NULL = any */
-    int status_plus_one;  /* 1 + enum rv_run_status; 0 = any */
+    int status;           /* RV_FAILED, …: those in this status; 0 = any */
     int64_t since, until; /* created at; 0 = no bound */
     const char *text;     /* in run id, workflow, error or input */
     size_t limit;         /* 0 = 50; at most 1000 */
     const char *cursor;   /* rv_run_list.next of the page before; NULL = the first page */
     const char *run_id;   /* this run alone, if it is there: the rest then does not count */
+    bool waiting;         /* only those that wait for somebody: for a signal or a decision */
+    const char *rerun_of; /* only those that repeat this run; NULL = any */
 } rv_query;
 #define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
 RV_API void rv_query_init(rv_query *query);
@@ -637,6 +880,29 @@ typedef struct rv_run_list {
 RV_API int rv_list(rv_engine *engine, const rv_query *query, rv_run_list **ret, rv_error *err);
 RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
 
+/* How many runs there are in each status. Costs the same however many there are.
+ * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+typedef struct rv_run_counts {
+    uint64_t running, suspended, completed, failed, cancelled;
+    uint64_t waiting; /* of all of them, those that wait for somebody: rv_query.waiting */
+} rv_run_counts;
+RV_API int rv_count_runs(rv_engine *engine, rv_run_counts *ret, rv_error *err);
+
+/* How the runs of the last 24 hours fared, and which wait longest for somebody: JSON for rv_free().
+ * {from, to, complete, others, workflows: [{workflow, ended, failed, medianMs?, slowest?: {runId, duration},
+ * hours: [{ended, failed}] (24, the oldest first, the last one under way)}], oldestWaiting: [{runId, workflow,
+ * status, createdAt, suspension?}] (10)}. Of more than 200 workflows, `others` counts the runs that ended since the
+ * engine was opened. The median is that of a class of durations (each 1.4 x the one before). Costs what has ended since the last call;
+ * the first reads the ends of a day. No call reads more than 20,000: `complete` is false then, and the next
+ * goes on. Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_overview(rv_engine *engine, char **ret, rv_error *err);
+
+/* The text of the file that a registered workflow comes from (rv_workflow_info.source), as it is now: for rv_free().
+ * Errors: RV_ENOTFOUND (no such workflow, it comes from no file, or that is gone), RV_ETOOBIG (more than
+ * RV_SOURCE_BYTES, or no text), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESYS. */
+enum { RV_SOURCE_BYTES = 1 << 20 };
+RV_API int rv_workflow_source(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
+
 /* ------------------------------------------------------------------------------------------
  * The feed: what happens, as it is on disk
  *
@@ -645,16 +911,23 @@ RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
  * disk. It reads at its own pace: a slow one holds nothing in the engine, and no feed costs nothing.
  *
  * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
- *   run.started {status, version, input}   run.completed {status}   run.cancelled {status}
- *   run.failed {status, error, failedStep}   run.suspended {status, path, reason}   run.resumed {status}
+ *   run.started {status, version, input, by?}   run.completed {status}   run.cancelled {status, by?}
+ *   run.cancelling {status, by?}: its `finally` runs, then it is cancelled
+ *   run.failed {status, error, failedStep, failedPath}   run.suspended {status, path, reason}
+ *   run.resumed {status, path?, decision, reason?, by?}: one suspension was decided; its status is "suspended"
+ *   as long as others are left   run.aborted {status, reason, by?}: decided so; run.failed follows
+ *   state.started {attempt}   state.ended {attempt, succeed, next, to?, error?}: an attempt of a state of a
+ *   stage; `next` is done, final, retry, redirect (to another state), errored or suspend
  *   step.started {attempt, dueAt?}   step.retrying {attempt, error, dueAt}: that attempt has failed
  *   step.completed {attempt, result, state}   step.failed {attempt?, error, state, stops}
  *   step.skipped {attempt?, state}   step.cancelled {attempt?}: without one, none had begun
  *   node.started, node.completed, node.failed {error}: supervisors
  *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
  *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
- *   a signal or of a pending step)   signal.received {name, payload}
+ *   a signal or of a pending step)   signal.received {name, payload, by?}
  *   log {level, message, metadata, stepName, attempt}
+ * `by` is who did it, where that is known: rv_engine_opts.by, or the same option of the call. A step that
+ * rv_complete() ended has it, too.
  * A value longer than 4 KiB is not in its event: `resultBytes` (stateBytes …) then says how long it is.
  *
  * (seq, index) is an event's position; seq may have gaps. The steps that a cancelled run or a failed
@@ -709,6 +982,46 @@ RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_eve
 RV_API void rv_feed_position(rv_feed *feed, uint64_t *seq, uint64_t *index);
 
 /* ------------------------------------------------------------------------------------------
+ * Listeners: told what happens in the life of staged schedules */
+
+/* What happened, in flat members. A text that it has not is "". Texts live until the listener returns. */
+typedef struct rv_lifecycle {
+    rv_engine *engine;
+    const char *
+        type; /* "dispatch": an attempt of a state begins; "state_completed": a state has settled, or
+                         waits for a decision; "stage_completed"; "suspend": somebody has to decide; "redirect":
+                         to another state first; "exhausted": a state's attempts are used up; "final": a final
+                         state has completed; "completed": the run; "aborted": the run failed or was cancelled */
+    const char *run_id, *workflow;
+    const char *path; /* of the state or stage; of a suspension: what rv_decide() takes */
+    const char *stage, *state;
+    int attempt;               /* from 0; -1: it is about none */
+    bool succeed;              /* state_completed */
+    const char *attachment_id; /* dispatch, state_completed, redirect, exhausted, final */
+    const char *error;         /* JSON: why it failed, or is suspended */
+    const char *to;            /* redirect: the other state */
+    int64_t at;                /* ms since 1970 */
+    const char *json; /* all of it: {type, runId, workflow, at, path?, stage?, state?, …} */
+} rv_lifecycle;
+
+/* Returns 0; anything negative is a failure, and so is rv_panic(): logged with the run, and ignored. */
+typedef int (*rv_listener_fn)(const rv_lifecycle *event, void *arg);
+
+/* Have `fn` called for each event of this type, of all runs of the store, from now on; on a thread of its own, one
+ * listener after the other, after the event is on disk. Several compose, in the order of their registration; one
+ * of the same `id` is replaced; without an id (NULL) the same function with the same arg and type is registered
+ * once, and stays until the engine is closed. A listener may call anything but rv_engine_close() and
+ * rv_engine_free(); one for "suspend" decides by rv_decide(): the first decision counts, a later one is RV_ESTATE. It
+ * is first told what is undecided already, whatever process it came up in; what comes up meanwhile it may be told
+ * twice. Who has no listener pays nothing.
+ * Errors: RV_EINVAL (no such type), RV_ETOOBIG (there are 1,000), RV_ECLOSED, RV_ENOMEM, RV_ESYS.   Thread: any. */
+RV_API int rv_on(rv_engine *engine, const char *type, rv_listener_fn fn, void *arg, const char *id,
+                 rv_error *err);
+/* That one is not called any more: when this returns it does not run, unless it is the one that calls this.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM.   Thread: any. */
+RV_API int rv_off(rv_engine *engine, const char *id, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
  * Logs and nodes of a run */
 
 /* Which lines of a run's log. Everything unset: all of them, from the first. */
@@ -719,6 +1032,9 @@ typedef struct rv_log_query {
     const char *text; /* part of the message; the case of ASCII letters does not count */
     uint64_t after;   /* rv_log_list.next of the page before; 0 = from the first */
     size_t limit;     /* 0 = 100; at most 1000 */
+    const char
+        *path;   /* of the node at this path and all in it, its iterations too; NULL = of all */
+    int attempt; /* only what this attempt said, from 1; of a state's agent: of its state. 0 = all */
 } rv_log_query;
 #define RV_LOG_QUERY(...) (&(rv_log_query){ .size = sizeof(rv_log_query), __VA_ARGS__ })
 RV_API void rv_log_query_init(rv_log_query *query);
@@ -748,6 +1064,53 @@ RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *qu
                    rv_log_list **ret, rv_error *err);
 RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
 
+/* Which attachments of a run. Everything unset: the first hundred of all. */
+typedef struct rv_attachment_query {
+    size_t size;        /* filled in by RV_ATTACHMENT_QUERY */
+    const char *id;     /* exactly this one; NULL = all */
+    const char *stage;  /* alias; NULL = of all stages */
+    const char *state;  /* alias; NULL = of all states */
+    const char *status; /* "init", "running", "finished", "errored", "skipped"; NULL = all */
+    bool latest; /* of each state of each stage only the last that is not superseded: latest wins */
+    size_t last; /* the last so many that have ended and are not superseded; 0 = not only those */
+    bool incomplete;       /* only those that have not ended */
+    int64_t older_than_ms; /* only those that began at least so long ago */
+    bool results;          /* with `result` and `error`; else these are "" */
+    size_t offset, limit;  /* limit 0 = 100; at most 1000, or 100 with `results` */
+} rv_attachment_query;
+#define RV_ATTACHMENT_QUERY(...) \
+    (&(rv_attachment_query){ .size = sizeof(rv_attachment_query), __VA_ARGS__ })
+RV_API void rv_attachment_query_init(rv_attachment_query *query);
+
+/* What one attempt of a state of a stage left. */
+typedef struct rv_attachment {
+    const char *id; /* [stage][state][agent]_YYMMDDTHHMMSS_attempt, unique in its run */
+    const char *stage, *state, *agent;
+    const char *path;   /* of the state, with the iterations around its stage */
+    int attempt;        /* from 0 */
+    const char *status; /* "init", "running", "finished", "errored", "skipped" */
+    const char
+        *description; /* what the agent said of it, or the beginning of its result or error; "" */
+    int64_t started_at, completed_at; /* ms since 1970; 0 = not yet */
+    bool superseded;                  /* its stage was begun anew since */
+    const char *result;               /* JSON; "" = none, or not asked for */
+    const char *error;                /* the same */
+} rv_attachment;
+
+typedef struct rv_attachment_list {
+    size_t count;
+    const rv_attachment
+        *attachments; /* in the order in which they ended; those that have not come last */
+    size_t total;     /* that the query is about, without `offset` and `limit` */
+} rv_attachment_list;
+
+/* What the attempts of a run's states left, as it is on disk. Asked for by `id`, one that is not there is
+ * an empty list. Costs time linear in how many the run has. *ret is for rv_attachment_list_free().
+ * Errors: RV_ENOTFOUND (no such run), RV_EINVAL, RV_ENOMEM, RV_ESTORE.   Thread: any. */
+RV_API int rv_attachments(rv_engine *engine, const char *run_id, const rv_attachment_query *query,
+                          rv_attachment_list **ret, rv_error *err);
+RV_API void rv_attachment_list_free(rv_attachment_list *list); /* NULL is allowed */
+
 /* How the iterations of a forEach or a loop fare. One that waits for a place is in `total` only. */
 typedef struct rv_iterations {
     size_t total; /* how many there will be; 0 = not known: a loop, or items still to come */
@@ -771,12 +1134,16 @@ typedef struct rv_node {
     int attempt;         /* the last one, from 1; 0 = none yet */
     int retry_count;     /* attempts behind the first */
     int crashes;         /* times it was lost with the process it ran in, or was run from */
+    char module[RV_MODULE_SIZE]; /* of its last attempt: see rv_attempt */
     const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
     int error_attempt;       /* in which attempt that was */
     int64_t error_at;        /* and when */
     const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
     size_t children;         /* how many rv_nodes() would list below it */
     rv_iterations iterations; /* of a forEach or a loop */
+    /* Of an iteration of a forEach, at most 200 bytes and "…": its item, a string as it is, anything else as
+     * JSON; and what `label` made of that, of the first 10,000. "" = none. */
+    const char *item, *label;
 } rv_node;
 
 typedef struct rv_node_list {
@@ -817,7 +1184,17 @@ typedef struct rv_attempt {
     int64_t queue_ms;  /* before it: ready, and waiting for a place */
     int64_t due_at;    /* failed: the next one was, or is, due then; a wait: until when; 0 = none */
     const char *error; /* {message, …}; "" = none */
+    char module[RV_MODULE_SIZE]; /* of a function of a C file: which build of it; "" = none */
+    /* What it was given, {name: value, …}, "" = nothing: `argv`, `stdin`, `env`, `cwd` of a command; `method`,
+     * `url`, `headers`, `body` of a request; `delay`, `signal`; and by their paths (".input.id",
+     * ".steps.find.result", ".loop.item") values that its function or expressions saw. Secrets are masked. At most
+     * RV_GIVEN_BYTES: a long value is a text, its beginning and how many bytes it has. On disk with the
+     * end of the attempt, of one that goes on within 200 ms. */
+    const char *input;
+    int64_t
+        down_since; /* lost with the engine's process: that was last heard of then; 0 = it was not */
 } rv_attempt;
+enum { RV_GIVEN_BYTES = 16384 };
 
 /* One node with all that is known of it. Texts are JSON and belong to it; "" where there is none. */
 typedef struct rv_node_detail {
@@ -849,15 +1226,15 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
  *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
  *                `evaluating` says which condition, items or input it is
- *   place        could go on, and waits for the engine's `limit` ("workers"; "io": commands; "connections":
- *                http; "evaluator") of `limitSize`
+ *   place        could go on, and waits for a place at its `executor`, which has `limitSize`; `limit` says what
+ *                they are: "workers", "hosts", "io" (commands), "connections" (http), "evaluator"
  *   concurrency  iterations held back by their own forEach's `limitSize`
  *   timer, retry (`attempt`)   until `dueAt`
  *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
  *   worker       somebody who has its `function`: nobody here does; it goes on when that is registered
  *   decision     the run is suspended: `cause` says why
  *   turn         nothing: it goes on at once
- * A run that has ended and has nothing alive: `waits` is empty.
+ * A run that has ended and has nothing alive: `waits` is empty; one that failed has `failedPath`.
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
 RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
@@ -867,6 +1244,87 @@ RV_API void rv_free(void *text); /* text that the library handed out; NULL is al
  * workflow="other",alias="other".
  * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_metrics(rv_engine *engine, char **ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Workers of other machines (docs/worker-protocol.md)
+ *
+ * Processes that offer functions come to the socket beside the store (`control`), or to a TCP address. */
+
+typedef struct rv_workers_opts {
+    size_t size;        /* filled in by RV_WORKERS_OPTS */
+    const char *listen; /* HOST:PORT; port 0 = a free one */
+    /* PEM files; with them every connection is TLS. Required unless the address is a loopback one. */
+    const char *tls_cert, *tls_key;
+    /* May it come in? `token` is what its hello has, "" if there is none; `from` its address, for a log. Is not to
+     * block: all connections wait for it. NULL: everybody may, which only a loopback address allows. Thread: one
+     * of the engine's, one at a time. */
+    bool (*admits)(void *arg, const char *token, const char *from);
+    void *arg;
+} rv_workers_opts;
+#define RV_WORKERS_OPTS(...) (&(rv_workers_opts){ .size = sizeof(rv_workers_opts), __VA_ARGS__ })
+RV_API void rv_workers_opts_init(rv_workers_opts *opts);
+
+/* Let workers come to a TCP address, until the engine closes. *ret_port (may be NULL) is the port. Keeps no reference
+ * to the texts of `opts`. Errors: RV_EINVAL (an address or a certificate that will not do, no TLS or `admits` beyond
+ * loopback), RV_EBUSY (the address is in use), RV_EEXIST (there is one already), RV_ESTATE (this engine runs no
+ * steps), RV_ENOMEM, RV_ESYS. Thread: any, one at a time. */
+RV_API int rv_workers_listen(rv_engine *engine, const rv_workers_opts *opts, uint16_t *ret_port,
+                             rv_error *err);
+
+/* `admits` may have changed its mind: every worker that came to that address is cut off, and asked again when it
+ * comes back, which good ones do at once: what they have goes on. Errors: RV_EINVAL. Thread: any. */
+RV_API int rv_workers_again(rv_engine *engine, rv_error *err);
+
+/* Where workers can come, and who is there. *ret is JSON, for rv_free(): {protocol, listen: {host, port, tls} or null,
+ * socket: the path beside the store, or null, connections: [{name, credits, busy, local}]}.
+ * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM. */
+RV_API int rv_workers(rv_engine *engine, char **ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Being a worker: a program that has no engine, and offers functions to one that runs elsewhere
+ *
+ *     rv_worker_new(RV_WORKER_OPTS(.address = "tls://rival.example.org:7070", .token = token), &worker, &err);
+ *     rv_worker_offer(worker, workflow, &err);
+ *     rv_worker_run(worker, stop, &err);         // until `stop` fires
+ *
+ * Steps are functions of rv_ctx as anywhere. If the process dies, its steps are attempted again. examples/worker.c. */
+
+typedef struct rv_worker rv_worker;
+
+typedef struct rv_worker_opts {
+    size_t size; /* filled in by RV_WORKER_OPTS */
+    const char *
+        address; /* "STORE.sock", the socket beside a store; "tls://HOST:PORT", "tcp://HOST:PORT" */
+    const char *token;   /* of role worker; NULL = none */
+    const char *trusted; /* tls: a PEM file of certificates to trust; NULL = those of the system */
+    const char *name;    /* for people, at most 100 bytes; NULL = none */
+    uint32_t credits;    /* steps at once, each on a thread; 0 = 16 */
+} rv_worker_opts;
+#define RV_WORKER_OPTS(...) (&(rv_worker_opts){ .size = sizeof(rv_worker_opts), __VA_ARGS__ })
+RV_API void rv_worker_opts_init(rv_worker_opts *opts);
+
+/* Make a worker; nothing is connected yet. *ret is for rv_worker_free(). Errors: RV_EINVAL (an address or certificates that
+ * will not do), RV_ENOMEM, RV_ESYS. */
+RV_API int rv_worker_new(const rv_worker_opts *opts, rv_worker **ret, rv_error *err);
+
+/* Offer a workflow with its functions. One that nests others by name comes after them. The workflow stays the caller's, and
+ * has to outlive the worker. Not while it runs. Errors: RV_EINVAL (what is wrong with it), RV_ENOMEM. */
+RV_API int rv_worker_offer(rv_worker *worker, const rv_workflow *workflow, rv_error *err);
+/* Offer a function that any workflow file can `call`. Errors: RV_EINVAL, RV_ENOMEM. */
+RV_API int rv_worker_function(rv_worker *worker, const char *name, rv_step_fn fn, rv_error *err);
+
+/* Connect, run what the engine asks for, connect again when the connection is lost; until `stop` fires. Then functions
+ * that run may end: after 10 s they are told (rv_ctx_cancelled), 10 s later what they do is left to be attempted elsewhere;
+ * this returns when they have returned.
+ * Errors: RV_EINVAL (nothing is offered; the token is wrong; the engine refuses what is offered: the message says why),
+ * RV_EEXIST (a workflow of that name is the engine's own), RV_ENOMEM, RV_ESYS. Thread: one, its own. */
+RV_API int rv_worker_run(rv_worker *worker, rv_cancel *stop, rv_error *err);
+
+/* 1: it is connected, and the engine knows it; 0: not, and *ret_why (may be NULL) says why not, if there is a reason:
+ * code 0, there is none. Thread: any. */
+RV_API int rv_worker_state(rv_worker *worker, rv_error *ret_why);
+
+RV_API void rv_worker_free(rv_worker *worker); /* it does not run; NULL is allowed */
 
 /* ------------------------------------------------------------------------------------------
  * Retention */
@@ -997,13 +1455,22 @@ RV_API int rv_return_bool(rv_ctx *ctx, bool value); /* for conditions */
 /* Not done yet: somebody will rv_complete() this handle. The step is parked, durably, not run again. */
 RV_API int rv_return_pending(rv_ctx *ctx, const char *handle);
 
-/* The step failed. A plain error is tried again while attempts are left, and then stops the workflow. */
+/* The step failed; all of these are for the function to return. A plain error is tried again while attempts
+ * are left, and then stops the workflow. */
 RV_API int rv_fail(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
-/* An error that says what to do: RV_ON_STOP and RV_ON_CONTINUE are never tried again; RV_ON_RETRY is,
- * up to max_attempts (0 = as configured), with this backoff (-1 = as configured). */
-enum rv_behavior { RV_ON_STOP = 1, RV_ON_CONTINUE = 2, RV_ON_RETRY = 3 };
-RV_API int rv_step_error(rv_ctx *ctx, int behavior, int max_attempts, int backoff, const char *fmt,
-                         ...) RV_PRINTF(5, 6);
+/* It failed, and this is what to do. Stop the workflow: it is not tried again. */
+RV_API int rv_stop(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
+/* Go on with the next node: this one is `failed`, and is not tried again. */
+RV_API int rv_continue(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
+/* Try again, up to so many attempts; where the step's own options say fewer, up to those. */
+typedef struct rv_retry_opts {
+    size_t size;      /* filled in by RV_RETRY_OPTS */
+    int max_attempts; /* 0 = as the step's options say */
+    int backoff;      /* RV_LINEAR, RV_EXPONENTIAL; 0 = as the step's options say */
+} rv_retry_opts;
+#define RV_RETRY_OPTS(...) (&(rv_retry_opts){ .size = sizeof(rv_retry_opts), __VA_ARGS__ })
+RV_API void rv_retry_opts_init(rv_retry_opts *opts);
+RV_API int rv_retry(rv_ctx *ctx, const rv_retry_opts *opts, const char *fmt, ...) RV_PRINTF(3, 4);
 
 /* The step's own state: a sentence for people; anything by key; skipped (its result is then null).
  * RV_EINVAL: it is not JSON; RV_ETOOBIG: the state would have more than 1 MB, and the step fails for that. */
@@ -1011,35 +1478,34 @@ RV_API void rv_describe(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
 RV_API int rv_set_state(rv_ctx *ctx, const char *key, const char *json);
 RV_API int rv_skip(rv_ctx *ctx); /* for the function to return: 0 */
 
-/* What it sees, as JSON text; `pointer` is a JSON pointer, "" or NULL = all of it. NULL: not there.
- * The _str, _int, _double and _bool forms: the fallback (NULL for _str) where it is not of that type. */
-RV_API const char *rv_input_json(rv_ctx *ctx, const char *pointer);
-RV_API const char *rv_input_str(rv_ctx *ctx, const char *pointer);
-RV_API int64_t rv_input_int(rv_ctx *ctx, const char *pointer, int64_t fallback);
-RV_API double rv_input_double(rv_ctx *ctx, const char *pointer, double fallback);
-RV_API bool rv_input_bool(rv_ctx *ctx, const char *pointer, bool fallback);
-/* The result of a node that ran before, in scope. */
-RV_API const char *rv_step_json(rv_ctx *ctx, const char *alias, const char *pointer);
-RV_API const char *rv_step_str(rv_ctx *ctx, const char *alias, const char *pointer);
-RV_API int64_t rv_step_int(rv_ctx *ctx, const char *alias, const char *pointer, int64_t fallback);
-RV_API double rv_step_double(rv_ctx *ctx, const char *alias, const char *pointer, double fallback);
-RV_API const char *rv_step_state_json(rv_ctx *ctx, const char *alias, const char *pointer);
-RV_API const char *rv_step_status(rv_ctx *ctx,
-                                  const char *alias); /* "completed" …; NULL: not there */
-/* The node before: its result; and its alias, NULL for the first. */
-RV_API const char *rv_last_json(rv_ctx *ctx, const char *pointer);
-RV_API const char *rv_last_state_json(rv_ctx *ctx, const char *pointer); /* {} for the first */
-RV_API const char *rv_last_alias(rv_ctx *ctx);
-/* The innermost iteration it is in: the item, if it is a forEach's; the index, -1 outside of any. In the
- * condition of a loop: the index of the iteration to come (while), or of the one that ended (until). */
-RV_API const char *rv_item_json(rv_ctx *ctx, const char *pointer);
-RV_API const char *rv_item_str(rv_ctx *ctx, const char *pointer);
-RV_API int64_t rv_loop_index(rv_ctx *ctx);
-/* Everything at once: {input, steps, lastStep, loop, run}, and in a handler also {error, failedStep,
- * workflowState}. Assembled for the call: can be large. */
-RV_API const char *rv_context_json(rv_ctx *ctx);
-/* In a handler (onError): the error that happened: {message, …}; NULL elsewhere. */
-RV_API const char *rv_error_json(rv_ctx *ctx, const char *pointer);
+/* What it sees, by path, in the words of workflow files: ".input.id", ".steps.find.result.list[0]",
+ * ".steps[\"find-tree\"].result", ".lastStep.result", ".loop.item". All that there is:
+ *
+ *   .input          the run's input
+ *   .steps.ALIAS    of a node that ran before, in scope: .result, .state, .status, .error
+ *   .lastStep       the node before: .result, .state ({} for the first), .alias, .stepName
+ *   .loop           in an iteration: .item, .items (forEach), .index, .parent (the iteration around it). In
+ *                   the condition of a loop .index is that of the iteration to come (while) or that
+ *                   ended (until)
+ *   .run            .runId, .workflowName, .stepName, .path, .attempt, .executionId, .idempotencyKey
+ *   .error, .failedStep, .workflowState   in a handler (onError): what happened, {message, …}; the node it
+ *                   happened to, {result, state, alias, stepName, status}; {input, steps, status, …}
+ *   .               all of this at once, for rv_json(): can be large
+ *
+ * An index in brackets counts from 0, from the end if it is negative; a key that is no plain word stands in
+ * brackets and quotes. What is not there, is null, or is of another type: NULL, or the fallback. The step's
+ * log has a warning where the type is another one.
+ *
+ * A path that can lead nowhere is a mistake in the code, and does not pass: one that cannot be read, or that
+ * names what no context has (".inptu", ".steps.find.reslt"), fails the step when its function returns, and
+ * it is not tried again. A node that this one can never see is an error in the step's log.
+ *
+ * Each call walks the text: for many values of one large result, take rv_json() once and parse that. */
+RV_API const char *rv_str(rv_ctx *ctx, const char *path);               /* the text of a string */
+RV_API int64_t rv_int(rv_ctx *ctx, const char *path, int64_t fallback); /* written as an integer */
+RV_API double rv_num(rv_ctx *ctx, const char *path, double fallback);
+RV_API bool rv_bool(rv_ctx *ctx, const char *path, bool fallback);
+RV_API const char *rv_json(rv_ctx *ctx, const char *path); /* anything, "null" too, as JSON text */
 
 /* Which run and step. The key is the same over all attempts of one step, and no other's. */
 RV_API const char *rv_ctx_run_id(rv_ctx *ctx);
@@ -1048,6 +1514,8 @@ RV_API const char *rv_ctx_step(rv_ctx *ctx);
 RV_API const char *rv_ctx_path(rv_ctx *ctx);
 RV_API int rv_ctx_attempt(rv_ctx *ctx);              /* from 1 */
 RV_API const char *rv_ctx_execution_id(rv_ctx *ctx); /* of this attempt, unique in its run */
+/* For whoever must not act twice: the same in each attempt of this step, and no other ever has it; neither a
+ * run in another store, nor one that is given the id of a run that was removed. */
 RV_API const char *rv_ctx_idempotency_key(rv_ctx *ctx);
 RV_API rv_engine *rv_ctx_engine(rv_ctx *ctx); /* to start or signal other runs */
 

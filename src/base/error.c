@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 const char *rv_strerror(int code)
 {
     switch (code) {
@@ -69,6 +71,17 @@ int rv__fail(rv_error *err, int code, const char *fmt, ...)
     rv__vfail(err, code, fmt, args);
     va_end(args);
     return code;
+}
+
+int rv__fail_text(rv_error *err, int code, const char *text)
+{
+    static const char cut[] = "…";
+    size_t room = err != NULL ? sizeof err->message - 1 : 0;
+    struct rv__str whole = rv__str(text);
+    if (err == NULL || whole.len <= room)
+        return rv__fail(err, code, "%s", text);
+    struct rv__str end = rv__str_end(whole, room - (sizeof cut - 1));
+    return rv__fail(err, code, "%s%.*s", cut, RV__ARG(end));
 }
 
 int rv__nomem(rv_error *err)

@@ -128,6 +128,10 @@ void rv__buf_json_pointer(struct rv__buf *buf, struct rv__str token);
  * it can be read, and not-a-number is null: the output is JSON whatever `number` is. */
 void rv__buf_json_double(struct rv__buf *buf, double number);
 
+/* Append the members of the object `under` that `over` does not have, then those of `over`, as one object.
+ * Linear. Errors: RV_ENOMEM; RV_ETOOBIG: the bound of `out`. */
+int rv__json_overlay(struct rv__str under, struct rv__str over, struct rv__buf *out, rv_error *err);
+
 /* Append the canonical text of `text`. Two texts have the same one if and only if they mean the
  * same: no white space, keys sorted by the bytes of their UTF-8 and each there once, strings
  * escaped only where they must be. A number written as an integer keeps all its digits (and -0 is

@@ -132,6 +132,27 @@ void rv__queue_awake(struct rv__queue *queue)
     atomic_store(&queue->sleeping, false);
 }
 
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+bool rv__queue_watch(struct rv__queue *queue, int64_t for_ns)
+{
+    struct rv__clock *clock = rv__clock_real();
+    int64_t until_ns = rv__mono_ns(clock) + for_ns;
+    while (atomic_load_explicit(&queue->head, memory_order_relaxed) == 0) {
+        if (rv__mono_ns(clock) >= until_ns)
+            return false;
+        relax();
+    }
+    return true;
+}
+
 bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns)
 {
     assert(queue->wake == NULL);

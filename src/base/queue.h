@@ -31,6 +31,12 @@ struct rv__queue_node {
     struct rv__queue_node *next;
 };
 
+/* A node that says what it is the head of. */
+struct rv__letter {
+    struct rv__queue_node node; /* first */
+    int kind;                   /* the consumer's to define */
+};
+
 struct rv__queue {
     _Atomic uintptr_t head; /* newest first; the lowest bit says "closed" */
     atomic_bool sleeping;   /* the consumer sleeps or is about to; see queue.c */
@@ -67,6 +73,11 @@ struct rv__queue_node *rv__queue_take(struct rv__queue *queue);
 /* Sleep until there is something to take (true), or the deadline passes or the queue is closed
  * with nothing left in it (false). Only without a `wake`. Thread: consumer. */
 bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns);
+
+/* Look without sleeping, for so long at most. True: there is something to take, or it is closed. For a
+ * consumer that has just been woken at once, and has a processor to spare: sleeping and being woken
+ * takes longer than what it waits for. Thread: consumer. */
+bool rv__queue_watch(struct rv__queue *queue, int64_t for_ns);
 
 /* Announce a sleep. True: every push and close from now on wakes. False: there is something to
  * take or the queue is closed, do not sleep. Thread: consumer. */

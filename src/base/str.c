@@ -58,6 +58,16 @@ bool rv__str_utf8(struct rv__str s)
     return true;
 }
 
+struct rv__str rv__str_end(struct rv__str s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    const char *from = s.at + (s.len - max), *end = s.at + s.len;
+    while (from < end && ((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    return (struct rv__str){ from, (size_t)(end - from) };
+}
+
 uint64_t rv__str_hash(uint64_t hash, struct rv__str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -192,6 +202,16 @@ char *rv__buf_take(struct rv__buf *buf)
     buf->text = NULL;
     buf->len = buf->cap = 0;
     return text;
+}
+
+void rv__buf_message(struct rv__buf *buf, struct rv__str message, size_t max)
+{
+    static const struct rv__str cut = RV__STR("…");
+    if (message.len > max) {
+        rv__buf_str(buf, cut);
+        message = rv__str_end(message, max - cut.len);
+    }
+    rv__buf_str(buf, message);
 }
 
 void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes)

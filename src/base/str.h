@@ -53,6 +53,9 @@ int rv__str_copy(struct rv__arena *arena, struct rv__str s, struct rv__str *ret)
 /* Is it well-formed UTF-8 (no surrogates, nothing overlong, nothing past U+10FFFF)? */
 bool rv__str_utf8(struct rv__str s);
 
+/* The end of it: at most `max` bytes, from where a character begins. */
+struct rv__str rv__str_end(struct rv__str s, size_t max);
+
 /* Mix into a 64-bit hash for tables in memory. Start with RV__HASH_START. Not for untrusted
  * counts of colliding keys without a bound, and not for anything on disk. */
 #define RV__HASH_START UINT64_C(0xcbf29ce484222325)
@@ -80,6 +83,9 @@ void rv__buf_text(struct rv__buf *buf, const char *text);
 void rv__buf_char(struct rv__buf *buf, char c);
 void rv__buf_int(struct rv__buf *buf, int64_t n); /* decimal, without printf's cost */
 void rv__buf_fmt(struct rv__buf *buf, const char *fmt, ...) RV_PRINTF(2, 3);
+
+/* A message from elsewhere: all of it, or "…" and its end, together at most `max` bytes (more than 3). */
+void rv__buf_message(struct rv__buf *buf, struct rv__str message, size_t max);
 
 /* As base64 (RFC 4648, with padding). */
 void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes);

@@ -7,8 +7,11 @@ static int cancel(struct rv__tell *tell, struct rv__client *client, rv_error *er
     int rc = rv__client_cancel(client, tell->run_id, err);
     if (rc == RV_OK)
         rc = rv__client_list(client, RV_QUERY(.run_id = tell->run_id), &row, err);
-    if (rc == RV_OK && row->count == 1 && row->runs[0].status != RV_CANCELLED) /* it had ended */
-        tell->done = row->runs[0].status == RV_COMPLETED ? "already completed:" : "already failed:";
+    int status = rc == RV_OK && row->count == 1 ? row->runs[0].status : RV_CANCELLED;
+    if (status == RV_COMPLETED || status == RV_FAILED) /* it had ended */
+        tell->done = status == RV_COMPLETED ? "already completed:" : "already failed:";
+    else if (status != RV_CANCELLED)
+        tell->done = "being cancelled: its 'finally' runs (cancel it again to skip that):";
     rv_run_list_free(row);
     return rc;
 }
@@ -31,6 +34,8 @@ const struct rv__command rv__cmd_cancel = {
     .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
     .options = options,
     .paragraphs = { "A run that has ended keeps its status; steps it detached are cancelled.",
+                    "Where the workflow has a 'finally', the run stays running until that has run. "
+                    "Cancelling it a second time ends the 'finally', too.",
                     "ID is the whole id of the run." },
     .examples = { { "rival cancel order-1" } },
     .run = run_cancel,

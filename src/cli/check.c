@@ -26,12 +26,29 @@ void rv__cli_problem(FILE *to, const rv_problem *problem)
     print_problem(to, problem, "error", rv__colour(to, RED));
 }
 
-size_t rv__cli_workflow_of(const rv_report *report, const char *file)
+size_t rv__cli_workflow_of(const rv_report *report, const char *file, const char *name)
 {
-    size_t i = 0;
-    while (i < report->workflow_count && strcmp(report->workflows[i].file, file) != 0)
-        i++;
-    return i;
+    size_t found = report->workflow_count, count = 0;
+    struct rv__buf names;
+    rv__buf_init(&names, 4096);
+    for (size_t i = 0; i < report->workflow_count; i++) {
+        if (strcmp(report->workflows[i].file, file) != 0)
+            continue;
+        rv__buf_fmt(&names, "%s%s", count++ > 0 ? ", " : "", report->workflows[i].name);
+        if (found == report->workflow_count &&
+            (name == NULL || strcmp(report->workflows[i].name, name) == 0))
+            found = i;
+    }
+    bool several = name == NULL && count > 1,
+         unknown = count > 0 && found == report->workflow_count;
+    if (several)
+        fprintf(stderr, "rival: %s has several workflows: say which with --workflow NAME (%s)\n",
+                file, rv__buf_view(&names).at);
+    else if (unknown)
+        fprintf(stderr, "rival: %s has no workflow '%s'; it has %s\n", file, name,
+                rv__buf_view(&names).at);
+    rv__buf_done(&names);
+    return several || unknown ? SIZE_MAX : found;
 }
 
 static void add_text(struct rv__buf *out, const char *key, const char *text)
@@ -94,10 +111,13 @@ static size_t count_bad_files(const rv_report *report)
     return count;
 }
 
-static bool is_source(const char *file)
+/* What is known of a file that was not loaded. */
+static const char *looked_at(const char *file)
 {
     const char *dot = strrchr(file, '.');
-    return dot != NULL && strcmp(dot, ".c") == 0;
+    return dot == NULL || strcmp(dot, ".so") == 0 ? "an object"
+           : strcmp(dot, ".c") == 0               ? "compiles"
+                                                  : "parses";
 }
 
 static void print_text(const rv_report *report)
@@ -111,14 +131,14 @@ static void print_text(const rv_report *report)
         printf("%sok%s  %s  (%s, ", rv__colour(stdout, GREEN), rv__colour(stdout, PLAIN), w->name,
                w->file);
         if (w->partial)
-            printf("without the C file that it nests)\n");
+            printf("without the file that it nests)\n");
         else
             printf("%d node%s)\n", w->node_count, w->node_count == 1 ? "" : "s");
     }
     for (size_t i = 0; i < report->c_file_count; i++)
         printf("%s--%s  %s  (%s; its plan was not looked at: --load does, and runs its code)\n",
                rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->c_files[i].file,
-               is_source(report->c_files[i].file) ? "compiles" : "an object");
+               looked_at(report->c_files[i].file));
     if (report->problem_count > 0)
         fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",
                 report->problem_count + report->untold,
@@ -163,7 +183,8 @@ static const struct rv__option options[] = {
                  "\"notLoaded\"}",
       RV__INTO(struct check, json) },
     { "--load",
-      .meaning = "load C files too, which runs their code, and check the plans that they declare",
+      .meaning = "load C and TypeScript files too, which runs their code, and check the plans that "
+                 "they declare",
       RV__INTO(struct check, load) },
     { NULL },
 };
@@ -175,14 +196,15 @@ const struct rv__command rv__cmd_check = {
     .arguments = { { "FILE|DIR", "which files or folders?", .many = true,
                      .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Reads workflows in YAML and JSON: files, and folders with all that is in them "
-                    "(hidden files left out). Checks syntax, keys, durations, the input schema, "
-                    "every expression and the nodes it reads, nested workflows. Everything that is "
-                    "wrong is told at once, each as FILE:LINE:COLUMN with the line.",
-                    "C files are compiled, and the compiler's errors told. What they declare is "
-                    "known only by running their code: nothing is run unless --load allows it.",
-                    "Files in a folder that are no workflows are passed over. What is good and "
-                    "most likely not meant is a warning: it changes no exit code." },
+    .paragraphs = { "Checks workflow files in YAML and JSON, and folders of them (without hidden "
+                    "files): syntax, keys, durations, the input schema, every expression and the "
+                    "nodes it reads, nested workflows. Lists all problems, each as "
+                    "FILE:LINE:COLUMN with the line.",
+                    "C files are compiled, TypeScript and JavaScript files are parsed, and errors "
+                    "are "
+                    "listed. Their plans are only known by running their code, which needs --load.",
+                    "Other files in a folder are ignored. Warnings point out what is allowed but "
+                    "probably a mistake; they do not change the exit code." },
     .examples = { { "rival check order.yaml" },
                   { "rival check workflows/ && echo good" },
                   { "rival check --json . | jq '.problems[].message'" } },

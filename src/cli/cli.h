@@ -18,6 +18,8 @@ enum {
     CLI_USAGE = 2,
     CLI_CANCELLED = 3,
     CLI_SUSPENDED = 4,
+    CLI_GONE = 5,          /* the store was deleted or replaced while it was driven */
+    CLI_TIMED_OUT = 124,   /* as timeout(1) has it: the run goes on */
     CLI_INTERRUPTED = 130, /* what shells report for SIGINT: the run goes on another time */
 };
 
@@ -36,9 +38,14 @@ extern const struct rv__command rv__cmd_evaluator;
 extern const struct rv__command rv__cmd_host;
 extern const struct rv__command rv__cmd_import;
 extern const struct rv__command rv__cmd_list;
+extern const struct rv__command rv__cmd_attachments;
+extern const struct rv__command rv__cmd_audit;
 extern const struct rv__command rv__cmd_logs;
+extern const struct rv__command rv__cmd_mcp;
 extern const struct rv__command rv__cmd_new;
+extern const struct rv__command rv__cmd_manifest;
 extern const struct rv__command rv__cmd_plan;
+extern const struct rv__command rv__cmd_copy;
 extern const struct rv__command rv__cmd_retain;
 extern const struct rv__command rv__cmd_run;
 extern const struct rv__command rv__cmd_serve;
@@ -63,7 +70,7 @@ int rv__cli_fail(int code, const char *message, const char *hint);
 void rv__cli_problem(FILE *to, const rv_problem *problem);
 /* The index of the workflow that the file itself defines (those it nests are in the report too);
  * workflow_count: it has none. */
-size_t rv__cli_workflow_of(const rv_report *report, const char *file);
+size_t rv__cli_workflow_of(const rv_report *report, const char *file, const char *name);
 
 /* Terminal colours, or "" where they would be noise (no terminal, NO_COLOR, TERM=dumb). */
 enum rv__colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };

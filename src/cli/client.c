@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/store_name.h"
 #include "cli/remote.h"
 #include "cli/runs.h"
 #include "cli/text.h"
@@ -44,17 +45,27 @@ void rv__where_again(const struct rv__where *where, struct rv__buf *out)
 {
     put_option(out, "--server", where->server);
     put_option(out, "--token-file", where->token_file);
-    put_option(out, "--store", where->store);
+    if (where->store != NULL) {
+        struct rv__buf shown;
+        rv__buf_init(&shown, SIZE_MAX / 8);
+        rv__store_name_shown(where->store, &shown);
+        put_option(out, "--store", shown.text);
+        rv__buf_done(&shown);
+    }
 }
 
 static struct rv__client *client_new(rv_engine *engine, struct rv__wire *wire, const char *name)
 {
     struct rv__client *client = rv__zalloc(1, sizeof *client);
+    struct rv__buf shown;
     if (client == NULL)
         return NULL;
     client->engine = engine;
     client->wire = wire;
-    snprintf(client->name, sizeof client->name, "%s", name);
+    rv__buf_init(&shown, sizeof client->name);
+    rv__store_name_shown(name, &shown);
+    snprintf(client->name, sizeof client->name, "%s", shown.len > 0 ? shown.text : "");
+    rv__buf_done(&shown);
     return client;
 }
 
@@ -66,13 +77,11 @@ struct rv__client *rv__client_of(rv_engine *engine)
     return client;
 }
 
-/* A wire to the server, if something answers there. */
-static int reach(const char *url, const struct rv__where *where, struct rv__wire **ret,
-                 rv_error *err)
+int rv__where_wire(const struct rv__where *where, const char *url, struct rv__wire **ret,
+                   rv_error *err)
 {
-    struct rv__buf answer, token;
+    struct rv__buf token;
     const char *secret = from_environment("RIVAL_TOKEN");
-    struct rv__wire *wire = NULL;
     int rc = RV_OK;
     rv__buf_init(&token, 0);
     if (where->token_file != NULL) {
@@ -80,8 +89,18 @@ static int reach(const char *url, const struct rv__where *where, struct rv__wire
         secret = token.text;
     }
     if (rc == RV_OK)
-        rc = rv__wire_new(url, secret, &wire, err);
+        rc = rv__wire_new(url, secret, ret, err);
     rv__secret_done(&token);
+    return rc;
+}
+
+/* A wire to the server, if something answers there. */
+static int reach(const char *url, const struct rv__where *where, struct rv__wire **ret,
+                 rv_error *err)
+{
+    struct rv__buf answer;
+    struct rv__wire *wire = NULL;
+    int rc = rv__where_wire(where, url, &wire, err);
     if (rc < 0) {
         (void)rv__cli_fail(CLI_USAGE, err->message, NULL);
         return RV_EINVAL;
@@ -201,6 +220,11 @@ void rv__client_close(struct rv__client *client)
     rv__free(client);
 }
 
+void rv__client_become(struct rv__client *client, rv_engine *engine)
+{
+    client->engine = engine;
+}
+
 const char *rv__client_name(const struct rv__client *client)
 {
     return client->name;
@@ -242,6 +266,70 @@ int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query
                            : rv_logs(c->engine, run_id, query, ret, err);
 }
 
+/* The document that the server would have given. */
+static int attachments_text(const rv_attachment_list *list, char **ret, rv_error *err)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the list */
+    rv__buf_text(&out, "{\"attachments\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&out, ',');
+        rv__put_attachment(&out, &list->attachments[i]);
+        rv__buf_char(&out, '}');
+    }
+    rv__buf_fmt(&out, "],\"total\":%zu,\"offset\":0}", list->total);
+    *ret = rv__buf_take(&out);
+    rv__buf_done(&out);
+    return *ret != NULL ? RV_OK : rv__nomem(err);
+}
+
+int rv__client_attachments(struct rv__client *c, const char *run_id,
+                           const rv_attachment_query *query, char **ret, rv_error *err)
+{
+    rv_attachment_list *list = NULL;
+    if (c->wire != NULL)
+        return rv__remote_attachments(c->wire, run_id, query, ret, err);
+    int rc = rv_attachments(c->engine, run_id, query, &list, err);
+    if (rc == RV_OK)
+        rc = attachments_text(list, ret, err);
+    rv_attachment_list_free(list);
+    return rc;
+}
+
+int rv__client_attachment(struct rv__client *c, const char *run_id, const char *id, char **ret,
+                          rv_error *err)
+{
+    rv_attachment_list *list = NULL;
+    struct rv__buf out;
+    if (c->wire != NULL)
+        return rv__remote_attachment(c->wire, run_id, id, ret, err);
+    int rc = rv_attachments(c->engine, run_id, RV_ATTACHMENT_QUERY(.id = id, .results = true),
+                            &list, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the result */
+    if (list->count == 0) {
+        rc = rv__fail(err, RV_ENOTFOUND, "run '%s' has no attachment '%.120s'", run_id, id);
+    } else {
+        rv__put_attachment(&out, &list->attachments[0]);
+        rv__put_json(&out, "result", list->attachments[0].result);
+        rv__put_json(&out, "error", list->attachments[0].error);
+        rv__buf_char(&out, '}');
+        *ret = rv__buf_take(&out);
+        rc = *ret != NULL ? RV_OK : rv__nomem(err);
+    }
+    rv__buf_done(&out);
+    rv_attachment_list_free(list);
+    return rc;
+}
+
+int rv__client_plan(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_plan(c->wire, run_id, ret, err)
+                           : rv_plan_of_run(c->engine, run_id, ret, err);
+}
+
 int rv__client_why(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
 {
     return c->wire != NULL ? rv__remote_why(c->wire, run_id, ret, err)
@@ -267,18 +355,19 @@ int rv__client_cancel(struct rv__client *c, const char *run_id, rv_error *err)
                            : rv_cancel_run(c->engine, run_id, err);
 }
 
-int rv__client_decide(struct rv__client *c, const char *run_id, int decision, const char *reason,
-                      rv_error *err)
+int rv__client_decide(struct rv__client *c, const char *run_id, int decision,
+                      const rv_decide_opts *opts, rv_error *err)
 {
-    return c->wire != NULL ? rv__remote_decide(c->wire, run_id, decision, reason, err)
-                           : rv_decide(c->engine, run_id, decision, reason, err);
+    return c->wire != NULL ? rv__remote_decide(c->wire, run_id, decision, opts, err)
+                           : rv_decide(c->engine, run_id, decision, opts, err);
 }
 
 int rv__client_signal(struct rv__client *c, const char *run_id, const char *name,
-                      const char *payload, rv_error *err)
+                      const char *payload, bool force, rv_error *err)
 {
-    return c->wire != NULL ? rv__remote_signal(c->wire, run_id, name, payload, err)
-                           : rv_signal(c->engine, run_id, name, payload, err);
+    return c->wire != NULL ? rv__remote_signal(c->wire, run_id, name, payload, force, err)
+                           : rv_signal_with(c->engine, run_id, name, payload,
+                                            RV_SIGNAL_OPTS(.force = force), err);
 }
 
 int rv__client_complete(struct rv__client *c, const char *run_id, const char *handle,
@@ -290,12 +379,7 @@ int rv__client_complete(struct rv__client *c, const char *run_id, const char *ha
 
 bool rv__client_drives(const struct rv__client *c, const char *run_id)
 {
-    rv_driver driver;
-    if (c->engine == NULL)
-        return true;
-    if (rv_engine_driver(c->engine, &driver, NULL) != 1)
-        return false;
-    return driver.only_run[0] == '\0' || strcmp(driver.only_run, run_id) == 0;
+    return c->engine == NULL || rv_engine_drives(c->engine, run_id);
 }
 
 void rv__client_say_refusal(struct rv__client *c)
@@ -368,6 +452,13 @@ int rv__follow_next(struct rv__follow *follow, int64_t timeout_ms, rv_cancel *by
         if (rc != RV_ETIMEDOUT || (timeout_ms >= 0 && left_ms <= LOOK_MS))
             return rc;
     }
+}
+
+void rv__follow_position(struct rv__follow *follow, uint64_t *seq, uint64_t *index)
+{
+    *seq = *index = 0;
+    if (follow->feed != NULL)
+        rv_feed_position(follow->feed, seq, index);
 }
 
 void rv__follow_close(struct rv__follow *follow)

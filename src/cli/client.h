@@ -20,6 +20,11 @@ struct rv__where {
 };
 /* Those options again, for a command that is to go to the same place: " --store FILE". */
 void rv__where_again(const struct rv__where *where, struct rv__buf *out);
+/* Another wire to the server at this URL, with the token that they say. Errors: as rv__wire_new(), and of a
+ * token file. */
+struct rv__wire;
+int rv__where_wire(const struct rv__where *where, const char *url, struct rv__wire **ret,
+                   rv_error *err);
 /* Their rows; `member` is where they are in the command's struct `type`. */
 /* clang-format off */
 #define RV__OPTIONS_SERVER(type, member) \
@@ -55,7 +60,9 @@ void rv__client_close(struct rv__client *client); /* NULL is allowed */
  * (`*store`: which, NULL = none is there). *code: CLI_OK, or what was meant cannot be had, as was said. */
 struct rv__client *rv__client_server(const struct rv__where *where, const char **store, int *code);
 
-const char *rv__client_name(const struct rv__client *client);  /* a file, or a URL */
+const char *rv__client_name(const struct rv__client *client); /* a file, or a URL */
+void rv__client_become(struct rv__client *client,
+                       rv_engine *engine);                     /* rv__client_of(): of another */
 rv_engine *rv__client_engine(const struct rv__client *client); /* NULL: it is a server */
 
 /* As the calls of rival.h. Also: RV_ECLOSED (nobody answers any more), RV_EFAILED (not allowed). */
@@ -67,15 +74,22 @@ int rv__client_nodes(struct rv__client *client, const char *run_id, const char *
                      size_t offset, size_t limit, rv_node_list **ret, rv_error *err);
 int rv__client_logs(struct rv__client *client, const char *run_id, const rv_log_query *query,
                     rv_log_list **ret, rv_error *err);
+/* As documents, for rv_free(); of one: RV_ENOTFOUND. */
+int rv__client_attachments(struct rv__client *client, const char *run_id,
+                           const rv_attachment_query *query, char **ret, rv_error *err);
+int rv__client_attachment(struct rv__client *client, const char *run_id, const char *id, char **ret,
+                          rv_error *err);
+int rv__client_plan(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_workflows(struct rv__client *client, rv_workflow_list **ret, rv_error *err);
 int rv__client_run(struct rv__client *client, const char *workflow, const char *input,
                    const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 int rv__client_cancel(struct rv__client *client, const char *run_id, rv_error *err);
 int rv__client_decide(struct rv__client *client, const char *run_id, int decision,
-                      const char *reason, rv_error *err);
+                      const rv_decide_opts *opts, rv_error *err);
+/* `force`: whatever its name. */
 int rv__client_signal(struct rv__client *client, const char *run_id, const char *name,
-                      const char *payload, rv_error *err);
+                      const char *payload, bool force, rv_error *err);
 int rv__client_complete(struct rv__client *client, const char *run_id, const char *handle,
                         const char *result, const char *error, rv_error *err);
 
@@ -99,6 +113,8 @@ int rv__follow_open(struct rv__client *client, const rv_feed_opts *opts, struct 
                     rv_error *err);
 int rv__follow_next(struct rv__follow *follow, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
                     rv_error *err);
+/* Where it is, for RV_FROM_POSITION; of a store's feed. */
+void rv__follow_position(struct rv__follow *follow, uint64_t *seq, uint64_t *index);
 void rv__follow_close(struct rv__follow *follow); /* NULL is allowed */
 
 #endif

@@ -6,9 +6,12 @@
 const struct rv__command *const rv__commands[] = {
     /* do */
     &rv__cmd_exec,
+    &rv__cmd_mcp,
     &rv__cmd_run,
     &rv__cmd_serve,
     /* look */
+    &rv__cmd_attachments,
+    &rv__cmd_audit,
     &rv__cmd_list,
     &rv__cmd_logs,
     &rv__cmd_show,
@@ -21,6 +24,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_signal,
     /* files */
     &rv__cmd_check,
+    &rv__cmd_manifest,
     &rv__cmd_new,
     &rv__cmd_plan,
     &rv__cmd_workflows,
@@ -28,6 +32,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_backup,
     &rv__cmd_export,
     &rv__cmd_import,
+    &rv__cmd_copy,
     &rv__cmd_retain,
     /* the program */
     &rv__cmd_demo,

@@ -4,13 +4,15 @@
 struct decision {
     struct rv__tell tell;
     int what;
-    const char *reason;
+    const char *path, *reason;
 };
 
 static int decide(struct rv__tell *tell, struct rv__client *client, rv_error *err)
 {
     const struct decision *decision = tell->arg;
-    return rv__client_decide(client, tell->run_id, decision->what, decision->reason, err);
+    return rv__client_decide(client, tell->run_id, decision->what,
+                             RV_DECIDE_OPTS(.path = decision->path, .reason = decision->reason),
+                             err);
 }
 
 static const char *const words[] = { "resume", "abort", "skip", "restart_stage", NULL };
@@ -23,16 +25,17 @@ static int run_decide(int argc, char **argv)
     if (count < 0)
         return -count;
     decision.what = rv__option_choice("decide", "decision", argv[1], words);
-    if (decision.what > RV_ABORT)
-        return rv__cli_usage(
-            "decide", "'%s' is not available yet: it is for the states of a manifest", argv[1]);
+    static const char *const done[] = { "resumed", "aborted", "skipped", "restarted" };
     tell->arg = &decision;
-    tell->done = decision.what == RV_RESUME ? "resumed" : "aborted";
+    tell->done = done[decision.what];
     return rv__tell_run(argv[0], tell, decide);
 }
 
 static const struct rv__option options[] = {
-    { "--reason", "TEXT", "recorded; with abort, the error of the run",
+    { "--path", "PATH", "which is meant; needed while several wait for a decision",
+      RV__INTO(struct decision, path) },
+    { "--reason", "TEXT",
+      "recorded, with the cause of the suspension; with abort, the error of the run",
       RV__INTO(struct decision, reason) },
     RV__OPTIONS_WHERE(struct decision, tell.where),
     RV__OPTION_TOLD(struct decision, tell.json),
@@ -42,14 +45,19 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_decide = {
     .name = "decide",
     .section = SECTION_TELL,
-    .summary = "resume or abort a suspended run",
-    .arguments = { { "ID", "which run, and resume or abort?", .completes = COMPLETES_LIVE_RUN },
-                   { "resume|abort", "resume or abort?", .choices = words } },
+    .summary = "resume, skip or abort what is suspended",
+    .arguments = { { "ID", "which run, and what is to become of it?",
+                     .completes = COMPLETES_LIVE_RUN },
+                   { "resume|skip|abort|restart_stage", "which decision?", .choices = words } },
     .options = options,
-    .paragraphs = { "`resume` continues the run with fresh attempts. `abort` fails it. ID is the "
-                    "whole id of the run.",
-                    "`rival why ID` says why it is suspended." },
+    .paragraphs = { "`resume` continues with fresh attempts. `abort` fails the run. Of a critical "
+                    "state of a manifest also: `skip` records it as failed, and its stage goes on, "
+                    "with the error for who depends on it; `restart_stage` runs its stage anew. ID "
+                    "is the whole id of the run.",
+                    "`rival why ID` says why it is suspended. While several states of a run wait, "
+                    "--path says which is meant; nothing else begins before the last is decided." },
     .examples = { { "rival decide order-1 resume" },
-                  { "rival decide order-1 abort --reason \"the customer has gone\"" } },
+                  { "rival decide order-1 abort --reason \"the customer has gone\"" },
+                  { "rival decide report-7 skip --path triage:gather" } },
     .run = run_decide,
 };

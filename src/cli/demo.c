@@ -142,7 +142,7 @@ const struct rv__command rv__cmd_demo = {
     .arguments = { { "NAME", "which demo? there are: group, resume", .choices = names } },
     .paragraphs = { "`group`: a task group: tasks on threads, results as they finish, a failing "
                     "task, a panic, cancellation (Ctrl-C works too).",
-                    "`resume`: a run whose process is killed, twice, and that goes on." },
+                    "`resume`: a run that continues after its process is killed, twice." },
     .examples = { { "rival demo resume" },
                   { "rival demo group | cat", "the same without colours" } },
     .exits = { { CLI_CANCELLED, "stopped by Ctrl-C" } },

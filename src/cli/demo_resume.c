@@ -64,7 +64,7 @@ static int order(rv_ctx *c)
 static int pay(rv_ctx *c)
 {
     (void)rv__cli_pause(rv_ctx_token(c), STEP_MS);
-    line("pay", "%d charged, under the key %s", (int)rv_step_int(c, "order", "/price", 0),
+    line("pay", "%d charged, under the key %s", (int)rv_int(c, ".steps.order.result.price", 0),
          rv_ctx_idempotency_key(c));
     return 0;
 }
@@ -88,7 +88,7 @@ static int label(rv_ctx *c)
 static int ship(rv_ctx *c)
 {
     line("ship", "dry after %d ms, although nobody was there for %d of them",
-         (int)rv_step_int(c, "dry", "/delayedMs", 0), NOBODY_MS);
+         (int)rv_int(c, ".steps.dry.result.delayedMs", 0), NOBODY_MS);
     return 0;
 }
 

@@ -24,6 +24,7 @@ static const struct rv__exit exits[] = {
     { CLI_USAGE, "wrong use, a broken file, a refused input: nothing was run." },
     { CLI_CANCELLED, "the run was cancelled." },
     { CLI_SUSPENDED, "the run is suspended." },
+    { CLI_GONE, "the store was deleted or replaced while it was in use." },
     { CLI_INTERRUPTED, "stopped by Ctrl-C: the run can go on." },
 };
 

@@ -1,4 +1,5 @@
-/* drive.c: a run driven to its end by this process and shown meanwhile.
+/* drive.c: a run driven to its end by this process and shown meanwhile; or handed to the process that drives the
+ * store, and followed.
  *
  * The engine is open for this run alone. It is followed by its feed: what is shown is on disk. A second
  * call with the same id finds the run and goes on with it, since its id is made here, before it begins. */
@@ -24,12 +25,15 @@ enum {
     ANSWER_BYTES = 64, /* of a decision that is typed */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
-    OUTCOME_MS = 60000, /* to read how it ended: it has */
+    OUTCOME_MS = 60000,   /* to read how it ended: it has */
+    AGAIN_MS = 100,       /* before the store, or who drives it, is tried again */
+    DRAIN_SHORT_MS = 300, /* steps of others that end so soon need not be mentioned */
 };
 
 /* ------------------------------------------------------------------------------- beginning --- */
 
-const char *const rv__on_suspend_words[] = { "wait", "abort", "resume", NULL }; /* as the enum */
+const char *const rv__on_suspend_words[] = { "wait", "abort", "resume", "skip",
+                                             NULL }; /* as the enum */
 
 static int read_eval_time(struct rv__drive *d)
 {
@@ -41,19 +45,27 @@ static int read_eval_time(struct rv__drive *d)
                          d->opts.eval_time);
 }
 
+static int read_concurrency(struct rv__drive *d)
+{
+    const char *text = d->opts.max_concurrency;
+    if (text == NULL ||
+        (rv__json_check(rv__str(text), 1, &(struct rv__str){ NULL, 0 }, NULL) == RV_OK &&
+         rv__json_int(rv__str(text), &d->max_concurrency) == RV_OK && d->max_concurrency >= 1 &&
+         d->max_concurrency <= INT32_MAX))
+        return CLI_OK;
+    return rv__cli_usage(d->command, "--max-concurrency '%s' must be a number of 1 or more", text);
+}
+
 static int read_on_suspend(struct rv__drive *d)
 {
-    static const char *const words[] = { "wait", "abort", "resume", "skip", NULL };
     bool asks = isatty(STDIN_FILENO) && rv__terminal_is(stderr) && !d->opts.json;
     d->on_suspend = asks ? ON_SUSPEND_ASK : ON_SUSPEND_LEAVE;
     if (d->opts.on_suspend == NULL)
         return CLI_OK;
-    int choice = rv__option_choice(d->command, "--on-suspend", d->opts.on_suspend, words);
+    int choice = rv__option_choice(d->command, "--on-suspend", d->opts.on_suspend,
+                                   rv__on_suspend_words);
     if (choice < 0)
         return CLI_USAGE;
-    if (choice == 3)
-        return rv__cli_usage(d->command, "--on-suspend skip is not available yet: it is for the "
-                                         "states of a manifest");
     d->on_suspend = (enum rv__on_suspend)choice;
     return CLI_OK;
 }
@@ -81,11 +93,14 @@ static int make_id(struct rv__drive *d)
 /* A store on a disk that has no sockets can be driven all the same: only, nobody can ask. */
 static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
+    char user[RV__USER_NAME_SIZE];
     rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
                                           .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
-                                          .attach = by != DRIVE_HERE, .drain_ms = GRACE_MS,
-                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at,
-                                          .eval_cpu_ms = d->eval_cpu_ms);
+                                          .attach = true, .drain_ms = GRACE_MS, .grace_ms = TOLD_MS,
+                                          .allow_env = d->opts.allow_env.at,
+                                          .eval_cpu_ms = d->eval_cpu_ms,
+                                          .secrets_file = d->opts.secrets,
+                                          .config_file = d->opts.config, .by = rv__cli_user(user));
     int rc = rv_engine_new(&opts, &d->engine, err);
     if (rc == RV_ESYS && opts.control) {
         fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
@@ -109,8 +124,8 @@ static bool is_alive(struct rv__drive *d)
     return alive;
 }
 
-/* Is all that it waits for functions that nobody has? `name`: one of them. */
-static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *name)
+/* Is all that it waits for functions that nobody has, or secrets without a value? `what`: the first of them. */
+static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *what)
 {
     char *text = NULL;
     struct rv__str waits = { NULL, 0 }, wait, value;
@@ -122,15 +137,18 @@ static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *name)
         rv__json_iter_init(&it, waits);
         while (rv__json_next(&it, NULL, &wait)) {
             bool nobody = rv__json_get(wait, "reason", &value) &&
-                          rv__json_string_is(value, (struct rv__str)RV__STR("worker")) &&
-                          rv__json_get(wait, "function", &value);
+                          rv__json_string_is(value, (struct rv__str)RV__STR("worker"));
             others += !nobody;
-            if (nobody && name->len == 0)
-                rv__buf_str(name, value);
+            if (!nobody || what->len > 0)
+                continue;
+            if (rv__json_get(wait, "secret", &value))
+                rv__buf_fmt(what, "the secret %.*s has no value", RV__ARG(value));
+            else if (rv__json_get(wait, "function", &value))
+                rv__buf_fmt(what, "nobody here has the function %.*s", RV__ARG(value));
         }
     }
     rv_free(text);
-    return name->len > 0 && others == 0;
+    return what->len > 0 && others == 0;
 }
 
 /* Is it the input that the run has? None is none to differ. */
@@ -196,6 +214,39 @@ static int find_server(struct rv__drive *d, enum rv__drive_by by)
     return CLI_OK;
 }
 
+/* The run is in the store? Then it is followed from now on. */
+static int find_run(struct rv__drive *d, rv_error *err)
+{
+    rv_run_list *row = NULL;
+    int rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, err);
+    d->exists = rc == RV_OK && row->count == 1;
+    rv_run_list_free(row);
+    return rc;
+}
+
+/* Until the store is ours, or belongs to somebody who can be asked. RV_ECANCELED: Ctrl-C. */
+static int open_or_wait(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
+{
+    bool said = false;
+    for (;;) {
+        int rc = open_engine(d, by, err);
+        bool waits = rc == RV_EBUSY || rc == RV_ESTATE; /* nobody answers; or of another version */
+        if (by != DRIVE_HERE || !waits)
+            return rc;
+        if (!said)
+            fprintf(stderr, "%s; waiting until it is free\n", err->message);
+        said = true;
+        if (rv_cancel_wait(d->interrupt, AGAIN_MS))
+            return RV_ECANCELED;
+    }
+}
+
+static int stopped_waiting(void)
+{
+    fprintf(stderr, "stopped: nothing was run\n");
+    return CLI_INTERRUPTED;
+}
+
 int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__drive_opts *opts,
                    enum rv__drive_by by)
 {
@@ -205,6 +256,8 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     int code = read_on_suspend(d);
     if (code == CLI_OK)
         code = read_eval_time(d);
+    if (code == CLI_OK)
+        code = read_concurrency(d);
     if (code == CLI_OK)
         code = make_id(d);
     if (code == CLI_OK && opts->input != NULL)
@@ -220,34 +273,42 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     bool reads = d->client == NULL && by != DRIVE_LATER; /* if that will do */
     if (reads && d->input == NULL)
         (void)open_ended(d);
-    int rc = d->client == NULL ? open_engine(d, by, &err) : RV_OK;
+    int rc = d->client == NULL ? open_or_wait(d, by, &err) : RV_OK;
+    if (rc == RV_ECANCELED)
+        return stopped_waiting();
     if (rc < 0 && !(reads && open_ended(d)))
         return rv__cli_fail(CLI_USAGE, err.message,
-                            rc != RV_EBUSY ? NULL
-                            : by == DRIVE_HERE
-                                ? "if it serves, `rival run NAME` begins runs there; "
-                                  "--store FILE takes another store"
-                                : "--store FILE takes another one");
+                            rc != RV_EBUSY ? NULL : "--store FILE takes another one");
     if (d->client == NULL && (d->client = rv__client_of(d->engine)) == NULL)
         return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    d->served = d->engine == NULL || (!d->over && rv_engine_driver(d->engine, &driver, NULL) == 1);
+    bool driven = d->engine != NULL && !d->over && rv_engine_driver(d->engine, &driver, NULL) == 1;
+    d->served = d->engine == NULL || (driven && by != DRIVE_HERE);
     if (d->served && d->opts.on_suspend == NULL)
         d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
-    d->refusal.engine = d->served || d->over ? NULL : d->engine;
+    d->refusal.engine = d->served || driven || d->over ? NULL : d->engine;
     d->refusal.ends = true; /* until it is followed: nothing has begun */
     rv__refusal_watch(&d->refusal, d->interrupt);
-    rv_run_list *row = NULL;
-    rc = rv__client_list(d->client, RV_QUERY(.run_id = d->run_id), &row, &err);
-    d->exists = rc == RV_OK && row->count == 1;
-    rv_run_list_free(row);
+    rc = find_run(d, &err);
     if (d->exists)
         rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id), &d->feed, &err);
     return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 
+/* Runs that others handed over go on where they take them; their steps that run now are let finish. */
+static void drain(struct rv__drive *d)
+{
+    if (d->engine == NULL || d->handed || d->over || rv_cancel_fired(d->interrupt) ||
+        rv_engine_drain(d->engine, DRAIN_SHORT_MS, d->interrupt, NULL) != RV_ETIMEDOUT)
+        return;
+    fprintf(stderr, "this process also drives runs of others: waiting for their running steps; "
+                    "Ctrl-C leaves these to be attempted again\n");
+    (void)rv_engine_drain(d->engine, -1, d->interrupt, NULL); /* Ctrl-C: they are handed back */
+}
+
 void rv__drive_close(struct rv__drive *d)
 {
     rv__refusal_unwatch(&d->refusal);
+    drain(d);
     rv__follow_close(d->feed);
     rv__client_close(d->client);
     if (d->engine != NULL &&
@@ -258,6 +319,8 @@ void rv__drive_close(struct rv__drive *d)
 
 int rv__drive_fail(const struct rv__drive *d, int code, const rv_error *err, const char *hint)
 {
+    if (err->code == RV_EGONE)
+        return rv__cli_fail(CLI_GONE, err->message, hint);
     if (err->code != RV_ECLOSED || d->served || !rv_cancel_fired(d->interrupt))
         return rv__cli_fail(code, err->message, hint);
     fprintf(stderr, "stopped: nothing was recorded\n");
@@ -305,6 +368,28 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     return same ? CLI_OK : rv__cli_fail(CLI_USAGE, message, "take another --run-id");
 }
 
+/* What became of a start. CLI_OK: it is followed. */
+static int started(struct rv__drive *d, int rc, int status, rv_violations *violations,
+                   rv_error *err)
+{
+    if (rc == RV_EINVAL) {
+        rc = refuse_input(violations, err);
+        rv_violations_free(violations);
+        return rc;
+    }
+    if (rc == RV_EEXIST)
+        return rv__cli_fail(CLI_USAGE, err->message,
+                            "leave out --input to continue the run with its own input");
+    d->status = status;
+    if (rc == RV_OK && d->feed == NULL)
+        rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
+                             &d->feed, err);
+    return rc == RV_OK
+               ? CLI_OK
+               : rv__drive_fail(d, rc == RV_ENOTFOUND || rc == RV_ESTATE ? CLI_USAGE : CLI_FAILED,
+                                err, NULL);
+}
+
 int rv__drive_start(struct rv__drive *d, const char *workflow)
 {
     rv_violations *violations = NULL;
@@ -313,22 +398,110 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     if (d->over || (d->exists && d->input == NULL)) /* the run has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
-                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations), &info,
-                            &err);
-    if (rc == RV_EINVAL) {
-        rc = refuse_input(violations, &err);
-        rv_violations_free(violations);
-        return rc;
-    }
-    if (rc == RV_EEXIST)
-        return rv__cli_fail(CLI_USAGE, err.message,
-                            "leave out --input to continue the run with its own input");
-    d->status = info.status;
-    if (rc == RV_OK && d->feed == NULL)
-        rc = rv__follow_open(d->client, RV_FEED_OPTS(.run_id = d->run_id, .from = RV_FROM_OLDEST),
+                            RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations,
+                                        .max_concurrency = d->max_concurrency),
+                            &info, &err);
+    d->schema_only = rc == RV_OK && info.schema_only;
+    return started(d, rc, info.status, violations, &err);
+}
+
+/* --------------------------------------------------------------------------- handing it over --- */
+
+static bool is_driven(struct rv__drive *d)
+{
+    rv_driver driver;
+    return rv_engine_driver(d->engine, &driver, NULL) == 1;
+}
+
+/* Another engine in place of the one whose driver has ended; its feed goes on behind what was seen. */
+static int open_again(struct rv__drive *d)
+{
+    uint64_t seq = 0, index = 0;
+    rv_error err;
+    bool followed = d->feed != NULL;
+    if (followed)
+        rv__follow_position(d->feed, &seq, &index);
+    rv__follow_close(d->feed);
+    d->feed = NULL;
+    d->handed = d->served = false;
+    rv_engine_free(d->engine);
+    d->engine = NULL;
+    int rc = open_or_wait(d, DRIVE_HERE, &err);
+    if (rc == RV_ECANCELED)
+        return CLI_INTERRUPTED;
+    if (rc < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__client_become(d->client, d->engine);
+    d->refusal.engine = is_driven(d) ? NULL : d->engine;
+    rc = find_run(d, &err);
+    if (rc == RV_OK && followed)
+        rc = rv__follow_open(d->client,
+                             RV_FEED_OPTS(.run_id = d->run_id,
+                                          .from = seq > 0 ? RV_FROM_POSITION : RV_FROM_OLDEST,
+                                          .seq = seq, .index = index),
                              &d->feed, &err);
-    return rc == RV_OK ? CLI_OK
-                       : rv__drive_fail(d, rc == RV_ENOTFOUND ? CLI_USAGE : CLI_FAILED, &err, NULL);
+    return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
+}
+
+/* The driver is ending, has died, takes no more just now, or is of another version: then it is waited for. */
+static bool may_pass(int rc)
+{
+    return rc == RV_ECLOSED || rc == RV_EFAILED || rc == RV_EBUSY || rc == RV_ESTATE ||
+           rc == RV_ETIMEDOUT;
+}
+
+static int hand_over(struct rv__drive *d, int *status, rv_violations **violations, rv_error *err)
+{
+    rv_run_info info = { .status = RV_RUNNING };
+    int rc = rv_hand_over(
+        d->engine, d->source->workflow,
+        RV_HAND_OPTS(.run_id = d->run_id, .input = d->input, .max_concurrency = d->max_concurrency,
+                     .files = d->source->files, .allow_env = d->opts.allow_env.at,
+                     .secrets_file = d->opts.secrets, .resumes = d->exists && d->input == NULL,
+                     .violations = violations, .followed = &d->served),
+        &info, err);
+    *status = info.status;
+    d->handed = rc == RV_OK;
+    return rc;
+}
+
+/* Here, if nobody else drives the store; else there. Again and again, until one of the two works. */
+static int get_going(struct rv__drive *d)
+{
+    int look_rc = RV_OK;
+    for (;;) {
+        rv_violations *violations = NULL;
+        rv_error err;
+        int status = RV_RUNNING, code = CLI_OK;
+        if (!is_driven(d)) {
+            code = d->source->prepare(d, d->source);
+            return code == CLI_OK ? rv__drive_start(d, d->source->workflow) : code;
+        }
+        if (d->exists)
+            code = check_same_workflow(d, d->source->workflow);
+        if (code != CLI_OK)
+            return code;
+        if (d->source->look != NULL && look_rc == RV_OK)
+            d->source->look(d->source);
+        int rc = hand_over(d, &status, &violations, &err);
+        if (!may_pass(rc))
+            return started(d, rc, status, violations, &err);
+        rv_violations_free(violations);
+        if (rc != look_rc && (rc == RV_EBUSY || rc == RV_ESTATE))
+            fprintf(stderr, "%s; waiting\n", err.message);
+        look_rc = rc;
+        if (rv_cancel_wait(d->interrupt, AGAIN_MS))
+            return stopped_waiting();
+        code = open_again(d);
+        if (code != CLI_OK)
+            return code == CLI_INTERRUPTED ? stopped_waiting() : code;
+    }
+}
+
+int rv__drive_exec(struct rv__drive *d, const struct rv__drive_source *source)
+{
+    d->source = source;
+    return d->over ? check_same_workflow(d, source->workflow) : get_going(d);
 }
 
 /* A store that is the usual one need not be named. */
@@ -350,6 +523,14 @@ void rv__drive_resume(const struct rv__drive *d, struct rv__buf *out)
         rv__buf_text(out, " --allow-env ");
         rv__text_shell(out, d->opts.allow_env.at[i]);
     }
+    if (d->opts.secrets != NULL) {
+        rv__buf_text(out, " --secrets ");
+        rv__text_shell(out, d->opts.secrets);
+    }
+    if (d->opts.config != NULL) {
+        rv__buf_text(out, " --config ");
+        rv__text_shell(out, d->opts.config);
+    }
     if (d->opts.eval_time != NULL) {
         rv__buf_text(out, " --eval-time ");
         rv__text_shell(out, d->opts.eval_time);
@@ -362,7 +543,7 @@ struct follow {
     struct rv__drive *d;
     struct rv__screen view;
     const char *resume;
-    bool ended, suspended, told;
+    bool ended, suspended, said;
     int resumes;
     int64_t quiet_ms; /* monotonic: since then nothing has happened */
 };
@@ -373,7 +554,11 @@ static void take_event(struct follow *f, const rv_event *event)
     rv__screen_event(&f->view, event);
     if (strncmp(event->kind, "run.", 4) != 0)
         return;
-    f->suspended = strcmp(event->kind, "run.suspended") == 0;
+    struct rv__str status;
+    f->suspended = strcmp(event->kind, "run.suspended") == 0 ||
+                   (strcmp(event->kind, "run.resumed") == 0 && /* others still wait */
+                    rv__json_get(rv__str(event->json), "status", &status) &&
+                    rv__json_string_is(status, rv__str("suspended")));
     f->ended = f->ended || strcmp(event->kind, "run.completed") == 0 ||
                strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0;
 }
@@ -400,7 +585,8 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
     rv__screen_clear(view);
     int code = rv__print_json(
         &json); /* first: on a terminal, the record is what remains in sight */
-    rv__screen_record(view, rv_status_name(ended->status), ended->duration_ms, ended->error);
+    rv__screen_record(view, rv_status_name(ended->status), ended->duration_ms, ended->error,
+                      ended->failed_path);
     if (code == CLI_OK)
         code = rv__exit_code(ended->status);
     rv__buf_done(&json);
@@ -429,7 +615,7 @@ static int leave(struct follow *f, const char *status)
     rv__put_results(&json, state);
     rv__buf_char(&json, '}');
     int code = rv__print_json(&json);
-    rv__screen_record(&f->view, status, rv__wall_ms(rv__clock_real()) - state->started_at, "");
+    rv__screen_record(&f->view, status, rv__wall_ms(rv__clock_real()) - state->started_at, "", "");
     if (f->view.kind != VIEW_NONE)
         say_how_to_go_on(f);
     rv__buf_done(&json);
@@ -442,23 +628,22 @@ static int leave_suspended(struct follow *f)
     return leave(f, "suspended");
 }
 
-/* A function is missing, and nobody is there who could bring it. False: it is not that. */
+/* A function or a secret is missing, and nobody is there who could bring it. False: it is not that. */
 static bool is_given_up(struct follow *f)
 {
-    struct rv__buf name;
+    struct rv__buf what;
     int64_t now_ms = rv__mono_ms(rv__clock_real());
     if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT || f->suspended ||
         now_ms - f->quiet_ms < NOBODY_MS)
         return false;
     f->quiet_ms = now_ms; /* the next look is as far away */
-    rv__buf_init(&name, 1u << 12);
-    bool nobody = waits_for_nobody(f->d, &name);
+    rv__buf_init(&what, 1u << 12);
+    bool nobody = waits_for_nobody(f->d, &what);
     if (nobody) {
         rv__screen_clear(&f->view);
-        fprintf(stderr, "nobody here has the function %.*s, and nothing else is left to do\n",
-                RV__ARG(rv__buf_view(&name)));
+        fprintf(stderr, "%.*s, and nothing else is left to do\n", RV__ARG(rv__buf_view(&what)));
     }
-    rv__buf_done(&name);
+    rv__buf_done(&what);
     return nobody;
 }
 
@@ -517,16 +702,124 @@ static bool read_answer(rv_cancel *interrupt, char ret[ANSWER_BYTES])
     return false;
 }
 
-static void inspect(struct rv__drive *d)
+/* What waits for a decision: the first of them. Texts in `text`, ends in NUL. */
+struct suspension {
+    struct rv__buf text;
+    const char *path, *why; /* "": the run as a whole */
+    bool skip, restart;     /* may it be decided so? */
+};
+
+static bool has_action(struct rv__str actions, const char *word)
+{
+    struct rv__json_iter it;
+    struct rv__str one;
+    if (rv__str_none(actions))
+        return false;
+    rv__json_iter_init(&it, actions);
+    while (rv__json_next(&it, NULL, &one))
+        if (rv__json_string_is(one, rv__str(word)))
+            return true;
+    return false;
+}
+
+/* The n-th, from 0. False: there is none, or it cannot be read. */
+static bool read_suspension(struct rv__drive *d, size_t n, struct suspension *ret)
+{
+    rv_run_state *state = NULL;
+    struct rv__json_iter it;
+    struct rv__str one = { NULL, 0 }, path = { NULL, 0 }, reason = { NULL, 0 },
+                   actions = { NULL, 0 };
+    struct rv__buf why;
+    *ret = (struct suspension){ .path = "", .why = "" };
+    if (rv__client_state(d->client, d->run_id, &state, NULL) < 0)
+        return false;
+    bool found = state->status == RV_SUSPENDED;
+    rv__buf_init(&ret->text, RV__JSON_MAX_BYTES);
+    rv__buf_init(&why, RV__JSON_MAX_BYTES);
+    reason = rv__str(state->suspension);
+    if (found && *state->suspensions == '[') {
+        rv__json_iter_init(&it, rv__str(state->suspensions));
+        for (size_t i = 0; found && i <= n; i++)
+            found = rv__json_next(&it, NULL, &one);
+        if (found) {
+            (void)rv__json_get(one, "path", &path);
+            (void)rv__json_get(one, "reason", &reason);
+            (void)rv__json_get(one, "actions", &actions);
+        }
+    } else {
+        found = found && n == 0;
+    }
+    if (path.len >= 2) /* no character of a path is escaped */
+        rv__buf_str(&ret->text, (struct rv__str){ path.at + 1, path.len - 2 });
+    rv__buf_char(&ret->text, '\0');
+    size_t begin = ret->text.len;
+    rv__text_error(&why, reason);
+    (void)rv__text_fit(&ret->text, rv__buf_view(&why), REASON_WIDTH);
+    rv__buf_char(&ret->text, '\0');
+    ret->skip = has_action(actions, "skip");
+    ret->restart = has_action(actions, "restart_stage");
+    if (rv__buf_err(&ret->text, NULL) == RV_OK) {
+        ret->path = ret->text.text;
+        ret->why = ret->text.text + begin;
+    }
+    rv__buf_done(&why);
+    rv_run_state_free(state);
+    return found;
+}
+
+static void suspension_done(struct suspension *suspension)
+{
+    rv__buf_done(&suspension->text);
+}
+
+/* What its attempts left: an attachment each. */
+static void show_attachments(struct rv__drive *d, const char *path)
+{
+    static const char *const shown[] = { "id", "status", "description" };
+    const char *colon = strrchr(path, ':');
+    char *text = NULL;
+    struct rv__str list, one, value;
+    struct rv__json_iter it;
+    if (colon == NULL ||
+        rv__client_attachments(d->client, d->run_id,
+                               RV_ATTACHMENT_QUERY(.state = colon + 1, .limit = 1000), &text,
+                               NULL) < 0)
+        return;
+    if (rv__json_get(rv__str(text), "attachments", &list)) {
+        rv__json_iter_init(&it, list);
+        while (rv__json_next(&it, NULL, &one)) {
+            struct rv__buf line;
+            rv__buf_init(&line, 1u << 16);
+            for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+                struct rv__buf word;
+                rv__buf_init(&word, RV__JSON_MAX_BYTES);
+                if (rv__json_get(one, shown[i], &value))
+                    rv__text_error(&word, value); /* the text of a string */
+                rv__buf_text(&line, i == 0 || word.len == 0 ? "" : i == 1 ? " " : ": ");
+                (void)rv__text_fit(&line, rv__buf_view(&word), 500);
+                rv__buf_done(&word);
+            }
+            fprintf(stderr, "  %s\n", rv__buf_view(&line).at);
+            rv__buf_done(&line);
+        }
+    }
+    rv_free(text);
+}
+
+/* The end of its log, and what its attempts left. */
+static void inspect(struct rv__drive *d, const struct suspension *about)
 {
     rv_log_list *list = NULL;
     uint64_t after = 0;
     size_t got;
+    const char *path = *about->path != '\0' ? about->path : NULL;
+    fprintf(stderr, "  %s%s%s\n", about->path, *about->path != '\0' ? ": " : "", about->why);
     do { /* the last page is what is wanted */
         rv_log_list *page = NULL;
         rv_error err;
-        if (rv__client_logs(d->client, d->run_id, RV_LOG_QUERY(.after = after, .limit = 1000),
-                            &page, &err) < 0)
+        if (rv__client_logs(d->client, d->run_id,
+                            RV_LOG_QUERY(.after = after, .limit = 1000, .path = path), &page,
+                            &err) < 0)
             break;
         got = page->count;
         after = page->next;
@@ -548,67 +841,115 @@ static void inspect(struct rv__drive *d)
     if (count == 0)
         fprintf(stderr, "  nothing was logged\n");
     rv_log_list_free(list);
+    show_attachments(d, about->path);
 }
 
-static enum rv__on_suspend ask(struct follow *f)
+enum { ASK_QUIT = -1 };
+
+/* A decision of enum rv_decision about that one; ASK_QUIT. By its letter, or in full. */
+static int ask(struct follow *f, const struct suspension *about)
 {
     char answer[ANSWER_BYTES];
+    const char *skip = about->skip ? "skip (it counts as failed, and the stage goes on), " : "";
+    const char *restart = about->restart ? "restart_stage, " : "";
     for (;;) {
         fprintf(stderr,
-                "resume (with fresh attempts), abort, inspect, or quit (it stays suspended)? "
-                "[r/a/i/q] ");
+                "%s%sresume (with fresh attempts), %sabort, %sinspect, or quit (it stays "
+                "suspended)? [r%s/a%s/i/q] ",
+                about->path, *about->path != '\0' ? ": " : "", skip, restart,
+                about->skip ? "/s" : "", about->restart ? "/t" : "");
         fflush(stderr);
         if (!read_answer(f->d->interrupt, answer) || answer[0] == 'q')
-            return ON_SUSPEND_ASK;
-        if (answer[0] == 'r')
-            return ON_SUSPEND_RESUME;
-        if (answer[0] == 'a')
-            return ON_SUSPEND_ABORT;
-        if (answer[0] == 'i')
-            inspect(f->d);
+            return ASK_QUIT;
+        if (answer[0] == 't' || strncmp(answer, "rest", 4) == 0) {
+            if (about->restart)
+                return RV_RESTART_STAGE;
+        } else if (answer[0] == 'r') {
+            return RV_RESUME;
+        } else if (answer[0] == 'a') {
+            return RV_ABORT;
+        } else if (answer[0] == 's' && about->skip) {
+            return RV_SKIP;
+        } else if (answer[0] == 'i') {
+            inspect(f->d, about);
+        }
     }
-}
-
-/* Why it is suspended, as people read it. */
-static void read_suspension(struct rv__drive *d, struct rv__buf *out)
-{
-    rv_run_state *state = NULL;
-    struct rv__buf text;
-    if (rv__client_state(d->client, d->run_id, &state, NULL) < 0)
-        return;
-    rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    rv__text_error(&text, rv__str(state->suspension));
-    (void)rv__text_fit(out, rv__buf_view(&text), REASON_WIDTH);
-    rv__buf_done(&text);
-    rv_run_state_free(state);
 }
 
 static void say_why_suspended(struct follow *f)
 {
-    struct rv__buf why;
+    struct suspension one;
     if (f->view.kind == VIEW_NONE)
         return;
-    rv__buf_init(&why, 1u << 16);
-    read_suspension(f->d, &why);
     rv__screen_clear(&f->view);
-    fprintf(stderr, "%ssuspended:%s %s\n", rv__colour(stderr, YELLOW), rv__colour(stderr, PLAIN),
-            rv__buf_view(&why).at);
-    rv__buf_done(&why);
+    for (size_t n = 0; read_suspension(f->d, n, &one); n++) {
+        fprintf(stderr, "%ssuspended:%s %s\n", rv__colour(stderr, YELLOW),
+                rv__colour(stderr, PLAIN), one.why);
+        suspension_done(&one);
+        one = (struct suspension){ .path = "" };
+    }
+    suspension_done(&one);
 }
 
-/* An abort that nobody was asked about has the reason of the suspension for its own. */
-static int decide(struct follow *f, enum rv__on_suspend what, rv_error *err)
+static int decide_one(struct follow *f, const struct suspension *about, int decision,
+                      const char *reason, rv_error *err)
 {
-    struct rv__buf reason;
-    bool asked = f->d->on_suspend == ON_SUSPEND_ASK;
-    if (what == ON_SUSPEND_RESUME || asked)
-        return rv__client_decide(f->d->client, f->d->run_id,
-                                 what == ON_SUSPEND_RESUME ? RV_RESUME : RV_ABORT, NULL, err);
-    rv__buf_init(&reason, 1u << 16);
-    rv__buf_text(&reason, "suspended, and aborted: ");
-    read_suspension(f->d, &reason);
-    int rc = rv__client_decide(f->d->client, f->d->run_id, RV_ABORT, rv__buf_view(&reason).at, err);
-    rv__buf_done(&reason);
+    rv_decide_opts opts = { .size = sizeof opts, .reason = reason };
+    if (*about->path != '\0')
+        opts.path = about->path;
+    return rv__client_decide(f->d->client, f->d->run_id, decision, &opts, err);
+}
+
+/* As --on-suspend says, for each that waits. What nobody was asked about says so; why the run was suspended
+ * is recorded with it. RV_EBUSY: one cannot be decided so. */
+static int decide_all(struct follow *f, rv_error *err)
+{
+    static const char *const reasons[] = {
+        [ON_SUSPEND_ABORT] = "suspended, and aborted: --on-suspend abort",
+        [ON_SUSPEND_SKIP] = "suspended, and skipped: --on-suspend skip",
+        [ON_SUSPEND_RESUME] = NULL
+    };
+    enum rv__on_suspend what = f->d->on_suspend;
+    int decision = what == ON_SUSPEND_ABORT  ? RV_ABORT
+                   : what == ON_SUSPEND_SKIP ? RV_SKIP
+                                             : RV_RESUME;
+    struct suspension one;
+    int rc = RV_OK;
+    while (rc == RV_OK && read_suspension(f->d, 0, &one)) { /* the first goes when it is decided */
+        rc = decision == RV_SKIP && !one.skip ? RV_EBUSY
+                                              : decide_one(f, &one, decision, reasons[what], err);
+        suspension_done(&one);
+        one = (struct suspension){ .path = "" };
+        if (decision == RV_ABORT)
+            return rc; /* one is for all of them */
+    }
+    if (rc == RV_OK)
+        suspension_done(&one);
+    return rc;
+}
+
+/* What is typed, for the first. *left: nothing was. */
+static int decide_asked(struct follow *f, bool *left, rv_error *err)
+{
+    struct suspension one;
+    int rc = RV_OK;
+    *left = false;
+    if (!read_suspension(f->d, 0, &one)) { /* somebody else was quicker */
+        suspension_done(&one);
+        return RV_OK;
+    }
+    if (f->view.kind == VIEW_LIVE)
+        rv__terminal_cursor(stderr, true);
+    int decision = ask(f, &one);
+    if (f->view.kind == VIEW_LIVE)
+        rv__terminal_cursor(stderr, false);
+    *left = decision == ASK_QUIT;
+    if (decision != ASK_QUIT) {
+        rv__refusal_watch(&f->d->refusal, f->d->interrupt);
+        rc = decide_one(f, &one, decision, NULL, err);
+        rv__refusal_unwatch(&f->d->refusal);
+    }
+    suspension_done(&one);
     return rc;
 }
 
@@ -617,34 +958,34 @@ static int settle_suspension(struct follow *f)
 {
     rv_error err;
     enum rv__on_suspend what = f->d->on_suspend;
-    if (!f->told)
+    if (!f->said)
         say_why_suspended(f);
-    f->told = true;
-    if (what == ON_SUSPEND_ASK) {
-        if (f->view.kind == VIEW_LIVE)
-            rv__terminal_cursor(stderr, true);
-        what = ask(f);
-        if (f->view.kind == VIEW_LIVE)
-            rv__terminal_cursor(stderr, false);
-        if (what == ON_SUSPEND_ASK)
-            return leave_suspended(f);
-    }
+    f->said = true;
     if (what == ON_SUSPEND_WAIT)
         return CLI_OK;
     if (what == ON_SUSPEND_LEAVE)
         return leave_suspended(f);
-    if (what == ON_SUSPEND_RESUME && f->d->on_suspend != ON_SUSPEND_ASK &&
-        f->resumes++ == RESUMES_MAX)
+    if (what == ON_SUSPEND_RESUME && f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
     rv__screen_clear(&f->view);
-    rv__refusal_watch(&f->d->refusal, f->d->interrupt);
-    int rc = decide(f, what, &err);
-    rv__refusal_unwatch(&f->d->refusal);
+    int rc;
+    bool left = false;
+    if (what == ON_SUSPEND_ASK) {
+        rc = decide_asked(f, &left, &err);
+    } else {
+        rv__refusal_watch(&f->d->refusal, f->d->interrupt);
+        rc = decide_all(f, &err);
+        rv__refusal_unwatch(&f->d->refusal);
+    }
+    if (left || rc == RV_EBUSY)
+        return leave_suspended(f);
     if (rc == RV_ECLOSED && rv_cancel_fired(f->d->interrupt))
         return stop_in_order(f);
+    if (rc < 0 && f->d->handed && may_pass(rc) && rc != RV_ESTATE)
+        return CLI_OK;             /* its driver has ended: it is decided when another has it */
     if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    f->suspended = f->told = false;
+    f->suspended = f->said = false;
     return CLI_OK;
 }
 
@@ -655,15 +996,39 @@ static void clear(void *view)
     rv__screen_clear(view);
 }
 
+/* The process that drove it has ended, and the run has not: it goes on here, or wherever it is driven next. */
+static int take_over(struct follow *f)
+{
+    rv_driver driver;
+    int code = open_again(f->d);
+    if (code == CLI_OK)
+        code = get_going(f->d);
+    f->quiet_ms = rv__mono_ms(rv__clock_real());
+    if (code == CLI_INTERRUPTED) {
+        rv__screen_clear(&f->view);
+        say_how_to_go_on(f);
+    }
+    if (code != CLI_OK || f->view.kind == VIEW_NONE)
+        return code;
+    rv__screen_clear(&f->view);
+    if (rv_engine_driver(f->d->engine, &driver, NULL) == 1)
+        fprintf(stderr, "the process that drove the run has ended; process %lld drives it now\n",
+                (long long)driver.pid);
+    else
+        fprintf(stderr, "the process that drove the run has ended; this one continues it\n");
+    return CLI_OK;
+}
+
 static int follow(struct follow *f)
 {
     struct rv__drive *d = f->d;
-    bool often = f->view.kind == VIEW_LIVE || d->served; /* nobody tells us: we look */
-    int64_t pause_ms = often ? RV__FRAME_MS : 10 * RV__FRAME_MS;
     rv__screen_frame(&f->view, true);
     for (;;) {
         rv_event event;
         rv_error err;
+        bool often = f->view.kind == VIEW_LIVE || d->served ||
+                     d->handed; /* nobody tells: we look */
+        int64_t pause_ms = often ? RV__FRAME_MS : 10 * RV__FRAME_MS;
         int rc = rv__follow_next(d->feed, pause_ms, d->interrupt, &event, &err);
         rv__refusal_tell(&d->refusal, clear, &f->view);
         if (rc == RV_OK)
@@ -676,11 +1041,17 @@ static int follow(struct follow *f)
             int code = settle_suspension(f);
             if (code != CLI_OK)
                 return code;
-        } else if (f->suspended && !f->told) {
+        } else if (f->suspended && !f->said) {
             (void)settle_suspension(f); /* tells why */
         }
         if (f->ended && !is_alive(d))
             break;
+        if (rc == RV_ETIMEDOUT && d->handed && !is_driven(d)) {
+            int code = take_over(f);
+            if (code != CLI_OK)
+                return code;
+            continue;
+        }
         if (rc == RV_ETIMEDOUT && is_given_up(f))
             return leave(f, "waiting");
         f->view.state = f->ended       ? "ended; what it detached goes on"

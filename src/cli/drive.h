@@ -1,4 +1,8 @@
-/* drive.h: a run driven to its end and shown meanwhile: `exec`, and `run --wait`. */
+/* drive.h: a run driven to its end and shown meanwhile: `exec`, and `run --wait`.
+ *
+ * One process writes to a store. An `exec` that finds another one there hands its run to it and follows it as if
+ * it drove it; when that one ends before the run has, it takes over: it drives the store itself, or hands its run
+ * to whoever was quicker. */
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
@@ -10,6 +14,7 @@ enum rv__on_suspend {
     ON_SUSPEND_WAIT,
     ON_SUSPEND_ABORT,
     ON_SUSPEND_RESUME,
+    ON_SUSPEND_SKIP,
     ON_SUSPEND_LEAVE, /* it stays suspended, and this process ends: where nobody can be asked */
     ON_SUSPEND_ASK,
 };
@@ -20,11 +25,21 @@ struct rv__drive_opts {
     const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: where to ask first */
     struct rv__words allow_env;
     const char *eval_time;
+    const char *max_concurrency;
+    const char *secrets; /* the file with their values; NULL: none */
+    const char *config;  /* the file of the configuration; NULL: beside the store */
     bool json;
 };
 /* Their rows; `member` is where they are in the command's struct `type`. */
 extern const char *const rv__on_suspend_words[];
 #define RV__EVAL_TIME_MEANING "the CPU time an expression may take (1s)" /* also of serve */
+#define RV__SECRETS_MEANING                                                                     \
+    "lines NAME=value: the secrets that workflows name, before those of the environment; only " \
+    "you "                                                                                      \
+    "may be able to read it" /* also of serve */
+#define RV__CONFIG_MEANING \
+    "the configuration: providers of models (rival.yaml beside the store, if there is one)" /* also \
+                                                                                         of serve */
 /* clang-format off */
 #define RV__DRIVE_OPTIONS(type, member, json_shape) \
     { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
@@ -34,20 +49,36 @@ extern const char *const rv__on_suspend_words[];
       "outcome", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
     { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), created if missing", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
-    { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort or resume (on a " \
-      "terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
+    { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort, resume or skip " \
+      "(on a terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
       RV__INTO(type, member.on_suspend) }, \
     { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more", \
       RV__INTO(type, member.allow_env) }, \
     { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(type, member.eval_time) }, \
+    { "--max-concurrency", "N", "attempts at once in each stage of a manifest, instead of what it says", \
+      RV__INTO(type, member.max_concurrency) }, \
     RV__OPTION_JSON(type, member.json, json_shape)
 /* clang-format on */
+
+struct rv__drive;
+
+/* What an `exec` runs. */
+struct rv__drive_source {
+    const char *workflow; /* its name */
+    const char *const
+        *files; /* for who is to run it instead: the file, and C files that it may call */
+    /* Register them with drive->engine. CLI_OK; else the reason is on stderr. */
+    int (*prepare)(struct rv__drive *drive, const struct rv__drive_source *source);
+    /* Another process will: tell what is wrong with them. NULL: nothing can be. */
+    void (*look)(const struct rv__drive_source *source);
+};
 
 struct rv__drive {
     const char *command; /* for messages */
     struct rv__drive_opts opts;
     enum rv__on_suspend on_suspend;
     int64_t eval_cpu_ms;         /* 0: not given */
+    int64_t max_concurrency;     /* the same */
     char run_id[RV_RUN_ID_SIZE]; /* given, or made */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;
@@ -58,12 +89,15 @@ struct rv__drive {
     bool exists;                /* the run was there before */
     bool over;                  /* and has ended: it is only read */
     bool served;                /* another process drives it: it is only looked at */
-    int status;                 /* as of rv__drive_start() */
+    bool handed;                /* this process handed it to another, which drives it meanwhile */
+    const struct rv__drive_source *source; /* `exec`; NULL: some other command */
+    int status;                            /* as of rv__drive_start() */
+    bool schema_only;                      /* the same: no worker was there to judge the input */
 };
 
 /* Who is to do the work. */
 enum rv__drive_by {
-    DRIVE_HERE,     /* this process */
+    DRIVE_HERE,     /* this process; where another one drives the store, that one instead */
     DRIVE_ANYWHERE, /* a server, or the one that drives the store; where none does, this one */
     DRIVE_LATER,    /* a server, or the one that drives the store, now or some day */
 };
@@ -73,6 +107,9 @@ enum rv__drive_by {
 int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv__drive_opts *opts,
                    enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
+
+/* `exec`: begin the run, or go on with it, here or where the store is driven. */
+int rv__drive_exec(struct rv__drive *drive, const struct rv__drive_source *source);
 
 /* Begin the run, or find that it is there. Its workflow is registered, if it is not `served` or `over`. `workflow` is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);

@@ -39,6 +39,11 @@ static void put_details(struct rv__buf *out, const rv_event *event)
     struct rv__str error = member(event, "error"), state = member(event, "state");
     struct rv__str reason = member(event, "reason");
     struct rv__str description = member(event, "description"); /* else in the state */
+    struct rv__str by = member(event, "by");
+    if (by.len > 0 && strcmp(event->kind, "run.started") != 0) { /* who watches that started it */
+        rv__buf_text(out, " by ");
+        put_string(out, by, TEXT_WIDTH);
+    }
     if (number(event, "attempt", &n) && n > 1)
         rv__buf_fmt(out, " (attempt %lld)", (long long)n);
     if (error.len > 0 || reason.len > 0) {
@@ -74,6 +79,20 @@ static bool is_debug(const rv_event *event)
     return level.len > 0 && rv__json_string_is(level, rv__str("debug"));
 }
 
+/* Of an attempt of a state; its agent has lines of its own. NULL: nothing to be said. */
+static const char *state_word(const rv_event *event)
+{
+    static const char *const words[][2] = { { "retry", "retrying" },
+                                            { "redirect", "redirect" },
+                                            { "errored", "errored" },
+                                            { "final", "final" } };
+    struct rv__str next = member(event, "next");
+    for (size_t i = 0; next.len > 0 && i < sizeof words / sizeof *words; i++)
+        if (rv__json_string_is(next, rv__str(words[i][0])))
+            return words[i][1];
+    return NULL;
+}
+
 bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out)
 {
     char clock[RV__WHEN_TEXT];
@@ -81,7 +100,10 @@ bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out)
     bool is_log = strcmp(event->kind, "log") == 0, is_run = strncmp(event->kind, "run.", 4) == 0;
     if (strcmp(event->kind, "timer.armed") == 0 || (is_log && is_debug(event)))
         return false;
-    word = is_log ? "log" : word != NULL ? word + 1 : event->kind;
+    bool is_state = strncmp(event->kind, "state.", 6) == 0;
+    if (is_state && state_word(event) == NULL)
+        return false;
+    word = is_log ? "log" : is_state ? state_word(event) : word != NULL ? word + 1 : event->kind;
     rv__buf_fmt(out, "%s%s%s  %s", rv__colour(to, DIM), rv__text_clock(event->at, false, clock),
                 rv__colour(to, PLAIN), rv__colour(to, rv__status_colour(word)));
     rv__buf_fmt(out, "%-9s%s  ", word, rv__colour(to, PLAIN));
@@ -96,6 +118,10 @@ bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out)
     if (strcmp(event->kind, "signal.received") == 0) {
         rv__buf_text(out, "signal ");
         put_string(out, member(event, "name"), TEXT_WIDTH);
+    }
+    if (is_state && member(event, "to").len > 0) {
+        rv__buf_text(out, " to ");
+        put_string(out, member(event, "to"), TEXT_WIDTH);
     }
     put_details(out, event);
     return true;

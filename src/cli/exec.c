@@ -5,13 +5,39 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "cli/text.h"
 
 struct file {
     const char *path;
-    char name[256]; /* of its workflow */
-    bool needs_c;   /* it calls functions of C files beside it */
+    const char *workflow; /* which of them is meant; NULL: the only one */
+    char name[256];       /* of its workflow */
+    bool needs_c;         /* it calls functions of C files beside it */
+    char **paths;         /* itself, then those; ends in NULL */
+    size_t count;
 };
+
+static int add_path(struct file *file, const char *path)
+{
+    size_t len = strlen(path) + 1;
+    char **paths = rv__realloc(file->paths, (file->count + 2) * sizeof *paths);
+    if (paths == NULL)
+        return RV_ENOMEM;
+    file->paths = paths;
+    paths[file->count] = rv__alloc(len);
+    if (paths[file->count] == NULL)
+        return RV_ENOMEM;
+    memcpy(paths[file->count++], path, len);
+    paths[file->count] = NULL;
+    return RV_OK;
+}
+
+static void forget_paths(struct file *file)
+{
+    for (size_t i = 0; i < file->count; i++)
+        rv__free(file->paths[i]);
+    rv__free(file->paths);
+}
 
 static bool is_compiled(const char *file)
 {
@@ -36,13 +62,14 @@ static int check_text(struct file *file)
         0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
     rv__drive_problems(report);
-    size_t index = rv__cli_workflow_of(report, file->path);
+    size_t index = rv__cli_workflow_of(report, file->path, file->workflow);
     int code = index < report->workflow_count ? CLI_OK : CLI_USAGE;
     if (code == CLI_OK) {
         snprintf(file->name, sizeof file->name, "%s", report->workflows[index].name);
         file->needs_c = needs_c(report, index);
-    } else if (report->problem_count == 0) {
-        (void)rv__cli_usage("exec", "%s is not a workflow in YAML, JSON or C", file->path);
+    } else if (index != SIZE_MAX && report->problem_count == 0) {
+        (void)rv__cli_usage("exec", "%s is not a workflow in YAML, JSON, C or TypeScript",
+                            file->path);
     } else {
         fprintf(stderr, "nothing was run\n");
     }
@@ -81,6 +108,13 @@ static int check_compiled(struct file *file)
         if (found)
             snprintf(file->name, sizeof file->name, "%s", list->items[i].name);
     }
+    if (!found && rc == 0 && (report == NULL || report->problem_count == 0)) {
+        char why[600];
+        snprintf(why, sizeof why,
+                 "%.400s declares functions (RV_FUNCTIONS), and no workflow that could be run",
+                 file->path);
+        (void)rv__cli_fail(CLI_USAGE, why, "run a file that calls them");
+    }
     if (!found)
         fprintf(stderr, "nothing was run\n");
     rv_workflow_list_free(list);
@@ -89,52 +123,76 @@ static int check_compiled(struct file *file)
     return found ? CLI_OK : CLI_USAGE;
 }
 
-/* The C files beside it, for what it calls and nests. One that does not compile is told. */
-static void register_beside(struct rv__drive *d, const char *file)
+/* The C files beside it, for what it calls and nests. */
+static int list_beside(struct file *file)
 {
-    const char *slash = strrchr(file, '/');
-    int len = slash != NULL ? (int)(slash - file) + 1 : 0;
+    const char *slash = strrchr(file->path, '/');
+    int len = slash != NULL ? (int)(slash - file->path) + 1 : 0;
     struct rv__buf path;
-    bool told = false;
-    rv_error err;
     rv__buf_init(&path, 1u << 16);
-    rv__buf_fmt(&path, "%.*s.", len, file);
+    rv__buf_fmt(&path, "%.*s.", len, file->path);
     DIR *folder = path.rc == RV_OK ? opendir(path.text) : NULL;
     const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        rv__buf_reset(&path);
-        rv__buf_fmt(&path, "%.*s%s", len, file, entry->d_name);
-        if (!is_compiled(entry->d_name) || entry->d_name[0] == '.' || path.rc < 0)
+    int rc = path.rc;
+    while (rc == RV_OK && folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (!is_compiled(entry->d_name) || entry->d_name[0] == '.')
             continue;
-        if (rv_register_file(d->engine, path.text,
-                             RV_FILE_OPTS(.replace = true, .tell = tell, .arg = &told), &err) < 0)
-            fprintf(stderr, "%s is skipped: %s\n", path.text, err.message);
+        rv__buf_reset(&path);
+        rv__buf_fmt(&path, "%.*s%s", len, file->path, entry->d_name);
+        rc = path.rc == RV_OK ? add_path(file, path.text) : path.rc;
     }
     if (folder != NULL)
         (void)closedir(folder); /* only read */
     rv__buf_done(&path);
+    return rc;
 }
 
-static int register_file(struct rv__drive *d, const struct file *file)
+/* One that does not compile is told. */
+static void register_beside(rv_engine *engine, const struct rv__drive_source *source)
+{
+    bool told = false;
+    rv_error err;
+    for (const char *const *path = source->files + 1; *path != NULL; path++)
+        if (rv_register_file(engine, *path,
+                             RV_FILE_OPTS(.replace = true, .tell = tell, .arg = &told), &err) < 0)
+            fprintf(stderr, "%s is skipped: %s\n", *path, err.message);
+}
+
+static int prepare(struct rv__drive *d, const struct rv__drive_source *source)
 {
     rv_error err;
-    if (file->needs_c)
-        register_beside(d, file->path);
-    int rc = rv_register_file(d->engine, file->path, RV_FILE_OPTS(.replace = true), &err);
+    register_beside(d->engine, source);
+    int rc = rv_register_file(d->engine, source->files[0], RV_FILE_OPTS(.replace = true), &err);
     return rc < 0 ? rv__drive_fail(d, CLI_USAGE, &err, NULL) : CLI_OK;
+}
+
+/* Another process compiles them, and has no terminal of ours. */
+static void look(const struct rv__drive_source *source)
+{
+    rv_engine *engine = NULL;
+    if (source->files[1] != NULL &&
+        rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:", .idle = true), &engine, NULL) == RV_OK)
+        register_beside(engine, source);
+    rv_engine_free(engine);
 }
 
 static int run_file(struct rv__drive *d, const struct file *file)
 {
+    const struct rv__drive_source source = { .workflow = file->name,
+                                             .files = (const char *const *)file->paths,
+                                             .prepare = prepare,
+                                             .look = look };
     struct rv__buf resume;
-    int code = d->over ? CLI_OK : register_file(d, file);
-    if (code == CLI_OK)
-        code = rv__drive_start(d, file->name);
+    int code = rv__drive_exec(d, &source);
     if (code != CLI_OK)
         return code;
     rv__buf_init(&resume, 1u << 16);
     rv__buf_text(&resume, "rival exec ");
     rv__text_shell(&resume, file->path);
+    if (file->workflow != NULL) {
+        rv__buf_text(&resume, " --workflow ");
+        rv__text_shell(&resume, file->workflow);
+    }
     rv__drive_resume(d, &resume);
     code = rv__drive_follow(d, file->name, rv__buf_view(&resume).at);
     rv__buf_done(&resume);
@@ -143,6 +201,7 @@ static int run_file(struct rv__drive *d, const struct file *file)
 
 struct exec {
     struct rv__drive_opts drive;
+    const char *workflow;
 };
 
 static int run_exec(int argc, char **argv)
@@ -152,22 +211,33 @@ static int run_exec(int argc, char **argv)
     int count = rv__options(&rv__cmd_exec, argc, argv, &exec);
     if (count < 0)
         return -count;
-    struct file file = { .path = argv[0] };
+    struct file file = { .path = argv[0], .workflow = exec.workflow };
     if (access(file.path, F_OK) < 0)
         return rv__cli_usage("exec", "there is no file '%s'; `rival new NAME` creates one",
                              file.path);
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
     if (code != CLI_OK)
         return code;
-    code = rv__drive_open(&drive, "exec", &exec.drive, DRIVE_HERE);
-    if (code == CLI_OK)
-        code = run_file(&drive, &file);
-    rv__drive_close(&drive);
+    if (add_path(&file, file.path) < 0 || (file.needs_c && list_beside(&file) < 0))
+        code = rv__cli_fail(CLI_FAILED, "out of memory", NULL);
+    if (code == CLI_OK) {
+        code = rv__drive_open(&drive, "exec", &exec.drive, DRIVE_HERE);
+        if (code == CLI_OK)
+            code = run_file(&drive, &file);
+        rv__drive_close(&drive);
+    }
+    forget_paths(&file);
     return code;
 }
 
 static const struct rv__option options[] = {
     RV__DRIVE_OPTIONS(struct exec, drive, "nothing but the outcome"),
+    { "--secrets", "FILE", RV__SECRETS_MEANING, .completes = COMPLETES_FILE,
+      RV__INTO(struct exec, drive.secrets) },
+    { "--workflow", "NAME", "which workflow, of a file with several manifests",
+      RV__INTO(struct exec, workflow) },
+    { "--config", "FILE", RV__CONFIG_MEANING, .completes = COMPLETES_FILE,
+      RV__INTO(struct exec, drive.config) },
     { NULL },
 };
 
@@ -178,10 +248,14 @@ const struct rv__command rv__cmd_exec = {
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
     .paragraphs = { "Runs the workflow in this process and prints the outcome as JSON on stdout: "
-                    "{\"runId\", \"status\", \"results\", \"error\", \"failedStep\"}. "
+                    "{\"runId\", \"status\", \"results\", \"error\", \"failedStep\", "
+                    "\"failedPath\"}. "
                     "Progress goes to stderr: live on a terminal, otherwise one line for each "
                     "event. No server is needed, and other runs of the store are not touched. "
                     "Nested workflows are found beside the file.",
+                    "If another process drives the store, the run is handed to it, with the "
+                    "environment of this one, and shown here all the same; when that process "
+                    "ends first, this one continues the run.",
                     "Ctrl-C stops in order and prints the command that continues the run; a second "
                     "Ctrl-C exits at once." },
     .examples = { { "rival exec order.yaml --input '{\"item\": \"desk\"}'" },
@@ -193,6 +267,7 @@ const struct rv__command rv__cmd_exec = {
                { CLI_USAGE, "wrong usage, file or input: nothing was run" },
                { CLI_CANCELLED, "cancelled" },
                { CLI_SUSPENDED, "suspended" },
+               { CLI_GONE, "the store was deleted or replaced meanwhile" },
                { CLI_INTERRUPTED, "stopped by Ctrl-C" } },
     .run = run_exec,
 };

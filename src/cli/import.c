@@ -4,6 +4,7 @@
 
 #include "base/outfile.h"
 #include "base/str.h"
+#include "base/store_name.h"
 #include "cli/runs.h"
 
 static long from_stdin(void *arg, char *into, size_t room)
@@ -70,8 +71,8 @@ static int run_import(int argc, char **argv)
     if (count < 0)
         return -count;
     const char *store = x.store != NULL ? x.store : rv__store_default();
-    int rc = access(store, F_OK) == 0 ? import_into(store, argv[0], &info)
-                                      : import_into_new(store, argv[0], &info);
+    int rc = rv__store_name_exists(store) ? import_into(store, argv[0], &info)
+                                          : import_into_new(store, argv[0], &info);
     if (rc == CLI_OK)
         printf(x.json ? "{\"runId\":\"%s\",\"status\":\"%s\"}\n" : "imported %s (%s)\n",
                info.run_id, rv_status_name(info.status));

@@ -12,7 +12,7 @@ struct listing {
     struct rv__where where;
     struct rv__client *client;
     const char *since, *limit_text;
-    int status; /* -1: any */
+    int status, waiting; /* -1: any */
     rv_query query;
     bool json;
     size_t limit, count;
@@ -39,8 +39,7 @@ static void add_row(struct listing *l, const rv_run_state *run)
     rv__table_cell(l->table, PLAIN, rv__text_when(run->started_at, l->now_ms, when));
     rv__table_cell(l->table, PLAIN, rv__text_duration(ms, time));
     rv__buf_init(&error, RV__JSON_MAX_BYTES);
-    if (*run->failed_step != '\0')
-        rv__buf_fmt(&error, "%s: ", run->failed_step);
+    rv__text_failed_at(&error, run->failed_path, run->failed_step);
     rv__text_error(&error, rv__str(*run->error != '\0' ? run->error : run->suspension));
     if (run->status == RV_RUNNING && !rv__client_drives(l->client, run->run_id))
         rv__buf_text(&error, "nobody drives it");
@@ -95,8 +94,8 @@ static int print(struct listing *l)
     }
     if (l->count == 0)
         fprintf(stderr, "no runs%s\n",
-                l->query.workflow != NULL || l->query.status_plus_one != 0 || l->query.since != 0 ||
-                        l->query.text != NULL
+                l->query.workflow != NULL || l->query.status != 0 || l->query.since != 0 ||
+                        l->query.text != NULL || l->query.waiting || l->query.rerun_of != NULL
                     ? " match"
                     : "");
     bool good = rv__table_print(l->table, stdout);
@@ -132,12 +131,12 @@ static int list_runs(struct listing *l)
 static int read_query(struct listing *l)
 {
     int64_t n = DEFAULT_LIMIT;
-    l->query.status_plus_one = l->status + 1;
+    l->query.status = l->status < 0 ? 0 : RV_RUNNING + l->status;
+    l->query.waiting = l->waiting >= 0;
     if (l->since != NULL && rv__read_time(l->since, l->now_ms, &l->query.since) < 0)
         return rv__cli_usage(
             "list", "--since '%s' is neither a duration (2h) nor a date (2026-11-15)", l->since);
-    if (l->limit_text != NULL && (rv__json_check(rv__str(l->limit_text), 1, NULL, NULL) < 0 ||
-                                  rv__json_int(rv__str(l->limit_text), &n) < 0 || n < 1))
+    if (l->limit_text != NULL && !rv__count_read(l->limit_text, &n))
         return rv__cli_usage("list", "--limit '%s' must be 1 or more", l->limit_text);
     l->limit = (size_t)n;
     snprintf(l->cursor, sizeof l->cursor, "%s", l->query.cursor != NULL ? l->query.cursor : "");
@@ -148,6 +147,7 @@ static int run_list(int argc, char **argv)
 {
     struct listing l = { .query = { .size = sizeof l.query },
                          .status = -1,
+                         .waiting = -1,
                          .now_ms = rv__wall_ms(rv__clock_real()) };
     int count = rv__options(&rv__cmd_list, argc, argv, &l);
     if (count < 0)
@@ -159,9 +159,15 @@ static int run_list(int argc, char **argv)
 static const char *const statuses[] = { "running", "suspended", "completed",
                                         "failed",  "cancelled", NULL }; /* as the enum */
 
+static const char *const waiting[] = { "somebody", NULL };
+
 static const struct rv__option options[] = {
     { "--status", "STATUS", "running, suspended, completed, failed or cancelled",
       .choices = statuses, RV__INTO(struct listing, status) },
+    { "--waiting", "WHOM", "somebody: only runs that wait for a signal or a decision",
+      .choices = waiting, RV__INTO(struct listing, waiting) },
+    { "--rerun-of", "ID", "only runs that repeat this run",
+      RV__INTO(struct listing, query.rerun_of) },
     { "--workflow", "NAME", "only runs of this workflow", .completes = COMPLETES_RUN_WORKFLOW,
       RV__INTO(struct listing, query.workflow) },
     { "--since", "WHEN", "started since: 2h, 30d, 2026-11-15, \"2026-11-15 12:30\"",

@@ -14,9 +14,10 @@ enum {
 struct logs {
     struct rv__look look;
     rv_log_query query;
+    const char *attempt; /* a number; NULL: all */
     bool follow;
-    size_t told; /* lines */
-    bool missed; /* with -f: the server was away when there were some to read */
+    size_t printed; /* lines */
+    bool missed;    /* with -f: the server was away when there were some to read */
     rv_cancel *interrupt;
 };
 
@@ -69,11 +70,11 @@ static bool is_over(struct rv__look *look)
 /* An empty answer is one too. */
 static void say_none(const struct logs *logs)
 {
-    bool narrowed = logs->query.step != NULL || logs->query.text != NULL ||
+    bool narrowed = logs->query.step != NULL || logs->query.path != NULL ||
+                    logs->query.attempt != 0 || logs->query.text != NULL ||
                     logs->query.level > RV_INFO;
-    fprintf(stderr, "no lines%s: %s\n", narrowed ? " like that" : "",
-            logs->query.level > RV_DEBUG ? "there may be some of a lower --level"
-                                         : "the steps logged nothing");
+    fprintf(stderr, "no%s log lines%s\n", narrowed ? " matching" : "",
+            logs->query.level > RV_DEBUG ? "; --level debug shows lower levels too" : "");
 }
 
 /* All there is by now, page by page. */
@@ -96,7 +97,7 @@ static int print_pages(struct rv__look *look, struct logs *logs)
                 print_line(&list->lines[i]);
         }
         count = list->count;
-        logs->told += count;
+        logs->printed += count;
         logs->query.after = list->next;
         rv_log_list_free(list);
     } while (count == PAGE && !ferror(stdout));
@@ -141,7 +142,7 @@ static int print_logs(struct rv__look *look)
 {
     struct logs *logs = look->arg;
     int code = logs->follow ? follow_logs(look, logs) : print_pages(look, logs);
-    if (code == CLI_OK && logs->told == 0 && !look->json)
+    if (code == CLI_OK && logs->printed == 0 && !look->json)
         say_none(logs);
     return code;
 }
@@ -152,6 +153,14 @@ static int run_logs(int argc, char **argv)
     int count = rv__options(&rv__cmd_logs, argc, argv, &logs);
     if (count < 0)
         return -count;
+    int64_t attempt = 0;
+    if (logs.attempt != NULL && !rv__count_read(logs.attempt, &attempt))
+        return rv__cli_usage("logs", "--attempt '%s' must be 1 or more", logs.attempt);
+    logs.query.attempt = (int)attempt;
+    if (logs.query.step != NULL && strchr(logs.query.step, ':') != NULL) {
+        logs.query.path = logs.query.step; /* no alias has one */
+        logs.query.step = NULL;
+    }
     if (logs.follow) {
         logs.interrupt = rv__cli_interrupt();
         if (logs.interrupt == NULL)
@@ -164,8 +173,9 @@ static int run_logs(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--follow", .letter = "-f", .meaning = "follow until the run has ended",
       RV__INTO(struct logs, follow) },
-    { "--step", "ALIAS", "only lines of this step", .completes = COMPLETES_STEP,
-      RV__INTO(struct logs, query.step) },
+    { "--step", "ALIAS", "only lines of this step, or of all in this path",
+      .completes = COMPLETES_STEP, RV__INTO(struct logs, query.step) },
+    { "--attempt", "N", "only lines of this attempt, from 1", RV__INTO(struct logs, attempt) },
     { "--level", "LEVEL", "debug, info, warn or error: this level and above (info)",
       .choices = levels, RV__INTO(struct logs, query.level) },
     { "--text", "TEXT", "only lines with TEXT in their message",

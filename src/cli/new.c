@@ -43,24 +43,53 @@ static const char c_file[] =
     "/* A step returns its result as JSON; Jansson's formats say how. */\n"
     "static int greet(rv_ctx *c)\n"
     "{\n"
-    "    rv_log_info(c, \"greeting %%s\", rv_input_str(c, \"/who\"));\n"
-    "    return rv_return(c, \"{s:s}\", \"who\", rv_input_str(c, \"/who\"));\n"
+    "    rv_log_info(c, \"greeting %%s\", rv_str(c, \".input.who\"));\n"
+    "    return rv_return(c, \"{s:s}\", \"who\", rv_str(c, \".input.who\"));\n"
     "}\n"
     "\n"
     "/* It sees the results of those before it, and may be tried again. */\n"
     "static int say(rv_ctx *c)\n"
     "{\n"
-    "    rv_describe(c, \"said hello to %%s\", rv_step_str(c, \"greet\", \"/who\"));\n"
+    "    rv_describe(c, \"said hello to %%s\", rv_str(c, \".steps.greet.result.who\"));\n"
     "    return rv_return(c, \"b\", 1);\n"
     "}\n"
     "\n"
     "RV_WORKFLOW(\"%s\", .description = \"Say hello, and rest\",\n"
-    "            .input = \"{\\\"type\\\":\\\"object\\\",\\\"properties\\\":\"\n"
-    "                     "
-    "\"{\\\"who\\\":{\\\"type\\\":\\\"string\\\",\\\"default\\\":\\\"world\\\"}}}\",\n"
+    "            /* JSON Schema: what a run needs to be given. */\n"
+    "            .input = RV_JSON({ \"type\": \"object\",\n"
+    "                               \"properties\": { \"who\": { \"type\": \"string\", "
+    "\"default\": \"world\" } } }),\n"
     "            /* The timer is right even if the process dies meanwhile: try Ctrl-C there. */\n"
     "            .steps = RV_STEPS(RV_STEP(greet), RV_DELAY(2000, .alias = \"rest\"),\n"
     "                              RV_STEP(say, .timeout_ms = 10000, .max_attempts = 3)))\n";
+
+static const char ts_file[] =
+    "// %s: run it with: rival exec %s --input '{\"who\": \"world\"}'\n"
+    "import { delayStep, type StepContext } from \"rival\";\n"
+    "import { z } from \"zod\";\n"
+    "\n"
+    "export const name = \"%s\";\n"
+    "export const description = \"Say hello, and rest\";\n"
+    "\n"
+    "// What a run needs to be given. Forms are made of it.\n"
+    "export const input = z.object({ who: z.string().default(\"world\") });\n"
+    "type Context = StepContext<z.infer<typeof input>>;\n"
+    "\n"
+    "// A step is a function. What it returns is recorded, as JSON.\n"
+    "function greet({ input, log }: Context) {\n"
+    "  log.info({ who: input.who }, \"greeting\");\n"
+    "  return { text: `Hello, ${input.who}!` };\n"
+    "}\n"
+    "\n"
+    "// It sees the results of those before it, and may be tried again.\n"
+    "async function say({ steps, state }: Context) {\n"
+    "  state.description = `said ${steps.greet.result.text}`; // shown to people\n"
+    "  return true;\n"
+    "}\n"
+    "\n"
+    "// The timer is right even if the process dies meanwhile: try Ctrl-C there.\n"
+    "export const steps = [greet, delayStep({ seconds: 2 }), { fn: say, timeout: 10_000, "
+    "maxAttempts: 3 }];\n";
 
 /* A name as the file format wants it. */
 static bool is_name(const char *name)
@@ -72,7 +101,7 @@ static bool is_name(const char *name)
            strstr(name, "__") == NULL && strlen(name) <= NAME_MAX_BYTES;
 }
 
-static int write_file(const char *file, const char *name, bool as_c)
+static int write_file(const char *file, const char *name, const char *form)
 {
     char message[600];
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -80,8 +109,10 @@ static int write_file(const char *file, const char *name, bool as_c)
     if (out == NULL && errno == EEXIST)
         return rv__cli_usage("new", "%s already exists and is not overwritten", file);
     if (out != NULL) {
-        if (as_c)
+        if (strcmp(form, "c") == 0)
             fprintf(out, c_file, file, file, name);
+        else if (strcmp(form, "ts") == 0)
+            fprintf(out, ts_file, file, file, name);
         else
             fprintf(out, yaml, file, file, name);
         if (fclose(out) == 0)
@@ -107,13 +138,11 @@ static int run_new(int argc, char **argv)
                              "'%s' is not a name: letters, digits and _ . -, beginning with a "
                              "letter or _, no __",
                              argv[0]);
-    if (form.ts)
-        return rv__cli_usage("new", "TypeScript files are not run by this version yet; there are "
-                                    "--yaml and --c");
-    if (form.c && form.yaml)
-        return rv__cli_usage("new", "--yaml or --c, not both");
-    snprintf(file, sizeof file, "%s.%s", argv[0], form.c ? "c" : "yaml");
-    int code = write_file(file, argv[0], form.c);
+    if (form.c + form.yaml + form.ts > 1)
+        return rv__cli_usage("new", "--yaml, --c or --ts, not several");
+    const char *ending = form.c ? "c" : form.ts ? "ts" : "yaml";
+    snprintf(file, sizeof file, "%s.%s", argv[0], ending);
+    int code = write_file(file, argv[0], ending);
     if (code == CLI_OK && form.json)
         printf("{\"name\":\"%s\",\"file\":\"%s\"}\n", argv[0], file);
     else if (code == CLI_OK)
@@ -124,7 +153,7 @@ static int run_new(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--yaml", .meaning = "a workflow in YAML (the default)", RV__INTO(struct form, yaml) },
     { "--c", .meaning = "a workflow in C", RV__INTO(struct form, c) },
-    { "--ts", .meaning = "a workflow in TypeScript: not run by this version yet",
+    { "--ts", .meaning = "a workflow in TypeScript; running it needs Node.js 20.6 or newer",
       RV__INTO(struct form, ts) },
     { "--json", .meaning = "print {\"name\", \"file\"}", RV__INTO(struct form, json) },
     { NULL },
@@ -136,7 +165,8 @@ const struct rv__command rv__cmd_new = {
     .summary = "create a workflow file to start from",
     .arguments = { { "NAME", "which name?" } },
     .options = options,
-    .paragraphs = { "Writes NAME.yaml (or NAME.c with --c), which runs as it is: `rival exec "
+    .paragraphs = { "Writes NAME.yaml (NAME.c with --c, NAME.ts with --ts), which runs as it is: "
+                    "`rival exec "
                     "NAME.yaml`. An existing file is not overwritten." },
     .examples = { { "rival new hello && rival exec hello.yaml" } },
     .run = run_new,

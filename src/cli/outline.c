@@ -97,8 +97,12 @@ static void put_note(struct rv__outline *t, const rv_node *node, struct rv__row 
     struct rv__buf note;
     int64_t left = node->due_at - t->now_ms;
     rv__buf_init(&note, NOTE_BYTES);
-    if (node->attempt > 1)
+    if (*node->label != '\0' || *node->item != '\0')
+        rv__buf_text(&note, *node->label != '\0' ? node->label : node->item);
+    if (node->attempt > 1) {
+        separate(&note);
         rv__buf_fmt(&note, "attempt %d", node->attempt);
+    }
     if (node->crashes > 0) {
         separate(&note);
         rv__buf_fmt(&note, "%d crash%s", node->crashes, node->crashes == 1 ? "" : "es");
@@ -392,42 +396,4 @@ void rv__row_write(const struct rv__row *row, const struct rv__row_style *style,
     }
     while (out->len > 0 && out->text[out->len - 1] == ' ')
         rv__buf_cut(out, out->len - 1);
-}
-
-/* ---------------------------------------------------------------------------------- failed --- */
-
-/* The last child that failed: one before it was allowed to. False: none did. */
-static bool find_failed_child(struct rv__client *client, const char *run_id, struct rv__buf *path)
-{
-    size_t offset = 0, total = 1;
-    struct rv__buf found;
-    rv__buf_init(&found, path->max_bytes);
-    while (offset < total) {
-        rv_node_list *list = NULL;
-        if (rv__client_nodes(client, run_id, rv__buf_view(path).at, offset, PAGE, &list, NULL) < 0)
-            break;
-        total = list->count > 0 ? list->total : 0;
-        for (size_t i = 0; i < list->count; i++) {
-            if (!is(list->nodes[i].status, "failed") || is(list->nodes[i].kind, "handler"))
-                continue;
-            rv__buf_reset(&found);
-            rv__buf_text(&found, list->nodes[i].path);
-        }
-        offset += list->count;
-        rv_node_list_free(list);
-    }
-    bool any = found.len > 0;
-    if (any) {
-        rv__buf_reset(path);
-        rv__buf_str(path, rv__buf_view(&found));
-    }
-    rv__buf_done(&found);
-    return any;
-}
-
-void rv__outline_find_failed(struct rv__client *client, const char *run_id, struct rv__buf *ret)
-{
-    for (int depth = 0; depth < DEPTH_MAX && ret->rc == RV_OK; depth++)
-        if (!find_failed_child(client, run_id, ret))
-            return;
 }

@@ -62,7 +62,4 @@ int rv__outline_name_width(const struct rv__outline *tree, int width);
 void rv__row_write(const struct rv__row *row, const struct rv__row_style *style,
                    struct rv__buf *out);
 
-/* The failed step that a failed run ended with: its path in `ret`, "" if there is none. */
-void rv__outline_find_failed(struct rv__client *client, const char *run_id, struct rv__buf *ret);
-
 #endif

@@ -19,6 +19,19 @@ int rv__refusal_look(struct rv__refusal *r, rv_health *ret)
     return (int)ret->stuck - (int)was;
 }
 
+/* Nothing that happens now is recorded: there is nothing to wait for, and nothing to put in order. */
+static void end_if_gone(const rv_health *health)
+{
+    if (!health->gone)
+        return;
+    if (rv__terminal_is(stderr))
+        rv__terminal_cursor(stderr, true);
+    int code = rv__cli_fail(CLI_GONE, health->why.message,
+                            "put the store back, or take another, and start again");
+    (void)fflush(NULL);
+    _exit(code); /* not exit(): the engine's threads are at work */
+}
+
 void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg)
 {
     rv_health health;
@@ -27,6 +40,8 @@ void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg
         return;
     if (clear != NULL)
         clear(arg);
+    if (news > 0)
+        end_if_gone(&health);
     if (news > 0)
         fprintf(stderr, "%srival:%s the store cannot be written, so the run waits: %s\n",
                 rv__colour(stderr, RED), rv__colour(stderr, PLAIN), health.why.message);
@@ -43,6 +58,7 @@ static void end_if_stuck(struct rv__refusal *r, int64_t *since_ms)
         *since_ms = now_ms;
         return;
     }
+    end_if_gone(&health);
     if (now_ms - *since_ms < RV__REFUSAL_END_MS)
         return;
     int code = rv__cli_fail(CLI_FAILED, health.why.message, "nothing was changed");

@@ -124,6 +124,7 @@ enum field_kind {
     FIELD_ITERATIONS,
     FIELD_UINT64,
     FIELD_RUN_ID,
+    FIELD_MODULE,
     FIELD_STATUS,
     FIELD_LEVEL,
 };
@@ -152,7 +153,11 @@ static const struct field run_fields[] = {
     FIELD("resultsTooLarge", FIELD_INT64, rv_run_state, results_too_large),
     FIELD("error", FIELD_JSON, rv_run_state, error),
     FIELD("failedStep", FIELD_NAME, rv_run_state, failed_step),
+    FIELD("failedPath", FIELD_NAME, rv_run_state, failed_path),
     FIELD("suspension", FIELD_JSON, rv_run_state, suspension),
+    FIELD("waiting", FIELD_NAME, rv_run_state, waiting),
+    FIELD("rerunOf", FIELD_NAME, rv_run_state, rerun_of),
+    FIELD("suspensions", FIELD_JSON, rv_run_state, suspensions),
     { NULL },
 };
 static const struct field node_fields[] = {
@@ -168,10 +173,13 @@ static const struct field node_fields[] = {
     FIELD("attempt", FIELD_INT, rv_node, attempt),
     FIELD("retryCount", FIELD_INT, rv_node, retry_count),
     FIELD("crashes", FIELD_INT, rv_node, crashes),
+    FIELD("module", FIELD_MODULE, rv_node, module),
     FIELD("error", FIELD_JSON, rv_node, error),
     FIELD("errorAttempt", FIELD_INT, rv_node, error_attempt),
     FIELD("errorAt", FIELD_INT64, rv_node, error_at),
     FIELD("description", FIELD_TEXT, rv_node, description),
+    FIELD("label", FIELD_TEXT, rv_node, label),
+    FIELD("itemSummary", FIELD_TEXT, rv_node, item),
     FIELD("children", FIELD_SIZE, rv_node, children),
     FIELD("iterations", FIELD_ITERATIONS, rv_node, iterations),
     { NULL },
@@ -194,6 +202,7 @@ static const struct field workflow_fields[] = {
     FIELD("version", FIELD_NAME, rv_workflow_info, version),
     FIELD("source", FIELD_NAME, rv_workflow_info, source),
     FIELD("stepCount", FIELD_INT, rv_workflow_info, step_count),
+    FIELD("cannotStart", FIELD_TEXT, rv_workflow_info, cannot_start),
     { NULL },
 };
 static const struct field violation_fields[] = {
@@ -235,12 +244,13 @@ static const char *put_name(struct room *room, struct rv__str value)
     return name;
 }
 
-static int find_word(struct rv__str value, const char *(*name_of)(int))
+/* The number of a word; the first one, if it is none of them. */
+static int find_word(struct rv__str value, const char *(*name_of)(int), int first)
 {
-    for (int i = 0; name_of(i) != NULL; i++)
+    for (int i = first; name_of(i) != NULL; i++)
         if (rv__json_string_is(value, rv__str(name_of(i))))
             return i;
-    return 0;
+    return first;
 }
 
 static const char *level_name(int level)
@@ -297,8 +307,12 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
         (void)snprintf(at, RV_RUN_ID_SIZE, "%s",
                        put_string(room, value)); /* they fit, or are cut */
         break;
-    case FIELD_STATUS: *(int *)at = find_word(value, rv_status_name); break;
-    case FIELD_LEVEL: *(int *)at = find_word(value, level_name); break;
+    case FIELD_MODULE:
+        if (is_id(value))
+            (void)snprintf(at, RV_MODULE_SIZE, "%s", put_string(room, value)); /* the same */
+        break;
+    case FIELD_STATUS: *(int *)at = find_word(value, rv_status_name, RV_RUNNING); break;
+    case FIELD_LEVEL: *(int *)at = find_word(value, level_name, RV_DEBUG); break;
     }
 }
 
@@ -309,6 +323,8 @@ static void fill(struct room *room, const struct field *fields, struct rv__str o
     for (const struct field *f = fields; f->key != NULL; f++)
         if (f->kind == FIELD_TEXT || f->kind == FIELD_NAME || f->kind == FIELD_JSON)
             *(const char **)(void *)(record + f->at) = "";
+        else if (f->kind == FIELD_STATUS)
+            *(int *)(void *)(record + f->at) = RV_RUNNING;
     if (rv__json_type(object) != RV__JSON_OBJECT)
         return; /* a record all the same, with nothing in it */
     rv__json_iter_init(&it, object);
@@ -413,8 +429,11 @@ int rv__remote_list(struct rv__wire *wire, const rv_query *query, rv_run_list **
     rv__buf_init(&path, PATH_BYTES);
     rv__buf_text(&path, RUNS);
     put_param(&path, "workflow", query->workflow);
-    if (query->status_plus_one > 0)
-        put_param(&path, "status", rv_status_name(query->status_plus_one - 1));
+    if (query->status > 0)
+        put_param(&path, "status", rv_status_name(query->status));
+    if (query->waiting)
+        put_param(&path, "waiting", "somebody");
+    put_param(&path, "rerunOf", query->rerun_of);
     put_number(&path, "since", query->since);
     put_number(&path, "until", query->until);
     put_param(&path, "q", query->text);
@@ -509,8 +528,10 @@ int rv__remote_logs(struct rv__wire *wire, const char *run_id, const rv_log_quer
     size_t count = 0;
     put_run_path(&path, run_id, "/logs");
     put_param(&path, "step", query->step);
+    put_param(&path, "path", query->path);
     put_param(&path, "level", level_name(query->level));
     put_param(&path, "q", query->text);
+    put_number(&path, "attempt", query->attempt);
     put_number(&path, "after", (int64_t)query->after);
     put_number(&path, "limit", (int64_t)query->limit);
     int rc = get(wire, &path, &answer, err);
@@ -530,15 +551,51 @@ int rv__remote_logs(struct rv__wire *wire, const char *run_id, const rv_log_quer
     return rc;
 }
 
-int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err)
+static int get_text(struct rv__wire *wire, struct rv__buf *path, char **ret, rv_error *err)
 {
-    struct rv__buf path, answer;
-    put_run_path(&path, run_id, "/why");
-    int rc = get(wire, &path, &answer, err);
+    struct rv__buf answer;
+    int rc = get(wire, path, &answer, err);
     if (rc == RV_OK)
         *ret = rv__buf_take(&answer);
     rv__buf_done(&answer);
     return rc;
+}
+
+int rv__remote_attachments(struct rv__wire *wire, const char *run_id,
+                           const rv_attachment_query *query, char **ret, rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/attachments");
+    put_param(&path, "stage", query->stage);
+    put_param(&path, "state", query->state);
+    put_param(&path, "status", query->status);
+    put_number(&path, "latest", query->latest);
+    put_number(&path, "last", (int64_t)query->last);
+    put_number(&path, "limit", (int64_t)query->limit);
+    return get_text(wire, &path, ret, err);
+}
+
+int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char *id, char **ret,
+                          rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/attachments/");
+    put_encoded(&path, id);
+    return get_text(wire, &path, ret, err);
+}
+
+int rv__remote_plan(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/plan");
+    return get_text(wire, &path, ret, err);
+}
+
+int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err)
+{
+    struct rv__buf path;
+    put_run_path(&path, run_id, "/why");
+    return get_text(wire, &path, ret, err);
 }
 
 int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err)
@@ -609,6 +666,10 @@ int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *inpu
     rv__buf_init(&body, RV__JSON_MAX_BYTES);
     rv__buf_text(&body, "{\"runId\":");
     rv__buf_json_str(&body, rv__str(opts->run_id));
+    if (opts->rerun_of != NULL)
+        rv__put_text(&body, "rerunOf", opts->rerun_of);
+    if (opts->max_concurrency != 0)
+        rv__buf_fmt(&body, ",\"maxConcurrency\":%lld", (long long)opts->max_concurrency);
     rv__put_json(&body, "input", input);
     rv__buf_char(&body, '}');
     rv__buf_init(&answer, 0);
@@ -632,6 +693,9 @@ int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *inpu
             fill(&room, info_fields, rv__buf_view(&answer), (char *)ret);
         else
             rc = rv__nomem(err);
+        struct rv__str validated;
+        ret->schema_only = rv__json_get(rv__buf_view(&answer), "validated", &validated) &&
+                           rv__json_string_is(validated, rv__str("schema"));
         rv__arena_done(&room.scratch);
         rv__free(texts);
     }
@@ -647,15 +711,21 @@ int rv__remote_cancel(struct rv__wire *wire, const char *run_id, rv_error *err)
     return tell(wire, &path, rv__str("{}"), err);
 }
 
-int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, const char *reason,
-                      rv_error *err)
+int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision,
+                      const rv_decide_opts *opts, rv_error *err)
 {
+    static const char *const actions[] = { [RV_RESUME] = "resume",
+                                           [RV_ABORT] = "abort",
+                                           [RV_SKIP] = "skip",
+                                           [RV_RESTART_STAGE] = "restart_stage" };
     struct rv__buf path, body;
     put_run_path(&path, run_id, "/decide");
     rv__buf_init(&body, RV__JSON_MAX_BYTES);
-    rv__buf_fmt(&body, "{\"action\":\"%s\"", decision == RV_ABORT ? "abort" : "resume");
-    if (reason != NULL)
-        rv__put_text(&body, "reason", reason);
+    rv__buf_fmt(&body, "{\"action\":\"%s\"", actions[decision]);
+    if (opts->path != NULL)
+        rv__put_text(&body, "path", opts->path);
+    if (opts->reason != NULL)
+        rv__put_text(&body, "reason", opts->reason);
     rv__buf_char(&body, '}');
     int rc = rv__buf_err(&body, err);
     if (rc == RV_OK)
@@ -667,12 +737,22 @@ int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, c
 }
 
 int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *name,
-                      const char *payload, rv_error *err)
+                      const char *payload, bool force, rv_error *err)
 {
-    struct rv__buf path;
+    struct rv__buf path, answer;
+    struct rv__str code;
     put_run_path(&path, run_id, "/signals/");
     put_encoded(&path, name);
-    return tell(wire, &path, rv__str(payload), err);
+    if (force)
+        rv__buf_text(&path, "?force=true");
+    int rc = ask(wire, "POST", &path, rv__str(payload), &answer, err);
+    if (rc == RV_ESTATE && rv__json_get(rv__buf_view(&answer), "code", &code) &&
+        rv__json_string_is(code, rv__str("unwanted")))
+        rc = RV_EUNWANTED;
+    if (rc == RV_EUNWANTED && err != NULL)
+        err->code = rc;
+    rv__buf_done(&answer);
+    return rc;
 }
 
 int rv__remote_complete(struct rv__wire *wire, const char *run_id, const char *handle,

@@ -10,17 +10,23 @@ int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *pare
                      size_t limit, rv_node_list **ret, rv_error *err);
 int rv__remote_logs(struct rv__wire *wire, const char *run_id, const rv_log_query *query,
                     rv_log_list **ret, rv_error *err);
+/* As documents. */
+int rv__remote_attachments(struct rv__wire *wire, const char *run_id,
+                           const rv_attachment_query *query, char **ret, rv_error *err);
+int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char *id, char **ret,
+                          rv_error *err);
+int rv__remote_plan(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);
 int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);
 int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err);
 int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *input,
                    const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 int rv__remote_cancel(struct rv__wire *wire, const char *run_id, rv_error *err);
-int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision, const char *reason,
-                      rv_error *err);
+int rv__remote_decide(struct rv__wire *wire, const char *run_id, int decision,
+                      const rv_decide_opts *opts, rv_error *err);
 int rv__remote_complete(struct rv__wire *wire, const char *run_id, const char *handle,
                         const char *result, const char *error, rv_error *err);
 int rv__remote_signal(struct rv__wire *wire, const char *run_id, const char *name,
-                      const char *payload, rv_error *err);
+                      const char *payload, bool force, rv_error *err);
 /* The path of a run's events. RV_OK, or RV_ENOMEM. */
 int rv__remote_events_path(const char *run_id, bool no_logs, bool from_oldest, struct rv__buf *ret,
                            rv_error *err);

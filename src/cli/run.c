@@ -22,9 +22,13 @@ static int register_all(struct rv__drive *d, const char *from, bool *problems)
 static int say_started(const struct rv__drive *d)
 {
     if (d->opts.json) {
-        printf("{\"runId\":\"%s\",\"status\":\"%s\"}\n", d->run_id, rv_status_name(d->status));
+        printf("{\"runId\":\"%s\",\"status\":\"%s\"%s}\n", d->run_id, rv_status_name(d->status),
+               d->schema_only ? ",\"validated\":\"schema\"" : "");
         return CLI_OK;
     }
+    if (d->schema_only)
+        fprintf(stderr,
+                "its worker is not connected: the input was only held to the JSON Schema\n");
     printf("%s\n", d->run_id);
     if (!isatty(STDERR_FILENO) || d->served)
         return CLI_OK;

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/store_name.h"
 #include "cli/refusal.h"
 #include "cli/text.h"
 
@@ -30,13 +31,21 @@ const char *rv__store_default(void)
     return named != NULL && *named != '\0' ? named : RV__CLI_STORE;
 }
 
+const char *rv__cli_user(char room[RV__USER_NAME_SIZE])
+{
+    rv__user_name(geteuid(), room);
+    return room;
+}
+
 static rv_engine *open_store(const rv_engine_opts *opts)
 {
+    char user[RV__USER_NAME_SIZE];
     rv_engine *engine = NULL;
     rv_error err;
     rv_engine_opts named = *opts;
     if (named.store == NULL)
         named.store = rv__store_default();
+    named.by = rv__cli_user(user);
     opts = &named;
     int rc = rv_engine_new(opts, &engine, &err);
     if (rc == RV_OK)
@@ -47,7 +56,7 @@ static rv_engine *open_store(const rv_engine_opts *opts)
             opts->attach
                 ? "it does not listen; reading works meanwhile: rival list, show, why, logs, wait"
                 : "reading works meanwhile: rival list, show, why, logs, wait";
-    else if (opts->read_only && access(opts->store, F_OK) < 0)
+    else if (opts->read_only && !rv__store_name_exists(opts->store))
         hint = "`rival exec FILE` makes one; --store says where another is";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
     return NULL;
@@ -192,7 +201,7 @@ int rv__look_at_run(struct rv__look *look, int argc, char **argv,
     return code;
 }
 
-static int print_told(const struct rv__tell *tell, struct rv__client *client)
+static int print_result_line(const struct rv__tell *tell, struct rv__client *client)
 {
     rv_run_list *list = NULL;
     rv_error err;
@@ -235,7 +244,9 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
         rv__client_close(client); /* who drove it has just ended, and nothing was done */
         rv__clock_sleep_ms(TELL_AGAIN_MS);
     }
-    code = rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, NULL) : print_told(tell, client);
+    code = rc == RV_OK ? print_result_line(tell, client)
+                       : rv__cli_fail(CLI_FAILED, err.message,
+                                      rc == RV_EUNWANTED ? "--force sends it all the same" : NULL);
     rv__client_close(client);
     return code;
 }

@@ -3,13 +3,14 @@
 #define RV_CLI_RUNS_H
 
 #include "base/str.h"
+#include "base/user.h"
 #include "cli/client.h"
 #include "server/server.h"
 
 /* Options that many commands have: `member` is where the value goes in the struct `type`. */
 /* clang-format off */
 #define RV__OPTION_STORE(type, member) \
-    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE ")", .completes = COMPLETES_FILE, \
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), or postgres://…", .completes = COMPLETES_FILE, \
       RV__INTO(type, member) }
 #define RV__OPTION_JSON(type, member, shape) \
     { "--json", .meaning = (shape), RV__INTO(type, member) }
@@ -17,6 +18,8 @@
 /* clang-format on */
 
 const char *rv__store_default(void); /* $RIVAL_STORE, else RV__CLI_STORE */
+/* Who runs this command, for rv_engine_opts.by; in `room`. */
+const char *rv__cli_user(char room[RV__USER_NAME_SIZE]);
 
 /* Open the store for reading, which always works; to ask also who drives it; or to tell one run
  * something: by who drives it, or, where nobody does, by writing, and starting nothing. NULL: the reason is

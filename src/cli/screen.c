@@ -275,28 +275,25 @@ static void print_log_tail(struct rv__screen *view, const char *path)
     rv__free(tail);
 }
 
-static void print_failure(struct rv__screen *view, const char *error)
+static void print_failure(struct rv__screen *view, const char *error, const char *failed_path)
 {
-    struct rv__buf path, message;
-    rv__buf_init(&path, 1u << 16);
+    struct rv__buf message;
     rv__buf_init(&message, RV__JSON_MAX_BYTES);
-    rv__outline_find_failed(view->tree.client, view->run_id, &path);
     struct rv__buf text;
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     rv__text_error(&text, rv__str(error));
     (void)rv__text_fit(&message, rv__buf_view(&text), 2000);
     fprintf(stderr, "\n%s%s%s failed: %s\n", rv__colour(stderr, RED),
-            path.len > 0 ? path.text : view->workflow, rv__colour(stderr, PLAIN),
+            *failed_path != '\0' ? failed_path : view->workflow, rv__colour(stderr, PLAIN),
             rv__buf_view(&message).at);
-    if (path.len > 0)
-        print_log_tail(view, path.text);
+    if (*failed_path != '\0')
+        print_log_tail(view, failed_path);
     rv__buf_done(&text);
-    rv__buf_done(&path);
     rv__buf_done(&message);
 }
 
 void rv__screen_record(struct rv__screen *view, const char *status, int64_t duration_ms,
-                       const char *error)
+                       const char *error, const char *failed_path)
 {
     char time[RV__DURATION_TEXT];
     struct rv__outline all;
@@ -320,7 +317,7 @@ void rv__screen_record(struct rv__screen *view, const char *status, int64_t dura
     }
     rv__outline_done(&all);
     if (*error != '\0')
-        print_failure(view, error);
+        print_failure(view, error, failed_path);
     fprintf(stderr, "%s%s %s%s%s after %s  %s(run %s)%s\n",
             view->kind == VIEW_LIVE || *error != '\0' ? "\n" : "", view->workflow,
             rv__colour(stderr, rv__status_colour(status)), status, rv__colour(stderr, PLAIN),

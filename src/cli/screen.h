@@ -41,9 +41,9 @@ void rv__screen_frame(struct rv__screen *view, bool now); /* draws, if it is tim
 /* The live part goes from the screen: something else is to be said. */
 void rv__screen_clear(struct rv__screen *view);
 /* What remains to be read: every node and how it fared, and of a failed run what failed and what it
- * said last; `error` is JSON, "" if there is none. */
+ * said last; `error` is JSON, "" if there is none, and so is the path of what failed. */
 void rv__screen_record(struct rv__screen *view, const char *status, int64_t duration_ms,
-                       const char *error);
+                       const char *error, const char *failed_path);
 
 /* A line for an event; false: it is not worth one. */
 bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out);

@@ -21,6 +21,8 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/listen.h"
+#include "base/store_name.h"
 #include "cli/drive.h"
 #include "cli/refusal.h"
 #include "cli/runs.h"
@@ -37,14 +39,18 @@ enum {
     TOLD_MS = 2000,         /* and then, for those that were told to */
     COUNTED_RUNS = 1000,    /* of the unfinished runs at the start: more are not counted */
     REASON_BYTES = 2000,    /* of an error in the log */
+    STORE_MS = 3000,        /* so long we wait for a store that another process holds */
+    AGAIN_MS = 50,          /* and look that often */
+    REFUSED_MS = 1000,      /* one line in the log for workers that are refused, so often */
     MAPPED_BYTES = 1 << 20, /* an allocation of so much is a mapping of its own */
 };
 
 struct serve {
-    const char *store, *grace, *eval_time, *retain_age, *retain_runs, *retain_bytes;
-    const char *listen, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
+    const char *secrets, *config, *store, *grace, *eval_time, *retain_age, *retain_runs,
+        *retain_bytes;
+    const char *listen, *workers, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
     struct rv__words allow_env, allow_hosts;
-    bool watch, insecure, deny_private, allow_private;
+    bool watch, insecure, deny_private, allow_private, with_stdin;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
     int64_t drain_ms, eval_ms, age_ms, runs, bytes, memory_bytes, disk_bytes;
 
@@ -53,7 +59,13 @@ struct serve {
     rv_engine *engine;
     rv_feed *feed;
     struct rv__server *server; /* NULL: no HTTP */
+    uint16_t workers_port;
+    pthread_mutex_t tokens_lock;             /* of: */
+    struct rv__worker_tokens *worker_tokens; /* NULL: workers need none */
+    int64_t refused_ms; /* when a worker's token was refused, last in the log; */
+    int64_t refused;    /* and how many since */
     struct rv__refusal refusal;
+    bool gone; /* the store is */
     struct rv__served served;
 };
 
@@ -170,7 +182,11 @@ static void look_at_health(struct serve *s)
 {
     rv_health health;
     int news = rv__refusal_look(&s->refusal, &health);
-    if (news > 0)
+    s->gone |= news > 0 && health.gone;
+    if (s->gone)
+        rv__log(s->log, RV__LOG_ERROR, "stopping: the store is gone",
+                RV__LOG_STR("why", health.why.message));
+    else if (news > 0)
         rv__log(s->log, RV__LOG_ERROR, "the store cannot be written: no run continues until it can",
                 RV__LOG_STR("why", health.why.message),
                 RV__LOG_INT("attempts", (int64_t)health.attempts));
@@ -180,7 +196,7 @@ static void look_at_health(struct serve *s)
 
 static void follow(struct serve *s)
 {
-    while (!rv_cancel_fired(s->interrupt)) {
+    while (!rv_cancel_fired(s->interrupt) && !s->gone) {
         rv_event event;
         rv_error err;
         int rc = s->feed != NULL ? rv_feed_next(s->feed, RV__REFUSAL_MS, s->interrupt, &event, &err)
@@ -204,8 +220,7 @@ static void follow(struct serve *s)
 static int64_t count_runs(rv_engine *engine, int status)
 {
     rv_run_list *list = NULL;
-    if (rv_list(engine, RV_QUERY(.status_plus_one = 1 + status, .limit = COUNTED_RUNS), &list,
-                NULL) < 0)
+    if (rv_list(engine, RV_QUERY(.status = status, .limit = COUNTED_RUNS), &list, NULL) < 0)
         return 0;
     int64_t count = (int64_t)list->count;
     rv_run_list_free(list);
@@ -219,15 +234,44 @@ static bool denies_private(const struct serve *s)
                                !rv__listens_on_loopback(s->listen));
 }
 
-static int open_engine(struct serve *s)
+static int make_engine(struct serve *s, rv_error *err)
 {
-    rv_error err;
-    int rc = rv_engine_new(
+    return rv_engine_new(
         RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
                        .eval_cpu_ms = s->eval_ms, .drain_ms = s->drain_ms, .grace_ms = TOLD_MS,
                        .retain_age_ms = s->age_ms, .retain_runs = (uint64_t)s->runs,
-                       .retain_bytes = (uint64_t)s->bytes, .http_deny_private = denies_private(s)),
-        &s->engine, &err);
+                       .retain_bytes = (uint64_t)s->bytes, .http_deny_private = denies_private(s),
+                       .secrets_file = s->secrets, .config_file = s->config),
+        &s->engine, err);
+}
+
+/* Machines share a database, so that one continues what another leaves: the second waits for that. */
+static int stand_by(struct serve *s, rv_error *err)
+{
+    rv__log(s->log, RV__LOG_INFO, "standing by: another process drives the store",
+            RV__LOG_STR("who", err->message));
+    int rc = RV_EBUSY;
+    while (rc == RV_EBUSY && !rv_cancel_wait(s->interrupt, AGAIN_MS))
+        rc = make_engine(s, err);
+    if (rc == RV_OK)
+        rv__log(s->log, RV__LOG_INFO, "taking over");
+    return rc;
+}
+
+/* Stopped while it stood by, there is no engine. */
+static int open_engine(struct serve *s)
+{
+    rv_error err;
+    int rc = make_engine(s, &err);
+    /* A `rival signal` or the like holds a store that nobody serves for a moment, and so does a server that stops. */
+    for (int64_t until = rv__mono_ms(rv__clock_real()) + STORE_MS;
+         rc == RV_EBUSY && rv__mono_ms(rv__clock_real()) < until &&
+         !rv_cancel_wait(s->interrupt, AGAIN_MS);)
+        rc = make_engine(s, &err);
+    if (rc == RV_EBUSY && rv__store_name_is_address(s->store))
+        rc = stand_by(s, &err);
+    if (rc == RV_EBUSY && rv_cancel_fired(s->interrupt))
+        return CLI_OK; /* without an engine */
     if (rc < 0)
         return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
                             rc == RV_EBUSY ? "one process drives a store: ask that one, or take "
@@ -274,20 +318,84 @@ static int open_http(struct serve *s)
                                        : NULL);
 }
 
+/* Tokens for workers, as the file has them now. */
+static int load_worker_tokens(struct serve *s, rv_error *err)
+{
+    struct rv__worker_tokens *tokens = NULL, *old;
+    int rc = rv__worker_tokens_load(s->token_file, !rv__listens_on_loopback(s->workers), &tokens,
+                                    err);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&s->tokens_lock);
+    old = s->worker_tokens;
+    s->worker_tokens = tokens;
+    pthread_mutex_unlock(&s->tokens_lock);
+    rv__worker_tokens_free(old);
+    return RV_OK;
+}
+
+/* A worker has said hello. On a thread of the engine. */
+static bool admits(void *arg, const char *token, const char *from)
+{
+    struct serve *s = arg;
+    int64_t now_ms = rv__mono_ms(rv__clock_real()), refused = 0;
+    pthread_mutex_lock(&s->tokens_lock);
+    bool good = rv__worker_tokens_have(s->worker_tokens, token);
+    if (!good && ++s->refused > 0 && now_ms - s->refused_ms >= REFUSED_MS) {
+        refused = s->refused;
+        s->refused = 0;
+        s->refused_ms = now_ms;
+    }
+    pthread_mutex_unlock(&s->tokens_lock);
+    if (refused > 0)
+        rv__log(s->log, RV__LOG_WARN, "worker refused", RV__LOG_STR("from", from),
+                RV__LOG_STR("why", token[0] ? "a wrong token" : "no token"),
+                RV__LOG_INT("times", refused));
+    return good;
+}
+
+static int open_workers(struct serve *s)
+{
+    rv_error err;
+    int rc = RV_OK;
+    if (s->workers == NULL)
+        return CLI_OK;
+    if (s->token_file != NULL)
+        rc = load_worker_tokens(s, &err);
+    if (rc == RV_OK)
+        rc = rv_workers_listen(
+            s->engine,
+            RV_WORKERS_OPTS(.listen = s->workers, .tls_cert = s->tls_cert, .tls_key = s->tls_key,
+                            .admits = s->token_file != NULL ? admits : NULL, .arg = s),
+            &s->workers_port, &err);
+    if (rc == RV_OK)
+        return CLI_OK;
+    return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
+                        rc == RV_EBUSY ? "--workers 127.0.0.1:0 takes a free port" : NULL);
+}
+
 static void say_started(const struct serve *s)
 {
+    if (s->workers != NULL)
+        rv__log(s->log, RV__LOG_INFO, "listening for workers", RV__LOG_STR("address", s->workers),
+                RV__LOG_INT("port", s->workers_port), RV__LOG_BOOL("tls", s->tls_cert != NULL),
+                RV__LOG_BOOL("token", s->token_file != NULL));
     if (s->server != NULL) {
         rv__log(s->log, RV__LOG_INFO, "listening", RV__LOG_STR("url", rv__server_url(s->server)),
                 RV__LOG_BOOL("token", s->token_file != NULL));
         printf("%s\n", rv__server_url(s->server)); /* for whoever started us, to open or to read */
         (void)fflush(stdout);
     }
-    rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", s->store),
+    struct rv__buf store;
+    rv__buf_init(&store, SIZE_MAX / 8);
+    rv__store_name_shown(s->store, &store);
+    rv__log(s->log, RV__LOG_INFO, "serving", RV__LOG_STR("store", store.text),
             RV__LOG_INT("pid", getpid()), RV__LOG_STR("version", rv_version()),
             RV__LOG_INT("workflows", (int64_t)s->served.workflows),
             RV__LOG_INT("running", count_runs(s->engine, RV_RUNNING)),
             RV__LOG_INT("suspended", count_runs(s->engine, RV_SUSPENDED)),
             RV__LOG_BOOL("watching", s->watch));
+    rv__buf_done(&store);
     notify("READY=1");
 }
 
@@ -309,14 +417,46 @@ static int stop(struct serve *s)
     return left;
 }
 
+/* For a program that started us: its end of our standard input closes when it closes it, or dies, however it
+ * dies. Nothing is read there otherwise. */
+static void *watch_stdin(void *arg)
+{
+    rv_cancel *interrupt = arg; /* lives as long as the process */
+    char ignored[256];
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, ignored, sizeof ignored);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    rv_cancel_fire(interrupt, RV_ECANCELED, "standard input was closed");
+    return NULL;
+}
+
+/* The thread waits in read() for as long as we live: nobody joins it. */
+static bool stop_with_stdin(rv_cancel *interrupt)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, watch_stdin, interrupt) != 0)
+        return false;
+    (void)pthread_detach(thread);
+    return true;
+}
+
 /* The tokens as the file has them now; one that will not do leaves them as they were. */
 static void read_tokens(void *arg)
 {
-    const struct serve *s = arg;
+    struct serve *s = arg;
     rv_error err;
-    if (s->server == NULL || s->token_file == NULL)
+    int ended = 0;
+    if (s->token_file == NULL)
         return;
-    int ended = rv__server_tokens(s->server, s->token_file, &err);
+    if (s->server != NULL)
+        ended = rv__server_tokens(s->server, s->token_file, &err);
+    if (ended >= 0 && s->workers != NULL) {
+        int rc = load_worker_tokens(s, &err);
+        ended = rc < 0 ? rc : ended;
+        if (rc == RV_OK)
+            (void)rv_workers_again(s->engine, NULL); /* the engine is there */
+    }
     if (ended < 0)
         rv__log(s->log, RV__LOG_ERROR, "the token file is broken: the tokens stay as they were",
                 RV__LOG_STR("problem", err.message));
@@ -329,17 +469,24 @@ static int serve(struct serve *s)
 {
     int code = open_engine(s);
     struct rv__watch *watch = NULL;
+    if (code == CLI_OK && s->engine == NULL)
+        return CLI_OK;
     if (code == CLI_OK) {
         s->served.engine = s->engine;
         s->served.log = s->log;
         watch = rv__watch_new(&s->served, s->watch);
         code = watch != NULL ? open_http(s) : CLI_FAILED;
     }
+    if (code == CLI_OK)
+        code = open_workers(s);
     if (code == CLI_OK && !rv__watch_begin(watch, read_tokens, s))
         code = CLI_FAILED;
+    if (code == CLI_OK && s->with_stdin && !stop_with_stdin(s->interrupt))
+        code = rv__cli_fail(CLI_FAILED, "no thread for standard input", NULL);
     if (code == CLI_OK) {
         say_started(s);
         follow(s);
+        code = s->gone ? CLI_GONE : CLI_OK;
     }
     rv__watch_free(watch);
     int left = code == CLI_OK ? stop(s) : s->engine != NULL ? rv_engine_close(s->engine) : 0;
@@ -375,6 +522,8 @@ static int run_serve(int argc, char **argv)
     struct serve s = { .store = rv__store_default(),
                        .listen = RV__CLI_LISTEN,
                        .log_level = -1,
+                       .tokens_lock = PTHREAD_MUTEX_INITIALIZER,
+                       .refused_ms = -REFUSED_MS,
                        .drain_ms = DRAIN_MS };
     rv_error err;
     int count = rv__options(&rv__cmd_serve, argc, argv, &s);
@@ -404,42 +553,58 @@ static int run_serve(int argc, char **argv)
     rv__served_init(&s.served);
     code = serve(&s);
     rv__served_done(&s.served);
+    rv__worker_tokens_free(s.worker_tokens);
     rv__log_free(s.log);
     return code;
 }
 
 static const struct rv__option options[] = {
-    { "--store", "FILE", "where the runs are (" RV__CLI_STORE "), made if it is not there",
+    { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), created if missing",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, store) },
     { "--listen", "HOST:PORT",
-      "where the web UI and the HTTP API are (" RV__CLI_LISTEN "); port 0: "
-      "a free one; " NO_HTTP ": nowhere",
+      "address of the web UI and the HTTP API (" RV__CLI_LISTEN "); port 0 takes "
+      "a free port, " NO_HTTP " turns HTTP off",
       RV__INTO(struct serve, listen) },
-    { "--token-file", "FILE", "who may log in: lines `viewer|operator|admin TOKEN [NAME]`",
+    { "--workers", "HOST:PORT",
+      "address where workers of other machines connect (none); port 0 takes a free port; with "
+      "--tls-cert they use TLS, which an address that others can reach needs",
+      RV__INTO(struct serve, workers) },
+    { "--token-file", "FILE", "who may come: lines `viewer|operator|admin|worker TOKEN [NAME]`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
-    { "--insecure", .meaning = "let anyone in, at an address that others can reach",
+    { "--insecure",
+      .meaning = "need no token at an address that others can reach: anyone can run commands",
       RV__INTO(struct serve, insecure) },
     { "--http-deny-private",
-      .meaning = "http steps may not reach this machine, private networks and links (the default "
-                 "when others can reach --listen)",
+      .meaning = "http steps may not connect to this machine, private networks or link-local "
+                 "addresses (the default if others can reach --listen)",
       RV__INTO(struct serve, deny_private) },
-    { "--http-allow-private", .meaning = "they may", RV__INTO(struct serve, allow_private) },
-    { "--tls-cert", "FILE", "HTTPS, with this certificate (PEM) …", .completes = COMPLETES_FILE,
+    { "--http-allow-private", .meaning = "http steps may connect to them",
+      RV__INTO(struct serve, allow_private) },
+    { "--tls-cert", "FILE", "use HTTPS with this certificate (PEM)", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_cert) },
-    { "--tls-key", "FILE", "… and its key", .completes = COMPLETES_FILE,
+    { "--tls-key", "FILE", "the key of the certificate (PEM)", .completes = COMPLETES_FILE,
       RV__INTO(struct serve, tls_key) },
     { "--allow-host", "NAME", "a host name that clients may use for this server; repeat for more",
       RV__INTO(struct serve, allow_hosts) },
     { "--answer-memory", "BYTES",
       "memory for requests, answers and streams that clients have not read yet (256 MiB)",
       RV__INTO(struct serve, answer_memory) },
-    { "--answer-disk", "BYTES", "disk, in $TMPDIR or /var/tmp, for long ones among them (1 GiB)",
+    { "--answer-disk", "BYTES",
+      "disk space for long answers that clients have not read yet, in $TMPDIR or /var/tmp (1 GiB)",
       RV__INTO(struct serve, answer_disk) },
-    { "--watch", .meaning = "load files again when they change", RV__INTO(struct serve, watch) },
+    { "--watch", .meaning = "reload workflow files when they change",
+      RV__INTO(struct serve, watch) },
     { "--grace", "DURATION", "how long running steps may continue after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
+    { "--stop-with-stdin",
+      .meaning = "stop when standard input closes: for programs that start this one",
+      RV__INTO(struct serve, with_stdin) },
     { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more",
       RV__INTO(struct serve, allow_env) },
+    { "--secrets", "FILE", RV__SECRETS_MEANING, .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, secrets) },
+    { "--config", "FILE", RV__CONFIG_MEANING, .completes = COMPLETES_FILE,
+      RV__INTO(struct serve, config) },
     { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(struct serve, eval_time) },
     { "--retain-age", "DURATION", "delete runs that ended longer ago (never)",
       RV__INTO(struct serve, retain_age) },
@@ -468,6 +633,9 @@ const struct rv__command rv__cmd_serve = {
                     "only. An address that others can reach needs --token-file or --insecure; "
                     "there, `http` steps may not reach private addresses unless "
                     "--http-allow-private is given.",
+                    "Workers, in any language, connect to the socket beside the store, or to "
+                    "--workers "
+                    "with a token of role worker (docs/worker-protocol.md).",
                     "A broken file is reported and the others are served. With --watch, and on "
                     "SIGHUP, files are reloaded: new runs use the new version, existing runs keep "
                     "theirs, and a broken edit changes nothing. SIGHUP also reloads the token "
@@ -482,6 +650,7 @@ const struct rv__command rv__cmd_serve = {
                     "in another terminal" } },
     .exits = { { CLI_OK, "stopped in order" },
                { CLI_FAILED, "another process has the store, or it cannot be opened" },
+               { CLI_GONE, "the store was deleted or replaced while it was served" },
                { CLI_INTERRUPTED, "a second signal" } },
     .run = run_serve,
 };

@@ -11,12 +11,12 @@ enum { VERSION_SHOWN = 12 }; /* characters of it: enough to tell two apart */
 
 void rv__served_init(struct rv__served *served)
 {
-    rv__buf_init(&served->told, SIZE_MAX / 8); /* bounded by a hundred problems a file */
+    rv__buf_init(&served->reported, SIZE_MAX / 8); /* bounded by a hundred problems a file */
 }
 
 void rv__served_done(struct rv__served *served)
 {
-    rv__buf_done(&served->told);
+    rv__buf_done(&served->reported);
 }
 
 /* -------------------------------------------------------------------------------- problems --- */
@@ -73,6 +73,15 @@ static void log_workflow(const struct rv__served *s, const char *what, const rv_
             RV__LOG_STR("version", version), RV__LOG_STR("file", w->source));
 }
 
+/* The file is good; what it needs from outside is not there. */
+static void warn_if_blocked(const struct rv__served *s, const rv_workflow_info *w)
+{
+    if (w->cannot_start[0] != '\0')
+        rv__log(s->log, RV__LOG_WARN, "workflow cannot be started",
+                RV__LOG_STR("workflow", w->name), RV__LOG_STR("why", w->cannot_start),
+                RV__LOG_STR("file", w->source));
+}
+
 static void log_changes(const struct rv__served *s, const rv_workflow_list *before,
                         const rv_workflow_list *after)
 {
@@ -84,11 +93,14 @@ static void log_changes(const struct rv__served *s, const rv_workflow_list *befo
                                         : strcmp(was[i]->name, is[k]->name);
         if (order < 0)
             log_workflow(s, "workflow gone", was[i++]);
-        else if (order > 0)
-            log_workflow(s, "workflow registered", is[k++]);
-        else {
-            if (strcmp(was[i]->version, is[k]->version) != 0)
+        else if (order > 0) {
+            log_workflow(s, "workflow registered", is[k]);
+            warn_if_blocked(s, is[k++]);
+        } else {
+            if (strcmp(was[i]->version, is[k]->version) != 0) {
                 log_workflow(s, "workflow changed", is[k]);
+                warn_if_blocked(s, is[k]);
+            }
             i++;
             k++;
         }
@@ -168,15 +180,15 @@ static void tell_problems(struct rv__served *s, const struct loaded *all)
             put_problems(&now, all[i].report);
         else
             rv__buf_fmt(&now, "%s: %s\n", s->paths[i], all[i].err.message);
-    bool same = rv__str_eq(rv__buf_view(&now), rv__buf_view(&s->told));
+    bool same = rv__str_eq(rv__buf_view(&now), rv__buf_view(&s->reported));
     for (size_t i = 0; i < s->count && !same; i++)
         if (all[i].report != NULL)
             log_problems(s, all[i].report);
         else
             rv__log(s->log, RV__LOG_ERROR, "cannot be loaded", RV__LOG_STR("path", s->paths[i]),
                     RV__LOG_STR("why", all[i].err.message));
-    rv__buf_done(&s->told);
-    s->told = now;
+    rv__buf_done(&s->reported);
+    s->reported = now;
 }
 
 void rv__served_load(struct rv__served *s)

@@ -11,8 +11,8 @@ struct rv__served {
     struct rv__log *log;
     const char *const *paths; /* files and folders */
     size_t count;
-    size_t workflows;    /* that there are now */
-    struct rv__buf told; /* the problems as they were told last: the same ones are told once */
+    size_t workflows;        /* that there are now */
+    struct rv__buf reported; /* the problems as they were told last: the same ones are told once */
 };
 void rv__served_init(struct rv__served *served);
 void rv__served_done(struct rv__served *served);

@@ -106,6 +106,7 @@ static void print_head(const rv_run_state *state, bool alone, int width)
     print_field("started", rv__str(line), width);
     if (strcmp(state->input, "null") != 0)
         print_field("input", rv__str(state->input), width);
+    print_field("failed at", rv__str(state->failed_path), width);
     print_error("error", state->error, width);
     print_error("suspended", state->suspension, width);
     printf("\n");

@@ -192,7 +192,21 @@ void rv__text_error(struct rv__buf *out, struct rv__str json)
     if (json.len == 0 || rv__json_string(member, &arena, &text) < 0)
         text = member;
     rv__buf_str(out, text);
+    if (json.len > 0 && rv__json_get(json, "cause", &member) &&
+        rv__json_get(member, "message", &member) &&
+        rv__json_string(member, &arena, &text) == RV_OK) {
+        rv__buf_text(out, " (it was suspended: ");
+        rv__buf_str(out, text);
+        rv__buf_char(out, ')');
+    }
     rv__arena_done(&arena);
+}
+
+void rv__text_failed_at(struct rv__buf *out, const char *failed_path, const char *failed_step)
+{
+    const char *at = *failed_path != '\0' ? failed_path : failed_step;
+    if (*at != '\0')
+        rv__buf_fmt(out, "%s: ", at);
 }
 
 void rv__text_shell(struct rv__buf *out, const char *word)
@@ -252,4 +266,14 @@ void rv__text_json(struct rv__buf *out, struct rv__str json)
             rv__buf_char(out, ' ');
         }
     }
+}
+
+bool rv__count_read(const char *text, int64_t *ret)
+{
+    int64_t n;
+    if (rv__json_check(rv__str(text), 1, NULL, NULL) < 0 || rv__json_int(rv__str(text), &n) < 0 ||
+        n < 1 || n > INT32_MAX)
+        return false;
+    *ret = n;
+    return true;
 }

@@ -34,12 +34,17 @@ void rv__text_mask(char *text);
 
 /* The message of an error, {"message": …}, as plain text; the whole of it if it has none. */
 void rv__text_error(struct rv__buf *out, struct rv__str json);
+/* "rows:iter3:node0:insert: ", before that message: the node that failed, or what is known of it. */
+void rv__text_failed_at(struct rv__buf *out, const char *failed_path, const char *failed_step);
 
 /* An argument as a shell wants it written. */
 void rv__text_shell(struct rv__buf *out, const char *word);
 
 /* JSON with a line for each member. It was checked. */
 void rv__text_json(struct rv__buf *out, struct rv__str json);
+
+/* A number from 1 to 2^31 - 1, as somebody typed it. False: it is none. */
+bool rv__count_read(const char *text, int64_t *ret);
 
 /* A table: the widths of its columns come from what is in them; where the terminal is narrower, the last one
  * gives first, then the widest. Cells are text, copied; a column may have a colour of its own in each row. */

@@ -21,7 +21,7 @@ static int give_up(const struct rv__look *look, const struct waiting *w)
         return rv__cli_fail(CLI_INTERRUPTED, why.message, "the run continues");
     snprintf(message, sizeof message, "run '%s' of workflow '%s' has not ended after %s",
              look->run_id, w->workflow, rv__text_duration(w->timeout_ms, time));
-    return rv__cli_fail(CLI_FAILED, message, "`rival why` says what it waits for");
+    return rv__cli_fail(CLI_TIMED_OUT, message, "`rival why` says what it waits for");
 }
 
 static int print_end(const rv_run_state *ended)
@@ -103,8 +103,9 @@ const struct rv__command rv__cmd_wait = {
     .paragraphs = { "Prints the outcome as `rival exec` does, and exits with the same code." },
     .examples = { { "rival wait order-1 --timeout 5m | jq .status" } },
     .exits = { { CLI_OK, "completed" },
-               { CLI_FAILED, "failed, or timed out" },
+               { CLI_FAILED, "failed" },
                { CLI_CANCELLED, "cancelled" },
+               { CLI_TIMED_OUT, "timed out; the run continues" },
                { CLI_INTERRUPTED, "stopped by Ctrl-C; the run continues" } },
     .run = run_wait,
 };

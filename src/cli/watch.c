@@ -41,7 +41,7 @@ struct rv__watch {
     struct rv__served *served;
     int stop, signals, files; /* files -1: they are not watched */
     struct parent *parents;   /* one for each path */
-    bool told;                /* that not everything is watched */
+    bool warned;              /* that not everything is watched */
     void (*hangup)(void *arg);
     void *arg;
     pthread_t thread;
@@ -53,10 +53,10 @@ struct rv__watch {
 
 static void tell_unwatched(struct rv__watch *w, const char *path, const char *why)
 {
-    if (!w->told)
+    if (!w->warned)
         rv__log(w->served->log, RV__LOG_WARN, "not everything is watched: SIGHUP loads the files",
                 RV__LOG_STR("path", path), RV__LOG_STR("why", why));
-    w->told = true;
+    w->warned = true;
 }
 
 static void watch_tree(struct rv__watch *w, const char *path)
@@ -68,8 +68,9 @@ static void watch_tree(struct rv__watch *w, const char *path)
     while (tree != NULL && (entry = fts_read(tree)) != NULL) {
         if (entry->fts_info != FTS_D)
             continue;
-        if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
-            (void)fts_set(tree, entry, FTS_SKIP); /* hidden: not ours to look at */
+        if (entry->fts_level > 0 &&
+            (entry->fts_name[0] == '.' || strcmp(entry->fts_name, "node_modules") == 0)) {
+            (void)fts_set(tree, entry, FTS_SKIP); /* hidden, or packages: not ours to look at */
             continue;
         }
         if (count++ == FOLDERS_MAX)
@@ -113,7 +114,8 @@ static void watch_all(struct rv__watch *w)
 
 static bool may_be_workflow(const char *name)
 {
-    static const char *const endings[] = { ".yaml", ".yml", ".json", ".c", ".so" };
+    static const char *const endings[] = { ".yaml", ".yml", ".json", ".c",  ".so",
+                                           ".ts",   ".mts", ".js",   ".mjs" };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < sizeof endings / sizeof *endings; i++)
         if (strcmp(dot, endings[i]) == 0)

@@ -65,6 +65,11 @@ static void print_hint(const struct rv__look *look, struct rv__str wait)
     } else if (is(wait, "handle") && rv__json_get(wait, "name", &name)) {
         rv__text_error(&text, name);
         print_command(look, "complete ", look->run_id, rv__buf_view(&text).at);
+    } else if (rv__json_get(wait, "secret", &name)) {
+        rv__text_error(&text, name);
+        printf("  %s=> set %s in the environment of the engine or in its --secrets file, and "
+               "restart it%s\n",
+               rv__colour(stdout, DIM), rv__buf_view(&text).at, rv__colour(stdout, PLAIN));
     } else if (is(wait, "decision")) {
         print_command(look, "decide ", look->run_id, "resume");
         print_command(look, "decide ", look->run_id, "abort");
@@ -134,8 +139,7 @@ static void print_failure(const struct rv__look *look)
     }
     rv__buf_init(&text, RV__JSON_MAX_BYTES);
     rv__buf_init(&line, LINE_BYTES);
-    if (*state->failed_step != '\0')
-        rv__buf_fmt(&text, "%s: ", state->failed_step);
+    rv__text_failed_at(&text, state->failed_path, state->failed_step);
     rv__text_error(&text, rv__str(state->error));
     (void)rv__text_fit(&line, rv__buf_view(&text), MESSAGE_WIDTH);
     printf("  %s\n", rv__buf_view(&line).at);

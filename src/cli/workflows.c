@@ -179,7 +179,7 @@ static int run_workflows(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--json",
       .meaning = "{\"workflows\": [{\"name\", \"description\", \"version\", \"source\", "
-                 "\"stepCount\", \"inputSchema\"}]}",
+                 "\"stepCount\", \"cannotStart\", \"inputSchema\"}]}",
       RV__INTO(struct workflows, json) },
     RV__OPTIONS_SERVER(struct workflows, where),
     { "--store", "FILE", "those of the process that drives this store", .completes = COMPLETES_FILE,
@@ -193,11 +193,10 @@ const struct rv__command rv__cmd_workflows = {
     .summary = "list what can be run",
     .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Those of the files and folders that are named; else those of the server; "
-                    "where "
-                    "none answers, those of this folder." },
+    .paragraphs = { "Lists the workflows in the given files and folders. Without arguments, lists "
+                    "those of the server, or those in this folder if no server answers." },
     .examples = { { "rival workflows" },
-                  { "rival workflows --store orders.db", "what `rival run` can begin there" },
+                  { "rival workflows --store orders.db", "what `rival run` can start there" },
                   { "rival workflows examples/ --json | jq -r '.workflows[].name'" } },
     .run = run_workflows,
 };

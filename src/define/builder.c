@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "define/workflow.h"
+#include "define/table.h"
 
 enum {
     NAME_ROOM = 2 * RV__PLAN_MAX_NAME
@@ -32,6 +32,16 @@ rv_workflow *rv_workflow_new(const char *name)
     return w;
 }
 
+rv_workflow *rv__workflow_library(void)
+{
+    rv_workflow *w = rv__zalloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    rv__arena_init(&w->arena, RV__PLAN_MAX_BYTES);
+    w->library = true;
+    return w;
+}
+
 int rv__workflow_read(struct rv__str json, rv_workflow **ret, rv_error *err)
 {
     rv_workflow *w = rv__zalloc(1, sizeof *w);
@@ -48,18 +58,32 @@ int rv__workflow_read(struct rv__str json, rv_workflow **ret, rv_error *err)
     return RV_OK;
 }
 
-void rv__workflow_hosted(rv_workflow *w, struct rv__str name, const char *module)
+/* NULL: no memory, which the workflow remembers. */
+static struct rv__named_fn *name_function(rv_workflow *w, struct rv__str name)
 {
     struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
-    struct rv__str path;
-    if (named == NULL || rv__str_copy(&w->arena, name, &named->name) < 0 ||
-        rv__str_copy(&w->arena, rv__str(module), &path) < 0) {
+    if (named == NULL || rv__str_copy(&w->arena, name, &named->name) < 0) {
         w->rc = RV_ENOMEM;
-        return;
+        return NULL;
     }
-    named->module = path.at;
     named->next = w->functions;
     w->functions = named;
+    return named;
+}
+
+void rv__workflow_offered(rv_workflow *w, struct rv__str name)
+{
+    (void)name_function(w, name);
+}
+
+void rv__workflow_hosted(rv_workflow *w, struct rv__str name, const char *module)
+{
+    struct rv__named_fn *named = name_function(w, name);
+    struct rv__str path = { NULL, 0 };
+    if (named != NULL && rv__str_copy(&w->arena, rv__str(module), &path) < 0)
+        w->rc = RV_ENOMEM;
+    if (named != NULL)
+        named->module = path.at;
 }
 
 void rv_workflow_free(rv_workflow *w)
@@ -69,6 +93,12 @@ void rv_workflow_free(rv_workflow *w)
     rv__draft_free(w->draft);
     rv__arena_done(&w->arena);
     rv__free(w);
+}
+
+void rv_workflow_needs(rv_workflow *w, const char *const *aliases)
+{
+    if (aliases != NULL)
+        rv__draft_needs(w->draft, aliases);
 }
 
 void rv_workflow_describe(rv_workflow *w, const char *text)
@@ -81,9 +111,23 @@ void rv_workflow_input(rv_workflow *w, const char *json_schema)
     rv__draft_schema(w->draft, json_schema);
 }
 
+void rv_workflow_secrets(rv_workflow *w, const char *const *names)
+{
+    rv__draft_secrets(w->draft, names);
+}
+
 rv_body *rv_workflow_body(rv_workflow *w)
 {
     return &w->root;
+}
+
+/* What is wrong first is what rv_register() tells. */
+static void remember(rv_workflow *w, int rc, const char *why)
+{
+    if (rc == RV_OK || w->rc != RV_OK)
+        return;
+    w->rc = rc;
+    snprintf(w->why, sizeof w->why, "%s", why);
 }
 
 /* A function, and the node that has it: `in` NULL: none. */
@@ -172,11 +216,47 @@ static struct rv__expr function_expr(const char *name)
     return (struct rv__expr){ .kind = EXPR_FUNCTION, .text = rv__str(name) };
 }
 
+/* An expression as it stands in a file: a JSON string. Lives in the workflow's arena. */
+static struct rv__expr text_expr(rv_workflow *w, const char *text)
+{
+    struct rv__buf json;
+    struct rv__expr expr = { .kind = EXPR_JSON, .text = rv__str("null") };
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    rv__buf_json_str(&json, rv__str(text));
+    if (rv__buf_err(&json, NULL) < 0 ||
+        rv__str_copy(&w->arena, rv__buf_view(&json), &expr.text) < 0)
+        w->rc = RV_ENOMEM;
+    rv__buf_done(&json);
+    return expr;
+}
+
 void rv_workflow_on_error(rv_workflow *w, const char *name, rv_step_fn handler)
 {
     const char *known = name != NULL ? name : "onError";
-    rv__draft_on_error(w->draft, NULL, STEP_FUNCTION, known, NULL);
+    rv__draft_handler(w->draft, NULL, HANDLER_ON_ERROR, STEP_FUNCTION, known, NULL);
     add_function(w, (struct owner){ rv__draft_root(w->draft), "onError" }, known, handler);
+}
+
+rv_body *rv_workflow_on_error_body(rv_workflow *w)
+{
+    return new_body(w, rv__draft_handler_body(w->draft, NULL, HANDLER_ON_ERROR));
+}
+
+rv_body *rv_workflow_finally(rv_workflow *w)
+{
+    return new_body(w, rv__draft_handler_body(w->draft, NULL, HANDLER_FINALLY));
+}
+
+rv_body *rv_add_on_error(rv_body *in)
+{
+    rv_workflow *w = in->workflow;
+    if (in->step != NULL)
+        return new_body(w, rv__draft_handler_body(w->draft, in->step, HANDLER_ON_ERROR));
+    if (w->rc == RV_OK) {
+        w->rc = RV_EINVAL;
+        snprintf(w->why, sizeof w->why, "rv_add_on_error() comes after the step that it is for");
+    }
+    return new_body(w, in->draft); /* nothing of it is ever compiled */
 }
 
 void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
@@ -196,45 +276,61 @@ static bool sized(rv_workflow *w, size_t size, const char *macro)
     return false;
 }
 
-static void add_step(rv_workflow *w, struct rv__draft_body *in, const char *alias, rv_step_fn fn,
-                     const rv_step_opts *opts)
+static enum rv__backoff draft_backoff(rv_workflow *w, int backoff)
+{
+    if (backoff < 0 || backoff > RV_EXPONENTIAL)
+        remember(w, RV_EINVAL, "invalid backoff: must be RV_LINEAR or RV_EXPONENTIAL");
+    return backoff == RV_EXPONENTIAL ? BACKOFF_EXPONENTIAL : BACKOFF_LINEAR;
+}
+
+/* NULL: it was refused. */
+static struct rv__draft_node *add_step(rv_workflow *w, struct rv__draft_body *in, const char *alias,
+                                       rv_step_fn fn, const rv_step_opts *opts)
 {
     static const rv_step_opts defaults = { .size = sizeof defaults };
     char when_room[NAME_ROOM], error_room[NAME_ROOM];
     if (opts == NULL)
         opts = &defaults;
     if (!sized(w, opts->size, "RV_STEP_OPTS"))
-        return;
+        return NULL;
 
     const char *name = opts->name != NULL ? opts->name : alias != NULL ? alias : "";
     struct rv__draft_opts draft = {
         .alias = alias,
+        .description = opts->description,
         .config = { .timeout_ms = opts->timeout_ms,
                     .on_timeout = (enum rv__on_timeout)opts->on_timeout,
                     .max_attempts = opts->max_attempts,
-                    .backoff = (enum rv__backoff)opts->backoff,
+                    .backoff = draft_backoff(w, opts->backoff),
                     .backoff_base_ms = opts->backoff_base_ms,
                     .max_backoff_ms = opts->max_backoff_ms,
-                    .jitter = opts->jitter },
+                    .jitter = opts->jitter,
+                    .retry_on = rv__str(opts->retry_on),
+                    .no_retry_on = rv__str(opts->no_retry_on),
+                    .continue_on_error = opts->continue_on_error,
+                    .hide_input = opts->hide_input },
     };
     struct owner owner = { in, alias };
     const char *when = name_or(when_room, opts->when_name, name, "when");
     if (opts->when != NULL) {
         draft.when = function_expr(when);
         add_function(w, owner, when, opts->when);
+    } else if (opts->when_expr != NULL) {
+        draft.when = text_expr(w, opts->when_expr);
     }
     struct rv__draft_node *node = rv__draft_step(in, STEP_FUNCTION, name, NULL, &draft);
     add_function(w, owner, name, fn);
     if (opts->on_error != NULL) {
         const char *handler = name_or(error_room, opts->on_error_name, name, "onError");
-        rv__draft_on_error(w->draft, node, STEP_FUNCTION, handler, NULL);
+        rv__draft_handler(w->draft, node, HANDLER_ON_ERROR, STEP_FUNCTION, handler, NULL);
         add_function(w, owner, handler, opts->on_error);
     }
+    return node;
 }
 
 void rv_add_step(rv_body *in, const char *alias, rv_step_fn fn, const rv_step_opts *opts)
 {
-    add_step(in->workflow, in->draft, alias, fn, opts);
+    in->step = add_step(in->workflow, in->draft, alias, fn, opts);
 }
 
 void rv_add_delay(rv_body *in, const char *alias, int64_t ms)
@@ -269,6 +365,30 @@ void rv_add_workflow(rv_body *in, const char *alias, const char *name)
 {
     rv__draft_workflow(in->draft, name, (struct rv__expr){ .kind = EXPR_NONE },
                        &(struct rv__draft_opts){ .alias = alias });
+}
+
+void rv_add_node(rv_body *in, const rv_node_def *node, size_t node_size)
+{
+    rv_workflow *w = in->workflow;
+    struct rv__table table;
+    rv_error why;
+    if (node == NULL || node_size < offsetof(rv_node_def, rv_end)) {
+        remember(w, RV_EINVAL,
+                 node == NULL ? "rv_add: no node given"
+                              : "rv_add: the program was compiled for another version of Rival: "
+                                "compile it again");
+        return;
+    }
+    int rc = rv__table_node(node, node_size, &table, &why);
+    remember(w, rc, why.message);
+    if (rc < 0)
+        return;
+    rc = rv__draft_add_json(in->draft, rv__buf_view(&table.plan), &why);
+    remember(w, rc, why.message);
+    struct owner owner = { in->draft, node->alias != NULL ? node->alias : node->name };
+    for (const struct rv__named_fn *f = table.functions; f != NULL; f = f->next)
+        add_function(w, owner, f->name.at, f->fn);
+    rv__table_done(&table);
 }
 
 rv_branch_bodies rv_add_branch(rv_body *in, const char *alias, rv_step_fn condition,
@@ -324,7 +444,7 @@ rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
 
     const char *name = name_or(room, opts->items_name, alias != NULL ? alias : "forEach", "items");
     struct rv__draft_node *node = rv__draft_foreach(in->draft, function_expr(name), opts->parallel,
-                                                    opts->concurrency,
+                                                    opts->concurrency, opts->collect,
                                                     &(struct rv__draft_opts){ .alias = alias });
     add_function(w, (struct owner){ in->draft, alias }, name, items);
     return new_body(w, rv__draft_body(node, 0, NULL, false));
@@ -351,8 +471,8 @@ rv_concurrent *rv_add_concurrent(rv_body *in, const char *alias, const rv_concur
 void rv_concurrent_step(rv_concurrent *block, const char *alias, rv_step_fn fn,
                         const rv_step_opts *opts)
 {
-    add_step(block->workflow, rv__draft_body(block->node, block->count++, NULL, true), alias, fn,
-             opts);
+    (void)add_step(block->workflow, rv__draft_body(block->node, block->count++, NULL, true), alias,
+                   fn, opts);
 }
 
 rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias)

@@ -178,6 +178,7 @@ static void add_flags(struct rv__compiler_call *c, const struct build *b)
     rv__compiler_add(c, "-g");
     rv__compiler_add(c, "-fPIC");
     rv__compiler_add(c, "-Wall");
+    rv__compiler_add(c, "-Werror=incompatible-pointer-types"); /* a function that is no step */
     rv__compiler_add(c, "-I");
     rv__compiler_add(c, b->include);
     rv__compiler_add_words(c, getenv("RIVAL_CFLAGS"));
@@ -262,6 +263,24 @@ static int name_object(struct build *b, rv_error *err)
     return rc;
 }
 
+/* What the compiler says of the file itself, instead of what it said, from there on, of the preprocessed text:
+ * there all arguments of a macro stand in its first line, and RV_WORKFLOW has many. */
+static void say_of_file(struct build *b, size_t from)
+{
+    struct rv__compiler_call c;
+    struct rv__buf said;
+    rv__buf_init(&said, b->said->max_bytes);
+    rv__compiler_begin(&c);
+    add_flags(&c, b);
+    rv__compiler_add(&c, "-fsyntax-only");
+    rv__compiler_add(&c, b->file);
+    if (rv__compiler_run(&c, -1, -1, &said, NULL) > 0 && said.rc == RV_OK && said.len > 0) {
+        rv__buf_cut(b->said, from);
+        rv__buf_str(b->said, rv__buf_view(&said));
+    }
+    rv__buf_done(&said);
+}
+
 /* A new object counts once it is whole on disk: a name without its bytes would be for ever. */
 static int compile(struct build *b, rv_error *err)
 {
@@ -281,7 +300,10 @@ static int compile(struct build *b, rv_error *err)
     rv__compiler_add(&c, from);
     rv__compiler_add(&c, "-o");
     rv__compiler_add(&c, to);
+    size_t before = b->said->len;
     int code = rv__compiler_run(&c, -1, b->dir, b->said, err);
+    if (code > 0)
+        say_of_file(b, before);
     if (code != 0)
         return code > 0 ? refused(b, code, err) : code;
     fd = openat(b->dir, b->fresh, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

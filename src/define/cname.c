@@ -1,5 +1,5 @@
-/* cname.c: what a C file calls its workflow, by its text alone: looking at a file must not run it, so this is
- * all that can be known of it without being told to (rv__cfile_build and a host know more).
+/* cname.c: what a C or TypeScript file calls its workflow, by its text alone: looking at a file must not run it, so
+ * this is all that can be known of it without being told to (rv__cfile_build and a host know more).
  *
  * It reads as a compiler's first pass does, without macros and conditions: a name that is made by one is not
  * found, and the file is then known by its own. */
@@ -73,8 +73,9 @@ static struct rv__str name_in_call(struct scan *s)
     return s->at < s->end && (*s->at == ',' || *s->at == ')') ? name : none;
 }
 
-bool rv__cfile_declares(struct rv__str text, struct rv__str *name)
+enum rv__declares rv__cfile_declares(struct rv__str text, struct rv__str *name)
 {
+    enum rv__declares found = DECLARES_NOTHING;
     struct scan s = { text.at, text.at + text.len };
     *name = (struct rv__str){ NULL, 0 };
     while (s.at < s.end) {
@@ -86,15 +87,123 @@ bool rv__cfile_declares(struct rv__str text, struct rv__str *name)
             const char *from = s.at;
             while (s.at < s.end && in_name(*s.at))
                 s.at++;
-            if (rv__str_is((struct rv__str){ from, (size_t)(s.at - from) }, "RV_WORKFLOW")) {
+            struct rv__str word = { from, (size_t)(s.at - from) };
+            if (rv__str_is(word, "RV_WORKFLOW")) {
                 *name = name_in_call(&s);
-                return true;
+                return DECLARES_WORKFLOW;
+            }
+            if (rv__str_is(word, "RV_FUNCTIONS"))
+                found = DECLARES_FUNCTIONS;
+        } else {
+            s.at++;
+        }
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------------------- scripts --- */
+
+/* The name that begins here, behind blanks; empty: something else does. */
+static struct rv__str next_word(struct scan *s)
+{
+    (void)skip_blank(s);
+    const char *from = s->at;
+    while (s->at < s->end && (in_name(*s->at) || *s->at == '$'))
+        s->at++;
+    return (struct rv__str){ from, (size_t)(s->at - from) };
+}
+
+/* The text of the literal that comes next; none: something else does. */
+static struct rv__str next_literal(struct scan *s)
+{
+    (void)skip_blank(s);
+    if (s->at == s->end || (*s->at != '"' && *s->at != '\''))
+        return (struct rv__str){ NULL, 0 };
+    const char *from = s->at + 1;
+    skip_literal(s);
+    return s->at > from ? (struct rv__str){ from, (size_t)(s->at - 1 - from) }
+                        : (struct rv__str){ NULL, 0 };
+}
+
+static bool makes_workflow(struct rv__str word)
+{
+    return rv__str_is(word, "createWorkflow") || rv__str_is(word, "defineWorkflow");
+}
+
+/* What is known of a script so far. */
+struct script {
+    bool steps, exports, makes,
+        runs;                  /* `steps`, or something else; makes a workflow; starts an engine */
+    struct rv__str name, made; /* exported as `name`; of the first that it makes */
+};
+
+/* Behind `export`. */
+static void take_export(struct scan *s, struct script *found)
+{
+    struct rv__str word = next_word(s), name;
+    if (rv__str_is(word, "const") || rv__str_is(word, "let") || rv__str_is(word, "var")) {
+        name = next_word(s);
+        found->steps |= rv__str_is(name, "steps");
+        found->exports = true;
+        (void)skip_blank(s);
+        if (rv__str_is(name, "name") && s->at < s->end && *s->at == '=') {
+            s->at++;
+            found->name = next_literal(s);
+        }
+    } else if (rv__str_is(word, "default")) {
+        found->exports = true;
+    } else if (word.len == 0 && s->at < s->end && *s->at == '{') {
+        const char *close = memchr(s->at, '}', (size_t)(s->end - s->at));
+        struct scan list = { s->at + 1, close != NULL ? close : s->end };
+        found->exports = true;
+        while (list.at < list.end) {
+            name = next_word(&list);
+            found->steps |= rv__str_is(name, "steps");
+            list.at += name.len == 0 && list.at < list.end;
+        }
+        s->at = list.end;
+    }
+}
+
+static void skip_template(struct scan *s)
+{
+    for (s->at++; s->at < s->end && *s->at != '`'; s->at++)
+        s->at += *s->at == '\\' && s->at + 1 < s->end;
+    s->at += s->at < s->end;
+}
+
+enum rv__declares rv__script_declares(struct rv__str text, struct rv__str *name)
+{
+    struct scan s = { text.at, text.at + text.len };
+    struct script found = { .steps = false };
+    while (s.at < s.end) {
+        if (skip_blank(&s))
+            continue;
+        if (*s.at == '`') {
+            skip_template(&s);
+        } else if (*s.at == '"' || *s.at == '\'') {
+            skip_literal(&s);
+        } else if (in_name(*s.at)) {
+            struct rv__str word = next_word(&s);
+            (void)skip_blank(&s);
+            bool called = s.at < s.end && *s.at == '(';
+            if (rv__str_is(word, "export")) {
+                take_export(&s, &found);
+            } else if (called && makes_workflow(word)) {
+                s.at++;
+                if (!found.makes)
+                    found.made = next_literal(&s);
+                found.makes = true;
+            } else if (called && rv__str_is(word, "rival")) {
+                found.runs = true;
             }
         } else {
             s.at++;
         }
     }
-    return false;
+    *name = found.steps ? found.name : found.made;
+    return found.steps || (found.makes && found.exports && !found.runs) ? DECLARES_WORKFLOW
+                                                                        : DECLARES_NOTHING;
 }
 
 struct rv__str rv__file_stem(struct rv__str path)
@@ -109,15 +218,17 @@ struct rv__str rv__file_stem(struct rv__str path)
     return name;
 }
 
-int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, struct rv__str *ret)
+int rv__cfile_name(const char *path, struct rv__arena *arena, enum rv__declares *declares,
+                   struct rv__str *ret)
 {
     struct rv__str text, name = { NULL, 0 };
-    *declares = true; /* an object says nothing */
+    *declares = DECLARES_WORKFLOW; /* an object says nothing */
     size_t len = strlen(path);
-    if (len > 2 && strcmp(path + len - 2, ".c") == 0) {
+    bool script = rv__is_script(rv__str(path));
+    if (script || (len > 2 && strcmp(path + len - 2, ".c") == 0)) {
         if (rv__source_read(path, arena, &text) < 0)
             return RV_ENOMEM;
-        *declares = rv__cfile_declares(text, &name);
+        *declares = script ? rv__script_declares(text, &name) : rv__cfile_declares(text, &name);
     }
     *ret = rv__str_none(name) || rv__alias_fault(name) != NULL ? rv__file_stem(rv__str(path))
                                                                : name;

@@ -49,11 +49,11 @@ struct rv__definition {
     struct rv__str schema;    /* raw JSON of its input schema; none = any input. In the plan */
 };
 
-/* A file that somebody else loads. Those that nobody can load yet are problems. */
+/* A file that somebody else loads. */
 enum rv__other_kind {
     OTHER_C,      /* .c: to be compiled */
     OTHER_OBJECT, /* .so */
-    OTHER_SCRIPT, /* .ts, .js, .mjs: for a Node host, one day */
+    OTHER_SCRIPT, /* .ts, .mts, .js, .mjs: for a Node host */
 };
 
 struct rv__other_file {
@@ -124,9 +124,24 @@ int rv__define_text(const char *file, struct rv__str text, struct rv__resolver *
 int rv__define_check_refs(const struct rv__plan *plan, struct rv__expr_compiler *compiler,
                           struct rv__violations *bad, rv_error *err);
 
+/* May a function of the node read `.steps.ALIAS`, by the same rules? False, with why in `room` bytes: it
+ * never can, whatever happens in a run. `own_body`: it is the condition of a loop, which sees its body. */
+bool rv__define_sees(const struct rv__plan *plan, const struct rv__node *node, bool own_body,
+                     struct rv__str alias, char *why, size_t room);
+
 /* A plan for people: a tree, and a flowchart for Mermaid. Appended to `out`; failures are its own. */
+/* A file of YAML or JSON that is no workflow, as JSON text: a configuration. Errors: RV_EINVAL: the first that is
+ * wrong, with file and line; RV_ENOMEM; the bound of `out`. */
+int rv__define_json(const char *file, struct rv__buf *out, rv_error *err);
+
 void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out);
 void rv__plan_render_mermaid(const struct rv__plan *plan, struct rv__buf *out);
+
+/* A manifest in YAML, written back in the usual way: keys in snake_case, two columns for each level, no space at
+ * the ends of lines. Comments, quotes and order stay; it means the same. Appended to `out`; done again it
+ * changes nothing.
+ * Errors: RV_EINVAL: it is not YAML, and where; RV_ESTATE: it would not mean the same; RV_ETOOBIG; RV_ENOMEM. */
+int rv__manifest_format(struct rv__str text, struct rv__buf *out, rv_error *err);
 
 /* ------------------------------------------------------------------------------- C files --- */
 
@@ -142,17 +157,27 @@ enum { RV__CFILE_PATH = 4096 };
 int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__buf *said,
                     rv_error *err);
 
-/* The name of the workflow that a C text declares, by the text alone: nothing is run. False: it declares
- * none. *name none: it has one that only a compiler finds. */
-bool rv__cfile_declares(struct rv__str text, struct rv__str *name);
+/* What a C text declares, by the text alone: nothing is run. *name: of its workflow; none: it has none, or one
+ * that only a compiler finds. */
+enum rv__declares {
+    DECLARES_NOTHING,
+    DECLARES_WORKFLOW,  /* RV_WORKFLOW */
+    DECLARES_FUNCTIONS, /* RV_FUNCTIONS alone */
+};
+enum rv__declares rv__cfile_declares(struct rv__str text, struct rv__str *name);
+/* The same for a text in TypeScript or JavaScript: it exports `steps`, or a workflow that it makes. One that starts an engine
+ * of its own is a program, and declares nothing. */
+enum rv__declares rv__script_declares(struct rv__str text, struct rv__str *name);
 /* The same for a file, in the arena; where its text does not say it, the file's own name. Errors: RV_ENOMEM. */
-int rv__cfile_name(const char *path, struct rv__arena *arena, bool *declares, struct rv__str *ret);
+int rv__cfile_name(const char *path, struct rv__arena *arena, enum rv__declares *declares,
+                   struct rv__str *ret);
 
 /* "payment" of "orders/payment.yaml": a part of the path. */
 struct rv__str rv__file_stem(struct rv__str path);
 /* Is it another way to say a file, not a name? And is it one in C? */
 bool rv__is_file_reference(struct rv__str reference);
 bool rv__is_c_file(struct rv__str path);
+bool rv__is_script(struct rv__str path); /* TypeScript or JavaScript */
 /* The path of a file that is named relative to a folder. Errors: RV_ENOMEM. */
 int rv__file_beside(struct rv__str directory, struct rv__str reference, struct rv__buf *ret);
 

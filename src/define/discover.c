@@ -19,7 +19,7 @@ static const struct {
 } endings[] = {
     { ".yaml", KIND_WORKFLOW }, { ".yml", KIND_WORKFLOW }, { ".json", KIND_WORKFLOW },
     { ".c", OTHER_C },          { ".so", OTHER_OBJECT },   { ".ts", OTHER_SCRIPT },
-    { ".js", OTHER_SCRIPT },    { ".mjs", OTHER_SCRIPT },
+    { ".mts", OTHER_SCRIPT },   { ".js", OTHER_SCRIPT },   { ".mjs", OTHER_SCRIPT },
 };
 
 static int kind_of(struct rv__str path)
@@ -41,6 +41,11 @@ bool rv__is_file_reference(struct rv__str reference)
 bool rv__is_c_file(struct rv__str path)
 {
     return kind_of(path) == OTHER_C || kind_of(path) == OTHER_OBJECT;
+}
+
+bool rv__is_script(struct rv__str path)
+{
+    return kind_of(path) == OTHER_SCRIPT;
 }
 
 int rv__file_beside(struct rv__str directory, struct rv__str path, struct rv__buf *ret)
@@ -230,15 +235,17 @@ static int discover_folder(struct rv__loader *l, const char *path, unsigned dept
     return rc;
 }
 
-/* Workflows in TypeScript and JavaScript cannot be run yet; a script in a folder need not be one. */
-static int refuse_script(struct rv__loader *l, const char *path, bool named)
+/* Declarations of types and tests lie beside scripts, and are none. */
+static bool is_aside(const char *path)
 {
-    struct rv__str text = { "", 0 };
-    if (!named && rv__source_read(path, &l->arena, &text) < 0)
-        return rv__nomem(l->err);
-    if (named || memmem(text.at, text.len, "export const steps", 18) != NULL)
-        refuse(l, path, "workflows in TypeScript and JavaScript cannot be run yet");
-    return RV_OK;
+    static const char *const middles[] = { ".d", ".test", ".spec" };
+    const char *end = strrchr(path, '.');
+    for (size_t i = 0; end != NULL && i < sizeof middles / sizeof *middles; i++) {
+        size_t len = strlen(middles[i]);
+        if ((size_t)(end - path) > len && memcmp(end - len, middles[i], len) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* depth 0: it was named by the user, so that it must be something. */
@@ -264,12 +271,12 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
     if (!S_ISREG(st.st_mode))
         refuse(l, path, "this is no file");
     else if (kind == KIND_NONE)
-        refuse(l, path, "unknown kind of file: workflows end in .yaml, .yml, .json, .c or .so");
+        refuse(
+            l, path,
+            "unknown kind of file: workflows end in .yaml, .yml, .json, .c, .so, .ts, .js or .mjs");
     else if (kind == KIND_WORKFLOW)
         return load_file(l, path, &st, depth == 0, &entry);
-    else if (kind == OTHER_SCRIPT)
-        return refuse_script(l, path, depth == 0);
-    else
+    else if (kind != OTHER_SCRIPT || depth == 0 || !is_aside(path))
         return rv__other_add(l, (enum rv__other_kind)kind, rv__str(path));
     return RV_OK;
 }

@@ -160,7 +160,11 @@ uint32_t rv__spot_at(const struct rv__spot *spot, const char *message)
             at = child->key_at;
         }
     }
-    return at;
+    const struct rv__tree *depends_on = rv__form_get(spot->body, "dependsOn"); /* of a state */
+    const struct rv__tree *one = depends_on != NULL && strstr(message, "depend") != NULL
+                                     ? rv__dependency_at(depends_on, message)
+                                     : NULL;
+    return one != NULL ? one->key_at : at;
 }
 
 const struct rv__tree *rv__tree_at(const struct rv__tree *tree, struct rv__str pointer)

@@ -34,7 +34,9 @@ static bool link_to(struct nesting *n, struct rv__entry *to, const struct rv__tr
                     struct rv__str *name, const char **why)
 {
     if (rv__str_none(to->name)) {
-        (void)snprintf(n->why, sizeof n->why, "the file '%s' is no workflow with a name",
+        (void)snprintf(n->why, sizeof n->why,
+                       to->several ? "the file '%s' has several manifests: nest one by its name"
+                                   : "the file '%s' is no workflow with a name",
                        rv__cite(rv__tree_real(reference)->text).text);
         *why = n->why;
         return false;
@@ -82,7 +84,7 @@ static struct rv__entry *find_beside(struct nesting *n, struct rv__str name)
     return NULL;
 }
 
-/* The workflow of a C file, which somebody else loads. False, with *why: it cannot be nested. */
+/* The workflow of a C file or a script, which somebody else loads. False, with *why: it cannot be nested. */
 static bool find_c_file(struct nesting *n, const char *path, struct rv__str *name, const char **why)
 {
     struct rv__resolver *known = n->loader->known;
@@ -105,7 +107,7 @@ static bool find_c_file(struct nesting *n, const char *path, struct rv__str *nam
     return false;
 }
 
-/* A C file beside this one whose text declares a workflow of that name. */
+/* A C file or a script beside this one whose text declares a workflow of that name. */
 static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__str *name,
                           const char **why)
 {
@@ -118,16 +120,17 @@ static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__s
     bool good = true, found = false;
     while (dir != NULL && !found && (item = readdir(dir)) != NULL) {
         struct rv__str declared, text = rv__str(item->d_name);
-        bool declares = false;
+        enum rv__declares declares = DECLARES_NOTHING;
         struct rv__buf path;
-        if (item->d_name[0] == '.' || !rv__is_c_file(text) || text.at[text.len - 1] != 'c')
+        bool source = rv__is_c_file(text) && text.at[text.len - 1] == 'c';
+        if (item->d_name[0] == '.' || (!source && !rv__is_script(text)))
             continue;
         rv__buf_init(&path, PATH_MAX);
         if (rv__file_beside(folder, text, &path) < 0 ||
             (path.rc == RV_OK &&
              rv__cfile_name(path.text, &n->loader->arena, &declares, &declared) < 0))
             n->base.rc = RV_ENOMEM;
-        found = declares && rv__str_eq(declared, wanted);
+        found = declares == DECLARES_WORKFLOW && rv__str_eq(declared, wanted);
         if (found)
             good = find_c_file(n, path.text, name, why);
         rv__buf_done(&path);
@@ -143,7 +146,7 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
     struct nesting *n = RV__CONTAINER(self, struct nesting, base);
     struct rv__str text = rv__tree_real(reference)->text;
     struct rv__entry *to = NULL;
-    if (rv__is_c_file(text) && !rv__str_none(n->entry->directory)) {
+    if ((rv__is_c_file(text) || rv__is_script(text)) && !rv__str_none(n->entry->directory)) {
         struct rv__buf path;
         rv__buf_init(&path, PATH_MAX);
         bool good = rv__file_beside(n->entry->directory, text, &path) == RV_OK &&
@@ -184,7 +187,9 @@ static int lower(struct rv__loader *l, struct rv__entry *entry, bool again)
     struct rv__problems told_before = { .arena = &l->arena };
     struct rv__source quiet = entry->source;
     quiet.told = NULL;
-    int rc = rv__lower(again ? &quiet : &entry->source, entry->tree, &l->arena, &nesting.base,
+    struct rv__manifest manifest = { entry->agents, l->known };
+    int rc = rv__lower(again ? &quiet : &entry->source, entry->tree,
+                       entry->manifest ? &manifest : NULL, &l->arena, &nesting.base,
                        again ? &told_before : &l->problems, &entry->lowered);
     if (rc == RV_ENOMEM || told_before.rc == RV_ENOMEM)
         return rv__nomem(l->err);
@@ -265,11 +270,16 @@ struct telling {
 static const struct rv__tree *slot_tree(const struct rv__spot *spot, enum rv__slot slot,
                                         struct rv__str pointer)
 {
-    static const char *const keys[SLOTS] = { "when",  "description", "if",    "while",
-                                             "until", "forEach",     "input", NULL };
+    static const char *const keys[SLOTS] = { "when",    "description", "if",    "while", "until",
+                                             "forEach", "label",       "input", NULL };
     if (slot == SLOT_WITH)
         return rv__params_at(spot, pointer);
-    const struct rv__tree *value = rv__form_get(spot->body, keys[slot]);
+    if (spot->work != NULL && slot == SLOT_DESCRIPTION) {
+        const struct rv__tree *describe = rv__form_get(spot->work, "describe");
+        return describe != NULL ? rv__tree_at(describe, pointer) : NULL;
+    }
+    const struct rv__tree *value = rv__form_get(spot->work != NULL ? spot->work : spot->body,
+                                                keys[slot]);
     return value != NULL ? rv__tree_at(value, pointer) : NULL;
 }
 
@@ -371,6 +381,20 @@ static bool is_own_cycle(const struct rv__entry *entry, const char *message)
     return strncmp(message, begin, strlen(begin)) == 0;
 }
 
+/* The message in the words of manifests. RV_ENOMEM. */
+static int say_as_manifest(struct rv__loader *l, struct rv__str *message)
+{
+    struct rv__buf text;
+    rv__buf_init(&text, 4096);
+    rv__manifest_words(message->at, &text);
+    int rc = RV_OK;
+    if (text.rc == RV_ENOMEM ||
+        (text.rc == RV_OK && rv__str_copy(&l->arena, rv__buf_view(&text), message) < 0))
+        rc = rv__nomem(l->err);
+    rv__buf_done(&text);
+    return rc;
+}
+
 /* Tell a violation at its place, and mark what it is about. */
 static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
                           const struct rv__violation *violation, bool aloud)
@@ -390,12 +414,17 @@ static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
         return RV_OK;
     }
     uint32_t at = rv__spot_at(spot, message);
+    struct rv__str words = violation->message;
+    int rc = entry->manifest ? say_as_manifest(l, &words) : RV_OK;
+    if (rc < 0)
+        return rc;
+    message = words.at;
     if (spot->body != NULL && !(beyond && !is_own_cycle(entry, message)))
         spot->body->broken += spot->body->broken < 2;
     if (!aloud)
         return RV_OK;
     if (beyond && !is_own_cycle(entry, message))
-        return defer(l, entry, at, violation->message);
+        return defer(l, entry, at, words);
     rv__problem_add(&l->problems, &entry->source, at, "%s", message);
     return RV_OK;
 }

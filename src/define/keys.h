@@ -5,7 +5,8 @@
 
 #include "define/lower.h"
 
-enum { RV__FORM_STEPS = (1 << FORM_WORKFLOW) - 1 }; /* of bits 1 << kind: those that are steps */
+/* Of bits 1 << kind: those that are steps. */
+enum { RV__FORM_STEPS = ((1 << FORM_WORKFLOW) - 1) & ~(1 << FORM_CHAT) };
 
 struct rv__kind_word {
     const char *key;

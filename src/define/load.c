@@ -4,6 +4,7 @@
  * in the files it nests; then each is judged. What is wrong with one does not keep the others. */
 #include "define/load.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/suggest.h"
+#include "define/keys.h"
 
 struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name)
 {
@@ -44,34 +46,7 @@ static bool is_workflow(const struct rv__tree *document)
     return false;
 }
 
-static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
-{
-    struct rv__tree *tree = NULL;
-    int rc = rv__tree_read(&entry->source, &l->arena, &l->problems, &tree);
-    if (rc < 0)
-        return rv__nomem(l->err);
-    if (tree == NULL)
-        return RV_OK;
-    tree = (struct rv__tree *)rv__tree_real(tree);
-    entry->passed_over = !entry->named && !is_workflow(tree);
-    if (entry->passed_over)
-        return RV_OK;
-    if (tree->kind != TREE_MAP) {
-        rv__problem_add(&l->problems, &entry->source, tree->at,
-                        "a workflow is a mapping with 'name' and 'steps', and this is %s",
-                        rv__tree_phrase(tree));
-        return RV_OK;
-    }
-    entry->tree = tree;
-    const struct rv__tree *name = rv__tree_get(tree, "name");
-    if (name == NULL && rv__alias_fault(rv__file_stem(entry->source.file)) == NULL)
-        entry->name = rv__file_stem(entry->source.file);
-    else if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
-        entry->name = rv__tree_real(name)->text;
-    return RV_OK;
-}
-
-int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv__entry **ret)
+static int add_entry(struct rv__loader *l, const struct rv__entry *from, struct rv__entry **ret)
 {
     struct rv__entry *entry;
     if (l->count >= RV__DEFINE_MAX_FILES)
@@ -91,7 +66,90 @@ int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv_
     entry->source.told = &entry->told;
     l->entries[l->count++] = entry;
     *ret = entry;
-    return parse_entry(l, entry);
+    return RV_OK;
+}
+
+/* `workflows`: several manifests, which share the agents beside them. Each is an entry of its own. */
+static int split_manifests(struct rv__loader *l, struct rv__entry *entry, struct rv__tree *document)
+{
+    static const char *const keys[] = { "workflows", "agents" };
+    const struct rv__tree *list = rv__tree_get(document, "workflows");
+    const struct rv__tree *agents = rv__tree_get(document, "agents");
+    int rc = RV_OK;
+    entry->several = true;
+    for (const struct rv__tree *child = document->first; child != NULL; child = child->next) {
+        if (child == list || child == agents || rv__key_is_private(child->key))
+            continue;
+        const char *meant = rv__suggest(child->key, keys, sizeof keys / sizeof *keys);
+        rv__problem_add(
+            &l->problems, &entry->source, child->key_at,
+            "unknown key '%s' beside 'workflows'%s%s%s: a file of several manifests has "
+            "'workflows' and 'agents'",
+            rv__cite(child->key).text, meant ? "; did you mean '" : "", meant ? meant : "",
+            meant ? "'?" : "");
+    }
+    if (rv__tree_real(list)->kind != TREE_LIST || rv__tree_real(list)->count == 0) {
+        rv__problem_add(&l->problems, &entry->source, list->at,
+                        "'workflows' must be a list of manifests (- name: …)");
+        return RV_OK;
+    }
+    for (struct rv__tree *item = rv__tree_real(list)->first; rc == RV_OK && item != NULL;
+         item = item->next) {
+        struct rv__tree *tree = (struct rv__tree *)rv__tree_real(item);
+        const struct rv__tree *name = rv__tree_get(tree, "name");
+        struct rv__entry *part, from = { .source = entry->source,
+                                         .directory = entry->directory,
+                                         .named = entry->named,
+                                         .file = entry,
+                                         .manifest = true,
+                                         .tree = tree,
+                                         .agents = agents };
+        if (tree->kind != TREE_MAP || name == NULL || rv__tree_real(name)->kind != TREE_STRING) {
+            rv__problem_add(&l->problems, &entry->source, item->at,
+                            "each of several manifests must be a mapping with a 'name'");
+            continue;
+        }
+        from.name = rv__tree_real(name)->text;
+        rc = add_entry(l, &from, &part);
+    }
+    return rc;
+}
+
+static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
+{
+    struct rv__tree *tree = NULL;
+    assert(entry != NULL);
+    int rc = rv__tree_read(&entry->source, &l->arena, &l->problems, &tree);
+    if (rc < 0)
+        return rv__nomem(l->err);
+    if (tree == NULL)
+        return RV_OK;
+    tree = (struct rv__tree *)rv__tree_real(tree);
+    entry->passed_over = !entry->named && !is_workflow(tree);
+    if (entry->passed_over)
+        return RV_OK;
+    if (tree->kind != TREE_MAP) {
+        rv__problem_add(&l->problems, &entry->source, tree->at,
+                        "a workflow is a mapping with 'name' and 'steps', and this is %s",
+                        rv__tree_phrase(tree));
+        return RV_OK;
+    }
+    if (is_manifest(tree) && rv__tree_get(tree, "workflows") != NULL)
+        return split_manifests(l, entry, tree);
+    entry->manifest = is_manifest(tree);
+    entry->tree = tree;
+    const struct rv__tree *name = rv__tree_get(tree, "name");
+    if (name == NULL && rv__alias_fault(rv__file_stem(entry->source.file)) == NULL)
+        entry->name = rv__file_stem(entry->source.file);
+    else if (name != NULL && rv__tree_real(name)->kind == TREE_STRING)
+        entry->name = rv__tree_real(name)->text;
+    return RV_OK;
+}
+
+int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv__entry **ret)
+{
+    int rc = add_entry(l, from, ret);
+    return rc < 0 ? rc : parse_entry(l, *ret);
 }
 
 /* ------------------------------------------------------------------------- all together --- */
@@ -130,7 +188,8 @@ static void spread(struct rv__loader *l)
 {
     bool again = true;
     for (size_t i = 0; i < l->count; i++)
-        l->entries[i]->bad = l->entries[i]->told > 0;
+        l->entries[i]->bad = l->entries[i]->told > 0 ||
+                             (l->entries[i]->file != NULL && l->entries[i]->file->told > 0);
     while (again) {
         again = false;
         for (struct rv__link *link = l->links; link != NULL; link = link->next) {
@@ -178,7 +237,7 @@ static int hand_over(struct rv__loader *l)
     if (l->problems.rc != RV_OK)
         return rv__nomem(l->err);
     for (size_t i = 0; i < l->count; i++)
-        out->file_count += !l->entries[i]->passed_over;
+        out->file_count += !l->entries[i]->passed_over && l->entries[i]->file == NULL;
     out->warnings = l->warnings.items;
     out->warning_count = l->warnings.count;
     out->problems = l->problems.items;
@@ -207,24 +266,9 @@ static int hand_over(struct rv__loader *l)
     return RV_OK;
 }
 
-/* Whose time has not come. */
-static void refuse_manifests(struct rv__loader *l)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        struct rv__entry *entry = l->entries[i];
-        if (entry->tree == NULL || !is_manifest(entry->tree))
-            continue;
-        rv__problem_add(&l->problems, &entry->source, entry->tree->first->key_at,
-                        "this is a manifest, with stages, and manifests cannot be run yet");
-        entry->tree = NULL;
-        entry->name = (struct rv__str){ NULL, 0 };
-    }
-}
-
 static int load(struct rv__loader *l)
 {
     int rc = RV_OK;
-    refuse_manifests(l);
     for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* grows meanwhile */
         rc = rv__entry_lower(l, l->entries[i]);
     if (rc < 0)

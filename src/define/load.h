@@ -13,8 +13,12 @@ struct rv__entry {
     struct rv__str directory; /* absolute; none: it came as a text */
     dev_t device;             /* of the file, by which it is known again */
     ino_t inode;
-    struct rv__tree *tree; /* NULL: it could not be read as a workflow */
-    struct rv__str name;   /* none: it has none that could be found */
+    struct rv__tree *tree;         /* NULL: it could not be read as a workflow */
+    bool manifest;                 /* it has stages */
+    bool several;                  /* a file of several manifests: they are entries of their own */
+    struct rv__entry *file;        /* one of several manifests of this file; NULL: it is the file */
+    const struct rv__tree *agents; /* that the manifests of its file share; NULL: none */
+    struct rv__str name;           /* none: it has none that could be found */
     struct rv__lowered lowered;
     struct rv__draft *draft; /* NULL: none could be made */
     struct rv__plan *plan;

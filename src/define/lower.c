@@ -12,30 +12,21 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "define/keys.h"
+#include "define/lowering.h"
 #include "define/params.h"
-
-struct lower {
-    const struct rv__source *source;
-    struct rv__arena *arena;
-    struct rv__nesting *nesting;
-    struct rv__problems *problems;
-    struct rv__buf *out;
-    int rc;                          /* RV_ENOMEM */
-    const struct rv__tree *defaults; /* a mapping: of all steps that do work; NULL: none */
-};
 
 enum place {
     PLACE_NODE,
     PLACE_CHILD /* of a concurrent */,
     PLACE_TAKEN /* its alias is another's */
 };
-static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
+static void lower_node(struct rv__lowering *l, struct rv__spot *parent, struct rv__tree *item,
                        struct rv__str label, enum place place);
-static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
+static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before);
 
-static struct rv__spot *add_spot(struct lower *l, struct rv__spot *parent, struct rv__str label,
-                                 uint32_t at)
+struct rv__spot *rv__lowering_spot(struct rv__lowering *l, struct rv__spot *parent,
+                                   struct rv__str label, uint32_t at)
 {
     static struct rv__spot nowhere; /* after a failure; never read */
     struct rv__spot *spot = rv__arena_zalloc(l->arena, 1, sizeof *spot);
@@ -51,7 +42,7 @@ static struct rv__spot *add_spot(struct lower *l, struct rv__spot *parent, struc
     return spot;
 }
 
-static struct rv__str make_label(struct lower *l, const char *before, uint32_t index)
+static struct rv__str make_label(struct rv__lowering *l, const char *before, uint32_t index)
 {
     struct rv__buf text;
     struct rv__str label = { NULL, 0 };
@@ -64,23 +55,23 @@ static struct rv__str make_label(struct lower *l, const char *before, uint32_t i
     return label;
 }
 
-static void write_key(struct lower *l, const char *key)
+void rv__lowering_key(struct rv__lowering *l, const char *key)
 {
     rv__buf_fmt(l->out, ",\"%s\":", key);
 }
 
-static void write_raw(struct lower *l, const char *key, const struct rv__tree *value)
+void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__tree *value)
 {
-    write_key(l, key);
+    rv__lowering_key(l, key);
     rv__tree_json(value, l->out);
 }
 
 /* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
-static void write_harmless(struct lower *l, struct rv__str alias)
+void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias)
 {
     rv__buf_text(l->out, "{\"type\":\"step\",\"kind\":\"value\",\"with\":null");
     if (!rv__str_none(alias)) {
-        write_key(l, "alias");
+        rv__lowering_key(l, "alias");
         rv__buf_json_str(l->out, alias);
     }
     rv__buf_char(l->out, '}');
@@ -88,15 +79,15 @@ static void write_harmless(struct lower *l, struct rv__str alias)
 
 /* ------------------------------------------------------------------------------- values --- */
 
-static void lower_duration(struct lower *l, const char *key, const struct rv__tree *value)
+static void lower_duration(struct rv__lowering *l, const char *key, const struct rv__tree *value)
 {
     const struct rv__tree *real = rv__tree_real(value);
     int64_t ms;
     if (real->kind == TREE_NUMBER) {
         rv__params_check_timeout(l->source, l->problems, key, value);
-        write_raw(l, key, value);
+        rv__lowering_raw(l, key, value);
     } else if (real->kind == TREE_STRING && rv__duration_ms(real->text, &ms) == RV_OK) {
-        write_key(l, key);
+        rv__lowering_key(l, key);
         rv__buf_int(l->out, ms);
     } else {
         rv__problem_add(
@@ -110,25 +101,27 @@ static void lower_duration(struct lower *l, const char *key, const struct rv__tr
 }
 
 /* Kind and parameters: what a step and a handler both have. */
-static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__form_kind kind,
-                       const struct rv__tree *value)
+void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,
+                    const struct rv__tree *value)
 {
     struct rv__params params = { l->source, l->problems, l->out, body, value };
-    write_key(l, "kind");
-    rv__buf_json_str(l->out, rv__str(rv__kind_words[kind].key));
+    if (kind != FORM_CHAT) { /* which is a node of its own */
+        rv__lowering_key(l, "kind");
+        rv__buf_json_str(l->out, rv__str(rv__kind_words[kind].key));
+    }
     switch (kind) {
-    case FORM_CALL: write_raw(l, "name", value); break;
+    case FORM_CALL: rv__lowering_raw(l, "name", value); break;
     case FORM_HTTP: rv__params_http(&params); break;
     case FORM_COMMAND: rv__params_command(&params); break;
     case FORM_DELAY: rv__params_delay(&params); break;
     case FORM_SIGNAL: rv__params_signal(&params); break;
-    case FORM_CHAT:
+    case FORM_CHAT: rv__params_chat(&params); break;
     case FORM_TOOL:
         rv__problem_add(l->problems, l->source, value->key_at,
                         "steps of the kind '%s' cannot be run yet", rv__kind_words[kind].key);
-        write_raw(l, "with", value);
+        rv__lowering_raw(l, "with", value);
         break;
-    case FORM_VALUE: write_raw(l, "with", value); break;
+    case FORM_VALUE: rv__lowering_raw(l, "with", value); break;
     case FORM_WORKFLOW:
     case FORM_IF:
     case FORM_LOOP:
@@ -140,16 +133,25 @@ static void lower_work(struct lower *l, const struct rv__tree *body, enum rv__fo
 
 /* ----------------------------------------------------------------------------- handlers --- */
 
-static void lower_handler(struct lower *l, struct rv__spot *parent, const struct rv__tree *value)
+/* `name`: onError, finally. A step with nothing but its parameters, or a list of nodes. */
+void rv__lower_handler(struct rv__lowering *l, struct rv__spot *parent, const char *name,
+                       const struct rv__tree *value)
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
     const struct rv__tree *work = NULL;
-    struct rv__spot *spot = add_spot(l, parent, (struct rv__str)RV__STR("onError"), value->key_at);
+    struct rv__spot *spot = rv__lowering_spot(l, parent, rv__str(name), value->key_at);
     spot->plain = true;
     spot->body = real;
+    if (real->kind == TREE_LIST) {
+        rv__lowering_key(l, name);
+        lower_list(l, spot, real, "");
+        return;
+    }
     if (real->kind != TREE_MAP) {
         rv__problem_add(l->problems, l->source, value->at,
-                        "invalid onError: must be a step, such as { command: [./tell-team] }");
+                        "invalid %s: must be a step, such as { command: [./tell-team] }, or a list "
+                        "of nodes",
+                        name);
         return;
     }
     if (real->broken > 0)
@@ -158,7 +160,8 @@ static void lower_handler(struct lower *l, struct rv__spot *parent, const struct
     if (spot->kind == FORM_KINDS)
         return;
     if (!(1u << spot->kind & RV__FORM_STEPS)) {
-        rv__problem_add(l->problems, l->source, work->key_at, "a handler is a step, and no '%s'",
+        rv__problem_add(l->problems, l->source, work->key_at,
+                        "a handler is a step or a list of nodes: put the '%s' into a list",
                         rv__kind_words[spot->kind].key);
         return;
     }
@@ -167,15 +170,15 @@ static void lower_handler(struct lower *l, struct rv__spot *parent, const struct
         if (rv__kind_find(child->key) >= 0 || (key != NULL && key->use == USE_PARAM))
             continue;
         if (key != NULL)
-            rv__problem_add(l->problems, l->source, child->key_at, "a handler takes no '%s'",
-                            key->key);
+            rv__problem_add(l->problems, l->source, child->key_at,
+                            "a handler takes no '%s': put the step into a list of nodes", key->key);
         else
             (void)rv__key_unknown(l->source, l->problems, child, (int)spot->kind, "a handler");
     }
-    write_key(l, "onError");
+    rv__lowering_key(l, name);
     rv__buf_char(l->out, '{');
     size_t begin = l->out->len;
-    lower_work(l, real, spot->kind, work);
+    rv__lower_work(l, real, spot->kind, work);
     if (l->out->rc == RV_OK && l->out->text[begin] == ',') /* the first has none before it */
         l->out->text[begin] = ' ';
     rv__buf_char(l->out, '}');
@@ -184,11 +187,11 @@ static void lower_handler(struct lower *l, struct rv__spot *parent, const struct
 /* ------------------------------------------------------------------------------- bodies --- */
 
 /* `run`, `loop`: a list of nodes, or one. A workflow without an alias of its own is the body itself. */
-static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, const char *label,
-                      const struct rv__tree *value)
+static void lower_run(struct rv__lowering *l, struct rv__spot *spot, const char *name,
+                      const char *label, const struct rv__tree *value)
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
-    write_key(l, name);
+    rv__lowering_key(l, name);
     if (real->kind != TREE_MAP) {
         lower_list(l, spot, (struct rv__tree *)value, label);
         return;
@@ -206,10 +209,11 @@ static void lower_run(struct lower *l, struct rv__spot *spot, const char *name, 
         rv__buf_char(l->out, ']');
 }
 
-static void lower_children(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
+static void lower_children(struct rv__lowering *l, struct rv__spot *spot,
+                           const struct rv__tree *value)
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(value);
-    write_key(l, "steps");
+    rv__lowering_key(l, "steps");
     rv__buf_char(l->out, '[');
     if (real->kind != TREE_MAP && real->kind != TREE_LIST)
         rv__problem_add(l->problems, l->source, value->at,
@@ -223,7 +227,7 @@ static void lower_children(struct lower *l, struct rv__spot *spot, const struct 
 }
 
 /* False, with a problem: there is no workflow to nest. */
-static bool lower_nested(struct lower *l, struct rv__spot *spot, const struct rv__tree *value)
+bool rv__lower_nested(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *value)
 {
     const struct rv__tree *real = rv__tree_real(value);
     struct rv__str name = { NULL, 0 };
@@ -240,39 +244,83 @@ static bool lower_nested(struct lower *l, struct rv__spot *spot, const struct rv
     if (rv__str_none(name))
         name = real->text;
     spot->implied = name;
-    write_key(l, "name");
+    rv__lowering_key(l, "name");
     rv__buf_json_str(l->out, name);
     return true;
 }
 
+/* The workflows that a chat may call, by name or file. */
+static void lower_tools(struct rv__lowering *l, const struct rv__tree *chat)
+{
+    const struct rv__tree *tools = rv__form_get(rv__tree_real(chat), "tools");
+    const struct rv__tree *list = tools != NULL ? rv__tree_real(tools) : NULL;
+    bool first = true;
+    if (list == NULL)
+        return;
+    if (list->kind != TREE_LIST) {
+        rv__problem_add(l->problems, l->source, tools->at,
+                        "the 'tools' of a chat are a list of names of workflows");
+        return;
+    }
+    rv__lowering_key(l, "tools");
+    rv__buf_char(l->out, '[');
+    for (const struct rv__tree *child = list->first; child != NULL; child = child->next) {
+        const struct rv__tree *real = rv__tree_real(child);
+        struct rv__str name = { NULL, 0 };
+        const char *why = NULL;
+        if (real->kind != TREE_STRING) {
+            rv__problem_add(l->problems, l->source, child->at,
+                            "a tool of a chat is the name of a workflow, or its file");
+            continue;
+        }
+        if (!l->nesting->find(l->nesting, child, &name, &why)) {
+            rv__problem_add(l->problems, l->source, child->at, "%s", why);
+            continue;
+        }
+        if (rv__str_none(name))
+            name = real->text;
+        rv__buf_text(l->out, first ? "{\"type\":\"workflow\",\"alias\":"
+                                   : ",{\"type\":\"workflow\",\"alias\":");
+        first = false;
+        rv__buf_json_str(l->out, name);
+        rv__buf_text(l->out, ",\"name\":");
+        rv__buf_json_str(l->out, name);
+        rv__buf_char(l->out, '}');
+    }
+    rv__buf_char(l->out, ']');
+}
+
 /* The value of the key that makes it this kind. False: it says nothing that could be built. */
-static bool lower_kind(struct lower *l, struct rv__spot *spot, const struct rv__tree *body,
+static bool lower_kind(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *body,
                        const struct rv__tree *value)
 {
     switch (spot->kind) {
-    case FORM_WORKFLOW: return lower_nested(l, spot, value);
-    case FORM_IF: write_raw(l, "if", value); break;
+    case FORM_WORKFLOW: return rv__lower_nested(l, spot, value);
+    case FORM_IF: rv__lowering_raw(l, "if", value); break;
     case FORM_LOOP: lower_run(l, spot, "body", "body", value); break;
-    case FORM_FOREACH: write_raw(l, "items", value); break;
+    case FORM_FOREACH: rv__lowering_raw(l, "items", value); break;
     case FORM_CONCURRENT: lower_children(l, spot, value); break;
     case FORM_CALL:
         if (rv__tree_real(value)->kind == TREE_STRING)
             spot->implied = rv__tree_real(value)->text;
-        lower_work(l, body, spot->kind, value);
+        rv__lower_work(l, body, spot->kind, value);
         break;
     case FORM_HTTP:
     case FORM_COMMAND:
     case FORM_VALUE:
     case FORM_DELAY:
     case FORM_SIGNAL:
+    case FORM_TOOL: rv__lower_work(l, body, spot->kind, value); break;
     case FORM_CHAT:
-    case FORM_TOOL: lower_work(l, body, spot->kind, value); break;
+        rv__lower_work(l, body, spot->kind, value);
+        lower_tools(l, value);
+        break;
     case FORM_KINDS: break;
     }
     return true;
 }
 
-static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__tree *child)
+static void lower_key(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *child)
 {
     const struct rv__key_word *key = rv__key_find(child->key);
     const char *name = key != NULL ? key->key : NULL;
@@ -287,14 +335,14 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
     switch (key->use) {
     case USE_ALIAS:
     case USE_PARAM: break;
-    case USE_RAW: write_raw(l, name, child); break;
+    case USE_RAW: rv__lowering_raw(l, name, child); break;
     case USE_DURATION:
         if (spot->kind != FORM_SIGNAL ||
             strcmp(name, "timeout") != 0) /* there it is the signal's */
             lower_duration(l, name, child);
         break;
     case USE_NODES:
-        write_key(l, name);
+        rv__lowering_key(l, name);
         if (rv__tree_real(child)->kind == TREE_MAP) {
             rv__buf_char(l->out, '[');
             lower_node(l, spot, (struct rv__tree *)child, make_label(l, name, 0), PLACE_NODE);
@@ -304,7 +352,7 @@ static void lower_key(struct lower *l, struct rv__spot *spot, const struct rv__t
         }
         break;
     case USE_RUN: lower_run(l, spot, name, name, child); break;
-    case USE_HANDLER: lower_handler(l, spot, child); break;
+    case USE_HANDLER: rv__lower_handler(l, spot, name, child); break;
     }
 }
 
@@ -314,11 +362,12 @@ enum { TAKE_DEFAULTS = 1 << FORM_HTTP | 1 << FORM_COMMAND | 1 << FORM_CALL };
 
 static const char *const default_keys[] = { "timeout", "onTimeout",     "maxAttempts",
                                             "backoff", "backoffBaseMs", "maxBackoffMs",
-                                            "jitter" };
+                                            "jitter",  "retryOn",       "noRetryOn" };
 enum { DEFAULT_KEYS = sizeof default_keys / sizeof *default_keys };
 
 /* What the file says for all of its steps, and this one does not say itself. `body` NULL: it says nothing. */
-static void lower_defaults(struct lower *l, struct rv__spot *spot, const struct rv__tree *body)
+static void lower_defaults(struct rv__lowering *l, struct rv__spot *spot,
+                           const struct rv__tree *body)
 {
     if (l->defaults == NULL || !(1u << spot->kind & TAKE_DEFAULTS))
         return;
@@ -329,7 +378,7 @@ static void lower_defaults(struct lower *l, struct rv__spot *spot, const struct 
     }
 }
 
-static void check_defaults(struct lower *l, const struct rv__tree *value)
+static void check_defaults(struct rv__lowering *l, const struct rv__tree *value)
 {
     const struct rv__tree *real = rv__tree_real(value);
     if (real->kind != TREE_MAP) {
@@ -353,35 +402,35 @@ static void check_defaults(struct lower *l, const struct rv__tree *value)
 }
 
 /* A bare name is a call of that function. */
-static void lower_bare(struct lower *l, struct rv__spot *spot, const struct rv__tree *name)
+static void lower_bare(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *name)
 {
     spot->kind = FORM_CALL;
     spot->body = NULL;
     spot->implied = name->text;
     rv__buf_text(l->out, "{\"type\":\"step\",\"kind\":\"call\"");
-    write_raw(l, "name", name);
+    rv__lowering_raw(l, "name", name);
     lower_defaults(l, spot, NULL);
     rv__buf_char(l->out, '}');
 }
 
-static void lower_body(struct lower *l, struct rv__spot *spot, struct rv__tree *body)
+static void lower_body(struct rv__lowering *l, struct rv__spot *spot, struct rv__tree *body)
 {
     const struct rv__tree *value = NULL;
     spot->kind = rv__kind_of_body(l->source, l->problems, body, spot->at, &value);
     if (spot->kind == FORM_KINDS || body->broken > 0) {
-        write_harmless(l, spot->alias);
+        rv__lowering_harmless(l, spot->alias);
         return;
     }
     size_t begin = l->out->len;
     spot->implied = rv__str(rv__kind_words[spot->kind].implied);
     rv__buf_fmt(l->out, "{\"type\":\"%s\"", rv__kind_words[spot->kind].type);
     if (!rv__str_none(spot->alias)) {
-        write_key(l, "alias");
+        rv__lowering_key(l, "alias");
         rv__buf_json_str(l->out, spot->alias);
     }
     if (!lower_kind(l, spot, body, value)) {
         rv__buf_cut(l->out, begin);
-        write_harmless(l, spot->alias);
+        rv__lowering_harmless(l, spot->alias);
         return;
     }
     for (const struct rv__tree *child = body->first; child != NULL; child = child->next) {
@@ -423,7 +472,7 @@ static struct rv__tree *split(struct rv__tree *item, bool keyed, struct rv__str 
     return real;
 }
 
-static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv__str alias,
+static void refuse_body(struct rv__lowering *l, const struct rv__tree *item, struct rv__str alias,
                         const struct rv__tree *body, uint32_t at)
 {
     const char *candidates[FORM_KINDS];
@@ -443,7 +492,7 @@ static void refuse_body(struct lower *l, const struct rv__tree *item, struct rv_
                         rv__cite(alias).text, rv__all_kinds, rv__tree_phrase(body));
 }
 
-static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree *item,
+static void lower_node(struct rv__lowering *l, struct rv__spot *parent, struct rv__tree *item,
                        struct rv__str label, enum place place)
 {
     struct rv__str alias;
@@ -451,7 +500,7 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
     bool child = place == PLACE_CHILD;
     bool keyed = child && !rv__str_none(item->key);
     struct rv__tree *body = split(item, keyed, &alias, &at);
-    struct rv__spot *spot = add_spot(l, parent, label, at);
+    struct rv__spot *spot = rv__lowering_spot(l, parent, label, at);
     if (place == PLACE_TAKEN) /* which is told: the rest of it is judged under an implied one */
         alias = (struct rv__str){ NULL, 0 };
     spot->alias = alias;
@@ -461,7 +510,7 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
         rv__buf_text(l->out, "{\"nodes\":");
         lower_list(l, spot, body, "");
         if (!rv__str_none(alias)) {
-            write_key(l, "alias");
+            rv__lowering_key(l, "alias");
             rv__buf_json_str(l->out, alias);
         }
         rv__buf_char(l->out, '}');
@@ -473,7 +522,7 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
     }
     if (body->kind != TREE_MAP) {
         refuse_body(l, item, alias, body, at);
-        write_harmless(l, alias);
+        rv__lowering_harmless(l, alias);
         return;
     }
     size_t begin = l->out->len;
@@ -485,7 +534,7 @@ static void lower_node(struct lower *l, struct rv__spot *parent, struct rv__tree
                         rv__kind_words[spot->kind].key);
         rv__buf_cut(l->out, begin);
         spot->first = spot->last = NULL;
-        write_harmless(l, alias);
+        rv__lowering_harmless(l, alias);
     }
 }
 
@@ -499,7 +548,7 @@ struct taken {
 };
 
 /* True, with a problem: another node of the sequence has it. */
-static bool is_taken(struct lower *l, struct taken *taken, struct rv__str alias, uint32_t at)
+static bool is_taken(struct rv__lowering *l, struct taken *taken, struct rv__str alias, uint32_t at)
 {
     size_t line, column, slot = (size_t)rv__str_hash(RV__HASH_START, alias);
     if (rv__str_none(alias) || taken->slots == NULL)
@@ -522,7 +571,7 @@ static bool is_taken(struct lower *l, struct taken *taken, struct rv__str alias,
 }
 
 /* `before` is what the paths of its nodes have before "node0"; NULL: nothing, not even that. */
-static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree *list,
+static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before)
 {
     struct rv__tree *real = (struct rv__tree *)rv__tree_real(list);
@@ -533,7 +582,7 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
         rv__problem_add(l->problems, l->source, list->at,
                         "'%s' must be a list of nodes (- alias: { kind: … }), and is %s",
                         rv__cite(list->key).text, rv__tree_phrase(real));
-        write_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty one would be told, too */
+        rv__lowering_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty one would be told, too */
     }
     while (taken.size < 2 * (size_t)real->count)
         taken.size *= 2;
@@ -558,25 +607,27 @@ static void lower_list(struct lower *l, struct rv__spot *parent, struct rv__tree
 
 /* ------------------------------------------------------------------------- the document --- */
 
-static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv__tree *child)
+static void lower_document_key(struct rv__lowering *l, struct rv__spot *root,
+                               struct rv__tree *child)
 {
-    static const char *const names[] = { "name",  "description", "input",   "needs",
-                                         "steps", "onError",     "defaults" };
+    static const char *const names[] = { "name",    "description", "input",    "needs",  "steps",
+                                         "onError", "finally",     "defaults", "secrets" };
     struct rv__key_room room;
     struct rv__str key = rv__camel(child->key, &room);
     if (rv__key_is_private(child->key) || rv__str_is(key, "defaults")) {
         return; /* nobody's; read before */
     } else if (rv__str_is(key, "steps")) {
-        write_key(l, "steps");
+        rv__lowering_key(l, "steps");
         lower_list(l, root, child, NULL);
-    } else if (rv__str_is(key, "onError")) {
-        lower_handler(l, root, child);
+    } else if (rv__str_is(key, "onError") || rv__str_is(key, "finally")) {
+        rv__lower_handler(l, root, rv__str_is(key, "finally") ? "finally" : "onError", child);
     } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
-               rv__str_is(key, "input") || rv__str_is(key, "needs")) {
-        write_key(l, rv__str_is(key, "name")    ? "name"
-                     : rv__str_is(key, "input") ? "input"
-                     : rv__str_is(key, "needs") ? "needs"
-                                                : "description");
+               rv__str_is(key, "input") || rv__str_is(key, "needs") || rv__str_is(key, "secrets")) {
+        rv__lowering_key(l, rv__str_is(key, "name")      ? "name"
+                            : rv__str_is(key, "input")   ? "input"
+                            : rv__str_is(key, "needs")   ? "needs"
+                            : rv__str_is(key, "secrets") ? "secrets"
+                                                         : "description");
         rv__tree_json(child, l->out);
     } else {
         const char *meant = rv__suggest(key, names, sizeof names / sizeof *names);
@@ -587,7 +638,7 @@ static void lower_document_key(struct lower *l, struct rv__spot *root, struct rv
 }
 
 /* A workflow is called as its file, if it says nothing else. */
-static void lower_file_name(struct lower *l, const struct rv__tree *document)
+static void lower_file_name(struct rv__lowering *l, const struct rv__tree *document)
 {
     struct rv__str stem = rv__file_stem(l->source->file);
     const char *fault = rv__alias_fault(stem);
@@ -595,22 +646,26 @@ static void lower_file_name(struct lower *l, const struct rv__tree *document)
         rv__problem_add(l->problems, l->source, document->at,
                         "a workflow needs a 'name', since the file's, '%s', cannot be one: %s",
                         rv__cite(stem).text, fault);
-    write_key(l, "name");
+    rv__lowering_key(l, "name");
     rv__buf_json_str(l->out, fault == NULL ? stem : rv__str("unnamed"));
 }
 
-int rv__lower(const struct rv__source *source, struct rv__tree *document, struct rv__arena *arena,
+int rv__lower(const struct rv__source *source, struct rv__tree *document,
+              const struct rv__manifest *manifest, struct rv__arena *arena,
               struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret)
 {
-    struct lower l = { source, arena, nesting, problems, &ret->json, RV_OK, NULL };
+    struct rv__lowering l = { source, arena, nesting, problems, &ret->json, RV_OK, NULL };
     ret->root = (struct rv__spot){ .kind = FORM_KINDS, .body = document, .at = document->at };
     rv__buf_init(&ret->json, RV__PLAN_MAX_BYTES);
     rv__buf_char(l.out, '{');
     if (rv__tree_get(document, "name") == NULL)
         lower_file_name(&l, document);
-    if (rv__tree_get(document, "defaults") != NULL)
+    if (manifest == NULL && rv__tree_get(document, "defaults") != NULL)
         check_defaults(&l, rv__tree_get(document, "defaults"));
-    for (struct rv__tree *child = document->first; child != NULL; child = child->next) {
+    if (manifest != NULL)
+        rv__lower_manifest(&l, document, manifest, &ret->root);
+    for (struct rv__tree *child = document->first; manifest == NULL && child != NULL;
+         child = child->next) {
         rv__key_check_twice(source, problems, document, child);
         lower_document_key(&l, &ret->root, child);
     }

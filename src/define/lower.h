@@ -33,6 +33,7 @@ struct rv__spot {
     struct rv__str implied;  /* what an alias begins with that is not said */
     enum rv__form_kind kind; /* FORM_KINDS: none */
     struct rv__tree *body;   /* the mapping that says what it is; NULL: there is none */
+    struct rv__tree *work; /* of a state: its agent's, which says what is done; NULL: `body` does */
     uint32_t at;
 };
 
@@ -45,6 +46,12 @@ struct rv__nesting {
     int rc; /* the first failure */
 };
 
+/* Beyond the tree of a manifest, what it needs to be lowered. */
+struct rv__manifest {
+    const struct rv__tree *shared; /* `agents` of all manifests of its file; NULL: none */
+    struct rv__resolver *known;    /* asked for agents in code; NULL: there are none */
+};
+
 struct rv__lowered {
     struct rv__buf json;  /* a plan document */
     struct rv__spot root; /* of the document */
@@ -53,7 +60,8 @@ struct rv__lowered {
 /* What cannot be said in a plan's JSON (keys unknown, no kind, two kinds, durations that are none …)
  * goes to the problems, and something harmless in its place, so that the rest can be judged. Where a
  * body is marked `broken`, the same. RV_ENOMEM, RV_ETOOBIG. */
-int rv__lower(const struct rv__source *source, struct rv__tree *document, struct rv__arena *arena,
+int rv__lower(const struct rv__source *source, struct rv__tree *document,
+              const struct rv__manifest *manifest /* NULL: it is none */, struct rv__arena *arena,
               struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret);
 
 /* The camelCase of a key in snake_case, in `room`; a key too long for it as it is. */
@@ -75,6 +83,11 @@ const struct rv__spot *rv__spot_find(const struct rv__spot *root, struct rv__str
 /* The byte that a message about the spot means: the first of its keys which the message names, else
  * the spot itself. */
 uint32_t rv__spot_at(const struct rv__spot *spot, const char *message);
+
+/* Manifests: which of a state's dependencies a message is about (NULL: none); and the message in the words
+ * that manifests have for it. */
+const struct rv__tree *rv__dependency_at(const struct rv__tree *depends_on, const char *message);
+void rv__manifest_words(const char *message, struct rv__buf *out);
 
 /* What a pointer leads to, or the last value on the way; keys in either spelling. */
 const struct rv__tree *rv__tree_at(const struct rv__tree *tree, struct rv__str pointer);

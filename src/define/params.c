@@ -4,6 +4,7 @@
 #include "define/params.h"
 
 #include "base/duration.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
 
@@ -39,19 +40,32 @@ static const struct param http_params[] = {
     { "responseType", WANT_WORD, "json|text|base64", "json, text or base64" },
     { "throwOnError", WANT_BOOL },
     { "maxBytes", WANT_BYTES },
+    { "saveTo", WANT_TEXT },
 };
 static const struct param command_params[] = {
     { "argv", WANT_ANY },
-    { "stdin", WANT_WORD, "context|none", "context or none" },
+    { "stdin", WANT_WORD, "context|none", "context, none, or an expression ${ … }" },
     { "output", WANT_WORD, "json|text|base64|none", "json, text, base64 or none" },
     { "cwd", WANT_TEXT },
     { "env", WANT_MAP },
+    { "saveTo", WANT_TEXT },
 };
 static const struct param signal_params[] = {
     { "name", WANT_TEXT },
     { "timeout", WANT_DURATION },
     { "default", WANT_ANY },
+    { "schema", WANT_ANY },
 };
+static const struct param chat_params[] = {
+    { "provider", WANT_TEXT },
+    { "prompt", WANT_ANY },
+    { "model", WANT_TEXT },
+    { "system", WANT_TEXT },
+    { "returnType", WANT_MAP },
+    { "access", WANT_WORD, "none|logs|explicit|all", "none, logs, explicit or all" },
+};
+static const char *const chat_keys[] = { "provider", "prompt", "model",    "system", "returnType",
+                                         "access",   "tools",  "maxTurns", "budget" };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static bool has_template(const struct rv__tree *value)
@@ -226,8 +240,25 @@ static void begin_with(const struct rv__params *p)
     rv__buf_text(p->out, ",\"with\":");
 }
 
+/* What is in a file is not read: there is nothing to say about how. */
+static void check_save(const struct rv__params *p, const char *other)
+{
+    const struct rv__tree *value = rv__tree_real(p->value);
+    const struct rv__tree *save = rv__form_get(p->body, "saveTo");
+    const struct rv__tree *said = rv__form_get(p->body, other);
+    if (save == NULL)
+        save = rv__form_get(value, "saveTo");
+    if (said == NULL)
+        said = rv__form_get(value, other);
+    if (save != NULL && said != NULL)
+        rv__problem_add(p->problems, p->source, said->key_at,
+                        "'%s' has no meaning with 'saveTo': the bytes go to the file as they come",
+                        other);
+}
+
 void rv__params_http(const struct rv__params *p)
 {
+    const struct rv__tree *save = rv__form_get(p->body, "saveTo");
     const struct rv__tree *real = rv__tree_real(p->value);
     bool first = true;
     begin_with(p);
@@ -238,6 +269,11 @@ void rv__params_http(const struct rv__params *p)
         write_map(p, real, http_params, COUNT(http_params), "http", &first);
     if (real->kind != TREE_STRING && rv__form_get(real, "url") == NULL)
         rv__problem_add(p->problems, p->source, p->value->key_at, "http needs a 'url'");
+    if (save != NULL && rv__form_get(real, "saveTo") != NULL)
+        rv__problem_add(p->problems, p->source, save->key_at, "http has its 'saveTo' already");
+    else if (save != NULL)
+        write_param(p, &http_params[COUNT(http_params) - 1], save, &first);
+    check_save(p, "responseType");
     rv__buf_char(p->out, '}');
 }
 
@@ -332,6 +368,7 @@ void rv__params_command(const struct rv__params *p)
             if (rv__str_is(key, command_params[i].key))
                 write_param(p, &command_params[i], child, &first);
     }
+    check_save(p, "output");
     rv__buf_char(p->out, '}');
 }
 
@@ -382,6 +419,121 @@ void rv__params_signal(const struct rv__params *p)
     rv__buf_char(p->out, '}');
 }
 
+/* Those of the plan's node, beside its `with`. */
+static void write_chat_bounds(const struct rv__params *p, const struct rv__tree *map)
+{
+    static const char *const bounds[] = { "maxTurns", "budget" };
+    for (size_t i = 0; i < COUNT(bounds); i++) {
+        const struct rv__tree *value = rv__form_get(map, bounds[i]);
+        if (value == NULL)
+            continue;
+        rv__buf_fmt(p->out, ",\"%s\":", bounds[i]);
+        rv__tree_json(value, p->out);
+    }
+}
+
+static void check_chat_keys(const struct rv__params *p, const struct rv__tree *map)
+{
+    for (const struct rv__tree *child = map->first; child != NULL; child = child->next) {
+        struct rv__key_room room;
+        struct rv__str key = rv__camel(child->key, &room);
+        size_t i = 0;
+        while (i < COUNT(chat_keys) && !rv__str_is(key, chat_keys[i]))
+            i++;
+        if (i < COUNT(chat_keys))
+            continue;
+        const char *meant = rv__suggest(key, chat_keys, COUNT(chat_keys));
+        rv__problem_add(p->problems, p->source, child->key_at, "unknown key '%s' of a chat%s%s%s",
+                        rv__cite(child->key).text, meant ? "; did you mean '" : "",
+                        meant ? meant : "", meant ? "'?" : "");
+    }
+}
+
+void rv__params_chat(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    bool first = true;
+    begin_with(p);
+    rv__buf_char(p->out, '{');
+    if (real->kind != TREE_MAP)
+        rv__problem_add(p->problems, p->source, p->value->at,
+                        "a chat is a mapping with its 'provider' and 'prompt'");
+    for (size_t i = 0; real->kind == TREE_MAP && i < COUNT(chat_params); i++) {
+        const struct rv__tree *value = rv__form_get(real, chat_params[i].key);
+        if (value != NULL)
+            write_param(p, &chat_params[i], value, &first);
+        else if (i < 2)
+            rv__problem_add(p->problems, p->source, p->value->key_at, "a chat needs a '%s'",
+                            chat_params[i].key);
+    }
+    rv__buf_char(p->out, '}');
+    if (real->kind != TREE_MAP)
+        return;
+    check_chat_keys(p, real);
+    write_chat_bounds(p, real);
+}
+
+int rv__text_value(struct rv__str text, struct rv__buf *out, rv_error *err)
+{
+    struct rv__str value;
+    size_t blank = 0;
+    while (blank < text.len && strchr(" \t\r\n", text.at[blank]) != NULL)
+        blank++;
+    bool json = blank < text.len && strchr("{[\"", text.at[blank]) != NULL;
+    int rc = rv__json_check(text, RV__PLAN_VALUE_DEPTH, &value, err);
+    if (rc == RV_OK)
+        rv__buf_str(out, value);
+    else if (json)
+        return rc;
+    else
+        rv__buf_json_str(out, text);
+    return RV_OK;
+}
+
+/* A value from C has no file, and needs none: it is named by its node. */
+static int check_text(enum rv__form_kind kind, struct rv__source *source, struct rv__arena *arena,
+                      struct rv__buf *out, rv_error *err)
+{
+    struct rv__problems problems = { .arena = arena };
+    struct rv__tree *value = NULL, body = { .kind = TREE_MAP };
+    struct rv__params params = { source, &problems, out, &body, NULL };
+    if (rv__tree_from_json(source, arena, &problems, &value) < 0)
+        return rv__nomem(err);
+    params.value = value;
+    if (value != NULL && kind == FORM_HTTP)
+        rv__params_http(&params);
+    else if (value != NULL && kind == FORM_COMMAND)
+        rv__params_command(&params);
+    else if (value != NULL && kind == FORM_SIGNAL)
+        rv__params_signal(&params);
+    else if (value != NULL)
+        rv__params_delay(&params);
+    if (problems.rc < 0)
+        return rv__nomem(err);
+    if (problems.count > 0)
+        return rv__fail(err, RV_EINVAL, "%.*s", RV__ARG(problems.items[0].message));
+    return RV_OK;
+}
+
+int rv__params_of_text(enum rv__form_kind kind, struct rv__str text, struct rv__buf *out,
+                       rv_error *err)
+{
+    struct rv__source source = { .file = rv__str("") };
+    struct rv__arena arena;
+    struct rv__buf json;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the text */
+    rv__buf_init(&json, RV__PLAN_MAX_BYTES);
+    int rc = rv__text_value(text, &json, err);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&json, err);
+    source.text = rv__buf_view(&json);
+    if (rc == RV_OK)
+        rc = check_text(kind, &source, &arena, out, err);
+    rv__buf_done(&json);
+    rv__arena_done(&arena);
+    return rc == RV_EPARSE ? RV_EINVAL : rc;
+}
+
 const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str pointer)
 {
     static const char *const names[FORM_KINDS] = {
@@ -390,8 +542,12 @@ const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str
         [FORM_TOOL] = "tool",
     };
     const char *name = spot->kind < FORM_KINDS ? names[spot->kind] : NULL;
-    const struct rv__tree *value = name != NULL ? rv__form_get(spot->body, name) : NULL;
+    const struct rv__tree *body = spot->work != NULL ? spot->work : spot->body;
+    const struct rv__tree *value = name != NULL ? rv__form_get(body, name) : NULL;
     static const char argv[] = "/argv";
+    if (spot->kind == FORM_HTTP && rv__str_is(pointer, "/saveTo") && value != NULL &&
+        rv__form_get(rv__tree_real(value), "saveTo") == NULL)
+        return rv__tree_at(body, pointer); /* beside the kind */
     if (value == NULL || rv__tree_real(value)->kind == TREE_MAP)
         return value != NULL ? rv__tree_at(value, pointer) : NULL;
     if (spot->kind == FORM_COMMAND && pointer.len >= sizeof argv - 1 &&
@@ -400,7 +556,7 @@ const struct rv__tree *rv__params_at(const struct rv__spot *spot, struct rv__str
         pointer.len -= sizeof argv - 1;
     } else if (spot->kind == FORM_COMMAND ||
                (spot->kind == FORM_SIGNAL && !rv__str_is(pointer, "/name"))) {
-        return rv__tree_at(spot->body, pointer); /* beside the kind: stdin, env, timeout */
+        return rv__tree_at(body, pointer); /* beside the kind: stdin, env, timeout */
     }
     return rv__tree_at(value, pointer);
 }

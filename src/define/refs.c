@@ -10,10 +10,12 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/suggest.h"
 #include "expr/expr.h"
+#include "schema/schema.h"
 
 struct template
 {
@@ -40,8 +42,8 @@ enum {
 
 const char *rv__slot_name(enum rv__slot slot)
 {
-    static const char *const names[SLOTS] = { "when",  "description", "if",    "while",
-                                              "until", "items",       "input", "parameters" };
+    static const char *const names[SLOTS] = { "when",  "description", "if",    "while",     "until",
+                                              "items", "label",       "input", "parameters" };
     return names[slot];
 }
 
@@ -136,6 +138,7 @@ static int add_node(struct checker *c, const struct rv__node *node)
         [USE_WHEN] = SLOT_WHEN,   [USE_DESCRIPTION] = SLOT_DESCRIPTION,
         [USE_IF] = SLOT_IF,       [USE_WHILE] = SLOT_WHILE,
         [USE_UNTIL] = SLOT_UNTIL, [USE_ITEMS] = SLOT_ITEMS,
+        [USE_LABEL] = SLOT_LABEL,
     };
     int rc = RV_OK;
     for (int use = 0; rc == RV_OK && use < USES; use++) {
@@ -161,14 +164,22 @@ struct view {
     uint32_t before; /* UINT32_MAX: all of them */
 };
 
+/* What a node sees. A workflow's handler sees all there is, a step's what its step does. */
+static struct view view_of(const struct rv__node *node)
+{
+    const struct rv__body *body = rv__node_around(node);
+    if (node->handler_of != NULL)
+        node = node->handler_of;
+    bool all = node->is_handler || (body->owner != NULL && body->owner->kind == NODE_LOOP);
+    return (struct view){ body, all ? UINT32_MAX : node->index };
+}
+
 /* The next view outwards. */
 static bool look_out(struct view *view)
 {
-    const struct rv__node *owner = view->body->owner;
-    if (owner == NULL)
+    if (view->body->owner == NULL)
         return false;
-    bool looped = owner->body->owner != NULL && owner->body->owner->kind == NODE_LOOP;
-    *view = (struct view){ owner->body, looped ? UINT32_MAX : owner->index };
+    *view = view_of(view->body->owner);
     return true;
 }
 
@@ -180,8 +191,7 @@ static struct view first_view(const struct template *t)
                   (t->slot == SLOT_INPUT && node->kind == NODE_LOOP);
     if (inside)
         return (struct view){ &node->bodies[0], UINT32_MAX };
-    bool looped = node->body->owner != NULL && node->body->owner->kind == NODE_LOOP;
-    return (struct view){ node->body, looped ? UINT32_MAX : node->index };
+    return view_of(node);
 }
 
 static bool is_visible(const struct template *t, struct rv__str alias)
@@ -210,7 +220,7 @@ static const char *suggest_alias(const struct template *t, struct rv__str alias)
 }
 
 /* A node of that alias anywhere; one in the same sequence if there is one. */
-static const struct rv__node *find_anywhere(const struct checker *c, const struct template *t,
+static const struct rv__node *find_anywhere(const struct rv__plan *plan, const struct template *t,
                                             struct rv__str alias)
 {
     struct view view = first_view(t);
@@ -219,16 +229,15 @@ static const struct rv__node *find_anywhere(const struct checker *c, const struc
         if (found != NULL)
             return found;
     } while (look_out(&view));
-    for (uint32_t i = 0; i < c->plan->node_count; i++)
-        if (!c->plan->nodes[i]->is_handler && rv__str_eq(c->plan->nodes[i]->alias, alias))
-            return c->plan->nodes[i];
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        if (!plan->nodes[i]->is_handler && rv__str_eq(plan->nodes[i]->alias, alias))
+            return plan->nodes[i];
     return NULL;
 }
 
 static bool is_around(const struct rv__node *outer, const struct rv__node *node)
 {
-    while (node->body->owner != NULL) {
-        node = node->body->owner;
+    while ((node = rv__node_around(node)->owner) != NULL) {
         if (node == outer)
             return true;
     }
@@ -246,55 +255,184 @@ static bool stands_in(const struct template *t, const struct rv__body *body)
     return false;
 }
 
-static void tell_unseen(struct checker *c, const struct template *t, const struct rv__expr_use *use)
+/* Why it cannot be read from there. */
+static void say_unseen(const struct rv__plan *plan, const struct template *t, struct rv__str alias,
+                       char *why, size_t room)
 {
-    char near[RV__PLAN_MAX_NAME + 16];
-    const struct rv__node *node = find_anywhere(c, t, use->name);
-    int shown = use->name.len < 60 ? (int)use->name.len : 60;
-    const char *name = use->name.at;
-    struct rv__str place;
-
-    (void)snprintf(near, sizeof near, ".steps.%.*s", (int)use->name.len, name);
-    place = rv__str(near);
+    const struct rv__node *node = find_anywhere(plan, t, alias);
+    int shown = alias.len < 60 ? (int)alias.len : 60;
+    const char *name = alias.at;
     if (node == NULL) {
-        const char *meant = suggest_alias(t, use->name);
-        tell(c, t, use->pointer, use->character, place, "there is no node '%.*s'%s%s%s", shown,
-             name, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+        const char *meant = suggest_alias(t, alias);
+        (void)snprintf(why, room, "there is no node '%.*s'%s%s%s", shown, name,
+                       meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     } else if (node == t->node) {
-        tell(c, t, use->pointer, use->character, place,
-             "'%.*s' is this very node, which has no result yet%s", shown, name,
-             t->slot == SLOT_DESCRIPTION ? "; in its description, its own result is .result" : "");
+        (void)snprintf(
+            why, room, "'%.*s' is this very node, which has no result yet%s", shown, name,
+            t->slot == SLOT_DESCRIPTION ? "; in its description, its own result is .result" : "");
     } else if (is_around(node, t->node)) {
-        tell(c, t, use->pointer, use->character, place,
-             "'%.*s' is around this node, and has no result before it ends", shown, name);
+        (void)snprintf(why, room, "'%.*s' is around this node, and has no result before it ends",
+                       shown, name);
     } else if (stands_in(t, node->body)) {
-        tell(c, t, use->pointer, use->character, place,
-             "'%.*s' comes later: only nodes before this one have a result", shown, name);
+        (void)snprintf(why, room, "'%.*s' comes later: only nodes before this one have a result",
+                       shown, name);
     } else {
         const struct rv__node *owner = node->body->owner; /* the outermost body we stand in */
-        tell(c, t, use->pointer, use->character, place,
-             "'%.*s' is inside of '%.*s' and cannot be seen from here; its result is in that "
-             "node's result",
-             shown, name, RV__ARG(owner->alias));
+        (void)snprintf(why, room, "'%.*s' is inside of '%.*s' and cannot be seen from here%s",
+                       shown, name, RV__ARG(owner->alias),
+                       owner->is_handler ? "" : "; its result is in that node's result");
     }
 }
 
+static void tell_unseen(struct checker *c, const struct template *t, const struct rv__expr_use *use)
+{
+    char near[RV__PLAN_MAX_NAME + 16], why[RV__PLAN_MAX_NAME + 200];
+    (void)snprintf(near, sizeof near, ".steps.%.*s", RV__ARG(use->name));
+    say_unseen(c->plan, t, use->name, why, sizeof why);
+    tell(c, t, use->pointer, use->character, rv__str(near), "%s", why);
+}
+
+bool rv__define_sees(const struct rv__plan *plan, const struct rv__node *node, bool own_body,
+                     struct rv__str alias, char *why, size_t room)
+{
+    struct template t = { .node = node, .slot = own_body ? SLOT_UNTIL : SLOT_WHEN };
+    if (node->is_handler) { /* it is given all that ran, wherever that was */
+        for (uint32_t i = 0; i < plan->node_count; i++)
+            if (rv__str_eq(plan->nodes[i]->alias, alias))
+                return true;
+        (void)snprintf(why, room, "there is no node '%.*s'", alias.len < 60 ? (int)alias.len : 60,
+                       alias.at);
+        return false;
+    }
+    if (is_visible(&t, alias))
+        return true;
+    say_unseen(plan, &t, alias, why, room);
+    return false;
+}
+
+/* What only some expressions see: the result that is described, and why a handler runs. */
 static bool is_own_root(const struct template *t, struct rv__str root)
 {
-    return t->slot == SLOT_DESCRIPTION && rv__str_is(root, "result");
+    bool told = rv__str_is(root, "error") || rv__str_is(root, "failedStep") ||
+                rv__str_is(root, "workflowState");
+    return (t->slot == SLOT_DESCRIPTION && rv__str_is(root, "result")) ||
+           (told && rv__node_handler(t->node) != NULL);
+}
+
+/* What the agent of a state sees (SPEC: stage schedules). False, with why: it does not see that. */
+static bool agent_sees(const struct template *t, const struct rv__state *state, struct rv__str root,
+                       char *why, size_t room)
+{
+    static const char *const always[] = {
+        "input", "inputs", "parameters", "state", "run", "secrets"
+    };
+    static const char *const seen[] = { "input", "inputs", "parameters", "state",
+                                        "run",   "steps",  "env",        "result" };
+    int shown = root.len < 40 ? (int)root.len : 40;
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (rv__str_is(root, always[i]))
+            return true;
+    if (is_own_root(t, root))
+        return true;
+    bool everything = rv__str_is(root, "steps") || rv__str_is(root, "env");
+    if (everything && state->access == ACCESS_ALL)
+        return true;
+    if (everything) {
+        (void)snprintf(
+            why, room,
+            "'.%.*s' is only for agents of states with accessibility 'all': that of '%.*s' "
+            "is '%s'",
+            shown, root.at, RV__ARG(t->node->alias), rv__access_name(state->access));
+        return false;
+    }
+    const char *meant = rv__suggest(root, seen, t->slot == SLOT_DESCRIPTION ? 8 : 7);
+    (void)snprintf(
+        why, room,
+        "the expression of an agent sees input, inputs, parameters, state, run, steps and "
+        "env, and no '.%.*s'%s%s%s",
+        shown, root.at, meant ? "; did you mean '." : "", meant ? meant : "", meant ? "'?" : "");
+    return false;
+}
+
+/* ---------------------------------------------------------------------------------- secrets --- */
+
+/* Is this a part of what the attempt sends out? */
+static bool is_sent(const struct template *t, struct rv__str pointer)
+{
+    static const struct {
+        enum rv__step_kind kind;
+        struct rv__str key;
+    } sent[] = {
+        { STEP_COMMAND, RV__STR("/argv") },  { STEP_COMMAND, RV__STR("/env") },
+        { STEP_COMMAND, RV__STR("/stdin") }, { STEP_HTTP, RV__STR("/url") },
+        { STEP_HTTP, RV__STR("/headers") },  { STEP_HTTP, RV__STR("/body") },
+    };
+    for (size_t i = 0; t->slot == SLOT_WITH && i < sizeof sent / sizeof *sent; i++) {
+        size_t len = sent[i].key.len;
+        if (t->node->step.kind == sent[i].kind && pointer.len >= len &&
+            memcmp(pointer.at, sent[i].key.at, len) == 0 &&
+            (pointer.len == len || pointer.at[len] == '/'))
+            return true;
+    }
+    return false;
+}
+
+static void check_secret(struct checker *c, const struct template *t,
+                         const struct rv__expr_use *use)
+{
+    enum { CANDIDATES = RV__PLAN_MAX_SECRETS };
+    const struct rv__wrap *wrap = rv__node_wrap(t->node);
+    const char *candidates[CANDIDATES];
+    struct rv__str near = RV__STR(".secrets");
+    int shown = use->name.len < 60 ? (int)use->name.len : 60;
+    size_t count = 0;
+    if (!is_sent(t, use->pointer)) {
+        tell(c, t, use->pointer, use->character, near,
+             "a secret may only be in what is sent out (argv, env and stdin of a command; url, "
+             "headers and body of http), since everything else is recorded");
+        return;
+    }
+    if (rv__str_none(use->name)) {
+        tell(c, t, use->pointer, use->character, near,
+             "secrets are read one by one, by name: .secrets.NAME");
+        return;
+    }
+    if (rv__wrap_has_secret(wrap, use->name))
+        return;
+    for (; count < wrap->secrets_count && count < CANDIDATES; count++)
+        candidates[count] = wrap->secrets[count].at;
+    const char *meant = rv__suggest(use->name, candidates, count);
+    tell(c, t, use->pointer, use->character, near,
+         "the secret '%.*s' is not declared: the workflow needs 'secrets: [%.*s]'%s%s%s", shown,
+         use->name.at, shown, use->name.at, meant ? "; did you mean '" : "", meant ? meant : "",
+         meant ? "'?" : "");
+}
+
+static void check_secrets(struct checker *c, const struct template *t)
+{
+    struct rv__expr_use use;
+    for (size_t i = 0; rv__exprs_use(c->set, t->number, i, &use); i++)
+        if (rv__str_is(use.root, "secrets"))
+            check_secret(c, t, &use);
 }
 
 static void check_uses(struct checker *c, const struct template *t)
 {
     static const char *const roots[] = { "input", "steps", "lastStep", "loop",
                                          "run",   "env",   "result" };
+    const struct rv__state *agent = rv__node_state(t->node);
+    char why[RV__PLAN_MAX_NAME + 200];
     struct rv__expr_use use;
     if (t->node->is_handler) /* it is given what there is: not a scope of its place */
         return;
     for (size_t i = 0; rv__exprs_use(c->set, t->number, i, &use); i++) {
         if (rv__str_none(use.root))
             continue;
-        if (rv__str_is(use.root, "steps")) {
+        if (agent != NULL && !agent_sees(t, agent, use.root, why, sizeof why)) {
+            tell(c, t, use.pointer, use.character, (struct rv__str){ NULL, 0 }, "%s", why);
+        } else if (agent != NULL && !rv__str_is(use.root, "steps")) {
+            continue;
+        } else if (rv__str_is(use.root, "steps")) {
             if (!rv__str_none(use.name) && !is_visible(t, use.name))
                 tell_unseen(c, t, &use);
         } else if (!rv__expr_known_root(use.root) && !is_own_root(t, use.root)) {
@@ -309,6 +447,77 @@ static void check_uses(struct checker *c, const struct template *t)
                  meant ? "'?" : "");
         }
     }
+}
+
+/* ---------------------------------------------------------------------------------- signals --- */
+
+static int by_signal(const void *a, const void *b)
+{
+    const struct rv__node *x = *(const struct rv__node *const *)a,
+                          *y = *(const struct rv__node *const *)b;
+    int cmp = rv__str_cmp(x->step.signal_checked, y->step.signal_checked);
+    return cmp != 0 ? cmp : (x->id > y->id) - (x->id < y->id);
+}
+
+static int check_schema(struct checker *c, const struct rv__node *node)
+{
+    const struct template t = { node, NULL, SLOT_WITH, 0 };
+    struct rv__schema *schema = NULL;
+    struct rv__arena arena;
+    struct rv__violations bad;
+    rv_error why = { .code = 0 };
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&bad, &arena);
+    int rc = rv__schema_new(node->step.signal_schema, &bad, &schema, &why);
+    rv__schema_free(schema);
+    rc = rc == RV_ENOMEM || bad.rc == RV_ENOMEM ? rv__nomem(c->err) : RV_OK;
+    for (size_t i = 0; rc == RV_OK && i < bad.count; i++) {
+        char pointer[256];
+        struct rv__str path = bad.items[i].path;
+        (void)snprintf(pointer, sizeof pointer, "/schema%.*s", RV__ARG(path));
+        tell(c, &t, rv__str(pointer), 0, (struct rv__str){ NULL, 0 },
+             "invalid schema of a signal: %.*s%s%.*s", RV__ARG(path), path.len > 0 ? ": " : "",
+             RV__ARG(bad.items[i].message));
+    }
+    if (rc == RV_OK && why.code != RV_OK && bad.count == 0)
+        tell(c, &t, rv__str("/schema"), 0, (struct rv__str){ NULL, 0 },
+             "invalid schema of a signal: %s", why.message);
+    rv__arena_done(&arena);
+    return rc;
+}
+
+/* A payload is checked by the signal's name: nobody knows yet which step will take it. */
+static int check_signals(struct checker *c)
+{
+    const struct rv__plan *plan = c->plan;
+    size_t count = 0;
+    int rc = RV_OK;
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        count += rv__node_has_schema(plan->nodes[i]);
+    if (count == 0)
+        return RV_OK;
+    const struct rv__node **nodes = rv__zalloc(count, sizeof *nodes);
+    if (nodes == NULL)
+        return rv__nomem(c->err);
+    count = 0;
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        if (rv__node_has_schema(plan->nodes[i]))
+            nodes[count++] = plan->nodes[i];
+    qsort(nodes, count, sizeof *nodes, by_signal);
+    for (size_t i = 0; rc == RV_OK && i < count; i++) {
+        const struct template t = { nodes[i], NULL, SLOT_WITH, 0 };
+        bool again = i > 0 &&
+                     rv__str_eq(nodes[i]->step.signal_checked, nodes[i - 1]->step.signal_checked);
+        if (!again)
+            rc = check_schema(c, nodes[i]);
+        else if (!rv__str_eq(nodes[i]->step.signal_schema, nodes[i - 1]->step.signal_schema))
+            tell(c, &t, rv__str("/schema"), 0, (struct rv__str){ NULL, 0 },
+                 "the signal '%.*s' has another schema at '%.*s': a signal has one schema in a "
+                 "workflow",
+                 RV__ARG(nodes[i]->step.signal_checked), RV__ARG(nodes[i - 1]->alias));
+    }
+    rv__free(nodes);
+    return rc;
 }
 
 static void tell_bad(void *arg, const struct rv__expr_bad *bad)
@@ -328,8 +537,12 @@ int rv__refs_find(const struct rv__plan *plan, struct rv__expr_compiler *compile
     int rc = rv__exprs_new(&c.set, err);
     for (uint32_t i = 0; rc == RV_OK && i < plan->node_count; i++)
         rc = add_node(&c, plan->nodes[i]);
-    for (size_t i = 0; rc == RV_OK && i < c.count; i++)
+    for (size_t i = 0; rc == RV_OK && i < c.count; i++) {
+        check_secrets(&c, &c.templates[i]);
         check_uses(&c, &c.templates[i]);
+    }
+    if (rc == RV_OK)
+        rc = check_signals(&c);
     if (rc == RV_OK && compiler != NULL) {
         rc = rv__exprs_check(c.set, compiler, tell_bad, &c, err);
         if (rc == RV_EPARSE && c.blamed) /* told */

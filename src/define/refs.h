@@ -12,6 +12,7 @@ enum rv__slot {
     SLOT_WHILE,
     SLOT_UNTIL,
     SLOT_ITEMS,
+    SLOT_LABEL,
     SLOT_INPUT,
     SLOT_WITH,
     SLOTS,

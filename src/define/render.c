@@ -147,6 +147,8 @@ static void show_foreach(struct rv__buf *out, const struct rv__node *node)
         rv__buf_text(out, ", parallel");
     if (node->foreach.concurrency > 0)
         rv__buf_fmt(out, ", %" PRId64 " at once", node->foreach.concurrency);
+    if (node->foreach.collect)
+        rv__buf_text(out, ", collects failures");
 }
 
 static void show_concurrent(struct rv__buf *out, const struct rv__node *node)
@@ -160,6 +162,72 @@ static void show_concurrent(struct rv__buf *out, const struct rv__node *node)
         rv__buf_fmt(out, ", until %" PRId64 " complete", node->concurrent.join);
 }
 
+static void show_stage(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_text(out, "stage");
+    if (node->stage.concurrency > 0)
+        rv__buf_fmt(out, ", %" PRId64 " at once", node->stage.concurrency);
+}
+
+static void show_rank(struct rv__buf *out, const struct rv__state *state)
+{
+    rv__buf_fmt(out, "priority %d", state->priority);
+    if (state->critical)
+        rv__buf_text(out, ", critical");
+    if (state->final)
+        rv__buf_text(out, ", final");
+}
+
+/* How a state is scheduled: "  [priority 80, critical, after parse, 2 retries]". */
+static void show_state(struct rv__buf *out, const struct rv__body *body)
+{
+    const struct rv__node *stage = body->owner;
+    const struct rv__state *state = &stage->stage.states[body->index];
+    rv__buf_text(out, "  [");
+    show_rank(out, state);
+    for (uint32_t i = 0; i < state->depends_count; i++) {
+        const struct rv__dependency *on = &state->depends[i];
+        const struct rv__node *of = on->stage != NULL ? on->stage : stage;
+        rv__buf_text(out, i == 0 ? ", after " : " and ");
+        if (on->stage != NULL)
+            rv__buf_fmt(out, "%.*s:", RV__ARG(of->alias));
+        rv__buf_str(out, of->bodies[on->state].alias);
+    }
+    if (state->max_retry > 0)
+        rv__buf_fmt(out, ", %d retr%s", state->max_retry, state->max_retry == 1 ? "y" : "ies");
+    if (state->on_failure != RV__NO_STATE)
+        rv__buf_fmt(out, " after %.*s", RV__ARG(stage->bodies[state->on_failure].alias));
+    if (state->timeout_ms > 0) {
+        rv__buf_text(out, ", at most ");
+        show_ms(out, state->timeout_ms);
+    }
+    rv__buf_char(out, ']');
+}
+
+static void show_chat(struct rv__buf *out, const struct rv__node *node)
+{
+    struct rv__str with = node->bodies[0].nodes[0]->step.with, part;
+    rv__buf_text(out, "chat");
+    if (rv__json_get(with, "provider", &part)) {
+        rv__buf_char(out, ' ');
+        show_json(out, part);
+    }
+    if (rv__json_get(with, "prompt", &part)) {
+        rv__buf_text(out, ": ");
+        show_json(out, part);
+    }
+    if (node->chat.max_turns != RV__DEFAULT_MAX_TURNS)
+        rv__buf_fmt(out, ", at most %" PRId64 " turns", node->chat.max_turns);
+    if (node->chat.budget_tokens > 0)
+        rv__buf_fmt(out, ", %" PRId64 " tokens", node->chat.budget_tokens);
+}
+
+static void show_sequence(struct rv__buf *out, const struct rv__node *node)
+{
+    rv__buf_fmt(out, "%u node%s", (unsigned)node->bodies[0].count,
+                node->bodies[0].count == 1 ? "" : "s");
+}
+
 /* How people are shown a kind of node. Its bodies are drawn as rv__node_bodies() says. */
 static const struct {
     void (*show)(struct rv__buf *out, const struct rv__node *node);
@@ -171,6 +239,9 @@ static const struct {
     [NODE_LOOP] = { show_loop, "{{", "}}" },
     [NODE_FOREACH] = { show_foreach, "{{", "}}" },
     [NODE_CONCURRENT] = { show_concurrent, "[/", "/]" },
+    [NODE_STAGE] = { show_stage, "[/", "/]" },
+    [NODE_CHAT] = { show_chat, "([", "])" },
+    [NODE_SEQUENCE] = { show_sequence, "[[", "]]" },
 };
 
 /* Kind and what belongs to it: "http POST http://…", "forEach ${ … }, parallel, 4 at once". */
@@ -181,17 +252,35 @@ static void show_node(struct rv__buf *out, const struct rv__node *node)
 
 /* -------------------------------------------------------------------------------- text --- */
 
+/* "  [retries on 75, dns]": a list that plan/ has checked, so its texts have no escapes. */
+static void codes_text(struct rv__buf *out, const char *what, struct rv__str codes)
+{
+    struct rv__json_iter it;
+    struct rv__str code;
+    if (rv__str_none(codes))
+        return;
+    const char *before = " ";
+    rv__buf_fmt(out, "  [%s", what);
+    rv__json_iter_init(&it, codes);
+    while (rv__json_next(&it, NULL, &code)) {
+        rv__buf_text(out, before);
+        show_json(out, code);
+        before = ", ";
+    }
+    rv__buf_char(out, ']');
+}
+
 static void config_text(struct rv__buf *out, const struct rv__node *node)
 {
-    const struct rv__step_config *config = &node->step.config;
+    const struct rv__step_config *config = rv__node_config(node);
     if (node->when.kind != EXPR_NONE) {
         rv__buf_text(out, "  [when ");
         show_expr(out, &node->when);
         rv__buf_char(out, ']');
     }
-    if (node->kind != NODE_STEP)
+    if (config == NULL)
         return;
-    if (config->timeout_ms > 0 && !node->is_handler) {
+    if (config->timeout_ms != rv__node_timeout_ms(node)) {
         rv__buf_text(out, "  [timeout ");
         show_ms(out, config->timeout_ms);
         rv__buf_text(out, config->on_timeout == ON_TIMEOUT_RETRY ? ", then retry]" : "]");
@@ -202,6 +291,12 @@ static void config_text(struct rv__buf *out, const struct rv__node *node)
         show_ms(out, config->backoff_base_ms);
         rv__buf_char(out, ']');
     }
+    codes_text(out, "retries on", config->retry_on);
+    codes_text(out, "no retry on", config->no_retry_on);
+    if (config->continue_on_error)
+        rv__buf_text(out, "  [goes on after an error]");
+    if (config->hide_input)
+        rv__buf_text(out, "  [input not recorded]");
 }
 
 struct margin { /* what stands before each line of a body */
@@ -228,12 +323,18 @@ static void body_text(struct rv__buf *out, const struct rv__body *body, const st
                       bool more);
 
 static void handler_text(struct rv__buf *out, const struct rv__node *handler,
-                         const struct margin *margin, bool more)
+                         const struct margin *margin, bool more) /* NOLINT(misc-no-recursion) */
 {
     if (handler == NULL)
         return;
     begin_line(out, margin, more);
-    rv__buf_text(out, "onError: ");
+    rv__buf_fmt(out, "%.*s", RV__ARG(handler->alias));
+    if (handler->kind == NODE_SEQUENCE) {
+        rv__buf_char(out, '\n');
+        body_text(out, &handler->bodies[0], &(struct margin){ margin, more }, false);
+        return;
+    }
+    rv__buf_text(out, ": ");
     show_node(out, handler);
     rv__buf_char(out, '\n');
 }
@@ -248,7 +349,10 @@ static void named_text(struct rv__buf *out, const struct rv__body *body,
     if (body->bare) {
         rv__buf_text(out, ": ");
         show_node(out, body->nodes[0]);
-        config_text(out, body->nodes[0]);
+        if (body->owner->kind == NODE_STAGE)
+            show_state(out, body);
+        else
+            config_text(out, body->nodes[0]);
         rv__buf_char(out, '\n');
         handler_text(out, body->nodes[0]->on_error, &below, false);
         return;
@@ -268,12 +372,14 @@ static void node_text(struct rv__buf *out, const struct rv__node *node, const st
     show_node(out, node);
     config_text(out, node);
     rv__buf_char(out, '\n');
-    handler_text(out, node->on_error, &below, false);
-    bool named = rv__node_bodies(node) == BODIES_NAMED;
+    handler_text(out, node->on_error, &below, false);   /* a step has no bodies below it */
+    bool turns = rv__node_bodies(node) == BODIES_TURNS; /* of a chat its tools are told */
+    bool named = rv__node_bodies(node) == BODIES_NAMED || rv__node_bodies(node) == BODIES_RETRIED ||
+                 turns;
     uint32_t last = node->body_count;
     while (last > 0 && node->bodies[last - 1].count == 0) /* an else that is not there */
         last--;
-    for (uint32_t i = 0; i < last; i++) {
+    for (uint32_t i = turns ? 1 : 0; i < last; i++) {
         if (named)
             named_text(out, &node->bodies[i], &below, i + 1 < last);
         else
@@ -285,9 +391,12 @@ static void body_text(struct rv__buf *out, const struct rv__body *body, const st
                       bool more) /* NOLINT(misc-no-recursion) */
 {
     const struct rv__node *handler = body->wrap != NULL ? body->wrap->on_error : NULL;
+    const struct rv__node *finally = body->wrap != NULL ? body->wrap->finally : NULL;
+    bool below = finally != NULL || more;
     for (uint32_t i = 0; i < body->count; i++)
-        node_text(out, body->nodes[i], margin, i + 1 < body->count || handler != NULL || more);
-    handler_text(out, handler, margin, more);
+        node_text(out, body->nodes[i], margin, i + 1 < body->count || handler != NULL || below);
+    handler_text(out, handler, margin, below);
+    handler_text(out, finally, margin, more);
 }
 
 void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out)
@@ -341,6 +450,10 @@ static void chart_node(struct chart *c, const struct rv__node *node)
     rv__buf_fmt(c->out, "n%" PRIu32 "%s\"", node->id, kinds[node->kind].open);
     mermaid_label(c->out, node->alias);
     rv__buf_text(c->out, "<br/>");
+    if (rv__node_state(node) != NULL) {
+        show_rank(c->out, rv__node_state(node)); /* ours, and plain */
+        rv__buf_text(c->out, "<br/>");
+    }
     mermaid_label(c->out, rv__buf_view(&text));
     rv__buf_fmt(c->out, "\"%s\n", kinds[node->kind].close);
     if (text.rc == RV_ENOMEM)
@@ -377,6 +490,56 @@ static struct out_point chart_body(struct chart *c, const struct rv__body *body,
                                    struct out_point from, const char *label, struct rv__str alias);
 
 static struct out_point chart_inside(struct chart *c, const struct rv__node *node,
+                                     struct out_point self);
+
+static struct out_point state_point(const struct rv__node *stage, uint32_t state)
+{
+    return point('n', stage->bodies[state].nodes[0]->id);
+}
+
+static void chart_dotted(struct chart *c, struct out_point from, struct rv__str label,
+                         struct out_point to)
+{
+    chart_line(c);
+    rv__buf_fmt(c->out, "%s -.->|\"", from.name);
+    mermaid_label(c->out, label);
+    rv__buf_fmt(c->out, "\"| %s\n", to.name);
+}
+
+/* The states of a stage: from it to those that wait for nobody, along the dependencies by the names under
+ * which they are given, and from those that nobody waits for to its end. Dotted: what an earlier stage
+ * gives, and who runs before a retry. */
+static struct out_point chart_states(struct chart *c, const struct rv__node *stage,
+                                     struct out_point self) /* NOLINT(misc-no-recursion) */
+{
+    const struct rv__str none = { NULL, 0 };
+    struct out_point end = point('e', c->ends++);
+    for (uint32_t i = 0; i < stage->body_count; i++)
+        chart_node(c, stage->bodies[i].nodes[0]);
+    chart_line(c);
+    rv__buf_fmt(c->out, "%s(( ))\n", end.name);
+    for (uint32_t i = 0; i < stage->body_count; i++) {
+        const struct rv__state *state = &stage->stage.states[i];
+        struct out_point at = state_point(stage, i);
+        if (state->waits_for == 0)
+            chart_edge(c, self, NULL, none, at);
+        for (uint32_t d = 0; d < state->depends_count; d++) {
+            const struct rv__dependency *on = &state->depends[d];
+            if (on->stage == NULL)
+                chart_edge(c, state_point(stage, on->state), NULL, on->param, at);
+            else
+                chart_dotted(c, state_point(on->stage, on->state), on->param, at);
+        }
+        if (state->on_failure != RV__NO_STATE)
+            chart_dotted(c, at, rv__str("on failure"), state_point(stage, state->on_failure));
+        struct out_point last = chart_inside(c, stage->bodies[i].nodes[0], at);
+        if (state->dependents_count == 0)
+            chart_edge(c, last, NULL, none, end);
+    }
+    return end;
+}
+
+static struct out_point chart_inside(struct chart *c, const struct rv__node *node,
                                      struct out_point self) /* NOLINT(misc-no-recursion) */
 {
     const struct rv__str none = { NULL, 0 };
@@ -388,6 +551,7 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
         chart_line(c);
         rv__buf_fmt(c->out, "%s -.-> %s\n", end.name, self.name);
         return self;
+    case BODIES_RETRIED: return chart_states(c, node, self);
     case BODIES_NAMED:
         end = point('e', c->ends++);
         chart_line(c);
@@ -401,6 +565,13 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
                 chart_edge(c, last, NULL, none, end);
         }
         return end;
+    case BODIES_TURNS: /* back to itself after each call of a tool */
+        for (uint32_t i = 1; i < node->body_count; i++) {
+            end = chart_body(c, &node->bodies[i], self, NULL, node->bodies[i].alias);
+            chart_line(c);
+            rv__buf_fmt(c->out, "%s -.-> %s\n", end.name, self.name);
+        }
+        return self;
     case BODIES_NONE: break;
     }
     return self;

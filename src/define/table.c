@@ -6,10 +6,12 @@
  * both, and the rules stay where they are, in plan/. */
 #include "define/table.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "define/params.h"
 
 struct reader {
     struct rv__table *table;
@@ -23,7 +25,7 @@ struct reader {
 static void refuse(struct reader *r, int code, const char *fmt, ...) RV_PRINTF(3, 4);
 static void refuse(struct reader *r, int code, const char *fmt, ...)
 {
-    char text[200];
+    char text[256];
     va_list args;
     if (r->rc != RV_OK)
         return;
@@ -93,6 +95,17 @@ static void put_fn(struct reader *r, const char *key, struct rv__str name)
     rv__buf_char(r->out, '}');
 }
 
+/* JSON, or a text, as the file gives it. */
+static void put_value(struct reader *r, const char *key, const char *text)
+{
+    rv_error why;
+    if (text == NULL)
+        return;
+    rv__buf_fmt(r->out, ",\"%s\":", key);
+    if (rv__text_value(rv__str(text), r->out, &why) < 0)
+        refuse(r, RV_EINVAL, ".%s is not JSON: %.150s", key, why.message);
+}
+
 /* JSON that the file gives as text. */
 static void put_json(struct reader *r, const char *key, const char *json)
 {
@@ -108,8 +121,18 @@ static void put_json(struct reader *r, const char *key, const char *json)
     rv__buf_str(r->out, value);
 }
 
-static void put_handler(struct reader *r, const char *base, rv_step_fn fn)
+static void put_nodes(struct reader *r, const char *key, const rv_node_def *const *nodes,
+                      unsigned depth);
+
+/* A function, or a list of nodes. */
+static void put_handler(struct reader *r, const char *base, rv_step_fn fn,
+                        const rv_node_def *const *steps, unsigned depth)
 {
+    if (fn != NULL && steps != NULL)
+        refuse(r, RV_EINVAL, "%.80s has .on_error and .on_error_steps: it can have one of them",
+               base != NULL ? base : "the workflow");
+    if (steps != NULL)
+        put_nodes(r, "onError", steps, depth);
     if (fn == NULL)
         return;
     struct rv__str name = base != NULL ? add_function(r, base, "onError", fn)
@@ -128,44 +151,96 @@ static const char *pick(struct reader *r, const char *what, int at, const char *
     return NULL;
 }
 
-static void put_nodes(struct reader *r, const char *key, const rv_node_def *const *nodes,
-                      unsigned depth);
-
-static void put_needs(struct reader *r, const char *const *needs)
+static void put_names(struct reader *r, const char *key, const char *const *names)
 {
-    if (needs == NULL)
+    if (names == NULL)
         return;
-    rv__buf_text(r->out, ",\"needs\":[");
-    for (size_t i = 0; needs[i] != NULL; i++) {
+    rv__buf_fmt(r->out, ",\"%s\":[", key);
+    for (size_t i = 0; names[i] != NULL; i++) {
         if (i > 0)
             rv__buf_char(r->out, ',');
-        rv__buf_json_str(r->out, rv__str(needs[i]));
+        rv__buf_json_str(r->out, rv__str(names[i]));
     }
     rv__buf_char(r->out, ']');
 }
 
-static void put_step(struct reader *r, const rv_node_def *n, const char *base)
+static void put_step(struct reader *r, const rv_node_def *n, const char *base, unsigned depth)
 {
     static const char *const on_timeout[] = { NULL, "retry" };
-    static const char *const backoff[] = { NULL, "exponential" };
-    rv__buf_text(r->out, ",\"name\":");
-    rv__buf_json_str(r->out, add_function(r, n->name, NULL, n->fn));
+    static const char *const backoff[] = { NULL, NULL, "exponential" };
     put_int(r, "timeout", n->timeout_ms);
     put_text(r, "onTimeout", pick(r, ".on_timeout", n->on_timeout, on_timeout, 2));
     put_int(r, "maxAttempts", n->max_attempts);
-    put_text(r, "backoff", pick(r, ".backoff", n->backoff, backoff, 2));
+    put_text(r, "backoff", pick(r, ".backoff", n->backoff, backoff, 3));
     put_int(r, "backoffBaseMs", n->backoff_base_ms);
     put_int(r, "maxBackoffMs", n->max_backoff_ms);
     if (n->jitter != 0) {
         rv__buf_text(r->out, ",\"jitter\":");
         rv__buf_json_double(r->out, n->jitter);
     }
-    put_needs(r, n->needs);
-    put_handler(r, base, n->on_error);
+    put_json(r, "retryOn", n->retry_on);
+    put_json(r, "noRetryOn", n->no_retry_on);
+    put_flag(r, "continueOnError", n->continue_on_error, "true");
+    put_flag(r, "recordInput", n->hide_input, "false");
+    put_names(r, "needs", n->needs);
+    put_handler(r, base, n->on_error, n->on_error_steps, depth);
+}
+
+/* http, command, delay: by the rules of the YAML form. */
+static void put_with(struct reader *r, const rv_node_def *n, const char *base)
+{
+    rv_error why = { .code = 0 };
+    enum rv__form_kind kind = n->kind == RV_NODE_HTTP      ? FORM_HTTP
+                              : n->kind == RV_NODE_COMMAND ? FORM_COMMAND
+                                                           : FORM_DELAY;
+    if (n->with == NULL)
+        refuse(r, RV_EINVAL, "the node '%.80s' does not say what it is to do", base);
+    else if (rv__params_of_text(kind, rv__str(n->with), r->out, &why) < 0)
+        refuse(r, why.code == RV_ENOMEM ? RV_ENOMEM : RV_EINVAL, "the node '%.80s': %.170s", base,
+               why.message);
+}
+
+/* What kind of step it is, and what it does. */
+static void put_work(struct reader *r, const rv_node_def *n, const char *base)
+{
+    static const char *const kinds[] = {
+        [RV_NODE_HTTP] = "http", [RV_NODE_COMMAND] = "command", [RV_NODE_VALUE] = "value",
+        [RV_NODE_CALL] = "call", [RV_NODE_DELAY] = "delay",
+    };
+    if (n->kind != RV_NODE_STEP)
+        rv__buf_fmt(r->out, ",\"kind\":\"%s\"", kinds[n->kind]);
+    if (n->kind == RV_NODE_STEP) {
+        rv__buf_text(r->out, ",\"name\":");
+        rv__buf_json_str(r->out, add_function(r, n->name, NULL, n->fn));
+    } else if (n->kind == RV_NODE_CALL) {
+        put_text(r, "name", n->name != NULL ? n->name : "");
+    } else if (n->kind == RV_NODE_VALUE) {
+        put_value(r, "with", n->with != NULL ? n->with : "null");
+    } else if (n->kind == RV_NODE_DELAY && n->with == NULL) {
+        rv__buf_fmt(r->out, ",\"with\":%lld", (long long)n->delay_ms);
+    } else {
+        put_with(r, n, base);
+    }
+}
+
+/* Is it said as JSON, and not by its name? */
+static bool is_object(const char *text)
+{
+    return text != NULL && text[strspn(text, " \t\r\n")] == '{';
 }
 
 static void put_signal(struct reader *r, const rv_node_def *n)
 {
+    if (is_object(n->name)) {
+        rv_error why = { .code = 0 };
+        rv__buf_text(r->out, ",\"kind\":\"signal\"");
+        if (n->timeout_ms != 0 || n->default_json != NULL)
+            refuse(r, RV_EINVAL, "a signal in JSON has its timeout and default there");
+        else if (rv__params_of_text(FORM_SIGNAL, rv__str(n->name), r->out, &why) < 0)
+            refuse(r, why.code == RV_ENOMEM ? RV_ENOMEM : RV_EINVAL, "a signal: %.200s",
+                   why.message);
+        return;
+    }
     rv__buf_text(r->out, ",\"kind\":\"signal\",\"with\":{\"name\":");
     rv__buf_json_str(r->out, rv__str(n->name != NULL ? n->name : ""));
     put_int(r, "timeout", n->timeout_ms);
@@ -173,10 +248,21 @@ static void put_signal(struct reader *r, const rv_node_def *n)
     rv__buf_char(r->out, '}');
 }
 
+/* What decides, or the items. */
+static void put_condition(struct reader *r, const char *key, const rv_node_def *n)
+{
+    if (n->expr == NULL)
+        put_fn(r, key, add_function(r, n->name, NULL, n->fn));
+    else if (n->kind == RV_NODE_FOREACH)
+        put_value(r, key, n->expr);
+    else
+        put_text(r, key, n->expr);
+}
+
 static void put_loop(struct reader *r, const rv_node_def *n, unsigned depth)
 {
     static const char *const keep[] = { NULL, "last", "none" };
-    put_fn(r, n->kind == RV_NODE_WHILE ? "while" : "until", add_function(r, n->name, NULL, n->fn));
+    put_condition(r, n->kind == RV_NODE_WHILE ? "while" : "until", n);
     put_int(r, "maxIterations", n->max_iterations);
     put_text(r, "keep", pick(r, ".keep", n->keep, keep, 3));
     put_nodes(r, "body", n->body, depth);
@@ -184,16 +270,19 @@ static void put_loop(struct reader *r, const rv_node_def *n, unsigned depth)
 
 static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
 {
-    const char *base = n->alias != NULL ? n->alias : n->name != NULL ? n->name : "node";
+    const char *base = n->alias != NULL                         ? n->alias
+                       : n->name != NULL && !is_object(n->name) ? n->name
+                                                                : "node";
     static const char *const types[] = { "",       "step", "step", "step",    "workflow",
-                                         "branch", "loop", "loop", "forEach", "concurrent" };
+                                         "branch", "loop", "loop", "forEach", "concurrent",
+                                         "",       "step", "step", "step",    "step" };
     if (n->kind == RV_NODE_NODES) {
         rv__buf_fmt(r->out, "{\"alias\":");
         rv__buf_json_str(r->out, rv__str(base));
         put_nodes(r, "nodes", n->body, depth);
         return;
     }
-    if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_CONCURRENT || (n->fn != NULL && !n->name)) {
+    if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_CALL || (n->fn != NULL && !n->name)) {
         refuse(r, RV_EINVAL, "a node of kind %d: make nodes with RV_STEP and its like", n->kind);
         return;
     }
@@ -201,18 +290,26 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     put_text(r, "alias", n->alias);
     if (n->when != NULL)
         put_fn(r, "when", add_function(r, base, "when", n->when));
+    else
+        put_text(r, "when", n->when_expr);
+    put_text(r, "description", n->description);
     switch ((enum rv_node_kind)n->kind) {
-    case RV_NODE_STEP: put_step(r, n, base); break;
-    case RV_NODE_DELAY:
-        rv__buf_fmt(r->out, ",\"kind\":\"delay\",\"with\":%lld", (long long)n->delay_ms);
+    case RV_NODE_STEP:
+    case RV_NODE_HTTP:
+    case RV_NODE_COMMAND:
+    case RV_NODE_VALUE:
+    case RV_NODE_CALL:
+        put_work(r, n, base);
+        put_step(r, n, base, depth);
         break;
+    case RV_NODE_DELAY: put_work(r, n, base); break;
     case RV_NODE_SIGNAL: put_signal(r, n); break;
     case RV_NODE_WORKFLOW:
         put_text(r, "name", n->name);
-        put_json(r, "input", n->input);
+        put_value(r, "input", n->input);
         break;
     case RV_NODE_BRANCH:
-        put_fn(r, "if", add_function(r, n->name, NULL, n->fn));
+        put_condition(r, "if", n);
         put_nodes(r, "then", n->then, depth);
         if (n->otherwise != NULL)
             put_nodes(r, "else", n->otherwise, depth);
@@ -220,9 +317,10 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     case RV_NODE_WHILE:
     case RV_NODE_UNTIL: put_loop(r, n, depth); break;
     case RV_NODE_FOREACH:
-        put_fn(r, "items", add_function(r, n->name, NULL, n->fn));
+        put_condition(r, "items", n);
         put_flag(r, "parallel", n->parallel, "true");
         put_int(r, "concurrency", n->concurrency);
+        put_flag(r, "onFailure", n->collect, "\"collect\"");
         put_nodes(r, "run", n->body, depth);
         break;
     case RV_NODE_CONCURRENT:
@@ -238,37 +336,45 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
 /* Fields that mean nothing for the kind: a mistake, and not one to be silent about. */
 static void check_fields(struct reader *r, const rv_node_def *n)
 {
-    bool step = n->kind == RV_NODE_STEP,
+    bool step = n->kind == RV_NODE_STEP || n->kind >= RV_NODE_HTTP,
          loop = n->kind == RV_NODE_WHILE || n->kind == RV_NODE_UNTIL;
     bool foreach = n->kind == RV_NODE_FOREACH, block = n->kind == RV_NODE_CONCURRENT;
-    const char *odd = NULL;
+    const char *misplaced = NULL;
     if (!step && (n->on_timeout || n->max_attempts || n->backoff || n->backoff_base_ms ||
-                  n->max_backoff_ms || n->jitter != 0 || n->on_error || n->needs))
-        odd = "what only a step can say";
+                  n->max_backoff_ms || n->jitter != 0 || n->on_error || n->needs || n->retry_on ||
+                  n->no_retry_on || n->continue_on_error || n->hide_input || n->on_error_steps))
+        misplaced = "what only a step can say";
     else if (!step && n->kind != RV_NODE_SIGNAL && n->timeout_ms)
-        odd = ".timeout_ms";
+        misplaced = ".timeout_ms";
     else if (n->kind != RV_NODE_SIGNAL && n->default_json)
-        odd = ".default_json";
+        misplaced = ".default_json";
     else if (n->kind != RV_NODE_WORKFLOW && n->input)
-        odd = ".input";
+        misplaced = ".input";
     else if (n->kind != RV_NODE_BRANCH && (n->then || n->otherwise))
-        odd = ".then or .otherwise";
+        misplaced = ".then or .otherwise";
     else if (!loop && !foreach && !block && n->kind != RV_NODE_NODES && n->body)
-        odd = ".body";
+        misplaced = ".body";
     else if (!loop && (n->max_iterations || n->keep))
-        odd = ".max_iterations or .keep";
+        misplaced = ".max_iterations or .keep";
     else if (!foreach && (n->parallel || n->concurrency))
-        odd = ".parallel or .concurrency";
-    else if (!block && (n->detached || n->collect || n->join))
-        odd = ".detached, .collect or .join";
-    else if (n->kind == RV_NODE_NODES && n->when)
-        odd = ".when";
-    if (odd != NULL)
+        misplaced = ".parallel or .concurrency";
+    else if (!block && !foreach && n->collect)
+        misplaced = ".collect";
+    else if (!block && (n->detached || n->join))
+        misplaced = ".detached or .join";
+    else if (n->kind == RV_NODE_NODES && (n->when || n->when_expr || n->description))
+        misplaced = ".when, .when_expr or .description";
+    else if (n->when && n->when_expr)
+        misplaced = ".when and .when_expr, of which one";
+    else if (n->with && n->kind != RV_NODE_DELAY &&
+             (n->kind < RV_NODE_HTTP || n->kind == RV_NODE_CALL))
+        misplaced = ".with";
+    if (misplaced != NULL)
         refuse(r, RV_EINVAL, "the node '%.80s' has %s, which means nothing there",
                n->alias  ? n->alias
                : n->name ? n->name
                          : "?",
-               odd);
+               misplaced);
 }
 
 static void put_node(struct reader *r, const rv_node_def *from, unsigned depth)
@@ -297,33 +403,107 @@ static void put_nodes(struct reader *r, const char *key, const rv_node_def *cons
     rv__buf_char(r->out, ']');
 }
 
-int rv__table_read(const rv_workflow_def *from, struct rv__table *ret, rv_error *err)
+int rv__table_node(const rv_node_def *node, size_t node_size, struct rv__table *ret, rv_error *err)
 {
-    rv_workflow_def def = { .abi = 0 };
-    if (from->abi != RV_FILE_ABI || from->size < offsetof(rv_workflow_def, on_error) ||
-        from->node_size < offsetof(rv_node_def, rv_end))
-        return rv__fail(
-            err, RV_EINVAL,
-            "it was compiled for another version of Rival (%u, this is %d): compile it again",
-            from->abi, RV_FILE_ABI);
-    memcpy(&def, from, from->size < sizeof def ? from->size : sizeof def);
     *ret = (struct rv__table){ .functions = NULL };
     rv__arena_init(&ret->arena, RV__PLAN_MAX_BYTES);
     rv__buf_init(&ret->plan, RV__PLAN_MAX_BYTES);
-    struct reader r = { .table = ret, .out = &ret->plan, .node_size = def.node_size, .err = err };
-    rv__buf_text(r.out, "{\"name\":");
-    rv__buf_json_str(r.out, rv__str(def.name != NULL ? def.name : ""));
-    put_text(&r, "description", def.description);
-    put_json(&r, "input", def.input);
-    put_needs(&r, def.needs);
-    put_nodes(&r, "steps", def.steps, 1);
-    put_handler(&r, NULL, def.on_error);
-    rv__buf_char(r.out, '}');
+    struct reader r = { .table = ret, .out = &ret->plan, .node_size = node_size, .err = err };
+    put_node(&r, node, 1);
     if (r.rc == RV_OK)
         r.rc = rv__buf_err(r.out, err);
     if (r.rc < 0)
         rv__table_done(ret);
     return r.rc;
+}
+
+/* It was compiled for another version of these structs. */
+static int check_abi(unsigned abi, bool fits, rv_error *err)
+{
+    if (abi == RV_FILE_ABI && fits)
+        return RV_OK;
+    return rv__fail(
+        err, RV_EINVAL,
+        "it was compiled for another version of Rival (%u, this is %d): compile it again", abi,
+        RV_FILE_ABI);
+}
+
+static void put_workflow(struct reader *r, const rv_workflow_def *from)
+{
+    rv_workflow_def def = { .abi = 0 };
+    memcpy(&def, from, from->size < sizeof def ? from->size : sizeof def);
+    r->node_size = def.node_size;
+    rv__buf_text(r->out, "{\"name\":");
+    rv__buf_json_str(r->out, rv__str(def.name != NULL ? def.name : ""));
+    put_text(r, "description", def.description);
+    put_json(r, "input", def.input);
+    put_names(r, "needs", def.needs);
+    put_names(r, "secrets", def.secrets);
+    put_nodes(r, "steps", def.steps, 1);
+    put_handler(r, NULL, def.on_error, def.on_error_steps, 1);
+    if (def.finally != NULL)
+        put_nodes(r, "finally", def.finally, 1);
+    rv__buf_char(r->out, '}');
+}
+
+/* The names are what the preprocessor made of them: "find, chop". */
+static void take_functions(struct reader *r, const rv_functions_def *def)
+{
+    static const char in_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    const char *at = def->names;
+    for (size_t i = 0; def->functions[i] != NULL && r->rc == RV_OK; i++) {
+        char name[RV__PLAN_MAX_NAME + 1];
+        at += strspn(at, " \t\n");
+        size_t len = strspn(at, in_name);
+        const char *behind = at + len + strspn(at + len, " \t\n");
+        snprintf(name, sizeof name, "%.*s", (int)len, at);
+        if (len == 0 || len >= sizeof name || (*behind != ',' && *behind != '\0'))
+            refuse(r, RV_EINVAL, "RV_FUNCTIONS takes names of functions, and '%.80s' is none", at);
+        else
+            (void)add_function(r, name, NULL, def->functions[i]);
+        at = *behind == ',' ? behind + 1 : behind;
+    }
+}
+
+static int table_read(const rv_workflow_def *workflow, const rv_functions_def *functions,
+                      struct rv__table *ret, rv_error *err)
+{
+    *ret = (struct rv__table){ .functions = NULL };
+    rv__arena_init(&ret->arena, RV__PLAN_MAX_BYTES);
+    rv__buf_init(&ret->plan, RV__PLAN_MAX_BYTES);
+    struct reader r = { .table = ret, .out = &ret->plan, .err = err };
+    if (workflow != NULL)
+        r.rc = check_abi(workflow->abi,
+                         workflow->size >= offsetof(rv_workflow_def, on_error) &&
+                             workflow->node_size >= offsetof(rv_node_def, rv_end),
+                         err);
+    if (r.rc == RV_OK && functions != NULL)
+        r.rc = check_abi(functions->abi, functions->size >= sizeof(rv_functions_def), err);
+    if (r.rc == RV_OK && workflow != NULL)
+        put_workflow(&r, workflow);
+    if (r.rc == RV_OK && functions != NULL)
+        take_functions(&r, functions);
+    if (r.rc == RV_OK)
+        r.rc = rv__buf_err(r.out, err);
+    if (r.rc < 0)
+        rv__table_done(ret);
+    return r.rc;
+}
+
+int rv__table_read(const rv_workflow_def *def, struct rv__table *ret, rv_error *err)
+{
+    return table_read(def, NULL, ret, err);
+}
+
+int rv__table_load(void *handle, struct rv__table *ret, rv_error *err)
+{
+    const rv_workflow_def *workflow = dlsym(handle, "rv_file_table");
+    const rv_functions_def *functions = dlsym(handle, "rv_file_functions");
+    if (workflow == NULL && functions == NULL)
+        return rv__fail(err, RV_EINVAL,
+                        "it has no workflow: declare one with RV_WORKFLOW, or functions for others "
+                        "with RV_FUNCTIONS");
+    return table_read(workflow, functions, ret, err);
 }
 
 void rv__table_done(struct rv__table *table)

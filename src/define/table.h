@@ -1,4 +1,5 @@
-/* table.h: the table of a workflow file (RV_WORKFLOW): as a plan document, and its functions by name. */
+/* table.h: what a workflow file in C declares (RV_WORKFLOW, RV_FUNCTIONS): as a plan document, and its
+ * functions by name. */
 #ifndef RV_DEFINE_TABLE_H
 #define RV_DEFINE_TABLE_H
 
@@ -6,7 +7,7 @@
 
 struct rv__table {
     struct rv__arena arena;
-    struct rv__buf plan; /* the document, as plan/ reads it */
+    struct rv__buf plan; /* the document, as plan/ reads it; empty: a library, without a workflow */
     struct rv__named_fn *functions;
     size_t function_count;
 };
@@ -14,6 +15,10 @@ struct rv__table {
 /* Read it. What the plan's own rules forbid is told when it is compiled, not here.
  * Errors: RV_EINVAL: made for another version, or what no plan can say; RV_ETOOBIG; RV_ENOMEM. */
 int rv__table_read(const rv_workflow_def *def, struct rv__table *ret, rv_error *err);
+/* What a loaded file declares: `handle` as dlopen() gave it. Errors: as above; RV_EINVAL: nothing. */
+int rv__table_load(void *handle, struct rv__table *ret, rv_error *err);
+/* The same of one node, with all that is in it: `plan` is then a node of a plan document. Errors: as above. */
+int rv__table_node(const rv_node_def *node, size_t node_size, struct rv__table *ret, rv_error *err);
 void rv__table_done(struct rv__table *table);
 
 /* The function of that name, or NULL. */

@@ -1,11 +1,15 @@
 /* answer.c: what can be asked through a control socket, and how that is answered: by the public calls, of
  * which each method is one. A frame in, a frame out; who sends them is control.c's. */
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/json.h"
+#include "engine/call.h"
 #include "engine/control.h"
 
 enum key {
@@ -15,17 +19,39 @@ enum key {
     INPUT,
     NAME,
     PAYLOAD,
+    FORCE,
     ACTION,
     REASON,
+    PATH,
     HANDLE,
     RESULT,
     ERROR,
     TIMEOUT,
+    FILES,
+    ENVIRONMENT,
+    ALLOW_ENV,
+    SECRETS,
+    RESUMES,
+    DRAIN,
+    GRACE,
+    ID,
+    OUTCOME,
+    RERUN_OF,
+    MAX_CONCURRENCY,
     KEYS
 };
-static const char *const keys[KEYS] = { "method", "runId",   "workflow", "input",
-                                        "name",   "payload", "action",   "reason",
-                                        "handle", "result",  "error",    "timeoutMs" };
+static const char *const keys[KEYS] = {
+    "method", "runId",   "workflow", "input",          "name",    "payload", "force",
+    "action", "reason",  "path",     "handle",         "result",  "error",   "timeoutMs",
+    "files",  "env",     "allowEnv", "secretsFile",    "resumes", "drainMs", "graceMs",
+    "id",     "outcome", "rerunOf",  "maxConcurrency",
+};
+
+enum {
+    FILES_MOST = 10000, /* that a run is handed over with */
+    VARIABLES_MOST = 100000,
+    GONE_GRACE_MS = 2000, /* for steps of a run whose process has died */
+};
 
 struct request {
     rv_engine *engine;
@@ -57,64 +83,98 @@ static int take_json(struct request *r, enum key key, const char **ret, rv_error
     return *ret != NULL ? RV_OK : rv__nomem(err);
 }
 
-static int answer_hello(struct request *r, const char *run_id, rv_error *err)
+static int answer_driver(struct request *r, const char *run_id, rv_error *err)
 {
     rv_health health;
     (void)run_id;
     (void)err;
-    rv__wire_int(r->out, "protocol", RV__CONTROL_PROTOCOL);
+    rv__wire_int(r->out, "protocol", RV__PROTOCOL);
     rv__wire_text(r->out, "version", rv__str(rv_version()));
     rv__wire_int(r->out, "pid", getpid());
     if (r->engine->only_run[0] != '\0')
         rv__wire_text(r->out, "onlyRun", rv__str(r->engine->only_run));
+    rv__buf_text(r->out, ",\"guests\":");
+    rv__guest_name_all(r->engine, r->out);
     if (rv_engine_health(r->engine, &health, NULL) == RV_OK && health.stuck)
         rv__wire_text(r->out, "refuses", rv__str(health.why.message));
     return RV_OK;
 }
 
+static int take_concurrency(struct request *r, int64_t *ret, rv_error *err)
+{
+    *ret = 0;
+    if (rv__str_none(r->values[MAX_CONCURRENCY]) ||
+        rv__json_int(r->values[MAX_CONCURRENCY], ret) == RV_OK)
+        return RV_OK;
+    return rv__fail(err, RV_EINVAL, "'maxConcurrency' must be a whole number");
+}
+
 static int answer_run(struct request *r, const char *run_id, rv_error *err)
 {
-    const char *workflow = NULL, *input = NULL;
+    const char *workflow = NULL, *input = NULL, *rerun_of = NULL;
+    int64_t limit;
     rv_run_info info;
     int rc = take_text(r, WORKFLOW, &workflow, err);
     if (rc == RV_OK)
         rc = take_json(r, INPUT, &input, err);
     if (rc == RV_OK)
+        rc = take_text(r, RERUN_OF, &rerun_of, err);
+    if (rc == RV_OK)
+        rc = take_concurrency(r, &limit, err);
+    if (rc == RV_OK)
         rc = rv_run(r->engine, workflow, input,
-                    RV_RUN_OPTS(.run_id = run_id, .violations = &r->violations), &info, err);
+                    RV_RUN_OPTS(.run_id = run_id, .rerun_of = rerun_of, .max_concurrency = limit,
+                                .violations = &r->violations, .by = r->asker->by),
+                    &info, err);
     if (rc < 0)
         return rc;
     rv__wire_text(r->out, "runId", rv__str(info.run_id));
     rv__wire_text(r->out, "status", rv__str(rv_status_name(info.status)));
+    if (info.schema_only)
+        rv__wire_text(r->out, "validated", rv__str("schema"));
     return RV_OK;
 }
 
 static int answer_cancel(struct request *r, const char *run_id, rv_error *err)
 {
-    return rv_cancel_run(r->engine, run_id, err);
+    return rv_cancel_run_with(r->engine, run_id, RV_CANCEL_OPTS(.by = r->asker->by), err);
 }
 
 static int answer_signal(struct request *r, const char *run_id, rv_error *err)
 {
     const char *name = NULL, *payload = NULL;
+    rv_signal_opts opts = { .size = sizeof opts, .by = r->asker->by };
     int rc = take_text(r, NAME, &name, err);
     if (rc == RV_OK)
         rc = take_json(r, PAYLOAD, &payload, err);
-    return rc == RV_OK ? rv_signal(r->engine, run_id, name, payload, err) : rc;
+    if (rc == RV_OK && !rv__str_none(r->values[FORCE]) &&
+        rv__json_bool(r->values[FORCE], &opts.force) < 0)
+        rc = rv__fail(err, RV_EINVAL, "'force' is not true or false");
+    return rc == RV_OK ? rv_signal_with(r->engine, run_id, name, payload, &opts, err) : rc;
 }
+
+const char *const rv__decisions[4] = { [RV_RESUME] = "resume",
+                                       [RV_ABORT] = "abort",
+                                       [RV_SKIP] = "skip",
+                                       [RV_RESTART_STAGE] = "restart_stage" };
 
 static int answer_decide(struct request *r, const char *run_id, rv_error *err)
 {
-    const char *action = NULL, *reason = NULL;
+    const char *action = NULL, *reason = NULL, *path = NULL;
     int rc = take_text(r, ACTION, &action, err);
     if (rc == RV_OK)
         rc = take_text(r, REASON, &reason, err);
+    if (rc == RV_OK)
+        rc = take_text(r, PATH, &path, err);
     if (rc < 0)
         return rc;
-    bool resume = action != NULL && strcmp(action, "resume") == 0;
-    if (!resume && (action == NULL || strcmp(action, "abort") != 0))
-        return rv__fail(err, RV_EINVAL, "'action' is not resume or abort");
-    return rv_decide(r->engine, run_id, resume ? RV_RESUME : RV_ABORT, reason, err);
+    int decision = 0;
+    while (decision < 4 && (action == NULL || strcmp(action, rv__decisions[decision]) != 0))
+        decision++;
+    if (decision == 4)
+        return rv__fail(err, RV_EINVAL, "'action' is not resume, abort, skip or restart_stage");
+    return rv_decide(r->engine, run_id, decision,
+                     RV_DECIDE_OPTS(.path = path, .reason = reason, .by = r->asker->by), err);
 }
 
 static int answer_complete(struct request *r, const char *run_id, rv_error *err)
@@ -125,7 +185,11 @@ static int answer_complete(struct request *r, const char *run_id, rv_error *err)
         rc = take_json(r, RESULT, &result, err);
     if (rc == RV_OK)
         rc = take_text(r, ERROR, &error, err);
-    return rc == RV_OK ? rv_complete(r->engine, run_id, handle, result, error, err) : rc;
+    if (rc < 0)
+        return rc;
+    return rv_complete_with(r->engine, run_id, handle,
+                            RV_COMPLETE_OPTS(.result = result, .error = error, .by = r->asker->by),
+                            err);
 }
 
 static int answer_workflows(struct request *r, const char *run_id, rv_error *err)
@@ -145,6 +209,7 @@ static int answer_workflows(struct request *r, const char *run_id, rv_error *err
         rv__wire_text(r->out, "version", rv__str(w->version));
         rv__wire_text(r->out, "source", rv__str(w->source));
         rv__wire_int(r->out, "steps", w->step_count);
+        rv__wire_text(r->out, "cannotStart", rv__str(w->cannot_start));
         rv__buf_char(r->out, '}');
     }
     rv__buf_char(r->out, ']');
@@ -163,7 +228,341 @@ static int answer_why(struct request *r, const char *run_id, rv_error *err)
     return RV_OK;
 }
 
-/* Only that it has ended: the outcome is on disk, for who asks to read. */
+/* ---------------------------------------------------------------------------- a run handed over --- */
+
+/* The texts of an array; RV_EINVAL: it is not one of texts. */
+static int take_texts(struct request *r, enum key key, size_t most, const char ***ret,
+                      size_t *count, rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str array = r->values[key], item, text;
+    *count = 0;
+    bool none = rv__str_none(array);
+    if (!none && (rv__json_type(array) != RV__JSON_ARRAY || rv__json_count(array) > most))
+        return rv__fail(err, RV_EINVAL, "'%s' is not a list of at most %zu texts", keys[key], most);
+    const char **texts = rv__arena_zalloc(&r->arena, (none ? 0 : rv__json_count(array)) + 1,
+                                          sizeof *texts);
+    if (texts == NULL)
+        return rv__nomem(err);
+    if (!none)
+        rv__json_iter_init(&it, array);
+    while (!none && rv__json_next(&it, NULL, &item)) {
+        if (rv__json_string(item, &r->arena, &text) < 0 || memchr(text.at, '\0', text.len) != NULL)
+            return rv__fail(err, RV_EINVAL, "'%s' has something that is not a text", keys[key]);
+        texts[*count] = rv__arena_dup(&r->arena, text.at, text.len);
+        if (texts[(*count)++] == NULL)
+            return rv__nomem(err);
+    }
+    *ret = texts;
+    return RV_OK;
+}
+
+/* A variable: a text, or, where it is no UTF-8, a list of its bytes. False: neither. */
+static bool put_variable(struct request *r, struct rv__str item, struct rv__buf *out)
+{
+    struct rv__json_iter it;
+    struct rv__str text, byte;
+    int64_t n;
+    if (rv__json_type(item) != RV__JSON_ARRAY) {
+        if (rv__json_string(item, &r->arena, &text) < 0 || memchr(text.at, '\0', text.len) != NULL)
+            return false;
+        rv__buf_str(out, text);
+        return true;
+    }
+    rv__json_iter_init(&it, item);
+    while (rv__json_next(&it, NULL, &byte)) {
+        if (rv__json_int(byte, &n) < 0 || n < 1 || n > 255)
+            return false;
+        rv__buf_char(out, (char)(unsigned char)n);
+    }
+    return true;
+}
+
+/* The environment as one block, as commands inherit it: the pointers, then the texts. */
+static int take_environment(struct request *r, struct rv__registry *registry, rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str array = r->values[ENVIRONMENT], item;
+    struct rv__buf texts;
+    size_t count = 0, n = 0;
+    if (rv__str_none(array) || rv__json_type(array) != RV__JSON_ARRAY ||
+        (count = rv__json_count(array)) > VARIABLES_MOST)
+        return rv__fail(err, RV_EINVAL, "'env' is not a list of at most %d variables",
+                        VARIABLES_MOST);
+    rv__buf_init(&texts, RV__FRAME_MAX);
+    rv__json_iter_init(&it, array);
+    bool good = true;
+    while (good && rv__json_next(&it, NULL, &item)) {
+        good = put_variable(r, item, &texts);
+        rv__buf_char(&texts, '\0');
+    }
+    int rc = good ? rv__buf_err(&texts, err)
+                  : rv__fail(err, RV_EINVAL, "'env' has something that is not a variable");
+    const char **block = rc == RV_OK ? rv__alloc((count + 1) * sizeof *block + texts.len) : NULL;
+    if (rc == RV_OK && block == NULL)
+        rc = rv__nomem(err);
+    if (block != NULL) {
+        char *at = (char *)(block + count + 1);
+        if (texts.len > 0)
+            memcpy(at, texts.text, texts.len);
+        for (; n < count; n++, at += strlen(at) + 1)
+            block[n] = at;
+        block[count] = NULL;
+        registry->environment = block;
+    }
+    rv__buf_done(&texts);
+    return rc;
+}
+
+static const char *variable(const struct rv__registry *registry, const char *name)
+{
+    size_t len = strlen(name);
+    assert(registry != NULL); /* it was made, with its environment */
+    for (const char *const *v = registry->environment; *v != NULL; v++)
+        if (strncmp(*v, name, len) == 0 && (*v)[len] == '=')
+            return *v + len + 1;
+    return NULL;
+}
+
+/* What its expressions may see of that: only what its owner names. */
+static int allow(struct request *r, struct rv__registry *registry, rv_error *err)
+{
+    const char **names = NULL;
+    size_t count = 0;
+    int rc = take_texts(r, ALLOW_ENV, VARIABLES_MOST, &names, &count, err);
+    if (rc < 0)
+        return rc;
+    assert(names != NULL || count == 0);
+    rv__buf_char(&registry->env, '{');
+    for (size_t i = 0; i < count; i++) {
+        const char *value = variable(registry, names[i]);
+        if (value == NULL)
+            continue;
+        if (registry->env.len > 1)
+            rv__buf_char(&registry->env, ',');
+        rv__buf_json_str(&registry->env, rv__str(names[i]));
+        rv__buf_char(&registry->env, ':');
+        rv__buf_json_str(&registry->env, rv__str(value));
+    }
+    rv__buf_char(&registry->env, '}');
+    return rv__buf_err(&registry->env, err);
+}
+
+static int take_secrets(struct request *r, struct rv__registry *registry, rv_error *err)
+{
+    const char *path = NULL;
+    assert(registry != NULL); /* it was made, with its environment */
+    int rc = take_text(r, SECRETS, &path, err);
+    if (rc == RV_OK)
+        rc = rv__secret_source_new(path, registry->environment, &registry->secret_source, err);
+    return rc;
+}
+
+/* The first file is the workflow's; the others are C files that it may call. Who hands the run over has told
+ * its user what is wrong with those. */
+static int register_files(struct request *r, struct rv__registry *registry, rv_error *err)
+{
+    const rv_file_opts opts = { .size = sizeof opts, .replace = true };
+    const char **files = NULL;
+    size_t count = 0;
+    rv_error why;
+    int rc = take_texts(r, FILES, FILES_MOST, &files, &count, err);
+    if (rc == RV_OK && count == 0)
+        rc = rv__fail(err, RV_EINVAL, "'files' is empty: which is the workflow's?");
+    if (rc < 0)
+        return rc;
+    for (size_t i = count - 1; i > 0; i--)
+        (void)rv__register_file_in(registry, files[i], &opts, &why); /* it was told there */
+    rc = rv__register_file_in(registry, files[0], &opts, &why);
+    if (rc == RV_ECLOSED || rc == RV_ENOMEM)
+        return rv__fail(err, rc, "%s", why.message);
+    if (rc < 0)
+        return rv__fail(err, RV_ENOTFOUND,
+                        "process %ld drives the store and was to run this workflow, but cannot "
+                        "load it: %.140s",
+                        (long)getpid(), why.message);
+    return RV_OK;
+}
+
+static int look_at_status(struct rv__call *call, struct rv__run *run)
+{
+    *(int *)call->arg = rv__public_status(rv__cell_status(run->cell));
+    return RV_OK;
+}
+
+/* It is in the store already: here it goes on. Or it is to begin. */
+static int begin_run(struct request *r, struct rv__registry *registry, const char *run_id,
+                     rv_run_info *ret, rv_error *err)
+{
+    const char *workflow = NULL, *input = NULL;
+    int64_t limit;
+    *ret = (rv_run_info){ .status = RV_RUNNING };
+    if (!rv__str_none(r->values[RESUMES]) && rv__str_is(r->values[RESUMES], "true"))
+        return rv__call_look(r->engine, run_id, look_at_status, &ret->status, err);
+    int rc = take_text(r, WORKFLOW, &workflow, err);
+    if (rc == RV_OK)
+        rc = take_json(r, INPUT, &input, err);
+    if (rc == RV_OK)
+        rc = take_concurrency(r, &limit, err);
+    if (rc == RV_OK)
+        rc = rv__run_in(registry, workflow, input,
+                        RV_RUN_OPTS(.run_id = run_id, .max_concurrency = limit,
+                                    .violations = &r->violations, .by = r->asker->by),
+                        ret, err);
+    return rc;
+}
+
+static int say_begun(struct request *r, const char *run_id, int status, bool followed)
+{
+    struct rv__buf frame;
+    rv__buf_init(&frame, 1u << 12);
+    size_t start = rv__wire_begin(&frame, FRAME_BEGUN);
+    if (!rv__str_none(r->values[ID]))
+        rv__wire_json(&frame, "id", r->values[ID]);
+    rv__wire_text(&frame, "runId", rv__str(run_id));
+    rv__wire_text(&frame, "status", rv__str(rv_status_name(status)));
+    rv__wire_json(&frame, "followed", rv__str(followed ? "true" : "false"));
+    rv__wire_end(&frame, start);
+    int rc = r->asker->caller != NULL ? rv__asker_tell(r->asker, &frame) : RV_ECLOSED;
+    rv__buf_done(&frame);
+    return rc;
+}
+
+/* Take it in, and drive it as long as the other process holds the line. */
+static int drive_guest(struct request *r, struct rv__registry *registry, const char *run_id,
+                       rv_error *err)
+{
+    struct rv__registry *its = NULL;
+    const char *workflow = NULL;
+    rv_run_info info;
+    bool followed = false,
+         resumes = !rv__str_none(r->values[RESUMES]) && rv__str_is(r->values[RESUMES], "true");
+    int left, rc = take_text(r, WORKFLOW, &workflow, err);
+    if (rc == RV_OK && workflow == NULL)
+        rc = rv__fail(err, RV_EINVAL, "no workflow named");
+    if (rc == RV_OK)
+        rc = rv__hand_over(registry, workflow, run_id, resumes, &followed, &its, err);
+    if (rc < 0) {
+        rv__registry_clear(registry); /* nobody else has it */
+        return rc;
+    }
+    if (followed)
+        rv__registry_clear(registry);
+    rc = begin_run(r, its, run_id, &info, err);
+    if (rc == RV_OK && say_begun(r, run_id, info.status, followed) == RV_OK)
+        (void)rv_cancel_wait(r->asker->gone, -1);
+    if (!followed)
+        (void)rv__hand_back_run(r->engine, registry, run_id, 0, GONE_GRACE_MS, &left, NULL);
+    rv__registry_unref(its);
+    return rc < 0 ? rc : rv__fail(err, RV_ECLOSED, "the caller has gone");
+}
+
+static int answer_exec(struct request *r, const char *run_id, rv_error *err)
+{
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return rv__fail(err, RV_EINVAL, "'exec' needs a 'runId'");
+    if (atomic_fetch_add(r->asker->waiters, 1) >= r->asker->most) {
+        atomic_fetch_sub(r->asker->waiters, 1);
+        return rv__fail(err, RV_EBUSY, "%d processes have their runs driven here already",
+                        r->asker->most);
+    }
+    struct rv__registry *registry = rv__registry_new(r->engine);
+    int rc = registry != NULL ? take_environment(r, registry, err) : rv__nomem(err);
+    if (rc == RV_OK)
+        rc = allow(r, registry, err);
+    if (rc == RV_OK)
+        rc = take_secrets(r, registry, err);
+    if (rc == RV_OK)
+        rc = register_files(r, registry, err);
+    if (rc == RV_OK)
+        rc = drive_guest(r, registry, run_id, err);
+    else if (registry != NULL)
+        rv__registry_clear(registry);
+    rv__script_hosts_forget(r->engine->shop.scripts, registry);
+    rv__registry_unref(registry);
+    atomic_fetch_sub(r->asker->waiters, 1);
+    return rc;
+}
+
+static int take_ms(struct request *r, enum key key, int64_t *ret, rv_error *err)
+{
+    if (rv__str_none(r->values[key]))
+        return RV_OK;
+    if (rv__json_int(r->values[key], ret) < 0 || *ret < 0 || *ret > INT32_MAX)
+        return rv__fail(err, RV_EINVAL, "'%s' is not a number of milliseconds", keys[key]);
+    return RV_OK;
+}
+
+static int answer_release(struct request *r, const char *run_id, rv_error *err)
+{
+    int64_t drain_ms = 0, grace_ms = GONE_GRACE_MS;
+    int left = 0;
+    int rc = take_ms(r, DRAIN, &drain_ms, err);
+    if (rc == RV_OK)
+        rc = take_ms(r, GRACE, &grace_ms, err);
+    if (rc == RV_OK)
+        rc = rv__hand_back_run(r->engine, NULL, run_id, drain_ms, grace_ms, &left, err);
+    if (rc == RV_OK)
+        rv__wire_int(r->out, "left", left);
+    return rc;
+}
+
+/* A member that is there only if it says something. */
+static void put_if(struct rv__buf *out, const char *key, const char *text, bool json)
+{
+    if (text == NULL || *text == '\0')
+        return;
+    if (json)
+        rv__wire_json(out, key, rv__str(text));
+    else
+        rv__wire_text(out, key, rv__str(text));
+}
+
+static void put_outcome(struct rv__buf *out, const rv_outcome *outcome)
+{
+    rv__buf_text(out, ",\"outcome\":{\"runId\":");
+    rv__buf_json_str(out, rv__str(outcome->run_id));
+    rv__wire_text(out, "status", rv__str(rv_status_name(outcome->status)));
+    rv__wire_json(out, "results", rv__str(outcome->results));
+    if (outcome->results_too_large > 0)
+        rv__wire_int(out, "resultsTooLarge", outcome->results_too_large);
+    put_if(out, "error", outcome->error, true);
+    put_if(out, "failedStep", outcome->failed_step, false);
+    put_if(out, "failedPath", outcome->failed_path, false);
+    rv__buf_char(out, '}');
+}
+
+static int answer_state(struct request *r, const char *run_id, rv_error *err)
+{
+    rv_run_state *state = NULL;
+    int rc = rv_state(r->engine, run_id, &state, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_text(r->out, ",\"state\":{\"runId\":");
+    rv__buf_json_str(r->out, rv__str(state->run_id));
+    rv__wire_text(r->out, "workflow", rv__str(state->workflow));
+    rv__wire_text(r->out, "version", rv__str(state->version));
+    rv__wire_text(r->out, "status", rv__str(rv_status_name(state->status)));
+    rv__wire_int(r->out, "createdAt", state->created_at);
+    rv__wire_int(r->out, "startedAt", state->started_at);
+    if (state->completed_at > 0)
+        rv__wire_int(r->out, "completedAt", state->completed_at);
+    rv__wire_int(r->out, "duration", state->duration_ms);
+    put_if(r->out, "input", state->input, true);
+    put_if(r->out, "results", state->results, true);
+    if (state->results_too_large > 0)
+        rv__wire_int(r->out, "resultsTooLarge", state->results_too_large);
+    put_if(r->out, "error", state->error, true);
+    put_if(r->out, "failedStep", state->failed_step, false);
+    put_if(r->out, "failedPath", state->failed_path, false);
+    put_if(r->out, "suspension", state->suspension, true);
+    put_if(r->out, "suspensions", state->suspensions, true);
+    rv__buf_char(r->out, '}');
+    rv_run_state_free(state);
+    return RV_OK;
+}
+
+/* That it has ended; the outcome, if it is asked for, else that is on disk, for who can read it there. */
 static int answer_wait(struct request *r, const char *run_id, rv_error *err)
 {
     rv_outcome *outcome = NULL;
@@ -182,6 +581,8 @@ static int answer_wait(struct request *r, const char *run_id, rv_error *err)
     if (rc < 0)
         return rc;
     rv__wire_text(r->out, "status", rv__str(rv_status_name(outcome->status)));
+    if (rv__str_is(r->values[OUTCOME], "true"))
+        put_outcome(r->out, outcome);
     rv_outcome_free(outcome);
     return RV_OK;
 }
@@ -192,24 +593,21 @@ static const struct method {
     bool about_run; /* it needs one, and it is to be one that is driven here */
     bool starts;    /* it makes one */
 } methods[] = {
-    { "hello", answer_hello, false, false },
-    { "run", answer_run, false, true },
-    { "cancel", answer_cancel, true, false },
-    { "signal", answer_signal, true, false },
-    { "decide", answer_decide, true, false },
-    { "complete", answer_complete, true, false },
-    { "workflows", answer_workflows, false, false },
-    { "why", answer_why, true, false },
-    { "wait", answer_wait, true, false },
+    { "driver", answer_driver, false, false },       { "run", answer_run, false, true },
+    { "cancel", answer_cancel, true, false },        { "signal", answer_signal, true, false },
+    { "decide", answer_decide, true, false },        { "complete", answer_complete, true, false },
+    { "workflows", answer_workflows, false, false }, { "why", answer_why, true, false },
+    { "state", answer_state, true, false },          { "wait", answer_wait, true, false },
+    { "exec", answer_exec, false, false },           { "release", answer_release, true, false },
 };
 
-static int check_driven(const rv_engine *e, const struct method *method, const char *run_id,
+static int check_driven(rv_engine *e, const struct method *method, const char *run_id,
                         rv_error *err)
 {
     if (method->about_run && run_id == NULL)
         return rv__fail(err, RV_EINVAL, "'%s' needs a 'runId'", method->name);
     if (e->only_run[0] == '\0' || (!method->about_run && !method->starts) ||
-        (run_id != NULL && strcmp(run_id, e->only_run) == 0))
+        (run_id != NULL && rv__engine_drives(e, run_id)))
         return RV_OK;
     return rv__fail(err, RV_EBUSY,
                     "process %ld has the store, and drives run '%.60s' only: wait for its end "
@@ -217,12 +615,9 @@ static int check_driven(const rv_engine *e, const struct method *method, const c
                     (long)getpid(), e->only_run);
 }
 
-static int answer_call(struct request *r, const struct rv__frame *frame, rv_error *err)
+static int answer_call(struct request *r, rv_error *err)
 {
     const char *run_id = NULL;
-    if (frame->type != FRAME_CALL)
-        return rv__fail(err, RV_EINVAL, "this is a control socket: it takes frames of type 'call'");
-    rv__frame_members(frame, keys, r->values, KEYS);
     if (rv__str_none(r->values[METHOD]))
         return rv__fail(err, RV_EINVAL, "a call needs a 'method'");
     int rc = take_text(r, RUN, &run_id, err);
@@ -237,10 +632,14 @@ static int answer_call(struct request *r, const struct rv__frame *frame, rv_erro
     return rv__fail(err, RV_EINVAL, "there is no such method in version %s", rv_version());
 }
 
-/* The frame `error`; violations may be NULL. */
-static void put_error(struct rv__buf *out, const rv_error *err, const rv_violations *violations)
+/* The frame `error`. */
+static void put_error(const struct request *r, const rv_error *err)
 {
+    struct rv__buf *out = r->out;
+    const rv_violations *violations = r->violations;
     size_t start = rv__wire_begin(out, FRAME_ERROR);
+    if (!rv__str_none(r->values[ID]))
+        rv__wire_json(out, "id", r->values[ID]);
     rv__wire_int(out, "code", err->code);
     rv__wire_text(out, "message", rv__str(err->message));
     if (violations != NULL) {
@@ -263,8 +662,11 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
     struct request r = { .engine = engine, .asker = asker, .out = out };
     rv_error err = { .code = 0 };
     rv__arena_init(&r.arena, SIZE_MAX); /* bounded by the frame */
+    rv__frame_members(frame, keys, r.values, KEYS);
     size_t start = rv__wire_begin(out, FRAME_RESULT);
-    int rc = answer_call(&r, frame, &err);
+    if (!rv__str_none(r.values[ID]))
+        rv__wire_json(out, "id", r.values[ID]);
+    int rc = answer_call(&r, &err);
     if (rc == RV_OK)
         rv__wire_end(out, start);
     if (rc == RV_OK && out->rc < 0)
@@ -274,7 +676,7 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
                        (long)getpid());
     if (rc < 0) {
         rv__buf_reset(out);
-        put_error(out, &err, r.violations);
+        put_error(&r, &err);
     }
     rv_violations_free(r.violations);
     rv__arena_done(&r.arena);

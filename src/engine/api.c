@@ -1,7 +1,7 @@
 /* api.c: the public calls about runs, on the caller's side.
  *
  * A call is a struct on the caller's stack. It goes to the loop as a letter (call.c takes it from there),
- * and its caller waits under the engine's reply_lock until it is answered. */
+ * and its caller waits under the call's own lock until it is answered. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "engine/attempt.h"
 #include "engine/call.h"
 #include "engine/control.h"
 
@@ -18,12 +19,15 @@
 
 static int call_init(struct rv__call *call, rv_engine *e, enum rv__call_kind kind, rv_error *err)
 {
-    *call = (struct rv__call){ .kind = kind, .engine = e };
+    *call = (struct rv__call){ .kind = kind,
+                               .engine = e,
+                               .registry = e != NULL ? e->registry : NULL };
     call->letter.kind = LETTER_CALL;
     rv__buf_init(&call->results, RV__RESULTS_MAX_BYTES);
     rv__buf_init(&call->texts, SIZE_MAX / 8);
     if (e == NULL)
         return rv__fail(err, RV_EINVAL, "no engine given");
+    pthread_mutex_init(&call->lock, NULL); /* on Linux it cannot fail */
     return rv__cond_init(&call->answered) < 0 ? rv__nomem(err) : RV_OK;
 }
 
@@ -33,26 +37,29 @@ static void call_done(struct rv__call *call)
     rv__buf_done(&call->texts);
     rv__blob_unref(call->input);
     rv__blob_unref(call->given);
+    rv__blob_unref(call->rerun_of);
     rv__plan_ref_unref(call->judge);
+    rv__session_unref(call->validator);
     rv__blob_unref(call->msg.result);
     rv__blob_unref(call->msg.error);
     pthread_cond_destroy(&call->answered);
+    pthread_mutex_destroy(&call->lock);
 }
 
 /* The engine is there as long as somebody is inside one of its calls. */
 void rv__engine_enter(rv_engine *e)
 {
-    pthread_mutex_lock(&e->reply_lock);
+    pthread_mutex_lock(&e->callers_lock);
     e->callers++;
-    pthread_mutex_unlock(&e->reply_lock);
+    pthread_mutex_unlock(&e->callers_lock);
 }
 
 void rv__engine_leave(rv_engine *e)
 {
-    pthread_mutex_lock(&e->reply_lock);
+    pthread_mutex_lock(&e->callers_lock);
     if (--e->callers == 0)
         pthread_cond_signal(&e->left);
-    pthread_mutex_unlock(&e->reply_lock);
+    pthread_mutex_unlock(&e->callers_lock);
 }
 
 /* Send it, and wait for the answer. */
@@ -65,10 +72,10 @@ static void call_send(struct rv__call *call)
     } else if (e->around.await != NULL) {
         e->around.await(e, &call->done, NULL, INT64_MIN);
     } else {
-        pthread_mutex_lock(&e->reply_lock);
+        pthread_mutex_lock(&call->lock);
         while (!call->done)
-            (void)rv__cond_wait_until(&call->answered, &e->reply_lock, RV__NEVER);
-        pthread_mutex_unlock(&e->reply_lock);
+            (void)rv__cond_wait_until(&call->answered, &call->lock, RV__NEVER);
+        pthread_mutex_unlock(&call->lock);
     }
     rv__engine_leave(e);
 }
@@ -83,13 +90,30 @@ static int call_result(struct rv__call *call, rv_error *err)
     return call->rc < 0 ? call->rc : RV_OK;
 }
 
+static int check_run_id(const char *run_id, rv_error *err)
+{
+    if (run_id != NULL && rv__id_valid(rv__str(run_id)))
+        return RV_OK;
+    return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id: 1 to 128 of A-Z a-z 0-9 . _ : -",
+                    run_id != NULL ? run_id : "");
+}
+
 static int set_run_id(struct rv__call *call, const char *run_id, rv_error *err)
 {
-    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
-        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id: 1 to 128 of A-Z a-z 0-9 . _ : -",
-                        run_id != NULL ? run_id : "");
-    snprintf(call->run_id, sizeof call->run_id, "%s", run_id);
-    return RV_OK;
+    int rc = check_run_id(run_id, err);
+    if (rc == RV_OK)
+        snprintf(call->run_id, sizeof call->run_id, "%s", run_id);
+    return rc;
+}
+
+/* Make the call, which is about that run, and wait for its answer. */
+static int call_about(struct rv__call *call, const char *run_id, rv_error *err)
+{
+    int rc = set_run_id(call, run_id, err);
+    if (rc < 0)
+        return rc;
+    call_send(call);
+    return call_result(call, err);
 }
 
 /* JSON text from outside, checked, as a blob; NULL text gives NULL. */
@@ -126,6 +150,16 @@ static int take_input(struct rv__call *call, const char *input, rv_error *err)
     return rc;
 }
 
+/* Who makes the call: what it says, or else the engine's. Borrowed. */
+static int take_by(const rv_engine *e, const char *by, struct rv__str *ret, rv_error *err)
+{
+    struct rv__str name = rv__str(by != NULL ? by : e != NULL ? e->by : NULL);
+    if (name.len > RV_BY_BYTES || !rv__str_utf8(name))
+        return rv__fail(err, RV_EINVAL, "`by` is a text of at most %d bytes of UTF-8", RV_BY_BYTES);
+    *ret = name.len > 0 ? name : (struct rv__str){ NULL, 0 };
+    return RV_OK;
+}
+
 static int check_size(size_t size, const char *macro, rv_error *err)
 {
     if (size != 0)
@@ -133,24 +167,28 @@ static int check_size(size_t size, const char *macro, rv_error *err)
     return rv__fail(err, RV_EINVAL, "options without a size: make them with %s", macro);
 }
 
-int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
+int rv__register_in(struct rv__registry *registry, const rv_workflow *workflow, rv_error *err)
 {
     struct rv__call call;
-    int rc = call_init(&call, engine, CALL_REGISTER, err);
+    int rc = call_init(&call, registry->engine, CALL_REGISTER, err);
     if (rc < 0)
         return rc;
+    call.registry = registry;
     call.definition = workflow;
-    if (workflow == NULL) {
-        rc = rv__fail(err, RV_EINVAL, "no workflow given");
-    } else {
-        rc = rv__register_nested(engine, workflow, err);
-    }
+    rc = rv__register_nested(registry, workflow, err);
     if (rc == RV_OK) {
         call_send(&call);
         rc = call_result(&call, err);
     }
     call_done(&call);
     return rc;
+}
+
+int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
+{
+    if (engine == NULL || workflow == NULL)
+        return rv__fail(err, RV_EINVAL, "no %s given", engine == NULL ? "engine" : "workflow");
+    return rv__register_in(engine->registry, workflow, err);
 }
 
 int rv__violations_give(const struct rv__violations *bad, rv_violations **ret)
@@ -186,7 +224,25 @@ void rv_violations_free(rv_violations *violations)
     rv__free(violations);
 }
 
-/* Hold the input to the schema of the workflow, on the caller's thread. */
+/* The worker that brought the workflow judges the input, in place of the schema, which knows nothing of coercions.
+ * As rv__session_validate(). */
+static int ask_worker(struct rv__call *call, struct rv__violations *bad, struct rv__blob **ret,
+                      rv_error *err)
+{
+    const struct rv__wrap *wrap = call->judge->plan->body.wrap;
+    struct rv__str given = rv__blob_str(call->given);
+    struct rv__judged about = { .workflow = call->workflow,
+                                .version = call->judge->plan->version,
+                                .input = given };
+    if (rv__str_none(given) && !rv__str_none(wrap->schema))
+        about.input = rv__str("{}");
+    int rc = rv__session_validate(call->validator, &about, call->engine->closing, bad, ret, err);
+    if (rc == RV_OK && *ret == NULL)
+        *ret = rv__blob_ref(call->given);
+    return rc;
+}
+
+/* Hold the input to what its workflow wants, on the caller's thread. */
 static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error *err)
 {
     struct rv__arena arena;
@@ -202,8 +258,14 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
                         "workflow '%.60s' cannot be run alone: it needs '%.60s' of a workflow that "
                         "nests it",
                         call->workflow, wrap->needs[0].at);
-    int rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
+    int rc = RV_ECLOSED;
+    if (call->validator != NULL)
+        rc = ask_worker(call, &bad, &full, &why);
+    if (rc == RV_ECLOSED) { /* nobody is there, or nobody answers */
+        call->schema_only |= call->validator != NULL;
+        rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
                             &full, &why);
+    }
     if (rc == RV_OK) {
         rv__blob_unref(call->input);
         call->input = full;
@@ -220,27 +282,27 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
     return rc;
 }
 
-int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
-           rv_run_info *ret, rv_error *err)
+int rv__run_in(struct rv__registry *registry, const char *workflow, const char *input,
+               const rv_run_opts *opts, rv_run_info *ret, rv_error *err)
 {
-    rv_run_opts known = { .size = sizeof known };
     struct rv__call call;
-    int rc = call_init(&call, engine, CALL_RUN, err);
+    int rc = call_init(&call, registry->engine, CALL_RUN, err);
     if (rc < 0)
         return rc;
+    call.registry = registry;
     call.workflow = workflow;
-    if (opts != NULL)
-        rv__opts_take(&known, sizeof known, opts, opts->size);
-    opts = &known;
-    rc = workflow != NULL ? check_size(opts->size, "RV_RUN_OPTS", err)
-                          : rv__fail(err, RV_EINVAL, "no workflow named");
-    if (rc == RV_OK && opts->run_id != NULL)
+    if (opts->run_id != NULL)
         rc = set_run_id(&call, opts->run_id, err);
-    if (rc == RV_OK && rv__attached_tells(engine)) {
-        rc = rv__attached_run(engine, workflow, input, opts, ret, err);
-        call_done(&call);
-        return rc;
-    }
+    if (rc == RV_OK)
+        rc = take_by(registry->engine, opts->by, &call.msg.by, err);
+    call.limit = opts->max_concurrency;
+    if (rc == RV_OK && (opts->max_concurrency < 0 || opts->max_concurrency > INT32_MAX))
+        rc = rv__fail(err, RV_EINVAL, "maxConcurrency must be from 1 to %d", INT32_MAX);
+    if (rc == RV_OK && opts->rerun_of != NULL)
+        rc = check_run_id(opts->rerun_of, err);
+    if (rc == RV_OK && opts->rerun_of != NULL &&
+        (call.rerun_of = rv__blob_new(rv__str(opts->rerun_of))) == NULL)
+        rc = rv__nomem(err);
     if (rc == RV_OK)
         rc = take_input(&call, input, err);
     if (rc == RV_OK)
@@ -257,22 +319,75 @@ int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_
     if (rc == RV_OK && ret != NULL) {
         memcpy(ret->run_id, call.run_id, sizeof ret->run_id);
         ret->status = call.status;
+        ret->schema_only = call.schema_only && call.began;
     }
     call_done(&call);
     return rc;
 }
 
-static int send_message(rv_engine *engine, const char *run_id, struct rv__msg msg, rv_error *err)
+int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_run_opts *opts,
+           rv_run_info *ret, rv_error *err)
+{
+    rv_run_opts known = { .size = sizeof known };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    if (engine == NULL || workflow == NULL)
+        return rv__fail(err, RV_EINVAL, engine == NULL ? "no engine given" : "no workflow named");
+    int rc = check_size(known.size, "RV_RUN_OPTS", err);
+    if (rc < 0)
+        return rc;
+    if (!rv__attached_asks_driver(engine))
+        return rv__run_in(engine->registry, workflow, input, &known, ret, err);
+    if (known.run_id != NULL)
+        rc = check_run_id(known.run_id, err);
+    return rc == RV_OK ? rv__attached_run(engine, workflow, input, &known, ret, err) : rc;
+}
+
+/* Hold a signal's payload to its schema, on the caller's thread. */
+static int judge_payload(const struct rv__call *call, rv_violations **violations, rv_error *err)
+{
+    const struct rv__signal_rule *rule = rv__plan_exprs_signal(&call->judge->exprs, call->msg.name);
+    struct rv__str payload = rv__blob_str(call->msg.result);
+    struct rv__arena arena;
+    struct rv__violations bad;
+    rv_error why = { .code = 0 };
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
+    rv__violations_init(&bad, &arena);
+    int rc = rv__schema_check(rule->schema, rv__str_none(payload) ? rv__str("null") : payload, &bad,
+                              &why);
+    if (rc < 0 && bad.count > 0) {
+        if (violations != NULL && rv__violations_give(&bad, violations) < 0)
+            rc = rv__nomem(err);
+        else
+            rc = rv__fail(err, RV_EINVAL, "the payload of signal '%.*s' is refused: %s",
+                          (int)(rule->name.len < 60 ? rule->name.len : 60), rule->name.at,
+                          why.message);
+    } else if (rc < 0 && err != NULL) {
+        *err = why;
+    }
+    rv__arena_done(&arena);
+    return rc;
+}
+
+/* `violations`: of a signal's payload; may be NULL. */
+static int send_message(rv_engine *engine, const char *run_id, struct rv__msg msg,
+                        rv_violations **violations, rv_error *err)
 {
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_MESSAGE, err);
     if (rc == RV_OK) {
         call.msg = msg;
         rc = set_run_id(&call, run_id, err);
-        if (rc == RV_OK) {
+        if (rc == RV_OK)
             call_send(&call);
-            rc = call_result(&call, err);
+        while (rc == RV_OK && call.rc == RV__CHECK_INPUT) {
+            rc = judge_payload(&call, violations, err);
+            call.done = false;
+            if (rc == RV_OK)
+                call_send(&call);
         }
+        if (rc == RV_OK)
+            rc = call_result(&call, err);
         call_done(&call);
         return rc;
     }
@@ -283,21 +398,52 @@ static int send_message(rv_engine *engine, const char *run_id, struct rv__msg ms
 
 int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err)
 {
-    if (rv__attached_tells(engine))
+    return rv_cancel_run_with(engine, run_id, NULL, err);
+}
+
+int rv_cancel_run_with(rv_engine *engine, const char *run_id, const rv_cancel_opts *opts,
+                       rv_error *err)
+{
+    rv_cancel_opts known = { .size = sizeof known };
+    struct rv__msg msg = { .kind = MSG_CANCEL };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    int rc = check_size(known.size, "RV_CANCEL_OPTS", err);
+    if (rc == RV_OK && engine == NULL)
+        rc = rv__fail(err, RV_EINVAL, "no engine given");
+    if (rc == RV_OK && rv__attached_asks_driver(engine))
         return rv__attached_cancel(engine, run_id, err);
-    return send_message(engine, run_id, (struct rv__msg){ .kind = MSG_CANCEL }, err);
+    if (rc == RV_OK)
+        rc = take_by(engine, known.by, &msg.by, err);
+    return rc < 0 ? rc : send_message(engine, run_id, msg, NULL, err);
 }
 
 int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
               rv_error *err)
 {
+    return rv_signal_with(engine, run_id, name, payload, NULL, err);
+}
+
+int rv_signal_with(rv_engine *engine, const char *run_id, const char *name, const char *payload,
+                   const rv_signal_opts *opts, rv_error *err)
+{
+    rv_signal_opts known = { .size = sizeof known };
     struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name) };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    int rc = check_size(known.size, "RV_SIGNAL_OPTS", err);
+    if (rc < 0)
+        return rc;
     if (name == NULL || *name == '\0')
         return rv__fail(err, RV_EINVAL, "a signal needs a name");
-    if (rv__attached_tells(engine))
-        return rv__attached_signal(engine, run_id, name, payload, err);
-    int rc = take_json(payload, "payload", &msg.result, err);
-    return rc < 0 ? rc : send_message(engine, run_id, msg, err);
+    if (rv__attached_asks_driver(engine))
+        return rv__attached_signal(engine, run_id, name, payload, known.force, err);
+    msg.force = known.force;
+    rc = take_by(engine, known.by, &msg.by, err);
+    if (rc < 0)
+        return rc;
+    rc = take_json(payload, "payload", &msg.result, err);
+    return rc < 0 ? rc : send_message(engine, run_id, msg, known.violations, err);
 }
 
 static int check_message(const char *message, const char *what, rv_error *err)
@@ -325,44 +471,82 @@ static struct rv__blob *message_blob(const char *message)
 int rv_complete(rv_engine *engine, const char *run_id, const char *handle, const char *result,
                 const char *error, rv_error *err)
 {
+    return rv_complete_with(engine, run_id, handle,
+                            RV_COMPLETE_OPTS(.result = result, .error = error), err);
+}
+
+int rv_complete_with(rv_engine *engine, const char *run_id, const char *handle,
+                     const rv_complete_opts *opts, rv_error *err)
+{
+    rv_complete_opts known = { .size = sizeof known };
     struct rv__msg msg = { .kind = MSG_ANSWER, .name = rv__str(handle) };
-    if (handle == NULL || *handle == '\0')
-        return rv__fail(err, RV_EINVAL, "no handle given");
-    if (check_message(error, "error", err) < 0)
-        return RV_ETOOBIG;
-    if (rv__attached_tells(engine))
-        return rv__attached_complete(engine, run_id, handle, result, error, err);
-    int rc = take_json(result, "result", &msg.result, err);
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    int rc = check_size(known.size, "RV_COMPLETE_OPTS", err);
     if (rc < 0)
         return rc;
-    if (error != NULL && (msg.error = message_blob(error)) == NULL) {
+    if (handle == NULL || *handle == '\0')
+        return rv__fail(err, RV_EINVAL, "no handle given");
+    if (check_message(known.error, "error", err) < 0)
+        return RV_ETOOBIG;
+    if (engine == NULL)
+        return rv__fail(err, RV_EINVAL, "no engine given");
+    if (rv__attached_asks_driver(engine))
+        return rv__attached_complete(engine, run_id, handle, known.result, known.error, err);
+    rc = take_by(engine, known.by, &msg.by, err);
+    if (rc == RV_OK)
+        rc = take_json(known.result, "result", &msg.result, err);
+    if (rc < 0)
+        return rc;
+    if (known.error != NULL && (msg.error = message_blob(known.error)) == NULL) {
         rv__blob_unref(msg.result);
         return rv__nomem(err);
     }
-    return send_message(engine, run_id, msg, err);
+    return send_message(engine, run_id, msg, NULL, err);
 }
 
-int rv_decide(rv_engine *engine, const char *run_id, int decision, const char *reason,
+void rv_decide_opts_init(rv_decide_opts *opts)
+{
+    *opts = (rv_decide_opts){ .size = sizeof *opts };
+}
+
+int rv_decide(rv_engine *engine, const char *run_id, int decision, const rv_decide_opts *opts,
               rv_error *err)
 {
-    struct rv__msg msg = { .kind = decision == RV_ABORT ? MSG_ABORT : MSG_RESUME };
-    if (decision != RV_RESUME && decision != RV_ABORT)
-        return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME or RV_ABORT", decision);
+    static const enum rv__msg_kind kinds[] = { [RV_RESUME] = MSG_RESUME,
+                                               [RV_ABORT] = MSG_ABORT,
+                                               [RV_SKIP] = MSG_SKIP,
+                                               [RV_RESTART_STAGE] = MSG_RESTART };
+    rv_decide_opts known = { .size = sizeof known };
+    if (decision < RV_RESUME || decision > RV_RESTART_STAGE)
+        return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME, RV_ABORT, …", decision);
+    if (opts != NULL && opts->size == 0)
+        return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_DECIDE_OPTS");
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    const char *reason = known.reason;
+    struct rv__msg msg = { .kind = kinds[decision], .name = rv__str(known.path) };
     if (check_message(reason, "reason", err) < 0)
         return RV_ETOOBIG;
-    if (rv__attached_tells(engine))
-        return rv__attached_decide(engine, run_id, decision, reason, err);
-    if (decision == RV_ABORT && reason != NULL && (msg.error = message_blob(reason)) == NULL)
-        return rv__nomem(err);
-    return send_message(engine, run_id, msg, err);
-}
-
-int rv__call_register(rv_engine *engine, struct rv__registration *registration, rv_error *err)
-{
-    struct rv__call call;
-    int rc = call_init(&call, engine, CALL_REGISTER, err);
+    if (rv__attached_asks_driver(engine))
+        return rv__attached_decide(engine, run_id, decision, &known, err);
+    int rc = engine != NULL ? take_by(engine, known.by, &msg.by, err)
+                            : rv__fail(err, RV_EINVAL, "no engine given");
     if (rc < 0)
         return rc;
+    if (reason != NULL && (msg.error = message_blob(reason)) == NULL)
+        return rv__nomem(err);
+    return send_message(engine, run_id, msg, NULL, err);
+}
+
+int rv__call_register(struct rv__registry *registry, struct rv__registration *registration,
+                      rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, registry->engine, CALL_REGISTER, err);
+    if (rc < 0)
+        return rc;
+    call.registry = registry;
     call.registration = registration;
     call_send(&call);
     rc = call_result(&call, err);
@@ -379,13 +563,66 @@ int rv__call_look(rv_engine *engine, const char *run_id,
         return rc;
     call.look = look;
     call.arg = arg;
-    rc = set_run_id(&call, run_id, err);
+    rc = call_about(&call, run_id, err);
+    call_done(&call);
+    return rc;
+}
+
+int rv__hand_over(struct rv__registry *registry, const char *workflow, const char *run_id,
+                  bool resumes, bool *followed, struct rv__registry **ret, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, registry->engine, CALL_HAND_OVER, err);
+    if (rc < 0)
+        return rc;
+    call.registry = registry;
+    call.workflow = workflow;
+    call.resumes = resumes;
+    rc = call_about(&call, run_id, err);
     if (rc == RV_OK) {
-        call_send(&call);
-        rc = call_result(&call, err);
+        *followed = call.followed;
+        *ret = call.found;
     }
     call_done(&call);
     return rc;
+}
+
+int rv__hand_back_run(rv_engine *engine, const struct rv__registry *registry, const char *run_id,
+                      int64_t drain_ms, int64_t tell_ms, int *left, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_HAND_BACK, err);
+    if (rc < 0)
+        return rc;
+    call.registry = (struct rv__registry *)(uintptr_t)registry; /* compared */
+    call.drain_ms = drain_ms;
+    call.tell_ms = tell_ms;
+    rc = call_about(&call, run_id, err);
+    *left = call.left;
+    call_done(&call);
+    return rc;
+}
+
+int rv_engine_drain(rv_engine *engine, int64_t timeout_ms, rv_cancel *by, rv_error *err)
+{
+    struct rv__call call;
+    int rc = call_init(&call, engine, CALL_DRAIN, err);
+    if (rc < 0)
+        return rc;
+    if (!engine->around.threads) {
+        call_done(&call);
+        return rv__fail(err, RV_EINVAL, "an engine for tests is not drained");
+    }
+    call_send(&call); /* it may have ended already */
+    call_done(&call);
+    if (call.rc == RV_ENOTFOUND)
+        return RV_OK;
+    rv__engine_enter(engine);
+    rc = rv__ask_pause(timeout_ms, by, engine->over, err);
+    rv__engine_leave(engine);
+    if (rc == RV_OK)
+        return rv__fail(err, RV_ETIMEDOUT, "steps still run after %lld ms", (long long)timeout_ms);
+    return rc == RV_ECLOSED ? RV_OK : rc;
 }
 
 static int ask_loop(rv_engine *engine, struct rv__call what, rv_error *err)
@@ -445,7 +682,11 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
             state->input = mem + texts_at + call.row.input;
             state->error = mem + texts_at + call.row.error;
             state->failed_step = mem + texts_at + call.row.failed_step;
+            state->failed_path = mem + texts_at + call.row.failed_path;
             state->suspension = mem + texts_at + call.row.suspension;
+            state->rerun_of = mem + texts_at + call.row.rerun_of;
+            state->waiting = call.row.waiting ? "somebody" : "";
+            state->suspensions = mem + texts_at + call.row.suspensions;
             state->results = mem + results_at;
             state->results_too_large = (int64_t)call.results_bytes;
             state->created_at = call.row.created_ms;
@@ -482,16 +723,16 @@ static void give_up(struct rv__call *call)
 struct wait_watch {
     struct rv__cancel_watch watch; /* first */
     struct rv__call *call;
-    bool fired; /* under reply_lock */
+    bool fired; /* under call->lock */
 };
 
 static void wait_given_up(struct rv__cancel_watch *watch)
 {
     struct wait_watch *w = (struct wait_watch *)watch;
-    pthread_mutex_lock(&w->call->engine->reply_lock);
+    pthread_mutex_lock(&w->call->lock);
     w->fired = true;
     pthread_cond_signal(&w->call->answered);
-    pthread_mutex_unlock(&w->call->engine->reply_lock);
+    pthread_mutex_unlock(&w->call->lock);
 }
 
 /* 1: answered; 0: the time has passed; -1: the token fired. Inside rv__engine_enter() and rv__engine_leave(). */
@@ -512,13 +753,13 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
     }
     bool watching = by != NULL && rv__cancel_watch(by, &w.watch);
     bool in_time = true;
-    pthread_mutex_lock(&e->reply_lock);
+    pthread_mutex_lock(&call->lock);
     if (by != NULL && !watching)
         w.fired = true;
     while (!call->done && in_time && !w.fired)
-        in_time = rv__cond_wait_until(&call->answered, &e->reply_lock, deadline_ns);
+        in_time = rv__cond_wait_until(&call->answered, &call->lock, deadline_ns);
     bool done = call->done;
-    pthread_mutex_unlock(&e->reply_lock);
+    pthread_mutex_unlock(&call->lock);
     if (watching)
         rv__cancel_unwatch(by, &w.watch);
     if (done)
@@ -533,7 +774,10 @@ static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel 
 {
     rv__engine_enter(call->engine);
     int answered = wait_inside(call, timeout_ms, by);
-    rv__engine_leave(call->engine);
+    rv_engine *e = call->engine;
+    if (call->lent && !e->around.threads && call->life == e->life)
+        rv__place_take(e, LANE_FUNCTION, 0); /* nothing else moves in there now */
+    rv__engine_leave(e);
     return answered;
 }
 
@@ -550,6 +794,7 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
     outcome->status = call->status;
     outcome->error = mem + texts_at + call->row.error;
     outcome->failed_step = mem + texts_at + call->row.failed_step;
+    outcome->failed_path = mem + texts_at + call->row.failed_path;
     outcome->results = mem + results_at;
     outcome->results_too_large = (int64_t)call->results_bytes;
     assert(ret != NULL); /* or nobody was asked */
@@ -569,6 +814,9 @@ int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const r
         rv__opts_take(&known, sizeof known, opts, opts->size);
     opts = &known;
     call.workflow = workflow;
+    const struct rv__attempt *step = rv__executors_inside(engine);
+    call.lends = step != NULL && step->executor->lane == LANE_FUNCTION;
+    call.life = step != NULL ? step->life : 0;
     rc = check_size(opts->size, "RV_WAIT_OPTS", err);
     if (rc == RV_OK && ret == NULL)
         rc = rv__fail(err, RV_EINVAL, "rv_wait: nowhere to put the outcome");
@@ -601,7 +849,7 @@ void rv_outcome_free(rv_outcome *outcome)
 
 const char *rv_status_name(int status)
 {
-    if (status < 0 || status >= RUN_STATUSES)
+    if (status < RV_RUNNING || status > RV_CANCELLED)
         return NULL;
-    return rv__run_status_name((enum rv__run_status)status);
+    return rv__run_status_name((enum rv__run_status)(status - RV_RUNNING));
 }

@@ -5,6 +5,7 @@
  * wants to know is answered from disk, and one that wants something done says so. */
 #include "engine/control.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/store_name.h"
 #include "base/violations.h"
 #include "engine/call.h"
 
@@ -20,6 +22,8 @@ enum {
     ATTACH_MS = 2000, /* a writer may be about to listen, or about to end */
     ATTACH_AGAIN_MS = 50,
     HELLO_MS = 5000,
+    BEGIN_MS = 120000, /* of a run that is handed over: its C files may have to be compiled */
+    GRACE_MS = 10000,  /* for its steps to end, where the engine has no time of its own */
     ANSWER_MS = 60000, /* a commit takes milliseconds; a store that refuses may heal */
     WAIT_AGAIN_MS = 250,
     WAIT_SLACK_MS = 5000, /* for the answer that the time has passed */
@@ -138,10 +142,11 @@ static int take_violations(const struct rv__reply *reply, rv_violations **ret)
 
 static int take_info(const struct rv__reply *reply, rv_run_info *ret, rv_error *err)
 {
-    static const char *const keys[] = { "runId", "status" };
-    struct rv__str values[2];
+    static const char *const keys[] = { "runId", "status", "validated" };
+    struct rv__str values[3];
     rv_run_info info = { .status = -1 };
-    rv__frame_members(&reply->frame, keys, values, 2);
+    rv__frame_members(&reply->frame, keys, values, 3);
+    info.schema_only = rv__str_is(values[2], "\"schema\"");
     if (values[0].len > 2 && values[0].len - 2 < sizeof info.run_id) /* ids have no escapes */
         snprintf(info.run_id, sizeof info.run_id, "%.*s", (int)values[0].len - 2, values[0].at + 1);
     for (int i = RV_RUNNING; i <= RV_CANCELLED; i++)
@@ -162,6 +167,9 @@ int rv__attached_run(rv_engine *e, const char *workflow, const char *input, cons
     size_t start = begin_call(&request, "run");
     put_text(&request, "workflow", workflow);
     put_text(&request, "runId", opts->run_id);
+    put_text(&request, "rerunOf", opts->rerun_of);
+    if (opts->max_concurrency != 0)
+        rv__wire_int(&request, "maxConcurrency", opts->max_concurrency);
     int rc = put_json(&request, "input", input, err);
     if (rc < 0) {
         rv__buf_done(&request);
@@ -177,6 +185,175 @@ int rv__attached_run(rv_engine *e, const char *workflow, const char *input, cons
     return rc;
 }
 
+/* ------------------------------------------------------------------------------ handing over --- */
+
+/* An absolute path: the driver may be in another folder. */
+static void put_path(struct rv__buf *out, const char *folder, const char *path)
+{
+    struct rv__buf whole;
+    rv__buf_init(&whole, RV__PATH_ROOM);
+    if (path[0] != '/') {
+        rv__buf_text(&whole, folder);
+        rv__buf_char(&whole, '/');
+    }
+    rv__buf_text(&whole, path);
+    rv__buf_json_str(out, rv__buf_view(&whole));
+    if (whole.rc < 0)
+        out->rc = whole.rc;
+    rv__buf_done(&whole);
+}
+
+static void put_variable(struct rv__buf *out, const char *variable)
+{
+    if (rv__str_utf8(rv__str(variable))) {
+        rv__buf_json_str(out, rv__str(variable));
+        return;
+    }
+    for (const char *c = variable; *c != '\0'; c++)
+        rv__buf_fmt(out, "%c%d", c == variable ? '[' : ',', (int)(unsigned char)*c);
+    rv__buf_char(out, ']');
+}
+
+/* ,"key":[ … ] of a list that ends in NULL. */
+static void put_list(struct rv__buf *out, const char *key, const char *const *list,
+                     const char *folder, bool variables)
+{
+    rv__buf_fmt(out, ",\"%s\":[", key);
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++) {
+        rv__buf_text(out, i > 0 ? "," : "");
+        if (folder != NULL)
+            put_path(out, folder, list[i]);
+        else if (variables)
+            put_variable(out, list[i]);
+        else
+            rv__buf_json_str(out, rv__str(list[i]));
+    }
+    rv__buf_char(out, ']');
+}
+
+static int put_hand_over(struct rv__buf *request, const char *workflow, const rv_hand_opts *opts,
+                         rv_error *err)
+{
+    char folder[RV__PATH_ROOM];
+    if (getcwd(folder, sizeof folder) == NULL)
+        return rv__fail(err, RV_ESYS, "the current folder cannot be named: %s",
+                        strerrordesc_np(errno));
+    put_text(request, "workflow", workflow);
+    put_text(request, "runId", opts->run_id);
+    put_list(request, "files", opts->files, folder, false);
+    put_list(request, "env", (const char *const *)environ, NULL, true);
+    put_list(request, "allowEnv", opts->allow_env, NULL, false);
+    if (opts->secrets_file != NULL) {
+        rv__buf_text(request, ",\"secretsFile\":");
+        put_path(request, folder, opts->secrets_file);
+    }
+    if (opts->resumes)
+        rv__wire_json(request, "resumes", rv__str("true"));
+    if (opts->max_concurrency != 0)
+        rv__wire_int(request, "maxConcurrency", opts->max_concurrency);
+    return put_json(request, "input", opts->input, err);
+}
+
+static int take_begun(struct rv__attached *attached, rv_run_info *ret, rv_error *err)
+{
+    struct rv__str followed;
+    if (attached->line.reply.frame.type != FRAME_BEGUN)
+        return rv__fail(err, RV_EPARSE, "the driver's answer is not a run");
+    attached->followed = rv__json_get(attached->line.reply.frame.json, "followed", &followed) &&
+                         rv__str_is(followed, "true");
+    return take_info(&attached->line.reply, ret, err);
+}
+
+int rv_hand_over(rv_engine *e, const char *workflow, const rv_hand_opts *opts, rv_run_info *ret,
+                 rv_error *err)
+{
+    rv_hand_opts known = { .size = sizeof known };
+    struct rv__buf request;
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    if (e == NULL || workflow == NULL || known.run_id == NULL || known.files == NULL ||
+        known.size == 0)
+        return rv__fail(err, RV_EINVAL, "rv_hand_over: no %s given",
+                        e == NULL          ? "engine"
+                        : workflow == NULL ? "workflow"
+                        : known.size == 0  ? "size of the options"
+                                           : "run id, or no files");
+    struct rv__attached *attached = e->attached;
+    if (!rv__attached_asks_driver(e) || attached->handed[0] != '\0')
+        return rv__fail(err, RV_ESTATE, "this engine %s",
+                        attached == NULL ? "drives the store itself: there is nobody to hand it to"
+                                         : "has handed over a run already");
+    if (strcmp(attached->driver.version, rv_version()) != 0)
+        return rv__fail(err, RV_ESTATE,
+                        "process %lld drives the store with version %.20s, and this is %s",
+                        (long long)attached->driver.pid, attached->driver.version, rv_version());
+    size_t start = begin_call(&request, "exec");
+    int rc = put_hand_over(&request, workflow, &known, err);
+    rv__wire_end(&request, start);
+    const struct rv__asked asked = { &attached->place, attached->driver.pid };
+    rv__engine_enter(e);
+    if (rc == RV_OK)
+        rc = rv__line_open(&asked, &request, &attached->line, err);
+    if (rc == RV_OK)
+        rc = rv__line_take(&attached->line, BEGIN_MS, NULL, e->closing, err);
+    if (rc == RV_OK)
+        rc = take_begun(attached, ret, err);
+    else if (rc == RV_EINVAL && known.violations != NULL &&
+             attached->line.reply.frame.json.at != NULL &&
+             take_violations(&attached->line.reply, known.violations) < 0)
+        rc = rv__nomem(err);
+    rv__engine_leave(e);
+    rv__buf_done(&request);
+    if (rc == RV_OK && known.followed != NULL)
+        *known.followed = attached->followed;
+    if (rc == RV_OK)
+        snprintf(attached->handed, sizeof attached->handed, "%s", known.run_id);
+    else
+        rv__line_close(&attached->line);
+    return rc;
+}
+
+void rv_hand_opts_init(rv_hand_opts *opts)
+{
+    *opts = (rv_hand_opts){ .size = sizeof *opts };
+}
+
+/* Its steps end as if they were ours: undisturbed for a while, then told to. */
+static int release(struct rv__attached *attached)
+{
+    struct rv__buf request;
+    struct rv__reply reply;
+    struct rv__str value;
+    int64_t left = 0;
+    const struct rv__asked asked = { &attached->place, attached->driver.pid };
+    size_t start = begin_call(&request, "release");
+    put_text(&request, "runId", attached->handed);
+    rv__wire_int(&request, "drainMs", attached->drain_ms);
+    rv__wire_int(&request, "graceMs", attached->grace_ms);
+    rv__wire_end(&request, start);
+    /* Not possible: it has ended, or will notice that we have. */
+    if (rv__ask(&asked, &request, attached->drain_ms + attached->grace_ms + WAIT_SLACK_MS, NULL,
+                NULL, &reply, NULL) < 0 ||
+        !rv__json_get(reply.frame.json, "left", &value) || rv__json_int(value, &left) < 0)
+        left = 0;
+    rv__reply_done(&reply);
+    rv__buf_done(&request);
+    return (int)left;
+}
+
+int rv__attached_close(rv_engine *e)
+{
+    struct rv__attached *attached = e->attached;
+    if (attached == NULL)
+        return 0;
+    if (attached->handed[0] != '\0' && attached->line.fd >= 0) {
+        if (!attached->followed && !rv__line_ended(&attached->line))
+            attached->left = release(attached);
+        rv__line_close(&attached->line);
+    }
+    return attached->left;
+}
+
 int rv__attached_cancel(rv_engine *e, const char *run_id, rv_error *err)
 {
     struct rv__buf request;
@@ -186,12 +363,14 @@ int rv__attached_cancel(rv_engine *e, const char *run_id, rv_error *err)
 }
 
 int rv__attached_signal(rv_engine *e, const char *run_id, const char *name, const char *payload,
-                        rv_error *err)
+                        bool force, rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "signal");
     put_text(&request, "runId", run_id);
     put_text(&request, "name", name);
+    if (force)
+        (void)put_json(&request, "force", "true", NULL); /* it is JSON */
     return tell_driver(e, &request, start, put_json(&request, "payload", payload, err), err);
 }
 
@@ -206,14 +385,15 @@ int rv__attached_complete(rv_engine *e, const char *run_id, const char *handle, 
     return tell_driver(e, &request, start, put_json(&request, "result", result, err), err);
 }
 
-int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const char *reason,
+int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const rv_decide_opts *opts,
                         rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "decide");
     put_text(&request, "runId", run_id);
-    put_text(&request, "action", decision == RV_ABORT ? "abort" : "resume");
-    put_text(&request, "reason", reason);
+    put_text(&request, "action", rv__decisions[decision]);
+    put_text(&request, "reason", opts->reason);
+    put_text(&request, "path", opts->path);
     return tell_driver(e, &request, start, RV_OK, err);
 }
 
@@ -241,8 +421,8 @@ int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err
 
 int rv__attached_workflows(rv_engine *e, struct rv__buf *ret, rv_error *err)
 {
-    static const char *const keys[] = { "name",    "description", "inputSchema",
-                                        "version", "source",      "steps" };
+    static const char *const keys[] = { "name",   "description", "inputSchema", "version",
+                                        "source", "steps",       "cannotStart" };
     struct rv__buf request;
     struct rv__reply reply;
     struct rv__arena arena;
@@ -346,13 +526,15 @@ int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, in
 
 static int say_hello(struct rv__attached *attached, rv_error *err)
 {
-    static const char *const keys[] = { "protocol", "version", "pid", "onlyRun", "refuses" };
-    struct rv__str values[5], text;
+    static const char *const keys[] = {
+        "protocol", "version", "pid", "onlyRun", "refuses", "guests"
+    };
+    struct rv__str values[6], text;
     struct rv__arena arena;
     struct rv__buf request;
     struct rv__reply reply;
     int64_t protocol = 0;
-    size_t start = begin_call(&request, "hello");
+    size_t start = begin_call(&request, "driver");
     const struct rv__asked asked = { &attached->place, attached->driver.pid };
     rv__wire_end(&request, start);
     int rc = rv__ask(&asked, &request, HELLO_MS, NULL, NULL, &reply, err);
@@ -360,7 +542,10 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     if (rc == RV_OK) {
         rv_driver *driver = &attached->driver;
-        rv__frame_members(&reply.frame, keys, values, 5);
+        rv__frame_members(&reply.frame, keys, values, 6);
+        rv__buf_reset(&attached->guests);
+        if (!rv__str_none(values[5]))
+            rv__buf_str(&attached->guests, values[5]);
         if (take_int(values[0], &protocol) < 0 || take_int(values[2], &driver->pid) < 0)
             protocol = 0;
         if (take_string(values[1], &arena, &text) == RV_OK)
@@ -369,7 +554,7 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
             snprintf(driver->only_run, sizeof driver->only_run, "%.*s", RV__ARG(text));
         if (take_string(values[4], &arena, &text) == RV_OK)
             snprintf(driver->refuses, sizeof driver->refuses, "%.*s", RV__ARG(text));
-        if (protocol != RV__CONTROL_PROTOCOL)
+        if (protocol != RV__PROTOCOL)
             rc = rv__fail(err, RV_ESTATE,
                           "process %lld drives the store with version %.20s, which this one (%s) "
                           "cannot speak to",
@@ -408,9 +593,14 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
     if (attached == NULL)
         return rv__nomem(err);
     attached->looks_only = opts->read_only;
+    attached->line.fd = -1;
+    attached->drain_ms = opts->drain_ms;
+    attached->grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS;
+    rv__buf_init(&attached->guests, RV__FRAME_MAX);
     for (;;) {
-        int there = access(store, F_OK) < 0 ? RV_ECLOSED
-                                            : rv__socket_place(store, &attached->place, &none);
+        int there = !rv__store_name_exists(store)
+                        ? RV_ECLOSED
+                        : rv__socket_place(store, &attached->place, &none);
         if (there == RV_OK)
             there = say_hello(attached, &none);
         if (there == RV_OK || opts->read_only) {
@@ -422,7 +612,10 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
             break;
         }
         rc = rv__engine_make(opts, NULL, 0, ret, err);
-        if (rc != RV_EBUSY || rv__mono_ns(rv__clock_real()) >= deadline_ns)
+        bool late = rv__mono_ns(rv__clock_real()) >= deadline_ns;
+        if (rc == RV_EBUSY && late && there == RV_ESYS)
+            rc = rv__fail(err, RV_EFAILED, "another process has the store, and %s", none.message);
+        if (rc != RV_EBUSY || late)
             break;
         rv__clock_sleep_ms(ATTACH_AGAIN_MS);
     }
@@ -432,6 +625,10 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
 
 void rv__attached_free(struct rv__attached *attached)
 {
+    if (attached == NULL)
+        return;
+    rv__line_close(&attached->line);
+    rv__buf_done(&attached->guests);
     rv__free(attached);
 }
 
@@ -439,9 +636,28 @@ int rv_engine_driver(rv_engine *e, rv_driver *ret, rv_error *err)
 {
     if (e == NULL || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_engine_driver: no engine, or nowhere to put it");
-    if (e->attached != NULL && e->attached->driver.pid != 0) {
-        *ret = e->attached->driver;
-        return 1;
-    }
-    return 0;
+    const struct rv__attached *attached = e->attached;
+    if (attached == NULL || attached->driver.pid == 0 ||
+        (attached->handed[0] != '\0' && rv__line_ended(&attached->line)))
+        return 0;
+    *ret = attached->driver;
+    return 1;
+}
+
+bool rv_engine_drives(rv_engine *e, const char *run_id)
+{
+    struct rv__json_iter it;
+    struct rv__str id;
+    rv_driver driver = { .pid = 0 };
+    if (run_id == NULL || rv_engine_driver(e, &driver, NULL) != 1)
+        return false;
+    if (driver.only_run[0] == '\0' || strcmp(driver.only_run, run_id) == 0)
+        return true;
+    if (e->attached->guests.len == 0)
+        return false;
+    rv__json_iter_init(&it, rv__buf_view(&e->attached->guests));
+    while (rv__json_next(&it, NULL, &id))
+        if (rv__json_string_is(id, rv__str(run_id)))
+            return true;
+    return false;
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "engine/attempt.h"
 #include "engine/control.h"
 
 enum { EARLY_ANSWER_MS = 1000 }; /* that an answer waits for the handle it is for */
@@ -23,27 +24,82 @@ static void push(struct rv__call **list, struct rv__call *call)
     *list = call;
 }
 
-/* It is answered; who asked is woken with all the others, at the end of the turn. */
-static void reply(struct rv__call *call, int rc)
+/* A step that waits for another run holds no place meanwhile: the other may need it. */
+static void lend_place(struct rv__call *call)
 {
+    rv_engine *e = call->engine;
+    if (!call->lends || call->life != e->life)
+        return;
+    call->lent = true;
+    rv__place_give(e, LANE_FUNCTION, 0);
+}
+
+/* The step goes on when there is a place again. An engine that ends has none to wait for; without threads a
+ * step takes it as it goes on (api.c), since those that it runs inside of its wait come first. */
+static bool has_returned(struct rv__call *call)
+{
+    rv_engine *e = call->engine;
+    if (!call->lent || !e->around.threads)
+        return true;
+    if (!rv__place_free(e, LANE_FUNCTION) && !e->closed && !e->commit.gone)
+        return false;
+    rv__place_take(e, LANE_FUNCTION, 0);
+    call->lent = false;
+    return true;
+}
+
+static void put_answered(rv_engine *e, struct rv__call *call)
+{
+    call->next = NULL;
+    *e->last_answered = call;
+    e->last_answered = &call->next;
+}
+
+void rv__call_reply(struct rv__call *call, int rc)
+{
+    rv_engine *e = call->engine;
     call->rc = rc;
-    push(&call->engine->answered, call);
+    call->next = NULL;
+    if ((e->returning == NULL || !call->lent) && has_returned(call)) {
+        put_answered(e, call);
+        return;
+    }
+    if (e->returning == NULL)
+        e->last_returning = &e->returning;
+    *e->last_returning = call;
+    e->last_returning = &call->next;
+}
+
+bool rv__calls_may_return(const rv_engine *e)
+{
+    return e->returning != NULL &&
+           (rv__place_free(e, LANE_FUNCTION) || e->closed || e->commit.gone);
+}
+
+void rv__calls_return(rv_engine *e)
+{
+    while (e->returning != NULL) {
+        struct rv__call *call = e->returning, *next = call->next;
+        if (!has_returned(call))
+            return;
+        e->returning = next;
+        put_answered(e, call);
+    }
 }
 
 void rv__calls_wake(rv_engine *e)
 {
     struct rv__call *call = e->answered;
-    if (call == NULL)
-        return;
     e->answered = NULL;
-    pthread_mutex_lock(&e->reply_lock);
-    while (call != NULL) {
+    e->last_answered = &e->answered;
+    while (call != NULL) { /* in order: who gave up is told after the call that it gave up */
         struct rv__call *next = call->next;
+        pthread_mutex_lock(&call->lock);
         call->done = true;
-        pthread_cond_signal(&call->answered); /* under the lock: after it, the caller may be gone */
+        pthread_cond_signal(&call->answered);
+        pthread_mutex_unlock(&call->lock); /* the caller may be gone by now */
         call = next;
     }
-    pthread_mutex_unlock(&e->reply_lock);
 }
 
 /* Where in call->texts it begins; with a NUL behind it. */
@@ -84,7 +140,7 @@ static int describe(struct rv__call *call, struct rv__run *run)
 {
     struct rv__stored_rows rows;
     rv__stored_rows_init(&rows, run->id, &run->engine->reader, NULL);
-    call->status = (int)rv__cell_status(run->cell);
+    call->status = rv__public_status(rv__cell_status(run->cell));
     snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
     call->row.workflow = keep_text(call, run->plan->plan->body.wrap->name);
     call->row.version = keep_text(call, rv__str(run->plan->plan->version));
@@ -93,7 +149,15 @@ static int describe(struct rv__call *call, struct rv__run *run)
         return rc;
     call->row.error = keep_text(call, rv__cell_error(run->cell));
     call->row.failed_step = keep_text(call, rv__cell_failed_step(run->cell));
+    call->row.failed_path = keep_text(call, rv__cell_failed_path(run->cell));
     call->row.suspension = keep_text(call, rv__cell_suspension(run->cell));
+    call->row.rerun_of = keep_text(call, rv__blob_str(run->rerun_of));
+    call->row.waiting = rv__cell_waits_for_somebody(run->cell);
+    call->row.suspensions = call->texts.len;
+    rc = rv__cell_suspensions(run->cell, &call->texts, &call->err);
+    if (rc < 0)
+        return rc;
+    rv__buf_char(&call->texts, '\0');
     call->row.created_ms = run->created_ms;
     call->row.started_ms = run->started_ms;
     call->row.completed_ms = run->completed_ms;
@@ -115,9 +179,9 @@ void rv__run_answer_calls(struct rv__run *run)
     while (call != NULL) {
         struct rv__call *next = call->next;
         /* What is new has begun, whatever the same turn made of it (SPEC: runs). */
-        call->status = call->began ? (int)RUN_RUNNING : (int)rv__cell_status(run->cell);
+        call->status = rv__public_status(call->began ? RUN_RUNNING : rv__cell_status(run->cell));
         snprintf(call->run_id, sizeof call->run_id, "%s", run->id);
-        reply(call, RV_OK);
+        rv__call_reply(call, RV_OK);
         call = next;
     }
 }
@@ -129,7 +193,7 @@ void rv__run_answer_waiters(struct rv__run *run)
     while (call != NULL) {
         struct rv__call *next = call->next;
         call->waiting = false;
-        reply(call, describe(call, run));
+        rv__call_reply(call, describe(call, run));
         call = next;
     }
 }
@@ -140,16 +204,16 @@ void rv__run_refuse_calls(struct rv__run *run, const rv_error *why)
         struct rv__call *call = run->calls;
         run->calls = call->next;
         call->err = *why;
-        reply(call, why->code);
+        rv__call_reply(call, why->code);
     }
 }
 
 /* The first offered workflow behind that one, by name. */
-static const struct rv__registered *next_by_name(const rv_engine *e,
+static const struct rv__registered *next_by_name(const struct rv__registry *registry,
                                                  const struct rv__registered *behind)
 {
     const struct rv__registered *next = NULL;
-    for (const struct rv__registered *r = e->workflows; r != NULL; r = r->next)
+    for (const struct rv__registered *r = registry->workflows; r != NULL; r = r->next)
         if (!r->withdrawn && (behind == NULL || rv__str_cmp(r->name, behind->name) > 0) &&
             (next == NULL || rv__str_cmp(r->name, next->name) < 0))
             next = r;
@@ -157,12 +221,12 @@ static const struct rv__registered *next_by_name(const rv_engine *e,
 }
 
 /* As many as there is room for, which are few: so looking through all for each is no harm. */
-static void list_names(const rv_engine *e, char *text, size_t room)
+static void list_names(const struct rv__registry *registry, char *text, size_t room)
 {
     size_t len = 0;
-    const struct rv__registered *r = next_by_name(e, NULL);
+    const struct rv__registered *r = next_by_name(registry, NULL);
     text[0] = '\0';
-    for (; r != NULL && len + 1 < room; r = next_by_name(e, r)) {
+    for (; r != NULL && len + 1 < room; r = next_by_name(registry, r)) {
         int n = snprintf(text + len, room - len, "%s%.*s", len ? ", " : "", RV__ARG(r->name));
         len += n > 0 ? (size_t)n : 0;
     }
@@ -172,7 +236,8 @@ static void list_names(const rv_engine *e, char *text, size_t room)
 static bool same_input(const struct rv__run *run, const struct rv__call *call)
 {
     char absent[65], meant[65];
-    bool schema = !rv__str_none(run->plan->plan->body.wrap->schema);
+    const struct rv__wrap *wrap = run->plan->plan->body.wrap;
+    bool schema = !rv__str_none(wrap->schema) || !rv__str_none(wrap->parameters);
     if (strcmp(run->input_key, call->input_key) == 0)
         return true;
     rv__sha256_hex(rv__str(""), absent);
@@ -208,32 +273,41 @@ static int begin(rv_engine *e, struct rv__call *call, struct rv__registered *kno
 {
     const struct rv__input_rule *rule = rv__plan_exprs_rule(&known->plan->exprs,
                                                             &known->plan->plan->body);
-    if (rule != NULL && call->judge != known->plan) {
+    if ((rule != NULL || known->validates) && call->judge != known->plan) {
         rv__plan_ref_unref(call->judge);
         call->judge = rv__plan_ref_ref(known->plan);
-        reply(call, RV__CHECK_INPUT);
+        rv__session_unref(call->validator);
+        call->validator = known->validates ? rv__workers_validator(e, known->plan->plan->version)
+                                           : NULL;
+        call->schema_only = known->validates && call->validator == NULL;
+        rv__call_reply(call, RV__CHECK_INPUT);
         return RV_OK;
     }
+    int fit = rv__plan_ref_check(known->plan, &call->err);
+    if (fit < 0)
+        return fit;
     bool made = run == NULL;
     if (made && rv__run_new(e, call->run_id, &run) < 0)
         return rv__nomem(&call->err);
     memcpy(run->input_key, call->input_key, sizeof run->input_key);
-    int rc = rv__run_start(run, known->plan, call->input, &call->err);
+    int rc = rv__run_start(run, known->plan, call->input, call->limit, call->msg.by, &call->err);
     if (rc < 0 && made)
         rv__run_drop_if_unused(run);
     if (rc < 0)
         return rc;
+    rv__blob_unref(run->rerun_of);
+    run->rerun_of = rv__blob_ref(call->rerun_of);
     call->began = true;
     push(&run->calls, call);
     return RV_OK;
 }
 
-static struct rv__registered *find_offered(rv_engine *e, struct rv__call *call)
+static struct rv__registered *find_offered(struct rv__call *call)
 {
-    struct rv__registered *known = rv__registry_offered(e, rv__str(call->workflow));
+    struct rv__registered *known = rv__registry_offered(call->registry, rv__str(call->workflow));
     if (known == NULL) {
         char names[160];
-        list_names(e, names, sizeof names);
+        list_names(call->registry, names, sizeof names);
         rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'; registered: %s",
                  call->workflow, names[0] ? names : "none");
     }
@@ -242,7 +316,7 @@ static struct rv__registered *find_offered(rv_engine *e, struct rv__call *call)
 
 static int take_start(rv_engine *e, struct rv__call *call)
 {
-    struct rv__registered *known = find_offered(e, call);
+    struct rv__registered *known = find_offered(call);
     struct rv__run *run = NULL;
     if (known == NULL)
         return RV_ENOTFOUND;
@@ -276,6 +350,15 @@ static int take_message(rv_engine *e, struct rv__call *call)
         return rv__nomem(&call->err);
     if (run == NULL)
         return RV_OK;
+    if (call->msg.kind == MSG_SIGNAL && call->judge != run->plan &&
+        rv__plan_exprs_signal(&run->plan->exprs, call->msg.name) != NULL) {
+        rv__plan_ref_unref(call->judge);
+        call->judge = rv__plan_ref_ref(run->plan);
+        rv__call_reply(call, RV__CHECK_INPUT);
+        return RV_OK;
+    }
+    for (struct rv__attempt *a = run->work; a != NULL && call->msg.kind == MSG_CANCEL; a = a->next)
+        rv__attempt_tell_given(a); /* this may be its end */
     rc = rv__run_send(run, &call->msg, &call->err);
     if (rc < 0 && rc != RV_ENOMEM &&
         run->facts.count > 0) { /* why, is not on disk yet: later again */
@@ -299,14 +382,14 @@ void rv__call_absent(rv_engine *e, struct rv__call *call, struct rv__run *run)
     int rc = run->trouble;
     struct rv__registered *known;
     if (call->kind == CALL_RUN && rc == RV_ENOTFOUND) {
-        known = find_offered(e, call); /* again: it may have gone meanwhile */
+        known = find_offered(call); /* again: it may have gone meanwhile */
         rc = known != NULL ? begin(e, call, known, run) : RV_ENOTFOUND;
     } else {
         call->err = run->why;
         rc = not_found(call, rc);
     }
     if (rc < 0)
-        reply(call, rc);
+        rv__call_reply(call, rc);
 }
 
 /* Whoever completes a handle may be quicker than the step that gave it away: its attempt has not ended
@@ -329,7 +412,7 @@ void rv__calls_early(rv_engine *e, const struct rv__run *of)
                                     rv__mono_ms(e->clock) < call->until_ms))
             push(&e->early, call);
         else
-            reply(call, rc == RV_ENOTFOUND && !there ? not_found(call, rc) : rc);
+            rv__call_reply(call, rc == RV_ENOTFOUND && !there ? not_found(call, rc) : rc);
         call = next;
     }
 }
@@ -341,9 +424,10 @@ bool rv__call_looks(const struct rv__call *call)
 
 void rv__engine_begin_close(rv_engine *e)
 {
-    if (e->closed)
+    if (e->closed && !e->drains)
         return;
     e->closed = true;
+    e->drains = false;
     e->tell_by_ns = rv__mono_ns(e->clock) + e->drain_ms * 1000000;
     e->close_by_ns = e->grace_ms < 0 ? RV__NEVER : e->tell_by_ns + e->grace_ms * 1000000;
     rv__engine_tell_close(e);
@@ -370,12 +454,31 @@ static bool take_from_mail(struct rv__run *run, const struct rv__call *call)
     return false;
 }
 
+/* Out of those that wait for their place, if it is one of them. */
+static bool take_returning(rv_engine *e, const struct rv__call *call)
+{
+    for (struct rv__call **at = &e->returning; *at != NULL; at = &(*at)->next)
+        if (*at == call) {
+            *at = call->next;
+            if (*at == NULL)
+                e->last_returning = at;
+            return true;
+        }
+    return false;
+}
+
 /* Who waited gives up. Its call may have been answered in this very turn: then that counts. */
 static void take_unwait(rv_engine *e, struct rv__call *call)
 {
     struct rv__call *wait = call->about;
     struct rv__run *run = rv__run_find(e, wait->run_id);
-    if (wait->waiting) {
+    if (e->around.threads) { /* its place is to be had again first, as for an answer */
+        call->lent = wait->lent;
+        wait->lent = false;
+    }
+    if (take_returning(e, wait)) {
+        put_answered(e, wait); /* it has its answer: that counts */
+    } else if (wait->waiting) {
         for (struct rv__call **at = &run->waiters; *at != NULL; at = &(*at)->next)
             if (*at == wait) {
                 *at = wait->next;
@@ -387,7 +490,7 @@ static void take_unwait(rv_engine *e, struct rv__call *call)
     }
     if (run != NULL && run->phase == RV__ABSENT)
         rv__run_drop_if_unused(run);
-    reply(call, RV_OK);
+    rv__call_reply(call, RV_OK);
 }
 
 /* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
@@ -397,15 +500,15 @@ static bool look_at_disk(rv_engine *e, struct rv__call *call)
     int rc = rv__run_read(e, call->run_id, &run, &call->err);
     if (rc < 0) {
         if (call->kind != CALL_WAIT)
-            reply(call, not_found(call, rc));
+            rv__call_reply(call, not_found(call, rc));
         return call->kind != CALL_WAIT;
     }
     bool ended = rv__run_terminal(rv__cell_status(run->cell));
     bool answers = call->kind != CALL_WAIT || ended;
     if (call->kind == CALL_LOOK)
-        reply(call, call->look(call, run));
+        rv__call_reply(call, call->look(call, run));
     else if (answers)
-        reply(call, describe(call, run));
+        rv__call_reply(call, describe(call, run));
     rv__run_unread(run);
     return answers;
 }
@@ -427,7 +530,8 @@ static void look_in_mail(rv_engine *e, struct rv__run *run)
 
 void rv__calls_from_disk(rv_engine *e)
 {
-    look_in_mail(e, e->commit.runs);
+    for (size_t i = 0; i < RV__BATCHES; i++)
+        look_in_mail(e, e->commit.batches[i].runs);
     look_in_mail(e, e->deciding);
 }
 
@@ -443,15 +547,16 @@ static int take_look(rv_engine *e, struct rv__call *call)
         rc = rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
                       run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow);
     } else if (call->kind == CALL_LOOK) {
-        reply(call, call->look(call, run));
+        rv__call_reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
-        reply(call, describe(call, run));
+        rv__call_reply(call, describe(call, run));
     } else if (e->read_only) { /* nobody here would learn of its end */
         rc = rv__fail(&call->err, RV_ESTATE, "run '%s' is %s, and the store open for reading only",
                       run->id, rv__run_status_name(rv__cell_status(run->cell)));
     } else {
         call->waiting = true;
         push(&run->waiters, call);
+        lend_place(call);
     }
     return rc;
 }
@@ -480,14 +585,14 @@ static void ask_landed(rv_engine *e, struct rv__job *job)
     struct ask *ask = (struct ask *)job;
     struct rv__call *call = ask->call;
     (void)e;
-    reply(call, ask->rc < 0 || call->asked == NULL ? ask->rc : call->asked(call));
+    rv__call_reply(call, ask->rc < 0 || call->asked == NULL ? ask->rc : call->asked(call));
     rv__free(ask);
 }
 
 static int take_ask(rv_engine *e, struct rv__call *call)
 {
     if (!call->writes) {
-        reply(call, call->ask(call));
+        rv__call_reply(call, call->ask(call));
         return RV_OK;
     }
     struct ask *ask = rv__zalloc(1, sizeof *ask);
@@ -502,23 +607,33 @@ static int take_ask(rv_engine *e, struct rv__call *call)
 void rv__call_take(rv_engine *e, struct rv__call *call)
 {
     int rc = RV_OK;
-    if (e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE) {
-        reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine is closing"));
+    if (e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
+        call->kind != CALL_DRAIN && call->kind != CALL_HAND_BACK) {
+        rv__call_reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine is closing"));
+        return;
+    }
+    if (e->commit.gone && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
+        call->kind != CALL_DRAIN) {
+        rv_health health;
+        (void)rv_engine_health(e, &health, NULL); /* there is an engine */
+        call->err = health.why;
+        rv__call_reply(call, RV_EGONE);
         return;
     }
     if (e->read_only &&
         (call->kind == CALL_REGISTER || call->kind == CALL_RUN || call->kind == CALL_MESSAGE)) {
-        reply(call,
-              rv__fail(&call->err, RV_ESTATE, "%s",
-                       rv__attached_tells(e)
-                           ? "another process drives the store: workflows are registered there"
-                           : "the store is open for reading only"));
+        rv__call_reply(
+            call, rv__fail(&call->err, RV_ESTATE, "%s",
+                           rv__attached_asks_driver(e)
+                               ? "another process drives the store: workflows are registered there"
+                               : "the store is open for reading only"));
         return;
     }
     switch (call->kind) {
     case CALL_REGISTER:
-        reply(call, call->registration != NULL ? rv__registry_put(e, call->registration, &call->err)
-                                               : rv__registry_add(e, call->definition, &call->err));
+        rv__call_reply(call, call->registration != NULL
+                                 ? rv__registry_put(call->registry, call->registration, &call->err)
+                                 : rv__registry_add(call->registry, call->definition, &call->err));
         return;
     case CALL_RUN: rc = take_start(e, call); break;
     case CALL_MESSAGE: rc = take_message(e, call); break;
@@ -527,13 +642,22 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     case CALL_LOOK: rc = take_look(e, call); break;
     case CALL_ASK: rc = take_ask(e, call); break;
     case CALL_UNWAIT: take_unwait(e, call); return;
+    case CALL_HAND_OVER: rc = rv__guest_take(e, call); break;
+    case CALL_HAND_BACK: rc = rv__guest_release(e, call); break;
+    case CALL_DRAIN:
+        if (!e->closed && rv__guests_here(e)) {
+            e->closed = e->drains = true;
+            e->tell_by_ns = e->close_by_ns = RV__NEVER;
+        }
+        rv__call_reply(call, e->closed ? RV_OK : RV_ENOTFOUND);
+        return;
     case CALL_CLOSE:
         rv__engine_begin_close(e);
-        reply(call, RV_OK);
+        rv__call_reply(call, RV_OK);
         return;
     }
     if (rc < 0)
-        reply(call, rc);
+        rv__call_reply(call, rc);
 }
 
 static void close_list(struct rv__call **list)
@@ -542,8 +666,49 @@ static void close_list(struct rv__call **list)
         struct rv__call *call = *list;
         *list = call->next;
         call->waiting = false;
-        reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine has closed"));
+        rv__call_reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine has closed"));
     }
+}
+
+static void refuse_one(struct rv__call *call, const rv_error *why)
+{
+    call->waiting = false;
+    call->err = *why;
+    rv__call_reply(call, why->code);
+}
+
+static void refuse_list(struct rv__call **list, const rv_error *why)
+{
+    while (*list != NULL) {
+        struct rv__call *call = *list;
+        *list = call->next;
+        refuse_one(call, why);
+    }
+}
+
+/* What is no call stays: work that has ended is somebody's memory. */
+static void refuse_mail(struct rv__mail *of, const rv_error *why)
+{
+    struct rv__mail mail = { .first = of->first, .last = &mail.first };
+    struct rv__letter *letter;
+    *of = (struct rv__mail){ NULL, &of->first };
+    while ((letter = rv__mail_take(&mail)) != NULL)
+        if (letter->kind == LETTER_CALL)
+            refuse_one(RV__CONTAINER(letter, struct rv__call, letter), why);
+        else
+            rv__mail_put(of, letter);
+}
+
+void rv__calls_refuse(rv_engine *e, const rv_error *why)
+{
+    refuse_mail(&e->retry, why);
+    refuse_list(&e->early, why);
+    for (size_t b = 0; b < RUN_BUCKETS; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next) {
+            refuse_mail(&run->mail, why);
+            refuse_list(&run->calls, why);
+            refuse_list(&run->waiters, why);
+        }
 }
 
 static void again(rv_engine *e, struct rv__call **list)
@@ -551,7 +716,7 @@ static void again(rv_engine *e, struct rv__call **list)
     while (*list != NULL) {
         struct rv__call *call = *list;
         *list = call->next;
-        call->waiting = false;
+        call->waiting = call->lent = false;
         (void)!rv__engine_post(e, &call->letter); /* it is open: a kit's caller waits for it */
     }
 }
@@ -609,5 +774,7 @@ void rv__calls_close(rv_engine *e)
             close_list(&run->waiters);
         }
     close_list(&e->early);
+    rv__guests_close(e);
+    rv__calls_return(e);
     rv__calls_wake(e);
 }

@@ -2,8 +2,9 @@
  *
  * A batch is what all deciding runs have to write. The loop writes it itself when it has nothing else to do;
  * under load it hands it to the writing desk and goes on: it takes letters and decides for the runs that
- * are not in the batch, and their facts make the next one. A run in the batch is committing: nothing is
- * decided for it. So a run's facts and effects always belong to one batch.
+ * are not in the batch, and their facts make the next one, which may lie at the desk before the first has
+ * landed (may_leave). A run in a batch is committing: nothing is decided for it. So a run's facts and effects
+ * always belong to one batch.
  *
  * A batch that the store cannot take now (full disk, locked file, no memory) is tried again, unchanged,
  * until it can; on the desk, so that the loop can answer meanwhile, from what is on disk. What the store
@@ -26,7 +27,8 @@ enum {
     SNAPSHOT_FROM = 16384,   /* bytes of journal: below that a replay is quicker than a snapshot */
 };
 
-struct batch {
+/* What a batch consists of, in its arena. */
+struct room {
     struct rv__store_write *writes;
     struct rv__run **runs; /* whose write each is */
     struct rv__store_run *rows;
@@ -60,6 +62,16 @@ static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
     }
 }
 
+/* What is to be decided, as its row says it; none: nothing. Without memory the row goes without: the journal
+ * has it, and who looks at the run itself is told. */
+static struct rv__str suspensions_of(struct rv__run *run)
+{
+    rv__buf_reset(&run->suspensions);
+    if (rv__cell_suspensions(run->cell, &run->suspensions, NULL) < 0)
+        rv__buf_reset(&run->suspensions);
+    return run->suspensions.len > 0 ? rv__buf_view(&run->suspensions) : (struct rv__str){ NULL, 0 };
+}
+
 /* A snapshot when the journal since the last has outgrown it: amortised, a constant a fact. */
 static void maybe_snapshot(struct rv__run *run)
 {
@@ -73,13 +85,14 @@ static void maybe_snapshot(struct rv__run *run)
         rv__buf_reset(&run->snapshot); /* no memory: another time */
 }
 
-static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *results,
+static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *results,
                        size_t *values, size_t *logs)
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
     bool idle = rv__run_idle(run) && rv__run_may_walk(run);
     bool active = !idle;
+    bool waiting = rv__cell_waits_for_somebody(run->cell);
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
     if (rv__run_terminal(status) && run->completed_ms == 0)
         run->completed_ms = run->engine->now_ms;
@@ -108,6 +121,8 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         w->snapshot = rv__buf_view(&run->snapshot);
 
     struct rv__str failed_step = rv__cell_failed_step(run->cell);
+    struct rv__str suspensions = suspensions_of(run);
+    uint64_t suspended = suspensions.len > 0 ? rv__str_hash(RV__HASH_START, suspensions) : 0;
     if (run->is_new) {
         b->rows[i] = (struct rv__store_run){
             .id = w->run,
@@ -118,7 +133,9 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
             .input_key = rv__str(run->input_key),
             .error = rv__cell_error(run->cell),
             .failed_step = failed_step,
-            .suspension = rv__cell_suspension(run->cell),
+            .suspension = suspensions,
+            .rerun_of = rv__blob_str(run->rerun_of),
+            .waiting = waiting,
             .created_ms = run->created_ms,
             .started_ms = run->started_ms,
             .completed_ms = run->completed_ms,
@@ -127,22 +144,26 @@ static void fill_write(struct rv__run *run, struct batch *b, size_t i, size_t *r
         };
         w->row = &b->rows[i];
     } else if (status != run->row_status || active != run->row_active ||
-               wake_ms != run->row_wake_ms) {
+               waiting != run->row_waiting || wake_ms != run->row_wake_ms ||
+               suspended != run->row_suspended) {
         b->touches[i] = (struct rv__store_touch){
             .status = rv__str(rv__run_status_name(status)),
             .active = active,
+            .waiting = waiting,
             .wake_at_ms = wake_ms,
             .completed_ms = run->completed_ms,
             .error = rv__cell_error(run->cell),
             .failed_step = failed_step,
-            .suspension = rv__cell_suspension(run->cell),
+            .suspension = suspensions,
         };
         w->touch = &b->touches[i];
     }
     if (RV__BUG(36) && w->touch != NULL)
         b->touches[i].active = false;
     run->row_status = status;
+    run->row_suspended = suspended;
     run->row_active = active;
+    run->row_waiting = waiting;
     run->row_wake_ms = wake_ms;
 }
 
@@ -164,7 +185,7 @@ static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struc
 }
 
 /* Plans that this batch's new runs are the first to use. They count as stored when it is on disk. */
-static int fill_definitions(rv_engine *e, struct batch *b, struct rv__arena *arena)
+static int fill_definitions(rv_engine *e, struct room *b, struct rv__arena *arena)
 {
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
         if (run->plan->stored != DEFINITION_NEW || RV__BUG(54))
@@ -193,6 +214,7 @@ static void note_health(rv_engine *e, const rv_error *why)
     if (why != NULL) {
         c->health.attempts++;
         c->health.why = *why;
+        c->health.gone = why->code == RV_EGONE;
     }
     atomic_store(&c->failing, why != NULL);
     pthread_mutex_unlock(&c->lock);
@@ -201,7 +223,7 @@ static void note_health(rv_engine *e, const rv_error *why)
 /* ------------------------------------------------------------------------------- the batch --- */
 
 /* Room for the writes of all deciding runs. */
-static int make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
+static int make_room(rv_engine *e, struct room *b, struct rv__arena *arena)
 {
     size_t runs = 0, results = 0, values = 0, logs = 0;
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
@@ -226,16 +248,18 @@ static int make_room(rv_engine *e, struct batch *b, struct rv__arena *arena)
 }
 
 /* What the deciding runs have to write. RV_ENOMEM: nothing is changed, and the next turn tries again. */
-static int gather(rv_engine *e, struct batch *b, struct rv__arena *arena, size_t *ret)
+static int gather(rv_engine *e, struct rv__batch *batch)
 {
+    struct room room = { .writes = NULL }, *b = &room;
+    struct rv__arena *arena = &batch->arena;
     size_t results = 0, values = 0, logs = 0, count = 0;
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in)
-        if (rv__keep_unheard(run) < 0)
+        if (rv__log_failures(run) < 0)
             return RV_ENOMEM;
     if (make_room(e, b, arena) < 0)
         return RV_ENOMEM;
     if (fill_definitions(e, b, arena) < 0) {
-        rv__plans_stored(e, false);
+        rv__plans_stored(e->deciding, false);
         return RV_ENOMEM;
     }
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
@@ -248,16 +272,18 @@ static int gather(rv_engine *e, struct batch *b, struct rv__arena *arena, size_t
         b->writes[0].definitions = b->definitions;
         b->writes[0].definition_count = b->definition_count;
     }
-    *ret = count;
+    batch->writes = room.writes;
+    batch->of = room.runs;
+    batch->count = count;
     return RV_OK;
 }
 
 /* How many of the writes from `from` on go into one transaction. */
-static size_t piece_of(const struct rv__commits *c, size_t from)
+static size_t piece_of(const struct rv__batch *b, size_t from)
 {
     size_t bytes = 0, n = 0;
-    while (from + n < c->count && (n == 0 || bytes < c->piece)) {
-        const struct rv__store_write *w = &c->writes[from + n++];
+    while (from + n < b->count && (n == 0 || bytes < b->engine->commit.piece)) {
+        const struct rv__store_write *w = &b->writes[from + n++];
         bytes += w->facts.len + w->snapshot.len;
         for (size_t i = 0; i < w->result_count; i++)
             bytes += w->results[i].json.len;
@@ -270,16 +296,21 @@ static size_t piece_of(const struct rv__commits *c, size_t from)
 /* Thread: the writing desk's, or the loop's. */
 static int64_t write_batch(struct rv__job *job)
 {
-    struct rv__commits *c = (struct rv__commits *)job;
-    rv_engine *e = RV__CONTAINER(c, struct rv_engine, commit);
-    while (c->written < c->count) {
+    struct rv__batch *b = (struct rv__batch *)job;
+    rv_engine *e = b->engine;
+    b->lost = e->commit.lost;
+    while (b->written < b->count && !b->lost) {
         rv_error err;
-        size_t n = piece_of(c, c->written);
-        int rc = rv__store_commit(e->store, &c->writes[c->written], n, &err);
+        size_t n = piece_of(b, b->written);
+        int rc = rv__store_commit(e->store, &b->writes[b->written], n, &err);
         note_health(e, rc < 0 ? &err : NULL);
+        if (rc == RV_EGONE) {
+            e->commit.lost = b->lost = true;
+            return 0;
+        }
         if (rc < 0 && !RV__BUG(37))
             return RETRY_COMMIT_MS; /* nothing is dropped, nothing of it is seen meanwhile */
-        c->written += n;
+        b->written += n;
     }
     return 0;
 }
@@ -293,13 +324,15 @@ static void refuse(struct rv__run *run, const rv_error *why)
     size_t log_count = run->log_count;
     bool again = run->suspending; /* not even that it is suspended can be written */
     bool was_new = run->is_new;   /* then the disk has nothing of it */
+    bool ended = rv__run_terminal(rv__cell_status(run->cell));
     run->refused = !again;
     run->why = *why;
     rv__buf_init(&run->logs, SIZE_MAX / 8);
     rv__run_refuse_calls(run, why);
     rv__run_leave(run);
     run->trouble = why->code;
-    if (again)
+    /* How a run has ended stays so, whatever becomes of what is detached from it. */
+    if (again && !ended)
         rv__run_set_aside(run, "the store does not take what the run wants to write: ");
     if (again || was_new) {
         rv__buf_done(&logs);
@@ -362,7 +395,7 @@ static void act(struct rv__run *run)
 void rv__run_let_go(struct rv__run *run)
 {
     rv_engine *e = run->engine;
-    if (run->phase != RV__IDLE || run->mail.first != NULL)
+    if (run->phase != RV__IDLE || run->mail.first != NULL || (run->guest && !run->parked))
         return;
     if (!e->read_only) {
         int64_t wake_ms = run->row_wake_ms;
@@ -378,29 +411,44 @@ void rv__run_let_go(struct rv__run *run)
     rv__run_drop_if_unused(run);
 }
 
-static void note_commit(rv_engine *e)
+static void note_commit(rv_engine *e, const struct rv__batch *b)
 {
-    struct rv__commits *c = &e->commit;
-    if (c->count == 0)
+    if (b->count == 0)
         return;
+    pthread_mutex_lock(&e->commit.lock); /* the next batch may be at the writer */
+    int64_t took_ns = e->commit.stats.last_commit_ns;
+    pthread_mutex_unlock(&e->commit.lock);
     e->commits++;
-    rv__metrics_commit(e, c->stats.last_commit_ns, c->count);
+    rv__metrics_commit(e, took_ns, b->count);
 }
 
-/* The batch is on disk. Its runs are acted for; those that the store refused are not. */
-static void landed(rv_engine *e, struct rv__job *job)
+/* It stays away: nobody may see what is in it. */
+static bool is_lost(rv_engine *e, const struct rv__batch *b)
 {
-    struct rv__commits *c = (struct rv__commits *)job;
-    struct rv__run *run = c->runs;
-    assert(c->away);
-    c->away = false;
-    c->runs = NULL;
-    note_commit(e);
-    rv__plans_stored(e, true);
-    for (size_t i = 0; i < c->count; i++) {
-        c->of[i]->number = c->writes[i].number;
-        c->of[i]->outcome = c->writes[i].outcome == STORE_REFUSED ? &c->writes[i].why : NULL;
+    if (b->lost && !e->commit.gone)
+        rv__engine_gone(e);
+    return b->lost;
+}
+
+/* The runs of a batch that is on disk, each with its outcome, which lives until they are acted for. */
+static struct rv__run *take_landed(rv_engine *e, struct rv__batch *b)
+{
+    struct rv__run *runs = b->runs;
+    note_commit(e, b);
+    rv__plans_stored(runs, true);
+    for (size_t i = 0; i < b->count; i++) {
+        b->of[i]->number = b->writes[i].number;
+        b->of[i]->outcome = b->writes[i].outcome == STORE_REFUSED ? &b->writes[i].why : NULL;
     }
+    b->runs = NULL;
+    assert(e->commit.away > 0);
+    e->commit.away--;
+    return runs;
+}
+
+/* Runs are acted for that are on disk; those that the store refused are not. Then the batch is free. */
+static void act_all(rv_engine *e, struct rv__batch *b, struct rv__run *run)
+{
     while (run != NULL) {
         struct rv__run *next = run->next_in;
         const rv_error *why = run->outcome;
@@ -411,8 +459,34 @@ static void landed(rv_engine *e, struct rv__job *job)
             act(run);
         run = next;
     }
-    rv__arena_reset(&c->arena);
+    rv__arena_reset(&b->arena);
+    b->used = false;
     rv__feed_flush(e->reading);
+}
+
+/* Is a timer due that waits for a batch to land? Then the next one takes it, and none leaves before that. */
+static bool is_timer_waiting(const rv_engine *e)
+{
+    return e->timers_mailed > 0;
+}
+
+static bool pays(rv_engine *e)
+{
+    struct rv__desk *desk = e->around.writer;
+    return desk->pays(desk, e->deciding_count, rv__places_taken(e));
+}
+
+/* The batch came back from the desk. Under load the next one leaves first: the disk does not wait until the
+ * runs of this one are acted for. But a timer that is due and waits for one of these comes with the next. */
+static void landed(rv_engine *e, struct rv__job *job)
+{
+    struct rv__batch *b = (struct rv__batch *)job;
+    if (is_lost(e, b))
+        return;
+    struct rv__run *runs = take_landed(e, b);
+    if (e->commit.away == 0 && !is_timer_waiting(e) && pays(e))
+        rv__engine_decide(e);
+    act_all(e, b, runs);
 }
 
 static void drop_batch(struct rv__job *job)
@@ -424,23 +498,41 @@ int rv__commits_init(rv_engine *e, rv_error *err)
 {
     struct rv__commits *c = &e->commit;
     (void)err;
-    c->job = (struct rv__job){ .run = write_batch, .landed = landed, .drop = drop_batch };
+    for (size_t i = 0; i < RV__BATCHES; i++) {
+        c->batches[i].job = (struct rv__job){ .run = write_batch,
+                                              .landed = landed,
+                                              .drop = drop_batch };
+        c->batches[i].engine = e;
+        rv__arena_init(&c->batches[i].arena, SIZE_MAX); /* bounded by the turn */
+    }
     c->piece = PIECE_BYTES;
     c->snapshot_from = SNAPSHOT_FROM;
-    rv__arena_init(&c->arena, SIZE_MAX); /* bounded by the turn */
-    pthread_mutex_init(&c->lock, NULL);  /* on Linux it cannot fail */
+    pthread_mutex_init(&c->lock, NULL); /* on Linux it cannot fail */
     return RV_OK;
+}
+
+void rv__commits_forget(rv_engine *e)
+{
+    for (size_t i = 0; i < RV__BATCHES; i++) {
+        struct rv__batch *b = &e->commit.batches[i];
+        b->runs = NULL;
+        b->used = b->lost = false;
+        rv__arena_reset(&b->arena);
+    }
+    e->commit.away = 0;
+    e->commit.lost = e->commit.gone = false;
 }
 
 void rv__commits_done(rv_engine *e)
 {
-    rv__arena_done(&e->commit.arena);
+    for (size_t i = 0; i < RV__BATCHES; i++)
+        rv__arena_done(&e->commit.batches[i].arena);
     pthread_mutex_destroy(&e->commit.lock);
 }
 
 bool rv__commit_failing(const rv_engine *e)
 {
-    return e->commit.away && atomic_load(&e->commit.failing);
+    return e->commit.away > 0 && atomic_load(&e->commit.failing);
 }
 
 static struct rv__run *take_deciding(rv_engine *e)
@@ -448,39 +540,63 @@ static struct rv__run *take_deciding(rv_engine *e)
     struct rv__run *runs = e->deciding;
     e->deciding = NULL;
     e->last_deciding = &e->deciding;
+    e->deciding_count = 0;
     return runs;
+}
+
+/* May what was decided leave now? If the writer is free, at once. While it writes a batch, the next one
+ * may wait at the desk, so that it need not wait for the loop; but what is there is closed to what comes
+ * later. So it goes there when it is as large as the one before it, or when no work is in flight that could
+ * add to it; and not while a timer is due that waits for a batch to land: that one comes with the next. */
+static bool may_leave(rv_engine *e)
+{
+    struct rv__commits *c = &e->commit;
+    if (e->deciding == NULL || c->away == 0)
+        return e->deciding != NULL;
+    bool full = e->deciding_count >= c->away_count || e->in_flight == NULL;
+    return c->away < RV__BATCHES && full && !is_timer_waiting(e) && !rv__commit_failing(e) &&
+           pays(e);
+}
+
+static struct rv__batch *free_batch(struct rv__commits *c)
+{
+    for (size_t i = 0; i < RV__BATCHES; i++)
+        if (!c->batches[i].used)
+            return &c->batches[i];
+    return NULL;
 }
 
 void rv__commit(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
-    struct batch b = { .writes = NULL };
-    size_t runs = 0;
-    assert(!c->away);
-    if (e->deciding == NULL)
+    struct rv__batch *b = may_leave(e) ? free_batch(c) : NULL;
+    size_t runs = e->deciding_count;
+    if (b == NULL)
         return;
-    if (gather(e, &b, &c->arena, &c->count) < 0) {
-        rv__arena_reset(&c->arena);
+    if (gather(e, b) < 0) {
+        rv__arena_reset(&b->arena);
         e->starved = true; /* somebody may give some memory back */
         return;
     }
-    c->writes = b.writes;
-    c->of = b.runs;
-    c->written = 0;
-    c->runs = take_deciding(e);
-    for (struct rv__run *run = c->runs; run != NULL; run = run->next_in) {
+    b->written = 0;
+    b->used = true;
+    b->lost = false;
+    b->runs = take_deciding(e);
+    for (struct rv__run *run = b->runs; run != NULL; run = run->next_in) {
         rv__run_move(run, RV__COMMITTING);
         rv__run_unqueue(run);
-        runs++;
+        if (RV__BUG(61) && c->away > 0)
+            rv__release_effects(run);
     }
-    c->away = true;
+    c->away++;
+    c->away_count = runs;
     struct rv__desk *desk = e->around.writer;
-    bool beside = c->count > 0 && (e->writing > 0 || desk->pays(desk, runs, rv__places_taken(e)));
+    bool beside = b->count > 0 && (e->writing > 0 || desk->pays(desk, runs, rv__places_taken(e)));
     c->beside += beside;
-    if (c->count == 0 || (!beside && desk->now(desk, &c->job) == 0))
-        landed(e, &c->job);
-    else
-        rv__write_job(e, &c->job);
+    if (b->count > 0 && (beside || desk->now(desk, &b->job) > 0))
+        rv__write_job(e, &b->job);
+    else if (!is_lost(e, b))
+        act_all(e, b, take_landed(e, b));
 }
 
 int rv_engine_health(rv_engine *e, rv_health *ret, rv_error *err)
@@ -491,5 +607,10 @@ int rv_engine_health(rv_engine *e, rv_health *ret, rv_error *err)
     pthread_mutex_lock(&e->commit.lock);
     *ret = e->commit.health;
     pthread_mutex_unlock(&e->commit.lock);
+    if (!ret->gone && !e->read_only && rv__store_there(e->store, &ret->why) == RV_EGONE) {
+        if (!ret->stuck)
+            ret->since = rv__wall_ms(e->clock);
+        ret->stuck = ret->gone = true; /* nothing was lost with it yet: the next commit will tell */
+    }
     return RV_OK;
 }

@@ -14,15 +14,15 @@
 #include <rival/rival.h>
 
 #include "base/queue.h"
-#include "work/work.h"
 
-/* What arrives in the inbox (struct rv__letter). */
+/* What arrives in the loop's inbox. */
 enum rv__letter_kind {
-    LETTER_WORK,  /* an attempt or an evaluation has ended */
-    LETTER_BEGUN, /* a host has begun one */
-    LETTER_CALL,  /* of the public API */
-    LETTER_TIMER, /* of a run that could not take it when it fell due */
-    LETTER_JOB,   /* a desk is done with it */
+    LETTER_ANSWER, /* an attempt has ended */
+    LETTER_BEGINS, /* an executor has begun one that has a time-out */
+    LETTER_CALL,   /* of the public API */
+    LETTER_TIMER,  /* of a run that could not take it when it fell due */
+    LETTER_JOB,    /* a desk is done with it */
+    LETTER_WORKER, /* a worker has something to say */
 };
 
 struct rv__job {

@@ -1,13 +1,16 @@
 /* engine.c: opening and closing an engine; lists and instances. */
 #include "engine/engine.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/attempt.h"
 #include "engine/call.h"
 #include "engine/control.h"
 #include "engine/kit.h"
@@ -19,30 +22,35 @@ enum {
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
-    EVAL_PLACES = 256, /* evaluations begun and not done: their processes do them quickly */
-    IO_PLACES = RV__IO_PROCESSES, /* commands at once: waiting for a place is not their time */
 };
 
 static void engine_destroy(rv_engine *e)
 {
+    rv__listeners_free(e);
+    rv__remote_free(e->remote);
     rv__control_free(e->control);
+    rv__script_hosts_free(e->shop.scripts); /* their threads ask the engine */
     rv__attached_free(e->attached);
     rv__desk_free(e->around.writer);
     rv__desk_free(e->around.reader);
     rv__evaluator_close(
         e->shop.evaluator); /* it begins work on the others' threads, and they on its: */
     rv__io_free(e->shop.io);
-    rv__hosts_close(e->shop.hosts);
-    rv__executor_free(e->executor);        /* waits for steps that were handed back */
+    rv__workers_drain(e);
+    rv__executors_free(e);                 /* waits for steps that were handed back */
     rv__evaluator_free(e->shop.evaluator); /* so it goes when nobody is left */
     rv__hosts_free(e->shop.hosts);
+    rv__providers_free(e->shop.providers);
+    rv__wires_free(e->shop.wires);
     pthread_mutex_destroy(&e->shop.hosts_lock);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         while (e->runs[b] != NULL)
             rv__run_forget(e->runs[b]);
     while (e->in_flight != NULL)
-        rv__work_drop(e->in_flight);
+        rv__attempt_drop(e->in_flight);
+    rv__workers_forget(e);
     rv__commits_done(e);
+    rv__guests_free(e);
     rv__registry_free(e);
     rv__timers_done(&e->waits);
     rv__timers_done(&e->timeouts);
@@ -50,29 +58,45 @@ static void engine_destroy(rv_engine *e)
         rv__metrics_done(e->metrics);
     rv__free(e->metrics);
     rv__free(e->owed);
-    rv__buf_done(&e->shop.env);
-    rv__free(e->starting);
     rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
     rv__store_close(e->loader);
     rv__store_close(e->reader);
-    if (e->kit == NULL)
-        rv__store_close(e->store);
+    if (e->around.close != NULL)
+        e->around.close(e);
     rv__kit_free(e->kit);
     rv__queue_done(&e->inbox);
     rv_cancel_free(e->closing);
+    rv_cancel_free(e->over);
     pthread_cond_destroy(&e->left);
-    pthread_mutex_destroy(&e->reply_lock);
+    pthread_mutex_destroy(&e->callers_lock);
     pthread_mutex_destroy(&e->step_reader_lock);
     rv__free(e);
+}
+
+/* When a file was last written, in ms since 1970; 0: there is none. */
+static int64_t written_ms(const char *store, const char *ending)
+{
+    char path[4096];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s%s", store, ending);
+    if (n < 0 || (size_t)n >= sizeof path || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+}
+
+/* The last sign of life of who drove the store before: for people who ask how long nobody did. */
+static int64_t last_written_ms(const char *store)
+{
+    int64_t file_ms = written_ms(store, ""), wal_ms = written_ms(store, "-wal");
+    return file_ms > wal_ms ? file_ms : wal_ms;
 }
 
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
     struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : RV__STORE_DEFAULT,
                                     .read_only = opts->read_only };
-    if (e->kit != NULL)
-        return rv__kit_open_store(e, err);
+    e->down_ms = last_written_ms(store.path); /* before it is written again */
     int rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
@@ -85,6 +109,11 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
     return rc;
 }
 
+static void close_store(rv_engine *e)
+{
+    rv__store_close(e->store);
+}
+
 int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
 {
     pthread_mutex_lock(&e->step_reader_lock);
@@ -94,22 +123,21 @@ int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
 }
 
 /* What expressions may see of the environment: only what the owner of the engine names. */
-static int fill_env(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+static int fill_env(struct rv__buf *env, const rv_engine_opts *opts, rv_error *err)
 {
-    rv__buf_init(&e->shop.env, RV__JSON_MAX_BYTES);
-    rv__buf_char(&e->shop.env, '{');
+    rv__buf_char(env, '{');
     for (const char *const *name = opts->allow_env; name != NULL && *name != NULL; name++) {
         const char *value = getenv(*name);
         if (value == NULL)
             continue;
-        if (e->shop.env.len > 1)
-            rv__buf_char(&e->shop.env, ',');
-        rv__buf_json_str(&e->shop.env, rv__str(*name));
-        rv__buf_char(&e->shop.env, ':');
-        rv__buf_json_str(&e->shop.env, rv__str(value));
+        if (env->len > 1)
+            rv__buf_char(env, ',');
+        rv__buf_json_str(env, rv__str(*name));
+        rv__buf_char(env, ':');
+        rv__buf_json_str(env, rv__str(value));
     }
-    rv__buf_char(&e->shop.env, '}');
-    return rv__buf_err(&e->shop.env, err);
+    rv__buf_char(env, '}');
+    return rv__buf_err(env, err);
 }
 
 /* What attempts use of it, besides what is made when it is first needed. */
@@ -119,14 +147,15 @@ static void fill_shop(rv_engine *e)
     shop->clock = e->clock;
     shop->reader_lock = &e->step_reader_lock;
     shop->reader = &e->step_reader;
-    if (e->kit != NULL) {
-        shop->by_hand = e->executor;
+    shop->by_hand = !e->around.threads;
+    if (e->kit != NULL)
         shop->texts = e->kit->texts;
-    }
     shop->stopped = &e->stopped;
-    shop->directory = rv__registry_directory;
-    shop->begun = rv__work_tell_begun;
-    shop->post = rv__work_post;
+    shop->post = rv__attempt_post;
+    shop->worker_says = rv__workers_post;
+    shop->owner = e;
+    shop->script_owner = rv__script_owner;
+    shop->script_owner.owner = e;
 }
 
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
@@ -144,52 +173,53 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->read_only = opts->read_only;
     e->now_ms = rv__wall_ms(e->clock);
     e->last_deciding = &e->deciding;
+    e->last_answered = &e->answered;
+    e->burst = RV__BURST;
     e->retry.last = &e->retry.first;
     rv__load_init(e);
     e->shop.hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
                                                   .term_ms = opts->host_grace_ms,
                                                   .kill_ms = 2 * opts->host_grace_ms,
                                                   .memory_bytes = opts->host_memory };
+    if (opts->by != NULL) {
+        if (strlen(opts->by) > RV_BY_BYTES || !rv__str_utf8(rv__str(opts->by)))
+            return rv__fail(err, RV_EINVAL, "`by` is a text of at most %d bytes of UTF-8",
+                            RV_BY_BYTES);
+        memcpy(e->by, opts->by, strlen(opts->by) + 1);
+    }
     e->max_crashes = opts->max_crashes ? (int)opts->max_crashes : RV__MAX_CRASHES;
     e->retain.limits = (struct rv__retain_limits){ opts->retain_age_ms, opts->retain_runs,
                                                    opts->retain_bytes };
-    e->places[LANE_FUNCTION] = workers;
-    e->places[LANE_HOST] = workers; /* the same ones */
-    e->places[LANE_EVAL] = EVAL_PLACES;
-    e->places[LANE_IO] = IO_PLACES;
-    e->places[LANE_SUSPECT] = 1;
-    e->places[LANE_HOST] = workers;
-    e->places[LANE_HTTP] = e->kit != NULL ? RV__FETCH_CONNECTIONS : rv__fetch_budget();
-    memcpy(e->free_places, e->places, sizeof e->places);
-    e->generation = 1;
     rv__timers_init(&e->waits);
     rv__timers_init(&e->timeouts);
 
-    int rc = e->kit == NULL ? rv__random_seed_system(&seed, err) : RV_OK;
-    if (rc < 0)
-        return rc;
     rv__random_init(&e->random, seed);
+    rv__random_init(&e->nonces, ~seed);
     rv__ids_init(&e->ids, rv__random_u64(&e->random));
     e->closing = rv_cancel_new(NULL);
+    e->over = rv_cancel_new(NULL);
     e->owed = rv__zalloc(OWED_BUCKETS_FIRST, sizeof *e->owed);
-    if (e->closing == NULL || e->owed == NULL)
+    if (e->closing == NULL || e->over == NULL || e->owed == NULL)
         return rv__nomem(err);
     e->owed_size = OWED_BUCKETS_FIRST;
-    rc = rv__commits_init(e, err);
-    if (rc == RV_OK && e->kit == NULL)
+    int rc = rv__commits_init(e, err);
+    if (rc == RV_OK && e->around.threads)
         rc = rv__evaluator_new(&(struct rv__evaluator_opts){ .cpu_ms = opts->eval_cpu_ms,
                                                              .memory_bytes = opts->eval_memory },
                                &e->shop.evaluator, err);
     if (rc == RV_OK)
-        rc = fill_env(e, opts, err);
+        rc = fill_env(&e->registry->env, opts, err);
+    if (rc == RV_OK)
+        rc = rv__secret_source_new(opts->secrets_file, NULL, &e->registry->secret_source, err);
+    if (rc == RV_OK)
+        rc = rv__config_take(e, opts, err);
     if (rc < 0)
         return rc;
-    rc = e->kit != NULL ? rv__hand_new(&e->executor, err)
-                        : rv__threads_new(workers, &e->executor, err);
+    rc = rv__executors_new(e, workers, err);
     if (rc == RV_OK)
         fill_shop(e);
     if (rc == RV_OK)
-        rc = open_store(e, opts, err);
+        rc = e->around.open(e, opts, err);
     if (rc == RV_OK && !e->read_only)
         rv__recover(e);
     return rc;
@@ -203,26 +233,56 @@ void rv__engine_forget_runs(rv_engine *e)
             rv__run_forget(e->runs[b]);
     e->deciding = NULL;
     e->last_deciding = &e->deciding;
-    e->commit.away = false;
-    e->commit.runs = NULL;
-    rv__arena_reset(&e->commit.arena);
+    e->deciding_count = 0;
+    rv__commits_forget(e);
     e->writing = 0;
     e->retain.under_way = false;
     rv__load_init(e);
-    memcpy(e->free_places, e->places, sizeof e->places);
-    e->starting_count = 0;
+    rv__places_reset(e);
     rv__plans_forgotten(e);
+}
+
+static int make_executor(rv_engine *e, const struct rv__executor *head, struct rv__executor **ret,
+                         rv_error *err)
+{
+    switch ((enum rv__lane)head->lane) {
+    case LANE_FUNCTION:
+        return rv__threads_new(head, MOST_WORKERS, ret, err); /* credits bound them */
+    case LANE_HOST: return rv__hosted_new(&e->shop, head, ret, err);
+    case LANE_WORKER: return rv__workers_new(&e->shop, head, ret, err);
+    case LANE_IO:
+    case LANE_EVAL:
+    case LANE_HTTP:
+    case LANE_SUSPECT:
+    case LANE_NOBODY:
+    case LANE_NONE:
+    case LANES: break;
+    }
+    return rv__builtins_new(head, ret, err);
 }
 
 static int make_around(rv_engine *e, rv_error *err)
 {
     if (e->kit != NULL)
         return rv__kit_around(e, err);
-    e->around = (struct rv__around){ .clock = rv__clock_real(), .answer = rv__work_answer };
+    e->around = (struct rv__around){ .clock = rv__clock_real(),
+                                     .threads = true,
+                                     .open = open_store,
+                                     .close = close_store,
+                                     .executor = make_executor,
+                                     .answer = rv__attempt_post_answer,
+                                     .begins = rv__attempt_post_begins };
     int rc = rv__desk_new(&e->inbox, &e->around.writer, err);
     if (rc == RV_OK)
         rc = rv__desk_new(&e->inbox, &e->around.reader, err);
     return rc;
+}
+
+/* Of those that this process may use: a container may have one of many. */
+static bool several_cpus(void)
+{
+    cpu_set_t set; /* more processors than it has room for are an error, and several */
+    return sched_getaffinity(0, sizeof set, &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
 int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t seed, rv_engine **ret,
@@ -242,21 +302,29 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
         return rc;
     }
     e->kit = kit;
-    pthread_mutex_init(&e->reply_lock, NULL); /* on Linux these two cannot fail */
+    e->several_cpus = several_cpus();
+    pthread_mutex_init(&e->callers_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
     pthread_mutex_init(&e->shop.hosts_lock, NULL);
     pthread_mutex_init(&e->plans.lock, NULL);
+    pthread_mutex_init(&e->guests.lock, NULL);
     rc = make_around(e, err);
     e->clock = e->around.clock;
+    e->registry = rv__registry_new(e);
+    if (rc == RV_OK && e->registry == NULL)
+        rc = rv__nomem(err);
+    if (rc == RV_OK && e->around.threads) /* else the seed is the caller's */
+        rc = rv__random_seed_system(&seed, err);
     if (rc == RV_OK)
         rc = engine_init(e, opts, seed, err);
-    if (rc == RV_OK && kit == NULL && pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
+    if (rc == RV_OK && e->around.threads &&
+        pthread_create(&e->thread, NULL, rv__engine_main, e) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread could be made for the engine");
     if (rc < 0) {
         engine_destroy(e);
         return rc;
     }
-    e->running_thread = kit == NULL;
+    e->running_thread = e->around.threads;
     if (opts->control)
         rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
                              &e->control, err);
@@ -302,7 +370,8 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
 static int still_running(const rv_engine *e)
 {
     int left = 0;
-    for (struct rv_ctx *ctx = e->in_flight; ctx != NULL && e->kit == NULL; ctx = ctx->all_next)
+    for (const struct rv__attempt *a = e->in_flight; a != NULL && e->running_thread;
+         a = a->all_next)
         left++;
     return left;
 }
@@ -315,24 +384,33 @@ int rv_engine_close(rv_engine *e)
                              .answered = PTHREAD_COND_INITIALIZER }; /* nobody waits on it */
     if (e == NULL)
         return 0;
+    int handed = rv__attached_close(e);
     if (e->stopped)
-        return still_running(e);
-    if (e->executor->inside(e->executor))
+        return handed + still_running(e);
+    if (rv__executors_inside(e) != NULL)
         rv_panic("the engine is closed from one of its own steps, which would wait for itself");
 
-    if (e->kit == NULL && rv__engine_post(e, &call.letter) == RV_OK)
+    if (e->running_thread) {
+        (void)!rv__engine_post(e, &call.letter); /* closed: a drained engine has ended by itself */
         pthread_join(e->thread, NULL); /* it ends once the last step has, and all is on disk */
+    }
     e->stopped = true;
     rv__queue_close(&e->inbox);
     rv__calls_close(e);
     rv__feeds_close(e->reading);
-    pthread_mutex_lock(&e->reply_lock);
+    rv__listeners_close(e);
+    pthread_mutex_lock(&e->callers_lock);
     while (e->callers > 0)
-        pthread_cond_wait(&e->left, &e->reply_lock);
-    pthread_mutex_unlock(&e->reply_lock);
+        pthread_cond_wait(&e->left, &e->callers_lock);
+    pthread_mutex_unlock(&e->callers_lock);
+    rv__remote_free(e->remote);
+    e->remote = NULL;
+    rv__script_hosts_stop(e->shop.scripts);
+    if (e->kit == NULL)
+        rv__workers_close(e->lanes[LANE_WORKER].executor);
     rv__control_free(e->control); /* until now it has told others that we close */
     e->control = NULL;
-    return still_running(e);
+    return handed + still_running(e);
 }
 
 void rv_engine_free(rv_engine *e)
@@ -349,7 +427,8 @@ struct listing {
     struct rv__buf texts;
     struct {
         rv_run_state state;
-        size_t workflow, version, error, failed_step, suspension, input;
+        size_t workflow, version, error, failed_step, failed_path, suspension, suspensions,
+            rerun_of, input;
     } * rows;
     size_t count, cap;
     bool no_memory;
@@ -367,7 +446,7 @@ static int status_of(struct rv__str name)
 {
     for (int i = 0; i < RUN_STATUSES; i++)
         if (rv__str_is(name, rv__run_status_name((enum rv__run_status)i)))
-            return i;
+            return rv__public_status((enum rv__run_status)i);
     return RV_FAILED;
 }
 
@@ -394,7 +473,11 @@ static int take_listed(void *arg, const struct rv__store_run *row)
     l->rows[l->count].version = keep(&l->texts, row->version);
     l->rows[l->count].error = keep(&l->texts, row->error);
     l->rows[l->count].failed_step = keep(&l->texts, row->failed_step);
-    l->rows[l->count].suspension = keep(&l->texts, row->suspension);
+    l->rows[l->count].failed_path = keep(&l->texts, rv__error_path(row->error));
+    l->rows[l->count].suspension = keep(&l->texts, rv__first_reason(row->suspension));
+    l->rows[l->count].suspensions = keep(&l->texts, row->suspension);
+    l->rows[l->count].rerun_of = keep(&l->texts, row->rerun_of);
+    state->waiting = row->waiting ? "somebody" : "";
     l->rows[l->count].input = keep(&l->texts, row->input);
     l->count++;
     return RV_OK;
@@ -421,7 +504,10 @@ static int make_list(const struct listing *l, const struct rv__buf *cursor, rv_r
         runs[i].version = texts + l->rows[i].version;
         runs[i].error = texts + l->rows[i].error;
         runs[i].failed_step = texts + l->rows[i].failed_step;
+        runs[i].failed_path = texts + l->rows[i].failed_path;
         runs[i].suspension = texts + l->rows[i].suspension;
+        runs[i].rerun_of = texts + l->rows[i].rerun_of;
+        runs[i].suspensions = texts + l->rows[i].suspensions;
         runs[i].input = texts + l->rows[i].input;
         runs[i].results = "";
     }
@@ -440,14 +526,17 @@ int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *er
     if (query != NULL)
         rv__opts_take(&known, sizeof known, query, query->size);
     query = &known;
-    if (e == NULL || ret == NULL || query->size == 0 || query->status_plus_one < 0 ||
-        query->status_plus_one > RUN_STATUSES)
+    if (e == NULL || ret == NULL || query->size == 0 || query->status < 0 ||
+        query->status > RV_CANCELLED)
         return rv__fail(err, RV_EINVAL, "rv_list: %s",
-                        e == NULL     ? "no engine given"
-                        : ret == NULL ? "nowhere to put the list"
-                                      : "make the query with RV_QUERY");
+                        e == NULL          ? "no engine given"
+                        : ret == NULL      ? "nowhere to put the list"
+                        : query->size == 0 ? "make the query with RV_QUERY"
+                                           : "there is no such status");
     struct rv__store_query store = {
         .workflow = rv__str(query->workflow),
+        .waiting = query->waiting,
+        .rerun_of = rv__str(query->rerun_of),
         .since_ms = query->since,
         .until_ms = query->until,
         .text = rv__str(query->text),
@@ -455,9 +544,8 @@ int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *er
         .limit = query->limit ? query->limit : 50,
         .with_input = true,
     };
-    if (query->status_plus_one > 0)
-        store.status = rv__str(
-            rv__run_status_name((enum rv__run_status)(query->status_plus_one - 1)));
+    if (query->status > 0)
+        store.status = rv__str(rv_status_name(query->status));
     rv__buf_init(&l.texts, SIZE_MAX / 8);
     rv__buf_init(&cursor, 4096);
     pthread_mutex_lock(&e->step_reader_lock);
@@ -482,6 +570,39 @@ int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *er
 void rv_run_list_free(rv_run_list *list)
 {
     rv__free(list);
+}
+
+static int take_count(void *arg, struct rv__str status, uint64_t runs)
+{
+    rv_run_counts *counts = arg;
+    uint64_t *of[RUN_STATUSES] = { [RUN_RUNNING] = &counts->running,
+                                   [RUN_SUSPENDED] = &counts->suspended,
+                                   [RUN_COMPLETED] = &counts->completed,
+                                   [RUN_FAILED] = &counts->failed,
+                                   [RUN_CANCELLED] = &counts->cancelled };
+    for (int i = 0; i < RUN_STATUSES; i++)
+        if (rv__str_is(status, rv__run_status_name((enum rv__run_status)i)))
+            *of[i] = runs;
+    return RV_OK;
+}
+
+int rv_count_runs(rv_engine *e, rv_run_counts *ret, rv_error *err)
+{
+    struct rv__store_usage usage = { 0 };
+    rv_run_counts counts = { 0 };
+    if (e == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_count_runs: %s",
+                        e == NULL ? "no engine given" : "nowhere to put it");
+    pthread_mutex_lock(&e->step_reader_lock);
+    int rc = rv__store_counts(e->step_reader, take_count, &counts, err);
+    if (rc == RV_OK)
+        rc = rv__store_usage(e->step_reader, &usage, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    if (rc < 0)
+        return rc;
+    counts.waiting = usage.waiting;
+    *ret = counts;
+    return RV_OK;
 }
 
 /* ------------------------------------------------------------------------------ instances --- */

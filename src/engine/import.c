@@ -67,7 +67,7 @@ static int import_from(rv_engine *e, int file, const char *name, rv_run_info *re
         rc = rv__call_write(e, take, taken, im, err);
     if (rc == RV_OK && ret != NULL) {
         snprintf(ret->run_id, sizeof ret->run_id, "%.*s", RV__ARG(rv__import_run(im)));
-        ret->status = (int)rv__import_status(im);
+        ret->status = rv__public_status(rv__import_status(im));
     }
     rv__import_free(im);
     return rc;

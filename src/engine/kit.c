@@ -5,11 +5,14 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/attempt.h"
 #include "engine/call.h"
 #include "read/read.h"
 
 #define START_MS \
     INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */
+
+enum { HOSTS = 4 }; /* credits of the executor of hosts */
 
 /* --------------------------------------------------------------------------------- desks --- */
 
@@ -26,17 +29,17 @@ static void roll(struct rv__kit *kit)
     kit->disk.fate = kit->fate;
 }
 
-static bool was_refused(const struct rv__commits *c, const struct rv__run *run)
+static bool was_refused(const struct rv__batch *b, const struct rv__run *run)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->of[i] == run && c->writes[i].outcome == STORE_REFUSED)
+    for (size_t i = 0; i < b->count; i++)
+        if (b->of[i] == run && b->writes[i].outcome == STORE_REFUSED)
             return true;
     return false;
 }
 
 /* The commit failed: did the process die in it? Died after it: whoever asked for something in it is answered
  * first, as by a process that died a moment later. Died before it: they ask again, of the next life. */
-static void look_if_dead(rv_engine *e)
+static void look_if_dead(rv_engine *e, const struct rv__job *job)
 {
     struct rv__kit *kit = e->kit;
     enum rv__kit_death death = KIT_LIVES;
@@ -44,10 +47,12 @@ static void look_if_dead(rv_engine *e)
         death = kit->other->failed(kit->other);
     else if (kit->disk.dead)
         death = kit->fate == SIM_STORE_DIES_AFTER ? KIT_DIED_AFTER : KIT_DIED_BEFORE;
-    if (death == KIT_DIED_AFTER)
-        for (struct rv__run *run = e->commit.runs; run != NULL; run = run->next_in)
-            if (!was_refused(&e->commit, run))
+    for (size_t i = 0; i < RV__BATCHES && death == KIT_DIED_AFTER; i++) {
+        const struct rv__batch *b = &e->commit.batches[i];
+        for (struct rv__run *run = &b->job == job ? b->runs : NULL; run != NULL; run = run->next_in)
+            if (!was_refused(b, run))
                 rv__run_answer_calls(run);
+    }
     rv__calls_wake(e);
     kit->dead = death != KIT_LIVES;
 }
@@ -58,7 +63,7 @@ static int64_t do_job(struct rv__hand_desk *desk, struct rv__job *job)
         roll(desk->engine->kit);
     int64_t again_ms = job->run(job);
     if (again_ms > 0 && desk->writes)
-        look_if_dead(desk->engine);
+        look_if_dead(desk->engine, job);
     return again_ms;
 }
 
@@ -123,13 +128,49 @@ static void desk_init(struct rv__hand_desk *desk, rv_engine *e, bool writes)
                                     .last = &desk->first };
 }
 
-/* Its answer comes when the step says, which is when time has passed. */
-static void answer(struct rv_ctx *ctx)
+/* --------------------------------------------------------------------------------- executors --- */
+
+/* The same on every machine. */
+static int make_executor(rv_engine *e, const struct rv__executor *head, struct rv__executor **ret,
+                         rv_error *err)
 {
-    struct rv__kit *kit = ctx->engine->kit;
-    int64_t now_ms = rv__mono_ms(ctx->engine->clock);
-    if (ctx->takes_ms <= 0 || rv__timers_arm(&kit->slow, &ctx->answer, now_ms + ctx->takes_ms) < 0)
-        rv__work_answer(ctx);
+    struct rv__executor own = *head;
+    if (own.lane == LANE_HOST)
+        own.credits = HOSTS;
+    else if (own.lane == LANE_HTTP)
+        own.credits = RV__FETCH_CONNECTIONS;
+    return rv__hand_executor(e->kit->hand, &own, ret, err);
+}
+
+/* That it has begun is said before its answer, however late. */
+static void say_begins(struct rv__attempt *a)
+{
+    if (a->late_begins.at == 0)
+        return;
+    rv__timers_disarm(&a->ctx.engine->kit->unsaid, &a->late_begins);
+    rv__attempt_post_begins(a);
+}
+
+static void begins(struct rv__attempt *a)
+{
+    struct rv__kit *kit = a->ctx.engine->kit;
+    bool late = kit->unsaid_one_in > 0 && rv__random_below(&kit->random, kit->unsaid_one_in) == 0;
+    int64_t now_ms = rv__mono_ms(a->ctx.engine->clock);
+    if (!late || rv__timers_arm(&kit->unsaid, &a->late_begins,
+                                now_ms + 1 + (int64_t)rv__random_below(&kit->random, 20)) < 0)
+        rv__attempt_post_begins(a);
+}
+
+/* Its answer comes when the step says, which is when time has passed. */
+static void answer(struct rv__attempt *a)
+{
+    struct rv__kit *kit = a->ctx.engine->kit;
+    int64_t now_ms = rv__mono_ms(a->ctx.engine->clock);
+    if (a->takes_ms > 0 &&
+        rv__timers_arm(&kit->slow, &a->late_answer, now_ms + a->takes_ms) == RV_OK)
+        return;
+    say_begins(a);
+    rv__attempt_post_answer(a);
 }
 
 static rv_step_fn instead(rv_engine *e, struct rv__str alias)
@@ -140,6 +181,12 @@ static rv_step_fn instead(rv_engine *e, struct rv__str alias)
     return NULL;
 }
 
+static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
+{
+    (void)opts; /* it is the kit's disk, whatever they say */
+    return rv__kit_open_store(e, err);
+}
+
 int rv__kit_around(rv_engine *e, rv_error *err)
 {
     struct rv__kit *kit = e->kit;
@@ -147,9 +194,12 @@ int rv__kit_around(rv_engine *e, rv_error *err)
     desk_init(&kit->writer, e, true);
     desk_init(&kit->reader, e, false);
     e->around = (struct rv__around){ .clock = &kit->clock.clock,
+                                     .open = open_store,
                                      .writer = &kit->writer.desk,
                                      .reader = &kit->reader.desk,
+                                     .executor = make_executor,
                                      .answer = answer,
+                                     .begins = begins,
                                      .instead = instead,
                                      .await = rv__kit_drive };
     return RV_OK;
@@ -194,8 +244,8 @@ static void forget_letters(rv_engine *e)
         node = node->next;
         if (letter->kind == LETTER_CALL)
             (void)!rv__engine_post(e, letter); /* it is open */
-        else if (letter->kind == LETTER_WORK)
-            rv__work_drop(RV__CONTAINER(letter, struct rv_ctx, letter));
+        else if (letter->kind == LETTER_ANSWER)
+            rv__attempt_drop(RV__CONTAINER(letter, struct rv__attempt, answer));
         else if (letter->kind == LETTER_JOB)
             ((struct rv__job *)letter)->drop((struct rv__job *)letter);
     }
@@ -209,10 +259,12 @@ static void forget_all(rv_engine *e)
     forget_letters(e);
     desk_drop_all(&e->kit->writer);
     desk_drop_all(&e->kit->reader);
-    while ((work = rv__hand_take(e->executor)) != NULL)
-        rv__work_drop((struct rv_ctx *)work);
+    while (rv__timers_pop_due(&e->kit->unsaid, INT64_MAX) != NULL)
+        ; /* nobody hears of it */
+    while ((work = rv__hand_take(e->kit->hand)) != NULL)
+        rv__attempt_drop((struct rv__attempt *)work);
     while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
-        rv__work_drop(RV__CONTAINER(late, struct rv_ctx, answer));
+        rv__attempt_drop(RV__CONTAINER(late, struct rv__attempt, late_answer));
     rv__engine_forget_runs(e);
 }
 
@@ -235,8 +287,20 @@ static void crash(rv_engine *e)
 static void post_slow(rv_engine *e)
 {
     struct rv__timer *late;
-    while ((late = rv__timers_pop_due(&e->kit->slow, rv__mono_ms(e->clock))) != NULL)
-        rv__work_answer(RV__CONTAINER(late, struct rv_ctx, answer));
+    int64_t now_ms = rv__mono_ms(e->clock);
+    while ((late = rv__timers_pop_due(&e->kit->unsaid, now_ms)) != NULL)
+        rv__attempt_post_begins(RV__CONTAINER(late, struct rv__attempt, late_begins));
+    while ((late = rv__timers_pop_due(&e->kit->slow, now_ms)) != NULL) {
+        struct rv__attempt *a = RV__CONTAINER(late, struct rv__attempt, late_answer);
+        say_begins(a);
+        rv__attempt_post_answer(a);
+    }
+}
+
+static int64_t sooner_ns(int64_t until_ns, const struct rv__timers *timers)
+{
+    const struct rv__timer *late = rv__timers_first(timers);
+    return late != NULL && late->due * 1000000 < until_ns ? late->due * 1000000 : until_ns;
 }
 
 /* A turn, and the death it may end in. Returns the monotonic ns at which something is due. */
@@ -248,8 +312,36 @@ static int64_t turn(rv_engine *e)
         crash(e);
         return 0;
     }
-    const struct rv__timer *late = rv__timers_first(&e->kit->slow);
-    return late != NULL && late->due * 1000000 < until_ns ? late->due * 1000000 : until_ns;
+    return sooner_ns(sooner_ns(until_ns, &e->kit->slow), &e->kit->unsaid);
+}
+
+static bool strikes(struct rv__kit *kit, unsigned one_in)
+{
+    return one_in > 0 && rv__random_below(&kit->random, one_in) == 0;
+}
+
+/* Something of what lies there, by chance. */
+static bool pick_work(rv_engine *e)
+{
+    static const rv_error died = { .code = RV_EFAILED, .message = "the host process died" };
+    struct rv__kit *kit = e->kit;
+    if (strikes(kit, kit->lose_one_in) &&
+        rv__hand_lose(e->lanes[LANE_HOST].executor, &kit->random, &died))
+        return true;
+    if (strikes(kit, kit->begin_one_in) && rv__hand_begin(kit->hand, &kit->random))
+        return true;
+    return rv__hand_run(kit->hand, &kit->random);
+}
+
+/* What it says is fetched as soon as from a step on a thread. */
+static bool run_work(rv_engine *e)
+{
+    if (!pick_work(e))
+        return false;
+    int64_t tick_ms = rv__mono_ms(e->clock) + RV__LOG_TICK_MS;
+    if (e->log_tick_ms > tick_ms)
+        e->log_tick_ms = tick_ms;
+    return true;
 }
 
 /* One of the things that could happen without time passing, by chance. */
@@ -257,21 +349,10 @@ static bool run_something(rv_engine *e, bool steps)
 {
     struct rv__kit *kit = e->kit;
     switch (rv__random_below(&kit->random, 3)) {
-    case 0:
-        return desk_run(&kit->writer) || desk_run(&kit->reader) ||
-               (steps && rv__hand_run(e->executor, &kit->random));
-    case 1:
-        return desk_run(&kit->reader) || desk_run(&kit->writer) ||
-               (steps && rv__hand_run(e->executor, &kit->random));
-    default:
-        return (steps && rv__hand_run(e->executor, &kit->random)) || desk_run(&kit->writer) ||
-               desk_run(&kit->reader);
+    case 0: return desk_run(&kit->writer) || desk_run(&kit->reader) || (steps && run_work(e));
+    case 1: return desk_run(&kit->reader) || desk_run(&kit->writer) || (steps && run_work(e));
+    default: return (steps && run_work(e)) || desk_run(&kit->writer) || desk_run(&kit->reader);
     }
-}
-
-static bool passes_meanwhile(struct rv__kit *kit)
-{
-    return kit->late_one_in > 0 && rv__random_below(&kit->random, kit->late_one_in) == 0;
 }
 
 void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_ms)
@@ -290,8 +371,9 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         }
         int64_t now_ns = rv__mono_ns(e->clock);
         bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
-        bool lies = kit->writer.first != NULL || kit->reader.first != NULL;
-        if (lies && in_time && passes_meanwhile(kit)) {
+        bool lies = kit->writer.first != NULL || kit->reader.first != NULL ||
+                    rv__hand_lies(kit->hand);
+        if (lies && in_time && strikes(kit, kit->late_one_in)) {
             rv__virtual_clock_advance(&kit->clock, 1 + (int64_t)rv__random_below(&kit->random, 20));
             continue;
         }
@@ -354,7 +436,9 @@ void rv__kit_free(struct rv__kit *kit)
         rv__free(kit->replaced);
         kit->replaced = next;
     }
+    rv__hand_free(kit->hand);
     rv__timers_done(&kit->slow);
+    rv__timers_done(&kit->unsaid);
     rv__expr_texts_free(kit->texts);
     rv__sim_store_done(&kit->disk);
     rv__free(kit);
@@ -386,8 +470,11 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
     rv__sim_store_init(&kit->disk);
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);
+    rv__timers_init(&kit->unsaid);
     kit->crash_one_in = opts->crash_one_in;
     int rc = rv__expr_texts_new(0, &kit->texts, err);
+    if (rc == RV_OK)
+        rc = rv__hand_new(&kit->hand, err);
     if (rc < 0) {
         rv__kit_free(kit);
         return rc;
@@ -461,7 +548,7 @@ int64_t rv_test_crashes(rv_engine *e)
 void rv_test_takes(rv_ctx *ctx, int64_t ms)
 {
     if (ctx->engine != NULL && ctx->engine->kit != NULL)
-        ctx->takes_ms = ms;
+        ((struct rv__attempt *)ctx)->takes_ms = ms;
 }
 
 void rv_test_opts_init(rv_test_opts *opts)

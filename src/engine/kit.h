@@ -48,7 +48,12 @@ struct rv__kit {
     struct rv__kit_disk *other;   /* NULL: `disk` */
     struct rv__random random;     /* the order of steps, and deaths */
     struct rv__expr_texts *texts; /* of expressions that need no jq */
+    struct rv__hand *hand;        /* of all executors */
     struct rv__timers slow;       /* answers that come later: rv_test_takes() */
+    struct rv__timers unsaid;     /* beginnings that the loop hears of later */
+    unsigned unsaid_one_in;       /* so often it does; 0 = never */
+    unsigned begin_one_in;        /* so often something begins long before it is run; 0 = never */
+    unsigned lose_one_in;         /* so often a host dies with its work; 0 = never */
     struct rv__replaced *replaced;
     unsigned crash_one_in;
     enum rv__sim_store_fate fate; /* how it dies next, or died last */

@@ -38,10 +38,10 @@ struct load {
     struct rv__plan_ref *plan;
     struct rv__cell *cell;
     struct rv__cell_opts opts;
-    struct rv__blob *input;
+    struct rv__blob *input, *rerun_of;
     char version[65], input_key[65];
     enum rv__run_status status;
-    bool active, input_on_disk;
+    bool active, waiting, input_on_disk;
     int64_t wake_ms, created_ms, started_ms, completed_ms;
     uint64_t seq, number;
     size_t journal_bytes, snapshot_bytes;
@@ -63,6 +63,7 @@ static int take_row(void *arg, const struct rv__store_run *row)
     l->number = row->number;
     l->status = status_by_name(row->status);
     l->active = row->active;
+    l->waiting = row->waiting;
     l->wake_ms = row->wake_at_ms;
     l->created_ms = row->created_ms;
     l->started_ms = row->started_ms;
@@ -74,6 +75,8 @@ static int take_row(void *arg, const struct rv__store_run *row)
     }
     snprintf(l->version, sizeof l->version, "%.*s", RV__ARG(row->version));
     snprintf(l->input_key, sizeof l->input_key, "%.*s", RV__ARG(row->input_key));
+    if (!rv__str_none(row->rerun_of) && (l->rerun_of = rv__blob_new(row->rerun_of)) == NULL)
+        return rv__nomem(&l->err);
     l->input_on_disk = row->input.len > RV__VALUE_INLINE;
     if (row->input.len > 0 && !l->input_on_disk) {
         l->input = rv__blob_new(row->input);
@@ -128,7 +131,8 @@ static int load_all(struct load *l, struct rv__store *store)
     int rc = rv__store_run(store, id, take_row, l, &l->err);
     l->damaged |= rc == RV_EPARSE;
     if (rc == RV_OK)
-        rc = rv__plan_ref_load(e, store, rv__str(l->version), &l->plan, &l->damaged, &l->err);
+        rc = rv__plan_ref_load(l->run->registry, store, rv__str(l->version), &l->plan, &l->damaged,
+                               &l->err);
     if (rc < 0)
         return rc;
     l->opts = rv__plan_ref_opts_apart(e, l->plan);
@@ -162,6 +166,7 @@ static void load_free(struct load *l)
     rv__cell_free(l->cell);
     rv__plan_ref_unref(l->plan);
     rv__blob_unref(l->input);
+    rv__blob_unref(l->rerun_of);
     rv__run_unref(l->run);
     rv__free(l);
 }
@@ -190,10 +195,15 @@ static void hand_over(struct load *l, struct rv__run *run)
     run->input = l->input;
     run->input_on_disk = l->input_on_disk;
     l->input = NULL;
+    rv__blob_unref(run->rerun_of);
+    run->rerun_of = l->rerun_of;
+    l->rerun_of = NULL;
     memcpy(run->input_key, l->input_key, sizeof run->input_key);
     run->is_new = false;
     run->row_status = l->status;
+    run->row_suspended = 0;
     run->row_active = l->active;
+    run->row_waiting = l->waiting;
     run->row_wake_ms = l->wake_ms;
     run->created_ms = l->created_ms;
     run->started_ms = l->started_ms;
@@ -257,6 +267,7 @@ static int say_lost(struct rv__run *run, bool crash)
                                .actor = effect->actor,
                                .token = effect->token,
                                .crash = crash,
+                               .down_ms = crash ? run->engine->down_ms : 0,
                                .shared = crash && rv__effect_in_process(effect) };
         rc = rv__run_send(run, &msg, NULL);
     }
@@ -311,7 +322,7 @@ static void attach(rv_engine *e, struct load *l)
     (void)rv__cell_lanes(l->cell, opts.lane, opts.arg); /* takes no memory */
     hand_over(l, run);
     run->plan->stored = DEFINITION_STORED;
-    run->lanes_of = e->generation;
+    run->lanes_of = run->plan->registry->generation;
     rv__run_move(run, RV__IDLE);
     run->cell_bytes = rv__cell_bytes(run->cell);
     e->load.cell_bytes += run->cell_bytes;
@@ -368,6 +379,7 @@ static int64_t run_aside(struct rv__job *job)
 {
     struct aside *a = (struct aside *)job;
     struct rv__store_touch touch = { .status = rv__str(rv__run_status_name(RUN_SUSPENDED)),
+                                     .waiting = true,
                                      .suspension = rv__blob_str(a->why) };
     struct rv__store_write write = { .run = rv__str(a->id), .touch = &touch };
     rv_error err;
@@ -378,6 +390,20 @@ static void aside_landed(rv_engine *e, struct rv__job *job)
 {
     (void)e;
     drop_aside(job); /* refused as well: then it stays as it is, and is passed over */
+}
+
+/* As rv__cell_suspensions() says it of a run that is suspended as a whole. NULL: no memory. */
+static struct rv__blob *whole_suspension(const struct rv__blob *reason, int64_t since_ms)
+{
+    struct rv__buf list;
+    struct rv__blob *blob = NULL;
+    rv__buf_init(&list, SIZE_MAX / 8); /* bounded by the reason */
+    rv__buf_fmt(&list, "[{\"reason\":%.*s,\"since\":%lld,\"actions\":[\"resume\",\"abort\"]}]",
+                RV__ARG(rv__blob_str(reason)), (long long)since_ms);
+    if (rv__buf_err(&list, NULL) == RV_OK)
+        blob = rv__blob_new(rv__buf_view(&list));
+    rv__buf_done(&list);
+    return blob;
 }
 
 void rv__run_set_aside(struct rv__run *run, const char *because)
@@ -392,7 +418,12 @@ void rv__run_set_aside(struct rv__run *run, const char *because)
     }
     a->job = (struct rv__job){ .run = run_aside, .landed = aside_landed, .drop = drop_aside };
     a->engine = e;
-    a->why = reason;
+    a->why = whole_suspension(reason, e->now_ms);
+    rv__blob_unref(reason);
+    if (a->why == NULL) {
+        rv__free(a);
+        return;
+    }
     snprintf(a->id, sizeof a->id, "%s", run->id);
     rv__write_job(e, &a->job);
 }
@@ -478,11 +509,6 @@ static void hurry(rv_engine *e, struct rv__run *run)
     e->load.first = run;
 }
 
-static bool is_ours(const rv_engine *e, const char *id)
-{
-    return e->only_run[0] == '\0' || strcmp(e->only_run, id) == 0;
-}
-
 int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool looks,
                   struct rv__run **ret)
 {
@@ -495,7 +521,7 @@ int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool 
         return RV_OK;
     }
     rv__mail_put(&run->mail, letter);
-    if (run->phase == RV__ABSENT && !is_ours(e, id)) {
+    if (run->phase == RV__ABSENT && !rv__engine_drives(e, id)) {
         run->trouble = rv__fail(&run->why, RV_ESTATE, "this engine is for run '%.80s' only",
                                 e->only_run);
         rv__run_tell_absent(run);
@@ -700,8 +726,8 @@ int64_t rv__load_until_ns(rv_engine *e, int64_t until_ns)
         at_ns = mono_ns;
     } else if (load->wake_ms != 0 && !load->scanning && !is_full(load)) {
         int64_t in_ms = load->wake_ms - AHEAD_MS - rv__wall_ms(e->clock);
-        if (in_ms > RV__LONGEST_SLEEP_MS) /* a wall clock may jump while we wait by the other */
-            in_ms = RV__LONGEST_SLEEP_MS;
+        if (in_ms > RV__LONGEST_SLEEP_MS(e))
+            in_ms = RV__LONGEST_SLEEP_MS(e);
         at_ns = in_ms > 0 ? mono_ns + in_ms * 1000000 : mono_ns;
     }
     return at_ns < until_ns ? at_ns : until_ns;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/attempt.h"
 #include "engine/call.h"
 #include "read/read.h"
 
@@ -99,15 +100,16 @@ static struct rv__series *series_for(struct rv__metrics *m, struct rv__plan_ref 
     return &m->series[plan->series[node->id] - 1];
 }
 
-void rv__metrics_attempt(rv_engine *e, const struct rv_ctx *ctx)
+void rv__metrics_attempt(rv_engine *e, const struct rv__attempt *a)
 {
+    const struct rv_ctx *ctx = &a->ctx;
     if (ctx->eval >= 0)
         return;
-    struct rv__series *s = series_for(e->metrics, ctx->run->plan, ctx->view.node);
+    struct rv__series *s = series_for(e->metrics, a->run->plan, ctx->view.node);
     int outcome = ctx->outcome == MSG_FAILED ? 1 : ctx->outcome == MSG_PARK ? 3 : ctx->skipped * 2;
     s->outcomes[outcome]++;
-    observe(&s->duration, rv__mono_ns(e->clock) - ctx->begun_ns);
-    observe(&s->queue, ctx->queued_ns);
+    observe(&s->duration, rv__mono_ns(e->clock) - a->begun_ns);
+    observe(&s->queue, a->queued_ns);
 }
 
 /* -------------------------------------------------------------------------------- reading --- */
@@ -129,8 +131,8 @@ static int copy_all(struct rv__call *call)
     memcpy(series, e->metrics->series, e->metrics->series_count * sizeof *series);
     m->cells = e->run_count;
     m->timers = e->owed_count;
-    m->busy = e->places[LANE_FUNCTION] - e->free_places[LANE_FUNCTION];
-    m->places = e->places[LANE_FUNCTION];
+    m->busy = e->lanes[LANE_FUNCTION].taken;
+    m->places = e->lanes[LANE_FUNCTION].executor->credits;
     m->retained = e->retain.removed;
     pthread_mutex_lock(&e->commit.lock); /* never held while the store is at work */
     m->stats = e->commit.stats;

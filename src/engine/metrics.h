@@ -34,6 +34,7 @@ int rv__metrics_init(struct rv__metrics *metrics, rv_error *err);
 void rv__metrics_done(struct rv__metrics *metrics);
 void rv__metrics_facts(rv_engine *engine, const struct rv__facts *facts); /* they are on disk */
 void rv__metrics_commit(rv_engine *engine, int64_t took_ns, size_t runs);
-void rv__metrics_attempt(rv_engine *engine, const struct rv_ctx *ctx); /* it has been answered */
+void rv__metrics_attempt(rv_engine *engine,
+                         const struct rv__attempt *attempt); /* it has been answered */
 
 #endif

@@ -1,5 +1,12 @@
 /* reads.c: the public calls that only read: each takes the engine's readers and hands on to read/. On
  * the caller's thread; the loop takes no part in them, but for the plan of a workflow by name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
@@ -53,6 +60,31 @@ int rv_logs(rv_engine *e, const char *run_id, const rv_log_query *query, rv_log_
     return rc;
 }
 
+int rv_overview(rv_engine *e, char **ret, rv_error *err)
+{
+    if (e == NULL || ret == NULL)
+        return e == NULL ? no_engine("rv_overview", err)
+                         : rv__fail(err, RV_EINVAL, "rv_overview: nowhere to put it");
+    rv__engine_enter(e);
+    int rc = rv__overview(e->reading, rv__wall_ms(e->clock), ret, err);
+    rv__engine_leave(e);
+    return rc;
+}
+
+int rv_attachments(rv_engine *e, const char *run_id, const rv_attachment_query *query,
+                   rv_attachment_list **ret, rv_error *err)
+{
+    struct rv__stored_rows rows;
+    if (e == NULL)
+        return no_engine("rv_attachments", err);
+    rv__engine_enter(e);
+    rv__stored_rows_init(&rows, run_id, &e->reading->store, &e->reading->lock);
+    int rc = rv__attachments(e->reading, run_id, query, rv__wall_ms(e->clock), &rows.source, ret,
+                             err);
+    rv__engine_leave(e);
+    return rc;
+}
+
 int rv_plan_of_run(rv_engine *e, const char *run_id, char **ret, rv_error *err)
 {
     if (e == NULL)
@@ -71,7 +103,8 @@ struct plan_ask {
 static int take_plan(struct rv__call *call)
 {
     struct plan_ask *ask = call->arg;
-    struct rv__registered *found = rv__registry_offered(call->engine, rv__str(ask->workflow));
+    struct rv__registered *found = rv__registry_offered(call->engine->registry,
+                                                        rv__str(ask->workflow));
     if (found == NULL)
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.80s'", ask->workflow);
     ask->plan = rv__plan_ref_ref(found->plan);
@@ -88,6 +121,74 @@ int rv_plan_of_workflow(rv_engine *e, const char *workflow, char **ret, rv_error
     if (rc == RV_OK)
         rc = rv__plan_text(ask.plan->plan, ret, err);
     rv__plan_ref_unref(ask.plan);
+    return rc;
+}
+
+struct source_ask {
+    const char *workflow;
+    char path[RV__PATH_ROOM];
+};
+
+static int take_source(struct rv__call *call)
+{
+    struct source_ask *ask = call->arg;
+    const struct rv__registered *found = rv__registry_offered(call->engine->registry,
+                                                              rv__str(ask->workflow));
+    if (found == NULL)
+        return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.80s'", ask->workflow);
+    if (found->source[0] == '\0')
+        return rv__fail(&call->err, RV_ENOTFOUND,
+                        "workflow '%.80s' comes from a program, not from a file", ask->workflow);
+    snprintf(ask->path, sizeof ask->path, "%s", found->source);
+    return RV_OK;
+}
+
+/* All of it, if it is a text that is short enough. */
+static int read_text(const char *path, struct rv__buf *out, rv_error *err)
+{
+    char piece[16384];
+    struct stat about;
+    int rc = RV_OK, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return rv__fail(err, errno == ENOENT ? RV_ENOTFOUND : RV_ESYS, "'%.150s': %s", path,
+                        strerrordesc_np(errno));
+    if (fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
+        rc = rv__fail(err, RV_ENOTFOUND, "'%.150s' is not a file any more", path);
+    while (rc == RV_OK && out->rc == RV_OK) {
+        ssize_t n = read(fd, piece, sizeof piece);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            rc = rv__fail(err, RV_ESYS, "'%.150s': %s", path, strerrordesc_np(errno));
+        else if (n > 0)
+            rv__buf_add(out, piece, (size_t)n);
+    }
+    (void)close(fd); /* it was only read */
+    if (rc == RV_OK && out->rc == RV_ENOMEM)
+        rc = rv__nomem(err);
+    else if (rc == RV_OK && out->rc < 0)
+        rc = rv__fail(err, RV_ETOOBIG, "'%.150s' has more than %d bytes", path, RV_SOURCE_BYTES);
+    struct rv__str text = rv__buf_view(out);
+    if (rc == RV_OK && (!rv__str_utf8(text) || memchr(text.at, '\0', text.len) != NULL))
+        rc = rv__fail(err, RV_ETOOBIG, "'%.150s' is not a text", path);
+    return rc;
+}
+
+int rv_workflow_source(rv_engine *e, const char *workflow, char **ret, rv_error *err)
+{
+    struct source_ask ask = { .workflow = workflow };
+    struct rv__buf text;
+    if (workflow == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL,
+                        "rv_workflow_source: no workflow, or nowhere to put its text");
+    int rc = rv__call_ask(e, take_source, &ask, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_init(&text, RV_SOURCE_BYTES);
+    rc = read_text(ask.path, &text, err);
+    if (rc == RV_OK && (*ret = rv__buf_take(&text)) == NULL)
+        rc = rv__nomem(err);
+    rv__buf_done(&text);
     return rc;
 }
 

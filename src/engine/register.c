@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/opts.h"
 #include "define/define.h"
 #include "engine/call.h"
 #include "engine/control.h"
@@ -25,7 +26,7 @@ struct found {
 
 struct lookup {
     struct rv__resolver resolver; /* first */
-    rv_engine *engine;
+    struct rv__registry *registry;
     struct rv__c_files files; /* those may be nested before they are registered */
     struct rv__str name;
     struct found *found; /* newest first */
@@ -34,7 +35,7 @@ struct lookup {
 static int look_up(struct rv__call *call) /* on the loop */
 {
     struct lookup *lookup = call->arg;
-    struct rv__registered *r = rv__registry_offered(call->engine, lookup->name);
+    struct rv__registered *r = rv__registry_offered(lookup->registry, lookup->name);
     if (r == NULL)
         return RV_ENOTFOUND;
     struct found *found = rv__zalloc(1, sizeof *found);
@@ -52,7 +53,7 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
     if (rv__c_files_find(&lookup->files, name, ret) == RV_OK)
         return RV_OK;
     lookup->name = name;
-    int rc = rv__call_ask(lookup->engine, look_up, lookup, NULL);
+    int rc = rv__call_ask(lookup->registry->engine, look_up, lookup, NULL);
     if (rc == RV_OK)
         *ret = lookup->found->draft;
     return rc;
@@ -61,6 +62,19 @@ static int find_registered(struct rv__resolver *self, struct rv__str name,
 static int find_file(struct rv__resolver *self, const char *path, const struct rv__draft **ret)
 {
     return rv__c_files_find_file(&((struct lookup *)self)->files, path, ret);
+}
+
+static int look_for_agent(struct rv__call *call) /* on the loop */
+{
+    struct lookup *lookup = call->arg;
+    return rv__registry_has_agent(lookup->registry, lookup->name) ? RV_OK : RV_ENOTFOUND;
+}
+
+static bool has_agent(struct rv__resolver *self, struct rv__str id)
+{
+    struct lookup *lookup = (struct lookup *)self;
+    lookup->name = id;
+    return rv__call_ask(lookup->registry->engine, look_for_agent, lookup, NULL) == RV_OK;
 }
 
 static void lookup_done(struct lookup *lookup)
@@ -78,6 +92,7 @@ static void lookup_done(struct lookup *lookup)
 
 /* A function that a file calls by name. */
 struct called {
+    struct rv__registry *registry;
     struct rv__str name, by;      /* `by`: the workflow that calls it: its own come first */
     struct rv__str first, second; /* workflows that offer one; texts of the engine */
 };
@@ -85,7 +100,7 @@ struct called {
 static int count_offers(struct rv__call *call) /* on the loop */
 {
     struct called *called = call->arg;
-    for (const struct rv__function *f = call->engine->functions; f != NULL; f = f->next) {
+    for (const struct rv__function *f = called->registry->functions; f != NULL; f = f->next) {
         struct rv__registered *r;
         if (!rv__str_eq(f->name, called->name))
             continue;
@@ -93,23 +108,30 @@ static int count_offers(struct rv__call *call) /* on the loop */
             called->second = (struct rv__str){ NULL, 0 };
             return RV_OK;
         }
-        r = rv__registry_offered(call->engine, f->workflow);
-        if (r == NULL)
-            continue; /* its file is gone, or calls itself otherwise now */
-        *(rv__str_none(called->first) ? &called->first : &called->second) = r->name;
+        struct rv__str *offer = rv__str_none(called->first) ? &called->first : &called->second;
+        r = rv__registry_offered(called->registry, f->workflow);
+        if (r != NULL)
+            *offer = r->name;
+        else if (f->library) /* else its file is gone, or calls itself otherwise now */
+            *offer = f->workflow;
     }
     return RV_OK;
 }
 
 /* RV_EINVAL, with *why: it calls a function that several workflows have. */
-static int check_calls(rv_engine *engine, const struct rv__plan *plan, rv_error *why)
+static int check_calls(struct rv__registry *registry, const struct rv__plan *plan, rv_error *why)
 {
+    struct rv__str before = { NULL, 0 };
     for (uint32_t i = 0; i < plan->node_count; i++) {
         const struct rv__node *node = plan->nodes[i];
-        if (node->kind != NODE_STEP || node->step.kind != STEP_CALL)
+        if (node->kind != NODE_STEP || node->step.kind != STEP_CALL ||
+            rv__str_eq(node->step.name, before)) /* the states of an agent call the same */
             continue;
-        struct called called = { .name = node->step.name, .by = plan->body.wrap->name };
-        int rc = rv__call_ask(engine, count_offers, &called, why);
+        before = node->step.name;
+        struct called called = { .registry = registry,
+                                 .name = node->step.name,
+                                 .by = plan->body.wrap->name };
+        int rc = rv__call_ask(registry->engine, count_offers, &called, why);
         if (rc < 0)
             return rc;
         if (!rv__str_none(called.second))
@@ -123,8 +145,8 @@ static int check_calls(rv_engine *engine, const struct rv__plan *plan, rv_error 
 }
 
 /* The good ones become known; what is refused now is a problem of its file. */
-static int put_all(rv_engine *engine, struct rv__definitions *all, bool replace, int *registered,
-                   rv_error *err)
+static int put_all(struct rv__registry *registry, struct rv__definitions *all, bool replace,
+                   int *registered, rv_error *err)
 {
     assert(all != NULL); /* they were loaded */
     for (size_t i = 0; i < all->count; i++) {
@@ -134,9 +156,9 @@ static int put_all(rv_engine *engine, struct rv__definitions *all, bool replace,
                                       .source = item->file.at,
                                       .replace = replace };
         rv_error why = { .code = 0 };
-        int rc = check_calls(engine, item->plan, &why);
+        int rc = check_calls(registry, item->plan, &why);
         if (rc == RV_OK)
-            rc = rv__call_register(engine, &r, &why);
+            rc = rv__call_register(registry, &r, &why);
         item->plan = r.plan;
         if (rc == RV_ENOMEM || rc == RV_ECLOSED || rc == RV_ESTORE) {
             if (err != NULL)
@@ -164,7 +186,7 @@ static int first_problem(const struct rv__definitions *all, rv_error *err)
 
 /* The C files that can be by now; returns how many. Names resolve when all are known: one that nests
  * another that is not there yet, in C or not, is tried again after those have been registered. */
-static int c_files_put(rv_engine *engine, struct rv__c_files *files)
+static int c_files_put(struct rv__registry *registry, struct rv__c_files *files)
 {
     int registered = 0;
     for (bool more = true; more;) {
@@ -172,13 +194,79 @@ static int c_files_put(rv_engine *engine, struct rv__c_files *files)
         for (size_t i = 0; i < files->count; i++) {
             struct rv__c_file *file = files->items[i];
             if (file->done || file->workflow == NULL ||
-                rv_register(engine, file->workflow, &file->why) < 0)
+                rv__register_in(registry, file->workflow, &file->why) < 0)
                 continue;
             file->done = more = true;
-            registered++;
+            registered += !file->workflow->library;
         }
     }
     return registered;
+}
+
+/* Scripts by path; of one path the broken first, then by name. */
+static int by_script(const void *a, const void *b)
+{
+    const struct rv__c_file *x = *(struct rv__c_file *const *)a,
+                            *y = *(struct rv__c_file *const *)b;
+    int order = strcmp(x->path, y->path);
+    if (order == 0)
+        order = (x->workflow != NULL) - (y->workflow != NULL);
+    return order != 0 || x->workflow == NULL ? order
+                                             : rv__str_cmp(rv__draft_name(x->workflow->draft),
+                                                           rv__draft_name(y->workflow->draft));
+}
+
+struct renaming {
+    struct rv__registry *registry;
+    struct rv__c_file **scripts; /* by_script() */
+    size_t count;
+};
+
+/* What a script had, and has no longer: it is called something else now. One that is broken keeps what it had. */
+static int forget_renamed(struct rv__call *call) /* on the loop */
+{
+    const struct renaming *to = call->arg;
+    for (struct rv__registered *r = to->registry->workflows; r != NULL; r = r->next) {
+        size_t low = 0, high = to->count;
+        while (low < high) { /* the first of its path */
+            size_t middle = (low + high) / 2;
+            if (strcmp(to->scripts[middle]->path, r->source) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bool of_script = false, has = false;
+        for (; low < to->count && strcmp(to->scripts[low]->path, r->source) == 0 && !has; low++) {
+            const struct rv__c_file *file = to->scripts[low];
+            of_script = true;
+            has = file->workflow == NULL
+                      ? file->why.code != 0
+                      : rv__str_eq(rv__draft_name(file->workflow->draft), r->name);
+        }
+        if (of_script && !has && !r->withdrawn) {
+            r->withdrawn = true;
+            to->registry->generation++;
+        }
+    }
+    return RV_OK;
+}
+
+static int withdraw_renamed(struct rv__registry *registry, const struct rv__c_files *files,
+                            rv_error *err)
+{
+    struct renaming to = { .registry = registry };
+    if (files->script_host == NULL)
+        return RV_OK;
+    to.scripts = rv__zalloc(files->script_count + 1, sizeof(struct rv__c_file *));
+    if (to.scripts == NULL)
+        return rv__nomem(err);
+    for (size_t i = 0; i < files->count; i++)
+        if (files->items[i]->real != NULL)
+            to.scripts[to.count++] = files->items[i];
+    qsort(to.scripts, to.count, sizeof(struct rv__c_file *), by_script);
+    int rc = rv__call_ask(registry->engine, forget_renamed, &to, err);
+    rv__free(to.scripts);
+    return rc;
 }
 
 /* The name of the workflow of the first path, into `name`, if it is wanted. */
@@ -188,23 +276,28 @@ static int tell_name(struct lookup *lookup, const struct rv__definitions *all, c
     const struct rv__draft *draft;
     if (name == NULL)
         return RV_OK;
+    size_t found = 0;
     for (size_t i = 0; i < all->count; i++)
-        if (rv__str_is(all->items[i].file, path))
+        if (rv__str_is(all->items[i].file, path) && ++found == 1)
             rv__buf_str(name, all->items[i].name);
-    if (name->len == 0 && rv__is_c_file(rv__str(path)) &&
+    if (found > 1) /* which one is not said: nest it by its name */
+        rv__buf_reset(name);
+    if (name->len == 0 && (rv__is_c_file(rv__str(path)) || rv__is_script(rv__str(path))) &&
         rv__c_files_find_file(&lookup->files, path, &draft) == RV_OK)
         rv__buf_str(name, rv__draft_name(draft));
     return name->rc;
 }
 
-static int register_paths(rv_engine *engine, const char *const *paths, size_t count,
+static int register_paths(struct rv__registry *registry, const char *const *paths, size_t count,
                           const rv_file_opts *opts, struct rv__buf *name, rv_error *err)
 {
-    struct lookup lookup = {
-        .resolver = { find_registered, find_file },
-        .engine = engine,
-        .files = { .shop = &engine->shop, .depth = RV_C_FILES_LOADED, .opts = opts }
-    };
+    rv_engine *engine = registry->engine;
+    struct lookup lookup = { .resolver = { find_registered, find_file, has_agent },
+                             .registry = registry,
+                             .files = { .shop = &engine->shop,
+                                        .depth = RV_C_FILES_LOADED,
+                                        .opts = opts,
+                                        .registry = registry } };
     struct rv__c_files *files = &lookup.files;
     struct rv__definitions *all = NULL;
     const char **more = NULL;
@@ -218,7 +311,7 @@ static int register_paths(rv_engine *engine, const char *const *paths, size_t co
     if (rc == RV_OK)
         rc = rv__c_files_load(files, all, paths, count, err);
     if (rc == RV_OK)
-        registered = c_files_put(engine, files);
+        registered = c_files_put(registry, files);
     if (rc == RV_OK && ((registered > 0 && all->problem_count > 0) || files->text_count > 0)) {
         rv__definitions_free(all); /* some may nest those */
         all = NULL;
@@ -228,9 +321,13 @@ static int register_paths(rv_engine *engine, const char *const *paths, size_t co
                           : rv__nomem(err);
     }
     if (rc == RV_OK)
-        rc = put_all(engine, all, opts->replace, &registered, err);
+        rc = put_all(registry, all, opts->replace, &registered, err);
     if (rc == RV_OK)
-        registered += c_files_put(engine, files);
+        registered += c_files_put(registry, files);
+    if (rc == RV_OK && opts->replace)
+        rc = withdraw_renamed(registry, files, err);
+    if (rc == RV_OK && files->script_host != NULL)
+        rv__script_hosts_offer(engine->shop.scripts, files->script_host);
     if (rc == RV_OK && rv__c_files_complain(files, all) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK && tell_name(&lookup, all, paths[0], name) < 0)
@@ -249,7 +346,7 @@ static int register_paths(rv_engine *engine, const char *const *paths, size_t co
 /* ------------------------------------------------------------------- nested by the builder --- */
 
 struct building {
-    rv_engine *engine;
+    struct rv__registry *registry;
     struct rv__buf name;
     rv_error *err;
 };
@@ -266,7 +363,7 @@ static int register_nested(void *arg, struct rv__str said, struct rv__str *name)
         return rv__fail(b->err, RV_EINVAL, "the path '%.100s' is too long", said.at);
     snprintf(path, sizeof path, "%.*s", RV__ARG(said));
     rv__buf_reset(&b->name);
-    int rc = register_paths(b->engine, paths, 1, &opts, &b->name, b->err);
+    int rc = register_paths(b->registry, paths, 1, &opts, &b->name, b->err);
     if (rc >= 0 && b->name.len == 0)
         rc = rv__fail(b->err, RV_EINVAL, "'%.150s' is no workflow file", path);
     if (rc >= 0)
@@ -274,9 +371,11 @@ static int register_nested(void *arg, struct rv__str said, struct rv__str *name)
     return rc < 0 ? rc : RV_OK;
 }
 
-int rv__register_nested(rv_engine *engine, const rv_workflow *workflow, rv_error *err)
+int rv__register_nested(struct rv__registry *registry, const rv_workflow *workflow, rv_error *err)
 {
-    struct building b = { .engine = engine, .err = err };
+    struct building b = { .registry = registry, .err = err };
+    if (workflow->library)
+        return RV_OK;
     rv__buf_init(&b.name, RV__PLAN_MAX_BYTES);
     int rc = rv__draft_nested(workflow->draft, register_nested, &b);
     rv__buf_done(&b.name);
@@ -301,7 +400,7 @@ int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *op
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_file", err);
     if (rc == RV_OK)
-        rc = register_paths(engine, &path, 1, &known, NULL, err);
+        rc = register_paths(engine->registry, &path, 1, &known, NULL, err);
     return rc;
 }
 
@@ -310,8 +409,14 @@ int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opt
     rv_file_opts known;
     int rc = check_opts(engine, path, opts, &known, "rv_register_dir", err);
     if (rc == RV_OK)
-        rc = register_paths(engine, &path, 1, &known, NULL, err);
+        rc = register_paths(engine->registry, &path, 1, &known, NULL, err);
     return rc;
+}
+
+int rv__register_file_in(struct rv__registry *registry, const char *path, const rv_file_opts *opts,
+                         rv_error *err)
+{
+    return register_paths(registry, &path, 1, opts, NULL, err);
 }
 
 void rv_file_opts_init(rv_file_opts *opts)
@@ -324,10 +429,12 @@ void rv_file_opts_init(rv_file_opts *opts)
 static int withdraw(struct rv__call *call) /* on the loop */
 {
     const char *name = call->arg;
-    struct rv__registered *r = rv__registry_offered(call->engine, rv__str(name));
+    struct rv__registered *r = rv__registry_offered(call->engine->registry, rv__str(name));
     if (r == NULL)
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'", name);
     r->withdrawn = true;
+    call->engine->registry
+        ->generation++; /* its functions no longer stand beside others of their names */
     return RV_OK;
 }
 
@@ -345,7 +452,7 @@ int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
 static int list_all(struct rv__call *call)
 {
     struct rv__buf *out = call->arg;
-    for (struct rv__registered *r = call->engine->workflows; r != NULL; r = r->next) {
+    for (struct rv__registered *r = call->engine->registry->workflows; r != NULL; r = r->next) {
         if (r->withdrawn)
             continue;
         const struct rv__plan *plan = r->plan->plan;
@@ -361,6 +468,9 @@ static int list_all(struct rv__call *call)
         }
         rv__buf_int(out, plan->body.count);
         rv__buf_char(out, '\0');
+        const char *blocked = rv__plan_ref_blocked(r->plan);
+        rv__buf_text(out, blocked != NULL ? blocked : "");
+        rv__buf_char(out, '\0');
     }
     return rv__buf_err(out, &call->err);
 }
@@ -372,7 +482,7 @@ static int by_name(const void *a, const void *b)
 
 int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
 {
-    enum { TEXTS = 6 };
+    enum { TEXTS = 7 };
     struct rv__buf texts;
     if (engine == NULL || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_workflows: %s",
@@ -409,6 +519,8 @@ int rv_workflows(rv_engine *engine, rv_workflow_list **ret, rv_error *err)
         (void)rv__json_int(rv__str(at), &steps); /* written above */
         items[i].step_count = (int)steps;
         at += strlen(at) + 1;
+        items[i].cannot_start = at;
+        at += strlen(at) + 1;
     }
     if (count > 0)
         qsort(items, count, sizeof *items, by_name);
@@ -422,4 +534,54 @@ out:
 void rv_workflow_list_free(rv_workflow_list *list)
 {
     rv__free(list);
+}
+
+/* ---------------------------------------------------------------------------------- agents --- */
+
+void rv_agent_opts_init(rv_agent_opts *opts)
+{
+    *opts = (rv_agent_opts){ .size = sizeof *opts };
+}
+
+struct agent_ask {
+    struct rv__registry *registry;
+    const rv_workflow *library;
+    struct rv__str id;
+    bool replace;
+};
+
+static int add_agent(struct rv__call *call) /* on the loop */
+{
+    struct agent_ask *ask = call->arg;
+    if (!ask->replace && rv__registry_has_agent(ask->registry, ask->id))
+        return rv__fail(
+            &call->err, RV_EEXIST,
+            "there is an agent '%.*s' already: RV_AGENT_OPTS(.replace = true) replaces it",
+            RV__ARG(ask->id));
+    return rv__registry_add(ask->registry, ask->library, &call->err);
+}
+
+int rv_agent(rv_engine *engine, const char *id, rv_step_fn fn, const rv_agent_opts *opts,
+             rv_error *err)
+{
+    rv_agent_opts known = { .size = sizeof known };
+    if (opts != NULL)
+        rv__opts_take(&known, sizeof known, opts, opts->size);
+    if (engine == NULL || fn == NULL || known.size == 0)
+        return rv__fail(err, RV_EINVAL, "rv_agent: %s",
+                        engine == NULL ? "no engine given"
+                        : fn == NULL   ? "no function given"
+                                       : "make the options with RV_AGENT_OPTS");
+    if (id == NULL || *id == '\0' || strlen(id) > RV__PLAN_MAX_NAME || strchr(id, '/') != NULL)
+        return rv__fail(err, RV_EINVAL, "rv_agent: an id has 1 to %d bytes and no slash",
+                        (int)RV__PLAN_MAX_NAME);
+    rv_workflow *library = rv__workflow_library();
+    if (library == NULL)
+        return rv__nomem(err);
+    library->source = RV__AGENTS;
+    rv_workflow_function(library, id, fn);
+    struct agent_ask ask = { engine->registry, library, rv__str(id), known.replace };
+    int rc = rv__call_ask(engine, add_agent, &ask, err);
+    rv_workflow_free(library);
+    return rc;
 }

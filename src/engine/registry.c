@@ -1,15 +1,24 @@
 /* registry.c: what is registered: workflows by name, functions by workflow and name, plans by version.
  *
  * A run keeps the plan it started with; its functions are found by name, in whatever program it wakes
- * up in. They are looked up once for each plan and registration, not once for each step. */
+ * up in. They are looked up once for each plan and registration, not once for each step.
+ *
+ * An engine has one registry of its own. A run that another process handed over has one for itself
+ * (guest.c): two versions of one name do not meet, and its attempts see the environment of that process. */
 #include <assert.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "define/define.h"
 #include "engine/engine.h"
+
+#define AMBIGUOUS                                                                               \
+    "several files have a function '%.*s': the call is ambiguous; say which as FILE/FUNCTION, " \
+    "the file's name without its ending"
 
 static uint64_t hash_of(struct rv__str name)
 {
@@ -22,20 +31,24 @@ static uint64_t hash_of(struct rv__str name)
  * may come back: the PLANS_SPARE that were used last. */
 enum { PLANS_SPARE = 64 };
 
-static struct rv__plan_ref *plan_find(rv_engine *e, struct rv__str version)
+static struct rv__plan_ref *plan_find(const struct rv__registry *registry, struct rv__str version)
 {
-    struct rv__index_entry *entry = rv__index_first(&e->plans.by_version, hash_of(version));
+    struct rv__plans *plans = &registry->engine->plans;
+    struct rv__index_entry *entry = rv__index_first(&plans->by_version, hash_of(version));
     for (; entry != NULL; entry = rv__index_next(entry)) {
         struct rv__plan_ref *ref = RV__CONTAINER(entry, struct rv__plan_ref, by_version);
-        if (rv__str_is(version, ref->plan->version))
+        if (ref->registry == registry && rv__str_is(version, ref->plan->version))
             return ref;
     }
     return NULL;
 }
 
-static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan, rv_error *err)
+static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan,
+                     struct rv__secret_source *source, rv_error *err)
 {
     int rc = rv__plan_exprs_init(&ref->exprs, plan, err);
+    if (rc == RV_OK)
+        rc = rv__secrets_new(plan, source, &ref->secrets, err);
     if (rc < 0)
         return rc;
     ref->steps = rv__zalloc(plan->node_count, sizeof *ref->steps);
@@ -45,7 +58,9 @@ static int plan_fill(struct rv__plan_ref *ref, const struct rv__plan *plan, rv_e
 
 static void plan_free(struct rv__plan_ref *ref)
 {
+    rv__registry_unref(ref->registry);
     rv__plan_exprs_done(&ref->exprs);
+    rv__secrets_unref(ref->secrets);
     rv__plan_free(ref->plan);
     rv__free(ref->steps);
     rv__free(ref->evals);
@@ -101,9 +116,10 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
     struct rv__plans *plans = ref->of;
     pthread_mutex_lock(&plans->lock);
     if (--ref->refs == 0) {
+        bool guest = ref->registry != ref->registry->engine->registry; /* it does not come back */
         spare_add(plans, ref);
-        if (plans->spare > PLANS_SPARE) {
-            gone = plans->oldest;
+        gone = guest ? ref : plans->spare > PLANS_SPARE ? plans->oldest : NULL;
+        if (gone != NULL) {
             spare_remove(plans, gone);
             rv__index_remove(&plans->by_version, &gone->by_version);
         }
@@ -114,19 +130,22 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
 }
 
 /* Takes the plan over, whatever the outcome. The one of its version that is there already, if there is. */
-static int plan_add(rv_engine *e, struct rv__plan *plan, struct rv__plan_ref **ret, rv_error *err)
+static int plan_add(struct rv__registry *registry, struct rv__plan *plan, struct rv__plan_ref **ret,
+                    rv_error *err)
 {
+    rv_engine *e = registry->engine;
     struct rv__plan_ref *ref = rv__zalloc(1, sizeof *ref), *known;
     if (ref == NULL) {
         rv__plan_free(plan);
         return rv__nomem(err);
     }
     ref->plan = plan;
+    ref->registry = rv__registry_ref(registry);
     ref->of = &e->plans;
     ref->refs = 1;
-    int rc = plan_fill(ref, plan, err);
+    int rc = plan_fill(ref, plan, registry->secret_source, err);
     pthread_mutex_lock(&e->plans.lock);
-    known = plan_hold(&e->plans, plan_find(e, rv__str(plan->version)));
+    known = plan_hold(&e->plans, plan_find(registry, rv__str(plan->version)));
     if (rc == RV_OK && known == NULL &&
         rv__index_add(&e->plans.by_version, &ref->by_version, hash_of(rv__str(plan->version))) < 0)
         rc = rv__nomem(err);
@@ -155,11 +174,13 @@ static int read_plan(void *arg, uint64_t seq, struct rv__str json)
     return rc;
 }
 
-int rv__plan_ref_load(rv_engine *e, struct rv__store *store, struct rv__str version,
-                      struct rv__plan_ref **ret, bool *damaged, rv_error *err)
+int rv__plan_ref_load(struct rv__registry *registry, struct rv__store *store,
+                      struct rv__str version, struct rv__plan_ref **ret, bool *damaged,
+                      rv_error *err)
 {
+    rv_engine *e = registry->engine;
     pthread_mutex_lock(&e->plans.lock);
-    struct rv__plan_ref *ref = plan_hold(&e->plans, plan_find(e, version));
+    struct rv__plan_ref *ref = plan_hold(&e->plans, plan_find(registry, version));
     pthread_mutex_unlock(&e->plans.lock);
     if (ref == NULL) {
         struct plan_text text = { .err = err };
@@ -175,7 +196,7 @@ int rv__plan_ref_load(rv_engine *e, struct rv__store *store, struct rv__str vers
             return rv__fail(err, RV_ESTORE, "the definition %.*s in the store is damaged",
                             RV__ARG(version));
         }
-        rc = plan_add(e, text.plan, &ref, err);
+        rc = plan_add(registry, text.plan, &ref, err);
         *damaged = rc < 0 && rc != RV_ENOMEM;
         if (rc < 0)
             return rc;
@@ -185,17 +206,16 @@ int rv__plan_ref_load(rv_engine *e, struct rv__store *store, struct rv__str vers
 }
 
 /* Runs of it are in the store, so its definition is: said by who read one, or by the commit of one. */
-void rv__plans_stored(rv_engine *e, bool stored)
+void rv__plans_stored(struct rv__run *run, bool stored)
 {
-    for (struct rv__run *run = stored ? e->commit.runs : e->deciding; run != NULL;
-         run = run->next_in)
+    for (; run != NULL; run = run->next_in)
         if (run->plan->stored == DEFINITION_AWAY)
             run->plan->stored = stored ? DEFINITION_STORED : DEFINITION_NEW;
 }
 
 void rv__plans_forgotten(rv_engine *e)
 {
-    for (struct rv__registered *r = e->workflows; r != NULL; r = r->next)
+    for (struct rv__registered *r = e->registry->workflows; r != NULL; r = r->next)
         r->plan->stored = DEFINITION_NEW;
     for (struct rv__plan_ref *ref = e->plans.newest; ref != NULL; ref = ref->older)
         ref->stored = DEFINITION_NEW;
@@ -205,18 +225,33 @@ void rv__plans_forgotten(rv_engine *e)
 static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
 {
     struct rv__plan_ref *ref = arg;
+    rv_engine *e = ref->registry->engine;
     const struct rv__function *function;
-    if (eval < 0 && node->step.kind == STEP_COMMAND) /* it is relative to its file */
-        return rv__registry_find(ref->engine, ref->plan->body.wrap->name) != NULL ? LANE_IO
-                                                                                  : LANE_NOBODY;
-    rv__plan_ref_resolve(ref->engine, ref);
-    function = rv__plan_ref_fn(ref, node, eval);
-    if (ref->engine->around.instead != NULL && eval < 0 &&
-        ref->engine->around.instead(ref->engine, node->alias) != NULL)
-        return LANE_FUNCTION;
-    if (function == NULL || (function->fn == NULL && function->module == NULL))
+    if (eval < 0 && !rv__str_none(rv__plan_ref_secret(ref, node))) /* it would fail for nothing */
         return LANE_NOBODY;
-    return function->module != NULL ? LANE_HOST : LANE_FUNCTION;
+    if (eval < 0 && node->step.kind == STEP_COMMAND) /* it is relative to its file */
+        return rv__registry_find(ref->registry, ref->plan->body.wrap->name) != NULL ? LANE_IO
+                                                                                    : LANE_NOBODY;
+    rv__plan_ref_resolve(ref);
+    function = rv__plan_ref_fn(ref, node, eval);
+    if (e->around.instead != NULL && eval < 0 && e->around.instead(e, node->alias) != NULL)
+        return LANE_FUNCTION;
+    if (function != NULL && function->executor != NULL)
+        return (enum rv__lane)function->executor->lane;
+    int class_number = function != NULL ? rv__workers_class(e, function, node) : -1;
+    return class_number >= 0 ? (enum rv__lane)(LANE_WORKER + class_number % RV__WORKER_LANES)
+                             : LANE_NOBODY;
+}
+
+static uint64_t module_of(void *arg, const struct rv__node *node)
+{
+    struct rv__plan_ref *ref = arg;
+    rv__plan_ref_resolve(ref);
+    const struct rv__function *function = rv__plan_ref_fn(ref, node, -1);
+    const rv_engine *e = ref->registry->engine;
+    if (function != NULL && e->workers.granting > 0)
+        return rv__workers_module(e, e->workers.granting);
+    return function != NULL ? function->hash : 0;
 }
 
 static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
@@ -229,13 +264,13 @@ static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
 
 struct rv__cell_opts rv__plan_ref_opts(rv_engine *e, struct rv__plan_ref *plan)
 {
-    plan->engine = e;
     return (struct rv__cell_opts){
         .plan = plan->plan,
         .max_crashes = e->max_crashes,
         .value_inline = e->commit.value_inline,
         .turn_facts = e->commit.turn_facts,
         .lane = e->read_only ? NULL : lane_of, /* a reader has no functions, and cannot know */
+        .module = module_of,
         .arg = plan
     };
 }
@@ -247,6 +282,7 @@ struct rv__cell_opts rv__plan_ref_opts_apart(rv_engine *e, struct rv__plan_ref *
                                    .value_inline = e->commit.value_inline,
                                    .turn_facts = e->commit.turn_facts,
                                    .lane = nobody,
+                                   .module = module_of, /* not before it has its lanes */
                                    .arg = plan };
 }
 
@@ -257,10 +293,11 @@ static uint64_t hash_of_both(struct rv__str workflow, struct rv__str name)
     return rv__str_hash(hash_of(workflow), name);
 }
 
-static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
+static struct rv__function *function_find(struct rv__registry *registry, struct rv__str workflow,
                                           struct rv__str name)
 {
-    struct rv__index_entry *at = rv__index_first(&e->by.functions, hash_of_both(workflow, name));
+    struct rv__index_entry *at = rv__index_first(&registry->by.functions,
+                                                 hash_of_both(workflow, name));
     for (; at != NULL; at = rv__index_next(at)) {
         struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_both);
         if (rv__str_eq(f->name, name) && rv__str_eq(f->workflow, workflow))
@@ -269,24 +306,65 @@ static struct rv__function *function_find(rv_engine *e, struct rv__str workflow,
     return NULL;
 }
 
-/* A file's `call` names a function of whatever workflow has one: of several, of the first. */
-static struct rv__function *function_find_any(rv_engine *e, struct rv__str name)
+/* Who does it from now on, and how. */
+static void offer(rv_engine *e, struct rv__function *f, rv_step_fn fn, const char *module)
 {
-    struct rv__index_entry *at = rv__index_first(&e->by.callable, hash_of(name));
-    for (; at != NULL; at = rv__index_next(at)) {
-        struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_name);
-        if (rv__str_eq(f->name, name))
-            return f;
-    }
-    return NULL;
+    f->fn = fn;
+    f->module = module;
+    f->run = module != NULL ? rv__hosted_run : rv__ctx_run;
+    f->executor = module != NULL ? e->lanes[LANE_HOST].executor
+                  : fn != NULL   ? e->lanes[LANE_FUNCTION].executor
+                                 : NULL;
 }
 
-static int function_new(rv_engine *e, struct rv__str workflow, struct rv__str name,
+/* What runs instead of a call that could mean several: the wrong one would be worse. */
+static int fails_ambiguous(rv_ctx *ctx)
+{
+    return rv_stop(ctx, AMBIGUOUS, RV__ARG(rv__plan_ref_fn_name(ctx->view.node, -1)));
+}
+
+static bool same_code(const struct rv__function *a, const struct rv__function *b)
+{
+    return a->module != NULL ? a->module == b->module : b->module == NULL && a->fn == b->fn;
+}
+
+static bool nobody_does(const struct rv__function *f)
+{
+    return f->executor == NULL && f->offers == NULL;
+}
+
+/* A file's `call` names a function of whatever workflow offers one. Of several that differ: none of them.
+ * What no longer is offered counts only if nothing else is there: runs that began with it go on. */
+static struct rv__function *function_find_any(struct rv__registry *registry, struct rv__str name)
+{
+    struct rv__index_entry *at = rv__index_first(&registry->by.callable, hash_of(name));
+    struct rv__function *found = NULL, *withdrawn = NULL;
+    for (; at != NULL; at = rv__index_next(at)) {
+        struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_name);
+        if (!rv__str_eq(f->name, name))
+            continue;
+        if (nobody_does(f) || (!f->library && rv__registry_offered(registry, f->workflow) == NULL))
+            withdrawn = f;
+        else if (found != NULL && !same_code(found, f)) {
+            struct rv__function *ambiguous = &registry->engine->ambiguous;
+            offer(registry->engine, ambiguous, fails_ambiguous, NULL);
+            return ambiguous;
+        } else
+            found = f;
+    }
+    return found != NULL ? found : withdrawn;
+}
+
+static int function_new(struct rv__registry *registry, struct rv__str workflow, struct rv__str name,
                         struct rv__function **ret)
 {
     struct rv__function *f = rv__zalloc(1, sizeof *f + workflow.len + name.len + 2);
-    if (f == NULL ||
-        rv__index_add(&e->by.functions, &f->by_both, hash_of_both(workflow, name)) < 0) {
+    if (f == NULL || rv__index_add(&registry->by.callable, &f->by_name, hash_of(name)) < 0) {
+        rv__free(f);
+        return RV_ENOMEM;
+    }
+    if (rv__index_add(&registry->by.functions, &f->by_both, hash_of_both(workflow, name)) < 0) {
+        rv__index_remove(&registry->by.callable, &f->by_name);
         rv__free(f);
         return RV_ENOMEM;
     }
@@ -295,20 +373,30 @@ static int function_new(rv_engine *e, struct rv__str workflow, struct rv__str na
     memcpy(text + workflow.len + 1, name.at, name.len);
     f->workflow = (struct rv__str){ text, workflow.len };
     f->name = (struct rv__str){ text + workflow.len + 1, name.len };
-    f->next = e->functions;
-    e->functions = f;
+    f->any_class = -1;
+    f->next = registry->functions;
+    registry->functions = f;
     *ret = f;
     return RV_OK;
+}
+
+struct rv__function *rv__registry_function(struct rv__registry *registry, struct rv__str workflow,
+                                           struct rv__str name, bool library)
+{
+    struct rv__function *f = function_find(registry, workflow, name);
+    if (f == NULL && function_new(registry, workflow, name, &f) < 0)
+        return NULL;
+    f->library |= library;
+    registry->generation++;
+    return f;
 }
 
 /* The workflow whose definition the node is part of: a nested one's functions are its own. */
 static const struct rv__wrap *wrap_of(const struct rv__node *node)
 {
-    while (node->body == NULL && node->handler_of != NULL)
-        node = node->handler_of;
-    const struct rv__body *body = node->body != NULL ? node->body : node->handler_in;
+    const struct rv__body *body = rv__node_around(node);
     while (body->wrap == NULL)
-        body = body->owner->body;
+        body = rv__node_around(body->owner);
     return body->wrap;
 }
 
@@ -319,19 +407,19 @@ static struct rv__str workflow_of(const struct rv__node *node)
 
 struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
 {
-    const struct rv__expr *expr = NULL;
+    static const enum rv__use uses[EVALS] = {
+        [EVAL_WHEN] = USE_WHEN,    [EVAL_IF] = USE_IF,       [EVAL_WHILE] = USE_WHILE,
+        [EVAL_UNTIL] = USE_UNTIL,  [EVAL_ITEMS] = USE_ITEMS, [EVAL_INPUT] = USES,
+        [EVAL_DESCRIPTION] = USES, /* no function's */
+    };
     if (eval < 0)
         return node->step.name;
-    switch ((enum rv__eval)eval) {
-    case EVAL_WHEN: expr = &node->when; break;
-    case EVAL_IF: expr = &node->branch.condition; break;
-    case EVAL_WHILE: expr = &node->loop.while_; break;
-    case EVAL_UNTIL: expr = &node->loop.until; break;
-    case EVAL_ITEMS: expr = &node->foreach.items; break;
-    case EVAL_INPUT:
-    case EVAL_DESCRIPTION:
-    case EVALS: break;
+    if (eval == EVAL_INPUT) {
+        const struct rv__expr *input = rv__node_input(node);
+        return input != NULL && input->kind == EXPR_FUNCTION ? input->text
+                                                             : (struct rv__str){ NULL, 0 };
     }
+    const struct rv__expr *expr = uses[eval] != USES ? rv__node_expr(node, uses[eval]) : NULL;
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
 }
 
@@ -341,14 +429,21 @@ const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
     return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
 }
 
-static const struct rv__function *look_up(rv_engine *e, const struct rv__node *node, int eval)
+/* One that belongs to the workflow it is in; or, where a worker brought that in its place, to the outermost one. */
+static const struct rv__function *look_up(struct rv__plan_ref *ref, const struct rv__node *node,
+                                          int eval)
 {
+    struct rv__registry *registry = ref->registry;
     struct rv__str name = rv__plan_ref_fn_name(node, eval);
     if (name.len == 0)
         return NULL;
-    struct rv__function *f = function_find(e, workflow_of(node), name);
+    struct rv__function *f = function_find(registry, workflow_of(node), name), *outer = NULL;
+    if (f == NULL || nobody_does(f))
+        outer = function_find(registry, ref->plan->body.wrap->name, name);
+    if (outer != NULL)
+        f = outer;
     if (f == NULL && eval < 0 && node->step.kind == STEP_CALL)
-        f = function_find_any(e, name);
+        f = function_find_any(registry, name);
     return f;
 }
 
@@ -361,33 +456,67 @@ static bool has_eval(const struct rv__node *node, int eval)
     case EVAL_WHILE:
     case EVAL_UNTIL: return node->kind == NODE_LOOP;
     case EVAL_ITEMS: return node->kind == NODE_FOREACH;
-    case EVAL_INPUT:
+    case EVAL_INPUT: return rv__node_input(node) != NULL;
     case EVAL_DESCRIPTION:
     case EVALS: break;
     }
     return false;
 }
 
-void rv__plan_ref_resolve(rv_engine *e, struct rv__plan_ref *ref)
+void rv__plan_ref_resolve(struct rv__plan_ref *ref)
 {
-    if (ref->resolved == e->generation)
+    struct rv__registry *registry = ref->registry;
+    if (ref->resolved == registry->generation)
         return;
+    ref->ambiguous = NULL;
     for (uint32_t i = 0; i < ref->plan->node_count; i++) {
         const struct rv__node *node = ref->plan->nodes[i];
         if (node->kind == NODE_STEP)
-            ref->steps[i] = look_up(e, node, -1);
+            ref->steps[i] = look_up(ref, node, -1);
+        if (node->kind == NODE_STEP && ref->steps[i] == &registry->engine->ambiguous)
+            ref->ambiguous = node;
         for (int eval = 0; eval < EVALS; eval++)
             if (has_eval(node, eval))
-                ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(e, node, eval);
+                ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(ref, node, eval);
     }
-    ref->resolved = e->generation;
+    ref->resolved = registry->generation;
+}
+
+int rv__plan_ref_check(struct rv__plan_ref *ref, rv_error *err)
+{
+    const char *blocked = rv__plan_ref_blocked(ref);
+    rv__plan_ref_resolve(ref);
+    if (ref->ambiguous != NULL)
+        return rv__fail(err, RV_EINVAL, AMBIGUOUS,
+                        RV__ARG(rv__plan_ref_fn_name(ref->ambiguous, -1)));
+    if (blocked != NULL)
+        return rv__fail(err, RV_ESTATE, "workflow '%.60s' cannot be started: %s",
+                        ref->plan->body.wrap->name.at, blocked);
+    return RV_OK;
+}
+
+/* Engines that send nothing (those of tests, and those that only record) need no secrets. */
+const char *rv__plan_ref_blocked(const struct rv__plan_ref *ref)
+{
+    const rv_engine *e = ref->registry->engine;
+    return e->shop.by_hand || e->idle || e->read_only ? NULL : rv__secrets_unusable(ref->secrets);
+}
+
+struct rv__str rv__plan_ref_secret(const struct rv__plan_ref *ref, const struct rv__node *node)
+{
+    uint32_t number;
+    if (rv__plan_ref_blocked(ref) == NULL || node == NULL || node->kind != NODE_STEP ||
+        (node->step.kind != STEP_COMMAND && node->step.kind != STEP_HTTP))
+        return (struct rv__str){ NULL, 0 };
+    number = rv__plan_exprs_number(&ref->exprs, node, SLOT_WITH);
+    return rv__secrets_missing(ref->secrets, ref->exprs.set, number - 1);
 }
 
 /* -------------------------------------------------------------------------- registration --- */
 
-struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
+struct rv__registered *rv__registry_find(struct rv__registry *registry, struct rv__str name)
 {
-    struct rv__index_entry *entry = rv__index_first(&e->by.workflows, hash_of(name));
+    struct rv__index_entry *entry = rv__index_first(&registry->by.workflows, hash_of(name));
     for (; entry != NULL; entry = rv__index_next(entry)) {
         struct rv__registered *r = RV__CONTAINER(entry, struct rv__registered, by_name);
         if (rv__str_eq(r->name, name))
@@ -396,20 +525,20 @@ struct rv__registered *rv__registry_find(rv_engine *e, struct rv__str name)
     return NULL;
 }
 
-struct rv__registered *rv__registry_offered(rv_engine *e, struct rv__str name)
+struct rv__registered *rv__registry_offered(struct rv__registry *registry, struct rv__str name)
 {
-    struct rv__registered *r = rv__registry_find(e, name);
+    struct rv__registered *r = rv__registry_find(registry, name);
     return r != NULL && !r->withdrawn ? r : NULL;
 }
 
 struct finder {
     struct rv__resolver resolver; /* first */
-    rv_engine *engine;
+    struct rv__registry *registry;
 };
 
 static int find_draft(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret)
 {
-    struct rv__registered *r = rv__registry_offered(((struct finder *)self)->engine, name);
+    struct rv__registered *r = rv__registry_offered(((struct finder *)self)->registry, name);
     if (r == NULL)
         return RV_ENOTFOUND;
     *ret = r->draft;
@@ -431,8 +560,8 @@ static int check_runnable(const struct rv__plan *plan, rv_error *err)
         case STEP_SIGNAL:
         case STEP_COMMAND:
         case STEP_HTTP:
-        case STEP_KINDS: continue;
         case STEP_CHAT:
+        case STEP_KINDS: continue;
         case STEP_TOOL: break;
         }
         return rv__fail(err, RV_EINVAL,
@@ -461,19 +590,19 @@ static const char *keep_module(rv_engine *e, const char *path, bool *no_memory)
     return module->path;
 }
 
-static int add_functions(rv_engine *e, struct rv__str workflow, const struct rv__named_fn *named)
+static int add_functions(struct rv__registry *registry, struct rv__str workflow, bool library,
+                         const struct rv__named_fn *named)
 {
     for (; named != NULL; named = named->next) {
         bool no_memory = false;
-        const char *module = keep_module(e, named->module, &no_memory);
-        struct rv__function *f = function_find(e, workflow, named->name);
-        if (no_memory || (f == NULL && function_new(e, workflow, named->name, &f) < 0))
+        const char *module = keep_module(registry->engine, named->module, &no_memory);
+        struct rv__function *f = function_find(registry, workflow, named->name);
+        if (no_memory || (f == NULL && function_new(registry, workflow, named->name, &f) < 0))
             return RV_ENOMEM;
-        f->fn = named->fn; /* the latest registration of a name counts */
-        f->module = module;
-        if (function_find_any(e, f->name) == NULL &&
-            rv__index_add(&e->by.callable, &f->by_name, hash_of(f->name)) < 0)
-            return RV_ENOMEM;
+        offer(registry->engine, f, named->fn,
+              module); /* the latest registration of a name counts */
+        f->library = library;
+        f->hash = named->hash;
     }
     return RV_OK;
 }
@@ -490,8 +619,9 @@ int rv__plan_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error
 }
 
 /* What new runs take from now on. Takes the draft over. */
-static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref *ref,
-                    struct rv__draft *draft, const char *directory, const char *source)
+static void install(struct rv__registry *registry, struct rv__registered *r,
+                    struct rv__plan_ref *ref, struct rv__draft *draft, const char *directory,
+                    const char *source)
 {
     assert(ref != NULL);
     rv__plan_ref_unref(r->plan);
@@ -502,8 +632,8 @@ static void install(rv_engine *e, struct rv__registered *r, struct rv__plan_ref 
     snprintf(r->directory, sizeof r->directory, "%s", directory != NULL ? directory : "");
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
     r->withdrawn = false;
-    e->generation++;
-    e->relane = true; /* what waits for a function may find it now, or elsewhere */
+    registry->generation++;
+    registry->engine->relane = true; /* what waits for a function may find it now, or elsewhere */
 }
 
 static bool same_definition(const struct rv__registered *known, const struct rv__registration *r)
@@ -519,13 +649,29 @@ static bool reloaded(const struct rv__registered *known, const struct rv__regist
            same_definition(known, r);
 }
 
-int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
+/* Where jq cannot be had, its first expression would fail every run. */
+static int check_jq(const struct rv__plan_ref *ref, rv_error *err)
 {
+    struct rv__buf path;
+    rv_error why;
+    if (ref->exprs.set == NULL || !rv__exprs_any_jq(ref->exprs.set))
+        return RV_OK;
+    rv__buf_init(&path, PATH_MAX);
+    int rc = rv__evaluator_program(&path, &why);
+    rv__buf_done(&path);
+    if (rc == RV_ENOMEM)
+        return rv__nomem(err);
+    return rc < 0 ? rv__fail(err, RV_EINVAL, "%s", why.message) : RV_OK;
+}
+
+int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, rv_error *err)
+{
+    rv_engine *e = registry->engine;
     struct rv__plan_ref *ref = NULL;
     struct rv__plan *plan;
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
-    struct rv__registered *known = rv__registry_find(e, name);
+    struct rv__registered *known = rv__registry_find(registry, name);
     if (known != NULL && !known->withdrawn && !r->replace && !reloaded(known, r))
         return rv__fail(err, RV_EEXIST, "workflow '%.*s' is already registered%s%s%s",
                         RV__ARG(name), same_definition(known, r) ? "" : ", with another definition",
@@ -535,32 +681,34 @@ int rv__registry_put(rv_engine *e, struct rv__registration *r, rv_error *err)
         rc = rv__plan_draft(r->plan, &draft, err);
     if (rc < 0)
         goto out;
-    if (add_functions(e, name, r->functions) < 0) {
-        rc = rv__nomem(err);
-        goto out;
-    }
     pthread_mutex_lock(&e->plans.lock);
-    ref = plan_hold(&e->plans, plan_find(e, rv__str(r->plan->version)));
+    ref = plan_hold(&e->plans, plan_find(registry, rv__str(r->plan->version)));
     pthread_mutex_unlock(&e->plans.lock);
     if (ref == NULL) { /* else the caller keeps his, and what points into it */
         plan = r->plan;
         r->plan = NULL;
-        rc = plan_add(e, plan, &ref, err);
+        rc = plan_add(registry, plan, &ref, err);
         if (rc < 0)
             goto out;
     }
     name = ref->plan->body.wrap->name;
+    rc = check_jq(ref, err);
+    if (rc == RV_OK && add_functions(registry, name, false, r->functions) < 0)
+        rc = rv__nomem(err);
+    if (rc < 0)
+        goto out;
     if (known == NULL) {
         known = rv__zalloc(1, sizeof *known);
-        if (known == NULL || rv__index_add(&e->by.workflows, &known->by_name, hash_of(name)) < 0) {
+        if (known == NULL ||
+            rv__index_add(&registry->by.workflows, &known->by_name, hash_of(name)) < 0) {
             rv__free(known);
             rc = rv__nomem(err);
             goto out;
         }
-        known->next = e->workflows;
-        e->workflows = known;
+        known->next = registry->workflows;
+        registry->workflows = known;
     }
-    install(e, known, ref, draft, r->directory, r->source);
+    install(registry, known, ref, draft, r->directory, r->source);
     draft = NULL;
 out:
     rv__plan_ref_unref(ref);
@@ -568,41 +716,121 @@ out:
     return rc;
 }
 
-int rv__registry_add(rv_engine *e, const rv_workflow *w, rv_error *err)
+/* Those of the builder and of C files, as those of other files: all but what only jq finds. */
+static int check_expressions(const struct rv__plan *plan, rv_error *err)
 {
-    struct finder finder = { .resolver = { find_draft }, .engine = e };
+    struct rv__arena arena;
+    struct rv__violations bad;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the number of violations that are kept */
+    rv__violations_init(&bad, &arena);
+    int rc = rv__define_check_refs(plan, NULL, &bad, err);
+    rv__arena_done(&arena);
+    return rc;
+}
+
+/* The functions of a library go by its file: no workflow is called so, as a name has no slash in it. */
+static int add_library(struct rv__registry *registry, const rv_workflow *w, rv_error *err)
+{
+    char name[RV__PATH_ROOM];
+    const char *source = w->source != NULL ? w->source : "";
+    snprintf(name, sizeof name, "%s%s", strchr(source, '/') != NULL ? "" : "./", source);
+    if (add_functions(registry, rv__str(name), true, w->functions) < 0)
+        return rv__nomem(err);
+    registry->generation++;
+    registry->engine->relane = true;
+    return RV_OK;
+}
+
+bool rv__registry_has_agent(struct rv__registry *registry, struct rv__str id)
+{
+    const struct rv__function *f = function_find(registry, rv__str("./" RV__AGENTS), id);
+    return f != NULL && !nobody_does(f);
+}
+
+int rv__registry_add(struct rv__registry *registry, const rv_workflow *w, rv_error *err)
+{
+    struct finder finder = { .resolver = { find_draft }, .registry = registry };
     struct rv__registration r = { .functions = w->functions,
                                   .source = w->source,
+                                  .directory = w->directory,
                                   .replace = w->replace };
     if (w->rc != RV_OK)
         return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
+    if (w->library)
+        return add_library(registry, w, err);
     int rc = rv__plan_compile(w->draft, &finder.resolver, NULL, &r.plan, err);
     if (rc == RV_OK)
-        rc = rv__registry_put(e, &r, err);
+        rc = check_expressions(r.plan, err);
+    if (rc == RV_OK)
+        rc = rv__registry_put(registry, &r, err);
     rv__plan_free(r.plan);
     return rc;
 }
 
-const char *rv__registry_directory(rv_engine *e, const struct rv__node *node)
+const char *rv__registry_directory(struct rv__registry *registry, const struct rv__node *node)
 {
-    struct rv__registered *r = rv__registry_find(e, workflow_of(node));
+    struct rv__registered *r = rv__registry_find(registry, workflow_of(node));
     return r != NULL && r->directory[0] ? r->directory : NULL;
+}
+
+/* ------------------------------------------------------------------------------- life time --- */
+
+struct rv__registry *rv__registry_new(rv_engine *e)
+{
+    struct rv__registry *registry = rv__zalloc(1, sizeof *registry);
+    if (registry == NULL)
+        return NULL;
+    registry->engine = e;
+    registry->generation = 1;
+    atomic_init(&registry->refs, 1);
+    rv__buf_init(&registry->env, RV__JSON_MAX_BYTES);
+    return registry;
+}
+
+struct rv__registry *rv__registry_ref(struct rv__registry *registry)
+{
+    atomic_fetch_add_explicit(&registry->refs, 1, memory_order_relaxed);
+    return registry;
+}
+
+void rv__registry_unref(struct rv__registry *registry)
+{
+    if (registry == NULL ||
+        atomic_fetch_sub_explicit(&registry->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    assert(registry->workflows == NULL); /* they hold their plans, and those hold it */
+    while (registry->functions != NULL) {
+        struct rv__function *next = registry->functions->next;
+        rv__function_done(registry->functions);
+        rv__free(registry->functions);
+        registry->functions = next;
+    }
+    rv__index_done(&registry->by.workflows);
+    rv__index_done(&registry->by.functions);
+    rv__index_done(&registry->by.callable);
+    rv__buf_done(&registry->env);
+    rv__secret_source_free(registry->secret_source);
+    rv__free((void *)(uintptr_t)registry->environment);
+    rv__free(registry);
+}
+
+void rv__registry_clear(struct rv__registry *registry)
+{
+    while (registry->workflows != NULL) {
+        struct rv__registered *r = registry->workflows;
+        registry->workflows = r->next;
+        rv__index_remove(&registry->by.workflows, &r->by_name);
+        rv__plan_ref_unref(r->plan);
+        rv__draft_free(r->draft);
+        rv__free(r);
+    }
+    registry->generation++; /* nobody does its commands any more */
 }
 
 void rv__registry_free(rv_engine *e)
 {
-    while (e->workflows != NULL) {
-        struct rv__registered *next = e->workflows->next;
-        rv__plan_ref_unref(e->workflows->plan);
-        rv__draft_free(e->workflows->draft);
-        rv__free(e->workflows);
-        e->workflows = next;
-    }
-    while (e->functions != NULL) {
-        struct rv__function *next = e->functions->next;
-        rv__free(e->functions);
-        e->functions = next;
-    }
+    if (e->registry != NULL)
+        rv__registry_clear(e->registry);
     while (e->modules != NULL) {
         struct rv__module *next = e->modules->next;
         rv__free(e->modules);
@@ -613,9 +841,7 @@ void rv__registry_free(rv_engine *e)
         spare_remove(&e->plans, ref);
         plan_free(ref);
     }
-    rv__index_done(&e->by.workflows);
-    rv__index_done(&e->by.functions);
-    rv__index_done(&e->by.callable);
+    rv__registry_unref(e->registry);
     rv__index_done(&e->plans.by_version);
     pthread_mutex_destroy(&e->plans.lock);
 }

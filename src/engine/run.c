@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/bugs.h"
 #include "base/error.h"
+#include "engine/attempt.h"
 #include "engine/engine.h"
 
 enum { WALK_A_TURN = 512 }; /* actors: less than a turn costs anyway */
@@ -61,13 +62,16 @@ struct rv__run *rv__run_make(rv_engine *e, const char *id)
     if (run == NULL)
         return NULL;
     run->engine = e;
+    run->registry = rv__registry_ref(e->registry);
     snprintf(run->id, sizeof run->id, "%s", id); /* checked by the caller */
     atomic_init(&run->refs, 1);
     run->mail.last = &run->mail.first;
     rv__facts_init(&run->facts);
     rv__buf_init(&run->logs, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
+    rv__buf_init(&run->suspensions, SIZE_MAX / 8);
     run->row_status = RUN_STATUSES; /* none written */
+    rv__guest_claims(e, run);
     return run;
 }
 
@@ -97,9 +101,12 @@ void rv__run_unref(struct rv__run *run)
     rv__facts_done(&run->facts);
     rv__buf_done(&run->logs);
     rv__buf_done(&run->snapshot);
+    rv__buf_done(&run->suspensions);
     rv__blob_unref(run->input);
+    rv__blob_unref(run->rerun_of);
     rv__pieces_done(&run->pieces);
     rv__plan_ref_unref(run->plan);
+    rv__registry_unref(run->registry);
     rv__free(run);
 }
 
@@ -142,12 +149,14 @@ struct rv__letter *rv__mail_take(struct rv__mail *mail)
 
 void rv__letter_drop(struct rv__letter *letter)
 {
-    if (letter->kind == LETTER_WORK)
-        rv__work_drop(RV__CONTAINER(letter, struct rv_ctx, letter));
+    if (letter->kind == LETTER_ANSWER)
+        rv__attempt_drop(RV__CONTAINER(letter, struct rv__attempt, answer));
     else if (letter->kind == LETTER_TIMER)
         rv__owed_unmail(RV__CONTAINER(letter, struct rv__owed, letter));
     else if (letter->kind == LETTER_JOB)
         ((struct rv__job *)letter)->drop((struct rv__job *)letter);
+    else if (letter->kind == LETTER_WORKER)
+        rv__news_done((struct rv__news *)letter);
 }
 
 bool rv__run_takes(const struct rv__run *run, bool looks)
@@ -197,13 +206,17 @@ void rv__run_touch(struct rv__run *run)
     run->next_in = NULL;
     *e->last_deciding = run;
     e->last_deciding = &run->next_in;
+    e->deciding_count++;
 }
 
 int rv__run_start(struct rv__run *run, struct rv__plan_ref *plan, struct rv__blob *input,
-                  rv_error *err)
+                  int64_t limit, struct rv__str by, rv_error *err)
 {
     rv_engine *e = run->engine;
     struct rv__cell_opts opts = rv__plan_ref_opts(e, plan);
+    opts.nonce = rv__random_u64(&e->nonces);
+    opts.by = by;
+    opts.limit = limit;
     int rc = rv__cell_start(&opts, input, e->now_ms, &run->facts, &run->cell, err);
     if (rc < 0)
         return rc;
@@ -216,15 +229,17 @@ int rv__run_start(struct rv__run *run, struct rv__plan_ref *plan, struct rv__blo
     run->created_ms = run->started_ms = e->now_ms;
     run->completed_ms = 0;
     run->row_status = RUN_STATUSES;
+    run->row_suspended = 0;
     run->seq = run->number = 0;
     run->journal_bytes = run->snapshot_bytes = 0;
     run->trouble = RV_OK;
     run->refused = run->suspending = false;
-    run->lanes_of = e->generation;
+    run->lanes_of = plan->registry->generation;
     rv__run_move(run, RV__DECIDING);
     run->next_in = NULL;
     *e->last_deciding = run;
     e->last_deciding = &run->next_in;
+    e->deciding_count++;
     return RV_OK;
 }
 
@@ -274,7 +289,7 @@ static void empty(struct rv__run *run, bool tell)
     run->cell_bytes = 0;
     run->again = run->owes_again = false;
     rv__facts_reset(&run->facts);
-    rv__facts_heard(&run->facts, 0);
+    rv__facts_drop_failures(&run->facts, 0);
     rv__buf_reset(&run->logs);
     run->log_count = 0;
     rv__buf_reset(&run->snapshot);

@@ -35,11 +35,13 @@
 #include "base/timers.h"
 #include "engine/desk.h"
 #include "flow/flow.h"
+#include "work/work.h"
 
-struct rv_ctx;
+struct rv__attempt;
 struct rv__call;
 struct rv__owed;
 struct rv__plan_ref;
+struct rv__registry;
 
 enum rv__run_phase {
     RV__ABSENT,
@@ -73,20 +75,26 @@ struct rv__run {
     enum rv__run_phase phase; /* rv__run_move() */
     struct rv__run *next_in;  /* of this turn, of the batch, or of those to be loaded */
     struct rv__mail mail;
-    bool again;      /* touched while it was acting: it is part of the next turn */
-    bool owes_again; /* no memory for something that it is owed: rv__owe_again() */
+    bool again;                    /* touched while it was acting: it is part of the next turn */
+    bool owes_again;               /* no memory for something that it is owed: rv__owe_again() */
+    struct rv__registry *registry; /* who does its work; held. Changes only while it is absent */
+    bool guest;                    /* another process follows it: it stays in memory (guest.c) */
+    bool parked;                   /* it is nobody's just now: nothing of it is begun */
     struct rv__plan_ref *plan;
     struct rv__cell *cell; /* NULL: absent or loading */
     size_t cell_bytes;     /* of it, as counted in the engine's budget */
     uint64_t lanes_of;     /* the registry's generation when it was last asked who does its work */
     struct rv__facts facts;
-    struct rv_ctx *work; /* in flight */
+    struct rv__attempt *work; /* in flight */
     struct rv__owed *owed;
     size_t walk_credit; /* actors that may be walked over to find its next timer */
     int64_t waited_ns;  /* for the last place it was given */
+    int burst; /* places it may have at once when its turn comes; 0, as long as nothing of it has ended: 1 */
     struct {
         bool queued;
+        int left; /* places until it goes to the end of the ring */
         int64_t since_ns;
+        int ring; /* of a lane of workers: the class whose ring it is in */
         struct rv__run *prev, *next;
     } lane[LANES];            /* among those that want it */
     struct rv__call *calls;   /* to be answered after the commit */
@@ -95,13 +103,14 @@ struct rv__run {
     /* the row in the store, as it is or (new) is to be */
     bool is_new;
     enum rv__run_status row_status;
-    bool row_active;
+    bool row_active, row_waiting;
     int64_t row_wake_ms;
     int64_t created_ms, started_ms, completed_ms;
     struct rv__blob *input;
     bool input_on_disk; /* it is too long to be kept here */
     struct rv__pieces pieces;
     char input_key[65];
+    struct rv__blob *rerun_of; /* id of the run that it repeats; NULL: none */
 
     struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
     size_t log_count;
@@ -109,7 +118,9 @@ struct rv__run {
     uint64_t seq;         /* of its last journal row */
     size_t journal_bytes; /* since its last snapshot */
     size_t snapshot_bytes;
-    struct rv__buf snapshot; /* to be written with the next commit */
+    struct rv__buf snapshot;    /* to be written with the next commit */
+    struct rv__buf suspensions; /* the same: what is to be decided, as its row has it */
+    uint64_t row_suspended; /* the hash of that, as it was last written; 0: none, or not known */
 
     /* what became of the last attempt to load it, or of its last write */
     int trouble;     /* RV_OK, or why it is not here */
@@ -133,7 +144,7 @@ void rv__run_move(struct rv__run *run, enum rv__run_phase to);
 
 /* Begin it: absent, in the table, and nobody has it. It is deciding then. */
 int rv__run_start(struct rv__run *run, struct rv__plan_ref *plan, struct rv__blob *input,
-                  rv_error *err);
+                  int64_t limit, struct rv__str by, rv_error *err);
 
 /* May a letter be taken for it now? `looks`: it only looks, at what is on disk. */
 bool rv__run_takes(const struct rv__run *run, bool looks);

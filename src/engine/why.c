@@ -5,20 +5,6 @@
 #include "engine/control.h"
 #include "read/read.h"
 
-static const struct {
-    const char *limit, *place; /* as JSON has it; as people say it */
-} lanes[LANES] = {
-    [LANE_NONE] = { "none", "nothing" },
-    [LANE_FUNCTION] = { "workers", "a free worker" },
-    [LANE_IO] = { "io", "a free place for commands" },
-    [LANE_EVAL] = { "evaluator", "the evaluator" },
-    [LANE_SUSPECT] = { "suspects, one at a time", "its turn: the engine died twice while it ran, "
-                                                  "and such steps run one at a time" },
-    [LANE_HTTP] = { "connections", "a free connection" },
-    [LANE_HOST] = { "hosts", "a free host process" },
-    [LANE_NOBODY] = { "none", "nobody" }, /* told as WHY_WORKER */
-};
-
 struct looking {
     struct rv__why *why;
     struct rv__run *run; /* during the walk */
@@ -40,35 +26,46 @@ static enum rv__why_reason reason_of(const struct rv__wait *wait)
     return WHY_TURN;
 }
 
-/* Who runs it. A reader cannot know of a `call` whether its function is in a host: it has none. */
-static const char *executor_of(const struct rv__run *run, const struct rv__wait *wait)
+/* The executor of a lane. */
+static const struct rv__executor *executor_of(const rv_engine *e, enum rv__lane lane)
 {
-    if (wait->node == NULL || wait->lane == LANE_EVAL)
-        return "evaluator";
-    if (wait->lane != LANE_FUNCTION && wait->lane != LANE_SUSPECT && wait->lane != LANE_HOST)
-        return rv__step_kind_name(wait->node->step.kind);
-    if (wait->lane == LANE_HOST)
-        return "host";
-    if (wait->eval >= 0 || wait->node->step.kind != STEP_CALL)
-        return "thread";
-    if (run->engine->read_only)
+    if (rv__lane_is_worker(lane))
+        return e->lanes[LANE_WORKER].executor;
+    return e->lanes[lane == LANE_SUSPECT ? LANE_FUNCTION : lane].executor;
+}
+
+/* Who runs it. A reader cannot know of a `call` whether its function is in a host: it has none. */
+static const char *runner_of(const struct rv__run *run, const struct rv__wait *wait)
+{
+    bool call = wait->node != NULL && wait->eval < 0 && wait->node->step.kind == STEP_CALL;
+    const struct rv__executor *executor = executor_of(run->engine, wait->lane);
+    if (call && wait->lane != LANE_HOST && run->engine->read_only)
         return "function";
-    const struct rv__function *function = rv__plan_ref_fn(run->plan, wait->node, wait->eval);
-    return function != NULL && function->module != NULL ? "host" : "thread";
+    return executor != NULL ? executor->name : "function";
 }
 
 static void take_wait(void *arg, const struct rv__wait *wait)
 {
     struct looking *l = arg;
+    const rv_engine *e = l->run->engine;
     struct rv__why_about about = { .reason = reason_of(wait), .lane = (int)wait->lane };
     if (about.reason == WHY_RUNNING)
-        about.executor = executor_of(l->run, wait);
+        about.executor = runner_of(l->run, wait);
     if (about.reason == WHY_WORKER)
         about.function = wait->name;
+    if (about.reason == WHY_WORKER && wait->eval < 0)
+        about.secret = rv__plan_ref_secret(l->run->plan, wait->node);
     if (about.reason == WHY_PLACE) {
-        about.limit = lanes[wait->lane].limit;
-        about.place = lanes[wait->lane].place;
-        about.places = l->run->engine->read_only ? 0 : l->run->engine->places[wait->lane];
+        const struct rv__executor *executor = executor_of(e, wait->lane);
+        bool suspect = wait->lane == LANE_SUSPECT;
+        about.executor = executor->name;
+        about.limit = suspect ? "suspects, one at a time" : executor->limit;
+        about.place = suspect ? "its turn: the engine died twice while it ran, and such steps run "
+                                "one at a time"
+                              : executor->credit;
+        about.places = e->read_only || rv__lane_is_worker(wait->lane) ? 0
+                       : suspect                                      ? 1
+                                                                      : executor->credits;
     }
     rv__why_add(l->why, wait, &about);
 }
@@ -77,7 +74,8 @@ static void take_wait(void *arg, const struct rv__wait *wait)
 static int look(struct rv__call *call, struct rv__run *run)
 {
     struct looking l = { .why = call->arg, .run = run };
-    rv__why_run(l.why, rv__cell_status(run->cell), rv__cell_suspension(run->cell));
+    rv__why_run(l.why, rv__cell_status(run->cell), rv__cell_suspension(run->cell),
+                rv__cell_failed_path(run->cell));
     rv__cell_waits(run->cell, take_wait, &l);
     return rv__why_err(l.why, &call->err);
 }

@@ -130,6 +130,8 @@ static void start_queued(struct rv__commands *all)
         rv__chain_remove(&all->queue, &c->io.listed);
         rv__chain_add(&all->running, &c->io.listed);
         all->count++;
+        if (c->begun != NULL)
+            c->begun(c);
     }
 }
 

@@ -255,10 +255,18 @@ static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
     return rc == RV_OK;
 }
 
+static void tell_begun(struct rv__evaluation *evaluation)
+{
+    if (evaluation->begun != NULL && !evaluation->own.begun)
+        evaluation->begun(evaluation);
+    evaluation->own.begun = true;
+}
+
 static void ask(struct rv__evaluator *ev, struct rv__talk *talk, struct rv__evaluation *evaluation)
 {
     rv_error err;
     evaluation->own.id = ++ev->ids;
+    tell_begun(evaluation);
     int rc = rv__talk_ask(talk, evaluation, ev->texts, false, &ev->question, &err);
     if (rc == RV_ECLOSED) {
         bury(ev, talk, NULL, true);
@@ -440,6 +448,7 @@ static bool ask_at_once(struct rv__evaluator *ev, struct rv__evaluation *evaluat
         sent = rv__talk_ask(talk, evaluation, ev->texts, true, &ev->question, &err) == RV_OK;
     }
     if (sent) {
+        tell_begun(evaluation);    /* under the lock: no answer is taken before */
         (void)rv__talk_send(talk); /* it has hung up: its thread sees that */
         if (talk->out.len > 0)     /* it must wait for room */
             wake(ev);
@@ -456,6 +465,7 @@ void rv__evaluator_start(struct rv__evaluator *ev, struct rv__evaluation *evalua
     if (evaluation->cpu_ms == 0)
         evaluation->cpu_ms = ev->opts.cpu_ms;
     evaluation->own.deaths = 0;
+    evaluation->own.begun = false;
     if (ask_at_once(ev, evaluation))
         return;
     if (rv__queue_push(&ev->queue, &evaluation->own.queued) == RV_OK)

@@ -1,33 +1,60 @@
 /* exec.h: executors: they do the work that the engine hands out, and say when it is done.
  *
- * A piece of work is somebody else's struct that begins with rv__work. An executor runs it once, on a
- * thread of its own, and calls `done` exactly once, from any thread: with an error if the work
- * panicked or could not be begun. It never touches the work after that. */
+ * A piece of work is somebody else's struct that begins with rv__work. Its owner starts as many pieces at
+ * once as the executor has credits, and is told of each:
+ *
+ *   started ──begun──▶ at work ──done──▶        `done` or `lost` comes exactly once, `begun` at most
+ *      └───────────────┴──┴───lost──▶           once and before that; from any thread
+ *
+ * After `done` or `lost` the executor never touches the work. */
 #ifndef RV_EXEC_EXEC_H
 #define RV_EXEC_EXEC_H
 
 #include <rival/base.h>
 
+#include "base/mask.h"
 #include "base/queue.h"
 #include "base/str.h"
 #include "expr/expr.h"
 #include "wire/wire.h"
 
 struct rv__arena;
+struct rv__outfile;
 struct rv__random;
 
+enum rv__lost {
+    RV__LOST_ALONE,     /* its process died, which had nothing else to do: it is to blame */
+    RV__LOST_SHARED,    /* its process died, and had other work, too */
+    RV__LOST_BLAMELESS, /* nobody knows what became of its process, or it is elsewhere */
+};
+
 struct rv__work {
-    void (*run)(struct rv__work *work);
-    void (*done)(struct rv__work *work, const rv_error *err); /* err NULL: `run` returned */
+    void (*run)(struct rv__work *work); /* does it, for executors that have a thread for that */
+    /* Its time counts from now on: until then it was in a queue. NULL: nobody asks. */
+    void (*begun)(struct rv__work *work);
+    /* err NULL: it was done, whatever came of it. Else it panicked, or could not be begun. */
+    void (*done)(struct rv__work *work, const rv_error *err);
+    /* It is not done, and never will be: its process died, or cannot be reached. NULL: its executor cannot lose
+     * any. */
+    void (*lost)(struct rv__work *work, enum rv__lost how, const rv_error *why);
+    rv_cancel *token; /* fired: it should stop. NULL: nobody stops it */
 };
 
 /* The head of every executor: its own struct begins with this. */
 struct rv__executor {
+    const char *name;   /* "thread", "host" …: who runs it, as people are told */
+    const char *limit;  /* what its credits are called: "workers", "hosts" … */
+    const char *credit; /* and one of them: "a free worker" */
+    int64_t credits;    /* how many pieces of work it takes at once. Its owner's thread reads it */
+    int lane;           /* its owner's: where work for it waits. Not looked at here */
     /* Begin all of these. Returns how many, from the first on: there may be no thread or memory for
-     * the rest, and their `done` is not called. */
+     * the rest, and nothing is said of them. Thread: its owner's. */
     size_t (*start)(struct rv__executor *self, struct rv__work *const *works, size_t count);
-    /* Is this one of its threads, at work? */
-    bool (*inside)(const struct rv__executor *self);
+    /* Work that was started and has not ended is not wanted any more. `done` or `lost` comes all the same.
+     * Thread: its owner's. */
+    void (*cancel)(struct rv__executor *self, struct rv__work *work);
+    /* The work that this thread is at; NULL: none of this executor. */
+    struct rv__work *(*inside)(const struct rv__executor *self);
     /* Waits for the work that runs. */
     void (*free)(struct rv__executor *self);
 };
@@ -38,18 +65,40 @@ static inline void rv__executor_free(struct rv__executor *executor) /* NULL is a
         executor->free(executor);
 }
 
-/* Threads: up to `limit` pieces of work at once, threads made on demand. */
-int rv__threads_new(int limit, struct rv__executor **ret, rv_error *err);
+/* `cancel` of those whose work listens to its token. */
+void rv__executor_fire(struct rv__executor *self, struct rv__work *work);
+/* `inside` of those that run nobody's functions here. */
+struct rv__work *rv__executor_outside(const struct rv__executor *self);
+
+/* Threads, made on demand, `most` at once: more than the credits of `head`, where work that waits for other work
+ * lends its credit. Names, credits and lane are those of `head`; begun: a thread has it. */
+int rv__threads_new(const struct rv__executor *head, int most, struct rv__executor **ret,
+                    rv_error *err);
 
 /* By hand: work that was started lies there until somebody says "run one", and that call returns
- * when it has run. For tests and the simulator: the order of things is theirs.
+ * when it has run. For tests and the simulator: the order of things is theirs. A hand has several executors,
+ * whose work lies on one pile.
  *
  * rv__hand_run(): one of those that lie there, by chance; false: none does. `done` has been called.
- * rv__hand_take(): the same, but it is not run, and `done` is not called: its process died. NULL: none.
+ * rv__hand_begin(): `begun` of one that lies there, by chance, before it is run; false: none.
+ * rv__hand_lose(): `lost` of one of this executor, before it is run or instead of its `done`; false: none lies
+ * there.
+ * rv__hand_take(): one is not run, and nothing is said of it: its process died. NULL: none.
  * Thread: one at a time; a piece of work that runs may call these too. */
-int rv__hand_new(struct rv__executor **ret, rv_error *err);
-bool rv__hand_run(struct rv__executor *hand, struct rv__random *random);
-struct rv__work *rv__hand_take(struct rv__executor *hand);
+struct rv__hand;
+int rv__hand_new(struct rv__hand **ret, rv_error *err);
+void rv__hand_free(struct rv__hand *hand); /* NULL is allowed. Before its executors are */
+/* Lives as long as the hand. `head` as above. */
+int rv__hand_executor(struct rv__hand *hand, const struct rv__executor *head,
+                      struct rv__executor **ret, rv_error *err);
+bool rv__hand_lies(const struct rv__hand *hand); /* does anything lie there? */
+bool rv__hand_run(struct rv__hand *hand, struct rv__random *random);
+bool rv__hand_begin(struct rv__hand *hand, struct rv__random *random);
+bool rv__hand_lose(struct rv__executor *executor, struct rv__random *random, const rv_error *why);
+/* This piece is lost, before it is run or (by chance) instead of its `done`. It lies there. */
+void rv__hand_lose_work(struct rv__executor *executor, struct rv__work *work,
+                        struct rv__random *random, enum rv__lost how, const rv_error *why);
+struct rv__work *rv__hand_take(struct rv__hand *hand);
 
 /* ------------------------------------------------------------------------- the evaluator --- */
 
@@ -81,6 +130,9 @@ struct rv__evaluation {
      * RV_ETIMEDOUT: the CPU time; RV_EFAILED: its process died of it, twice; RV_ENOTFOUND, RV_ESYS: there
      * is no process to do it; RV_ENOMEM; RV_ECLOSED: the evaluator ended first; what the scope said. */
     void (*done)(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
+    /* A process has it; once, before `done`, which must not wait for it. What needs no jq is only done. NULL:
+     * nobody asks. Thread: the evaluator's, or that of rv__evaluator_start(). */
+    void (*begun)(struct rv__evaluation *evaluation);
 
     struct { /* the evaluator's */
         struct rv__queue_node queued;
@@ -88,6 +140,7 @@ struct rv__evaluation {
         struct rv__str compile; /* set NULL: a program to be compiled */
         uint64_t id;
         unsigned deaths; /* of its process, when it was being evaluated */
+        bool begun;
     } own;
 };
 
@@ -146,6 +199,17 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
  * and free it. NULL is allowed. Thread: any but the loop's own. */
 void rv__io_free(struct rv__io *io);
 
+/* What may wait for the disk, on a thread of libuv's pool; then `done`, on the loop's. Somebody else's: it
+ * lives until then. rv__io_free() waits for it.   Thread: the loop's. */
+struct rv__later {
+    void (*run)(struct rv__later *later);
+    void (*done)(struct rv__later *later);
+};
+void rv__io_later(struct rv__io *io, struct rv__later *later);
+
+#define RV__SAVE_MAX_BYTES \
+    (UINT64_C(64) << 30) /* of what is saved to a file; the disk is smaller */
+
 /* ------------------------------------------------------------------------------------------
  * Commands: a program, its input and its output
  *
@@ -191,13 +255,17 @@ struct rv__command_result {
 struct rv__command {
     const char *const *argv; /* ends with NULL; argv[0] without a '/' is looked for in PATH */
     const char *const *env; /* "NAME=value" over what is inherited; ends with NULL; NULL: nothing */
-    const char *cwd;        /* NULL: as ours */
-    struct rv__str input;   /* its stdin; { NULL, 0 }: /dev/null */
+    const char *const *inherited; /* NULL: our own environment, as it was when io was made */
+    const char *cwd;              /* NULL: as ours */
+    struct rv__str input;         /* its stdin; { NULL, 0 }: /dev/null */
+    const int *output_file; /* its stdout goes there, and not to the result; NULL: it does not */
     size_t max_output;      /* 0 = RV__COMMAND_OUTPUT */
     int64_t timeout_ms;     /* from its start; then RV__KILL_TIMEOUT; 0 = none */
     int64_t grace_ms;       /* 0 = RV__COMMAND_GRACE_MS */
+    struct rv__mask *mask;  /* hides secrets in stderr; NULL: there is nothing to hide */
     /* Each line as it comes, without its newline. NULL: nobody listens. */
     void (*stderr_line)(struct rv__command *command, struct rv__str line);
+    void (*begun)(struct rv__command *command); /* it runs. NULL: nobody asks */
     void (*done)(struct rv__command *command, const struct rv__command_result *result);
 
     struct { /* io's; zero before the start */
@@ -241,8 +309,10 @@ struct rv__outcome {
     struct rv__str state;       /* a JSON object as the command wrote it; none: it did not */
     struct rv__str description; /* text; none: it gave none */
     bool skipped;
-    int code; /* RV_OK, or the step failed: RV_EFAILED, RV_ETIMEDOUT, RV_ECANCELED … */
+    int code;      /* RV_OK, or the step failed: RV_EFAILED, RV_ETIMEDOUT, RV_ECANCELED … */
+    int exit_code; /* what the program exited with; 0: with that, or by a signal, or it never ran */
     struct rv__str message; /* of the failure, in UTF-8: what happened, and the tail of stderr */
+    const char *word;       /* the error's code; NULL: the command failed by a word of its own */
     enum rv__step_behavior behavior;
     int64_t max_attempts; /* of RV__STEP_RETRY; 0 = as configured */
     enum rv__step_backoff backoff;
@@ -295,10 +365,11 @@ enum {
     X(BAD_ANSWER, "badAnswer") /* what came is not HTTP */                         \
     X(REDIRECT, "redirect")    /* too many, or to what is no http address */       \
     X(NO_MEMORY, "noMemory")                                                       \
-    X(STATUS, "status")    /* answer.c: it says that it failed */                  \
-    X(NOT_JSON, "notJson") /* answer.c: the body is not, and should be */          \
-    X(NOT_TEXT, "notText") /* answer.c: the body is not UTF-8, and should be */    \
-    X(DENIED, "denied")    /* it would go to a private address, and may not */
+    X(STATUS, "status")      /* answer.c: it says that it failed */                \
+    X(NOT_JSON, "notJson")   /* answer.c: the body is not, and should be */        \
+    X(NOT_TEXT, "notText")   /* answer.c: the body is not UTF-8, and should be */  \
+    X(DENIED, "denied")      /* it would go to a private address, and may not */   \
+    X(NOT_SAVED, "notSaved") /* its body could not be written to the file */
 enum rv__fetch_end {
 #define X(name, text) RV__FETCH_##name,
     RV__FETCH_MAP(X)
@@ -314,6 +385,7 @@ struct rv__fetch_result {
     int status;          /* of ANSWERED: 200 … */
     struct rv__str head; /* of the last answer: its lines as they came, the status line first */
     struct rv__str body;
+    bool saved;     /* the body is in the file */
     int64_t ran_ms; /* from rv__fetch_start() on */
 };
 
@@ -324,14 +396,17 @@ struct rv__fetch {
     const char *const *headers; /* "Name: value"; ends with NULL; NULL: none */
     struct rv__str body;        /* none: there is none */
     size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
-    int64_t timeout_ms;         /* of all of it; 0 = none */
+    struct rv__outfile *save; /* the body of an answer with a status of 200 to 299 goes there, up to
+                                   RV__SAVE_MAX_BYTES; NULL: it does not */
+    int64_t timeout_ms;       /* of all of it; 0 = none */
+    void (*begun)(struct rv__fetch *fetch); /* it is on its way. NULL: nobody asks */
     void (*done)(struct rv__fetch *fetch, const struct rv__fetch_result *result);
 
     struct { /* io's; zero before the start */
         struct rv__link listed, cancelled;
         struct rv__transfer *transfer; /* NULL: in the inbox */
         int64_t began_ms;
-        bool started, over, told;
+        bool started, over, cancel_asked;
     } io;
 };
 
@@ -395,6 +470,7 @@ struct rv__hosts_opts {
 /* One function to be run in a host, as its caller sees it: the conversation is the caller's. */
 struct rv__invocation {
     const char *module; /* a shared object, by an absolute path */
+    const char *id;     /* what both sides call it; NULL: it is not cancelled */
     rv_cancel *token;   /* fired: the host is told, then ended; NULL: never */
     bool fresh;         /* in a host that has done nothing yet */
     /* What to say first; and what came, with what to say to it. `out` is empty before, and sent after.
@@ -407,6 +483,7 @@ struct rv__invocation {
     void (*printed)(struct rv__invocation *self, struct rv__str line);
 };
 
+int rv__hosts_limit(const struct rv__hosts_opts *opts); /* processes at once, as the options say */
 int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);
 /* Ends all hosts, at once. Nobody may be inside. NULL is allowed. */
 void rv__hosts_free(struct rv__hosts *hosts);
@@ -418,24 +495,52 @@ void rv__hosts_close(struct rv__hosts *hosts);
  * and *err says why. Thread: any, many at once. */
 int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err);
 
-/* Values that the other end keeps: what many invocations see crosses the wire once. A value goes by its
- * identity, an address that stays its own as long as it is held. True: the host has it, under *slot.
- * False: it is to be sent with that slot's number, and kept; held here by `hold`, and given back by
- * `release` when the host has dropped it; *forget: the host is to drop all it has first. */
-struct rv__shared {
-    const void *identity;
-    void (*release)(void *identity);
-};
-bool rv__host_knows(struct rv__host *host, const void *identity, unsigned *slot);
-unsigned rv__host_keeps(struct rv__host *host, struct rv__shared value, size_t bytes, bool *forget);
-enum {
-    RV__HOST_SLOTS = 256,      /* values kept, */
-    RV__HOST_KEEPS = 16 << 20, /* bytes of all of them, */
-    RV__HOST_SMALL = 512,      /* shorter ones are not worth it */
-};
+struct rv__kept *rv__host_kept(struct rv__host *host); /* what it keeps */
 
 /* Where the program of hosts is: RIVAL_HOST, this program if it is `rival`, beside the library, or in
  * PATH. RV_ENOTFOUND: nowhere, and *err says what to do. */
 int rv__hosts_program(struct rv__buf *path, rv_error *err);
+
+/* ------------------------------------------------------------------------------------------
+ * Node.js processes that have workflow files, as workers have them (script.c; docs/worker-protocol.md) */
+
+struct rv__script;
+enum { RV__SCRIPT_PATH = 4096 };
+
+enum rv__script_verdict {
+    RV__SCRIPT_GOES_ON,
+    RV__SCRIPT_HANGS,   /* it is ended, and started again */
+    RV__SCRIPT_IS_OVER, /* it is ended: nobody needs it any more */
+};
+
+struct rv__script_opts {
+    const char *folder; /* absolute: where the npm package is looked for first */
+    const char *files;  /* their absolute paths, as a JSON array */
+    bool parse;         /* nothing of them is run: only their syntax is looked at */
+    /* It is there, also after it was started again: the connection, on which it has said `hello` and `register`, is the owner's
+     * now. Thread: its own. */
+    void (*ready)(void *arg, int fd, int64_t pid, const struct rv__frame *hello);
+    /* Asked twice a second: is it to go on? Thread: its own. */
+    enum rv__script_verdict (*judge)(void *arg);
+    void *arg;
+};
+
+/* What the files have, by a process that ends then: the frame `register`, as JSON, is appended. `ready` and `judge` are not used.
+ * Errors: RV_ENOTFOUND: no Node.js, or no package; RV_EINVAL: it could not load them; RV_ETIMEDOUT, RV_ESYS, RV_ENOMEM. */
+int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text, rv_error *err);
+
+/* The same, by a process that stays. Thread: any. Errors: RV_ENOTFOUND, RV_ESYS, RV_ENOMEM; the rest is told by rv__script_wait(). */
+int rv__script_new(const struct rv__script_opts *opts, struct rv__script **ret, rv_error *err);
+/* Until it has said what it has: the frame `register`, of its first life; it lives as long as the script. Errors: as of
+ * rv__script_describe(); RV_ECANCELED: it was told to stop. */
+int rv__script_wait(struct rv__script *script, struct rv__str *text, rv_error *err);
+void rv__script_stop(struct rv__script *script);    /* told; does not wait */
+bool rv__script_is_over(struct rv__script *script); /* for good: freeing it waits for nothing */
+void rv__script_free(
+    struct rv__script *script); /* ends the process; NULL is allowed. Thread: any but its own */
+
+/* The program that Node.js runs: RIVAL_SDK, node_modules/rival in `folder` or above it, beside this program, where it was installed, the
+ * sources. Errors: RV_ENOTFOUND. */
+int rv__script_host(const char *folder, char host[RV__SCRIPT_PATH], rv_error *err);
 
 #endif

@@ -9,6 +9,8 @@
  * Redirects are followed here and not by libcurl, since each may need a look-up. */
 #include "exec/fetch.h"
 
+#include "base/outfile.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -82,9 +84,9 @@ int rv__fetch_start(struct rv__io *io, struct rv__fetch *f)
 void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *f)
 {
     pthread_mutex_lock(&io->lock);
-    bool first = f->io.started && !f->io.over && !f->io.told;
+    bool first = f->io.started && !f->io.over && !f->io.cancel_asked;
     if (first) {
-        f->io.told = true;
+        f->io.cancel_asked = true;
         rv__chain_add(&io->fetches->cancelled, &f->io.cancelled);
     }
     pthread_mutex_unlock(&io->lock);
@@ -134,6 +136,16 @@ static void take_out(struct rv__transfer *t)
     looked_up(t);
 }
 
+/* Only what was asked for: not what redirects and failures have to say. */
+static bool is_saved(const struct rv__transfer *t)
+{
+    long status = 0;
+    if (t->fetch == NULL || t->fetch->save == NULL)
+        return false;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status >= 200 && status < 300;
+}
+
 /* Tell its owner; the transfer stays. */
 static void tell(struct rv__transfer *t, enum rv__fetch_end end, const char *sentence)
 {
@@ -147,6 +159,7 @@ static void tell(struct rv__transfer *t, enum rv__fetch_end end, const char *sen
     if (end == RV__FETCH_ANSWERED)
         (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     result.status = (int)status;
+    result.saved = end == RV__FETCH_ANSWERED && is_saved(t);
     rv__timers_disarm(&t->all->deadlines, &t->deadline);
     t->fetch = NULL;
     tell_done(t->all, f, &result);
@@ -212,10 +225,26 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
     return t->head.rc == RV_OK ? len : 0;
 }
 
+static bool save(struct rv__transfer *t, struct rv__str bytes)
+{
+    rv_error err;
+    t->saved += bytes.len;
+    if (t->saved > RV__SAVE_MAX_BYTES) {
+        t->body.rc = RV_ETOOBIG;
+        return false;
+    }
+    if (rv__outfile_write(t->fetch->save, bytes, &err) == RV_OK)
+        return true;
+    (void)snprintf(t->unsaved, sizeof t->unsaved, "%s", err.message);
+    return false;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     struct rv__transfer *t = arg;
     t->in_body = true;
+    if (is_saved(t))
+        return save(t, (struct rv__str){ bytes, size * count }) ? size * count : 0;
     rv__buf_add(&t->body, bytes, size * count);
     return t->body.rc == RV_OK ? size * count : 0;
 }
@@ -291,7 +320,8 @@ static bool set_up(struct rv__transfer *t)
            SET(CURLOPT_PROTOCOLS_STR, "http,https") && SET(CURLOPT_BUFFERSIZE, (long)READ_BYTES) &&
            SET(CURLOPT_USERAGENT, "rival/" RV_VERSION) && SET(CURLOPT_ACCEPT_ENCODING, "") &&
            SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_PIPEWAIT, 0L) &&
-           SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)t->body.max_bytes) &&
+           SET(CURLOPT_MAXFILESIZE_LARGE, t->fetch->save != NULL ? (curl_off_t)RV__SAVE_MAX_BYTES
+                                                                 : (curl_off_t)t->body.max_bytes) &&
            SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket) && SET(CURLOPT_OPENSOCKETDATA, t) &&
            SET(CURLOPT_CLOSESOCKETFUNCTION, rv__multi_closesocket) &&
            SET(CURLOPT_CLOSESOCKETDATA, &t->all->multi) &&
@@ -441,6 +471,8 @@ static void admit(struct rv__fetches *all, struct rv__fetch *f)
         return;
     }
     f->io.transfer = t;
+    if (f->begun != NULL)
+        f->begun(f);
     launch_or_wait(t);
 }
 

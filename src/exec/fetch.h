@@ -26,13 +26,15 @@ struct rv__transfer {
     struct rv__timer deadline;
     struct rv__buf head, body;
     int redirects;
-    int socket_errno; /* why there was no socket for it; 0: there was */
-    bool waits;       /* for a look-up */
-    bool looking;     /* it has one of the places for look-ups */
-    bool foreign;     /* redirected to another host: without headers that may hold a secret */
-    bool denied;      /* an address was private, and may not be gone to */
-    bool as_get;      /* redirected to be asked for with GET */
-    bool in_body;     /* headers that come now are trailers */
+    int socket_errno;  /* why there was no socket for it; 0: there was */
+    bool waits;        /* for a look-up */
+    bool looking;      /* it has one of the places for look-ups */
+    bool foreign;      /* redirected to another host: without headers that may hold a secret */
+    bool denied;       /* an address was private, and may not be gone to */
+    bool as_get;       /* redirected to be asked for with GET */
+    uint64_t saved;    /* bytes of the body that are in its file, */
+    char unsaved[256]; /* and why one could not be written; "": they could */
+    bool in_body;      /* headers that come now are trailers */
     char error[CURL_ERROR_SIZE];
     char denied_address[RV__ADDRESS_TEXT]; /* that `denied` is about */
 };

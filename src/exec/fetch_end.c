@@ -44,9 +44,16 @@ static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence
 {
     if (t->head.rc == RV_ENOMEM || t->body.rc == RV_ENOMEM)
         return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for the answer", NULL);
+    if (t->unsaved[0] != '\0')
+        return say(RV__FETCH_NOT_SAVED, sentence, room, t->unsaved, NULL);
     if (t->head.rc == RV_ETOOBIG)
         (void)snprintf(sentence, room, "the headers of the answer have more than %d bytes",
                        RV__FETCH_HEAD);
+    else if (t->saved > 0)
+        (void)snprintf(sentence, room,
+                       "the body of the answer has more than the %llu bytes that "
+                       "can be saved",
+                       (unsigned long long)RV__SAVE_MAX_BYTES);
     else
         (void)snprintf(
             sentence, room,

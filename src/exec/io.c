@@ -5,9 +5,7 @@
  * that does not read gives EPIPE to us instead of SIGPIPE to the program. */
 #include "exec/io.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -15,6 +13,38 @@
 void rv__io_wake(struct rv__io *io)
 {
     uv_async_send(&io->awake);
+}
+
+struct later {
+    uv_work_t work; /* first */
+    struct rv__later *of;
+};
+
+static void run_later(uv_work_t *work)
+{
+    struct rv__later *of = ((struct later *)work)->of;
+    of->run(of);
+}
+
+static void later_done(uv_work_t *work, int status)
+{
+    struct rv__later *of = ((struct later *)work)->of;
+    (void)status; /* nobody cancels it */
+    rv__free(work);
+    of->done(of);
+}
+
+void rv__io_later(struct rv__io *io, struct rv__later *later)
+{
+    struct later *own = rv__zalloc(1, sizeof *own);
+    if (own != NULL) {
+        own->of = later;
+        if (uv_queue_work(&io->loop, &own->work, run_later, later_done) == 0)
+            return; /* the loop does not end before it */
+    }
+    rv__free(own);
+    later->run(later); /* rather wait for the disk than lose it */
+    later->done(later);
 }
 
 static void on_wake(uv_async_t *awake)
@@ -41,26 +71,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* libuv's own descriptors may not be 0, 1 or 2: it aborts. Where the host has closed those, sit there
- * until its loop is made. Which ones, as bits. */
-static unsigned sit_on_stdio(void)
-{
-    unsigned held = 0;
-    int fd;
-    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO)
-        held |= 1u << fd;
-    if (fd >= 0)
-        close(fd);
-    return held;
-}
-
-static void leave_stdio(unsigned held)
-{
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (held & 1u << fd)
-            close(fd);
-}
-
 static void end_unborn(struct rv__io *io) /* its thread never began */
 {
     uv_close((uv_handle_t *)&io->awake, NULL);
@@ -77,9 +87,7 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
 
     if (io == NULL)
         return rv__nomem(err);
-    unsigned held = sit_on_stdio();
-    rc = uv_loop_init(&io->loop);
-    leave_stdio(held);
+    rc = rv__uv_loop_init(&io->loop);
     if (rc < 0) {
         rv__free(io);
         return rv__fail(err, rc == UV_ENOMEM ? RV_ENOMEM : RV_ESYS, "cannot make an I/O loop: %s",

@@ -202,7 +202,8 @@ int rv__child_reap(struct rv__child *process, int64_t patience_ms)
 {
     int status = 0;
     struct pollfd p = { .fd = process->pidfd, .events = POLLIN };
-    close(process->fd);
+    if (process->fd >= 0)
+        close(process->fd);
     if (process->out >= 0)
         close(process->out);
     if (process->pidfd >= 0)

@@ -8,7 +8,7 @@
 
 struct rv__child {
     pid_t pid;
-    int fd;    /* our end of its socket */
+    int fd;    /* our end of its socket; -1: somebody else's */
     int pidfd; /* readable when it has ended; -1: an old kernel */
     int out;   /* what it prints, without blocking; -1: nothing any more */
 };

@@ -19,18 +19,17 @@ void rv__lines_done(struct rv__lines *lines)
     rv__buf_done(&lines->tail);
 }
 
-static void keep(struct rv__buf *tail, struct rv__str line)
+/* The tail has the end of a line, however long it is: that is where an error says most. */
+static void keep(struct rv__buf *tail, struct rv__str bytes)
 {
-    if (line.len > RV__COMMAND_TAIL - 1)
-        line = (struct rv__str){ line.at + line.len - (RV__COMMAND_TAIL - 1),
-                                 RV__COMMAND_TAIL - 1 };
-    if (tail->len + line.len + 1 > tail->max_bytes) {
+    if (bytes.len > RV__COMMAND_TAIL)
+        bytes = (struct rv__str){ bytes.at + bytes.len - RV__COMMAND_TAIL, RV__COMMAND_TAIL };
+    if (tail->len + bytes.len > tail->max_bytes) {
         size_t gone = tail->len - RV__COMMAND_TAIL;
         memmove(tail->text, tail->text + gone, RV__COMMAND_TAIL);
         rv__buf_cut(tail, RV__COMMAND_TAIL);
     }
-    rv__buf_str(tail, line);
-    rv__buf_char(tail, '\n');
+    rv__buf_str(tail, bytes);
     if (tail->rc != RV_OK)
         rv__buf_reset(tail);
 }
@@ -53,11 +52,11 @@ static void emit(struct rv__lines *lines)
         rv__buf_cut(open, open->len - 1);
     if (lines->cut)
         cut_whole(open);
-    if (open->rc == RV_OK) {
-        keep(&lines->tail, rv__buf_view(open));
-        if (lines->line != NULL)
-            lines->line(lines->arg, rv__buf_view(open));
-    }
+    if (open->rc == RV_OK && lines->line != NULL)
+        lines->line(lines->arg, rv__buf_view(open));
+    if (lines->tail.len > 0 && lines->tail.text[lines->tail.len - 1] == '\r')
+        rv__buf_cut(&lines->tail, lines->tail.len - 1);
+    keep(&lines->tail, (struct rv__str)RV__STR("\n"));
     rv__buf_reset(open);
     lines->cut = false;
 }
@@ -72,6 +71,7 @@ void rv__lines_add(struct rv__lines *lines, struct rv__str bytes)
         if (len > room)
             lines->cut = true;
         rv__buf_add(&lines->open, at, len < room ? len : room);
+        keep(&lines->tail, (struct rv__str){ at, len });
         if (newline == NULL)
             return;
         emit(lines);
@@ -90,7 +90,7 @@ struct rv__str rv__lines_tail(const struct rv__lines *lines)
     struct rv__str all = rv__buf_view(&lines->tail);
     if (all.len == 0)
         return all;
-    all.len--; /* the last newline */
+    all.len -= all.at[all.len - 1] == '\n'; /* the last one */
     if (all.len < RV__COMMAND_TAIL)
         return all;
     const char *end = all.at + all.len, *from = end - (RV__COMMAND_TAIL - 1);
@@ -98,5 +98,5 @@ struct rv__str rv__lines_tail(const struct rv__lines *lines)
         const char *newline = memchr(from, '\n', (size_t)(end - from));
         from = newline != NULL ? newline + 1 : from;
     }
-    return (struct rv__str){ from, (size_t)(end - from) };
+    return rv__str_end(all, (size_t)(end - from)); /* a line may be cut: where a character begins */
 }

@@ -162,6 +162,20 @@ static int judge(const struct rv__command_result *r, const char *program, struct
     return RV_EFAILED;
 }
 
+/* The `code` of its error, for who decides by it. */
+static const char *word_of(const struct rv__command_result *r, bool own)
+{
+    if (r->killed != RV__KILL_NONE)
+        return r->killed == RV__KILL_TIMEOUT ? "timeout" : "cancelled";
+    if (r->end == RV__COMMAND_NOT_RUN)
+        return "notRun";
+    if (r->error.code != RV_OK) /* too much of it, or not to be read */
+        return "badOutput";
+    if (own)
+        return NULL;
+    return r->end != RV__COMMAND_EXITED ? "signal" : r->status != 0 ? "exit" : "badOutput";
+}
+
 /* --------------------------------------------------------------------- the control object --- */
 
 struct control {
@@ -331,7 +345,7 @@ static void add_own_message(struct rv__buf *message, struct rv__str own, const c
         return;
     }
     rv__buf_reset(message);
-    rv__buf_add(message, own.at, own.len < RV__COMMAND_TAIL ? own.len : RV__COMMAND_TAIL);
+    rv__buf_message(message, own, RV__COMMAND_TAIL);
 }
 
 static void forget(struct rv__outcome *o)
@@ -380,6 +394,9 @@ int rv__command_outcome(const struct rv__command_result *r, const char *program,
     }
     if (code != RV_OK) {
         o.code = code;
+        o.word = word_of(r, c.failed);
+        if (r->killed == RV__KILL_NONE && r->end == RV__COMMAND_EXITED)
+            o.exit_code = r->status;
         o.skipped = false;
         o.result = nothing;
         rc = rv__buf_err(&message, err);

@@ -34,6 +34,7 @@ struct rv__process {
     size_t written; /* of its input */
     struct rv__buf output;
     struct rv__lines lines;
+    struct rv__mask_stream *masking; /* of stderr, before it is lines; NULL: nothing is hidden */
     uint64_t control;
     int64_t started_ms;
     struct rv__command_result result;
@@ -170,6 +171,23 @@ static void take_output(struct rv__process *p, struct rv__str bytes)
     }
 }
 
+/* `end`: that was all. */
+static void take_words(struct rv__process *p, struct rv__str bytes, bool end)
+{
+    struct rv__buf masked;
+    if (p->masking == NULL) {
+        rv__lines_add(&p->lines, bytes);
+        return;
+    }
+    rv__buf_init(&masked, SIZE_MAX / 2);
+    rv__mask_stream_add(p->masking, bytes, &masked);
+    if (end)
+        rv__mask_stream_end(p->masking, &masked);
+    rv__lines_add(&p->lines,
+                  rv__buf_view(&masked)); /* no memory: lines are lost, and no secret told */
+    rv__buf_done(&masked);
+}
+
 /* One read. False: nothing there, or the end, after which the descriptor is closed. */
 static bool take(struct rv__process *p, int which)
 {
@@ -186,7 +204,7 @@ static bool take(struct rv__process *p, int which)
     if (which == OUT)
         take_output(p, bytes);
     else
-        rv__lines_add(&p->lines, bytes);
+        take_words(p, bytes, false);
     return true;
 }
 
@@ -289,6 +307,7 @@ static void finish(struct rv__process *p)
 
     signal_group(p, SIGKILL); /* its first process is a zombie: the group is still its own */
     drain(p);
+    take_words(p, (struct rv__str){ "", 0 }, true);
     rv__lines_end(&p->lines);
     rv__warden_end(all->warden.socket, p->pid);
     waitid(P_PIDFD, (id_t)p->fds[EXIT], &info, WEXITED | WNOHANG);
@@ -308,6 +327,7 @@ static void finish(struct rv__process *p)
     rv__buf_done(&control);
     rv__buf_done(&p->output);
     rv__lines_done(&p->lines);
+    rv__mask_stream_free(p->masking);
 }
 
 /* -------------------------------------------------------------------------------- start --- */
@@ -319,6 +339,10 @@ static int open_pipes(struct rv__process *p, int theirs[3], rv_error *err)
     for (int i = IN; i <= ERR; i++) {
         if (i == IN && p->command->input.len == 0) {
             theirs[i] = p->all->null_fd;
+            continue;
+        }
+        if (i == OUT && p->command->output_file != NULL) {
+            theirs[i] = *p->command->output_file;
             continue;
         }
         if (rv__fd_pipe(pair) < 0)
@@ -345,7 +369,8 @@ static int spawn(struct rv__process *p, rv_error *err)
         rv__control_path(all->dir, p->control, control);
         struct rv__spawn s = { .argv = command->argv,
                                .env = command->env,
-                               .inherited = all->env,
+                               .inherited = command->inherited != NULL ? command->inherited
+                                                                       : all->env,
                                .cwd = command->cwd,
                                .control = control,
                                .control_number = p->control,
@@ -358,7 +383,8 @@ static int spawn(struct rv__process *p, rv_error *err)
         rv__arena_reset(&all->arena);
     }
     for (int i = 0; i < 3; i++)
-        if (theirs[i] >= 0 && theirs[i] != all->null_fd)
+        if (theirs[i] >= 0 && theirs[i] != all->null_fd &&
+            !(i == OUT && command->output_file != NULL))
             close(theirs[i]);
     return rc;
 }
@@ -368,8 +394,8 @@ static bool attach(struct rv__process *p)
 {
     if (p->fds[IN] >= 0 && !feed(p) && !poll_fd(p, IN, UV_WRITABLE, on_writable))
         return false;
-    return poll_fd(p, OUT, UV_READABLE, on_readable) && poll_fd(p, ERR, UV_READABLE, on_readable) &&
-           poll_fd(p, EXIT, UV_READABLE, on_exit_seen);
+    return (p->fds[OUT] < 0 || poll_fd(p, OUT, UV_READABLE, on_readable)) &&
+           poll_fd(p, ERR, UV_READABLE, on_readable) && poll_fd(p, EXIT, UV_READABLE, on_exit_seen);
 }
 
 int rv__process_start(struct rv__processes *all, struct rv__command *command,
@@ -385,8 +411,11 @@ int rv__process_start(struct rv__processes *all, struct rv__command *command,
     rv__buf_init(&p->output, command->max_output > 0 ? command->max_output : RV__COMMAND_OUTPUT);
     rv__lines_init(&p->lines, on_line, p);
 
-    int rc = spawn(p, err);
+    int rc = command->mask != NULL ? rv__mask_stream_new(command->mask, &p->masking, err) : RV_OK;
+    if (rc == RV_OK)
+        rc = spawn(p, err);
     if (rc < 0) {
+        rv__mask_stream_free(p->masking);
         for (int i = 0; i < FDS; i++)
             close_fd(p, i);
         rv__free(p);

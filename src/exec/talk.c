@@ -12,7 +12,10 @@
 #include "base/error.h"
 #include "base/json.h"
 
-enum { PRINTED_BYTES = 4096 };
+enum {
+    PRINTED_BYTES = 4096,
+    LAST_WORDS = 120, /* bytes of the last line that a process has printed */
+};
 
 /* ---------------------------------------------------------------------------------- lists --- */
 
@@ -55,9 +58,9 @@ void rv__evaluations_return(struct rv__evaluations *list, struct rv__evaluations
 
 /* ------------------------------------------------------------------------------- speaking --- */
 
-static void tell_value(struct rv__expr_told *told, unsigned slot, struct rv__str json)
+static void tell_value(struct rv__expr_sender *sender, unsigned slot, struct rv__str json)
 {
-    struct rv__talk *talk = (struct rv__talk *)told;
+    struct rv__talk *talk = (struct rv__talk *)sender;
     size_t start = rv__wire_begin(&talk->out, FRAME_VALUE);
     rv__wire_int(&talk->out, "slot", slot);
     if (!rv__str_none(json))
@@ -65,9 +68,9 @@ static void tell_value(struct rv__expr_told *told, unsigned slot, struct rv__str
     rv__wire_end(&talk->out, start);
 }
 
-static void tell_program(struct rv__expr_told *told, unsigned slot, struct rv__str text)
+static void tell_program(struct rv__expr_sender *sender, unsigned slot, struct rv__str text)
 {
-    struct rv__talk *talk = (struct rv__talk *)told;
+    struct rv__talk *talk = (struct rv__talk *)sender;
     size_t start = rv__wire_begin(&talk->out, FRAME_REGISTER);
     rv__wire_int(&talk->out, "slot", slot);
     rv__wire_text(&talk->out, "text", text);
@@ -109,7 +112,7 @@ int rv__talk_ask(struct rv__talk *talk, struct rv__evaluation *evaluation,
         rc = put_question(talk, evaluation, texts, quickly, question, err);
     else
         put_compile(talk, evaluation);
-    if (talk->out.rc != RV_OK) /* what it was told is not what it will hear */
+    if (talk->out.rc != RV_OK) /* what it was sender is not what it will hear */
         return rv__fail(err, RV_ECLOSED, "out of memory");
     if (rc < 0)
         return rc;
@@ -131,7 +134,7 @@ int rv__talk_send(struct rv__talk *talk)
             return errno == EAGAIN || errno == EWOULDBLOCK ? RV_OK : RV_ECLOSED;
         talk->sent += (size_t)n;
     }
-    if (talk->out.cap > (size_t)RV__HOST_KEEPS) /* a large value has passed */
+    if (talk->out.cap > (size_t)RV__KEPT_BYTES) /* a large value has passed */
         rv__buf_done(&talk->out), rv__buf_init(&talk->out, SIZE_MAX / 2);
     else
         rv__buf_reset(&talk->out);
@@ -205,13 +208,13 @@ int rv__talk_next(struct rv__talk *talk, struct rv__frame *frame, struct rv__eva
 
 void rv__talk_init(struct rv__talk *talk)
 {
-    *talk = (struct rv__talk){ .told = { tell_value, tell_program } };
+    *talk = (struct rv__talk){ .sender = { tell_value, tell_program } };
     rv__evaluations_init(&talk->asked);
 }
 
 int rv__talk_start(struct rv__talk *talk, const char *program, uint64_t memory_bytes, rv_error *err)
 {
-    int rc = rv__expr_peer_new(0, &talk->told, &talk->peer, err);
+    int rc = rv__expr_peer_new(0, &talk->sender, &talk->peer, err);
     if (rc < 0)
         return rc;
     rc = rv__child_start(program, "evaluator", NULL, memory_bytes, &talk->process, err);
@@ -249,8 +252,9 @@ int rv__talk_end(struct rv__talk *talk, int64_t patience_ms, char *how, size_t s
             tail = (struct rv__str){ tail.at + i + 1, tail.len - i - 1 };
             break;
         }
-    snprintf(how, size, "it %s%s%.*s", said, tail.len > 0 ? ": " : "",
-             (int)(tail.len < 120 ? tail.len : 120), tail.len > 0 ? tail.at : "");
+    struct rv__str shown = rv__str_end(tail, LAST_WORDS);
+    snprintf(how, size, "it %s%s%s%.*s", said, tail.len > 0 ? ": " : "",
+             shown.len < tail.len ? "…" : "", (int)shown.len, tail.len > 0 ? shown.at : "");
     rv__frames_done(&talk->frames);
     rv__buf_done(&talk->out);
     rv__lines_done(&talk->lines);

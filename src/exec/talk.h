@@ -22,7 +22,7 @@ struct rv__evaluation *rv__evaluations_take(struct rv__evaluations *list); /* NU
 void rv__evaluations_return(struct rv__evaluations *list, struct rv__evaluations *from);
 
 struct rv__talk {
-    struct rv__expr_told told; /* first: how its process learns of values and programs */
+    struct rv__expr_sender sender; /* first: how its process learns of values and programs */
     bool up, greeted;
     bool alone; /* what is on its way must not be joined by anything */
     bool fresh; /* it has been asked nothing */

@@ -5,16 +5,34 @@
 #include "exec/exec.h"
 #include "group/group.h"
 
+void rv__executor_fire(struct rv__executor *self, struct rv__work *work)
+{
+    (void)self;
+    if (work->token != NULL)
+        rv_cancel_fire(work->token, RV_ECANCELED, "no longer wanted");
+}
+
+struct rv__work *rv__executor_outside(const struct rv__executor *self)
+{
+    (void)self;
+    return NULL;
+}
+
 struct threads {
     struct rv__executor executor; /* first */
     rv_group *group;
 };
+
+static _Thread_local struct rv__work *at_work; /* while a task of such a group runs */
 
 static int run(rv_task *task, void *arg, void **value)
 {
     struct rv__work *work = arg;
     (void)task;
     (void)value;
+    at_work = work;
+    if (work->begun != NULL)
+        work->begun(work);
     work->run(work);
     return 0;
 }
@@ -30,9 +48,9 @@ static size_t threads_start(struct rv__executor *self, struct rv__work *const *w
     return rv__group_go_all(((struct threads *)self)->group, run, (void *const *)works, count);
 }
 
-static bool threads_inside(const struct rv__executor *self)
+static struct rv__work *threads_inside(const struct rv__executor *self)
 {
-    return rv__group_inside(((const struct threads *)self)->group);
+    return rv__group_inside(((const struct threads *)self)->group) ? at_work : NULL;
 }
 
 static void threads_free(struct rv__executor *self)
@@ -41,18 +59,23 @@ static void threads_free(struct rv__executor *self)
     rv__free(self);
 }
 
-int rv__threads_new(int limit, struct rv__executor **ret, rv_error *err)
+int rv__threads_new(const struct rv__executor *head, int most, struct rv__executor **ret,
+                    rv_error *err)
 {
     struct threads *threads = rv__zalloc(1, sizeof *threads);
     if (threads == NULL)
         return rv__nomem(err);
-    threads->group = rv_group_new(&(rv_group_opts){ .max_concurrency = limit, .keep_going = true });
+    threads->group = rv_group_new(&(rv_group_opts){ .max_concurrency = most, .keep_going = true });
     if (threads->group == NULL) {
         rv__free(threads);
         return rv__nomem(err);
     }
     rv__group_on_done(threads->group, done);
-    threads->executor = (struct rv__executor){ threads_start, threads_inside, threads_free };
+    threads->executor = *head;
+    threads->executor.start = threads_start;
+    threads->executor.cancel = rv__executor_fire;
+    threads->executor.inside = threads_inside;
+    threads->executor.free = threads_free;
     *ret = &threads->executor;
     return RV_OK;
 }

@@ -38,11 +38,6 @@ enum {
     DEFAULT_KILL_MS = 2000,
 };
 
-struct slot {
-    struct rv__shared value; /* identity NULL: empty */
-    size_t bytes;
-};
-
 struct rv__host {
     struct rv__host *next;
     struct rv__hosts *hosts;
@@ -53,8 +48,7 @@ struct rv__host {
     size_t sent;
     int64_t idle_since_ms;
     bool no_memory; /* its last words: memory had been refused */
-    size_t kept_bytes;
-    struct slot slots[RV__HOST_SLOTS];
+    struct rv__kept kept;
     char module[]; /* its path */
 };
 
@@ -76,7 +70,7 @@ struct waiter {
     const char *module;
     pthread_cond_t look;
     struct rv__host *host;
-    bool poked; /* there may be room for a host now */
+    bool woken; /* there may be room for a host now */
     bool fired; /* its token */
 };
 
@@ -96,46 +90,14 @@ struct rv__hosts {
 
 /* ------------------------------------------------------------------------------- one host --- */
 
-static void forget_all(struct rv__host *host)
+struct rv__kept *rv__host_kept(struct rv__host *host)
 {
-    for (size_t i = 0; i < RV__HOST_SLOTS; i++) {
-        struct rv__shared *value = &host->slots[i].value;
-        if (value->identity != NULL && value->release != NULL)
-            value->release((void *)(uintptr_t)value->identity);
-        host->slots[i] = (struct slot){ .bytes = 0 };
-    }
-    host->kept_bytes = 0;
-}
-
-static unsigned slot_of(const void *identity)
-{
-    uint64_t h = (uint64_t)(uintptr_t)identity * UINT64_C(0x9E3779B97F4A7C15);
-    return (unsigned)(h >> 40) % RV__HOST_SLOTS;
-}
-
-bool rv__host_knows(struct rv__host *host, const void *identity, unsigned *slot)
-{
-    *slot = slot_of(identity);
-    return host->slots[*slot].value.identity == identity;
-}
-
-unsigned rv__host_keeps(struct rv__host *host, struct rv__shared value, size_t bytes, bool *forget)
-{
-    unsigned at = slot_of(value.identity);
-    struct slot *slot = &host->slots[at];
-    *forget = host->kept_bytes - slot->bytes + bytes > RV__HOST_KEEPS;
-    if (*forget)
-        forget_all(host);
-    if (slot->value.identity != NULL && slot->value.release != NULL)
-        slot->value.release((void *)(uintptr_t)slot->value.identity);
-    host->kept_bytes += bytes - slot->bytes;
-    *slot = (struct slot){ .value = value, .bytes = bytes };
-    return at;
+    return &host->kept;
 }
 
 static void host_free(struct rv__host *host)
 {
-    forget_all(host);
+    rv__kept_forget(&host->kept);
     if (host->wake >= 0)
         close(host->wake);
     rv__frames_done(&host->frames);
@@ -161,7 +123,7 @@ static struct rv__host *host_new(struct rv__hosts *hosts, const char *module)
     return host;
 }
 
-static void poke_first(struct rv__hosts *hosts);
+static void wake_first(struct rv__hosts *hosts);
 
 /* ------------------------------------------------------------------------------ the starter --- */
 
@@ -219,7 +181,7 @@ static void *starter_main(void *arg)
         }
         struct rv__host *old = take_old(hosts);
         if (old != NULL) {
-            poke_first(hosts);
+            wake_first(hosts);
             pthread_mutex_unlock(&hosts->lock);
             end_all(old);
             pthread_mutex_lock(&hosts->lock);
@@ -244,9 +206,11 @@ static void hosts_destroy(struct rv__hosts *hosts)
     rv__free(hosts);
 }
 
-static int default_limit(void)
+int rv__hosts_limit(const struct rv__hosts_opts *opts)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (opts->limit > 0)
+        return opts->limit;
     return processors * 2 > LEAST_HOSTS ? (int)processors * 2 : LEAST_HOSTS;
 }
 
@@ -260,8 +224,7 @@ int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_
     int rc = rv__cond_init(&hosts->wanted);
     hosts->last = &hosts->first;
     hosts->opts = *opts;
-    if (hosts->opts.limit <= 0)
-        hosts->opts.limit = default_limit();
+    hosts->opts.limit = rv__hosts_limit(opts);
     if (hosts->opts.term_ms == 0)
         hosts->opts.term_ms = DEFAULT_TERM_MS;
     if (hosts->opts.kill_ms == 0)
@@ -323,11 +286,11 @@ static void on_fired(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&waiter->hosts->lock);
 }
 
-static void poke_first(struct rv__hosts *hosts)
+static void wake_first(struct rv__hosts *hosts)
 {
     if (hosts->first == NULL)
         return;
-    hosts->first->poked = true;
+    hosts->first->woken = true;
     pthread_cond_signal(&hosts->first->look);
 }
 
@@ -345,10 +308,10 @@ static void stop_waiting(struct rv__hosts *hosts, struct waiter *waiter)
 static void wait_in_line(struct rv__hosts *hosts, struct waiter *waiter)
 {
     waiter->next = NULL;
-    waiter->poked = false;
+    waiter->woken = false;
     *hosts->last = waiter;
     hosts->last = &waiter->next;
-    while (waiter->host == NULL && !waiter->poked && !waiter->fired && !hosts->closing)
+    while (waiter->host == NULL && !waiter->woken && !waiter->fired && !hosts->closing)
         pthread_cond_wait(&waiter->look, &hosts->lock);
     if (waiter->host == NULL)
         stop_waiting(hosts, waiter);
@@ -459,7 +422,7 @@ static int acquire(struct rv__hosts *hosts, const struct rv__invocation *invocat
     if (host != NULL && waiter->fired) /* while it was being started, or handed over */
         (void)!eventfd_write(host->wake, 1);
     if (rc < 0)
-        poke_first(hosts); /* what was ours is the next one's */
+        wake_first(hosts); /* what was ours is the next one's */
     pthread_mutex_unlock(&hosts->lock);
     return rc;
 }
@@ -486,11 +449,11 @@ static void release(struct rv__hosts *hosts, struct waiter *waiter, bool alive)
             hosts->idle = host;
             hosts->skipped = 0;
             pthread_cond_signal(&hosts->wanted);
-            poke_first(hosts);
+            wake_first(hosts);
         }
     } else {
         hosts->count--;
-        poke_first(hosts);
+        wake_first(hosts);
     }
     pthread_mutex_unlock(&hosts->lock);
     if (!alive)
@@ -502,9 +465,9 @@ static void release(struct rv__hosts *hosts, struct waiter *waiter, bool alive)
 struct talk {
     struct rv__host *host;
     struct rv__invocation *invocation;
-    bool told, termed, killed; /* that it should stop */
-    struct rv__lines lines;    /* what it prints */
-    int64_t due_ms;            /* of the next such measure */
+    bool asked_to_stop, termed, killed; /* that it should stop */
+    struct rv__lines lines;             /* what it prints */
+    int64_t due_ms;                     /* of the next such measure */
 };
 
 /* Send what there is to send, as far as it goes. */
@@ -577,11 +540,13 @@ static void escalate(struct talk *talk)
 {
     const struct rv__hosts_opts *opts = &talk->host->hosts->opts;
     int64_t now_ms = rv__mono_ms(rv__clock_real());
-    if (!talk->told) {
+    if (!talk->asked_to_stop) {
         size_t start = rv__wire_begin(&talk->host->out, FRAME_CANCEL);
+        if (talk->invocation->id != NULL)
+            rv__wire_text(&talk->host->out, "id", rv__str(talk->invocation->id));
         rv__wire_end(&talk->host->out, start);
         (void)push_out(talk->host); /* it has hung up: the poll will tell */
-        talk->told = true;
+        talk->asked_to_stop = true;
         talk->due_ms = now_ms + opts->term_ms;
     } else if (now_ms < talk->due_ms) {
         return;
@@ -598,7 +563,7 @@ static void escalate(struct talk *talk)
 
 static int until_due(const struct talk *talk)
 {
-    if (!talk->told || talk->due_ms == INT64_MAX)
+    if (!talk->asked_to_stop || talk->due_ms == INT64_MAX)
         return -1;
     int64_t left_ms = talk->due_ms - rv__mono_ms(rv__clock_real());
     return left_ms < 0 ? 0 : (int)left_ms + 1;
@@ -621,10 +586,10 @@ static int converse(struct talk *talk, rv_error *err)
         if (ready > 0 && (p[1].revents & POLLIN)) {
             eventfd_t ignored;
             (void)!eventfd_read(host->wake, &ignored);
-            if (!talk->told)
+            if (!talk->asked_to_stop)
                 escalate(talk);
         }
-        if (talk->told)
+        if (talk->asked_to_stop)
             escalate(talk);
         if (ready > 0 && (p[0].revents & POLLOUT))
             (void)push_out(host); /* it has hung up: reading tells */

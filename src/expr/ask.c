@@ -4,6 +4,8 @@
  * expression that takes the whole (`keys`) gets the whole; to the others more than they use is no
  * difference. Each entry of the scope is a path and a value: the slot of one that the process has, or the
  * text itself in brackets. */
+#include <string.h>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "expr/eval.h"
@@ -34,7 +36,15 @@ static void put_path(struct asking *a, struct rv__str root, struct rv__str name,
     rv__buf_text(a->out, a->more ? ",[" : "[");
     a->more = true;
     for (size_t i = 0; i < 3 && !rv__str_none(path[i]); i++) {
-        rv__buf_json_str(a->out, path[i]);
+        struct rv__str rest = path[i];
+        const char *dot;
+        while (i == 0 && !rv__str_none(name) && /* loop.parent; a root without a name is as it is */
+               (dot = memchr(rest.at, '.', rest.len)) != NULL) {
+            rv__buf_json_str(a->out, (struct rv__str){ rest.at, (size_t)(dot - rest.at) });
+            rv__buf_char(a->out, ',');
+            rest = (struct rv__str){ dot + 1, rest.len - (size_t)(dot + 1 - rest.at) };
+        }
+        rv__buf_json_str(a->out, rest);
         rv__buf_char(a->out, ',');
     }
 }
@@ -117,14 +127,39 @@ static int put_parts(struct asking *a, struct rv__str root, struct rv__str name,
 static int put_steps(struct asking *a)
 {
     struct rv__str root = rv__str("steps"), alias;
-    int rc = 0;
+    int rc = 0, more;
     put_inline(a, root, none, none, rv__str("{}"));
-    for (size_t i = 0; a->tpl->all_steps && rc >= 0 && a->scope->alias(a->scope, i, &alias); i++)
-        rc = put_parts(a, root, alias, rv__step_fields, RV__STEP_FIELDS);
+    for (size_t i = 0;
+         a->tpl->all_steps && rc >= 0 && (more = a->scope->alias(a->scope, i, &alias)) != 0; i++)
+        rc = more < 0 ? rv__expr_failed(a->tpl->exprs[0], more, a->err, "the scope cannot be read")
+                      : put_parts(a, root, alias, rv__step_fields, RV__STEP_FIELDS);
     for (size_t i = 0; !a->tpl->all_steps && rc >= 0 && i < a->tpl->need_count; i++)
         if (rv__str_is(a->tpl->needs[i]->root, "steps"))
             rc = put_parts(a, root, a->tpl->needs[i]->name, rv__step_fields, RV__STEP_FIELDS);
     return rc;
+}
+
+/* secrets: those that are named, never all; a value goes with its question and is not kept. */
+static int put_secrets(struct asking *a)
+{
+    struct rv__str root = rv__str("secrets");
+    int rc = 0;
+    put_inline(a, root, none, none, rv__str("{}"));
+    for (size_t i = 0; rc >= 0 && i < a->tpl->need_count; i++)
+        if (rv__str_is(a->tpl->needs[i]->root, "secrets") && !rv__str_none(a->tpl->needs[i]->name))
+            rc = put_text(a, root, a->tpl->needs[i]->name, none);
+    return rc;
+}
+
+/* The iteration, and those around it if something may look at them. */
+static int put_loop(struct asking *a)
+{
+    int any = put_parts(a, rv__loop_root(0), none, rv__loop_names, RV__LOOP_NAMES), rc = any;
+    for (size_t level = 1; a->tpl->outer_loops && rc > 0; level++) {
+        struct rv__str root = rv__loop_root(level);
+        rc = rv__str_none(root) ? 0 : put_parts(a, root, none, rv__loop_names, RV__LOOP_NAMES);
+    }
+    return rc < 0 ? rc : any;
 }
 
 /* Outside of an iteration there is no `loop`; everything else is there, if only as null. */
@@ -133,7 +168,9 @@ static int put_root(struct asking *a, struct rv__str root)
     bool loop = rv__str_is(root, "loop");
     if (rv__str_is(root, "steps"))
         return put_steps(a);
-    int rc = loop ? put_parts(a, root, none, rv__loop_names, RV__LOOP_NAMES)
+    if (rv__str_is(root, "secrets"))
+        return put_secrets(a);
+    int rc = loop ? put_loop(a)
              : rv__str_is(root, "lastStep")
                  ? put_parts(a, root, none, rv__last_names, RV__LAST_NAMES)
                  : put_text(a, root, none, none);
@@ -163,6 +200,8 @@ static int put_scope(struct asking *a)
     for (size_t i = 0;
          tpl->whole && rc >= 0 && a->scope->roots != NULL && a->scope->roots[i] != NULL; i++)
         rc = put_root(a, rv__str(a->scope->roots[i]));
+    if (tpl->whole && tpl->secrets && rc >= 0)
+        rc = put_secrets(a);
     return rc < 0 ? rc : RV_OK;
 }
 

@@ -11,11 +11,21 @@
 enum { SHOWN_BYTES = 60 }; /* of an expression in a message */
 
 const struct rv__str rv__step_fields[RV__STEP_FIELDS] = { RV__STR("result"), RV__STR("state"),
-                                                          RV__STR("status") };
+                                                          RV__STR("status"), RV__STR("error") };
 const struct rv__str rv__last_names[RV__LAST_NAMES] = { RV__STR("result"), RV__STR("state"),
                                                         RV__STR("alias"), RV__STR("stepName") };
-const struct rv__str rv__loop_names[RV__LOOP_NAMES] = { RV__STR("item"), RV__STR("index"),
-                                                        RV__STR("items") };
+
+#define UP10  ".parent.parent.parent.parent.parent.parent.parent.parent.parent.parent"
+#define UP100 UP10 UP10 UP10 UP10 UP10 UP10 UP10 UP10 UP10 UP10
+
+struct rv__str rv__loop_root(size_t level)
+{
+    static const char deepest[] = "loop" UP100; /* no plan is deeper */
+    size_t len = sizeof "loop" - 1 + level * (sizeof ".parent" - 1);
+    return (struct rv__str){ len < sizeof deepest ? deepest : NULL,
+                             len < sizeof deepest ? len : 0 };
+}
+
 bool rv__expr_truth(struct rv__str json)
 {
     enum rv__json_type type = rv__json_type(json);
@@ -141,6 +151,9 @@ int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_te
     return rc;
 }
 
+/* jq cites the values that it could not use, cut: a mask would not know them. */
+static const char hidden[] = "jq failed, and what it said is not shown, since a secret is in use";
+
 int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int code,
                      const char *why, rv_error *err)
 {
@@ -148,6 +161,7 @@ int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int
     assert(number < set->template_count);
     for (size_t e = 0; e < tpl->expr_count; e++)
         if (tpl->exprs[e]->path == NULL && i-- == 0)
-            return rv__expr_failed(tpl->exprs[e], code, err, why);
+            return rv__expr_failed(tpl->exprs[e], code, err,
+                                   tpl->secrets && code == RV_EINVAL ? hidden : why);
     return rv__fail(err, code, "%s", why);
 }

@@ -15,10 +15,12 @@ struct rv__eval_state {
 };
 
 /* The parts of what the scope gives in parts. */
-enum { RV__STEP_FIELDS = 3, RV__LAST_NAMES = 4, RV__LOOP_NAMES = 3 };
+enum { RV__STEP_FIELDS = 4, RV__LAST_NAMES = 4, RV__LOOP_NAMES = 3 };
 extern const struct rv__str rv__step_fields[RV__STEP_FIELDS]; /* of steps.ALIAS */
 extern const struct rv__str rv__last_names[RV__LAST_NAMES];   /* of lastStep */
 extern const struct rv__str rv__loop_names[RV__LOOP_NAMES];   /* of loop */
+/* "loop", "loop.parent" … : the root of the iteration so many levels up. "none": no plan is that deep. */
+struct rv__str rv__loop_root(size_t level);
 
 /* Fail with "${ expression }: why". */
 int rv__expr_failed(const struct rv__expr *expr, int code, rv_error *err, const char *why);

@@ -20,6 +20,7 @@
  *
  * An expression is jq over an object with the *roots* input, steps, lastStep, loop, run, env and
  * those that the scope adds (error, failedStep, workflowState, result). It yields exactly one value.
+ * A secret is seen by an expression that names it, .secrets.NAME, and is in no whole (`.`, `keys`).
  * What it cannot have: env, $ENV, input, inputs, debug, stderr, halt, files, modules, and what goes
  * on without end or takes memory without end: those are errors that say so (see README.md).
  *
@@ -32,6 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/blob.h"
 #include "base/str.h"
 
@@ -73,14 +75,14 @@ bool rv__exprs_constant(const struct rv__exprs *set, uint32_t number);
  * name of a root either: `root` is "none". All texts live as long as the set. */
 struct rv__expr_use {
     struct rv__str root;    /* "input", "steps", …, whatever is written; "none": the whole */
-    struct rv__str name;    /* steps: the alias; "none": all of them */
+    struct rv__str name;    /* steps: the alias; secrets: its name; "none": all of them */
     struct rv__str pointer; /* the string it is in: into the template; "" is the template itself */
     size_t character;       /* where in that string, from 1 */
 };
 bool rv__exprs_use(const struct rv__exprs *set, uint32_t number, size_t i,
                    struct rv__expr_use *ret);
 
-/* Is it one of input, steps, lastStep, loop, run, env? */
+/* Is it one of input, steps, lastStep, loop, run, env, secrets? */
 bool rv__expr_known_root(struct rv__str root);
 
 /* How many expressions of this template need jq? 0: it is made of text and plain paths. And any of the set? */
@@ -128,9 +130,12 @@ struct rv__scope_text {
  * embedded in the struct of whoever has the values. All calls come from the thread that evaluates. */
 struct rv__scope {
     /* Find a piece of the scope; RV_ENOTFOUND: there is none, and jq sees null. Asked for are
-     *   root "steps",    name = alias,  field "result", "state" (an object) or "status" (a string)
+     *   root "steps",    name = alias,  field "result", "state" (an object), "status" (a string) or,
+     *                    of one that failed, "error" (an object)
      *   root "lastStep", name "result", "state", "alias" or "stepName"
-     *   root "loop",     name "item", "index" or "items"
+     *   root "loop",     name "item", "index" or "items"; root "loop.parent", "loop.parent.parent" …: those of
+     *                    the iterations around it
+     *   root "secrets",  name = that of a secret which the template names (a string)
      *   any other root (input, run, env, error …), no name
      * A name or field that is not asked for is "none". */
     int (*find)(struct rv__scope *self, struct rv__str root, struct rv__str name,
@@ -141,8 +146,9 @@ struct rv__scope {
     int (*text)(struct rv__scope *self, const struct rv__scope_text *found, struct rv__blob **ret,
                 rv_error *err);
 
-    /* The i-th alias of steps (in any order, each once); false: no more. */
-    bool (*alias)(struct rv__scope *self, size_t i, struct rv__str *ret);
+    /* The i-th alias of steps, in order of execution, each once. 1: there is one; 0: no more;
+     * RV_ENOMEM. */
+    int (*alias)(struct rv__scope *self, size_t i, struct rv__str *ret);
 
     /* Roots beyond the known six, for an expression that takes the whole; NULL or ending in NULL. */
     const char *const *roots;
@@ -166,19 +172,22 @@ int rv__expr_texts_new(size_t max_bytes /* 0 = default */, struct rv__expr_texts
 void rv__expr_texts_free(struct rv__expr_texts *texts); /* NULL is allowed */
 
 /* What an evaluator process has: programs and parsed values, by slot. What many evaluations see crosses
- * the wire once. One for each connection; belongs to one thread. `told` is how it learns:
+ * the wire once. One for each connection; belongs to one thread. `sender` is how it learns:
  * its functions are called from rv__exprs_ask(), before the question is sent, and must be heard in that order. */
 enum {
     RV__PEER_VALUES = 4096,  /* slots of values, */
     RV__PEER_PROGRAMS = 128, /* and of programs: a megabyte each, about */
 };
+enum {
+    RV__SCOPE_PATH = 102
+}; /* names in the path of an entry of "scope": loop, a hundred parents, item */
 struct rv__expr_peer;
-struct rv__expr_told {
+struct rv__expr_sender {
     /* This value is in this slot from now on; json "none": nothing is. Failures are its own. */
-    void (*value)(struct rv__expr_told *self, unsigned slot, struct rv__str json);
-    void (*program)(struct rv__expr_told *self, unsigned slot, struct rv__str text);
+    void (*value)(struct rv__expr_sender *self, unsigned slot, struct rv__str json);
+    void (*program)(struct rv__expr_sender *self, unsigned slot, struct rv__str text);
 };
-int rv__expr_peer_new(size_t max_bytes /* 0 = default */, struct rv__expr_told *told,
+int rv__expr_peer_new(size_t max_bytes /* 0 = default */, struct rv__expr_sender *sender,
                       struct rv__expr_peer **ret, rv_error *err);
 void rv__expr_peer_free(struct rv__expr_peer *peer); /* NULL is allowed */
 
@@ -204,6 +213,23 @@ int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_te
 /* The answer is an error: of the i-th pair of the question. "${ expression }: why". Returns code. */
 int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int code,
                      const char *why, rv_error *err);
+
+/* --------------------------------------------------------------------------- plain paths --- */
+
+/* One more step of a plain path. */
+struct rv__expr_step {
+    struct rv__str key; /* "none": an index */
+    int64_t index;      /* negative: from the end */
+};
+
+/* Read a plain path that stands alone (".steps.find.result.list[0]"): at least one step, the first a key.
+ * In the arena; keys may lie in `text`. Errors: RV_EPARSE: it is none, and why; RV_ETOOBIG, RV_ENOMEM. */
+int rv__path_read(struct rv__arena *arena, struct rv__str text, struct rv__expr_step **path,
+                  size_t *count, rv_error *err);
+/* Go so many steps into a checked JSON text. Errors: RV_ENOTFOUND: nothing is there; RV_EINVAL: a step does
+ * not fit what is there, in jq's words. */
+int rv__path_walk(const struct rv__expr_step *path, size_t count, struct rv__str *json,
+                  rv_error *err);
 
 /* Truth is jq's: all but false and null. For a value that passed rv__json_check(). */
 bool rv__expr_truth(struct rv__str json);

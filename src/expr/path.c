@@ -1,4 +1,5 @@
-/* path.c: plain paths: looked up in the texts of the scope, which come out byte for byte.
+/* path.c: plain paths: looked up in the texts of the scope, which come out byte for byte; and read and
+ * walked by themselves, for who has the texts at hand (the accessors of C steps).
  *
  * jq would give the same but for the bytes: what is not there is null, and an index that does not fit
  * what it is applied to is an error in jq's words. */
@@ -46,9 +47,11 @@ static int write_parts(struct rv__eval_state *e, struct rv__str root, struct rv_
 static int write_steps(struct rv__eval_state *e, struct rv__buf *out)
 {
     struct rv__str alias;
-    int rc = RV_OK;
+    int rc = RV_OK, more;
     rv__buf_char(out, '{');
-    for (size_t i = 0; rc == RV_OK && e->scope->alias(e->scope, i, &alias); i++) {
+    for (size_t i = 0; rc == RV_OK && (more = e->scope->alias(e->scope, i, &alias)) != 0; i++) {
+        if (more < 0)
+            return rv__expr_failed(e->expr, more, e->err, "the scope cannot be read");
         if (i > 0)
             rv__buf_char(out, ',');
         rv__buf_json_str(out, alias);
@@ -59,12 +62,10 @@ static int write_steps(struct rv__eval_state *e, struct rv__buf *out)
     return rc == RV_OK ? rv__buf_err(out, e->err) : rc;
 }
 
-/* One step further. RV_ENOTFOUND: nothing is there, which is null. */
-static int walk_step(struct rv__eval_state *e, const struct rv__expr_step *step,
-                     struct rv__str *json)
+/* One step further. RV_ENOTFOUND: nothing is there, which is null; RV_EINVAL: it does not fit. */
+static int walk_step(const struct rv__expr_step *step, struct rv__str *json, rv_error *err)
 {
     enum rv__json_type type = rv__json_type(*json);
-    char why[96];
     static const char *const names[] = { "null",   "boolean", "boolean", "number",
                                          "string", "array",   "object" };
     if (type == RV__JSON_NULL)
@@ -96,19 +97,56 @@ static int walk_step(struct rv__eval_state *e, const struct rv__expr_step *step,
         return RV_ENOTFOUND;
     }
     if (rv__str_none(step->key))
-        snprintf(why, sizeof why, "Cannot index %s with number", names[type]);
-    else
-        snprintf(why, sizeof why, "Cannot index %s with \"%.*s\"", names[type],
-                 (int)(step->key.len < 40 ? step->key.len : 40), step->key.at);
-    return rv__expr_failed(e->expr, RV_EINVAL, e->err, why);
+        return rv__fail(err, RV_EINVAL, "Cannot index %s with number", names[type]);
+    return rv__fail(err, RV_EINVAL, "Cannot index %s with \"%.*s\"", names[type],
+                    (int)(step->key.len < 40 ? step->key.len : 40), step->key.at);
+}
+
+int rv__path_walk(const struct rv__expr_step *path, size_t count, struct rv__str *json,
+                  rv_error *err)
+{
+    int rc = RV_OK;
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        rc = walk_step(&path[i], json, err);
+    return rc;
+}
+
+int rv__path_read(struct rv__arena *arena, struct rv__str text, struct rv__expr_step **path,
+                  size_t *count, rv_error *err)
+{
+    struct rv__expr expr = { .text = text, .string = text };
+    struct rv__lexer lexer;
+    struct rv__tok tok;
+    const char *what;
+    if (text.len > RV__EXPR_MAX_BYTES)
+        return rv__fail(err, RV_ETOOBIG, "it has %zu bytes: at most %d are allowed", text.len,
+                        RV__EXPR_MAX_BYTES);
+    /* No token is shorter than a byte. */
+    expr.toks = rv__arena_alloc(arena, (text.len + 1) * sizeof *expr.toks);
+    if (expr.toks == NULL)
+        return rv__nomem(err);
+    rv__lexer_init(&lexer, text);
+    while ((what = rv__lexer_next(&lexer, &tok)) == NULL && tok.kind != TOK_END)
+        expr.toks[expr.tok_count++] = tok;
+    if (what != NULL)
+        return rv__fail(err, RV_EPARSE, "at character %zu: %s", rv__expr_character(&expr, lexer.at),
+                        what);
+    if (rv__expr_find_path(arena, &expr) < 0)
+        return rv__nomem(err);
+    if (expr.path == NULL || expr.path_count == 0 || lexer.at != text.at + text.len)
+        return rv__fail(err, RV_EPARSE,
+                        "it is no plain path, such as .steps.find.result.list[0] or "
+                        ".steps[\"find-tree\"].result");
+    *path = expr.path;
+    *count = expr.path_count;
+    return RV_OK;
 }
 
 static int walk_path(struct rv__eval_state *e, size_t from, struct rv__str *json)
 {
-    int rc = RV_OK;
-    for (size_t i = from; i < e->expr->path_count && rc == RV_OK; i++)
-        rc = walk_step(e, &e->expr->path[i], json);
-    return rc;
+    rv_error why;
+    int rc = rv__path_walk(e->expr->path + from, e->expr->path_count - from, json, &why);
+    return rc == RV_EINVAL ? rv__expr_failed(e->expr, rc, e->err, why.message) : rc;
 }
 
 /* The same, remembering where it led, if that is worth it. */
@@ -140,26 +178,67 @@ static int walk_known(struct rv__eval_state *e, size_t from, const struct rv__ke
 /* Is there such a part at all? Of anything else the scope is not asked. */
 static bool part_exists(const struct rv__expr *expr, size_t depth)
 {
-    const struct rv__str *parts = depth == 3                              ? rv__step_fields
-                                  : rv__str_is(expr->path[0].key, "loop") ? rv__loop_names
-                                                                          : rv__last_names;
-    size_t count = depth == 3                              ? RV__STEP_FIELDS
-                   : rv__str_is(expr->path[0].key, "loop") ? RV__LOOP_NAMES
-                                                           : RV__LAST_NAMES;
+    bool loop = rv__str_is(expr->path[0].key, "loop");
+    const struct rv__str *parts = loop         ? rv__loop_names
+                                  : depth == 3 ? rv__step_fields
+                                               : rv__last_names;
+    size_t count = loop ? RV__LOOP_NAMES : depth == 3 ? RV__STEP_FIELDS : RV__LAST_NAMES;
+    if (rv__str_is(expr->path[0].key, "secrets"))
+        return true;
     for (size_t i = 0; i < count && depth > 1; i++)
         if (rv__str_eq(expr->path[depth - 1].key, parts[i]))
             return true;
     return depth <= 1;
 }
 
+/* How many times does `.loop.parent.parent` go up? */
+static size_t loop_level(const struct rv__expr *expr)
+{
+    size_t level = 0;
+    while (rv__str_is(expr->path[0].key, "loop") && level + 1 < expr->path_count &&
+           rv__str_is(expr->path[level + 1].key, "parent"))
+        level++;
+    return level;
+}
+
 /* How many steps of the path it takes to name one text of the scope; 0: the path ends before. */
 static size_t text_depth(const struct rv__expr *expr)
 {
     struct rv__str root = expr->path[0].key;
-    size_t depth = rv__str_is(root, "steps")                                  ? 3
-                   : rv__str_is(root, "lastStep") || rv__str_is(root, "loop") ? 2
-                                                                              : 1;
+    size_t depth = rv__str_is(root, "steps")  ? 3
+                   : rv__str_is(root, "loop") ? 2 + loop_level(expr)
+                   : rv__str_is(root, "lastStep") || rv__str_is(root, "secrets") ? 2
+                                                                                 : 1;
     return expr->path_count >= depth ? depth : 0;
+}
+
+/* An iteration with those around it, as many as there are: {item, index, items, parent: {…}}. */
+static int write_loop(struct rv__eval_state *e, size_t level, struct rv__buf *out)
+{
+    size_t open = 0;
+    int rc = RV_OK;
+    for (;; level++) {
+        struct rv__str root = rv__loop_root(level);
+        size_t before = out->len;
+        rc = rv__str_none(root) ? RV_OK
+                                : write_parts(e, root, none, rv__loop_names, RV__LOOP_NAMES, out);
+        if (rc < 0)
+            return rc;
+        bool there = out->len > before && out->text[out->len - 1] == '}';
+        if (!there)
+            rv__buf_cut(out, before);
+        if (!there)
+            break;
+        rv__buf_cut(out, out->len - 1); /* its bracket closes behind its parent */
+        rv__buf_text(out, ",\"parent\":");
+        open++;
+    }
+    rv__buf_cut(out, out->len - (open > 0 ? sizeof ",\"parent\":" - 1 : 0));
+    if (open == 0)
+        rv__buf_text(out, "null");
+    while (open-- > 0)
+        rv__buf_char(out, '}');
+    return rv__buf_err(out, e->err);
 }
 
 /* The path ends at something that is put together. RV_ENOTFOUND: it is null. */
@@ -170,12 +249,14 @@ static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
     struct rv__str root = expr->path[0].key;
     int rc;
     rv__buf_reset(work);
+    if (rv__str_is(root, "secrets"))
+        return RV_ENOTFOUND; /* never all of them */
     if (rv__str_is(root, "steps") && expr->path_count == 1)
         rc = write_steps(e, work);
     else if (rv__str_is(root, "steps"))
         rc = write_parts(e, root, expr->path[1].key, rv__step_fields, RV__STEP_FIELDS, work);
     else if (rv__str_is(root, "loop"))
-        rc = write_parts(e, root, none, rv__loop_names, RV__LOOP_NAMES, work);
+        rc = write_loop(e, loop_level(expr), work);
     else
         rc = write_parts(e, root, none, rv__last_names, RV__LAST_NAMES, work);
     *ret = rv__buf_view(work);
@@ -206,8 +287,15 @@ int rv__path_text(struct rv__eval_state *e, struct rv__str *ret, struct rv__blob
         return path_of_parts(e, ret);
     if (!part_exists(expr, depth))
         return RV_ENOTFOUND;
-    rc = e->scope->find(e->scope, expr->path[0].key, depth > 1 ? expr->path[1].key : none,
-                        depth > 2 ? expr->path[2].key : none, &text);
+    if (rv__str_is(expr->path[0].key, "loop")) {
+        struct rv__str root = rv__loop_root(depth - 2);
+        rc = rv__str_none(root)
+                 ? RV_ENOTFOUND
+                 : e->scope->find(e->scope, root, expr->path[depth - 1].key, none, &text);
+    } else {
+        rc = e->scope->find(e->scope, expr->path[0].key, depth > 1 ? expr->path[1].key : none,
+                            depth > 2 ? expr->path[2].key : none, &text);
+    }
     if (rc == RV_ENOTFOUND)
         return rc;
     if (rc < 0)

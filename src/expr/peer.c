@@ -28,7 +28,7 @@ struct there {
 };
 
 struct rv__expr_peer {
-    struct rv__expr_told *told;
+    struct rv__expr_sender *sender;
     struct there values[RV__PEER_VALUES];
     struct there *buckets[BUCKETS];
     struct there *free, *newest, *oldest;
@@ -41,13 +41,13 @@ struct rv__expr_peer {
     struct rv__buf text;
 };
 
-int rv__expr_peer_new(size_t max_bytes, struct rv__expr_told *told, struct rv__expr_peer **ret,
+int rv__expr_peer_new(size_t max_bytes, struct rv__expr_sender *sender, struct rv__expr_peer **ret,
                       rv_error *err)
 {
     struct rv__expr_peer *peer = rv__zalloc(1, sizeof *peer);
     if (peer == NULL)
         return rv__nomem(err);
-    peer->told = told;
+    peer->sender = sender;
     peer->max_bytes = max_bytes > 0 ? max_bytes : RV__EXPR_CACHE_BYTES;
     for (size_t i = RV__PEER_VALUES; i-- > 0;) {
         peer->values[i].next = peer->free;
@@ -163,9 +163,9 @@ void rv__peer_sent(struct rv__expr_peer *peer, unsigned slot, const struct rv__s
     while (peer->bytes > peer->max_bytes && peer->oldest->question != peer->question) {
         unsigned old = (unsigned)(peer->oldest - peer->values);
         forget(peer, peer->oldest);
-        peer->told->value(peer->told, old, (struct rv__str){ NULL, 0 });
+        peer->sender->value(peer->sender, old, (struct rv__str){ NULL, 0 });
     }
-    peer->told->value(peer->told, slot, json);
+    peer->sender->value(peer->sender, slot, json);
 }
 
 /* ------------------------------------------------------------------------------- programs --- */
@@ -192,7 +192,7 @@ int rv__peer_program(struct rv__expr_peer *peer, const struct rv__exprs *set, ui
             return rc;
         at = oldest;
         peer->programs[at] = program->serial;
-        peer->told->program(peer->told, at, rv__buf_view(&peer->text));
+        peer->sender->program(peer->sender, at, rv__buf_view(&peer->text));
     }
     peer->used[at] = peer->question;
     peer->last = at;

@@ -42,9 +42,9 @@ static void put_choice(struct rv__buf *out, struct rv__expr *const *exprs, uint3
                        uint32_t to)
 {
     if (to - from == 1) {
-        rv__buf_char(out, '(');
+        rv__buf_text(out, exprs[from]->hide ? "(del(.secrets) | (" : "(");
         put_tokens(out, exprs[from], ' ');
-        rv__buf_text(out, " )");
+        rv__buf_text(out, exprs[from]->hide ? " ))" : " )");
         return;
     }
     uint32_t middle = from + (to - from) / 2;

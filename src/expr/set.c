@@ -342,7 +342,11 @@ static int gather_needs(struct reader *r)
             tpl->jq_count++;
             most += tpl->exprs[i]->use_count;
             tpl->whole |= tpl->exprs[i]->whole;
+            tpl->secrets |= tpl->exprs[i]->secrets;
+            tpl->outer_loops |= tpl->exprs[i]->outer_loops || tpl->exprs[i]->whole;
         }
+    for (size_t i = 0; i < tpl->expr_count; i++)
+        tpl->exprs[i]->hide = tpl->secrets && tpl->exprs[i]->whole && !tpl->exprs[i]->secrets;
     tpl->all_steps = tpl->whole;
     if (most == 0)
         return RV_OK;

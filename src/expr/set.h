@@ -16,12 +16,6 @@ enum { RV__PROGRAM_EXPRS = 128, RV__PROGRAM_TOKENS = 4096 };
 
 #define RV__EXPR_SET_BYTES ((size_t)64 << 20) /* memory of a set: texts, tokens, pieces */
 
-/* One more step of a plain path. */
-struct rv__expr_step {
-    struct rv__str key; /* "none": an index */
-    int64_t index;      /* negative: from the end */
-};
-
 struct rv__expr {
     struct rv__str text;    /* without ${ and } */
     struct rv__str pointer; /* of the string it is in, */
@@ -38,7 +32,11 @@ struct rv__expr {
 
     struct rv__expr_use *uses;
     size_t use_count;
-    bool whole; /* takes the scope as a whole */
+    bool whole;       /* takes the scope as a whole */
+    bool outer_loops; /* takes more of `.loop` than item, index and items: perhaps its parent */
+    bool secrets;     /* names a secret */
+    bool
+        hide; /* takes the whole, names no secret, and another of its template does: not shown to it */
 };
 
 enum rv__piece_kind {
@@ -63,7 +61,8 @@ struct rv__template {
     size_t jq_count;
     const struct rv__expr_use **needs;
     size_t need_count;
-    bool whole, all_steps;
+    bool whole, all_steps, secrets;
+    bool outer_loops; /* something of `.loop` beyond item, index and items: perhaps its parent */
 };
 
 /* Expressions compiled together. */
@@ -88,6 +87,8 @@ struct rv__exprs {
 /* use.c: what an expression uses; is it a plain path; is there something in it that is refused? The
  * last gives a message and where it is. RV_OK, RV_ENOMEM. */
 int rv__expr_analyse(struct rv__arena *arena, struct rv__expr *expr);
+/* Fill expr->path, if all its tokens are a plain path that begins at a root. RV_OK, RV_ENOMEM. */
+int rv__expr_find_path(struct rv__arena *arena, struct rv__expr *expr);
 const char *rv__expr_refused(const struct rv__expr *expr, const char **ret_at);
 
 /* Where in its string something is, in characters from 1. */

@@ -12,7 +12,11 @@
 #include <assert.h>
 
 #include "base/json.h"
+#include "expr/eval.h"
 #include "expr/set.h"
+
+const struct rv__str rv__loop_names[RV__LOOP_NAMES] = { RV__STR("item"), RV__STR("index"),
+                                                        RV__STR("items") };
 
 /* Functions without a look at ".", and the words of jq that begin nothing. */
 static const struct rv__str blind[] = {
@@ -39,8 +43,8 @@ static const struct rv__str unavailable[] = {
 };
 
 static const struct rv__str known_roots[] = {
-    RV__STR("input"), RV__STR("steps"), RV__STR("lastStep"),
-    RV__STR("loop"),  RV__STR("run"),   RV__STR("env"),
+    RV__STR("input"), RV__STR("steps"), RV__STR("lastStep"), RV__STR("loop"),
+    RV__STR("run"),   RV__STR("env"),   RV__STR("secrets"),
 };
 
 static bool listed(struct rv__str s, const struct rv__str *list, size_t count)
@@ -184,8 +188,7 @@ static int plain_step(struct rv__arena *arena, const struct rv__expr *expr, size
     return *i > 0 ? plain_bracket(arena, expr, i, ret) : RV_ENOTFOUND;
 }
 
-/* Fill expr->path, if all of it is a plain path that begins at a root. */
-static int find_path(struct rv__arena *arena, struct rv__expr *expr)
+int rv__expr_find_path(struct rv__arena *arena, struct rv__expr *expr)
 {
     struct rv__expr_step *path = rv__arena_alloc(arena,
                                                  expr->tok_count * sizeof(struct rv__expr_step));
@@ -230,6 +233,7 @@ static void add_use(struct walk *w, size_t i, struct rv__str root, struct rv__st
             return; /* once is enough */
         expr->whole = true;
     }
+    expr->secrets |= rv__str_is(root, "secrets");
     expr->uses[expr->use_count++] = (struct rv__expr_use){ .root = root,
                                                            .name = name,
                                                            .pointer = expr->pointer,
@@ -260,7 +264,8 @@ static int use_path(struct walk *w, size_t *i)
     }
     root = step.key;
     size_t next = at;
-    if (rv__str_is(root, "steps") && next < w->expr->tok_count) {
+    bool named = rv__str_is(root, "steps") || rv__str_is(root, "secrets");
+    if (named && next < w->expr->tok_count) {
         rc = plain_step(w->arena, w->expr, &next, &step);
         if (rc == RV_ENOMEM)
             return rc;
@@ -268,6 +273,12 @@ static int use_path(struct walk *w, size_t *i)
             name = step.key;
             at = next;
         }
+    }
+    if (rv__str_is(root, "loop")) { /* one of its own members needs no look at those around it */
+        rc = next < w->expr->tok_count ? plain_step(w->arena, w->expr, &next, &step) : RV_ENOTFOUND;
+        if (rc == RV_ENOMEM)
+            return rc;
+        w->expr->outer_loops |= rc < 0 || !LISTED(step.key, rv__loop_names);
     }
     add_use(w, *i, root, name);
     *i = at - 1;
@@ -381,7 +392,7 @@ static int look(struct walk *w, size_t *i)
 int rv__expr_analyse(struct rv__arena *arena, struct rv__expr *expr)
 {
     struct walk w = { .arena = arena, .expr = expr };
-    int rc = find_path(arena, expr);
+    int rc = rv__expr_find_path(arena, expr);
     w.levels = rv__arena_zalloc(arena, expr->tok_count + 1, sizeof *w.levels);
     expr->uses = rv__arena_zalloc(arena, expr->tok_count + 1, sizeof *expr->uses);
     if (rc < 0 || w.levels == NULL || expr->uses == NULL)

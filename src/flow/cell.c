@@ -1,232 +1,16 @@
-/* cell.c: the memory of a run: actors, their tree, the lists they wait in, signals.
+/* cell.c: the memory of a run: actors, their tree, and what they owe.
  *
  * Nothing here decides. Actors are found by id through an open-addressing table; ended ones are kept
  * until the effect of their end is released, then used again. */
-#include "base/bugs.h"
-#include "flow/cell.h"
-
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "flow/cell.h"
 
 enum { FIRST_TABLE = 16 };
-
-/* -------------------------------------------------------------------------------- lists --- */
-
-static void list_add(struct rv__list *list, struct rv__actor *actor)
-{
-    actor->place_next = NULL;
-    actor->place_prev = list->last;
-    if (list->last != NULL)
-        list->last->place_next = actor;
-    else
-        list->first = actor;
-    list->last = actor;
-    list->count++;
-}
-
-static void list_remove(struct rv__list *list, struct rv__actor *actor)
-{
-    if (actor->place_prev != NULL)
-        actor->place_prev->place_next = actor->place_next;
-    else
-        list->first = actor->place_next;
-    if (actor->place_next != NULL)
-        actor->place_next->place_prev = actor->place_prev;
-    else
-        list->last = actor->place_prev;
-    actor->place_prev = actor->place_next = NULL;
-    list->count--;
-}
-
-/* Does `a` stand before `b` in the list of their lane? Suspects with blames stand before those without. */
-static bool stands_before(const struct rv__actor *a, const struct rv__actor *b)
-{
-    if (a->lane == LANE_SUSPECT && (a->crashes > 0) != (b->crashes > 0))
-        return a->crashes > 0;
-    return a->arrival < b->arrival;
-}
-
-/* Where its arrival says: behind the last one, unless it changes lanes. */
-static void list_insert(struct rv__list *list, struct rv__actor *actor)
-{
-    struct rv__actor *after = list->last;
-    while (after != NULL && stands_before(actor, after))
-        after = after->place_prev;
-    if (after == list->last) {
-        list_add(list, actor);
-        return;
-    }
-    actor->place_prev = after;
-    actor->place_next = after != NULL ? after->place_next : list->first;
-    actor->place_next->place_prev = actor;
-    if (after != NULL)
-        after->place_next = actor;
-    else
-        list->first = actor;
-    list->count++;
-}
-
-static struct rv__list *list_of(struct rv__cell *cell, const struct rv__actor *actor)
-{
-    switch (actor->place) {
-    case PLACE_TODO: return &cell->todo;
-    case PLACE_READY: return &cell->ready[actor->lane];
-    case PLACE_RANGE: return &cell->range[actor->lane];
-    default: return NULL;
-    }
-}
-
-void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, enum rv__lane lane)
-{
-    struct rv__list *from = list_of(cell, actor);
-    if (from != NULL)
-        list_remove(from, actor);
-    actor->place = (uint8_t)place;
-    actor->lane = (uint8_t)lane;
-    if (place == PLACE_TODO) {
-        list_add(&cell->todo, actor);
-    } else if (place != PLACE_NOWHERE) {
-        actor->arrival = cell->arrivals++;
-        list_insert(list_of(cell, actor), actor);
-    }
-}
-
-/* -------------------------------------------------------------------------------- places --- */
-
-/* Waits for a place, or, where none is needed, for the pump. */
-static int place_in(struct rv__first work, struct rv__first *first)
-{
-    *first = work;
-    return work.node == NULL ? PLACE_TODO : PLACE_READY;
-}
-
-static int frame_place(const struct rv__actor *f, struct rv__first *first)
-{
-    if (f->frame.prefix != NULL) /* a shade: done when its block is gone */
-        return f->child != NULL ? PLACE_NOWHERE : PLACE_TODO;
-    switch ((enum rv__phase)f->phase) {
-    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(f), first);
-    case PHASE_FAILED:
-        return f->child != NULL ? PLACE_NOWHERE
-                                : place_in(rv__first_of_step(f->frame.body->wrap->on_error), first);
-    case PHASE_RUNNING:
-        if (f->child != NULL)
-            return PLACE_NOWHERE;
-        if (f->frame.failed || f->frame.at == f->frame.body->count)
-            return PLACE_TODO;
-        return place_in(rv__first_of_node(f->frame.body->nodes[f->frame.at]), first);
-    case PHASE_BEGIN:
-    case PHASE_EVAL:
-    case PHASE_EVALUATED:
-    case PHASE_READY:
-    case PHASE_RETRY:
-    case PHASE_PARKED:
-    case PHASES: break;
-    }
-    return PLACE_NOWHERE;
-}
-
-static int step_place(const struct rv__actor *step, struct rv__first *first)
-{
-    switch ((enum rv__phase)step->phase) {
-    case PHASE_READY:
-    case PHASE_BEGIN: return place_in(rv__first_of_step(step->node), first);
-    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(step), first);
-    case PHASE_EVALUATED: return PLACE_TODO;
-    case PHASE_PARKED: {
-        const struct rv__channel *channel = step->step.channel;
-        bool ready = channel != NULL && channel->first_signal != NULL &&
-                     channel->first_waiter == step;
-        return ready ? PLACE_TODO : PLACE_NOWHERE;
-    }
-    case PHASE_FAILED:
-        return step->child != NULL ? PLACE_NOWHERE
-                                   : place_in(rv__first_of_step(step->node->on_error), first);
-    case PHASE_EVAL:
-    case PHASE_RUNNING:
-    case PHASE_RETRY:
-    case PHASES: break;
-    }
-    return PLACE_NOWHERE;
-}
-
-static int supervisor_place(const struct rv__actor *sup, struct rv__first *first)
-{
-    switch ((enum rv__phase)sup->phase) {
-    case PHASE_BEGIN: return place_in(rv__first_after_when(sup->node), first);
-    case PHASE_TO_EVAL: return place_in(rv__first_of_eval(sup), first);
-    case PHASE_EVALUATED: return PLACE_TODO;
-    case PHASE_RUNNING: return rv__kinds[sup->node->kind]->place(sup, first);
-    case PHASE_EVAL:
-    case PHASE_READY:
-    case PHASE_RETRY:
-    case PHASE_PARKED:
-    case PHASE_FAILED:
-    case PHASES: break;
-    }
-    return PLACE_NOWHERE;
-}
-
-static int place_of(const struct rv__cell *cell, const struct rv__actor *actor,
-                    struct rv__first *first)
-{
-    *first = (struct rv__first){ .eval = -1 };
-    if (actor->crashes > cell->max_crashes &&
-        !RV__BUG(15) && /* to be suspended for, unless that is done */
-        (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
-        return cell->suspended_by == actor->id ? PLACE_NOWHERE : PLACE_TODO;
-    if (actor->is_frame)
-        return frame_place(actor, first);
-    if (actor->node->kind == NODE_STEP)
-        return step_place(actor, first);
-    return supervisor_place(actor, first);
-}
-
-static enum rv__lane lane_of(const struct rv__cell *cell, const struct rv__actor *actor,
-                             const struct rv__first *first)
-{
-    enum rv__lane lane = rv__first_lane(cell, first);
-    bool own = actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL;
-    return lane == LANE_FUNCTION && own && actor->suspect ? LANE_SUSPECT : lane;
-}
-
-struct rv__first rv__actor_first(const struct rv__cell *cell, const struct rv__actor *actor)
-{
-    struct rv__first first;
-    (void)place_of(cell, actor, &first);
-    return first;
-}
-
-bool rv__actor_placed(const struct rv__cell *cell, const struct rv__actor *actor)
-{
-    struct rv__first first;
-    return place_of(cell, actor, &first) == actor->place;
-}
-
-void rv__actor_lane(struct rv__cell *cell, struct rv__actor *actor)
-{
-    struct rv__first first = rv__actor_first(cell, actor);
-    actor->lane = (uint8_t)lane_of(cell, actor, &first);
-    list_insert(list_of(cell, actor), actor);
-}
-
-void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor)
-{
-    struct rv__first first;
-    int place = place_of(cell, actor, &first);
-    bool waits = place == PLACE_READY || place == PLACE_RANGE;
-    enum rv__lane lane = waits ? lane_of(cell, actor, &first) : LANE_NONE;
-    if (place != actor->place || place == PLACE_RANGE) {
-        rv__actor_put(cell, actor, place, lane); /* a range goes behind the others each time */
-    } else if (lane != actor->lane) { /* it waits as before: its arrival follows from facts alone */
-        list_remove(list_of(cell, actor), actor);
-        actor->lane = (uint8_t)lane;
-        list_insert(list_of(cell, actor), actor);
-    }
-}
 
 /* --------------------------------------------------------------------------------- table --- */
 
@@ -364,7 +148,7 @@ bool rv__actor_working(const struct rv__actor *actor)
 {
     if (actor->phase == PHASE_EVAL)
         return true;
-    return actor->phase == PHASE_RUNNING && !actor->is_frame && actor->node->kind == NODE_STEP;
+    return actor->phase == PHASE_RUNNING && rv__actor_is_step(actor);
 }
 
 void rv__actor_absolve(struct rv__actor *actor)
@@ -375,7 +159,10 @@ void rv__actor_absolve(struct rv__actor *actor)
 
 bool rv__actor_waiting(const struct rv__actor *actor)
 {
-    return (actor->phase == PHASE_RETRY || actor->phase == PHASE_PARKED) && actor->due_ms != 0;
+    bool waits = actor->phase == PHASE_RETRY || actor->phase == PHASE_PARKED ||
+                 (actor->phase == PHASE_RUNNING && /* the attempt of a state, or of a chat */
+                  !rv__actor_is_step(actor));
+    return waits && actor->due_ms != 0;
 }
 
 static void note_effect(struct rv__cell *cell, struct rv__actor *actor)
@@ -408,6 +195,7 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor)
         assert(actor->granted ==
                LANE_NONE); /* no message reaches it before its effect is released */
         actor->granted = (uint8_t)cell->place;
+        actor->ticket = cell->ticket;
         cell->place = LANE_NONE;
     }
     if (!cell->quiet)
@@ -428,7 +216,9 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
         rv__blob_unref(actor->frame.input);
         rv__blob_unref(actor->frame.prefix);
         rv__items_unref(actor->frame.items);
-    } else if (actor->node->kind == NODE_STEP) {
+        rv__inner_unref(actor->frame.inputs);
+        rv__blob_unref(actor->frame.attachment);
+    } else if (rv__is_step(actor->node)) {
         if (actor->step.channel != NULL)
             rv__channel_leave(cell, actor);
         rv__blob_unref(actor->step.state);
@@ -437,6 +227,7 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
         rv__blob_unref(actor->sup.error);
         rv__blob_unref(actor->sup.key);
         rv__inner_unref(actor->sup.inner);
+        rv__free(actor->sup.schedule);
     }
 }
 
@@ -445,6 +236,7 @@ static void end_one(struct rv__cell *cell, struct rv__actor *actor)
     rv__actor_put(cell, actor, PLACE_NOWHERE, LANE_NONE);
     cell->actors--;
     cell->working -= actor->at_work;
+    rv__suspensions_end(cell, actor);
     release(cell, actor);
     actor->ended = true;
     if (actor->owed && !cell->quiet && !RV__BUG(13))
@@ -467,7 +259,7 @@ void rv__actor_end(struct rv__cell *cell, struct rv__actor *actor)
      * by one is what a cancel would wait for. */
     bool all = actor == cell->root && cell->shades == NULL;
     if (actor->is_frame && actor->frame.scope != actor->frame.base)
-        rv__frame_tells(actor, -1);
+        rv__frame_count_shown(actor, -1);
     rv__actor_unlink(cell, actor);
     for (struct rv__actor *at = deepest(actor), *next; at != NULL; at = next) {
         next = at == actor ? NULL : at->next != NULL ? deepest(at->next) : at->owner;
@@ -490,12 +282,13 @@ struct rv__items *rv__frame_items(const struct rv__actor *frame)
 {
     if (frame->frame.prefix != NULL)
         return frame->frame.items;
-    return frame->node->kind == NODE_FOREACH ? frame->owner->sup.items : NULL;
+    return rv__has_items(frame->node) ? frame->owner->sup.items : NULL;
 }
 
 const struct rv__actor *rv__actor_loop(const struct rv__actor *actor)
 {
-    while (actor != NULL && !(actor->is_frame && actor->frame.iteration >= 0))
+    while (actor != NULL && !(actor->is_frame && actor->frame.iteration >= 0 &&
+                              (actor->frame.prefix != NULL || rv__iterates(actor->node))))
         actor = actor->owner;
     return actor;
 }
@@ -506,7 +299,8 @@ size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_M
     for (const struct rv__actor *a = actor; a != NULL; a = a->owner) {
         if (!a->is_frame)
             continue;
-        if (a->frame.prefix != NULL) { /* a shade: the rest is written there, outermost first */
+        if (a->frame.prefix !=
+            NULL) { /* a detached scope: the rest is written there, outermost first */
             struct rv__json_iter it;
             struct rv__str item;
             size_t own = count;
@@ -531,77 +325,6 @@ size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_M
     return count;
 }
 
-/* ------------------------------------------------------------------------------ channels --- */
-
-static struct rv__channel **channel_bucket(struct rv__cell *cell, struct rv__str name)
-{
-    return &cell->channels[rv__str_hash(RV__HASH_START, name) % CHANNEL_BUCKETS];
-}
-
-struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
-                                    bool make)
-{
-    struct rv__channel **bucket = channel_bucket(cell, name);
-    for (struct rv__channel *c = *bucket; c != NULL; c = c->next)
-        if (c->handle == handle && rv__str_eq(c->name, name))
-            return c;
-    if (!make)
-        return NULL;
-
-    struct rv__channel *c = rv__zalloc(1, sizeof *c + name.len + 1);
-    if (c == NULL)
-        return NULL;
-    memcpy(c->text, name.at, name.len);
-    c->name = (struct rv__str){ c->text, name.len };
-    c->handle = handle;
-    c->order = cell->channel_order++;
-    c->next = *bucket;
-    *bucket = c;
-    cell->bytes += sizeof *c + name.len + 1;
-    return c;
-}
-
-void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channel)
-{
-    if (channel->first_waiter != NULL || channel->first_signal != NULL)
-        return;
-    struct rv__channel **at = channel_bucket(cell, channel->name);
-    while (*at != channel)
-        at = &(*at)->next;
-    *at = channel->next;
-    cell->bytes -= sizeof *channel + channel->name.len + 1;
-    rv__free(channel);
-}
-
-void rv__channel_join(struct rv__channel *channel, struct rv__actor *actor)
-{
-    actor->step.channel = channel;
-    actor->step.wait_next = NULL;
-    actor->step.wait_prev = channel->last_waiter;
-    if (channel->last_waiter != NULL)
-        channel->last_waiter->step.wait_next = actor;
-    else
-        channel->first_waiter = actor;
-    channel->last_waiter = actor;
-}
-
-void rv__channel_leave(struct rv__cell *cell, struct rv__actor *actor)
-{
-    struct rv__channel *channel = actor->step.channel;
-    if (actor->step.wait_prev != NULL)
-        actor->step.wait_prev->step.wait_next = actor->step.wait_next;
-    else
-        channel->first_waiter = actor->step.wait_next;
-    if (actor->step.wait_next != NULL)
-        actor->step.wait_next->step.wait_prev = actor->step.wait_prev;
-    else
-        channel->last_waiter = actor->step.wait_prev;
-    actor->step.channel = NULL;
-    if (channel->first_waiter != NULL)
-        rv__actor_place(cell, channel->first_waiter); /* the first may take what is there */
-    rv__channel_drop_if_empty(cell, channel);
-}
-
 /* ---------------------------------------------------------------------------------- cell --- */
 
 struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
@@ -613,6 +336,7 @@ struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
     cell->max_crashes = opts->max_crashes > 0 ? opts->max_crashes : RV__MAX_CRASHES;
     cell->lane = opts->lane;
     cell->lane_arg = opts->arg;
+    cell->module = opts->module;
     cell->turn_facts = opts->turn_facts > 0 ? opts->turn_facts : RV__TURN_FACTS;
     cell->value_inline = opts->value_inline > 0 ? opts->value_inline : RV__VALUE_INLINE;
     assert(cell->value_inline >= sizeof "false"); /* what is a reference is true */
@@ -649,6 +373,7 @@ void rv__cell_free(struct rv__cell *cell)
         rv__actor_end(cell, cell->root);
     while (cell->shades != NULL)
         rv__actor_end(cell, cell->shades);
+    rv__stamps_done(&cell->stamps);
     while (cell->spare != NULL) {
         struct rv__actor *next = cell->spare->next;
         rv__free(cell->spare);
@@ -669,7 +394,7 @@ void rv__cell_free(struct rv__cell *cell)
     rv__entry_unref(cell->results);
     rv__blob_unref(cell->input);
     rv__blob_unref(cell->error);
-    rv__blob_unref(cell->suspension);
+    rv__suspensions_clear(cell);
     rv__free(cell->table);
     rv__free(cell);
 }
@@ -710,7 +435,9 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret)
     actor->effect_next = NULL;
     effect_of(actor, ret);
     ret->place = RV__BUG(21) && actor->ended ? LANE_NONE : (enum rv__lane)actor->granted;
+    ret->ticket = actor->ticket;
     actor->granted = LANE_NONE;
+    actor->ticket = 0;
     if (actor->ended)
         recycle(cell, actor);
     return true;
@@ -758,7 +485,11 @@ bool rv__cell_blamed(const struct rv__cell *cell)
 
 bool rv__cell_more(const struct rv__cell *cell)
 {
-    return cell->todo.first != NULL && cell->status != RUN_SUSPENDED;
+    bool suspended = cell->status == RUN_SUSPENDED;
+    if (suspended && cell->suspended == NULL) /* what it waited for is gone */
+        return true;
+    return (cell->ends.first != NULL && !rv__cell_stopped(cell)) ||
+           (cell->todo.first != NULL && !suspended);
 }
 
 size_t rv__cell_working(const struct rv__cell *cell)
@@ -769,6 +500,11 @@ size_t rv__cell_working(const struct rv__cell *cell)
 bool rv__cell_active(const struct rv__cell *cell)
 {
     return cell->root != NULL || cell->shades != NULL;
+}
+
+bool rv__cell_waits_for_somebody(const struct rv__cell *cell)
+{
+    return cell->status == RUN_SUSPENDED || cell->signal_waiters > 0;
 }
 
 enum rv__run_status rv__cell_status(const struct rv__cell *cell)
@@ -786,16 +522,16 @@ struct rv__str rv__cell_error(const struct rv__cell *cell)
     return rv__blob_str(cell->error);
 }
 
-struct rv__str rv__cell_suspension(const struct rv__cell *cell)
-{
-    return rv__blob_str(cell->suspension);
-}
-
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell)
 {
     if (cell->failed_node == RV__NO_NODE)
         return (struct rv__str){ NULL, 0 };
     return cell->plan->nodes[cell->failed_node]->alias;
+}
+
+struct rv__str rv__cell_failed_path(const struct rv__cell *cell)
+{
+    return rv__error_path(rv__blob_str(cell->error));
 }
 
 size_t rv__cell_actors(const struct rv__cell *cell)

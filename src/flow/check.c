@@ -1,5 +1,7 @@
 /* check.c: does a fact fit the cell? Facts come from disk, and disks lie: whatever evolve relies on is
  * asked here first. A table says which phases of which actor a fact may meet. */
+#include <assert.h>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "flow/cell.h"
@@ -18,7 +20,8 @@ static const struct {
     [FACT_NODE_STARTED] = { SUP, PHASE(BEGIN) },
     [FACT_NODE_COMPLETED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) },
     [FACT_NODE_FAILED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) | PHASE(EVAL) | PHASE(TO_EVAL) },
-    [FACT_NODE_SKIPPED] = { NODE, PHASE(EVALUATED) },
+    [FACT_NODE_SKIPPED] = { NODE, PHASE(EVALUATED) }, /* or left out, and new */
+    [FACT_NODE_RETRYING] = { SUP, PHASE(RUNNING) },
     [FACT_BODY_STARTED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) }, /* of its owner */
     [FACT_BODY_ENDED] = { FRAME, PHASE(RUNNING) },
     [FACT_STEP_STARTED] = { STEP, PHASE(READY) | PHASE(BEGIN) },
@@ -29,7 +32,8 @@ static const struct {
     [FACT_STEP_RETRYING] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
     [FACT_STEP_PARKED] = { STEP, PHASE(RUNNING) },
     [FACT_STEP_LOST] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
-    [FACT_TIMER_FIRED] = { STEP, PHASE(RETRY) },
+    [FACT_STEP_GIVEN] = { STEP, PHASE(RUNNING) },
+    [FACT_TIMER_FIRED] = { NODE, PHASE(RETRY) },
     [FACT_DETACHED_ENDED] = { FRAME, PHASE(RUNNING) },
 };
 
@@ -42,7 +46,7 @@ static int misfit(const struct rv__fact *fact, const char *why, rv_error *err)
 
 static bool is(const struct rv__actor *actor, enum who who)
 {
-    bool step = !actor->is_frame && actor->node->kind == NODE_STEP;
+    bool step = rv__actor_is_step(actor);
     switch (who) {
     case NOBODY: return false;
     case FRAME: return actor->is_frame;
@@ -59,14 +63,10 @@ static bool may_begin(const struct rv__actor *owner, const struct rv__node *node
 {
     if (owner->child != NULL)
         return false;
-    if (node->is_handler)
-        return owner->phase == PHASE_FAILED &&
-               (owner->is_frame ? owner->frame.body->wrap->on_error == node
-                                : owner->node->on_error == node);
-    if (!owner->is_frame || owner->phase != PHASE_RUNNING || owner->frame.failed ||
-        owner->frame.prefix != NULL || owner->frame.at >= owner->frame.body->count)
-        return false;
-    return owner->frame.body->nodes[owner->frame.at] == node;
+    if (!owner->is_frame)
+        return owner->phase == PHASE_FAILED && owner->node->on_error == node;
+    bool begins = owner->phase == PHASE_FAILED || owner->phase == PHASE_RUNNING;
+    return begins && owner->frame.prefix == NULL && rv__frame_next(owner) == node;
 }
 
 static const char *check_new(const struct rv__cell *cell, const struct rv__fact *fact)
@@ -77,39 +77,31 @@ static const char *check_new(const struct rv__cell *cell, const struct rv__fact 
         return "its owner is not there";
     if (fact->actor != cell->next_id)
         return "its number is not the next";
+    if (fact->kind == FACT_NODE_SKIPPED)
+        return may_begin(owner, node) && owner->is_frame && rv__frame_leaves_out(owner, node)
+                   ? NULL
+                   : "its node is not left out";
     if (fact->kind != FACT_BODY_STARTED)
-        return may_begin(owner, node) ? NULL : "its node cannot begin now";
+        return may_begin(owner, node) && !(owner->is_frame && rv__frame_leaves_out(owner, node))
+                   ? NULL
+                   : "its node cannot begin now";
 
-    if (owner->is_frame || owner->node != node || node->kind == NODE_STEP)
+    if (owner->is_frame || owner->node != node || rv__is_step(node))
         return "it is no body of its owner";
     if (!(fits[fact->kind].phases & (1u << owner->phase)))
         return "its owner is not in a state to begin one";
-    bool by_condition = owner->phase == PHASE_EVALUATED && owner->eval != EVAL_WHEN;
-    bool fitting = node->kind == NODE_BRANCH ? by_condition
-                   : node->kind == NODE_LOOP ? by_condition || owner->phase == PHASE_RUNNING
-                                             : owner->phase == PHASE_RUNNING;
-    if (!fitting)
+    const struct rv__flow_kind *kind = rv__flow_kind(node);
+    if (owner->phase == PHASE_RUNNING ? !kind->starts_running
+                                      : !kind->starts_evaluated || owner->eval == EVAL_WHEN)
         return "its owner is not in a state to begin one";
-    switch (node->kind) {
-    case NODE_WORKFLOW:
-        return fact->index == 0 && owner->child == NULL ? NULL : "there is one body";
-    case NODE_BRANCH:
-        return fact->index <= 1 && owner->child == NULL ? NULL : "there are two paths";
-    case NODE_LOOP:
-        return fact->index == owner->sup.ended && owner->child == NULL ? NULL
-                                                                       : "not the next iteration";
-    case NODE_FOREACH:
-        return fact->index == owner->sup.next && fact->index < owner->sup.count
-                   ? NULL
-                   : "not the next iteration";
-    case NODE_CONCURRENT:
-        return fact->index == owner->sup.next && fact->index < node->body_count
-                   ? NULL
-                   : "not the next child";
-    case NODE_STEP:
-    case NODE_KINDS: break;
-    }
-    return "no such kind";
+    const char *why = kind->body_fits(owner, fact->index);
+    if (why != NULL)
+        return why;
+    if (kind->fact_fits != NULL)
+        return kind->fact_fits(owner, NULL, fact);
+    return fact->generation == 0 && fact->attempt == 0 && fact->due_ms == 0 && fact->name == NULL
+               ? NULL
+               : "only a state has attempts";
 }
 
 static const char *check_step(const struct rv__actor *step, const struct rv__fact *fact)
@@ -125,6 +117,18 @@ static const char *check_step(const struct rv__actor *step, const struct rv__fac
         return "it is parked as it begins";
     if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
         return "attempts count from 1";
+    if (step->node->step.kind != STEP_CHAT
+            ? fact->turn != NULL || (fact->kind == FACT_STEP_FAILED && fact->due_ms != 0)
+            : fact->kind == FACT_STEP_COMPLETED) {
+        if (step->node->step.kind != STEP_CHAT)
+            return "only a turn has a chat";
+        const struct rv__actor *chat = step->owner->owner;
+        const char *why = rv__flow_kind(chat->node)->fact_fits(chat, NULL, fact);
+        if (why != NULL)
+            return why;
+    }
+    if (fact->kind == FACT_STEP_GIVEN && fact->given == NULL)
+        return "it does not say what";
     if (fact->kind != FACT_STEP_STARTED && fact->attempt != 0 &&
         fact->attempt != step->step.attempt)
         return "it is of another attempt";
@@ -159,26 +163,70 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
          fact->kind == FACT_EVAL_FAILED) &&
         fact->eval != actor->eval)
         return "another evaluation was wanted";
+    bool timed_out = fact->kind == FACT_BODY_ENDED && rv__actor_waiting(actor);
     if (fact->kind == FACT_BODY_ENDED &&
-        (actor->owner == NULL || actor->child != NULL || actor->frame.prefix != NULL ||
-         rv__kinds[actor->node->kind]->body_ended == NULL ||
+        (actor->owner == NULL || (actor->child != NULL && !timed_out) ||
+         actor->frame.prefix != NULL || rv__flow_kind(actor->node)->body_ended == NULL ||
          (fact->status != STATUS_COMPLETED && fact->status != STATUS_FAILED)))
         return "it has not ended";
+    if (fact->kind == FACT_BODY_ENDED) {
+        const struct rv__flow_kind *kind = rv__flow_kind(actor->node);
+        if (kind->fact_fits != NULL)
+            return kind->fact_fits(actor->owner, actor, fact);
+        return fact->next == NEXT_NONE && fact->to == 0 && fact->attempt == 0
+                   ? NULL
+                   : "only a state goes on so";
+    }
     if (fact->kind == FACT_DETACHED_ENDED && (actor->frame.prefix == NULL || actor->child != NULL))
         return "it has not ended";
     bool ends = fact->kind == FACT_NODE_COMPLETED || fact->kind == FACT_NODE_FAILED;
     if (ends && actor->phase == PHASE_RUNNING && actor->child == NULL &&
-        (actor->node->kind == NODE_WORKFLOW || actor->node->kind == NODE_BRANCH))
+        rv__flow_kind(actor->node)->body_ended == NULL)
         return "it has not run";
     if (actor->phase == PHASE_EVALUATED &&
         (fact->kind == FACT_NODE_SKIPPED) != (actor->eval == EVAL_WHEN))
         return "another evaluation was wanted";
     if (fact->kind == FACT_NODE_COMPLETED && actor->phase == PHASE_EVALUATED &&
-        actor->node->kind != NODE_LOOP)
+        !rv__flow_kind(actor->node)->ends_evaluated)
         return "it has not run";
-    if (!actor->is_frame && actor->node->kind == NODE_STEP)
+    if (fact->kind == FACT_NODE_RETRYING)
+        return rv__flow_kind(actor->node)->retried != NULL
+                   ? rv__flow_kind(actor->node)->fact_fits(actor, NULL, fact)
+                   : "only a chat begins anew";
+    if (rv__actor_is_step(actor))
         return check_step(actor, fact);
     return NULL;
+}
+
+static const char *check_resumed(const struct rv__cell *cell, const struct rv__fact *fact)
+{
+    const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
+    if (cell->status != RUN_SUSPENDED || (actor == NULL && fact->actor != 0))
+        return "it is not suspended";
+    if (rv__suspension_find(cell, actor, fact->which) == NULL &&
+        !(actor == NULL && fact->which == 0 && cell->suspended == NULL))
+        return "it is not suspended for that";
+    if (actor != NULL ? rv__actor_about(actor)->id != fact->node : fact->node != RV__NO_NODE)
+        return "the actor is of another node";
+    if (fact->which == 0)
+        return fact->decision == DECISION_RESUME ? NULL : "only a state is decided about so";
+    assert(actor != NULL); /* only states have a `which`, and that one was found */
+    return rv__flow_kind(actor->node)->fact_fits(actor, NULL, fact);
+}
+
+/* For an actor's sake: a pill, or a state of a stage. */
+static const char *check_suspended(const struct rv__cell *cell, const struct rv__fact *fact,
+                                   const struct rv__actor *actor)
+{
+    if (rv__cell_stopped(cell))
+        return "it is suspended as a whole";
+    if (rv__suspension_find(cell, actor, fact->which) != NULL)
+        return "it is suspended for that already";
+    if (fact->which == 0)
+        return NULL;
+    const struct rv__flow_kind *kind = actor->is_frame ? NULL : rv__flow_kind(actor->node);
+    return kind != NULL && kind->fact_fits != NULL ? kind->fact_fits(actor, NULL, fact)
+                                                   : "it has no states";
 }
 
 static const char *check_run(const struct rv__cell *cell, const struct rv__fact *fact)
@@ -190,7 +238,13 @@ static const char *check_run(const struct rv__cell *cell, const struct rv__fact 
     case FACT_RUN_COMPLETED:
     case FACT_RUN_FAILED:
     case FACT_RUN_CANCELLED: return cell->root != NULL && !over ? NULL : "it has ended already";
-    case FACT_RUN_RESUMED: return cell->status == RUN_SUSPENDED ? NULL : "it is not suspended";
+    case FACT_RUN_CANCELLING:
+        if (cell->root == NULL || over || cell->root->frame.asked)
+            return "it has ended already";
+        return cell->plan->body.wrap->finally != NULL && !cell->root->frame.finished
+                   ? NULL
+                   : "there is nothing to run after it";
+    case FACT_RUN_RESUMED: return check_resumed(cell, fact);
     case FACT_RUN_ABORTED:
         return cell->status == RUN_SUSPENDED && cell->root != NULL ? NULL : "it is not suspended";
     case FACT_SIGNAL_RECEIVED:
@@ -212,18 +266,21 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
 
     const char *why = NULL;
     bool whole = fact->kind == FACT_RUN_SUSPENDED && fact->actor == 0;
-    if (fact->kind == FACT_RUN_SUSPENDED && (cell->status != RUN_RUNNING || fact->error == NULL)) {
+    bool runs = cell->status == RUN_RUNNING || (cell->status == RUN_SUSPENDED && !whole);
+    if (fact->kind == FACT_RUN_SUSPENDED && (!runs || fact->error == NULL)) {
         why = "it is not running, or nobody says why";
     } else if (whole) {
-        why = fact->node == RV__NO_NODE ? NULL : "it names a node, and nobody in it";
+        why = fact->node == RV__NO_NODE && fact->which == 0 ? NULL
+                                                            : "it names a node, and nobody in it";
     } else if (fits[fact->kind].who == NOBODY) {
         why = fact->items != NULL ? "it has no items" : check_run(cell, fact);
     } else if (fact->node == RV__NO_NODE) {
         why = "it names no node";
     } else if (fact->owner != 0) {
         bool makes = fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_NODE_STARTED ||
-                     fact->kind == FACT_STEP_STARTED || fact->kind == FACT_BODY_STARTED;
-        bool is_step = cell->plan->nodes[fact->node]->kind == NODE_STEP;
+                     fact->kind == FACT_STEP_STARTED || fact->kind == FACT_BODY_STARTED ||
+                     fact->kind == FACT_NODE_SKIPPED;
+        bool is_step = rv__is_step(cell->plan->nodes[fact->node]);
         if (!makes || (fact->kind == FACT_STEP_STARTED && !is_step) ||
             (fact->kind == FACT_NODE_STARTED && is_step) ||
             (fact->kind == FACT_EVAL_STARTED && fact->eval != EVAL_WHEN))
@@ -232,7 +289,7 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
             why = "attempts count from 1";
         else if (fact->cut && cell->plan->nodes[fact->node]->step.kind != STEP_DELAY)
             why = "only a delay is cut";
-        else if (fact->kind != FACT_BODY_STARTED &&
+        else if (fact->kind != FACT_BODY_STARTED && fact->kind != FACT_NODE_SKIPPED &&
                  (fact->kind == FACT_EVAL_STARTED) !=
                      (cell->plan->nodes[fact->node]->when.kind != EXPR_NONE))
             why = "it does not begin with its condition";
@@ -240,7 +297,14 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
             why = check_new(cell, fact);
     } else {
         const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
-        why = actor == NULL ? "the actor is not there" : check_known(fact, actor);
+        why = actor == NULL ? "the actor is not there" : NULL;
+        bool state = why == NULL && fact->kind == FACT_RUN_SUSPENDED && fact->which != 0;
+        if (why == NULL && fact->kind == FACT_RUN_SUSPENDED)
+            why = check_suspended(cell, fact, actor);
+        if (why == NULL && !state)
+            why = check_known(fact, actor);
+        if (why == NULL && state && actor->node->id != fact->node)
+            why = "the actor is of another node";
     }
     return why == NULL ? RV_OK : misfit(fact, why, err);
 }

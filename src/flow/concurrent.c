@@ -1,14 +1,25 @@
 /* concurrent.c: the supervisor of a concurrent block: several bodies at once, each its own child.
  *
  *   running ──▶ completed | failed      detached: the node is completed as it begins, and goes on
- *                                       under a shade until its last child has ended
+ *                                       under a detached scope until its last child has ended
  *
  * Children that wait are a range, `next` to the last. Whatever is alive when the node ends is
  * cancelled with it. */
 #include "base/bugs.h"
-#include "flow/cell.h"
+#include "base/json.h"
+#include "flow/write.h"
 
-#include <assert.h>
+static bool detaches(const struct rv__node *node)
+{
+    return node->concurrent.detached;
+}
+
+static struct rv__first first_work(const struct rv__node *node)
+{
+    if (detaches(node) || node->body_count == 0) /* detached: it ends at once, without work */
+        return (struct rv__first){ .eval = -1 };
+    return rv__first_of_body(&node->bodies[0]);
+}
 
 static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
@@ -56,7 +67,22 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     }
     if (sup->sup.error != NULL)
         return rv__node_end(turn, sup, FACT_NODE_FAILED, sup->sup.error, err);
-    return rv__node_fail(turn, sup, "fewer children completed than `join` asks for", err);
+    return rv__node_fail(turn, sup, "join", "fewer children completed than `join` asks for", err);
+}
+
+static struct rv__inner *outcomes(const struct rv__node *node, struct rv__entry *scope)
+{
+    struct rv__inner *inner = rv__inner_new(node->body_count);
+    if (inner != NULL)
+        inner->base = rv__entry_ref(scope);
+    return inner;
+}
+
+static void body_started(struct rv__actor *sup, struct rv__actor *frame)
+{
+    (void)frame;
+    sup->sup.next++;
+    sup->sup.active++;
 }
 
 /* Completed, for `join`: a bare step that failed softly, or was skipped, has not. */
@@ -77,12 +103,21 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     child->status = (uint8_t)fact->status;
     rv__entry_unref(child->scope); /* none, unless a disk lied */
     child->scope = rv__entry_ref(frame->frame.scope);
+    if (frame->frame.scope == frame->frame.base) { /* else its newest entry has it */
+        rv__blob_unref(child->error);
+        child->error = rv__blob_ref(fact->error);
+    }
     sup->sup.active--;
     sup->sup.ended++;
     sup->sup.good += is_good(frame, (enum rv__status)fact->status);
     if (fact->status == STATUS_FAILED && sup->sup.bad++ == 0)
         sup->sup.error = rv__blob_ref(fact->error);
     return RV_OK;
+}
+
+static bool has_begun(const struct rv__actor *sup)
+{
+    return sup->sup.inner != NULL && !detaches(sup->node);
 }
 
 /* The outcomes as they stand; who has none yet is cancelled (so the array was made), with what had
@@ -99,6 +134,7 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     for (uint32_t i = 0; i < ended->child_count; i++) {
         all->children[i].status = ended->children[i].status;
         all->children[i].scope = rv__entry_ref(ended->children[i].scope);
+        all->children[i].error = rv__blob_ref(ended->children[i].error);
     }
     for (const struct rv__actor *frame = sup->child; frame != NULL; frame = frame->next) {
         struct rv__child *child = &all->children[frame->frame.body->index];
@@ -113,4 +149,91 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return all;
 }
 
-const struct rv__kind rv__concurrent_kind = { first_phase, place, advance, body_ended, inner };
+/* Children that have not begun. */
+static bool rest(const struct rv__actor *sup, struct rv__wait *wait)
+{
+    if (sup->place != PLACE_RANGE)
+        return false;
+    wait->kind = WAIT_PLACE;
+    wait->count = sup->node->body_count - sup->sup.next;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------ results --- */
+
+static void write_result(struct rv__writer *w, const struct rv__entry *entry)
+{
+    const struct rv__inner *inner = entry->inner;
+    bool first = true;
+    rv__writer_put(w, "{");
+    for (uint32_t i = 0; i < inner->child_count; i++) {
+        const struct rv__child *child = &inner->children[i];
+        const struct rv__body *body = &entry->node->bodies[i];
+        bool empty = child->scope == NULL || child->scope == inner->base;
+        rv__writer_put_key(w, body->alias, &first);
+        if (body->bare && body->wrap == NULL && !empty) { /* the step itself */
+            rv__entry_write(w, child->scope);
+            continue;
+        }
+        rv__writer_put(w, "{\"result\":");
+        if (empty)
+            rv__writer_put(w, body->bare && body->wrap == NULL ? "null" : "{}");
+        else
+            rv__entries_write(w, child->scope, inner->base);
+        rv__writer_put_outcome_end(w, child->status, rv__inner_error(inner, i));
+    }
+    rv__writer_put(w, "}");
+}
+
+static void expand_result(struct rv__writer *w, const struct rv__node *node, struct rv__str result,
+                          struct rv__str vector)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    rv__writer_put(w, "{");
+    rv__json_iter_init(&it, result);
+    for (uint32_t i = 0; i < node->body_count && rv__json_next(&it, &key, &value); i++) {
+        /* in the order of the bodies */
+        const struct rv__body *body = &node->bodies[i];
+        if (i > 0)
+            rv__writer_put(w, ",");
+        rv__writer_put_str(w, key);
+        rv__writer_put(w, ":");
+        bool bare = body->bare && body->wrap == NULL; /* the step itself */
+        rv__outcome_expand(w, bare ? body->nodes[0] : NULL, bare ? NULL : body, value, vector);
+    }
+    rv__writer_put(w, "}");
+}
+
+/* ---------------------------------------------------------------------------- from disk --- */
+
+static const char *body_fits(const struct rv__actor *sup, int64_t index)
+{
+    return index == sup->sup.next && index < sup->node->body_count ? NULL : "not the next child";
+}
+
+static bool sound(const struct rv__actor *sup, int64_t frames)
+{
+    return frames == sup->sup.active && sup->sup.next <= sup->node->body_count;
+}
+
+const struct rv__flow_kind rv__concurrent_kind = {
+    .first_work = first_work,
+    .detaches = detaches,
+    .tells_below = true,
+    .first_phase = first_phase,
+    .place = place,
+    .advance = advance,
+    .outcomes = outcomes,
+    .body_started = body_started,
+    .body_ended = body_ended,
+    .has_begun = has_begun,
+    .inner = inner,
+    .rest = rest,
+    .write_result = write_result,
+    .expand_result = expand_result,
+    .starts_running = true,
+    .body_fits = body_fits,
+    .sound = sound,
+    .inner_fits = rv__children_fit,
+};

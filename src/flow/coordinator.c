@@ -1,13 +1,15 @@
 /* coordinator.c: the run as a whole: takes messages, gives places, pumps, and says facts.
  *
  *   running ──▶ completed | failed | cancelled
- *     ▲  │ a step is to blame for too many crashes, or the shell says so
- *     │  ▼
+ *     ▲  │ a step is to blame for too many crashes, a critical state has used up its attempts, or the
+ *     │  ▼ shell says so
  *   suspended ──abort──▶ running, its sequence failed ──▶ failed   (cancel: from both)
  *
- * While it is suspended nothing new begins, what is in flight ends and is recorded. Detached blocks
- * outlive its end. */
+ * While it is suspended nothing new begins, what is in flight ends and is recorded. Several things may be
+ * suspended at once (suspend.c); each is decided by its path, and the last one lets the run go on. Detached blocks
+ * outlive its end. Where its workflow has a `finally`, a cancel leaves it running until that has run. */
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -22,13 +24,17 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
     struct rv__facts *facts = turn->facts;
     struct rv__fact fact = *said;
-    size_t before = facts->json.len, unheard = facts->unheard_count, rows = facts->row_count,
-           values = facts->value_count;
+    size_t before = facts->json.len, failures = facts->logged_failure_count,
+           rows = facts->row_count, values = facts->value_count;
     fact.at_ms = turn->now_ms;
+    fact.by = turn->by;
     /* What the fact borrows may be held by an actor that it ends. */
     rv__blob_ref(fact.result);
     rv__blob_ref(fact.state);
     rv__blob_ref(fact.error);
+    rv__blob_ref(fact.name);
+    rv__blob_ref(fact.given);
+    rv__blob_ref(fact.turn);
     rv__fact_trim(&fact);
     int rc = rv__facts_outline(facts, turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
 #ifdef RV_DEBUG_CHECKS
@@ -42,13 +48,12 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     rv__fact_write(turn->cell, &fact, &facts->json);
     if (rc == RV_OK)
         rc = rv__buf_err(&facts->json, err);
-    if (rc == RV_OK && rv__facts_unheard(facts, turn->cell, &fact) < 0)
+    if (rc == RV_OK && rv__facts_note_failure(facts, turn->cell, &fact) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK)
         rc = rv__facts_rows(facts, turn->cell, &fact, err);
     if (rc == RV_OK)
         rc = rv__evolve(turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
-    fact.name = NULL; /* never an actor's */
     rv__fact_done(&fact);
     if (rc == RV_OK) {
         facts->count++;
@@ -57,7 +62,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
     }
     facts->json.rc = RV_OK; /* as if it had not been said */
     rv__buf_cut(&facts->json, before);
-    rv__facts_heard(facts, unheard);
+    rv__facts_drop_failures(facts, failures);
     rv__facts_cut_rows(facts, rows);
     rv__facts_cut_values(facts, values);
     return rc;
@@ -71,10 +76,13 @@ int rv__cell_start(const struct rv__cell_opts *opts, struct rv__blob *input, int
     struct rv__cell *cell = rv__cell_alloc(opts);
     if (cell == NULL)
         return rv__nomem(err);
-    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
-    struct rv__fact fact = {
-        .kind = FACT_RUN_STARTED, .actor = cell->next_id, .node = RV__NO_NODE, .result = input
-    };
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms, .by = opts->by };
+    struct rv__fact fact = { .kind = FACT_RUN_STARTED,
+                             .actor = cell->next_id,
+                             .node = RV__NO_NODE,
+                             .nonce = opts->nonce,
+                             .limit = opts->limit,
+                             .result = input };
     int rc = rv__say(&turn, &fact, err);
     if (rc < 0) {
         rv__cell_free(cell);
@@ -135,18 +143,32 @@ static int stale(struct rv__cell *cell)
     return RV_OK;
 }
 
+/* Is it the end of something that failed by itself? A description that cannot be made ends nothing. */
+static bool fails(const struct rv__actor *actor, enum rv__fact_kind kind)
+{
+    return kind == FACT_STEP_FAILED || kind == FACT_NODE_FAILED ||
+           (kind == FACT_EVAL_FAILED && actor->eval != EVAL_DESCRIPTION);
+}
+
 static int say_about(struct rv__turn *turn, const struct rv__actor *actor, enum rv__fact_kind kind,
                      const struct rv__msg *msg, rv_error *err)
 {
+    struct rv__blob *error = fails(actor, kind) ? rv__error_of(msg->error, actor)
+                                                : rv__blob_ref(msg->error);
+    if (fails(actor, kind) && error == NULL)
+        return rv__nomem(err);
     struct rv__fact fact = { .kind = kind,
                              .actor = actor->id,
                              .node = rv__actor_about(actor)->id,
                              .eval = actor->eval,
                              .result = msg->result,
-                             .error = msg->error };
+                             .error = error,
+                             .given = kind == FACT_EVAL_COMPLETED ? msg->given : NULL };
     if (kind == FACT_STEP_FAILED)
-        fact.hard = true;
-    return rv__say(turn, &fact, err);
+        fact.hard = !actor->node->is_handler && !actor->node->step.config.continue_on_error;
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(error);
+    return rc;
 }
 
 /* JSON null, where an evaluation gave nothing. */
@@ -173,7 +195,7 @@ static int eval_send(struct rv__turn *turn, struct rv__actor *actor, const struc
         return stale(turn->cell);
     if (actor->is_frame)
         return say_about(turn, actor, FACT_EVAL_FAILED, msg, err);
-    if (actor->node->kind == NODE_STEP)
+    if (rv__is_step(actor->node))
         return say_about(turn, actor, FACT_STEP_FAILED, msg, err);
     return say_about(turn, actor, FACT_NODE_FAILED, msg, err);
 }
@@ -183,9 +205,9 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
                       rv_error *err)
 {
     struct rv__msg msg = { .error = error };
-    enum rv__fact_kind kind = actor->is_frame                  ? FACT_EVAL_FAILED
-                              : actor->node->kind == NODE_STEP ? FACT_STEP_FAILED
-                                                               : FACT_NODE_FAILED;
+    enum rv__fact_kind kind = actor->is_frame            ? FACT_EVAL_FAILED
+                              : rv__is_step(actor->node) ? FACT_STEP_FAILED
+                                                         : FACT_NODE_FAILED;
     return say_about(turn, actor, kind, &msg, err);
 }
 
@@ -198,7 +220,8 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the message */
     if (rv__str_none(death) || !rv__json_get(death, "message", &message) ||
         rv__json_string(message, &arena, &how) != RV_ENOMEM)
-        why = rv__error_blob("step '%.*s' was to blame when its process died, %d times%s%.*s: "
+        why = rv__error_blob("crashed",
+                             "step '%.*s' was to blame when its process died, %d times%s%.*s: "
                              "it is not tried again without a decision",
                              RV__ARG(rv__actor_about(actor)->alias), actor->crashes,
                              how.len > 0 ? "; the last time, " : "", RV__ARG(how));
@@ -206,8 +229,7 @@ static struct rv__blob *poisonous(const struct rv__actor *actor)
     return why;
 }
 
-/* A run that has ended, or only has its handler to run yet, is not stopped for what it has detached. */
-static bool is_left_behind(const struct rv__cell *cell, const struct rv__actor *actor)
+bool rv__is_left_behind(const struct rv__cell *cell, const struct rv__actor *actor)
 {
     while (actor->owner != NULL)
         actor = actor->owner;
@@ -220,7 +242,7 @@ int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
     if (why == NULL)
         return rv__nomem(err);
     int rc;
-    if (is_left_behind(turn->cell, actor)) {
+    if (rv__is_left_behind(turn->cell, actor)) {
         rc = fail_stuck(turn, actor, why, err);
     } else {
         struct rv__msg msg = { .error = why };
@@ -239,7 +261,9 @@ static int say_lost(struct rv__turn *turn, const struct rv__actor *actor, const 
                              .actor = actor->id,
                              .node = rv__actor_about(actor)->id,
                              .error = msg->error,
+                             .given = actor->phase == PHASE_EVAL ? NULL : msg->given,
                              .crash = msg->crash,
+                             .down_ms = msg->down_ms,
                              .blame = msg->blame };
     if (msg->shared) {
         fact.deaths = actor->deaths < RV__MAX_DEATHS ? actor->deaths + 1 : actor->deaths;
@@ -261,7 +285,12 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
         return rv__actor_working(actor) ? say_lost(turn, actor, msg, err) : stale(turn->cell);
     if (actor->phase == PHASE_EVAL)
         return eval_send(turn, actor, msg, err);
-    if (actor->is_frame || actor->node->kind != NODE_STEP)
+    if (actor->is_frame && msg->kind == MSG_TIMER && rv__actor_waiting(actor))
+        return rv__frame_timed_out(turn, actor, err);
+    bool timed = !actor->is_frame && msg->kind == MSG_TIMER && rv__actor_waiting(actor);
+    if (timed && rv__flow_kind(actor->node)->timer != NULL)
+        return rv__flow_kind(actor->node)->timer(turn, actor, msg, err);
+    if (!rv__actor_is_step(actor))
         return stale(turn->cell);
     return rv__step_send(turn, actor, msg, err);
 }
@@ -277,12 +306,47 @@ static int answer(struct rv__turn *turn, const struct rv__msg *msg, rv_error *er
     return rv__step_send(turn, channel->first_waiter, &to, err);
 }
 
+/* As many names as there is room for: who mistyped one wants to see it among them. */
+static void list_signals(const struct rv__plan *plan, char *text, size_t room)
+{
+    static const char more[] = ", …";
+    size_t len = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < plan->signal_count; i++) {
+        struct rv__str name = plan->signals[i];
+        if (len + name.len + 2 + sizeof more > room) {
+            snprintf(text + len, room - len, "%s", len > 0 ? more : "…");
+            return;
+        }
+        len += (size_t)snprintf(text + len, room - len, "%s%.*s", len > 0 ? ", " : "",
+                                RV__ARG(name));
+    }
+}
+
+/* It would be kept for ever. A plan whose names are expressions may want any. */
+static int refuse_signal(const struct rv__cell *cell, struct rv__str name, rv_error *err)
+{
+    enum { SHOWN = 60 };
+    char names[120];
+    name.len = name.len < SHOWN ? name.len : SHOWN;
+    if (cell->plan->signal_count == 0)
+        return rv__fail(err, RV_EUNWANTED,
+                        "nobody would take the signal '%.*s': no step of this run waits for one",
+                        RV__ARG(name));
+    list_signals(cell->plan, names, sizeof names);
+    return rv__fail(err, RV_EUNWANTED,
+                    "no step of this run waits for the signal '%.*s'; there are: %s", RV__ARG(name),
+                    names);
+}
+
 static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
     if (!rv__cell_active(cell)) /* what is detached may wait for one after the run's end */
         return rv__fail(err, RV_ESTATE, "the run is %s: it takes no signals",
                         rv__run_status_name(cell->status));
+    if (!msg->force && !rv__plan_takes_signal(cell->plan, msg->name))
+        return refuse_signal(cell, msg->name, err);
     if (cell->signals >= MAX_SIGNALS)
         return rv__fail(err, RV_EBUSY, "%d signals wait to be taken already", MAX_SIGNALS);
     struct rv__blob *payload = msg->result != NULL ? rv__blob_ref(msg->result)
@@ -295,6 +359,20 @@ static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error
     return rc;
 }
 
+/* It was to be cancelled before, or cannot go on: its `finally` fails, and it ends as it would have. */
+static int cancel_finally(struct rv__turn *turn, struct rv__actor *root, rv_error *err)
+{
+    bool goes_on = turn->cell->status == RUN_RUNNING; /* suspended, it would not end by itself */
+    if (root->child == NULL || !goes_on)
+        return rv__say_run_ended(turn, root, err);
+    struct rv__blob *why = rv__error_blob("cancelled", "it was cancelled");
+    if (why == NULL)
+        return rv__nomem(err);
+    int rc = fail_stuck(turn, root->child, why, err);
+    rv__blob_unref(why);
+    return rc;
+}
+
 static int cancel(struct rv__turn *turn, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
@@ -303,7 +381,14 @@ static int cancel(struct rv__turn *turn, rv_error *err)
         if (cell->shades == NULL)
             return RV_OK;
         fact.kind = FACT_DETACHED_CANCELLED;
+        return rv__say(turn, &fact, err);
     }
+    struct rv__actor *root = cell->root;
+    bool stuck = cell->status == RUN_SUSPENDED && rv__frame_in_finally(root);
+    if (root->frame.asked || root->frame.finished || stuck)
+        return cancel_finally(turn, root, err);
+    if (cell->plan->body.wrap->finally != NULL && !RV__BUG(63))
+        fact.kind = FACT_RUN_CANCELLING;
     return rv__say(turn, &fact, err);
 }
 
@@ -318,37 +403,163 @@ static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *e
     return rv__say(turn, &fact, err);
 }
 
-static int decided(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+/* {"message": why it was decided so, "cause": why there was something to decide}. NULL: no memory. */
+static struct rv__blob *with_cause(const struct rv__blob *reason, const struct rv__blob *cause)
+{
+    struct rv__buf json;
+    struct rv__blob *both = NULL;
+    struct rv__str text = rv__blob_str(reason);
+    rv__buf_init(&json, SIZE_MAX / 8);         /* bounded by the two */
+    rv__buf_add(&json, text.at, text.len - 1); /* an object with a message: without its brace */
+    rv__buf_text(&json, ",\"cause\":");
+    rv__buf_str(&json, rv__blob_str(cause));
+    rv__buf_char(&json, '}');
+    if (rv__buf_err(&json, NULL) == RV_OK)
+        both = rv__blob_new(rv__buf_view(&json));
+    rv__buf_done(&json);
+    return both;
+}
+
+/* The node at the top that an abort fails: the one it is in, or comes to; behind the last, that one. */
+static const struct rv__node *aborted_node(const struct rv__actor *root)
+{
+    const struct rv__body *body = root->frame.body;
+    uint32_t at = root->frame.at < body->count ? root->frame.at : body->count - 1;
+    return body->nodes[at];
+}
+
+/* The paths of what waits for a decision, as many as there is room for. */
+static void list_paths(const struct rv__cell *cell, char *text, size_t room)
+{
+    size_t len = 0;
+    text[0] = '\0';
+    for (const struct rv__suspension *one = cell->suspended; one != NULL; one = one->next) {
+        struct rv__buf path;
+        rv__buf_init(&path, SIZE_MAX / 8); /* bounded by the plan */
+        rv__suspension_path(one, &path);
+        if (rv__buf_err(&path, NULL) == RV_OK && len + path.len + sizeof ", …" < room)
+            len += (size_t)snprintf(text + len, room - len, "%s%.*s", len > 0 ? ", " : "",
+                                    RV__ARG(rv__buf_view(&path)));
+        rv__buf_done(&path);
+    }
+}
+
+/* What the decision is about. */
+static int find_decided(const struct rv__cell *cell, struct rv__str path,
+                        struct rv__suspension **ret, rv_error *err)
+{
+    char names[160];
+    bool said = path.len > 0;
+    if (!said && cell->suspended != NULL && cell->suspended->next == NULL) {
+        *ret = cell->suspended;
+        return RV_OK;
+    }
+    for (struct rv__suspension *one = cell->suspended; said && one != NULL; one = one->next) {
+        struct rv__buf buf;
+        rv__buf_init(&buf, SIZE_MAX / 8); /* bounded by the plan */
+        rv__suspension_path(one, &buf);
+        int rc = rv__buf_err(&buf, err);
+        bool is = rc == RV_OK && rv__str_eq(rv__buf_view(&buf), path);
+        rv__buf_done(&buf);
+        if (rc < 0)
+            return rc;
+        if (is) {
+            *ret = one;
+            return RV_OK;
+        }
+    }
+    list_paths(cell, names, sizeof names);
+    if (said)
+        return rv__fail(err, RV_ESTATE, "nothing at '%.60s' waits for a decision; these do: %s",
+                        path.at, names);
+    return rv__fail(err, RV_ESTATE, "several nodes wait for a decision, name one: %s", names);
+}
+
+/* How many would be left. A stage that begins anew takes all below it along. */
+static int64_t left_after(const struct rv__cell *cell, const struct rv__suspension *decided,
+                          enum rv__decision decision)
+{
+    int64_t left = 0;
+    for (const struct rv__suspension *one = cell->suspended; one != NULL; one = one->next) {
+        const struct rv__actor *above = decision == DECISION_RESTART ? one->actor : NULL;
+        while (above != NULL && above != decided->actor)
+            above = above->owner;
+        left += one != decided && above == NULL;
+    }
+    return left;
+}
+
+/* The error that an abort fails the run with: where it was decided, if that was a state; else at the top. */
+static struct rv__blob *aborted_with(const struct rv__cell *cell, const struct rv__suspension *one,
+                                     const struct rv__blob *why)
+{
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    if (one->which == 0)
+        return rv__error_at(why, aborted_node(cell->root), NULL, NULL);
+    (void)rv__actor_vector(one->actor, vector);
+    return rv__error_at(why, NULL, &one->actor->node->bodies[one->which - 1], vector);
+}
+
+static int decided(struct rv__turn *turn, const struct rv__msg *msg, enum rv__decision decision,
+                   rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
-    if (cell->status != RUN_SUSPENDED)
+    struct rv__suspension *one = NULL;
+    if (cell->status != RUN_SUSPENDED || cell->suspended == NULL)
         return rv__fail(err, RV_ESTATE, "the run is %s: there is nothing to decide",
                         rv__run_status_name(cell->status));
+    int rc = find_decided(cell, msg->name, &one, err);
+    if (rc < 0)
+        return rc;
+    assert(one != NULL);
+    if (one->which == 0 && (decision == DECISION_SKIP || decision == DECISION_RESTART))
+        return rv__fail(err, RV_ESTATE,
+                        "'%s' is for the states of a stage: this takes resume or abort",
+                        rv__decision_name(decision));
     struct rv__fact fact = { .kind = FACT_RUN_RESUMED, .node = RV__NO_NODE };
-    if (msg->kind == MSG_RESUME)
-        return rv__say(turn, &fact, err);
-
-    fact.kind = FACT_RUN_ABORTED;
-    fact.error = msg->error != NULL ? msg->error : cell->suspension;
-    return rv__say(turn, &fact, err);
+    struct rv__blob *why = msg->error != NULL ? with_cause(msg->error, one->why) : NULL;
+    if (msg->error != NULL && why == NULL)
+        return rv__nomem(err);
+    if (decision == DECISION_ABORT) {
+        fact.kind = FACT_RUN_ABORTED;
+        fact.error = aborted_with(cell, one, why != NULL ? why : one->why);
+        rv__blob_unref(why);
+        if (fact.error == NULL)
+            return rv__nomem(err);
+    } else {
+        fact.error = why;
+        fact.decision = decision;
+        fact.left = left_after(cell, one, decision);
+        if (one->actor != NULL) {
+            fact.actor = one->actor->id;
+            fact.node = rv__actor_about(one->actor)->id;
+            fact.which = one->which;
+        }
+    }
+    rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.error);
+    return rc;
 }
 
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err)
 {
-    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = msg->now_ms };
+    struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = msg->now_ms, .by = msg->by };
     switch (msg->kind) {
     case MSG_DONE:
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
+    case MSG_GIVEN:
     case MSG_LOST: return work_send(&turn, msg, err);
     case MSG_ANSWER: return answer(&turn, msg, err);
     case MSG_SIGNAL: return signal_run(&turn, msg, err);
     case MSG_CANCEL: return cancel(&turn, err);
     case MSG_SUSPEND: return suspend(&turn, msg, err);
-    case MSG_RESUME:
-    case MSG_ABORT: return decided(&turn, msg, err);
+    case MSG_RESUME: return decided(&turn, msg, DECISION_RESUME, err);
+    case MSG_ABORT: return decided(&turn, msg, DECISION_ABORT, err);
+    case MSG_SKIP: return decided(&turn, msg, DECISION_SKIP, err);
+    case MSG_RESTART: return decided(&turn, msg, DECISION_RESTART, err);
     case MSG_KINDS: break;
     }
     return rv__fail(err, RV_EINVAL, "no such message");
@@ -364,13 +575,13 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
         return rv__suspend(turn, actor, err);
     if (actor->is_frame)
         return rv__frame_advance(turn, actor, err);
-    if (actor->node->kind == NODE_STEP)
+    if (rv__is_step(actor->node))
         return rv__step_advance(turn, actor, err);
     switch ((enum rv__phase)actor->phase) {
     case PHASE_BEGIN: return rv__node_begin(turn, actor->owner, actor, actor->node, err);
     case PHASE_TO_EVAL: return rv__eval_start(turn, actor, err);
     case PHASE_EVALUATED: return rv__node_evaluated(turn, actor, err);
-    case PHASE_RUNNING: return rv__kinds[actor->node->kind]->advance(turn, actor, err);
+    case PHASE_RUNNING: return rv__flow_kind(actor->node)->advance(turn, actor, err);
     case PHASE_EVAL:
     case PHASE_READY:
     case PHASE_RETRY:
@@ -382,6 +593,13 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
     return RV_ESTATE;
 }
 
+/* What was to be decided about has ended meanwhile: the attempt around it was too late. */
+static int say_unneeded(struct rv__turn *turn, rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_RUN_RESUMED, .node = RV__NO_NODE };
+    return rv__say(turn, &fact, err);
+}
+
 int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts, rv_error *err)
 {
     struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
@@ -390,7 +608,11 @@ int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts
         if (said == cell->turn_facts ||
             facts->json.len + facts->row_bytes - from > (size_t)RV__TURN_BYTES)
             return 1;
-        int rc = advance(&turn, cell->todo.first, err);
+        struct rv__actor *next = cell->ends.first != NULL && !rv__cell_stopped(cell)
+                                     ? cell->ends.first
+                                     : cell->todo.first;
+        bool orphaned = cell->status == RUN_SUSPENDED && cell->suspended == NULL;
+        int rc = orphaned ? say_unneeded(&turn, err) : advance(&turn, next, err);
         if (rc < 0)
             return rc;
     }
@@ -430,14 +652,35 @@ static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
     return 0;
 }
 
+bool rv__cell_first(const struct rv__cell *cell, enum rv__lane lane, const struct rv__node **node,
+                    int *eval, enum rv__lane *plain)
+{
+    const struct rv__actor *actor = pick(cell, lane);
+    if (actor == NULL)
+        return false;
+    struct rv__first first = rv__actor_first(cell, actor);
+    *node = first.node;
+    *eval = first.eval;
+    *plain = rv__first_lane(cell, &first);
+    return true;
+}
+
 int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
                    struct rv__facts *facts, rv_error *err)
+{
+    return rv__flow_grant_ticket(cell, lane, 0, now_ms, facts, err);
+}
+
+int rv__flow_grant_ticket(struct rv__cell *cell, enum rv__lane lane, uint32_t ticket,
+                          int64_t now_ms, struct rv__facts *facts, rv_error *err)
 {
     struct rv__turn turn = { .cell = cell, .facts = facts, .now_ms = now_ms };
     if (cell->status == RUN_SUSPENDED || lane == LANE_NONE || lane == LANE_NOBODY)
         return 0;
     cell->place = lane;
+    cell->ticket = ticket;
     int rc = start_one(&turn, lane, err);
     cell->place = LANE_NONE;
+    cell->ticket = 0;
     return rc;
 }

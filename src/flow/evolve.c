@@ -18,6 +18,8 @@ static int run_started(struct rv__cell *cell, const struct rv__fact *fact)
     if (root == NULL)
         return RV_ENOMEM;
     cell->started = true;
+    cell->nonce = fact->nonce;
+    cell->limit = fact->limit;
     cell->input = rv__blob_ref(fact->result);
     rv__frame_evolve_start(cell, root, NULL, &cell->plan->body, -1);
     return RV_OK;
@@ -31,17 +33,6 @@ static void end_root(struct rv__cell *cell)
     rv__actor_end(cell, cell->root);
 }
 
-/* A step that was to blame and is alive after the run's end (detached) is looked at again. */
-static void forget_suspension(struct rv__cell *cell)
-{
-    struct rv__actor *by = rv__cell_find(cell, cell->suspended_by);
-    cell->suspended_by = 0;
-    rv__blob_unref(cell->suspension);
-    cell->suspension = NULL;
-    if (by != NULL)
-        rv__actor_place(cell, by);
-}
-
 static void run_ended(struct rv__cell *cell, const struct rv__fact *fact,
                       enum rv__run_status status)
 {
@@ -49,7 +40,7 @@ static void run_ended(struct rv__cell *cell, const struct rv__fact *fact,
     cell->status = status;
     cell->error = rv__blob_ref(fact->error);
     cell->failed_node = fact->node;
-    forget_suspension(cell);
+    rv__suspensions_clear(cell);
 }
 
 /* One fact, however much is alive. The node that was reached at the top is listed as cancelled. */
@@ -66,6 +57,38 @@ static int run_cancelled(struct rv__cell *cell, const struct rv__fact *fact)
     return RV_OK;
 }
 
+/* Everything alive is cancelled, with one fact, and the outermost sequence goes on to its `finally`. While
+ * that runs, nothing of it is cut short. */
+static int run_cancelling(struct rv__cell *cell)
+{
+    struct rv__actor *root = cell->root;
+    struct rv__entry *results;
+    if (rv__frame_in_finally(root)) {
+        root->frame.asked = true;
+        return RV_OK;
+    }
+    if (rv__frame_left(root, &results) < 0)
+        return RV_ENOMEM;
+    cell->status = RUN_RUNNING;
+    rv__suspensions_clear(cell);
+    if (root->child != NULL)
+        rv__actor_end(cell, root->child);
+    while (cell->shades != NULL)
+        rv__actor_end(cell, cell->shades);
+    if (root->phase == PHASE_TO_EVAL || root->phase == PHASE_EVAL)
+        (void)rv__frame_evolve_described(cell, root, NULL); /* it goes without */
+    if (results != root->frame.scope) {                     /* the node that was in flight */
+        rv__entry_unref(root->frame.last);
+        root->frame.last = rv__entry_ref(results);
+    }
+    rv__entry_unref(root->frame.scope);
+    root->frame.scope = results;
+    root->frame.cancelled = root->frame.asked = true;
+    root->phase = PHASE_RUNNING;
+    rv__actor_place(cell, root);
+    return RV_OK;
+}
+
 /* Work that is in flight goes back to waiting for a place: it never began, or it is lost. */
 static void back_to_waiting(struct rv__cell *cell, struct rv__actor *actor)
 {
@@ -78,25 +101,41 @@ static void back_to_waiting(struct rv__cell *cell, struct rv__actor *actor)
     rv__actor_owe(cell, actor);
 }
 
-static void run_suspended(struct rv__cell *cell, const struct rv__fact *fact)
+static int run_suspended(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__actor *actor = rv__cell_find(cell, fact->actor);
+    int rc = rv__suspension_add(cell, actor, fact->which, fact->at_ms, fact->error);
+    if (rc < 0)
+        return rc;
     cell->status = RUN_SUSPENDED;
-    cell->suspension = rv__blob_ref(fact->error);
-    cell->suspended_by = fact->actor;
+    if (actor != NULL && fact->which != 0)
+        rv__flow_kind(actor->node)->suspended(actor, fact->which, true);
     if (actor != NULL)
         rv__actor_place(cell, actor);
+    return RV_OK;
 }
 
-static void run_resumed(struct rv__cell *cell)
+/* One of the suspensions is decided; or, there is none any more. */
+static int run_resumed(struct rv__cell *cell, const struct rv__fact *fact)
 {
-    struct rv__actor *actor = rv__cell_find(cell, cell->suspended_by);
-    cell->status = RUN_RUNNING;
-    if (actor != NULL) {
+    struct rv__actor *actor = rv__cell_find(cell, fact->actor);
+    struct rv__suspension *decided = rv__suspension_find(cell, actor, fact->which);
+    if (actor != NULL && fact->which != 0) {
+        int rc = rv__flow_kind(actor->node)
+                     ->decided(cell, actor, fact->which, (enum rv__decision)fact->decision);
+        if (rc < 0)
+            return rc;
+        decided = rv__suspension_find(cell, actor, fact->which);
+    } else if (actor != NULL) {
         actor->crashes = 0;
         rv__actor_absolve(actor);
     }
-    forget_suspension(cell);
+    if (decided != NULL)
+        rv__suspension_remove(cell, decided);
+    cell->status = cell->suspended != NULL ? RUN_SUSPENDED : RUN_RUNNING;
+    if (actor != NULL)
+        rv__actor_place(cell, actor);
+    return RV_OK;
 }
 
 /* The top-level node it is in, or was about to begin, fails with the reason; the run then ends as after
@@ -105,17 +144,19 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__actor *root = cell->root, *child = root->child;
     const struct rv__body *body = root->frame.body;
-    bool in_handler = child != NULL && child->node->is_handler;
-    bool at_end = root->frame.at == body->count;
+    bool in_finally = rv__frame_in_finally(root);
+    bool in_handler = child != NULL && child->node->is_handler && !in_finally;
+    bool at_end = root->frame.at == body->count || root->frame.cancelled;
     struct rv__entry *entry = NULL;
     if (!root->frame.failed && !at_end) {
         entry = child != NULL ? rv__node_left(child, STATUS_FAILED)
                               : rv__entry_new(body->nodes[root->frame.at], STATUS_FAILED);
         if (entry == NULL)
             return RV_ENOMEM;
+        entry->error = rv__blob_ref(fact->error);
     }
     cell->status = RUN_RUNNING;
-    forget_suspension(cell);
+    rv__suspensions_clear(cell);
     if (child != NULL)
         rv__actor_end(cell, child);
     if (root->phase == PHASE_TO_EVAL || root->phase == PHASE_EVAL)
@@ -124,7 +165,8 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
         rv__frame_evolve_child(cell, root, entry, true, fact->error);
         return RV_OK;
     }
-    root->frame.handled |= in_handler;
+    root->frame.handled |= in_handler || in_finally || root->frame.cancelled; /* it is past that */
+    root->frame.finished |= in_finally;
     root->phase = PHASE_RUNNING;
     if (!root->frame.failed) { /* all its nodes are done: the last one stands for it */
         root->frame.failed = true;
@@ -244,7 +286,7 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
     return RV_OK;
 }
 
-/* The input of a nested workflow: its sequence fails before it begins, and no handler is told. */
+/* The input of a nested workflow: its sequence fails before it begins, and none of its handlers runs. */
 static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
                          const struct rv__fact *fact)
 {
@@ -252,6 +294,8 @@ static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
     frame->phase = PHASE_RUNNING;
     frame->frame.failed = true;
     frame->frame.handled = true;
+    frame->frame.finished = frame->frame.body->wrap != NULL && /* a tool has none */
+                            frame->frame.body->wrap->finally != NULL;
     rv__actor_absolve(frame);
     frame->value = rv__blob_ref(fact->error);
     rv__actor_owe(cell, frame);
@@ -264,17 +308,23 @@ static int node_started(struct rv__cell *cell, struct rv__actor *sup, const stru
 {
     const struct rv__node *node = cell->plan->nodes[fact->node];
     const struct rv__actor *owner = sup != NULL ? sup : rv__cell_find(cell, fact->owner);
+    const struct rv__flow_kind *kind = rv__flow_kind(node);
     struct rv__inner *outcomes = NULL;
+    struct rv__schedule *schedule = NULL;
     struct rv__blob *key = NULL;
     int eval = 0, rc = RV_ENOMEM;
 
-    if (node->kind == NODE_CONCURRENT) {
-        outcomes = rv__inner_new(node->body_count);
+    if (kind->schedule != NULL) {
+        schedule = kind->schedule(node, cell->limit);
+        if (schedule == NULL)
+            goto out;
+    }
+    if (kind->outcomes != NULL) {
+        outcomes = kind->outcomes(node, rv__actor_frame(owner)->frame.scope);
         if (outcomes == NULL)
             goto out;
-        outcomes->base = rv__entry_ref(rv__actor_frame(owner)->frame.scope);
     }
-    if (node->kind == NODE_FOREACH || node->kind == NODE_LOOP) {
+    if (rv__iterates(node)) {
         key = rv__row_key(owner, node);
         if (key == NULL)
             goto out;
@@ -286,54 +336,55 @@ static int node_started(struct rv__cell *cell, struct rv__actor *sup, const stru
 
     rv__blob_unref(sup->value); /* of its `when` */
     sup->value = NULL;
-    sup->phase = (uint8_t)rv__kinds[node->kind]->first(node, &eval);
+    sup->phase = (uint8_t)kind->first_phase(node, &eval);
     sup->eval = (uint8_t)eval;
     sup->sup.inner = outcomes;
     sup->sup.key = key;
+    sup->sup.schedule = schedule;
     outcomes = NULL;
+    schedule = NULL;
     key = NULL;
     rv__actor_place(cell, sup);
     rc = RV_OK;
 out:
     rv__inner_unref(outcomes);
+    rv__free(schedule);
     rv__blob_unref(key);
     return rc;
 }
 
-/* forEach: where its item is in the text of the items; the cursor moves behind it. */
-static void next_item(struct rv__actor *sup, struct rv__actor *frame)
-{
-    struct rv__str items = rv__blob_str(sup->value), item;
-    struct rv__json_iter it;
-    rv__json_iter_init(&it, items);
-    if (sup->sup.cursor > 0)
-        it.at = items.at + sup->sup.cursor;
-    bool there = rv__json_next(&it, NULL, &item);
-    assert(there); /* rv__fact_check saw that it is */
-    (void)there;
-    frame->frame.item_at = (size_t)(item.at - items.at);
-    frame->frame.item_len = item.len;
-    sup->sup.cursor = (size_t)(it.at - items.at);
-}
-
 static int body_started(struct rv__cell *cell, const struct rv__fact *fact)
 {
-    struct rv__actor *frame = rv__actor_new(cell);
-    if (frame == NULL)
-        return RV_ENOMEM;
     struct rv__actor *sup = rv__cell_find(cell, fact->owner);
-    enum rv__node_kind kind = sup->node->kind;
-    bool iterates = kind == NODE_FOREACH || kind == NODE_LOOP;
+    const struct rv__flow_kind *kind = rv__flow_kind(sup->node);
+    bool iterates = rv__iterates(sup->node), none = kind->inputs == NULL;
     const struct rv__body *body = &sup->node->bodies[iterates ? 0 : fact->index];
+    struct rv__inner *inputs = none ? NULL : kind->inputs(sup, fact->index, &none);
+    if (inputs == NULL && !none)
+        return RV_ENOMEM;
+    struct rv__actor *frame = rv__actor_new(cell);
+    if (frame != NULL && fact->name != NULL && rv__attachment_begun(cell, sup, fact) < 0) {
+        rv__actor_unnew(cell, frame);
+        frame = NULL;
+    }
+    if (frame == NULL) {
+        rv__inner_unref(inputs);
+        return RV_ENOMEM;
+    }
 
     sup->phase = PHASE_RUNNING;
-    if (kind == NODE_FOREACH && sup->sup.items == NULL)
-        next_item(sup, frame);
-    if (kind == NODE_FOREACH || kind == NODE_CONCURRENT) {
-        sup->sup.next++;
-        sup->sup.active++;
+    if (kind->body_started != NULL)
+        kind->body_started(sup, frame);
+    int64_t number = iterates ? fact->index : fact->generation > 0 ? fact->generation : -1;
+    rv__frame_evolve_start(cell, frame, sup, body, number);
+    frame->frame.inputs = inputs;
+    frame->frame.attachment = rv__blob_ref(fact->name);
+    frame->frame.started_ms = fact->name != NULL ? fact->at_ms : 0;
+    struct rv__actor *timed = kind->timer != NULL ? sup : frame;
+    if (fact->due_ms != 0) {
+        timed->due_ms = fact->due_ms;
+        rv__actor_owe(cell, timed);
     }
-    rv__frame_evolve_start(cell, frame, sup, body, iterates ? fact->index : -1);
     rv__actor_place(cell, sup);
     return RV_OK;
 }
@@ -342,7 +393,7 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *frame, const stru
 {
     assert(frame != NULL); /* rv__fact_check saw it */
     struct rv__actor *sup = frame->owner;
-    int rc = rv__kinds[sup->node->kind]->body_ended(cell, sup, frame, fact);
+    int rc = rv__flow_kind(sup->node)->body_ended(cell, sup, frame, fact);
     if (rc < 0)
         return rc;
     rv__actor_end(cell, frame);
@@ -350,12 +401,12 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *frame, const stru
     return RV_OK;
 }
 
-/* The sequence goes on, the block too: below a shade that keeps what its steps see. */
+/* The sequence goes on, the block too: below a detached scope that keeps what its steps see. */
 static int node_detached(struct rv__cell *cell, struct rv__actor *sup, struct rv__entry *entry)
 {
     static const char mark[] = "{\"detached\":true}";
     int64_t vector[RV__PLAN_MAX_DEPTH];
-    struct rv__actor *frame = sup->owner, *shade = NULL;
+    struct rv__actor *frame = sup->owner, *detached_scope = NULL;
     struct rv__blob *state = rv__blob_new((struct rv__str){ mark, sizeof mark - 1 });
     struct rv__blob *prefix = NULL;
     struct rv__buf buf;
@@ -375,33 +426,33 @@ static int node_detached(struct rv__cell *cell, struct rv__actor *sup, struct rv
     prefix = rv__blob_new(rv__buf_view(&buf));
     if (prefix == NULL)
         goto out;
-    shade = rv__actor_new(cell);
-    if (shade == NULL)
+    detached_scope = rv__actor_new(cell);
+    if (detached_scope == NULL)
         goto out;
 
     const struct rv__actor *loop = rv__actor_loop(frame);
-    shade->is_frame = true;
-    shade->phase = PHASE_RUNNING;
-    shade->node = sup->node;
-    shade->frame.body = frame->frame.body;
-    shade->frame.iteration = -1;
-    shade->frame.failed_node = RV__NO_NODE;
-    shade->frame.prefix = rv__blob_ref(prefix);
-    shade->frame.base = rv__entry_ref(frame->frame.scope);
-    shade->frame.scope = rv__entry_ref(frame->frame.scope);
-    shade->frame.last = rv__entry_ref(frame->frame.last);
-    shade->frame.input = rv__blob_ref(frame->frame.input);
+    detached_scope->is_frame = true;
+    detached_scope->phase = PHASE_RUNNING;
+    detached_scope->node = sup->node;
+    detached_scope->frame.body = frame->frame.body;
+    detached_scope->frame.iteration = -1;
+    detached_scope->frame.failed_node = RV__NO_NODE;
+    detached_scope->frame.prefix = rv__blob_ref(prefix);
+    detached_scope->frame.base = rv__entry_ref(frame->frame.scope);
+    detached_scope->frame.scope = rv__entry_ref(frame->frame.scope);
+    detached_scope->frame.last = rv__entry_ref(frame->frame.last);
+    detached_scope->frame.input = rv__blob_ref(frame->frame.input);
     if (loop != NULL) {
         const struct rv__actor *items = loop->frame.prefix != NULL ? loop : loop->owner;
-        shade->frame.iteration = loop->frame.iteration;
-        shade->frame.item_at = loop->frame.item_at;
-        shade->frame.item_len = loop->frame.item_len;
-        shade->value = loop->frame.item_len > 0 ? rv__blob_ref(items->value) : NULL;
-        shade->frame.items = rv__items_ref(rv__frame_items(loop));
+        detached_scope->frame.iteration = loop->frame.iteration;
+        detached_scope->frame.item_at = loop->frame.item_at;
+        detached_scope->frame.item_len = loop->frame.item_len;
+        detached_scope->value = loop->frame.item_len > 0 ? rv__blob_ref(items->value) : NULL;
+        detached_scope->frame.items = rv__items_ref(rv__frame_items(loop));
     }
-    rv__actor_link(cell, shade, NULL);
+    rv__actor_link(cell, detached_scope, NULL);
     rv__actor_unlink(cell, sup);
-    rv__actor_link(cell, sup, shade);
+    rv__actor_link(cell, sup, detached_scope);
     sup->detached = true;
     rv__actor_place(cell, sup);
 
@@ -421,7 +472,8 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
 {
     assert(actor != NULL); /* rv__fact_check saw it */
     struct rv__actor *frame = actor->owner;
-    const struct rv__node *node = actor->node;
+    if (actor->node->is_handler)
+        return rv__handler_ended(cell, actor);
     if (actor->detached) { /* its entry was made long ago */
         rv__actor_end(cell, actor);
         rv__actor_place(cell, frame);
@@ -431,7 +483,10 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
     struct rv__entry *entry = rv__node_left(actor, status);
     if (entry == NULL)
         return RV_ENOMEM;
-    if (status == STATUS_COMPLETED && node->kind == NODE_CONCURRENT && node->concurrent.detached) {
+    entry->error = rv__blob_ref(fact->error); /* only a failure has one */
+    if (status == STATUS_COMPLETED && rv__flow_kind(actor->node)->drains != NULL)
+        frame->frame.drained |= rv__flow_kind(actor->node)->drains(actor);
+    if (status == STATUS_COMPLETED && rv__detaches(actor->node)) {
         int rc = node_detached(cell, actor, entry);
         if (rc < 0)
             rv__entry_unref(entry);
@@ -440,9 +495,22 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
         return rc;
     }
     rv__actor_end(cell, actor);
-    rv__frame_evolve_child(cell, frame, entry, status == STATUS_FAILED, fact->error);
+    const struct rv__step_config *config = rv__node_config(entry->node);
+    bool hard = status == STATUS_FAILED && !(config != NULL && config->continue_on_error);
+    rv__frame_evolve_child(cell, frame, entry, hard, fact->error);
     if (fact->describe)
         rv__frame_evolve_describe(cell, frame);
+    return RV_OK;
+}
+
+/* It never begins, for a final state has completed. Its number is used up, so that a reader has one. */
+static int node_left_out(struct rv__cell *cell, const struct rv__fact *fact)
+{
+    struct rv__entry *entry = rv__entry_new(cell->plan->nodes[fact->node], STATUS_SKIPPED);
+    if (entry == NULL)
+        return RV_ENOMEM;
+    cell->next_id++;
+    rv__frame_evolve_child(cell, rv__cell_find(cell, fact->owner), entry, false, NULL);
     return RV_OK;
 }
 
@@ -453,9 +521,10 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_RUN_STARTED: return run_started(cell, fact);
     case FACT_RUN_COMPLETED: run_ended(cell, fact, RUN_COMPLETED); return RV_OK;
     case FACT_RUN_FAILED: run_ended(cell, fact, RUN_FAILED); return RV_OK;
+    case FACT_RUN_CANCELLING: return run_cancelling(cell);
     case FACT_RUN_CANCELLED: return run_cancelled(cell, fact);
-    case FACT_RUN_SUSPENDED: run_suspended(cell, fact); return RV_OK;
-    case FACT_RUN_RESUMED: run_resumed(cell); return RV_OK;
+    case FACT_RUN_SUSPENDED: return run_suspended(cell, fact);
+    case FACT_RUN_RESUMED: return run_resumed(cell, fact);
     case FACT_RUN_ABORTED: return run_aborted(cell, fact);
     case FACT_EVAL_STARTED: return eval_started(cell, actor, fact);
     case FACT_EVAL_COMPLETED: return eval_completed(cell, actor, fact);
@@ -467,7 +536,9 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_NODE_STARTED: return node_started(cell, actor, fact);
     case FACT_NODE_COMPLETED: return node_ended(cell, actor, fact, STATUS_COMPLETED);
     case FACT_NODE_FAILED: return node_ended(cell, actor, fact, STATUS_FAILED);
-    case FACT_NODE_SKIPPED: return node_ended(cell, actor, fact, STATUS_SKIPPED);
+    case FACT_NODE_SKIPPED:
+        return fact->owner != 0 ? node_left_out(cell, fact)
+                                : node_ended(cell, actor, fact, STATUS_SKIPPED);
     case FACT_BODY_STARTED: return body_started(cell, fact);
     case FACT_BODY_ENDED: return body_ended(cell, actor, fact);
     case FACT_STEP_STARTED:
@@ -476,7 +547,14 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_STEP_FAILED:
     case FACT_STEP_RETRYING:
     case FACT_STEP_PARKED:
-    case FACT_TIMER_FIRED: return rv__step_evolve(cell, actor, fact);
+    case FACT_TIMER_FIRED:
+        return actor != NULL && !rv__is_step(actor->node)
+                   ? rv__flow_kind(actor->node)->retried(cell, actor, fact)
+                   : rv__step_evolve(cell, actor, fact);
+    case FACT_NODE_RETRYING:
+        assert(actor != NULL);
+        return rv__flow_kind(actor->node)->retried(cell, actor, fact);
+    case FACT_STEP_GIVEN: return RV_OK; /* for readers */
     case FACT_STEP_LOST: lost(cell, actor, fact); return RV_OK;
     case FACT_SIGNAL_RECEIVED: return signal_received(cell, fact);
     case FACT_DETACHED_ENDED: rv__actor_end(cell, actor); return RV_OK;
@@ -496,6 +574,8 @@ int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
     uint64_t last = rv__blob_is_reference(fact->result) ? fact->result->value : 0;
     if (rv__blob_is_reference(fact->state) && fact->state->value > last)
         last = fact->state->value;
+    if (rv__blob_is_reference(fact->given) && fact->given->value > last)
+        last = fact->given->value;
     if (fact->items != NULL)
         last = fact->items->first + (uint64_t)fact->items->pieces - 1;
     int rc = apply(cell, fact);

@@ -3,10 +3,12 @@
  *
  * A fact is a JSON object: "k" its kind, "a" the actor, "n" the plan node and "i" the iterations
  * around it (for readers of the feed; evolve goes by "a"), "at" when, and the fields of its kind.
- * A long text is not in it: instead of "result" and "state" it has "resultValue" and "stateValue",
+ * A long text is not in it: instead of "result", "state" and "input" it has "resultValue", "stateValue" and "inputValue",
  * [number,bytes] of the value, or "itemsValue", for items in pieces (value.c). The description in such a
  * state is beside it (for readers too).
  * A kind that changes its meaning gets a new version: "v", absent for 1. */
+#include <limits.h>
+
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -37,43 +39,64 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_HOSTED = 1 << 17,
              F_CRASH = 1 << 18,
              F_CUT = 1 << 19,
-             F_DEATHS = 1 << 20, /* 0 is left out */
+             F_DEATHS = 1 << 20, /* 0 is left out; and `down` */
+             F_NONCE = 1 << 21,
+             F_MODULE = 1 << 22,     /* 0 is left out */
+             F_GIVEN = 1 << 23,      /* a blob, as "input" */
+             F_GENERATION = 1 << 24, /* the same */
+             F_WHICH = 1 << 25,      /* the same: the number of a state, which is one less */
+             F_TO = 1 << 26,         /* the same */
+             F_NEXT = 1 << 27,       /* words: the first is left out */
+             F_DECISION = 1 << 28,
+             F_LEFT = 1 << 29, /* 0 is left out */
+             F_BY = 1 << 30,   /* a text; none is left out */
+             F_LIMIT = INT_MIN /* the last bit; 0 is left out */
 };
-#define F_WHO (F_ACTOR | F_NODE)
+#define F_TURN ((unsigned)F_LIMIT) /* a blob; no kind has both */
+#define F_WHO  (F_ACTOR | F_NODE)
 
 static const struct {
     const char *name;
     unsigned fields;
 } kinds[FACT_KINDS] = {
-    [FACT_RUN_STARTED] = { "run.started", F_ACTOR | F_RESULT },
+    [FACT_RUN_STARTED] = { "run.started", F_ACTOR | F_NONCE | F_RESULT | F_BY | F_LIMIT },
     [FACT_RUN_COMPLETED] = { "run.completed", 0 },
     [FACT_RUN_FAILED] = { "run.failed", F_ERROR | F_NODE },
-    [FACT_RUN_CANCELLED] = { "run.cancelled", 0 },
-    [FACT_RUN_SUSPENDED] = { "run.suspended", F_WHO | F_ERROR },
-    [FACT_RUN_RESUMED] = { "run.resumed", 0 },
-    [FACT_RUN_ABORTED] = { "run.aborted", F_ERROR },
+    [FACT_RUN_CANCELLING] = { "run.cancelling", F_BY },
+    [FACT_RUN_CANCELLED] = { "run.cancelled", F_BY },
+    [FACT_RUN_SUSPENDED] = { "run.suspended", F_WHO | F_WHICH | F_ERROR },
+    [FACT_RUN_RESUMED] = { "run.resumed", /* error: why it was decided so; may be absent */
+                           F_WHO | F_WHICH | F_DECISION | F_LEFT | F_ERROR | F_BY },
+    [FACT_RUN_ABORTED] = { "run.aborted", F_ERROR | F_BY },
     [FACT_EVAL_STARTED] = { "eval.started", F_WHO | F_OWNER | F_EVAL },
-    [FACT_EVAL_COMPLETED] = { "eval.completed", F_WHO | F_EVAL | F_RESULT },
+    [FACT_EVAL_COMPLETED] = { "eval.completed", F_WHO | F_EVAL | F_RESULT | F_GIVEN },
     [FACT_EVAL_FAILED] = { "eval.failed", F_WHO | F_EVAL | F_ERROR },
     [FACT_NODE_STARTED] = { "node.started", F_WHO | F_OWNER },
-    [FACT_NODE_COMPLETED] = { "node.completed", F_WHO | F_DESCRIBE },
-    [FACT_NODE_FAILED] = { "node.failed", F_WHO | F_ERROR },
-    [FACT_NODE_SKIPPED] = { "node.skipped", F_WHO },
-    [FACT_BODY_STARTED] = { "body.started", F_WHO | F_OWNER | F_INDEX },
-    [FACT_BODY_ENDED] = { "body.ended", F_WHO | F_INDEX | F_STATUS | F_ERROR },
+    [FACT_NODE_COMPLETED] = { "node.completed", F_WHO | F_DESCRIBE | F_STATE },
+    [FACT_NODE_FAILED] = { "node.failed", F_WHO | F_ERROR | F_STATE },
+    [FACT_NODE_SKIPPED] = { "node.skipped", F_WHO | F_OWNER },
+    [FACT_NODE_RETRYING] = { "node.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
+    [FACT_BODY_STARTED] = { "body.started",
+                            F_WHO | F_OWNER | F_INDEX | F_GENERATION | F_ATTEMPT | F_DUE | F_NAME },
+    [FACT_BODY_ENDED] = { "body.ended", F_WHO | F_INDEX | F_ATTEMPT | F_STATUS | F_NEXT | F_TO |
+                                            F_NAME | F_ERROR },
     [FACT_STEP_STARTED] = { "step.started",
-                            F_WHO | F_OWNER | F_ATTEMPT | F_DUE | F_HOSTED | F_CUT },
-    [FACT_STEP_COMPLETED] = { "step.completed",
-                              F_WHO | F_ATTEMPT | F_RESULT | F_STATE | F_TAKEN | F_DESCRIBE },
-    [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_ATTEMPT | F_STATE },
-    [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD },
-    [FACT_STEP_RETRYING] = { "step.retrying", F_WHO | F_ATTEMPT | F_ERROR | F_DUE },
-    [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT },
-    [FACT_STEP_LOST] = { "step.lost", F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR },
+                            F_WHO | F_OWNER | F_ATTEMPT | F_DUE | F_HOSTED | F_CUT | F_MODULE },
+    [FACT_STEP_COMPLETED] = { "step.completed", F_WHO | F_ATTEMPT | F_RESULT | F_STATE | F_TAKEN |
+                                                    F_DESCRIBE | F_GIVEN | F_BY | F_TURN },
+    [FACT_STEP_SKIPPED] = { "step.skipped", F_WHO | F_ATTEMPT | F_STATE | F_GIVEN },
+    [FACT_STEP_FAILED] = { "step.failed", F_WHO | F_ATTEMPT | F_ERROR | F_STATE | F_HARD | F_GIVEN |
+                                              F_DUE | F_BY },
+    [FACT_STEP_RETRYING] = { "step.retrying",
+                             F_WHO | F_ATTEMPT | F_ERROR | F_DUE | F_GIVEN | F_BY },
+    [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT | F_GIVEN },
+    [FACT_STEP_LOST] = { "step.lost",
+                         F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR | F_GIVEN },
+    [FACT_STEP_GIVEN] = { "step.given", F_WHO | F_ATTEMPT | F_GIVEN },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
-    [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT },
+    [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT | F_BY },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },
-    [FACT_DETACHED_CANCELLED] = { "detached.cancelled", 0 },
+    [FACT_DETACHED_CANCELLED] = { "detached.cancelled", F_BY },
 };
 
 const char *rv__fact_kind_name(enum rv__fact_kind kind)
@@ -87,6 +110,14 @@ static void put_int(struct rv__buf *out, const char *key, int64_t value)
 {
     rv__buf_text(out, key);
     rv__buf_int(out, value);
+}
+
+static void put_word(struct rv__buf *out, const char *key, const char *word)
+{
+    rv__buf_text(out, key);
+    rv__buf_char(out, '"');
+    rv__buf_text(out, word);
+    rv__buf_char(out, '"');
 }
 
 static void put_blob(struct rv__buf *out, const char *key, const struct rv__blob *blob)
@@ -118,6 +149,28 @@ static void put_vector(const struct rv__actor *actor, struct rv__buf *out)
         rv__buf_char(out, ']');
 }
 
+/* Sixteen hexadecimal digits in quotes: as a number it would be too large for many who read JSON. */
+void rv__hash_text_write(uint64_t number, struct rv__buf *out)
+{
+    rv__buf_fmt(out, "\"%016llx\"", (unsigned long long)number);
+}
+
+int rv__hash_text_read(struct rv__str json, uint64_t *ret)
+{
+    uint64_t number = 0;
+    if (json.len != 18 || json.at[0] != '"' || json.at[17] != '"')
+        return RV_EINVAL;
+    for (size_t i = 1; i <= 16; i++) {
+        char c = json.at[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0)
+            return RV_EINVAL;
+        number = number << 4 | (uint64_t)digit;
+    }
+    *ret = number;
+    return RV_OK;
+}
+
 void rv__fact_trim(struct rv__fact *fact)
 {
     unsigned has = kinds[fact->kind].fields;
@@ -128,6 +181,10 @@ void rv__fact_trim(struct rv__fact *fact)
     if (!(has & F_STATE)) {
         rv__blob_unref(fact->state);
         fact->state = NULL;
+    }
+    if (!(has & F_GIVEN)) {
+        rv__blob_unref(fact->given);
+        fact->given = NULL;
     }
 }
 
@@ -140,7 +197,7 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
     rv__buf_text(out, "{\"k\":\"");
     rv__buf_text(out, kinds[fact->kind].name);
     rv__buf_char(out, '"');
-    if (has & F_ACTOR)
+    if ((has & F_ACTOR) && !(fact->kind == FACT_RUN_RESUMED && fact->actor == 0))
         put_int(out, ",\"a\":", (int64_t)fact->actor);
     if ((has & F_OWNER) && fact->owner != 0)
         put_int(out, ",\"o\":", (int64_t)fact->owner);
@@ -149,12 +206,23 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
     if ((has & F_WHO) == F_WHO)
         put_vector(actor, out);
     put_int(out, ",\"at\":", fact->at_ms);
+    if (has & F_NONCE) {
+        rv__buf_text(out, ",\"nonce\":");
+        rv__hash_text_write(fact->nonce, out);
+    }
     if (has & F_INDEX)
         put_int(out, ",\"x\":", fact->index);
+    if ((has & F_GENERATION) && fact->generation != 0)
+        put_int(out, ",\"g\":", fact->generation);
+    if ((has & F_WHICH) && fact->which != 0)
+        put_int(out, ",\"w\":", (int64_t)fact->which - 1);
     if ((has & F_DUE) && fact->due_ms != 0)
         put_int(out, ",\"due\":", fact->due_ms);
-    if (fact->kind == FACT_STEP_STARTED) {
-        put_int(out, ",\"attempt\":", fact->attempt);
+    bool body = fact->kind == FACT_BODY_STARTED || fact->kind == FACT_BODY_ENDED ||
+                fact->kind == FACT_NODE_RETRYING;
+    if (fact->kind == FACT_STEP_STARTED || body) {
+        if (!body || fact->attempt != 0)
+            put_int(out, ",\"attempt\":", fact->attempt);
     } else if (has & F_ATTEMPT) {
         assert(actor != NULL); /* a step's end is about the step */
         if (actor->step.attempt != 0)
@@ -170,6 +238,16 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, rv__status_name((enum rv__status)fact->status));
         rv__buf_char(out, '"');
     }
+    if ((has & F_NEXT) && fact->next != NEXT_NONE)
+        put_word(out, ",\"next\":", rv__next_name((enum rv__next)fact->next));
+    if ((has & F_TO) && fact->to != 0)
+        put_int(out, ",\"to\":", (int64_t)fact->to - 1);
+    if ((has & F_DECISION) && fact->decision != DECISION_RESUME)
+        put_word(out, ",\"decision\":", rv__decision_name((enum rv__decision)fact->decision));
+    if ((has & F_LEFT) && fact->left != 0)
+        put_int(out, ",\"left\":", fact->left);
+    if ((has & F_LIMIT) && fact->limit != 0)
+        put_int(out, ",\"limit\":", fact->limit);
     if ((has & F_HARD) && fact->hard && !RV__BUG(14))
         rv__buf_text(out, ",\"hard\":true");
     if ((has & F_SUSPECT) && fact->suspect)
@@ -180,10 +258,16 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
         rv__buf_text(out, ",\"crash\":true");
     if ((has & F_DEATHS) && fact->deaths != 0)
         put_int(out, ",\"deaths\":", fact->deaths);
+    if ((has & F_DEATHS) && fact->down_ms != 0)
+        put_int(out, ",\"down\":", fact->down_ms);
     if ((has & F_TAKEN) && fact->taken)
         rv__buf_text(out, ",\"signal\":true");
     if ((has & F_HOSTED) && fact->hosted)
         rv__buf_text(out, ",\"hosted\":true");
+    if ((has & F_MODULE) && fact->module != 0) {
+        rv__buf_text(out, ",\"module\":");
+        rv__hash_text_write(fact->module, out);
+    }
     if ((has & F_CUT) && fact->cut)
         rv__buf_text(out, ",\"cut\":true");
     if ((has & F_DESCRIBE) && fact->describe)
@@ -204,6 +288,14 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
     }
     if (has & F_ERROR)
         put_blob(out, ",\"error\":", fact->error);
+    if (has & F_GIVEN)
+        put_value(out, ",\"input\":", ",\"inputValue\":", fact->given);
+    if ((has & F_BY) && !rv__str_none(fact->by)) {
+        rv__buf_text(out, ",\"by\":");
+        rv__buf_json_str(out, fact->by);
+    }
+    if (has & F_TURN)
+        put_blob(out, ",\"turn\":", fact->turn);
     rv__buf_char(out, '}');
 }
 
@@ -217,7 +309,9 @@ void rv__fact_done(struct rv__fact *fact)
     rv__blob_unref(fact->name);
     rv__items_unref(fact->items);
     rv__blob_unref(fact->description);
-    fact->description = NULL;
+    rv__blob_unref(fact->given);
+    rv__blob_unref(fact->turn);
+    fact->description = fact->given = fact->turn = NULL;
     fact->result = fact->state = fact->error = fact->name = NULL;
     fact->items = NULL;
 }
@@ -243,6 +337,16 @@ static const char *eval_name(int i)
 static const char *status_name(int i)
 {
     return rv__status_name((enum rv__status)i);
+}
+
+static const char *next_name(int i)
+{
+    return rv__next_name((enum rv__next)i);
+}
+
+static const char *decision_name(int i)
+{
+    return rv__decision_name((enum rv__decision)i);
 }
 
 static int read_blob(struct rv__str value, struct rv__blob **ret)
@@ -306,6 +410,34 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"x\"")) {
         *seen |= F_INDEX;
         rc = read_count(value, RV__MAX_NUMBER, &fact->index);
+    } else if (rv__str_is(key, "\"g\"")) {
+        *seen |= F_GENERATION;
+        rc = read_count(value, RV__MAX_NUMBER, &fact->generation);
+    } else if (rv__str_is(key, "\"w\"")) {
+        *seen |= F_WHICH;
+        rc = read_count(value, UINT32_MAX - 1, &n);
+        fact->which = (uint32_t)n + 1;
+    } else if (rv__str_is(key, "\"to\"")) {
+        *seen |= F_TO;
+        rc = read_count(value, UINT32_MAX - 1, &n);
+        fact->to = (uint32_t)n + 1;
+    } else if (rv__str_is(key, "\"next\"")) {
+        *seen |= F_NEXT;
+        fact->next = find_name(value, next_name, NEXTS);
+        rc = fact->next < 0 ? RV_EINVAL : RV_OK;
+    } else if (rv__str_is(key, "\"decision\"")) {
+        *seen |= F_DECISION;
+        fact->decision = find_name(value, decision_name, DECISION_ABORT);
+        rc = fact->decision < 0 ? RV_EINVAL : RV_OK;
+    } else if (rv__str_is(key, "\"left\"")) {
+        *seen |= F_LEFT;
+        rc = read_count(value, RV__MAX_NUMBER, &fact->left);
+    } else if (rv__str_is(key, "\"limit\"")) {
+        *seen |= F_LIMIT;
+        rc = read_count(value, RV__MAX_NUMBER, &fact->limit);
+    } else if (rv__str_is(key, "\"nonce\"")) {
+        *seen |= F_NONCE;
+        rc = rv__hash_text_read(value, &fact->nonce);
     } else if (rv__str_is(key, "\"due\"")) {
         *seen |= F_DUE;
         rc = read_time(value, &fact->due_ms);
@@ -337,12 +469,18 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
         *seen |= F_DEATHS;
         rc = read_count(value, RV__MAX_DEATHS, &n);
         fact->deaths = (int)n;
+    } else if (rv__str_is(key, "\"down\"")) {
+        *seen |= F_DEATHS;
+        rc = read_time(value, &fact->down_ms);
     } else if (rv__str_is(key, "\"signal\"")) {
         *seen |= F_TAKEN;
         rc = rv__json_bool(value, &fact->taken);
     } else if (rv__str_is(key, "\"hosted\"")) {
         *seen |= F_HOSTED;
         rc = rv__json_bool(value, &fact->hosted);
+    } else if (rv__str_is(key, "\"module\"")) {
+        *seen |= F_MODULE;
+        rc = rv__hash_text_read(value, &fact->module);
     } else if (rv__str_is(key, "\"cut\"")) {
         *seen |= F_CUT;
         rc = rv__json_bool(value, &fact->cut);
@@ -370,9 +508,21 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"error\"") && fact->error == NULL) {
         *seen |= F_ERROR;
         rc = read_blob(value, &fact->error);
+    } else if (rv__str_is(key, "\"input\"") && fact->given == NULL) {
+        *seen |= F_GIVEN;
+        rc = read_blob(value, &fact->given);
+    } else if (rv__str_is(key, "\"inputValue\"") && fact->given == NULL) {
+        *seen |= F_GIVEN;
+        rc = rv__reference_read(value, &fact->given);
+    } else if (rv__str_is(key, "\"turn\"") && fact->turn == NULL) {
+        *seen |= F_TURN;
+        rc = read_blob(value, &fact->turn);
     } else if (rv__str_is(key, "\"description\"") && fact->description == NULL) {
         *seen |= F_STATE;
         rc = read_blob(value, &fact->description);
+    } else if (rv__str_is(key, "\"by\"")) { /* for readers: no state of a run depends on it */
+        *seen |= F_BY;
+        rc = rv__json_type(value) == RV__JSON_STRING ? RV_OK : RV_EINVAL;
     } else if (!rv__str_is(key, "\"k\"") && !rv__str_is(key, "\"i\"")) {
         rc = RV_EINVAL;
     }
@@ -385,7 +535,9 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
     /* What may be absent, for its default; the rest of a kind's fields must be there. */
     const unsigned optional = F_OWNER | F_DUE | F_ATTEMPT | F_HARD | F_SUSPECT | F_BLAME | F_TAKEN |
                               F_RESULT | F_STATE | F_ERROR | F_NAME | F_NODE | F_DESCRIBE |
-                              F_HOSTED | F_CRASH | F_CUT | F_DEATHS;
+                              F_HOSTED | F_CRASH | F_CUT | F_DEATHS | F_MODULE | F_GIVEN |
+                              F_GENERATION | F_WHICH | F_TO | F_NEXT | F_DECISION | F_LEFT | F_BY |
+                              F_LIMIT;
     struct rv__json_iter it;
     struct rv__str key, value, kind;
     struct rv__fact fact = { .node = RV__NO_NODE };
@@ -411,6 +563,8 @@ int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err)
                         kinds[which].name, RV__ARG(key));
     }
     unsigned has = kinds[which].fields;
+    if (which == FACT_RUN_RESUMED) /* 0, the run as a whole, is left out there */
+        seen |= F_ACTOR;
     if ((seen & ~has) != 0 || (has & ~seen & ~optional) != 0) {
         rv__fact_done(&fact);
         return rv__fail(err, RV_ESTORE, "fact %s: its fields do not fit its kind",
@@ -429,20 +583,20 @@ void rv__facts_init(struct rv__facts *facts)
     rv__buf_init(&facts->json, SIZE_MAX / 8);
 }
 
-void rv__facts_heard(struct rv__facts *facts, size_t from)
+void rv__facts_drop_failures(struct rv__facts *facts, size_t from)
 {
-    while (facts->unheard_count > from)
-        rv__blob_unref(facts->unheard[--facts->unheard_count].error);
+    while (facts->logged_failure_count > from)
+        rv__blob_unref(facts->logged_failures[--facts->logged_failure_count].error);
 }
 
-/* Does nobody hear of this failure? *body: the detached child that it ends; NULL: it is a handler's. */
-static bool is_unheard(const struct rv__actor *actor, const struct rv__fact *fact,
-                       const struct rv__body **body)
+/* Does this failure change nothing, so that only the log tells of it? *body: the detached child that it ends; NULL: it is a handler's. */
+static bool only_log_tells(const struct rv__actor *actor, const struct rv__fact *fact,
+                           const struct rv__body **body)
 {
     bool input = fact->kind == FACT_EVAL_FAILED && fact->eval == EVAL_INPUT;
     bool hard = (fact->kind == FACT_STEP_FAILED && fact->hard) || fact->kind == FACT_NODE_FAILED;
     *body = NULL;
-    if (fact->kind == FACT_STEP_FAILED && actor->node->is_handler)
+    if (fact->kind != FACT_EVAL_FAILED && actor->node->is_handler)
         return true;
     const struct rv__actor *frame = actor->is_frame ? actor : actor->owner;
     if ((!input && !hard) || frame->owner == NULL || !frame->owner->detached)
@@ -451,8 +605,8 @@ static bool is_unheard(const struct rv__actor *actor, const struct rv__fact *fac
     return true;
 }
 
-int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
-                      const struct rv__fact *fact)
+int rv__facts_note_failure(struct rv__facts *facts, const struct rv__cell *cell,
+                           const struct rv__fact *fact)
 {
     const struct rv__body *body;
     if (fact->kind != FACT_STEP_FAILED && fact->kind != FACT_NODE_FAILED &&
@@ -460,23 +614,23 @@ int rv__facts_unheard(struct rv__facts *facts, const struct rv__cell *cell,
         return RV_OK;
     const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
     assert(actor != NULL);
-    if (!is_unheard(actor, fact, &body))
+    if (!only_log_tells(actor, fact, &body))
         return RV_OK;
-    if (facts->unheard_count == facts->unheard_cap) {
-        size_t cap = facts->unheard_cap ? facts->unheard_cap * 2 : 4;
-        struct rv__unheard *more = rv__realloc(facts->unheard, cap * sizeof *more);
+    if (facts->logged_failure_count == facts->logged_failure_cap) {
+        size_t cap = facts->logged_failure_cap ? facts->logged_failure_cap * 2 : 4;
+        struct rv__logged_failure *more = rv__realloc(facts->logged_failures, cap * sizeof *more);
         if (more == NULL)
             return RV_ENOMEM;
-        facts->unheard = more;
-        facts->unheard_cap = cap;
+        facts->logged_failures = more;
+        facts->logged_failure_cap = cap;
     }
-    struct rv__unheard *unheard = &facts->unheard[facts->unheard_count++];
+    struct rv__logged_failure *failure = &facts->logged_failures[facts->logged_failure_count++];
     bool attempted = fact->kind == FACT_STEP_FAILED && actor->step.attempt > 0;
-    *unheard = (struct rv__unheard){ .node = cell->plan->nodes[fact->node],
-                                     .body = body,
-                                     .attempt = attempted ? actor->step.attempt : 1,
-                                     .error = rv__blob_ref(fact->error) };
-    (void)rv__actor_vector(actor, unheard->vector);
+    *failure = (struct rv__logged_failure){ .node = cell->plan->nodes[fact->node],
+                                            .body = body,
+                                            .attempt = attempted ? actor->step.attempt : 1,
+                                            .error = rv__blob_ref(fact->error) };
+    (void)rv__actor_vector(actor, failure->vector);
     return RV_OK;
 }
 
@@ -484,7 +638,7 @@ void rv__facts_reset(struct rv__facts *facts)
 {
     rv__facts_cut_rows(facts, 0);
     rv__facts_cut_values(facts, 0);
-    rv__facts_heard(facts, 0);
+    rv__facts_drop_failures(facts, 0);
     rv__buf_reset(&facts->json);
     memset(facts->said, 0, sizeof facts->said);
     facts->count = 0;
@@ -494,10 +648,10 @@ void rv__facts_done(struct rv__facts *facts)
 {
     rv__facts_cut_rows(facts, 0);
     rv__facts_cut_values(facts, 0);
-    rv__facts_heard(facts, 0);
+    rv__facts_drop_failures(facts, 0);
     rv__free(facts->rows);
     rv__free(facts->values);
-    rv__free(facts->unheard);
+    rv__free(facts->logged_failures);
     rv__buf_done(&facts->json);
     *facts = (struct rv__facts){ 0 };
 }

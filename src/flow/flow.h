@@ -28,6 +28,7 @@
 
 struct rv__cell;
 struct rv__items;
+struct rv__row_source;
 
 enum {
     RV__TURN_FACTS = 256,     /* a pump stops after so many, so that no run holds the loop; */
@@ -90,13 +91,20 @@ enum rv__lane {
     LANE_NONE,     /* needs no place: a delay, a signal, an empty body */
     LANE_FUNCTION, /* functions on threads of this process */
     LANE_HOST,     /* functions in host processes */
-    LANE_IO,       /* command, chat, tool */
+    LANE_IO,       /* command, tool */
     LANE_EVAL,     /* expressions */
-    LANE_HTTP,     /* as many as there are descriptors for */
+    LANE_HTTP,     /* http, turns of a chat: as many as there are descriptors for */
     LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, beside all others */
     LANE_NOBODY,   /* functions that nobody offers now: they wait, and get no place here */
-    LANES,
+    LANE_WORKER, /* functions of workers: the first of RV__WORKER_LANES, for different sets of workers */
+    LANES = LANE_WORKER + 8,
 };
+enum { RV__WORKER_LANES = LANES - LANE_WORKER };
+
+static inline bool rv__lane_is_worker(enum rv__lane lane)
+{
+    return lane >= LANE_WORKER;
+}
 
 /* ------------------------------------------------------------------------------ messages --- */
 
@@ -107,17 +115,29 @@ enum rv__msg_kind {
     MSG_TIMER,  /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
     MSG_LOST,   /* it is not done: it never began, or (crash) its process died. blame: it had that
                     process to itself, and error says how it died; shared: with others */
+    MSG_GIVEN,  /* an attempt that goes on: what it was given so far, in `given` */
     MSG_ANSWER, /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
     MSG_SIGNAL, /* a signal `name` with `result` as its payload */
     MSG_CANCEL,
     MSG_SUSPEND, /* the run as a whole stops for a decision: `error` says why. Not if it is over or has */
-    MSG_RESUME, /* a decision about a suspended run */
-    MSG_ABORT,  /* the other decision: `error` says why */
+    MSG_RESUME, /* a decision about what is suspended: `name` is its path (none: all there is); `error`
+                    (may be NULL) says why, and is recorded with the reason for which it was suspended
+                    as its "cause" */
+    MSG_ABORT,   /* another one: the same, and that is what the run fails with */
+    MSG_SKIP,    /* of a state: it has failed, and its stage goes on */
+    MSG_RESTART, /* of a state: its stage begins anew */
     MSG_KINDS,
 };
 const char *rv__msg_kind_name(enum rv__msg_kind kind);
 
-enum rv__behavior { BEHAVIOR_PLAIN, BEHAVIOR_STOP, BEHAVIOR_CONTINUE, BEHAVIOR_RETRY };
+enum rv__behavior {
+    BEHAVIOR_PLAIN,
+    BEHAVIOR_STOP,
+    BEHAVIOR_CONTINUE,
+    BEHAVIOR_RETRY,
+    BEHAVIOR_FINAL, /* as plain, but not tried again unless the step's retryOn lists it */
+    BEHAVIOR_LATER, /* it could not be done now: again after wait_ms, which uses up no attempt */
+};
 
 /* Blobs are borrowed; each is exactly one JSON value that passed rv__json_check(), without white space
  * around it. The fields a kind does not use stay zero. */
@@ -128,16 +148,24 @@ struct rv__msg {
     uint64_t token;          /* its token at the time it was sent out: a stale one is dropped */
     struct rv__blob *result; /* JSON; NULL = null */
     struct rv__blob *state;  /* a JSON object; NULL = {} */
-    struct rv__blob *error;  /* a JSON object with at least "message" */
-    struct rv__str name;     /* of a handle, a signal */
+    struct rv__blob *error;  /* a JSON object with at least "message"; where it happened is added */
+    /* Of an attempt: what it was given, a JSON object, or what of that was not sent with MSG_GIVEN before.
+     * It is recorded for people and changes nothing. NULL: nothing. */
+    struct rv__blob *given;
+    struct rv__str name; /* of a handle, a signal; of a decision: the path it is about */
     bool skipped;
     enum rv__behavior behavior;
-    int max_attempts;          /* of a retry step error; 0 = not said */
-    int backoff;               /* of a step error: 1 + enum rv__backoff; 0 = not said */
-    int64_t wait_ms;           /* MSG_FAILED: a retry waits for at least so long */
-    double chance;             /* [0,1), for jitter */
-    int64_t due_ms;            /* MSG_PARK: until when; 0 = its time-out, if it has one */
+    int max_attempts; /* of a retry step error; 0 = not said */
+    int backoff;      /* of a step error: 1 + enum rv__backoff; 0 = not said */
+    int64_t wait_ms;  /* MSG_FAILED: a retry waits for at least so long; LATER: just that */
+    double chance;    /* [0,1), for jitter */
+    int64_t due_ms;   /* MSG_PARK: until when; 0 = its time-out, if it has one */
     bool crash, blame, shared; /* MSG_LOST; a clean end takes work back without any */
+    int64_t
+        down_ms; /* MSG_LOST with the engine's process: that was last heard of then; 0: not known */
+    bool force;  /* MSG_SIGNAL: it is kept though no step of the plan waits for that name */
+    struct rv__str
+        by; /* who sent it, for people: recorded with what it does. None: nobody is named */
 };
 
 /* --------------------------------------------------------------------------------- facts --- */
@@ -146,18 +174,22 @@ enum rv__fact_kind {
     FACT_RUN_STARTED,
     FACT_RUN_COMPLETED,
     FACT_RUN_FAILED,
+    FACT_RUN_CANCELLING, /* everything alive is cancelled with it, and its `finally` comes; while that runs:
+                            nothing changes, but the next one ends it */
     FACT_RUN_CANCELLED, /* everything alive is cancelled with it */
-    FACT_RUN_SUSPENDED, /* for an actor's sake, or (0) as a whole */
-    FACT_RUN_RESUMED,
+    FACT_RUN_SUSPENDED, /* for an actor's sake, of a stage for one of its states; or (0) as a whole */
+    FACT_RUN_RESUMED, /* one of the suspensions was decided; others may be left. (0) as a whole, or what it
+                         waited for is gone */
     FACT_RUN_ABORTED, /* its sequence fails; run.failed follows, after the handler */
     FACT_EVAL_STARTED,
     FACT_EVAL_COMPLETED,
     FACT_EVAL_FAILED,  /* of an input or a description; elsewhere the node fails with it */
     FACT_NODE_STARTED, /* a supervisor begins */
     FACT_NODE_COMPLETED,
-    FACT_NODE_FAILED,  /* what is alive below it is cancelled with it; so with completed (join) */
-    FACT_NODE_SKIPPED, /* its `when` was false */
-    FACT_BODY_STARTED, /* an iteration, a child, a branch's path, a workflow's sequence */
+    FACT_NODE_FAILED,   /* what is alive below it is cancelled with it; so with completed (join) */
+    FACT_NODE_SKIPPED,  /* its `when` was false; a stage after the final one: it never begins */
+    FACT_NODE_RETRYING, /* a chat: its conversation is given up, a new one begins when it is due */
+    FACT_BODY_STARTED,  /* an iteration, a child, a branch's path, a workflow's sequence */
     FACT_BODY_ENDED,
     FACT_STEP_STARTED, /* an attempt; for a delay or a signal: the wait */
     FACT_STEP_COMPLETED,
@@ -166,7 +198,8 @@ enum rv__fact_kind {
     FACT_STEP_RETRYING,
     FACT_STEP_PARKED,
     FACT_STEP_LOST,
-    FACT_TIMER_FIRED, /* of a retry: it waits for a place now */
+    FACT_STEP_GIVEN,  /* what an attempt that goes on was given; of one that ends its end says it */
+    FACT_TIMER_FIRED, /* of a retry: it waits for a place now, or its chat begins anew */
     FACT_SIGNAL_RECEIVED,
     FACT_DETACHED_ENDED,     /* a detached block has nothing left to do */
     FACT_DETACHED_CANCELLED, /* all of them, after the run's end */
@@ -174,7 +207,23 @@ enum rv__fact_kind {
 };
 const char *rv__fact_kind_name(enum rv__fact_kind kind); /* "step.completed", … */
 
-/* A fact in memory. The blobs are held by it (rv__fact_done). `result` and `state` may be references:
+/* What becomes of a state when an attempt of it has ended. */
+enum rv__next {
+    NEXT_NONE,     /* it is no state */
+    NEXT_DONE,     /* it has completed */
+    NEXT_FINAL,    /* the same, and nothing new begins after it */
+    NEXT_RETRY,    /* it is queued again */
+    NEXT_REDIRECT, /* the same, after another state has run */
+    NEXT_ERRORED,  /* it has failed, and its stage goes on */
+    NEXT_SUSPEND,  /* it was critical: somebody has to decide */
+    NEXTS,
+};
+const char *rv__next_name(enum rv__next next);
+
+enum rv__decision { DECISION_RESUME, DECISION_SKIP, DECISION_RESTART, DECISION_ABORT, DECISIONS };
+const char *rv__decision_name(enum rv__decision decision); /* "resume", …, "restart_stage" */
+
+/* A fact in memory. The blobs are held by it (rv__fact_done). `result`, `state` and `given` may be references:
  * such a text is not in the fact, but a value of the run. */
 struct rv__fact {
     enum rv__fact_kind kind;
@@ -184,18 +233,35 @@ struct rv__fact {
     int64_t index;  /* body: which iteration or child; run.started: unused */
     int64_t at_ms;
     int64_t due_ms;
-    int attempt;         /* step.started; of an end only when it was read, 0: none said */
-    int eval;            /* enum rv__eval */
-    int status;          /* body.ended: enum rv__status */
-    bool hard;           /* step.failed: it fails its sequence */
+    int attempt; /* step.started, node.retrying, and of a state or turn body.started: from 1; of an end only when it was
+                            read, 0: none said */
+    int64_t
+        generation; /* body.started of a state: its attempts over all, from 1; of a turn or call its
+                       rv__chat_number; 0: it is none */
+    uint32_t which; /* run.suspended, run.resumed: the state + 1; 0: none */
+    uint32_t to;    /* body.ended with NEXT_REDIRECT: the state + 1 */
+    int next;       /* body.ended: enum rv__next */
+    int decision;   /* run.resumed: enum rv__decision */
+    int64_t left;   /* the same: so many suspensions are left */
+    int64_t limit;  /* of a run that starts: attempts at once in a stage; 0: as the plan says */
+    int eval;       /* enum rv__eval */
+    int status;     /* body.ended: enum rv__status */
+    bool hard;      /* step.failed: it fails its sequence */
     bool suspect, blame; /* step.lost: from now on it is one; it is to blame for this death */
     bool crash;          /* the same: with its process */
-    int deaths;    /* the same: of processes that it shared, while it was in flight; 0: not said */
-    bool taken;    /* step.completed: it took a signal */
-    bool hosted;   /* step.started: in a process of its own */
-    bool cut;      /* step.started, step.parked: a delay whose time-out is due before its end */
-    bool describe; /* step.completed, node.completed: its description is evaluated next */
+    int64_t
+        down_ms; /* the same: since when nothing is known of its process; for readers. 0: not said */
+    int deaths;  /* the same: of processes that it shared, while it was in flight; 0: not said */
+    bool taken;  /* step.completed: it took a signal */
+    bool hosted;     /* step.started: in a process of its own */
+    bool cut;        /* step.started, step.parked: a delay whose time-out is due before its end */
+    bool describe;   /* step.completed, node.completed: its description is evaluated next */
+    uint64_t nonce;  /* run.started: see rv__cell_opts */
+    uint64_t module; /* step.started: the same; 0: none */
     struct rv__blob *result, *state, *error, *name;
+    struct rv__blob *given; /* of an attempt: for readers. The cell does not keep it */
+    struct rv__str by;      /* who caused it: for readers too. Only while it is said */
+    struct rv__blob *turn;  /* step.completed, of a turn: what it means for its chat */
     struct rv__items
         *items; /* eval.completed: a long array of items, in pieces; then no `result` */
     struct rv__blob
@@ -215,13 +281,13 @@ struct rv__facts {
     size_t row_count, row_cap, row_bytes;
     struct rv__value *values;
     size_t value_count, value_cap;
-    struct rv__unheard *unheard; /* failures that only the log tells */
-    size_t unheard_count, unheard_cap;
+    struct rv__logged_failure *logged_failures; /* failures that only the log tells */
+    size_t logged_failure_count, logged_failure_cap;
     uint32_t said[FACT_KINDS]; /* how many of each kind */
 };
 
-/* A failure that changes nothing, so that nobody would hear of it: of a handler, or of a detached child. */
-struct rv__unheard {
+/* A failure that changes nothing, so that only the log tells of it: of a handler, or of a detached child. */
+struct rv__logged_failure {
     const struct rv__node *node; /* what failed; */
     const struct rv__body *body; /* in which detached child; NULL: it is a handler */
     int64_t vector[RV__PLAN_MAX_DEPTH];
@@ -236,8 +302,29 @@ struct rv__row {
     struct rv__str key; /* node and vector as text: "4/3.0", unique in the run; see rv__row_key */
     int64_t index;
     struct rv__str json; /* {"item":…,"index":…,"results":{…}}; nested iterations are not in it, and
-                            values stand in it as references: see scope.c */
+                            values stand in it as references: see write.c */
 };
+
+/* The rows of attachments stand under a key of their own, by the number of their attempt's actor; and what
+ * begins a stage anew is a row too: those of that stage (`o`) with a smaller number than `n` are superseded. */
+#define RV__ATTACHMENT_KEY "attachments"
+#define RV__ANEW_KEY       "stages anew"
+
+enum rv__attachment_status {
+    ATTACHMENT_INIT, /* its attempt has begun, and no agent runs yet: of these two there is no row */
+    ATTACHMENT_RUNNING, /* its agent runs */
+    ATTACHMENT_FINISHED,
+    ATTACHMENT_ERRORED,
+    ATTACHMENT_SKIPPED, /* its agent said so */
+};
+const char *rv__attachment_status_name(enum rv__attachment_status status);
+
+/* What is in a row of an attachment, which passed rv__json_check(): its result, appended as JSON, nothing if it
+ * has none; the description that its agent gave, or null. RV_ESTORE: it does not fit the plan. */
+int rv__attachment_result(const struct rv__plan *plan, struct rv__str row,
+                          struct rv__row_source *rows, struct rv__buf *out, rv_error *err);
+int rv__attachment_description(struct rv__str row, struct rv__row_source *rows, struct rv__buf *out,
+                               rv_error *err);
 
 /* A long text that left the cell with a fact. The work that sees it starts after the commit. */
 struct rv__value {
@@ -248,8 +335,12 @@ struct rv__value {
 void rv__facts_init(struct rv__facts *facts);
 void rv__facts_reset(struct rv__facts *facts); /* for the next turn; keeps memory */
 void rv__facts_done(struct rv__facts *facts);
-/* The unheard ones but the first `from` are told, or were not said after all. */
-void rv__facts_heard(struct rv__facts *facts, size_t from);
+/* Forget the failures to log from this one on: they are logged, or their facts were taken back. */
+void rv__facts_drop_failures(struct rv__facts *facts, size_t from);
+
+/* A nonce or hash as JSON text, sixteen digits in quotes, and back. RV_EINVAL: it is none. */
+void rv__hash_text_write(uint64_t number, struct rv__buf *out);
+int rv__hash_text_read(struct rv__str json, uint64_t *ret);
 
 /* Read one fact of a journal row. Checked for form here, and against the cell in rv__cell_replay. */
 int rv__fact_read(struct rv__str json, struct rv__fact *ret, rv_error *err);
@@ -261,13 +352,21 @@ struct rv__cell_opts {
     int max_crashes;             /* 0 = RV__MAX_CRASHES */
     size_t value_inline; /* 0 = RV__VALUE_INLINE; at least 8. Replay does not depend on it */
     int turn_facts;      /* 0 = RV__TURN_FACTS: a pump stops after so many */
-    /* Who does this function: LANE_FUNCTION, LANE_HOST, or LANE_NOBODY while it is not there? Of a command:
+    /* Who does this function: LANE_FUNCTION, LANE_HOST, a lane of workers, or LANE_NOBODY while it is not there? Of a command:
      * LANE_NOBODY while the file of its workflow is not there; anything else: it is. Asked
      * when something begins to wait for its place. `eval`: enum rv__eval; -1: the step's attempt. That an
      * attempt began in a host is on record, for who asks after a crash what was in the process that died.
      * NULL: LANE_FUNCTION for all. */
     enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval);
     void *arg;
+    /* Of a run that begins: chance. It is recorded with it, and is part of its steps' idempotency keys: a
+     * later run that is given the same id has other keys. */
+    uint64_t nonce;
+    int64_t limit; /* of a run that begins: attempts at once in each stage; 0 = as its plan says */
+    struct rv__str by; /* of a run that begins: who started it. None: nobody is named */
+    /* The hash of the module that has the step's function now: recorded with each attempt, for who asks later
+     * which code it was. 0: none has. NULL: the same for all. Asked with `arg`, as `lane` is. */
+    uint64_t (*module)(void *arg, const struct rv__node *node);
 };
 
 /* A run that begins. The first fact is run.started. `input` is borrowed (NULL = null). */
@@ -301,7 +400,9 @@ void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 
 /* Deliver a message. RV_OK: it was taken (or was stale: then no fact). RV_ENOMEM: not taken, nothing
  * changed: send it again. MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
- * RV_ESTATE if nothing of the run is alive; MSG_RESUME, MSG_ABORT: RV_ESTATE if it is not suspended. */
+ * RV_ESTATE if nothing of the run is alive, RV_EUNWANTED if no step of the plan waits for that name (the
+ * error lists those there are); a decision: RV_ESTATE if it is not suspended, if several nodes are and none
+ * is named, if the named one is not, or cannot be decided so. */
 int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__facts *facts,
                   rv_error *err);
 
@@ -310,6 +411,9 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
  * RV_ENOMEM. */
 int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
                    struct rv__facts *facts, rv_error *err);
+/* The same for a place that is a certain worker's: the effect carries its number, the ticket (0: of none). */
+int rv__flow_grant_ticket(struct rv__cell *cell, enum rv__lane lane, uint32_t ticket,
+                          int64_t now_ms, struct rv__facts *facts, rv_error *err);
 
 /* Do what follows from the facts so far, as far as it needs nobody. 0: nothing is left to do; 1: more
  * is, but these are facts enough; RV_ENOMEM: the same, for want of memory. */
@@ -332,9 +436,10 @@ struct rv__effect {
     int eval;                    /* START: -1 = an attempt; else enum rv__eval */
     int64_t due_ms;              /* WAIT */
     int64_t timeout_ms;          /* START: of the attempt, from when an executor begins; 0 = none */
-    bool hosted;                 /* START: it began in a process of its own */
+    bool hosted;                 /* START: it began in a process that is not the engine's */
     enum rv__lane place; /* START: the place it was given. WAIT, STOP: one that it was given and
                                     does not need: to be given back. LANE_NONE: none. Each is carried once */
+    uint32_t ticket;     /* of that place */
 };
 
 /* The next effect of the facts since the last call; false: no more. Release them after the commit: all of
@@ -387,12 +492,17 @@ void rv__cell_waits(const struct rv__cell *cell,
 
 /* Does work wait for a place in this lane? (No, while the run is suspended.) */
 bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
+/* The work that the next place in this lane is for, and its lane if nobody suspected it. False: none waits. */
+bool rv__cell_first(const struct rv__cell *cell, enum rv__lane lane, const struct rv__node **node,
+                    int *eval, enum rv__lane *plain);
 /* Is the first that waits in LANE_SUSPECT to blame for a death already? Those come first. */
 bool rv__cell_blamed(const struct rv__cell *cell);
 /* How many pieces of work are in flight: what EFFECT_START asked for, and was not answered. */
 size_t rv__cell_working(const struct rv__cell *cell);
 /* Would rv__flow_pump() do something? */
 bool rv__cell_more(const struct rv__cell *cell);
+/* Does it wait for somebody: is it suspended, or does a step of it wait for a signal? */
+bool rv__cell_waits_for_somebody(const struct rv__cell *cell);
 /* Is anything alive in it? Detached children outlive the run's end. */
 bool rv__cell_active(const struct rv__cell *cell);
 
@@ -402,11 +512,18 @@ enum rv__run_status rv__cell_status(const struct rv__cell *cell);
 const struct rv__plan *rv__cell_plan(const struct rv__cell *cell);
 struct rv__str rv__cell_error(const struct rv__cell *cell);       /* raw JSON; none if none */
 struct rv__str rv__cell_failed_step(const struct rv__cell *cell); /* an alias; none if none */
-struct rv__str rv__cell_suspension(const struct rv__cell *cell);  /* why: raw JSON; none */
-size_t rv__cell_actors(const struct rv__cell *cell);              /* alive */
-uint64_t rv__cell_stale(const struct rv__cell *cell);             /* messages dropped */
-size_t rv__cell_bytes(const struct rv__cell *cell);               /* memory of the cell, about */
-uint64_t rv__cell_values(const struct rv__cell *cell);            /* numbers given: 1 to this */
+/* The deepest node that failed the run: its path, which is in the error; none if none. The second: of
+ * an error of a node or a run, wherever it is kept. */
+struct rv__str rv__cell_failed_path(const struct rv__cell *cell);
+struct rv__str rv__error_path(struct rv__str error);
+/* Why it is suspended, the first of the reasons: raw JSON; none. All of them, as
+ * [{"path"?, "reason", "since", "actions"}], oldest first; nothing is appended if there are none. RV_ENOMEM. */
+struct rv__str rv__cell_suspension(const struct rv__cell *cell);
+int rv__cell_suspensions(const struct rv__cell *cell, struct rv__buf *out, rv_error *err);
+size_t rv__cell_actors(const struct rv__cell *cell);   /* alive */
+uint64_t rv__cell_stale(const struct rv__cell *cell);  /* messages dropped */
+size_t rv__cell_bytes(const struct rv__cell *cell);    /* memory of the cell, about */
+uint64_t rv__cell_values(const struct rv__cell *cell); /* numbers given: 1 to this */
 
 /* What has left the cell for the store. Both functions give what rv__facts gave to be written, as JSON
  * that passed rv__json_check(). */
@@ -421,7 +538,7 @@ struct rv__row_source {
                  rv_error *err);
 };
 
-/* {alias: {result, state, status}} of the nodes reached so far at the top level, nested ones inside
+/* {alias: {result, state, status, error?}} of the nodes reached so far at the top level, nested ones inside
  * their node's result, iterations and values fetched from `rows`. The one that the run is in has no
  * result yet.
  *
@@ -444,13 +561,28 @@ struct rv__view {
     struct rv__items
         *pieces;        /* instead of these two: the items are values. rv__view_item() has both */
     int64_t loop_index; /* of the innermost forEach or loop; -1: none */
+    struct rv__view *
+        parent; /* the iteration around that one: only the four above, and its parent. NULL: none */
     int attempt;
     uint64_t actor, token;
+    uint64_t nonce; /* of the run */
     int64_t vector[RV__PLAN_MAX_DEPTH];
-    struct rv__blob *error;             /* handlers: the error, */
+    const struct rv__node *handler;     /* the handler it is, or is in; NULL: none */
+    enum rv__run_status outcome;        /* of what that is about: running, if it is a step */
+    struct rv__blob *error;             /* the error; NULL: finally, and there was none */
     const struct rv__node *failed_node; /* the node that failed with it, */
     struct rv__blob *failed_state;      /* and the state that node left */
+    const struct rv__body
+        *state;               /* the state of a stage that it is the agent of, or is in; NULL: none,
+                                     or it was detached, and outlives it */
+    int state_attempt;        /* of it, from 1 */
+    struct rv__inner *inputs; /* what that depends on, as it was when the attempt began */
+    int64_t chat_number; /* of the turn that it is, or the call whose input it makes; 0: neither */
+    struct rv__entry
+        *talk; /* of its chat: the turns and calls that have ended, newest first, as long
+                               as rv__entry_number() is not 0; NULL: none */
 };
+/* Errors: RV_ENOTFOUND: it is not owed any more; RV_ENOMEM. */
 int rv__cell_view(const struct rv__cell *cell, uint64_t actor, uint64_t token,
                   struct rv__view *ret);
 void rv__view_done(struct rv__view *view);
@@ -468,7 +600,13 @@ int rv__view_items(const struct rv__view *view, struct rv__row_source *rows, str
 /* A name for items in pieces: as rv__entry_serial(), and no entry has it. */
 uint64_t rv__view_items_serial(const struct rv__view *view);
 
-/* Its parts as JSON. `rows` may be NULL: then an iteration list or a value in them is RV_ENOTFOUND. */
+/* What its state depends on, {name: value}, by its access: `explicit` and `all`. An errored dependency is
+ * {"error": {"message"}}, one that never ran null. {} where there is no state. */
+int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err);
+
+/* Its parts as JSON; the steps in order of execution, each alias once. `rows` may be NULL: then an
+ * iteration list or a value in them is RV_ENOTFOUND. */
 int rv__view_steps(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                    rv_error *err);
 int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
@@ -478,7 +616,10 @@ int rv__view_last(const struct rv__view *view, struct rv__row_source *rows, stru
 const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias);
 struct rv__entry *rv__entry_ref(struct rv__entry *entry); /* counted; immutable. NULL is allowed */
 void rv__entry_unref(struct rv__entry *entry);            /* NULL is allowed. Thread: any */
+const struct rv__entry *rv__entry_before(const struct rv__entry *entry); /* in its scope; or NULL */
 struct rv__str rv__entry_alias(const struct rv__entry *entry);
+int64_t rv__entry_number(const struct rv__entry *entry); /* of a turn or call of a chat; 0: none */
+const struct rv__node *rv__entry_node(const struct rv__entry *entry);
 enum rv__status rv__entry_status(const struct rv__entry *entry);
 int rv__entry_state(const struct rv__entry *entry, struct rv__row_source *rows, struct rv__buf *out,
                     rv_error *err);
@@ -490,9 +631,12 @@ int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
  * assembled each time. */
 struct rv__blob *rv__entry_blob(const struct rv__entry *entry);
 bool rv__entry_assembled(const struct rv__entry *entry);
+/* Why it failed: {message, code?, exitCode?, path, …}, borrowed and never a reference; NULL: it did not. */
+struct rv__blob *rv__entry_error(const struct rv__entry *entry);
 uint64_t rv__entry_serial(
     const struct rv__entry *entry); /* no other entry of this process has it */
-/* The entry that was there before it, in its sequence or around it; NULL: none. */
-const struct rv__entry *rv__entry_before(const struct rv__entry *entry);
+/* The entries of it that no newer one of their name hides, in order of execution: an array of *count
+ * for rv__free(). NULL: no memory. Linear. */
+const struct rv__entry **rv__view_entries(const struct rv__view *view, size_t *count);
 
 #endif

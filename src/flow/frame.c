@@ -6,10 +6,11 @@
  *                            ▼
  *                          failed ──handler ends──▶ running (failed, handled) ──▶ ended
  *
- * It owns at most one child: the node that runs, or the handler. When it has ended, it tells its
+ * A workflow's `finally` is what it runs last: after its nodes, after its handler, or (the outermost) when
+ * it was cut short by a cancel.
+ *
+ * It owns at most one child: the node that runs, or a handler. When it has ended, it tells its
  * supervisor, by the fact of that; the outermost ends the run. */
-#include <assert.h>
-
 #include "base/error.h"
 #include "base/bugs.h"
 #include "flow/cell.h"
@@ -22,37 +23,89 @@ bool rv__truth(const struct rv__blob *json)
     return !rv__str_is(text, "false") && !rv__str_is(text, "null");
 }
 
+const struct rv__node *rv__frame_next(const struct rv__actor *frame)
+{
+    const struct rv__body *body = frame->frame.body;
+    const struct rv__wrap *wrap = body->wrap;
+    if (frame->phase == PHASE_FAILED)
+        return wrap->on_error;
+    if (!frame->frame.failed && !frame->frame.cancelled && frame->frame.at < body->count)
+        return body->nodes[frame->frame.at];
+    if (RV__BUG(64) && frame->frame.failed)
+        return NULL;
+    return wrap != NULL && !frame->frame.finished ? wrap->finally : NULL;
+}
+
+bool rv__frame_in_finally(const struct rv__actor *frame)
+{
+    return frame->child != NULL && frame->child->node->is_handler && frame->phase == PHASE_RUNNING;
+}
+
 /* ------------------------------------------------------------------------------- decide --- */
 
 /* The node that comes next begins. */
 int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
 {
-    const struct rv__body *body = frame->frame.body;
     if (frame->phase == PHASE_TO_EVAL)
         return rv__eval_start(turn, frame, err);
-    if (frame->phase == PHASE_FAILED)
-        return rv__step_begin(turn, frame, NULL, body->wrap->on_error, err);
-    return rv__node_begin(turn, frame, NULL, body->nodes[frame->frame.at], err);
+    return rv__node_begin(turn, frame, NULL, rv__frame_next(frame), err);
 }
 
 /* One body of several: its end is a fact of its own. */
-static int say_ended(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
+static int say_ended(struct rv__turn *turn, struct rv__actor *frame, struct rv__blob *error,
+                     rv_error *err)
 {
+    const struct rv__flow_kind *kind = rv__flow_kind(frame->owner->node);
     struct rv__fact fact = {
         .kind = FACT_BODY_ENDED,
         .actor = frame->id,
         .node = frame->owner->node->id,
-        .index = frame->frame.iteration >= 0 ? frame->frame.iteration : frame->frame.body->index,
-        .status = frame->frame.failed ? STATUS_FAILED : STATUS_COMPLETED,
-        .error = frame->frame.failed ? frame->value : NULL,
+        .index = rv__iterates(frame->owner->node) ? frame->frame.iteration
+                                                  : frame->frame.body->index,
+        .status = error != NULL ? STATUS_FAILED : STATUS_COMPLETED,
+        .error = error,
     };
+    if (kind->settle != NULL)
+        kind->settle(frame, &fact);
     return rv__say(turn, &fact, err);
 }
 
-static int say_run_ended(struct rv__turn *turn, struct rv__actor *root, rv_error *err)
+int rv__frame_timed_out(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
+{
+    const struct rv__body *body = frame->frame.body;
+    struct rv__blob *why = rv__error_blob(
+        "timeout", "state '%.*s' timed out after %lld ms", RV__ARG(body->alias),
+        (long long)body->owner->stage.states[body->index].timeout_ms);
+    struct rv__blob *error = why != NULL ? rv__error_of(why, frame) : NULL;
+    rv__blob_unref(why);
+    if (error == NULL)
+        return rv__nomem(err);
+    int rc = say_ended(turn, frame, error, err);
+    rv__blob_unref(error);
+    return rc;
+}
+
+bool rv__frame_leaves_out(const struct rv__actor *frame, const struct rv__node *node)
+{
+    return frame->frame.drained && !node->is_handler && rv__flow_kind(node)->drained_out;
+}
+
+static int say_left_out(struct rv__turn *turn, struct rv__actor *frame, const struct rv__node *node,
+                        rv_error *err)
+{
+    struct rv__fact fact = { .kind = FACT_NODE_SKIPPED,
+                             .actor = turn->cell->next_id,
+                             .owner = frame->id,
+                             .node = node->id };
+    return rv__say(turn, &fact, err);
+}
+
+int rv__say_run_ended(struct rv__turn *turn, struct rv__actor *root, rv_error *err)
 {
     struct rv__fact fact = { .kind = FACT_RUN_COMPLETED, .node = RV__NO_NODE };
-    if (root->frame.failed) {
+    if (root->frame.cancelled) {
+        fact.kind = FACT_RUN_CANCELLED;
+    } else if (root->frame.failed) {
         fact.kind = FACT_RUN_FAILED;
         fact.error = root->value;
         fact.node = root->frame.failed_node;
@@ -68,26 +121,19 @@ int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *
                                  .node = frame->node->id };
         return rv__say(turn, &fact, err);
     }
-    bool ended = frame->frame.failed || frame->frame.at == frame->frame.body->count;
-    if (!ended || frame->phase != PHASE_RUNNING)
+    const struct rv__node *next = frame->phase == PHASE_RUNNING ? rv__frame_next(frame) : NULL;
+    if (next != NULL && rv__frame_leaves_out(frame, next))
+        return say_left_out(turn, frame, next, err);
+    if (frame->phase != PHASE_RUNNING || next != NULL)
         return rv__frame_begin(turn, frame, err);
     if (frame->owner == NULL)
-        return say_run_ended(turn, frame, err);
+        return rv__say_run_ended(turn, frame, err);
 
-    switch (frame->owner->node->kind) {
-    case NODE_WORKFLOW:
-    case NODE_BRANCH: /* one body: its end is the node's */
-        return rv__node_end(turn, frame->owner,
-                            frame->frame.failed ? FACT_NODE_FAILED : FACT_NODE_COMPLETED,
-                            frame->frame.failed ? frame->value : NULL, err);
-    case NODE_LOOP:
-    case NODE_FOREACH:
-    case NODE_CONCURRENT: return say_ended(turn, frame, err);
-    case NODE_STEP:
-    case NODE_KINDS: break;
-    }
-    assert(!"a frame belongs to a supervisor");
-    return RV_ESTATE;
+    if (rv__flow_kind(frame->owner->node)->body_ended != NULL)
+        return say_ended(turn, frame, frame->frame.failed ? frame->value : NULL, err);
+    return rv__node_end(turn, frame->owner,
+                        frame->frame.failed ? FACT_NODE_FAILED : FACT_NODE_COMPLETED,
+                        frame->frame.failed ? frame->value : NULL, err);
 }
 
 /* ------------------------------------------------------------------------------- evolve --- */
@@ -109,9 +155,10 @@ void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, stru
     }
 
     const struct rv__actor *around = rv__actor_frame(owner);
-    struct rv__entry *scope = around->frame.scope;
-    if (owner->node->kind == NODE_LOOP && owner->sup.inner != NULL && !RV__BUG(18))
-        scope = owner->sup.inner->children[0].scope; /* the iteration before is seen */
+    const struct rv__flow_kind *kind = rv__flow_kind(owner->node);
+    struct rv__entry *scope = kind->scope != NULL ? kind->scope(owner) : NULL;
+    if (scope == NULL)
+        scope = around->frame.scope;
     frame->node = owner->node;
     frame->frame.base = rv__entry_ref(scope);
     frame->frame.scope = rv__entry_ref(scope);
@@ -131,7 +178,11 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
                             bool hard, struct rv__blob *error)
 {
     if (frame->frame.scope == frame->frame.base)
-        rv__frame_tells(frame, 1);
+        rv__frame_count_shown(frame, 1);
+    if (frame->due_ms != 0 && !RV__BUG(83)) { /* it was in time */
+        frame->due_ms = 0;
+        rv__actor_owe(cell, frame);
+    }
     entry->outer = frame->frame.scope;
     frame->frame.scope = entry;
     rv__entry_unref(frame->frame.last);

@@ -1,16 +1,16 @@
-/* kinds.c: the table of supervisors, and names of everything that has one. A new kind of control flow
+/* kinds.c: the table of kinds of nodes, and names of everything that has one. A new kind of control flow
  * is one file and one row here. */
 #include "flow/cell.h"
 
-extern const struct rv__kind rv__workflow_kind, rv__branch_kind, rv__loop_kind, rv__foreach_kind,
-    rv__concurrent_kind;
+extern const struct rv__flow_kind rv__step_kind, rv__workflow_kind, rv__branch_kind, rv__loop_kind,
+    rv__foreach_kind, rv__concurrent_kind, rv__stage_kind, rv__chat_kind;
 
-const struct rv__kind *const rv__kinds[NODE_KINDS] = {
-    [NODE_WORKFLOW] = &rv__workflow_kind,
-    [NODE_BRANCH] = &rv__branch_kind,
-    [NODE_LOOP] = &rv__loop_kind,
-    [NODE_FOREACH] = &rv__foreach_kind,
-    [NODE_CONCURRENT] = &rv__concurrent_kind,
+const struct rv__flow_kind *const rv__flow_kinds[NODE_KINDS] = {
+    [NODE_STEP] = &rv__step_kind,         [NODE_WORKFLOW] = &rv__workflow_kind,
+    [NODE_BRANCH] = &rv__branch_kind,     [NODE_LOOP] = &rv__loop_kind,
+    [NODE_FOREACH] = &rv__foreach_kind,   [NODE_CONCURRENT] = &rv__concurrent_kind,
+    [NODE_STAGE] = &rv__stage_kind,       [NODE_CHAT] = &rv__chat_kind,
+    [NODE_SEQUENCE] = &rv__workflow_kind, /* one body, begun and ended in the same way */
 };
 
 const char *rv__status_name(enum rv__status status)
@@ -36,8 +36,21 @@ const char *rv__eval_name(enum rv__eval eval)
 
 const char *rv__msg_kind_name(enum rv__msg_kind kind)
 {
-    static const char *const names[MSG_KINDS] = { "done",    "failed", "park",   "timer",
-                                                  "lost",    "answer", "signal", "cancel",
-                                                  "suspend", "resume", "abort" };
+    static const char *const names[MSG_KINDS] = { "done",   "failed", "park",   "timer",  "lost",
+                                                  "given",  "answer", "signal", "cancel", "suspend",
+                                                  "resume", "abort",  "skip",   "restart" };
     return names[kind];
+}
+
+const char *rv__next_name(enum rv__next next)
+{
+    static const char *const names[NEXTS] = { "none",     "done",    "final",  "retry",
+                                              "redirect", "errored", "suspend" };
+    return names[next];
+}
+
+const char *rv__decision_name(enum rv__decision decision)
+{
+    static const char *const names[DECISIONS] = { "resume", "skip", "restart_stage", "abort" };
+    return names[decision];
 }

@@ -13,42 +13,32 @@ static struct rv__first evaluation(const struct rv__node *node, enum rv__eval ev
     return (struct rv__first){ .node = node, .expr = expr, .eval = eval };
 }
 
+struct rv__first rv__first_of_expr(const struct rv__node *node, enum rv__eval eval)
+{
+    return evaluation(node, eval, rv__eval_expr(node, eval));
+}
+
 struct rv__first rv__first_of_step(const struct rv__node *step)
 {
     return (struct rv__first){ .node = step->step.parks ? NULL : step, .eval = -1 };
 }
 
-struct rv__first rv__first_of_node(const struct rv__node *node) /* NOLINT(misc-no-recursion) */
+struct rv__first rv__first_of_node(const struct rv__node *node)
 {
-    return node->when.kind != EXPR_NONE ? evaluation(node, EVAL_WHEN, &node->when)
+    return node->when.kind != EXPR_NONE ? rv__first_of_expr(node, EVAL_WHEN)
                                         : rv__first_after_when(node);
 }
 
-struct rv__first rv__first_after_when(const struct rv__node *node) /* NOLINT(misc-no-recursion) */
+struct rv__first rv__first_after_when(const struct rv__node *node)
 {
-    switch (node->kind) {
-    case NODE_STEP: return rv__first_of_step(node);
-    case NODE_WORKFLOW: return rv__first_of_body(&node->bodies[0]);
-    case NODE_BRANCH: return evaluation(node, EVAL_IF, &node->branch.condition);
-    case NODE_LOOP:
-        if (node->loop.while_.kind != EXPR_NONE)
-            return evaluation(node, EVAL_WHILE, &node->loop.while_);
-        return rv__first_of_body(&node->bodies[0]);
-    case NODE_FOREACH: return evaluation(node, EVAL_ITEMS, &node->foreach.items);
-    case NODE_CONCURRENT: /* detached: the node itself ends at once, without work */
-        if (node->concurrent.detached || node->body_count == 0)
-            break;
-        return rv__first_of_body(&node->bodies[0]);
-    case NODE_KINDS: break;
-    }
-    return (struct rv__first){ .eval = -1 };
+    return rv__flow_kind(node)->first_work(node);
 }
 
 /* Goes down first nodes only: no deeper than RV__PLAN_MAX_DEPTH. */
-struct rv__first rv__first_of_body(const struct rv__body *body) /* NOLINT(misc-no-recursion) */
+struct rv__first rv__first_of_body(const struct rv__body *body)
 {
     if (rv__body_needs_input(body)) /* an input without an expression is only held to its schema */
-        return evaluation(body->owner, EVAL_INPUT, &body->wrap->input);
+        return evaluation(body->owner, EVAL_INPUT, body->wrap != NULL ? &body->wrap->input : NULL);
     return body->count > 0 ? rv__first_of_node(body->nodes[0]) : (struct rv__first){ .eval = -1 };
 }
 
@@ -70,7 +60,7 @@ struct rv__str rv__first_function(const struct rv__first *first)
 enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first *first)
 {
     static const enum rv__lane lanes[STEP_KINDS] = {
-        [STEP_HTTP] = LANE_HTTP,   [STEP_COMMAND] = LANE_IO, [STEP_CHAT] = LANE_IO,
+        [STEP_HTTP] = LANE_HTTP,   [STEP_COMMAND] = LANE_IO, [STEP_CHAT] = LANE_HTTP,
         [STEP_TOOL] = LANE_IO,     [STEP_VALUE] = LANE_EVAL, [STEP_DELAY] = LANE_EVAL,
         [STEP_SIGNAL] = LANE_EVAL, /* of these two, one whose parameters have to be evaluated */
     };

@@ -2,7 +2,8 @@
  *
  * A node may be ended from outside while it is in the midst of its work: the run is cancelled or
  * aborted, or a concurrent block has what it needs. What has finished in it by then is told all the
- * same, with the nodes that were in flight beside it as cancelled; for that is where a user sees what
+ * same, with the nodes that were in flight beside it as cancelled (a step that has failed, and whose handler
+ * runs, stays failed); for that is where a user sees what
  * there is to undo. An iteration in flight is listed if anything has finished in it: a hundred thousand
  * that have only begun tell nothing, and would be what a cancel waits for. ADR 0017.
  *
@@ -12,11 +13,12 @@
 #include "base/alloc.h"
 #include "base/bugs.h"
 #include "base/error.h"
-#include "flow/cell.h"
+#include "flow/write.h"
 
 bool rv__node_keeps_rows(const struct rv__node *node)
 {
-    return node->kind == NODE_FOREACH || (node->kind == NODE_LOOP && node->loop.keep == KEEP_ALL);
+    const struct rv__flow_kind *kind = rv__flow_kind(node);
+    return kind->keeps_rows != NULL && kind->keeps_rows(node);
 }
 
 /* ------------------------------------------------------------------------------- entries --- */
@@ -24,17 +26,18 @@ bool rv__node_keeps_rows(const struct rv__node *node)
 /* Has it got as far as to have a result? */
 static bool has_begun(const struct rv__actor *actor)
 {
-    bool evaluating = actor->phase == PHASE_EVAL || actor->phase == PHASE_TO_EVAL;
-    switch (actor->node->kind) {
-    case NODE_WORKFLOW:
-    case NODE_BRANCH: return actor->child != NULL;
-    case NODE_LOOP: return actor->sup.key != NULL; /* it evaluates between iterations too */
-    case NODE_FOREACH: return actor->sup.key != NULL && !evaluating;
-    case NODE_CONCURRENT: return actor->sup.inner != NULL && !actor->node->concurrent.detached;
-    case NODE_STEP:
-    case NODE_KINDS: break;
-    }
-    return false;
+    const struct rv__flow_kind *kind = rv__flow_kind(actor->node);
+    return kind->has_begun != NULL && kind->has_begun(actor);
+}
+
+struct rv__entry *rv__step_failed_entry(const struct rv__actor *step)
+{
+    struct rv__entry *entry = rv__entry_new(step->node, STATUS_FAILED);
+    if (entry == NULL)
+        return NULL;
+    entry->state = rv__blob_ref(step->step.state);
+    entry->error = rv__blob_ref(step->value);
+    return entry;
 }
 
 struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status status)
@@ -42,8 +45,11 @@ struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status s
     struct rv__entry *entry = rv__entry_new(actor->node, status);
     if (entry == NULL || !has_begun(actor))
         return entry;
-    entry->inner = rv__kinds[actor->node->kind]->inner(actor);
-    if (entry->inner == NULL) {
+    const struct rv__flow_kind *kind = rv__flow_kind(actor->node);
+    entry->inner = kind->inner(actor);
+    if (entry->inner != NULL && kind->state != NULL)
+        entry->state = kind->state(actor);
+    if (entry->inner == NULL || (kind->state != NULL && entry->state == NULL)) {
         rv__entry_unref(entry);
         return NULL;
     }
@@ -62,7 +68,9 @@ int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret)
     const struct rv__actor *child = in_flight(frame);
     struct rv__entry *entry = NULL;
     if (child != NULL) {
-        entry = rv__node_left(child, STATUS_CANCELLED);
+        bool failed = rv__is_step(child->node) && child->phase == PHASE_FAILED;
+        entry = failed ? rv__step_failed_entry(child) /* only its handler is cut short */
+                       : rv__node_left(child, STATUS_CANCELLED);
         if (entry == NULL)
             return RV_ENOMEM;
         entry->outer = rv__entry_ref(frame->frame.scope);
@@ -76,22 +84,20 @@ int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret)
 static const struct rv__actor *open_below(const struct rv__actor *frame)
 {
     const struct rv__body *body = frame->frame.body;
-    enum rv__node_kind kind = frame->frame.at < body->count ? body->nodes[frame->frame.at]->kind
-                                                            : NODE_STEP;
-    if (kind == NODE_STEP || kind == NODE_WORKFLOW)
-        return NULL; /* of a nested workflow nothing is told but its end */
+    if (frame->frame.at >= body->count || !rv__flow_kind(body->nodes[frame->frame.at])->tells_below)
+        return NULL;
     return in_flight(frame);
 }
 
-void rv__frame_tells(const struct rv__actor *frame, int more)
+void rv__frame_count_shown(const struct rv__actor *frame, int more)
 {
     struct rv__actor *sup = frame->owner;
     /* A snapshot that was tampered with may have it under anything: that is found out later. */
-    if (sup != NULL && !sup->is_frame && sup->node->kind != NODE_STEP)
-        sup->sup.told += more;
+    if (sup != NULL && !sup->is_frame && !rv__is_step(sup->node))
+        sup->sup.shown += more;
 }
 
-bool rv__frame_leaves(const struct rv__actor *frame) /* NOLINT(misc-no-recursion) */
+bool rv__frame_leaves(const struct rv__actor *frame)
 {
     if (frame->frame.scope != frame->frame.base)
         return true;
@@ -121,39 +127,107 @@ static int make_room(struct rv__facts *facts, rv_error *err)
     return RV_OK;
 }
 
-static void put_item_value(struct rv__buf *json, const struct rv__items *items, int64_t index)
+/* Takes both texts, which may have failed. */
+static int put_row(struct rv__facts *facts, uint32_t node, int64_t index, struct rv__buf *key,
+                   struct rv__buf *json, rv_error *err)
 {
-    int64_t place;
-    uint64_t piece = rv__items_piece(items, index, &place);
-    rv__buf_text(json, "\"itemValue\":[");
-    rv__buf_int(json, (int64_t)piece);
-    rv__buf_char(json, ',');
-    rv__buf_int(json, place);
-    rv__buf_text(json, "],");
+    struct rv__row row = { .node = node, .index = index };
+    int rc = make_room(facts, err);
+    row.json.len = json->len;
+    row.key.len = key->len;
+    row.json.at = rc == RV_OK && json->rc == RV_OK ? rv__buf_take(json) : NULL;
+    row.key.at = rv__buf_take(key);
+    rv__buf_done(json);
+    rv__buf_done(key);
+    if (row.json.at == NULL || row.key.at == NULL) {
+        rv__free((char *)row.json.at);
+        rv__free((char *)row.key.at);
+        return rv__nomem(err);
+    }
+    facts->rows[facts->row_count++] = row;
+    facts->row_bytes += row.json.len;
+    return RV_OK;
+}
+
+static bool is_attempt(const struct rv__actor *actor)
+{
+    return actor->is_frame && actor->frame.attachment != NULL;
+}
+
+/* An attempt of a state has ended: what it leaves. */
+static int add_attachment(struct rv__facts *facts, const struct rv__actor *frame,
+                          const struct rv__attachment_end *end, rv_error *err)
+{
+    struct rv__buf json, key;
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the result in it */
+    rv__buf_init(&key, SIZE_MAX / 8);
+    rv__buf_text(&key, RV__ATTACHMENT_KEY);
+    rv__attachment_write(frame, end, &json);
+    return put_row(facts, frame->node->id, (int64_t)frame->id, &key, &json, err);
+}
+
+static int attempt_ended(struct rv__facts *facts, const struct rv__actor *frame,
+                         const struct rv__fact *fact, rv_error *err)
+{
+    const struct rv__entry *newest = frame->frame.scope;
+    bool skipped = newest != frame->frame.base && newest->status == STATUS_SKIPPED;
+    struct rv__attachment_end end = {
+        .status = fact->status == STATUS_FAILED ? ATTACHMENT_ERRORED
+                  : skipped                     ? ATTACHMENT_SKIPPED
+                                                : ATTACHMENT_FINISHED,
+        .at_ms = fact->at_ms,
+        .error = fact->error,
+    };
+    return RV__BUG(221) && fact->next == NEXT_RETRY ? RV_OK
+                                                    : add_attachment(facts, frame, &end, err);
+}
+
+/* It is cut short by something else. */
+static int attempt_cut(struct rv__facts *facts, const struct rv__actor *frame, int64_t at_ms,
+                       rv_error *err)
+{
+    struct rv__blob *error = rv__error_blob("cancelled", "cut short before it had ended");
+    if (error == NULL)
+        return rv__nomem(err);
+    struct rv__attachment_end end = { ATTACHMENT_ERRORED, at_ms, error };
+    int rc = RV__BUG(222) ? RV_OK : add_attachment(facts, frame, &end, err);
+    rv__blob_unref(error);
+    return rc;
+}
+
+/* Those that its stage left so far are superseded. Several stages may begin anew before the next actor does; the same
+ * one cannot: so number and stage together are an index of its own for each. */
+static int stage_anew(struct rv__facts *facts, const struct rv__cell *cell,
+                      const struct rv__actor *sup, rv_error *err)
+{
+    struct rv__buf json, key;
+    rv__buf_init(&json, SIZE_MAX / 8);
+    rv__buf_init(&key, SIZE_MAX / 8);
+    rv__buf_text(&key, RV__ANEW_KEY);
+    rv__buf_text(&json, "{\"o\":");
+    rv__buf_int(&json, (int64_t)sup->id);
+    rv__buf_text(&json, ",\"n\":");
+    rv__buf_int(&json, (int64_t)cell->next_id);
+    rv__buf_char(&json, '}');
+    int64_t index = (int64_t)((cell->next_id & UINT32_MAX) << 31 | (sup->id & INT32_MAX));
+    return put_row(facts, sup->node->id, index, &key, &json, err);
 }
 
 /* An iteration leaves the cell for the store, with the fact of its end. */
 static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
 {
     const struct rv__actor *sup = frame->owner;
+    const struct rv__flow_kind *kind = rv__flow_kind(sup->node);
     struct rv__entry *scope;
     struct rv__buf json, key;
-    int rc = make_room(facts, err);
-    if (rc < 0)
-        return rc;
     if (rv__frame_left(frame, &scope) < 0)
         return rv__nomem(err);
 
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the results in it */
     rv__buf_init(&key, SIZE_MAX / 8);
     rv__buf_char(&json, '{');
-    if (sup->node->kind == NODE_FOREACH && sup->sup.items != NULL) {
-        put_item_value(&json, sup->sup.items, frame->frame.iteration);
-    } else if (sup->node->kind == NODE_FOREACH) {
-        rv__buf_text(&json, "\"item\":");
-        rv__buf_add(&json, sup->value->text + frame->frame.item_at, frame->frame.item_len);
-        rv__buf_char(&json, ',');
-    }
+    if (kind->write_item != NULL)
+        kind->write_item(frame, &json);
     rv__buf_text(&json, "\"index\":");
     rv__buf_int(&json, frame->frame.iteration);
     rv__buf_text(&json, ",\"results\":");
@@ -163,21 +237,9 @@ static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_er
     rv__buf_text(&json, w.referred ? RV__ROW_REFERS : "}");
     rv__buf_str(&key, rv__blob_str(sup->sup.key));
 
-    struct rv__row row = { .node = sup->node->id, .index = frame->frame.iteration };
-    row.json.len = json.len;
-    row.key.len = key.len;
-    row.json.at = w.rc == RV_OK ? rv__buf_take(&json) : NULL;
-    row.key.at = rv__buf_take(&key);
-    rv__buf_done(&json);
-    rv__buf_done(&key);
-    if (row.json.at == NULL || row.key.at == NULL) {
-        rv__free((char *)row.json.at);
-        rv__free((char *)row.key.at);
-        return rv__nomem(err);
-    }
-    facts->rows[facts->row_count++] = row;
-    facts->row_bytes += row.json.len;
-    return RV_OK;
+    if (w.rc < 0 && json.rc == RV_OK)
+        json.rc = w.rc;
+    return put_row(facts, sup->node->id, frame->frame.iteration, &key, &json, err);
 }
 
 void rv__facts_cut_rows(struct rv__facts *facts, size_t count)
@@ -194,11 +256,11 @@ void rv__facts_cut_rows(struct rv__facts *facts, size_t count)
  * has anything below it. Then they are not even looked at. */
 static bool tells_nothing(const struct rv__actor *sup)
 {
-    if (!rv__node_keeps_rows(sup->node) || sup->sup.told > 0)
+    if (!rv__node_keeps_rows(sup->node) || sup->sup.shown > 0)
         return false;
     const struct rv__body *body = sup->node->bodies;
     for (uint32_t i = 0; i < body->count; i++)
-        if (body->nodes[i]->kind != NODE_STEP && body->nodes[i]->kind != NODE_WORKFLOW)
+        if (rv__flow_kind(body->nodes[i])->tells_below)
             return false;
     return true;
 }
@@ -217,10 +279,34 @@ static const struct rv__actor *walk(const struct rv__actor *top, const struct rv
     return NULL;
 }
 
-/* The iterations in flight of all below this node, which is ended from outside. */
-static int add_rows_below(struct rv__facts *facts, const struct rv__actor *top, rv_error *err)
+/* Attempts of states that are in flight below `top`, which is ended from outside. Where the plan has no
+ * stage nothing is looked at. */
+static int add_attempts_below(struct rv__facts *facts, const struct rv__actor *top, int64_t at_ms,
+                              rv_error *err)
 {
-    if (top->node->kind == NODE_WORKFLOW)
+    const struct rv__actor *at = top, *below;
+    while (at != NULL) {
+        int rc = is_attempt(at) && at != top ? attempt_cut(facts, at, at_ms, err) : RV_OK;
+        if (rc < 0)
+            return rc;
+        below = at->is_frame || at->node->has_stages ? at->child : NULL;
+        while (below == NULL && at != top) {
+            below = at->next;
+            at = at->owner;
+        }
+        at = below;
+    }
+    return RV_OK;
+}
+
+/* The iterations in flight of all below this node, which is ended from outside; the attempts, too. */
+static int add_rows_below(struct rv__facts *facts, const struct rv__actor *top, int64_t at_ms,
+                          rv_error *err)
+{
+    int done = add_attempts_below(facts, top, at_ms, err);
+    if (done < 0)
+        return done;
+    if (!rv__flow_kind(top->node)->tells_below)
         return RV_OK;
     for (const struct rv__actor *at = top; at != NULL; at = walk(top, at)) {
         if (!at->is_frame || !rv__node_keeps_rows(at->node) || !rv__frame_leaves(at) || RV__BUG(20))
@@ -239,13 +325,40 @@ int rv__facts_rows(struct rv__facts *facts, const struct rv__cell *cell,
     if (fact->kind == FACT_BODY_ENDED) {
         actor = rv__cell_find(cell, fact->actor);
         assert(actor != NULL); /* rv__fact_check saw it */
-        return rv__node_keeps_rows(actor->node) ? add_row(facts, actor, err) : RV_OK;
+        if (rv__node_keeps_rows(actor->node))
+            return add_row(facts, actor, err);
+        int rc = is_attempt(actor) ? attempt_ended(facts, actor, fact, err) : RV_OK;
+        if (rc < 0 || actor->child == NULL)
+            return rc;
+        return add_rows_below(facts, actor->child, fact->at_ms, err);
     }
-    if (fact->kind == FACT_RUN_CANCELLED || fact->kind == FACT_RUN_ABORTED)
-        actor = cell->root->child;
-    else if (fact->kind == FACT_NODE_COMPLETED || fact->kind == FACT_NODE_FAILED)
+    if (fact->kind == FACT_RUN_RESUMED && fact->decision == DECISION_RESTART) {
+        actor = rv__cell_find(cell, fact->actor);
+        assert(actor != NULL); /* the same */
+        int rc = add_rows_below(facts, actor, fact->at_ms, err);
+        return rc < 0 ? rc : stage_anew(facts, cell, actor, err);
+    }
+    const struct rv__actor *last = cell->root != NULL ? cell->root->child : NULL;
+    bool finally = last != NULL && last->node->is_handler &&
+                   last->node == cell->plan->body.wrap->finally;
+    if (fact->kind == FACT_RUN_CANCELLING && finally)
+        return RV_OK; /* that goes on */
+    if ((fact->kind == FACT_RUN_COMPLETED || fact->kind == FACT_RUN_FAILED) && finally)
+        return add_attempts_below(facts, last, fact->at_ms, err); /* it was ended from outside */
+    bool cancelled = fact->kind == FACT_RUN_CANCELLED || fact->kind == FACT_RUN_CANCELLING;
+    if (cancelled || fact->kind == FACT_DETACHED_CANCELLED) {
+        int rc = RV_OK; /* what is detached is cancelled along */
+        for (actor = cell->shades; rc == RV_OK && actor != NULL; actor = actor->next)
+            rc = add_attempts_below(facts, actor, fact->at_ms, err);
+        if (rc < 0 || !cancelled)
+            return rc;
+    }
+    if (cancelled || fact->kind == FACT_RUN_ABORTED)
+        actor = last;
+    else if (fact->kind == FACT_NODE_COMPLETED || fact->kind == FACT_NODE_FAILED ||
+             fact->kind == FACT_NODE_RETRYING)
         actor = rv__cell_find(cell, fact->actor);
     else
         return RV_OK; /* it ends nothing that has anything below it */
-    return actor != NULL ? add_rows_below(facts, actor, err) : RV_OK;
+    return actor != NULL ? add_rows_below(facts, actor, fact->at_ms, err) : RV_OK;
 }

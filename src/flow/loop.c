@@ -7,15 +7,27 @@
  *
  * After max_iterations, a condition that still asks for more fails the node. An iteration sees the
  * results of the one before; of those that came earlier nothing is left in memory. */
-#include "flow/cell.h"
-
 #include <stdio.h>
 
+#include "base/bugs.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "flow/write.h"
 
 static bool by_while(const struct rv__node *node)
 {
     return node->loop.while_.kind != EXPR_NONE;
+}
+
+static struct rv__first first_work(const struct rv__node *node)
+{
+    return by_while(node) ? rv__first_of_expr(node, EVAL_WHILE)
+                          : rv__first_of_body(&node->bodies[0]);
+}
+
+static bool keeps_rows(const struct rv__node *node)
+{
+    return node->loop.keep == KEEP_ALL;
 }
 
 static enum rv__phase first_phase(const struct rv__node *node, int *eval)
@@ -49,10 +61,16 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
                      "the condition of '%s' is still %strue after %lld iteration%s",
                      by_while(sup->node) ? "while" : "until", by_while(sup->node) ? "" : "not ",
                      (long long)sup->sup.ended, sup->sup.ended == 1 ? "" : "s");
-            return rv__node_fail(turn, sup, text, err);
+            return rv__node_fail(turn, sup, "maxIterations", text, err);
         }
     }
     return rv__body_start(turn, sup, sup->sup.ended, err);
+}
+
+/* The iteration before is seen. */
+static struct rv__entry *scope(const struct rv__actor *sup)
+{
+    return sup->sup.inner != NULL && !RV__BUG(18) ? sup->sup.inner->children[0].scope : NULL;
 }
 
 /* The entries of the iteration, without those of the one before it: copies on the loop's own scope.
@@ -108,6 +126,11 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     return RV_OK;
 }
 
+static bool has_begun(const struct rv__actor *sup)
+{
+    return sup->sup.key != NULL; /* it evaluates between iterations too */
+}
+
 static struct rv__inner *inner(const struct rv__actor *sup)
 {
     bool more = sup->child != NULL && rv__frame_leaves(sup->child); /* ended in an iteration */
@@ -128,4 +151,92 @@ static struct rv__inner *inner(const struct rv__actor *sup)
     return all;
 }
 
-const struct rv__kind rv__loop_kind = { first_phase, place, advance, body_ended, inner };
+/* ------------------------------------------------------------------------------ results --- */
+
+/* {"iterations":[{"index":…,"results":…}]} of a loop that keeps the last, or none. */
+static void write_last(struct rv__writer *w, const struct rv__entry *entry)
+{
+    const struct rv__inner *inner = entry->inner;
+    rv__writer_put(w, "{\"iterations\":[");
+    if (inner->index >= 0) {
+        rv__writer_put(w, "{\"index\":");
+        rv__writer_put_int(w, inner->index);
+        rv__writer_put(w, ",\"results\":");
+        rv__entries_write(w, inner->children[0].scope, inner->base);
+        rv__writer_put(w, "}");
+    }
+    rv__writer_put(w, "]}");
+}
+
+static void write_result(struct rv__writer *w, const struct rv__entry *entry)
+{
+    if (keeps_rows(entry->node))
+        rv__iterations_write(w, entry);
+    else
+        write_last(w, entry);
+}
+
+static void expand_last(struct rv__writer *w, const struct rv__node *node, struct rv__str result,
+                        struct rv__str vector)
+{
+    struct rv__str list;
+    if (!rv__json_get(result, "iterations", &list)) {
+        rv__writer_put_str(w, result);
+        return;
+    }
+    struct rv__json_iter it;
+    struct rv__str row;
+    rv__writer_put(w, "{\"iterations\":[");
+    rv__json_iter_init(&it, list);
+    while (rv__json_next(&it, NULL, &row)) /* one at most */
+        rv__row_expand(w, node, vector, row, true);
+    rv__writer_put(w, "]}");
+}
+
+static void expand_result(struct rv__writer *w, const struct rv__node *node, struct rv__str result,
+                          struct rv__str vector)
+{
+    if (keeps_rows(node))
+        rv__iterations_expand(w, node, vector);
+    else
+        expand_last(w, node, result, vector);
+}
+
+/* ---------------------------------------------------------------------------- from disk --- */
+
+static const char *body_fits(const struct rv__actor *sup, int64_t index)
+{
+    return index == sup->sup.ended && sup->child == NULL ? NULL : "not the next iteration";
+}
+
+static bool sound(const struct rv__actor *sup, int64_t frames)
+{
+    return frames <= 1 && (sup->sup.inner == NULL || sup->sup.inner->child_count == 1);
+}
+
+static const char *inner_fits(const struct rv__node *node, const struct rv__inner *inner)
+{
+    (void)node;
+    return inner->index >= 0 ? rv__inner_one(inner) : rv__inner_linked(inner);
+}
+
+const struct rv__flow_kind rv__loop_kind = {
+    .first_work = first_work,
+    .keeps_rows = keeps_rows,
+    .tells_below = true,
+    .first_phase = first_phase,
+    .place = place,
+    .advance = advance,
+    .scope = scope,
+    .body_ended = body_ended,
+    .has_begun = has_begun,
+    .inner = inner,
+    .write_result = write_result,
+    .expand_result = expand_result,
+    .starts_evaluated = true,
+    .starts_running = true,
+    .ends_evaluated = true,
+    .body_fits = body_fits,
+    .sound = sound,
+    .inner_fits = inner_fits,
+};

@@ -3,11 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "flow/cell.h"
 
-struct rv__blob *rv__error_blob(const char *fmt, ...)
+struct rv__blob *rv__error_blob(const char *code, const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -20,6 +21,10 @@ struct rv__blob *rv__error_blob(const char *fmt, ...)
     rv__buf_init(&buf, 8 * sizeof text);
     rv__buf_text(&buf, "{\"message\":");
     rv__buf_json_str(&buf, (struct rv__str){ text, len });
+    if (code != NULL) {
+        rv__buf_text(&buf, ",\"code\":");
+        rv__buf_json_str(&buf, rv__str(code));
+    }
     rv__buf_char(&buf, '}');
     struct rv__blob *blob = NULL;
     if (rv__buf_err(&buf, NULL) == RV_OK)
@@ -28,22 +33,95 @@ struct rv__blob *rv__error_blob(const char *fmt, ...)
     return blob;
 }
 
+struct rv__blob *rv__error_because(const char *code, const struct rv__blob *of, const char *fmt,
+                                   ...)
+{
+    struct rv__str error = rv__blob_str(of), json, message = { "", 0 };
+    struct rv__arena arena;
+    struct rv__blob *blob = NULL;
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the message */
+    if (rv__str_none(error) || rv__json_type(error) != RV__JSON_OBJECT ||
+        !rv__json_get(error, "message", &json) ||
+        rv__json_string(json, &arena, &message) != RV_ENOMEM)
+        blob = rv__error_blob(code, "%s%s%.*s", text, message.len > 0 ? ": " : "",
+                              RV__ARG(message));
+    rv__arena_done(&arena);
+    return blob;
+}
+
+struct rv__blob *rv__error_at(const struct rv__blob *error, const struct rv__node *node,
+                              const struct rv__body *body, const int64_t *vector)
+{
+    struct rv__str text = rv__blob_str(error), key, value;
+    struct rv__json_iter it;
+    struct rv__buf buf;
+    struct rv__blob *blob = NULL;
+    bool has = !rv__str_none(text) && rv__json_type(text) == RV__JSON_OBJECT;
+    rv__buf_init(&buf, SIZE_MAX / 8); /* bounded by the error and a path */
+    rv__buf_char(&buf, '{');
+    rv__json_iter_init(&it, has ? text : rv__str("{\"message\":\"failed\"}"));
+    while (rv__json_next(&it, &key, &value)) {
+        if (rv__json_string_is(key, rv__str("path")))
+            continue;
+        rv__buf_str(&buf, key);
+        rv__buf_char(&buf, ':');
+        rv__buf_str(&buf, value);
+        rv__buf_char(&buf, ',');
+    }
+    rv__buf_text(&buf, "\"path\":\""); /* no character of a path needs an escape */
+    assert(node != NULL || body != NULL);
+    if (node != NULL)
+        rv__node_path(node, vector, &buf);
+    else
+        rv__body_path(body, vector, &buf);
+    rv__buf_text(&buf, "\"}");
+    if (rv__buf_err(&buf, NULL) == RV_OK)
+        blob = rv__blob_new(rv__buf_view(&buf));
+    rv__buf_done(&buf);
+    return blob;
+}
+
+struct rv__blob *rv__error_of(const struct rv__blob *error, const struct rv__actor *actor)
+{
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    size_t count = rv__actor_vector(actor, vector);
+    if (count > 0 && RV__BUG(66) && vector[count - 1] > 0)
+        vector[count - 1]--;
+    return actor->is_frame ? rv__error_at(error, NULL, actor->frame.body, vector)
+                           : rv__error_at(error, actor->node, NULL, vector);
+}
+
+struct rv__str rv__error_path(struct rv__str error)
+{
+    struct rv__str path;
+    if (error.len == 0 || rv__json_type(error) != RV__JSON_OBJECT ||
+        !rv__json_get(error, "path", &path) || rv__json_type(path) != RV__JSON_STRING ||
+        memchr(path.at, '\\', path.len) != NULL)
+        return (struct rv__str){ NULL, 0 };
+    return (struct rv__str){ path.at + 1, path.len - 2 };
+}
+
+const struct rv__expr *rv__eval_expr(const struct rv__node *node, enum rv__eval eval)
+{
+    static const enum rv__use uses[EVALS] = {
+        [EVAL_WHEN] = USE_WHEN,   [EVAL_IF] = USE_IF,       [EVAL_WHILE] = USE_WHILE,
+        [EVAL_UNTIL] = USE_UNTIL, [EVAL_ITEMS] = USE_ITEMS, [EVAL_DESCRIPTION] = USE_DESCRIPTION,
+    };
+    assert(eval != EVAL_INPUT); /* that is a body's */
+    return rv__node_expr(node, uses[eval]);
+}
+
 const struct rv__expr *rv__actor_expr(const struct rv__actor *actor)
 {
-    const struct rv__node *node = actor->node;
-    switch ((enum rv__eval)actor->eval) {
-    case EVAL_WHEN: return &node->when;
-    case EVAL_IF: return &node->branch.condition;
-    case EVAL_WHILE: return &node->loop.while_;
-    case EVAL_UNTIL: return &node->loop.until;
-    case EVAL_ITEMS: return &node->foreach.items;
-    case EVAL_INPUT:
-        return actor->frame.body->wrap->input.kind != EXPR_NONE ? &actor->frame.body->wrap->input
-                                                                : NULL;
-    case EVAL_DESCRIPTION: return &rv__actor_about(actor)->description;
-    case EVALS: break;
-    }
-    return NULL;
+    if (actor->eval != EVAL_INPUT)
+        return rv__eval_expr(rv__actor_about(actor), (enum rv__eval)actor->eval);
+    const struct rv__wrap *wrap = actor->frame.body->wrap; /* a tool has none */
+    return wrap != NULL && wrap->input.kind != EXPR_NONE ? &wrap->input : NULL;
 }
 
 const struct rv__node *rv__actor_about(const struct rv__actor *actor)
@@ -74,7 +152,7 @@ int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
                                  .eval = EVAL_WHEN };
         return rv__say(turn, &fact, err);
     }
-    if (node->kind == NODE_STEP)
+    if (rv__is_step(node))
         return rv__step_begin(turn, owner, actor, node, err);
     struct rv__fact fact = { .kind = FACT_NODE_STARTED, .node = node->id };
     fact.actor = actor != NULL ? actor->id : turn->cell->next_id;
@@ -105,14 +183,25 @@ int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kin
     struct rv__fact fact = {
         .kind = kind, .actor = sup->id, .node = sup->node->id, .error = error
     };
+    const struct rv__flow_kind *of = rv__flow_kind(sup->node);
     fact.describe = kind == FACT_NODE_COMPLETED && !sup->detached && rv__describes(sup->node, NULL);
-    return rv__say(turn, &fact, err);
+    if (of->state != NULL && of->has_begun(sup)) {
+        fact.state = of->state(sup);
+        if (fact.state == NULL)
+            return rv__nomem(err);
+    }
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.state);
+    return rc;
 }
 
 /* As above, with an error of our own making. */
-int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *message, rv_error *err)
+int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *code,
+                  const char *message, rv_error *err)
 {
-    struct rv__blob *error = rv__error_blob("%.*s: %s", RV__ARG(sup->node->alias), message);
+    struct rv__blob *why = rv__error_blob(code, "%.*s: %s", RV__ARG(sup->node->alias), message);
+    struct rv__blob *error = why != NULL ? rv__error_of(why, sup) : NULL;
+    rv__blob_unref(why);
     if (error == NULL)
         return rv__nomem(err);
     int rc = rv__node_end(turn, sup, FACT_NODE_FAILED, error, err);
@@ -145,7 +234,7 @@ struct rv__blob *rv__row_key(const struct rv__actor *owner, const struct rv__nod
 int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
     if (actor->eval != EVAL_WHEN)
-        return rv__kinds[actor->node->kind]->advance(turn, actor, err);
+        return rv__flow_kind(actor->node)->advance(turn, actor, err);
     struct rv__fact fact = { .kind = FACT_NODE_SKIPPED,
                              .actor = actor->id,
                              .node = actor->node->id };

@@ -15,6 +15,7 @@ struct loader {
     size_t count;
     struct rv__blob *last_input, *last_value; /* borrowed from the frames that have them */
     struct rv__items *last_items;
+    struct rv__blob *last_error; /* borrowed from the entry that has it */
     const char *bad;
     bool no_memory;
 };
@@ -113,13 +114,12 @@ static struct rv__items *get_items(struct loader *l, const struct members *objec
     return items;
 }
 
-static struct rv__blob *get_text(struct loader *l, const struct members *object, const char *key)
+/* A string, without its quotes. */
+static struct rv__blob *as_text(struct loader *l, struct rv__str value, const char *key)
 {
-    struct rv__str value, text;
+    struct rv__str text;
     struct rv__arena arena;
     struct rv__blob *blob = NULL;
-    if (!get(object, key, &value))
-        return NULL;
     rv__arena_init(&arena, SIZE_MAX);
     int rc = rv__json_string(value, &arena, &text);
     if (rc == RV_EINVAL)
@@ -129,6 +129,12 @@ static struct rv__blob *get_text(struct loader *l, const struct members *object,
     l->no_memory |= blob == NULL && rc != RV_EINVAL;
     rv__arena_done(&arena);
     return blob;
+}
+
+static struct rv__blob *get_text(struct loader *l, const struct members *object, const char *key)
+{
+    struct rv__str value;
+    return get(object, key, &value) ? as_text(l, value, key) : NULL;
 }
 
 static bool failed(const struct loader *l)
@@ -164,23 +170,96 @@ static const struct rv__node *get_node(struct loader *l, int64_t id)
     return l->cell->plan->nodes[id];
 }
 
-static struct rv__inner *load_inner(struct loader *l, const struct members *object,
-                                    const struct rv__node *node)
+static void load_child_errors(struct loader *l, const struct members *in, struct rv__inner *inner)
+{
+    struct rv__json_iter it;
+    struct rv__str number, error;
+    int64_t child;
+    if (!get(in, "ce", &number) || !get_list(l, in, "ce", &it))
+        return;
+    while (!failed(l) && rv__json_next(&it, NULL, &number)) {
+        if (rv__json_int(number, &child) < 0 || child < 0 || child >= inner->child_count ||
+            inner->children[child].error != NULL || !rv__json_next(&it, NULL, &error)) {
+            l->bad = "ce";
+            return;
+        }
+        inner->children[child].error = rv__blob_new(error);
+        l->no_memory |= inner->children[child].error == NULL;
+    }
+}
+
+static void load_child_attempts(struct loader *l, const struct members *in, struct rv__inner *inner)
+{
+    struct rv__json_iter it;
+    struct rv__str number;
+    if (!get(in, "ca", &number) || !get_list(l, in, "ca", &it))
+        return;
+    while (!failed(l) && rv__json_next(&it, NULL, &number)) {
+        int64_t child = -1, attempts = -1, generation = -1;
+        if (rv__json_int(number, &child) < 0 || child < 0 || child >= inner->child_count ||
+            !rv__json_next(&it, NULL, &number) || rv__json_int(number, &attempts) < 0 ||
+            attempts < 0 || attempts > INT32_MAX || !rv__json_next(&it, NULL, &number) ||
+            rv__json_int(number, &generation) < 0 || generation < 0 ||
+            generation > RV__MAX_NUMBER) {
+            l->bad = "ca";
+            return;
+        }
+        inner->children[child].attempts = (uint32_t)attempts;
+        inner->children[child].generation = generation;
+    }
+}
+
+static void load_child_attachments(struct loader *l, const struct members *in,
+                                   struct rv__inner *inner)
+{
+    struct rv__json_iter it;
+    struct rv__str item;
+    if (!get(in, "cx", &item) || !get_list(l, in, "cx", &it))
+        return;
+    while (!failed(l) && rv__json_next(&it, NULL, &item)) {
+        int64_t child = -1;
+        if (rv__json_int(item, &child) < 0 || child < 0 || child >= inner->child_count ||
+            inner->children[child].attachment != NULL || !rv__json_next(&it, NULL, &item)) {
+            l->bad = "cx";
+            return;
+        }
+        inner->children[child].attachment = as_text(l, item, "cx");
+    }
+}
+
+/* Only what failed has one. */
+static void load_error(struct loader *l, const struct members *json, struct rv__entry *entry)
+{
+    if (RV__BUG(65))
+        return;
+    entry->error = get_json(l, json, "er");
+    if (entry->error == NULL && get_int(l, json, "er=", 0, 1) == 1)
+        entry->error = rv__blob_ref(l->last_error);
+    if (entry->error == NULL)
+        return;
+    if (entry->status != STATUS_FAILED)
+        l->bad = "er";
+    l->last_error = entry->error;
+}
+
+/* `node` NULL: of no node, nobody says what it should be like. */
+static struct rv__inner *load_inner_as(struct loader *l, const struct members *object,
+                                       const char *key, const struct rv__node *node)
 {
     struct rv__str json, item;
     struct rv__json_iter it;
     struct members in;
-    if (!get(object, "in", &json))
+    if (!get(object, key, &json))
         return NULL;
     get_members(l, json, &in);
     if (!get_list(l, &in, "ch", &it)) {
-        l->bad = "in";
+        l->bad = key;
         return NULL;
     }
     size_t numbers = 0;
     for (struct rv__json_iter count = it; rv__json_next(&count, NULL, &item);)
         numbers++;
-    size_t want = node->kind == NODE_CONCURRENT ? node->body_count : numbers / 2;
+    size_t want = numbers / 2;
     if (numbers != want * 2 || want > RV__PLAN_MAX_NODES) {
         l->bad = "ch";
         return NULL;
@@ -191,8 +270,6 @@ static struct rv__inner *load_inner(struct loader *l, const struct members *obje
         return NULL;
     }
     inner->index = get_int(l, &in, "x", -1, RV__MAX_NUMBER);
-    if (node->kind == NODE_BRANCH && (inner->index < 0 || inner->index > 1))
-        l->bad = "x";
     inner->iterations = get_int(l, &in, "it", 0, RV__MAX_NUMBER);
     inner->base = get_entry(l, &in, "b");
     inner->key = get_text(l, &in, "key");
@@ -210,15 +287,20 @@ static struct rv__inner *load_inner(struct loader *l, const struct members *obje
         inner->children[i].status = (uint8_t)status;
         if (number_of > 0)
             inner->children[i].scope = rv__entry_ref(l->entries[number_of - 1]);
-        bool never_ran = node->kind == NODE_CONCURRENT && number_of == 0;
-        if (!never_ran && !rv__scope_below(inner->children[i].scope, inner->base))
-            l->bad = "ch";
     }
-    bool one = node->kind == NODE_WORKFLOW || node->kind == NODE_BRANCH ||
-               (node->kind == NODE_LOOP && inner->index >= 0);
-    if (one && (want != 1 || !rv__scope_below(inner->children[0].scope, inner->base)))
-        l->bad = "ch"; /* none of these has a child that never began, as a concurrent may */
+    load_child_errors(l, &in, inner);
+    load_child_attempts(l, &in, inner);
+    load_child_attachments(l, &in, inner);
+    const char *wrong = node != NULL ? rv__flow_kind(node)->inner_fits(node, inner) : NULL;
+    if (wrong != NULL)
+        l->bad = wrong;
     return inner;
+}
+
+static struct rv__inner *load_inner(struct loader *l, const struct members *object,
+                                    const struct rv__node *node)
+{
+    return load_inner_as(l, object, "in", node);
 }
 
 static void load_entries(struct loader *l, const struct members *json)
@@ -245,10 +327,12 @@ static void load_entries(struct loader *l, const struct members *json)
             l->no_memory = true;
             return;
         }
+        entry->number = get_int(l, item, "g", 0, RV__MAX_NUMBER);
         entry->outer = get_entry(l, item, "o");
         entry->result = get_value(l, item, "r", "r@");
         entry->state = get_value(l, item, "st", "st@");
         entry->description = get_value(l, item, "de", "de@");
+        load_error(l, item, entry);
         entry->inner = load_inner(l, item, node);
         l->entries[l->count++] = entry;
     }
@@ -278,6 +362,13 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
     f->frame.at = (uint32_t)get_int(l, json, "at", 0, f->frame.body->count);
     f->frame.failed = get_int(l, json, "fl", 0, 1);
     f->frame.handled = get_int(l, json, "hd", 0, 1);
+    f->frame.finished = get_int(l, json, "fi", 0, 1);
+    f->frame.cancelled = get_int(l, json, "cn", 0, 1);
+    f->frame.asked = get_int(l, json, "ask", 0, 1);
+    f->frame.drained = get_int(l, json, "dr", 0, 1);
+    f->frame.inputs = load_inner_as(l, json, "dp", NULL);
+    f->frame.attachment = get_text(l, json, "ax");
+    f->frame.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
     int64_t failed_node = get_int(l, json, "fn", 0, plan->node_count);
     f->frame.failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
     f->frame.base = get_entry(l, json, "b");
@@ -309,7 +400,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         l->bad = "n";
         return;
     }
-    if (a->node->kind == NODE_STEP) {
+    if (rv__is_step(a->node)) {
         int64_t park = get_int(l, json, "pk", 0, PARK_CUT + 1);
         a->park = (uint8_t)(park > 0 ? park - 1 : 0);
         a->step.attempt = (int)get_int(l, json, "no", 0, INT32_MAX - 1);
@@ -331,6 +422,51 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
     if (a->sup.key != NULL && memchr(a->sup.key->text, '/', a->sup.key->len) == NULL)
         l->bad = "key";
     a->sup.inner = load_inner(l, json, a->node);
+    struct rv__str schedule;
+    const struct rv__flow_kind *kind = rv__flow_kind(a->node);
+    if (!get(json, "sl", &schedule))
+        return;
+    if (kind->schedule == NULL || rv__json_type(schedule) != RV__JSON_ARRAY) {
+        l->bad = "sl";
+        return;
+    }
+    a->sup.schedule = kind->schedule(a->node, l->cell->limit);
+    l->no_memory |= a->sup.schedule == NULL;
+    if (a->sup.schedule != NULL && !kind->load(a, schedule))
+        l->bad = "sl";
+}
+
+static void load_suspensions(struct loader *l, const struct members *json)
+{
+    struct rv__json_iter it;
+    struct rv__str number, why;
+    if (!get(json, "why", &number) || !get_list(l, json, "why", &it))
+        return;
+    while (!failed(l) && rv__json_next(&it, NULL, &number)) {
+        int64_t actor = -1, which = -1, since = 0;
+        if (rv__json_int(number, &actor) < 0 || actor < 0 || !rv__json_next(&it, NULL, &number) ||
+            rv__json_int(number, &which) < 0 || which < 0 || which > RV__PLAN_MAX_NODES ||
+            !rv__json_next(&it, NULL, &number) || rv__json_int(number, &since) < 0 ||
+            !rv__json_next(&it, NULL, &why)) {
+            l->bad = "why";
+            return;
+        }
+        struct rv__actor *of = rv__cell_find(l->cell, (uint64_t)actor);
+        bool states = of != NULL && !of->is_frame && rv__flow_kind(of->node)->decided != NULL;
+        bool whole = actor == 0 && which == 0 && l->cell->suspended == NULL;
+        bool pill = of != NULL && which == 0 && of->crashes > l->cell->max_crashes &&
+                    (of->phase == PHASE_READY || of->phase == PHASE_TO_EVAL);
+        if ((!whole && !pill && !(which != 0 && states && which <= of->node->body_count)) ||
+            rv__cell_stopped(l->cell) ||
+            rv__suspension_find(l->cell, of, (uint32_t)which) != NULL) {
+            l->bad = "why";
+            return;
+        }
+        struct rv__blob *blob = rv__blob_new(why);
+        l->no_memory |= blob == NULL ||
+                        rv__suspension_add(l->cell, of, (uint32_t)which, since, blob) < 0;
+        rv__blob_unref(blob);
+    }
 }
 
 static void load_actor(struct loader *l, struct rv__str text)
@@ -378,21 +514,21 @@ static void load_actor(struct loader *l, struct rv__str text)
     actor->hosted = flags >> 4 & 1;
     bool evaluated = !is_frame && actor->phase != PHASE_FAILED; /* else it is an error, or items */
     actor->value = evaluated ? get_value(l, json, "v", "v@") : get_json(l, json, "v");
-    bool shade = false;
+    bool detached_scope = false;
     if (!failed(l) && is_frame) {
         load_frame(l, actor, json);
-        shade = actor->frame.prefix != NULL;
+        detached_scope = actor->frame.prefix != NULL;
     } else if (!failed(l)) {
         load_node(l, actor, json);
     }
     if (!failed(l))
         rv__actor_count(cell, actor);
-    if (owner == NULL && !shade && cell->root == NULL)
+    if (owner == NULL && !detached_scope && cell->root == NULL)
         cell->root = actor;
     else
         rv__actor_link(cell, actor, owner);
     if (!failed(l) && is_frame && actor->frame.scope != actor->frame.base)
-        rv__frame_tells(actor, 1);
+        rv__frame_count_shown(actor, 1);
 }
 
 /* In which lanes those wait is found out when all is there. */
@@ -411,7 +547,8 @@ static void load_places(struct loader *l, const struct members *json, const char
             l->bad = key;
             return;
         }
-        rv__actor_put(l->cell, actor, place, place == PLACE_TODO ? LANE_NONE : LANE_NOBODY);
+        bool lanes = place == PLACE_READY || place == PLACE_RANGE;
+        rv__actor_put(l->cell, actor, place, lanes ? LANE_NOBODY : LANE_NONE);
     }
 }
 
@@ -483,12 +620,12 @@ static void load_channel(struct loader *l, struct rv__str text)
         struct rv__actor *actor = NULL;
         if (rv__json_int(item, &id) == RV_OK && id > 0)
             actor = rv__cell_find(l->cell, (uint64_t)id);
-        if (actor == NULL || actor->is_frame || actor->node->kind != NODE_STEP ||
-            actor->phase != PHASE_PARKED || actor->step.channel != NULL) {
+        if (actor == NULL || !rv__actor_is_step(actor) || actor->phase != PHASE_PARKED ||
+            actor->step.channel != NULL) {
             l->bad = "channels";
             return;
         }
-        rv__channel_join(channel, actor);
+        rv__channel_join(l->cell, channel, actor);
     }
     rv__channel_drop_if_empty(l->cell, channel);
 }
@@ -499,14 +636,13 @@ static void check_loaded(struct loader *l)
     const struct rv__cell *cell = l->cell;
     if (!cell->started || rv__run_terminal(cell->status) == (cell->root != NULL))
         l->bad = "status";
-    if ((cell->suspension != NULL) != (cell->status == RUN_SUSPENDED) ||
-        (cell->suspended_by != 0 && cell->status != RUN_SUSPENDED))
+    if (cell->suspended != NULL && cell->status != RUN_SUSPENDED)
         l->bad = "why";
     if (cell->error != NULL && !rv__run_terminal(cell->status))
         l->bad = "error";
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL && l->bad == NULL;
          a = rv__cell_walk(cell, a)) {
-        bool step = !a->is_frame && a->node->kind == NODE_STEP;
+        bool step = rv__actor_is_step(a);
         bool in_channel = step && a->step.channel != NULL;
         bool needs_channel = step && a->phase == PHASE_PARKED &&
                              (a->park == PARK_SIGNAL || a->park == PARK_HANDLE);
@@ -515,25 +651,36 @@ static void check_loaded(struct loader *l)
     }
 }
 
+static void load_stamps(struct loader *l, const struct members *json)
+{
+    struct rv__str stamps;
+    int rc = get(json, "stamps", &stamps) ? rv__stamps_load(&l->cell->stamps, stamps) : RV_OK;
+    l->no_memory |= rc == RV_ENOMEM;
+    if (rc == RV_EINVAL)
+        l->bad = "stamps";
+}
+
 static void load_all(struct loader *l, struct rv__str text)
 {
     struct rv__cell *cell = l->cell;
     struct members of, *json = &of;
     get_members(l, text, json);
     struct rv__json_iter it;
-    struct rv__str item;
+    struct rv__str item, nonce;
     if (get_int(l, json, "v", 1, RV__MAX_NUMBER) != RV__SNAPSHOT_VERSION)
         l->bad = "v";
+    if (!get(json, "nonce", &nonce) || rv__hash_text_read(nonce, &cell->nonce) < 0)
+        l->bad = "nonce";
     cell->status = (enum rv__run_status)get_int(l, json, "status", 0, RUN_STATUSES - 1);
     cell->next_id = (uint64_t)get_int(l, json, "next", 1, RV__MAX_NUMBER);
     cell->next_value = (uint64_t)get_int(l, json, "value", 1, RV__MAX_NUMBER) - RV__BUG(26);
-    cell->suspended_by = (uint64_t)get_int(l, json, "by", 0, RV__MAX_NUMBER);
     cell->started = get_int(l, json, "started", 0, 1);
+    cell->limit = get_int(l, json, "limit", 0, RV__MAX_NUMBER);
     int64_t failed_node = get_int(l, json, "failed", 0, cell->plan->node_count);
     cell->failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
+    load_stamps(l, json);
     cell->input = get_value(l, json, "input", "input@");
     cell->error = get_json(l, json, "error");
-    cell->suspension = get_json(l, json, "why");
     if (!failed(l))
         load_entries(l, json);
     if (!failed(l))
@@ -542,7 +689,11 @@ static void load_all(struct loader *l, struct rv__str text)
         while (!failed(l) && rv__json_next(&it, NULL, &item))
             load_actor(l, item);
     if (!failed(l))
+        load_suspensions(l, json);
+    if (!failed(l))
         load_places(l, json, "todo", PLACE_TODO);
+    if (!failed(l))
+        load_places(l, json, "ends", PLACE_ENDS);
     if (!failed(l))
         load_places(l, json, "ready", PLACE_READY);
     if (!failed(l))

@@ -19,13 +19,13 @@ struct saver {
     size_t count, cap;
     const struct rv__blob *last_input, *last_value; /* of a frame: often the next one's too */
     const struct rv__items *last_items;
+    const struct rv__blob *last_error; /* of an entry: that of the supervisor around it too */
     int rc;
 };
 
 static void collect(struct saver *s, struct rv__entry *entry);
 
-static void collect_inner(struct saver *s,
-                          const struct rv__inner *inner) /* NOLINT(misc-no-recursion) */
+static void collect_inner(struct saver *s, const struct rv__inner *inner)
 {
     if (inner == NULL)
         return;
@@ -52,7 +52,7 @@ static void number(struct saver *s, struct rv__entry *entry)
 
 /* Number what this entry needs, then itself. A chain is turned round first (no recursion along it):
  * the way down is remembered in the list itself. */
-static void collect(struct saver *s, struct rv__entry *entry) /* NOLINT(misc-no-recursion) */
+static void collect(struct saver *s, struct rv__entry *entry)
 {
     size_t length = 0;
     for (struct rv__entry *e = entry; e != NULL && e->mark == 0; e = e->outer)
@@ -117,11 +117,85 @@ static int64_t mark(const struct rv__entry *entry)
     return entry != NULL ? entry->mark : 0;
 }
 
-static void put_inner(struct saver *s, const struct rv__inner *inner)
+/* By content: who holds which copy of a text is not part of the state. */
+static bool same(const struct rv__blob *a, const struct rv__blob *b)
+{
+    if (a == b || a == NULL || b == NULL || a->value != 0 || b->value != 0)
+        return a == b || (a != NULL && b != NULL && a->value == b->value);
+    return rv__str_eq(rv__blob_str(a), rv__blob_str(b));
+}
+
+/* A failure is told by the step and by all supervisors around it: its text is written once. */
+static void put_error(struct saver *s, const struct rv__blob *error)
+{
+    if (error == NULL)
+        return;
+    if (same(error, s->last_error))
+        rv__buf_text(s->out, ",\"er=\":1");
+    else
+        put_json(s, "er", error);
+    s->last_error = error;
+}
+
+/* Of those children that have one of their own: [number,error,…]. */
+static void put_child_errors(struct saver *s, const struct rv__inner *inner)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < inner->child_count; i++) {
+        if (inner->children[i].error == NULL)
+            continue;
+        rv__buf_text(s->out, any ? "," : ",\"ce\":[");
+        any = true;
+        rv__buf_int(s->out, i);
+        rv__buf_char(s->out, ',');
+        rv__buf_str(s->out, rv__blob_str(inner->children[i].error));
+    }
+    if (any)
+        rv__buf_char(s->out, ']');
+}
+
+/* Of those that had any: [number,attempts,generation,…]. */
+static void put_child_attempts(struct saver *s, const struct rv__inner *inner)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < inner->child_count; i++) {
+        const struct rv__child *child = &inner->children[i];
+        if (child->attempts == 0 && child->generation == 0)
+            continue;
+        rv__buf_text(s->out, any ? "," : ",\"ca\":[");
+        any = true;
+        rv__buf_int(s->out, i);
+        rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, child->attempts);
+        rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, child->generation);
+    }
+    if (any)
+        rv__buf_char(s->out, ']');
+}
+
+/* Of those that left any: [number,name,…]. */
+static void put_child_attachments(struct saver *s, const struct rv__inner *inner)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < inner->child_count; i++) {
+        if (inner->children[i].attachment == NULL)
+            continue;
+        rv__buf_text(s->out, any ? "," : ",\"cx\":[");
+        any = true;
+        rv__buf_int(s->out, i);
+        put_text(s, ",", rv__blob_str(inner->children[i].attachment));
+    }
+    if (any)
+        rv__buf_char(s->out, ']');
+}
+
+static void put_inner_as(struct saver *s, const char *key, const struct rv__inner *inner)
 {
     if (inner == NULL)
         return;
-    rv__buf_text(s->out, ",\"in\":{\"x\":");
+    rv__buf_text(s->out, key);
+    rv__buf_text(s->out, "{\"x\":");
     rv__buf_int(s->out, inner->index);
     put_int(s, ",\"it\":", inner->iterations);
     put_int(s, ",\"b\":", mark(inner->base));
@@ -135,7 +209,16 @@ static void put_inner(struct saver *s, const struct rv__inner *inner)
         rv__buf_char(s->out, ',');
         rv__buf_int(s->out, mark(inner->children[i].scope));
     }
-    rv__buf_text(s->out, "]}");
+    rv__buf_char(s->out, ']');
+    put_child_errors(s, inner);
+    put_child_attempts(s, inner);
+    put_child_attachments(s, inner);
+    rv__buf_char(s->out, '}');
+}
+
+static void put_inner(struct saver *s, const struct rv__inner *inner)
+{
+    put_inner_as(s, ",\"in\":", inner);
 }
 
 static void put_entry(struct saver *s, const struct rv__entry *entry)
@@ -143,20 +226,14 @@ static void put_entry(struct saver *s, const struct rv__entry *entry)
     rv__buf_text(s->out, "{\"n\":");
     rv__buf_int(s->out, entry->node->id);
     put_int(s, ",\"s\":", entry->status);
+    put_int(s, ",\"g\":", entry->number);
     put_int(s, ",\"o\":", mark(entry->outer));
     put_json(s, "r", entry->result);
     put_json(s, "st", entry->state);
     put_json(s, "de", entry->description);
+    put_error(s, entry->error);
     put_inner(s, entry->inner);
     rv__buf_char(s->out, '}');
-}
-
-/* By content: who holds which copy of a text is not part of the state. */
-static bool same(const struct rv__blob *a, const struct rv__blob *b)
-{
-    if (a == b || a == NULL || b == NULL || a->value != 0 || b->value != 0)
-        return a == b || (a != NULL && b != NULL && a->value == b->value);
-    return rv__str_eq(rv__blob_str(a), rv__blob_str(b));
 }
 
 static void put_frame(struct saver *s, const struct rv__actor *f)
@@ -168,6 +245,15 @@ static void put_frame(struct saver *s, const struct rv__actor *f)
     put_int(s, ",\"at\":", f->frame.at);
     put_int(s, ",\"fl\":", f->frame.failed);
     put_int(s, ",\"hd\":", f->frame.handled);
+    put_int(s, ",\"fi\":", f->frame.finished);
+    put_int(s, ",\"cn\":", f->frame.cancelled);
+    put_int(s, ",\"ask\":", f->frame.asked);
+    put_int(s, ",\"dr\":", f->frame.drained);
+    put_inner_as(s, ",\"dp\":", f->frame.inputs);
+    if (f->frame.attachment != NULL) {
+        put_text(s, ",\"ax\":", rv__blob_str(f->frame.attachment));
+        put_int(s, ",\"ms\":", f->frame.started_ms);
+    }
     if (f->frame.failed_node != RV__NO_NODE)
         put_int(s, ",\"fn\":", (int64_t)f->frame.failed_node + 1);
     put_int(s, ",\"b\":", mark(f->frame.base));
@@ -223,6 +309,10 @@ static void put_supervisor(struct saver *s, const struct rv__actor *sup)
     if (sup->sup.key != NULL)
         put_text(s, ",\"key\":", rv__blob_str(sup->sup.key));
     put_inner(s, sup->sup.inner);
+    if (sup->sup.schedule != NULL) {
+        rv__buf_text(s->out, ",\"sl\":");
+        rv__flow_kind(sup->node)->save(sup, s->out);
+    }
 }
 
 static void put_actor(struct saver *s, const struct rv__actor *actor)
@@ -247,7 +337,7 @@ static void put_actor(struct saver *s, const struct rv__actor *actor)
     } else {
         assert(actor->node != NULL); /* only the outermost frame has none */
         put_json(s, "v", actor->value);
-        if (actor->node->kind == NODE_STEP)
+        if (rv__is_step(actor->node))
             put_step(s, actor);
         else
             put_supervisor(s, actor);
@@ -342,9 +432,27 @@ static void collect_actor(struct saver *s, const struct rv__actor *actor)
         collect(s, actor->frame.base);
         collect(s, actor->frame.scope);
         collect(s, actor->frame.last);
-    } else if (actor->node->kind != NODE_STEP) {
+        collect_inner(s, actor->frame.inputs);
+    } else if (!rv__is_step(actor->node)) {
         collect_inner(s, actor->sup.inner);
     }
+}
+
+/* [actor,state,since,why,…]; 0 is none. */
+static void put_suspensions(struct saver *s)
+{
+    for (const struct rv__suspension *one = s->cell->suspended; one != NULL; one = one->next) {
+        rv__buf_text(s->out, one->prev == NULL ? ",\"why\":[" : ",");
+        rv__buf_int(s->out, one->actor != NULL ? (int64_t)one->actor->id : 0);
+        rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, one->which);
+        rv__buf_char(s->out, ',');
+        rv__buf_int(s->out, one->since_ms);
+        rv__buf_char(s->out, ',');
+        rv__buf_str(s->out, rv__blob_str(one->why));
+    }
+    if (s->cell->suspended != NULL)
+        rv__buf_char(s->out, ']');
 }
 
 static void put_cell(struct saver *s)
@@ -352,16 +460,19 @@ static void put_cell(struct saver *s)
     struct rv__cell *cell = s->cell;
     rv__buf_text(s->out, "{\"v\":");
     rv__buf_int(s->out, RV__SNAPSHOT_VERSION);
+    rv__buf_text(s->out, ",\"nonce\":");
+    rv__hash_text_write(cell->nonce, s->out);
     put_int(s, ",\"status\":", cell->status);
     put_int(s, ",\"next\":", (int64_t)cell->next_id);
     put_int(s, ",\"value\":", (int64_t)cell->next_value);
-    put_int(s, ",\"by\":", (int64_t)cell->suspended_by);
     put_int(s, ",\"started\":", cell->started);
+    put_int(s, ",\"limit\":", cell->limit);
     if (cell->failed_node != RV__NO_NODE)
         put_int(s, ",\"failed\":", (int64_t)cell->failed_node + 1);
+    rv__stamps_save(&cell->stamps, s->out);
     put_json(s, "input", cell->input);
     put_json(s, "error", cell->error);
-    put_json(s, "why", cell->suspension);
+    put_suspensions(s);
     put_int(s, ",\"results\":", mark(cell->results));
     rv__buf_text(s->out, ",\"entries\":[");
     for (size_t i = 0; i < s->count; i++) {
@@ -380,6 +491,8 @@ static void put_cell(struct saver *s)
     }
     rv__buf_text(s->out, "],\"todo\":");
     put_list(s, &cell->todo);
+    rv__buf_text(s->out, ",\"ends\":");
+    put_list(s, &cell->ends);
     rv__buf_text(s->out, ",\"ready\":");
     put_waiting(s, PLACE_READY);
     rv__buf_text(s->out, ",\"range\":");

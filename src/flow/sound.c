@@ -11,16 +11,38 @@ bool rv__scope_below(const struct rv__entry *scope, const struct rv__entry *base
     return scope == base;
 }
 
+const char *rv__children_fit(const struct rv__node *node, const struct rv__inner *inner)
+{
+    if (inner->child_count != node->body_count)
+        return "ch";
+    for (uint32_t i = 0; i < inner->child_count; i++)
+        if (inner->children[i].scope != NULL &&
+            !rv__scope_below(inner->children[i].scope, inner->base))
+            return "ch";
+    return NULL;
+}
+
+const char *rv__inner_linked(const struct rv__inner *inner)
+{
+    for (uint32_t i = 0; i < inner->child_count; i++)
+        if (!rv__scope_below(inner->children[i].scope, inner->base))
+            return "ch";
+    return NULL;
+}
+
+const char *rv__inner_one(const struct rv__inner *inner)
+{
+    return inner->child_count == 1 ? rv__inner_linked(inner) : "ch";
+}
+
 static bool eval_fits(const struct rv__actor *a)
 {
     switch ((enum rv__eval)a->eval) {
-    case EVAL_WHEN: return !a->is_frame && a->node->when.kind != EXPR_NONE;
-    case EVAL_IF: return !a->is_frame && a->node->kind == NODE_BRANCH;
+    case EVAL_WHEN:
+    case EVAL_IF:
     case EVAL_WHILE:
-        return !a->is_frame && a->node->kind == NODE_LOOP && a->node->loop.while_.kind != EXPR_NONE;
     case EVAL_UNTIL:
-        return !a->is_frame && a->node->kind == NODE_LOOP && a->node->loop.until.kind != EXPR_NONE;
-    case EVAL_ITEMS: return !a->is_frame && a->node->kind == NODE_FOREACH;
+    case EVAL_ITEMS: return !a->is_frame && rv__eval_expr(a->node, a->eval) != NULL;
     case EVAL_INPUT: return a->is_frame && rv__body_needs_input(a->frame.body);
     case EVAL_DESCRIPTION: { /* of the node that has ended last in it */
         const struct rv__entry *ended = a->is_frame ? a->frame.scope : NULL;
@@ -36,29 +58,36 @@ static bool eval_fits(const struct rv__actor *a)
 static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
 {
     const struct rv__wrap *wrap = f->frame.body->wrap;
-    bool shade = f->frame.prefix != NULL;
+    bool detached_scope = f->frame.prefix != NULL;
     if (f == cell->root) {
-        if (f->node != NULL || shade || f->owner != NULL || f->frame.iteration >= 0)
+        if (f->node != NULL || detached_scope || f->owner != NULL || f->frame.iteration >= 0)
             return false;
-    } else if (f->node == NULL || (f->owner == NULL) != shade) {
+    } else if (f->node == NULL || (f->owner == NULL) != detached_scope) {
         return false;
-    } else if (shade) {
-        if (f->node->kind != NODE_CONCURRENT || !f->node->concurrent.detached)
+    } else if (detached_scope) {
+        if (!rv__detaches(f->node))
             return false;
     } else {
-        bool iterates = f->node->kind == NODE_FOREACH || f->node->kind == NODE_LOOP;
-        if (f->owner->is_frame || f->owner->node != f->node || f->node->kind == NODE_STEP ||
-            (f->frame.iteration >= 0) != iterates)
+        if (f->owner->is_frame || f->owner->node != f->node || rv__is_step(f->node) ||
+            (f->frame.iteration >= 0) != rv__node_numbers(f->node))
             return false;
     }
     if (!rv__scope_below(f->frame.scope, f->frame.base) ||
         (f->child != NULL && f->child->next != NULL))
         return false;
-    if (shade && f->phase != PHASE_RUNNING)
+    if (detached_scope && f->phase != PHASE_RUNNING)
         return false;
-    if (!shade && f->frame.items != NULL)
+    bool state = !detached_scope && f->node != NULL && rv__flow_kind(f->node)->inputs != NULL;
+    if (f->due_ms != 0 && !(state && f->phase == PHASE_RUNNING && f->frame.scope == f->frame.base))
         return false;
-    if (shade) { /* the vector, and the item that its steps see */
+    if ((!state && f->frame.inputs != NULL) || state != (f->frame.attachment != NULL))
+        return false;
+    uint32_t inputs = state ? f->node->stage.states[f->frame.body->index].depends_count : 0;
+    if ((f->frame.inputs != NULL ? f->frame.inputs->child_count : 0) != inputs)
+        return false;
+    if (!detached_scope && f->frame.items != NULL)
+        return false;
+    if (detached_scope) { /* the vector, and the item that its steps see */
         if (rv__blob_is_reference(f->value) || rv__blob_is_reference(f->frame.prefix))
             return false;
         struct rv__str items = rv__blob_str(f->value), prefix = rv__blob_str(f->frame.prefix),
@@ -79,6 +108,15 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
                rv__json_check((struct rv__str){ items.at + f->frame.item_at, f->frame.item_len },
                               RV__JSON_MAX_DEPTH, NULL, NULL) == RV_OK;
     }
+    if ((f->frame.finished && (wrap == NULL || wrap->finally == NULL)) ||
+        ((f->frame.cancelled || f->frame.asked) && (f != cell->root || wrap->finally == NULL)) ||
+        (f->frame.cancelled && (!f->frame.asked || f->phase != PHASE_RUNNING)))
+        return false;
+    /* One that failed before it began names no node, and has nothing left to run. */
+    bool named = f->frame.failed_node != RV__NO_NODE && f->frame.scope != f->frame.base;
+    if (f->frame.failed && !named && f->phase == PHASE_RUNNING &&
+        (f->child != NULL || rv__frame_next(f) != NULL))
+        return false;
     switch ((enum rv__phase)f->phase) {
     case PHASE_TO_EVAL:
     case PHASE_EVAL: /* what is to be its input is not there yet */
@@ -120,76 +158,35 @@ static bool step_sound(const struct rv__actor *step)
     return false;
 }
 
-/* The iterations that run, of items in pieces. */
-static bool pieces_sound(const struct rv__actor *sup)
-{
-    int64_t above = 0;
-    for (const struct rv__actor *frame = sup->child; frame != NULL; frame = frame->next) {
-        if (frame->frame.iteration < above || frame->frame.iteration >= sup->sup.next)
-            return false;
-        above = frame->frame.iteration + 1;
-    }
-    return sup->value == NULL && sup->sup.count == sup->sup.items->count &&
-           sup->sup.next <= sup->sup.count;
-}
-
-/* The items, the cursor, and the item of each iteration that runs, in one walk. */
-static bool items_sound(const struct rv__actor *sup)
-{
-    if (rv__blob_is_reference(sup->value))
-        return false;
-    struct rv__str items = rv__blob_str(sup->value), item = { NULL, 0 };
-    struct rv__json_iter it;
-    const struct rv__actor *frame = sup->child;
-    size_t cursor = 0;
-    int64_t index = 0;
-    if (items.len == 0 || rv__json_type(items) != RV__JSON_ARRAY)
-        return false;
-    rv__json_iter_init(&it, items);
-    for (; rv__json_next(&it, NULL, &item); index++) {
-        if (frame != NULL && frame->frame.iteration == index) {
-            if (frame->frame.item_at != (size_t)(item.at - items.at) ||
-                frame->frame.item_len != item.len)
-                return false;
-            frame = frame->next;
-        }
-        if (index + 1 == sup->sup.next)
-            cursor = (size_t)(it.at - items.at);
-    }
-    return frame == NULL && index == sup->sup.count && cursor == sup->sup.cursor;
-}
-
 static bool supervisor_sound(const struct rv__actor *sup)
 {
     const struct rv__node *node = sup->node;
-    int64_t children = 0;
+    const struct rv__flow_kind *kind = rv__flow_kind(node);
+    int64_t frames = 0;
     for (const struct rv__actor *c = sup->child; c != NULL; c = c->next)
-        children++;
-    bool many = node->kind == NODE_FOREACH || node->kind == NODE_CONCURRENT;
+        frames++;
     bool begun = sup->phase == PHASE_RUNNING || sup->eval != EVAL_WHEN;
-    if (many ? children != sup->sup.active : children > 1)
+    if (begun && ((kind->outcomes != NULL && sup->sup.inner == NULL) ||
+                  (rv__iterates(node) && sup->sup.key == NULL)))
         return false;
-    if (begun &&
-        ((node->kind == NODE_CONCURRENT && sup->sup.inner == NULL) ||
-         ((node->kind == NODE_FOREACH || node->kind == NODE_LOOP) && sup->sup.key == NULL)))
+    if (begun && kind->schedule != NULL && sup->sup.schedule == NULL)
         return false;
-    if (node->kind == NODE_LOOP && sup->sup.inner != NULL && sup->sup.inner->child_count != 1)
+    if (sup->due_ms != 0 && kind->timer == NULL)
         return false;
-    if (node->kind == NODE_CONCURRENT && sup->sup.next > node->body_count)
+    if (sup->sup.error != NULL && sup->sup.bad == 0 && kind->answer == NULL)
+        return false; /* it is the first failure's */
+    if (!kind->sound(sup, frames))
         return false;
     switch ((enum rv__phase)sup->phase) {
-    case PHASE_BEGIN: return node->when.kind != EXPR_NONE && children == 0;
+    case PHASE_BEGIN: return node->when.kind != EXPR_NONE && frames == 0;
     case PHASE_TO_EVAL:
-    case PHASE_EVAL: return eval_fits(sup) && children == 0;
-    case PHASE_EVALUATED: return eval_fits(sup) && sup->value != NULL && children == 0;
-    case PHASE_RUNNING:
-        if (node->kind == NODE_BRANCH)
-            return children == 1;
-        if (node->kind != NODE_FOREACH)
-            return true;
-        return sup->sup.items != NULL ? pieces_sound(sup) : items_sound(sup);
-    case PHASE_READY:
+    case PHASE_EVAL: return eval_fits(sup) && frames == 0;
+    case PHASE_EVALUATED: return eval_fits(sup) && sup->value != NULL && frames == 0;
+    case PHASE_RUNNING: return true;
     case PHASE_RETRY:
+        return kind->retried != NULL && frames == 0 && sup->due_ms != 0 &&
+               sup->sup.schedule != NULL;
+    case PHASE_READY:
     case PHASE_PARKED:
     case PHASE_FAILED:
     case PHASES: break;
@@ -201,21 +198,23 @@ static bool node_sound(const struct rv__actor *a)
 {
     const struct rv__actor *owner = a->owner;
     if (a->node->is_handler) {
-        const struct rv__node *handler = owner->is_frame && owner->frame.body->wrap != NULL
-                                             ? owner->frame.body->wrap->on_error
-                                         : owner->is_frame ? NULL
+        bool begins = owner->phase == PHASE_FAILED ||
+                      (owner->is_frame && owner->phase == PHASE_RUNNING &&
+                       owner->frame.prefix == NULL);
+        const struct rv__node *handler = !begins           ? NULL
+                                         : owner->is_frame ? rv__frame_next(owner)
                                                            : owner->node->on_error;
-        if (owner->phase != PHASE_FAILED || handler != a->node)
+        if (handler != a->node)
             return false;
     } else if (!owner->is_frame || owner->frame.at >= owner->frame.body->count ||
                owner->frame.body->nodes[owner->frame.at] != a->node ||
                (owner->frame.prefix != NULL) != a->detached) {
-        /* A detached block stands below its shade, at the place where it was. */
+        /* A detached block stands below its detached scope, at the place where it was. */
         if (!owner->is_frame || owner->frame.prefix == NULL || owner->node != a->node ||
             !a->detached)
             return false;
     }
-    return a->node->kind == NODE_STEP ? step_sound(a) : supervisor_sound(a);
+    return rv__is_step(a->node) ? step_sound(a) : supervisor_sound(a);
 }
 
 bool rv__actor_sound(const struct rv__cell *cell, const struct rv__actor *actor)

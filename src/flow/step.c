@@ -25,7 +25,7 @@
 /* ------------------------------------------------------------------------------- decide --- */
 
 /* Something that is due at once is still due: 0 would mean never. */
-static int64_t due_at(int64_t now_ms, int64_t wait_ms)
+int64_t rv__due_at(int64_t now_ms, int64_t wait_ms)
 {
     int64_t due;
     if (__builtin_add_overflow(now_ms, wait_ms, &due) || due > RV__MAX_NUMBER)
@@ -50,16 +50,18 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
     struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
     fact.actor = step != NULL ? step->id : turn->cell->next_id;
     fact.owner = step != NULL ? 0 : owner->id;
-    fact.hosted = turn->cell->place == LANE_HOST;
+    fact.hosted = turn->cell->place == LANE_HOST || turn->cell->ticket > 0;
+    if (turn->cell->module != NULL)
+        fact.module = turn->cell->module(turn->cell->lane_arg, node);
     if (step != NULL && step->step.next_attempt > 0)
         fact.attempt = step->step.next_attempt;
     if (node->step.kind == STEP_DELAY && node->step.parks) {
         fact.cut = is_cut(node, node->step.delay_ms);
-        fact.due_ms = due_at(turn->now_ms,
-                             fact.cut ? node->step.config.timeout_ms : node->step.delay_ms);
+        fact.due_ms = rv__due_at(turn->now_ms,
+                                 fact.cut ? node->step.config.timeout_ms : node->step.delay_ms);
     }
     if (node->step.kind == STEP_SIGNAL && node->step.signal_timeout_ms > 0)
-        fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
+        fact.due_ms = rv__due_at(turn->now_ms, node->step.signal_timeout_ms);
     return rv__say(turn, &fact, err);
 }
 
@@ -73,37 +75,113 @@ static int effective_max(const struct rv__step_config *config, const struct rv__
 }
 
 /* min(base × attempt or base × 2^(attempt−1), max) × (1 − jitter × chance) */
-static int64_t backoff_ms(const struct rv__actor *step, const struct rv__msg *msg)
+static int64_t backoff_ms(const struct rv__step_config *config, int attempt,
+                          const struct rv__msg *msg)
 {
-    const struct rv__step_config *config = &step->node->step.config;
     bool exponential = msg->backoff != 0 ? msg->backoff - 1 == BACKOFF_EXPONENTIAL
                                          : config->backoff == BACKOFF_EXPONENTIAL;
-    double times = exponential ? ldexp(1, step->step.attempt - 1)
-                               : step->step.attempt - RV__BUG(17);
+    double times = exponential ? ldexp(1, attempt - 1) : attempt - RV__BUG(17);
     double wait = (double)config->backoff_base_ms * times;
     if (wait > (double)config->max_backoff_ms)
         wait = (double)config->max_backoff_ms;
     return (int64_t)(wait * (1 - config->jitter * msg->chance));
 }
 
-/* An attempt has failed: again, or for good? */
+static bool error_has(struct rv__str error, const char *key, struct rv__str value)
+{
+    struct rv__str has;
+    return rv__json_get(error, key, &has) && rv__str_eq(has, value);
+}
+
+/* Does the list of codes have one of this error's? Its texts have no escapes: plan/ refuses them. */
+static bool lists(struct rv__str codes, const struct rv__blob *error)
+{
+    struct rv__json_iter it;
+    struct rv__str code, own, text = rv__blob_str(error);
+    if (rv__str_none(codes) || rv__str_none(text))
+        return false;
+    bool named = rv__json_get(text, "code", &own);
+    rv__json_iter_init(&it, codes);
+    while (rv__json_next(&it, NULL, &code)) {
+        if (rv__json_type(code) != RV__JSON_STRING
+                ? error_has(text, "exitCode", code) || error_has(text, "status", code)
+                : named && rv__json_string_is(own, (struct rv__str){ code.at + 1, code.len - 2 }))
+            return true;
+    }
+    return false;
+}
+
+/* May it be tried again, if it has attempts left? What the step itself says about it comes first. */
+static bool may_retry(const struct rv__step_config *config, const struct rv__msg *msg)
+{
+    switch (msg->behavior) {
+    case BEHAVIOR_RETRY: return true;
+    case BEHAVIOR_STOP:
+    case BEHAVIOR_CONTINUE:
+    case BEHAVIOR_LATER: return false;
+    case BEHAVIOR_PLAIN:
+    case BEHAVIOR_FINAL: break;
+    }
+    if (lists(config->no_retry_on, msg->error))
+        return false;
+    if (!rv__str_none(config->retry_on))
+        return lists(config->retry_on, msg->error);
+    return msg->behavior == BEHAVIOR_PLAIN;
+}
+
+/* It fails for good: does its sequence fail, too? */
+static bool is_hard(const struct rv__node *node, enum rv__behavior behavior)
+{
+    bool goes_on = behavior == BEHAVIOR_CONTINUE ||
+                   (node->step.config.continue_on_error && behavior != BEHAVIOR_STOP);
+    return (!goes_on || node->step.kind == STEP_CHAT) && !node->is_handler;
+}
+
+int64_t rv__retry_at(const struct rv__step_config *config, int attempt, const struct rv__msg *msg,
+                     int64_t now_ms)
+{
+    if (!may_retry(config, msg) || attempt >= effective_max(config, msg))
+        return 0;
+    int64_t wait_ms = backoff_ms(config, attempt, msg);
+    return rv__due_at(now_ms, wait_ms > msg->wait_ms ? wait_ms : msg->wait_ms);
+}
+
+/* The chat that it is a turn of; NULL: it is none. */
+static struct rv__actor *chat_of(const struct rv__actor *step)
+{
+    return step->node->step.kind == STEP_CHAT ? step->owner->owner : NULL;
+}
+
+/* An attempt has failed: again, or for good? A turn is asked once: its chat begins anew. */
 static int say_failed(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
                       rv_error *err)
 {
-    bool may_retry = msg->behavior == BEHAVIOR_PLAIN || msg->behavior == BEHAVIOR_RETRY;
-    if (may_retry && !step->node->is_handler &&
-        step->step.attempt < effective_max(&step->node->step.config, msg)) {
+    const struct rv__actor *chat = chat_of(step);
+    bool later = msg->behavior == BEHAVIOR_LATER && !RV__BUG(266);
+    int64_t due = later ? rv__due_at(turn->now_ms, msg->wait_ms)
+                  : chat != NULL || step->node->is_handler
+                      ? 0
+                      : rv__retry_at(&step->node->step.config, step->step.attempt, msg,
+                                     turn->now_ms);
+    if (due != 0) {
         struct rv__fact fact = fact_of(step, FACT_STEP_RETRYING);
         fact.error = msg->error;
-        int64_t wait_ms = backoff_ms(step, msg);
-        fact.due_ms = due_at(turn->now_ms, wait_ms > msg->wait_ms ? wait_ms : msg->wait_ms);
+        fact.given = msg->given;
+        fact.due_ms = due;
         return rv__say(turn, &fact, err);
     }
     struct rv__fact fact = fact_of(step, FACT_STEP_FAILED);
-    fact.error = msg->error;
+    fact.error = rv__error_of(msg->error, step);
+    if (fact.error == NULL)
+        return rv__nomem(err);
     fact.state = msg->state;
-    fact.hard = msg->behavior != BEHAVIOR_CONTINUE && !step->node->is_handler;
-    return rv__say(turn, &fact, err);
+    fact.given = msg->given;
+    fact.hard = is_hard(step->node, msg->behavior);
+    if (chat != NULL)
+        fact.due_ms = rv__flow_kind(chat->node)->retry_at(chat, msg, turn->now_ms);
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.error);
+    return rc;
 }
 
 /* The attempt, or what it waited for, took too long. */
@@ -112,14 +190,13 @@ static int say_timed_out(struct rv__turn *turn, struct rv__actor *step, const st
 {
     const struct rv__step_config *config = &step->node->step.config;
     struct rv__msg failed = { .kind = MSG_FAILED, .chance = msg->chance };
-    if (config->on_timeout == ON_TIMEOUT_STOP)
-        failed.behavior = BEHAVIOR_STOP;
+    failed.behavior = config->on_timeout == ON_TIMEOUT_STOP ? BEHAVIOR_FINAL : BEHAVIOR_RETRY;
     if (step->phase == PHASE_PARKED && step->park == PARK_SIGNAL)
-        failed.error = rv__error_blob("step '%.*s' timed out waiting for the signal '%.*s'",
-                                      RV__ARG(step->node->alias),
-                                      RV__ARG(step->step.channel->name));
+        failed.error = rv__error_blob(
+            "timeout", "step '%.*s' timed out waiting for the signal '%.*s'",
+            RV__ARG(step->node->alias), RV__ARG(step->step.channel->name));
     else
-        failed.error = rv__error_blob("step '%.*s' timed out after %lld ms",
+        failed.error = rv__error_blob("timeout", "step '%.*s' timed out after %lld ms",
                                       RV__ARG(step->node->alias), (long long)config->timeout_ms);
     if (failed.error == NULL)
         return rv__nomem(err);
@@ -134,10 +211,19 @@ static int say_done(struct rv__turn *turn, struct rv__actor *step, const struct 
     struct rv__fact fact = fact_of(step, msg->skipped ? FACT_STEP_SKIPPED : FACT_STEP_COMPLETED);
     fact.result = msg->skipped ? NULL : msg->result;
     fact.state = msg->state;
+    fact.given = msg->given;
     /* An attempt makes the description itself; what ended while it was parked has no attempt. */
     fact.describe = step->phase == PHASE_PARKED && !msg->skipped &&
                     rv__describes(step->node, msg->state);
-    return rv__say(turn, &fact, err);
+    const struct rv__actor *chat = chat_of(step);
+    if (chat != NULL && fact.kind == FACT_STEP_COMPLETED) {
+        fact.turn = rv__flow_kind(chat->node)->answer(chat, msg);
+        if (fact.turn == NULL)
+            return rv__nomem(err);
+    }
+    int rc = rv__say(turn, &fact, err);
+    rv__blob_unref(fact.turn);
+    return rc;
 }
 
 static int say_waited(struct rv__turn *turn, struct rv__actor *step, struct rv__str result,
@@ -184,14 +270,15 @@ static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struc
     struct rv__fact fact = fact_of(step, FACT_STEP_PARKED);
     const struct rv__node *node = step->node;
     fact.due_ms = msg->due_ms;
+    fact.given = msg->given;
     fact.taken = node->step.kind == STEP_SIGNAL; /* it waits for a signal; else for its handle */
     fact.cut = node->step.kind == STEP_DELAY && is_cut(node, msg->due_ms - turn->now_ms);
     if (fact.cut)
-        fact.due_ms = due_at(step->step.started_ms, node->step.config.timeout_ms);
+        fact.due_ms = rv__due_at(step->step.started_ms, node->step.config.timeout_ms);
     if (fact.due_ms == 0 && fact.taken && node->step.signal_timeout_ms > 0)
-        fact.due_ms = due_at(turn->now_ms, node->step.signal_timeout_ms);
+        fact.due_ms = rv__due_at(turn->now_ms, node->step.signal_timeout_ms);
     if (fact.due_ms == 0 && !fact.taken && node->step.config.timeout_ms > 0)
-        fact.due_ms = due_at(step->step.started_ms, node->step.config.timeout_ms);
+        fact.due_ms = rv__due_at(step->step.started_ms, node->step.config.timeout_ms);
     if (msg->name.len > 0) {
         fact.name = rv__blob_new(msg->name);
         if (fact.name == NULL)
@@ -218,6 +305,11 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
     case MSG_DONE: return running || answered ? say_done(turn, step, msg, err) : stale(turn);
     case MSG_FAILED: return running || answered ? say_failed(turn, step, msg, err) : stale(turn);
     case MSG_PARK: return running ? say_parked(turn, step, msg, err) : stale(turn);
+    case MSG_GIVEN: {
+        struct rv__fact fact = fact_of(step, FACT_STEP_GIVEN);
+        fact.given = msg->given;
+        return running && msg->given != NULL ? rv__say(turn, &fact, err) : stale(turn);
+    }
     case MSG_TIMER:
         if (running && step->node->step.config.timeout_ms > 0)
             return say_timed_out(turn, step, msg, err);
@@ -233,6 +325,8 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
     case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
+    case MSG_SKIP:
+    case MSG_RESTART:
     case MSG_KINDS: break;
     }
     return stale(turn);
@@ -244,7 +338,7 @@ int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *er
     case PHASE_EVALUATED: return rv__node_evaluated(turn, step, err);
     case PHASE_BEGIN:
     case PHASE_READY: return rv__step_begin(turn, step->owner, step, step->node, err);
-    case PHASE_FAILED: return rv__step_begin(turn, step, NULL, step->node->on_error, err);
+    case PHASE_FAILED: return rv__node_begin(turn, step, NULL, step->node->on_error, err);
     case PHASE_PARKED: { /* its signal is there */
         struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
         fact.taken = true;
@@ -265,23 +359,23 @@ int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *er
 /* ------------------------------------------------------------------------------- evolve --- */
 
 /* A handler has ended, one way or another: what it was for goes on. */
-static int end_handler(struct rv__cell *cell, struct rv__actor *handler)
+int rv__handler_ended(struct rv__cell *cell, struct rv__actor *handler)
 {
     struct rv__actor *owner = handler->owner;
     if (owner->is_frame) {
+        bool finally = handler->node == owner->frame.body->wrap->finally;
         rv__actor_end(cell, handler);
-        owner->frame.handled = true;
+        *(finally ? &owner->frame.finished : &owner->frame.handled) = true;
         owner->phase = PHASE_RUNNING;
         rv__actor_place(cell, owner);
         return RV_OK;
     }
     struct rv__actor *frame = owner->owner;
-    struct rv__entry *entry = rv__entry_new(owner->node, STATUS_FAILED);
+    struct rv__entry *entry = rv__step_failed_entry(owner);
     if (entry == NULL)
         return RV_ENOMEM;
     struct rv__blob *error = rv__blob_ref(owner->value);
     bool hard = owner->hard;
-    entry->state = rv__blob_ref(owner->step.state);
     rv__actor_end(cell, owner); /* and the handler with it */
     rv__frame_evolve_child(cell, frame, entry, hard, error);
     rv__blob_unref(error);
@@ -307,7 +401,7 @@ static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct 
                     enum rv__status status)
 {
     if (step->node->is_handler)
-        return end_handler(cell, step);
+        return rv__handler_ended(cell, step);
 
     struct rv__entry *entry = rv__entry_new(step->node, status);
     if (entry == NULL)
@@ -315,8 +409,14 @@ static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct 
     struct rv__actor *frame = step->owner;
     entry->result = rv__blob_ref(fact->result);
     entry->state = rv__blob_ref(fact->state);
+    entry->error = rv__blob_ref(fact->error); /* only a failure has one */
     if (fact->taken)
         take_signal(cell, step->step.channel);
+    struct rv__actor *chat = chat_of(step);
+    if (chat != NULL && status == STATUS_COMPLETED)
+        rv__flow_kind(chat->node)->answered(chat, fact);
+    if (chat != NULL && status == STATUS_FAILED)
+        rv__flow_kind(chat->node)->gave_up(chat, fact);
     rv__actor_end(cell, step);
     rv__frame_evolve_child(cell, frame, entry, fact->hard, fact->error);
     if (fact->describe)
@@ -358,7 +458,7 @@ static int evolve_started(struct rv__cell *cell, struct rv__actor *step,
     if (parks)
         step->park = channel != NULL ? PARK_SIGNAL : fact->cut ? PARK_CUT : PARK_DELAY;
     if (channel != NULL)
-        rv__channel_join(channel, step);
+        rv__channel_join(cell, channel, step);
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
     return RV_OK;
@@ -379,7 +479,7 @@ static int evolve_parked(struct rv__cell *cell, struct rv__actor *step, const st
     else
         step->park = fact->cut ? PARK_CUT : PARK_DELAY;
     if (channel != NULL)
-        rv__channel_join(channel, step);
+        rv__channel_join(cell, channel, step);
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
     return RV_OK;
@@ -430,3 +530,15 @@ int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct 
     assert(!"not a fact of a step");
     return RV_ESTATE;
 }
+
+/* --------------------------------------------------------------------------------- kind --- */
+
+/* Of what a disk says only: nothing is inside a step. */
+static const char *inner_fits(const struct rv__node *node, const struct rv__inner *inner)
+{
+    (void)node;
+    return rv__inner_linked(inner);
+}
+
+const struct rv__flow_kind rv__step_kind = { .first_work = rv__first_of_step,
+                                             .inner_fits = inner_fits };

@@ -338,5 +338,7 @@ int rv__facts_outline(struct rv__facts *facts, const struct rv__cell *cell, stru
     if (fact->state != NULL && !rv__blob_is_reference(fact->state) &&
         fact->state->len > cell->value_inline && keep_description(cell, fact) < 0)
         return RV_ENOMEM;
-    return outline(facts, cell, &fact->state, &number);
+    if (outline(facts, cell, &fact->state, &number) < 0)
+        return RV_ENOMEM;
+    return outline(facts, cell, &fact->given, &number);
 }

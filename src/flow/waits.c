@@ -13,37 +13,14 @@ static struct rv__str unoffered(const struct rv__cell *cell, const struct rv__ac
     return function.len > 0 ? function : cell->plan->body.wrap->name;
 }
 
-/* The iterations to come of one that runs several at once. Those of a sequential one wait for nothing of
- * their own, no more than the later nodes of a sequence do. */
-static bool foreach_rest(const struct rv__cell *cell, const struct rv__actor *sup,
-                         struct rv__wait *wait)
-{
-    if (sup->node->kind != NODE_FOREACH || sup->phase != PHASE_RUNNING || sup->sup.bad > 0 ||
-        sup->sup.next >= sup->sup.count || !sup->node->foreach.parallel)
-        return false;
-    wait->count = sup->sup.count - sup->sup.next;
-    wait->limit = sup->node->foreach.concurrency;
-    wait->kind = sup->place == PLACE_RANGE  ? WAIT_PLACE
-                 : sup->place == PLACE_TODO ? WAIT_TURN
-                                            : WAIT_LIMIT;
-    wait->lane = (enum rv__lane)sup->lane;
-    wait->name = unoffered(cell, sup);
-    return true;
-}
-
-/* Children that a supervisor has not begun yet: they are no actors, but they wait. */
+/* Bodies that a supervisor has not begun yet: they are no actors, but they wait. */
 static bool rest_of(const struct rv__cell *cell, const struct rv__actor *a, struct rv__wait *wait)
 {
-    if (a->is_frame || a->node->kind == NODE_STEP)
+    const struct rv__flow_kind *kind = a->is_frame ? NULL : rv__flow_kind(a->node);
+    if (kind == NULL || kind->rest == NULL || !kind->rest(a, wait))
         return false;
-    if (foreach_rest(cell, a, wait))
-        return true;
-    if (a->node->kind != NODE_CONCURRENT || a->place != PLACE_RANGE)
-        return false;
-    wait->kind = WAIT_PLACE;
     wait->lane = (enum rv__lane)a->lane;
     wait->name = unoffered(cell, a);
-    wait->count = a->node->body_count - a->sup.next;
     return true;
 }
 
@@ -67,14 +44,16 @@ static enum rv__lane work_lane(const struct rv__cell *cell, const struct rv__act
                                                    : rv__first_of_step(a->node);
     if (rv__first_function(&work).len == 0)
         return rv__first_lane(cell, &work);
-    if (work.eval < 0 && a->hosted)
-        return LANE_HOST;
+    if (work.eval < 0 && a->hosted) {
+        enum rv__lane now = rv__first_lane(cell, &work);
+        return rv__lane_is_worker(now) ? now : LANE_HOST;
+    }
     return a->suspect ? LANE_SUSPECT : LANE_FUNCTION;
 }
 
 static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct rv__wait *wait)
 {
-    bool step = !a->is_frame && a->node->kind == NODE_STEP;
+    bool step = rv__actor_is_step(a);
     wait->lane = (enum rv__lane)a->lane;
     wait->kind = a->place == PLACE_READY || a->place == PLACE_RANGE ? WAIT_PLACE : WAIT_TURN;
     if (rv__actor_working(a)) {
@@ -82,10 +61,10 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
         wait->lane = work_lane(cell, a);
         wait->eval = a->phase == PHASE_EVAL ? a->eval : -1;
         wait->attempt = step && a->phase != PHASE_EVAL ? a->step.attempt : 0;
-    } else if (step && a->phase == PHASE_RETRY) {
+    } else if (a->phase == PHASE_RETRY) {
         wait->kind = WAIT_RETRY;
         wait->due_ms = a->due_ms;
-        wait->attempt = a->step.next_attempt;
+        wait->attempt = step ? a->step.next_attempt : 0;
     } else if (step && a->phase == PHASE_PARKED && a->place == PLACE_NOWHERE) {
         parked(a, wait);
     } else if (wait->kind == WAIT_PLACE) {
@@ -93,10 +72,27 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
         wait->eval = a->phase == PHASE_TO_EVAL ? a->eval : -1;
         wait->attempt = step && a->phase == PHASE_READY ? a->step.next_attempt : 0;
         /* A sequence waits for the sake of its next node, what failed for its handler. */
-        if (a->is_frame && a->phase == PHASE_RUNNING && a->frame.at < a->frame.body->count)
-            wait->node = a->frame.body->nodes[a->frame.at];
+        if (a->is_frame && a->phase != PHASE_TO_EVAL)
+            wait->node = rv__frame_next(a);
         else if (a->phase == PHASE_FAILED)
-            wait->node = a->is_frame ? a->frame.body->wrap->on_error : a->node->on_error;
+            wait->node = a->node->on_error;
+    }
+}
+
+/* Each of what is to be decided about it. */
+static void decisions_of(const struct rv__actor *a,
+                         void (*waits)(void *arg, const struct rv__wait *wait), void *arg)
+{
+    for (const struct rv__suspension *one = a->suspensions; one != NULL; one = one->same) {
+        struct rv__wait wait = { .kind = WAIT_DECISION,
+                                 .actor = a->id,
+                                 .node = rv__actor_about(a),
+                                 .eval = -1,
+                                 .count = 1 };
+        (void)rv__actor_vector(a, wait.vector);
+        if (one->which != 0) /* a state: told as its agent, whose path it has */
+            wait.node = a->node->bodies[one->which - 1].nodes[0];
+        waits(arg, &wait);
     }
 }
 
@@ -109,12 +105,14 @@ void rv__cell_waits(const struct rv__cell *cell,
         struct rv__wait wait = {
             .actor = a->id, .node = rv__actor_about(a), .eval = -1, .count = 1
         };
+        decisions_of(a, waits, arg);
+        if (a->child == NULL && a->suspensions != NULL)
+            continue; /* that was told */
         if (a->child == NULL && !rest_of(cell, a, &wait))
             leaf(cell, a, &wait);
         else if (a->child != NULL && !rest_of(cell, a, &wait))
             continue; /* its children say why */
-        if (suspended &&
-            (wait.kind == WAIT_PLACE || wait.kind == WAIT_TURN || cell->suspended_by == a->id))
+        if (suspended && (wait.kind == WAIT_PLACE || wait.kind == WAIT_TURN))
             wait.kind = WAIT_DECISION; /* nothing begins before that */
         if (wait.node != NULL)         /* an empty outermost sequence ends with this turn */
             (void)rv__actor_vector(a, wait.vector);

@@ -145,7 +145,7 @@ int rv__jq_value(struct rv__jq *jq, int64_t slot, struct rv__str json)
 
 /* ------------------------------------------------------------------- the scope as a value --- */
 
-enum { PATH = 3 };
+enum { PATH = RV__SCOPE_PATH };
 
 /* An entry of "scope": its path, and its value. */
 static int read_entry(struct rv__jq *jq, struct rv__str entry, jv path[PATH], size_t *count,
@@ -223,7 +223,7 @@ static int jq_failed(struct rv__jq *jq, jv message, rv_error *err)
 {
     int rc;
     if (jv_get_kind(message) == JV_KIND_STRING) {
-        rc = rv__fail(err, RV_EINVAL, "%s", jv_string_value(message));
+        rc = rv__fail_text(err, RV_EINVAL, jv_string_value(message));
     } else {
         rv__buf_reset(&jq->work);
         (void)rv__value_write(message, &jq->work, NULL); /* half of it says enough */

@@ -100,6 +100,8 @@ static int put_run(void *arg, const struct rv__store_run *row)
     put_number(out, "startedAt", row->started_ms);
     put_number(out, "completedAt", row->completed_ms);
     put_text(out, "inputKey", row->input_key);
+    if (!rv__str_none(row->rerun_of))
+        put_text(out, "rerunOf", row->rerun_of);
     rv__buf_text(out, "\"input\":");
     put_json(out, rv__str_none(row->input) ? rv__str("null") : row->input);
     rv__buf_text(out, "}}\n");

@@ -37,6 +37,7 @@ struct rv__import {
     struct rv__cell *cell;
     struct rv__facts facts; /* the rows of a turn; in the end: what was in flight is lost */
     struct rv__buf snapshot;
+    struct rv__buf suspensions;         /* as its row has them */
     struct rv__arena arena, line_arena; /* as long as this; as long as a line */
     int64_t now_ms;
     int max_crashes;
@@ -230,6 +231,13 @@ static int read_run(struct rv__import *im, rv_error *err)
     if (row->input_key.len != 64 ||
         strspn(row->input_key.at, "0123456789abcdef") != row->input_key.len)
         return bad(im, err, "its \"inputKey\" is not one");
+    if (rv__json_get(run, "rerunOf", &input)) {
+        rc = keep_text(im, run, "rerunOf", &row->rerun_of, err);
+        if (rc == RV_OK && !rv__id_valid(row->rerun_of))
+            rc = bad(im, err, "its \"rerunOf\" cannot name a run");
+        if (rc < 0)
+            return rc;
+    }
     if (!rv__json_get(run, "input", &input))
         return bad(im, err, "it has no \"input\"");
     return rv__str_copy(&im->arena, input, &row->input) < 0 ? rv__nomem(err) : RV_OK;
@@ -415,15 +423,20 @@ static int wrap_up(struct rv__import *im, struct rv__store_write *ret, rv_error 
         return bad(im, err,
                    over ? "the run has ended, and \"completedAt\" is 0"
                         : "the run has not ended, and has a \"completedAt\"");
+    rv__buf_reset(&im->suspensions);
+    rc = rv__cell_suspensions(im->cell, &im->suspensions, err);
+    if (rc < 0)
+        return rc;
     im->touch = (struct rv__store_touch){
         .status = rv__str(rv__run_status_name(status)),
+        .waiting = rv__cell_waits_for_somebody(im->cell),
         .wake_at_ms = !rv__cell_idle(im->cell)    ? im->now_ms
                       : rv__cell_active(im->cell) ? rv__cell_wake_ms(im->cell)
                                                   : 0,
         .completed_ms = im->row.completed_ms,
         .error = rv__cell_error(im->cell),
         .failed_step = rv__cell_failed_step(im->cell),
-        .suspension = rv__cell_suspension(im->cell),
+        .suspension = rv__buf_view(&im->suspensions),
     };
     ret->touch = &im->touch;
     if (im->facts.count > 0)
@@ -483,7 +496,8 @@ int rv__import_new(int file, const char *name, int max_crashes, int64_t now_ms,
     *im = (struct rv__import){ .file = file, .name = name, .now_ms = now_ms };
     im->max_crashes = max_crashes;
     rv__buf_init(&im->text, RV__EXPORT_LINE_MAX + (size_t)READ_PIECE);
-    rv__buf_init(&im->snapshot, SIZE_MAX / 8); /* bounded by the cell */
+    rv__buf_init(&im->snapshot, SIZE_MAX / 8);    /* bounded by the cell */
+    rv__buf_init(&im->suspensions, SIZE_MAX / 8); /* the same */
     rv__facts_init(&im->facts);
     rv__arena_init(&im->arena, 3 * (size_t)RV__EXPORT_LINE_MAX); /* definition, input, names */
     rv__arena_init(&im->line_arena, (size_t)RV__EXPORT_LINE_MAX);
@@ -511,6 +525,7 @@ void rv__import_free(struct rv__import *im)
     rv__facts_done(&im->facts);
     rv__buf_done(&im->text);
     rv__buf_done(&im->snapshot);
+    rv__buf_done(&im->suspensions);
     rv__arena_done(&im->arena);
     rv__arena_done(&im->line_arena);
     rv__free(im->results);

@@ -52,21 +52,28 @@ uint32_t rv__loops_around(const struct rv__body *body)
 {
     if (body->owner == NULL)
         return 0;
-    return body->owner->loops_around + (rv__node_bodies(body->owner) == BODIES_ITERATED);
+    return body->owner->loops_around + rv__node_numbers(body->owner);
 }
 
 int rv__build_handler(struct rv__compiler *c, const struct rv__draft_node *draft,
-                      struct rv__node *step, const struct rv__body *workflow, struct rv__node **ret)
+                      enum rv__handler which, struct rv__node *step,
+                      const struct rv__body *workflow, unsigned depth,
+                      const struct rv__frame *within, struct rv__node **ret)
 {
+    static const struct rv__str aliases[] = {
+        [HANDLER_ON_ERROR] = RV__STR("onError"), [HANDLER_FINALLY] = RV__STR("finally")
+    };
     assert((step != NULL) != (workflow != NULL));
+    if (draft == NULL)
+        return RV_OK;
     int rc = rv__compiler_reserve(c, 1);
     if (rc < 0)
         return rc;
     struct rv__node *node = rv__arena_zalloc(&c->plan->arena, 1, sizeof *node);
     if (node == NULL)
         return rv__nomem(c->err);
-    node->alias = (struct rv__str)RV__STR("onError");
-    node->kind = NODE_STEP;
+    node->alias = aliases[which];
+    node->kind = draft->kind;
     node->is_handler = true;
     node->handler_of = step;
     node->handler_in = workflow;
@@ -77,7 +84,7 @@ int rv__build_handler(struct rv__compiler *c, const struct rv__draft_node *draft
 
     rv__compiler_tell(c, &draft->complaints, RV__AT(node));
     *ret = node;
-    return draft->broken ? RV_OK : rv__check_step(c, draft, node);
+    return draft->broken ? RV_OK : rv__kind_of(node->kind)->build(c, draft, node, depth, within);
 }
 
 /* ------------------------------------------------------------------------------- bodies --- */
@@ -157,7 +164,7 @@ static int build_node(struct rv__compiler *c, const struct rv__draft_node *draft
     rc = rv__compiler_expr(c, RV__AT(node), "description", &draft->description, &node->description);
     if (rc < 0)
         return rc;
-    if (draft->kind != NODE_STEP)
+    if (draft->kind != NODE_STEP && !rv__kind_of(draft->kind)->takes_config)
         rv__check_no_step_config(c, RV__AT(node), draft, rv__node_kind_phrase(draft->kind));
 
     return rv__kind_of(draft->kind)->build(c, draft, node, depth, within);

@@ -147,6 +147,10 @@ static const struct {
     { GIVEN_BACKOFF_BASE_MS, "backoffBaseMs" },
     { GIVEN_MAX_BACKOFF_MS, "maxBackoffMs" },
     { GIVEN_JITTER, "jitter" },
+    { GIVEN_RETRY_ON, "retryOn" },
+    { GIVEN_NO_RETRY_ON, "noRetryOn" },
+    { GIVEN_CONTINUE_ON_ERROR, "continueOnError" },
+    { GIVEN_RECORD_INPUT, "recordInput" },
     { GIVEN_NEEDS, "needs" },
 };
 
@@ -171,11 +175,70 @@ static void check_ms(struct rv__compiler *c, const struct rv__node *node, const 
                             key, ms, least > 0 ? "above" : "not below");
 }
 
-static void check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
-                         struct rv__node *node)
+/* The name of an error, as it stands in JSON: with its quotes, and without escapes, so that it can be
+ * compared as it is. One of digits only was meant as a number. */
+static bool is_code(struct rv__str quoted)
 {
-    struct rv__step_config *config = &node->step.config;
+    bool letters = false;
+    for (size_t i = 1; i + 1 < quoted.len; i++) {
+        unsigned char ch = (unsigned char)quoted.at[i];
+        bool digit = ch >= '0' && ch <= '9';
+        bool letter = (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z');
+        if (!digit && !letter && (ch == '\0' || strchr("_.:-", ch) == NULL))
+            return false;
+        letters |= !digit;
+    }
+    return letters && quoted.len <= RV__PLAN_MAX_NAME;
+}
+
+enum {
+    MAX_CODE = 999
+}; /* exit codes end at 255, HTTP statuses at 599; some servers make up more */
+
+/* A list of codes: numbers that a command exits with or a server answers, and names of errors.
+ * Errors: RV_ENOMEM, RV_ETOOBIG. */
+static int check_codes(struct rv__compiler *c, const struct rv__node *node, const char *key,
+                       struct rv__str said, struct rv__str *ret)
+{
+    struct rv__json_iter it;
+    struct rv__str json = { NULL, 0 }, value;
+    int64_t number;
+    int rc = rv__compiler_json(c, RV__AT(node), key, said, &json);
+    if (rc < 0 || rv__str_none(json))
+        return rc;
+    rv__json_iter_init(&it, json);
+    size_t count = *json.at == '[' ? rv__json_count(json) : 0;
+    if (count == 0 || count > RV__PLAN_MAX_CODES) {
+        rv__compiler_refuse(c, RV__AT(node),
+                            "invalid %s %s: must be a list of 1 to %d exit codes, HTTP statuses or "
+                            "error codes, such as [75, 503, \"timeout\"]",
+                            key, rv__show(json).text, RV__PLAN_MAX_CODES);
+        return RV_OK;
+    }
+    while (rv__json_next(&it, NULL, &value)) {
+        bool good = *value.at == '"' ? is_code(value)
+                                     : rv__json_int(value, &number) == RV_OK && number >= 1 &&
+                                           number <= MAX_CODE;
+        if (!good)
+            rv__compiler_refuse(c, RV__AT(node),
+                                "invalid code %s in %s: must be a number from 1 to %d (without "
+                                "quotes), or the name of an error: letters, digits and _ . : -",
+                                rv__show(value).text, key, MAX_CODE);
+    }
+    *ret = json;
+    return RV_OK;
+}
+
+int rv__check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
+                     struct rv__node *node, struct rv__step_config *config)
+{
     *config = draft->config;
+    config->retry_on = config->no_retry_on = (struct rv__str){ NULL, 0 };
+    int rc = check_codes(c, node, "retryOn", draft->config.retry_on, &config->retry_on);
+    if (rc == RV_OK)
+        rc = check_codes(c, node, "noRetryOn", draft->config.no_retry_on, &config->no_retry_on);
+    if (rc < 0)
+        return rc;
     if (!(draft->given & GIVEN_BACKOFF_BASE_MS))
         config->backoff_base_ms = RV__DEFAULT_BACKOFF_BASE_MS;
     if (!(draft->given & GIVEN_MAX_BACKOFF_MS))
@@ -183,6 +246,8 @@ static void check_config(struct rv__compiler *c, const struct rv__draft_node *dr
 
     if (draft->given & GIVEN_TIMEOUT)
         check_ms(c, node, "timeout", config->timeout_ms, 1);
+    else
+        config->timeout_ms = rv__node_timeout_ms(node);
     check_ms(c, node, "backoffBaseMs", config->backoff_base_ms, 0);
     check_ms(c, node, "maxBackoffMs", config->max_backoff_ms, 0);
     if (draft->given & GIVEN_MAX_ATTEMPTS && config->max_attempts < 1)
@@ -197,6 +262,7 @@ static void check_config(struct rv__compiler *c, const struct rv__draft_node *dr
     if ((unsigned)config->backoff > BACKOFF_EXPONENTIAL)
         rv__compiler_refuse(c, RV__AT(node), "unknown backoff %d: must be linear or exponential",
                             (int)config->backoff);
+    return RV_OK;
 }
 
 /* --------------------------------------------------------------------- delay and signal --- */
@@ -253,13 +319,24 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
             rv__show(value).text);
 }
 
+/* It is known before the step is reached. */
+static void check_constant(struct rv__compiler *c, const struct rv__node *node, const char *key,
+                           struct rv__str value)
+{
+    if (has_template(value))
+        rv__compiler_refuse(c, RV__AT(node), "the %s of a signal cannot have expressions ${ … }",
+                            key);
+}
+
 /* Errors: RV_ENOMEM. */
 static int check_signal(struct rv__compiler *c, struct rv__node *node)
 {
-    static const char *const keys[] = { "name", "timeout", "default" };
+    static const char *const keys[] = { "name", "timeout", "default", "schema" };
     struct rv__str with = node->step.with, key, value, word, name = { NULL, 0 };
     struct rv__json_iter it;
     bool template = false;
+    if (rv__node_handler(node) != NULL) /* unless it says another: a run must end */
+        node->step.signal_timeout_ms = RV__HANDLER_TIMEOUT_MS;
 
     rv__json_iter_init(&it, rv__str_none(with) ? (struct rv__str)RV__STR("null") : with);
     if (!it.object) {
@@ -279,6 +356,7 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
                                     "invalid name of a signal %s: must be a text of 1 to %d bytes",
                                     rv__show(value).text, RV__PLAN_MAX_NAME);
         } else if (rv__str_is(word, "timeout")) {
+            node->step.signal_timeout_ms = 0;
             if (!has_template(value) && (!read_ms(value, 1, &node->step.signal_timeout_ms) ||
                                          node->step.signal_timeout_ms == 0))
                 rv__compiler_refuse(
@@ -288,6 +366,15 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
                     rv__show(value).text);
         } else if (rv__str_is(word, "default")) {
             node->step.signal_default = value;
+            check_constant(c, node, "default", value);
+        } else if (rv__str_is(word, "schema")) {
+            node->step.signal_schema = value;
+            check_constant(c, node, "schema", value);
+            if (*value.at != '{' && *value.at != 't' && *value.at != 'f')
+                rv__compiler_refuse(c, RV__AT(node),
+                                    "invalid schema %s of a signal: a JSON Schema is an object, "
+                                    "true or false",
+                                    rv__show(value).text);
         } else {
             const char *meant = rv__suggest(word, keys, sizeof keys / sizeof *keys);
             rv__compiler_refuse(c, RV__AT(node), "unknown key '%s' of a signal%s%s%s",
@@ -297,9 +384,15 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
     }
     if (rv__str_none(name))
         rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
+    else if (has_template(name) && !rv__str_none(node->step.signal_schema))
+        rv__compiler_refuse(c, RV__AT(node),
+                            "a signal with a schema has a name without expressions: a payload is "
+                            "checked when it comes, perhaps before the step is reached");
     node->step.parks = !template;
     if (!template)
         node->step.signal = name;
+    if (!rv__str_none(node->step.signal_schema))
+        node->step.signal_checked = name;
     return RV_OK;
 }
 
@@ -364,13 +457,16 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
         return rc;
 
     check_name(c, node);
-    check_config(c, draft, node);
-    if (node->is_handler) {
-        node->step.config.timeout_ms = RV__HANDLER_TIMEOUT_MS;
-        if (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL)
-            rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
-                                rv__step_kind_name(node->step.kind));
-    }
+    bool turn = node->body != NULL && node->body->owner != NULL &&
+                node->body->owner->kind == NODE_CHAT && node->body->index == 0;
+    if (node->step.kind == STEP_CHAT && !turn)
+        rv__compiler_refuse(c, RV__AT(node), "a chat is no step: it has the type 'chat'");
+    rc = rv__check_config(c, draft, node, &node->step.config);
+    if (rc < 0)
+        return rc;
+    if (node->is_handler && (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL))
+        rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
+                            rv__step_kind_name(node->step.kind));
     rc = rv__take_needs(c, draft->needs, draft->needs_count, &node->step.needs,
                         &node->step.needs_count);
     if (rc < 0)

@@ -6,24 +6,53 @@
  * later. Only if nothing was wrong is there a plan. */
 #include "plan/compile.h"
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 
 /* Is there something of that alias for the node to read? Before it in its own sequence, before its
- * supervisor in the enclosing one, and so on; all of a loop's body, from the iteration before. */
+ * supervisor in the enclosing one, and so on; all of a loop's body, from the iteration before; all that a
+ * workflow's handler is about. */
 static bool is_visible(const struct rv__node *node, struct rv__str alias)
 {
     while (node != NULL) {
-        const struct rv__body *body = node->body;
+        const struct rv__body *body = rv__node_around(node);
         const struct rv__node *found = rv__body_find(body, alias);
-        bool looped = body->owner != NULL && body->owner->kind == NODE_LOOP;
-        if (found != NULL && (found->index < node->index || looped))
+        if (node->handler_of != NULL)
+            node = node->handler_of; /* it sees what its step does */
+        bool all = node->is_handler || (body->owner != NULL && body->owner->kind == NODE_LOOP);
+        if (found != NULL && (found->index < node->index || all))
             return true;
         if (body->owner ==
             NULL) /* whoever nests the whole of it has it, and is asked for it there */
             return body->wrap != NULL && rv__wrap_needs(body->wrap, alias);
         node = body->owner;
     }
+    return false;
+}
+
+const struct rv__expr *rv__node_input(const struct rv__node *node)
+{
+    const struct rv__wrap *wrap = node->body_count == 1 ? node->bodies[0].wrap : NULL;
+    return wrap != NULL && wrap->input.kind != EXPR_NONE ? &wrap->input : NULL;
+}
+
+const struct rv__wrap *rv__node_wrap(const struct rv__node *node)
+{
+    for (;;) { /* outwards: the outermost body has one */
+        const struct rv__body *body = node->handler_in != NULL ? node->handler_in : node->body;
+        if (node->handler_of == NULL && body->wrap != NULL)
+            return body->wrap;
+        node = node->handler_of != NULL ? node->handler_of : body->owner;
+    }
+}
+
+bool rv__wrap_has_secret(const struct rv__wrap *wrap, struct rv__str name)
+{
+    for (uint32_t i = 0; i < wrap->secrets_count; i++)
+        if (rv__str_eq(wrap->secrets[i], name))
+            return true;
     return false;
 }
 
@@ -73,6 +102,70 @@ static bool complains_of_name(const struct rv__draft *draft)
     return false;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return rv__str_cmp(*(const struct rv__str *)a, *(const struct rv__str *)b);
+}
+
+static int list_signals(struct rv__plan *plan)
+{
+    uint32_t count = 0, kept = 0;
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        count += plan->nodes[i]->kind == NODE_STEP && plan->nodes[i]->step.kind == STEP_SIGNAL;
+    if (count == 0)
+        return RV_OK;
+    struct rv__str *names = rv__arena_zalloc(&plan->arena, count, sizeof *names);
+    if (names == NULL)
+        return RV_ENOMEM;
+    count = 0;
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        if (node->kind != NODE_STEP || node->step.kind != STEP_SIGNAL)
+            continue;
+        if (rv__str_none(node->step.signal))
+            plan->any_signal = true;
+        else
+            names[count++] = node->step.signal;
+    }
+    qsort(names, count, sizeof *names, by_name);
+    for (uint32_t i = 0; i < count; i++)
+        if (kept == 0 || !rv__str_eq(names[kept - 1], names[i]))
+            names[kept++] = names[i];
+    plan->signals = names;
+    plan->signal_count = kept;
+    return RV_OK;
+}
+
+bool rv__plan_takes_signal(const struct rv__plan *plan, struct rv__str name)
+{
+    return plan->any_signal ||
+           (plan->signal_count > 0 && bsearch(&name, plan->signals, plan->signal_count,
+                                              sizeof *plan->signals, by_name) != NULL);
+}
+
+/* A handler is none of its body's nodes, but a node of the plan. */
+static const struct rv__node *around(const struct rv__node *node)
+{
+    if (node->handler_of != NULL)
+        return node->handler_of;
+    const struct rv__body *body = node->is_handler ? node->handler_in : node->body;
+    return body != NULL ? body->owner : NULL;
+}
+
+static void find_stages(struct rv__plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (plan->nodes[i]->kind != NODE_STAGE)
+            continue;
+        struct rv__node *node = plan->nodes[i];
+        while (node != NULL && !node->has_stages) {
+            node->has_stages = true;
+            const struct rv__node *up = around(node);
+            node = up != NULL ? plan->nodes[up->id] : NULL;
+        }
+    }
+}
+
 static int compile(struct rv__compiler *c, const struct rv__draft *draft)
 {
     struct rv__plan *plan = c->plan;
@@ -101,6 +194,9 @@ static int compile(struct rv__compiler *c, const struct rv__draft *draft)
         return rv__nomem(c->err);
     memcpy(plan->nodes, c->nodes, c->count * sizeof(struct rv__node *));
     plan->node_count = c->count;
+    find_stages(plan);
+    if (list_signals(plan) < 0)
+        return rv__nomem(c->err);
     plan->description = plan->body.wrap->description;
     memcpy(plan->version, plan->body.wrap->version.at, sizeof plan->version);
     return RV_OK;

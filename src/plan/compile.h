@@ -13,8 +13,9 @@ struct rv__compiler {
     rv_error *err;
     uint32_t reserved; /* nodes that have got their place, of RV__PLAN_MAX_NODES */
     uint32_t needs;    /* taken over, of as many; and */
-    uint32_t children; /* of concurrents: empty ones are no nodes, and yet cost memory */
-    size_t bytes;      /* of text taken over, of RV__PLAN_MAX_BYTES */
+    uint32_t children; /* of concurrents and stages: empty ones are no nodes, and yet cost memory */
+    uint32_t dependencies; /* of states, of RV__PLAN_MAX_DEPENDENCIES */
+    size_t bytes;          /* of text taken over, of RV__PLAN_MAX_BYTES */
     struct rv__node **nodes;
     uint32_t count, cap;
     struct rv__aliases aliases;
@@ -75,10 +76,12 @@ const struct rv__draft_node *rv__only_workflow(const struct rv__draft_body *draf
 int rv__take_needs(struct rv__compiler *c, const struct rv__str *from, uint32_t count,
                    struct rv__str **ret, uint32_t *ret_count);
 
-/* The handler of a step, or (step NULL) of the workflow whose body is given. */
+/* A handler (NULL: there is none) of a step, or (step NULL) of the workflow whose body is given. `depth`: of
+ * the body that the step is in, or of that of the workflow. */
 int rv__build_handler(struct rv__compiler *c, const struct rv__draft_node *draft,
-                      struct rv__node *step, const struct rv__body *workflow,
-                      struct rv__node **ret);
+                      enum rv__handler which, struct rv__node *step,
+                      const struct rv__body *workflow, unsigned depth,
+                      const struct rv__frame *within, struct rv__node **ret);
 
 /* A workflow into its body; and the one that a node, `draft`, names or holds. */
 int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *draft,
@@ -87,6 +90,10 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
 int rv__build_nested(struct rv__compiler *c, const struct rv__draft_node *draft,
                      struct rv__body *body, unsigned depth, const struct rv__frame *within);
 
+/* What a manifest says of itself, into the wrap of its body. RV_ENOMEM, RV_ETOOBIG. */
+int rv__build_manifest(struct rv__compiler *c, const struct rv__draft_workflow *draft,
+                       const struct rv__body *body, struct rv__wrap *wrap);
+
 /* The definition's text, in c->text. RV_ETOOBIG where it is longer than a plan may be. */
 int rv__compiler_write(struct rv__compiler *c, const struct rv__body *body, bool shallow);
 
@@ -94,12 +101,16 @@ int rv__compiler_write(struct rv__compiler *c, const struct rv__body *body, bool
 int rv__name_nodes(struct rv__compiler *c, const struct rv__draft_body *draft,
                    struct rv__body *body);
 
-/* The aliases of a concurrent's children, before anything in them: a path needs those above. */
+/* The aliases of a concurrent's children or a stage's states, before anything in them: a path needs those above. */
 int rv__name_children(struct rv__compiler *c, const struct rv__draft_node *draft,
                       struct rv__node *node);
 
 int rv__compiler_reserve(struct rv__compiler *c, uint32_t nodes); /* RV_ETOOBIG */
 uint32_t rv__loops_around(const struct rv__body *body);           /* of the nodes in it */
+
+/* How it is to be tried, of a step or a chat: taken over and checked. Errors: RV_ENOMEM, RV_ETOOBIG. */
+int rv__check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
+                     struct rv__node *node, struct rv__step_config *config);
 
 /* A step, and a handler, which is a step of its own: everything that is not structure. */
 int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,

@@ -90,6 +90,9 @@ static int build_concurrent(struct rv__compiler *c, const struct rv__draft_node 
     node->concurrent.detached = draft->concurrent.detached;
     node->concurrent.collect = draft->concurrent.collect;
     node->concurrent.join = draft->concurrent.join;
+    if (node->concurrent.detached && rv__node_handler(node) != NULL)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "nothing in a handler can be detached: the run ends after it");
     if (draft->body_count == 0)
         rv__compiler_refuse(c, RV__AT(node), "a concurrent needs at least one child");
     if (draft->given & (GIVEN_JOIN | GIVEN_JOIN_ALL)) {

@@ -121,14 +121,16 @@ struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__no
     return node;
 }
 
-struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, enum rv__step_kind kind)
+/* `depth`: of the body that its step, or the nodes of its workflow, are in. */
+struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, unsigned depth,
+                                             enum rv__node_kind kind)
 {
     struct rv__draft_node *node = new_piece(draft, sizeof *node);
     if (node == NULL)
         node = dummy_node(draft);
     node->draft = draft;
-    node->kind = NODE_STEP;
-    node->step.kind = kind;
+    node->kind = kind;
+    node->depth = depth;
     return node;
 }
 
@@ -255,18 +257,45 @@ static struct rv__expr description_expr(struct rv__draft *draft, const char *tex
     return expr;
 }
 
-static void copy_needs(struct rv__draft_node *node, const char *const *needs)
+/* NULL-terminated. Without memory there are none, and the draft says so when it is compiled. */
+static uint32_t copy_names(struct rv__draft *draft, const char *const *names, struct rv__str **ret)
 {
     uint32_t count = 0;
-    while (needs[count] != NULL)
+    while (names[count] != NULL)
         count++;
-    node->given |= GIVEN_NEEDS;
-    node->needs = rv__draft_alloc(node->draft, count, sizeof *node->needs);
-    if (node->needs == NULL)
-        return;
+    *ret = rv__draft_alloc(draft, count, sizeof **ret);
+    if (*ret == NULL)
+        return 0;
     for (uint32_t i = 0; i < count; i++)
-        node->needs[i] = rv__draft_text(node->draft, rv__str(needs[i]));
-    node->needs_count = count;
+        (*ret)[i] = rv__draft_text(draft, rv__str(names[i]));
+    return count;
+}
+
+static void copy_needs(struct rv__draft_node *node, const char *const *needs)
+{
+    node->given |= GIVEN_NEEDS;
+    node->needs_count = copy_names(node->draft, needs, &node->needs);
+}
+
+void rv__draft_needs(struct rv__draft *draft, const char *const *aliases)
+{
+    draft->workflow.needs_count = copy_names(draft, aliases, &draft->workflow.needs);
+}
+
+void rv__draft_parameters(struct rv__draft *draft, const char *json)
+{
+    draft->workflow.parameters = rv__draft_text(draft, rv__str(json));
+}
+
+void rv__draft_listeners(struct rv__draft *draft, const char *json)
+{
+    draft->workflow.listeners = rv__draft_text(draft, rv__str(json));
+}
+
+void rv__draft_secrets(struct rv__draft *draft, const char *const *names)
+{
+    if (names != NULL)
+        draft->workflow.secrets_count = copy_names(draft, names, &draft->workflow.secrets);
 }
 
 /* Zero means "not said": that is what options are. */
@@ -280,6 +309,10 @@ static unsigned given_of(const struct rv__step_config *config)
     given |= config->backoff_base_ms != 0 ? GIVEN_BACKOFF_BASE_MS : 0;
     given |= config->max_backoff_ms != 0 ? GIVEN_MAX_BACKOFF_MS : 0;
     given |= config->jitter != 0 ? GIVEN_JITTER : 0;
+    given |= !rv__str_none(config->retry_on) ? GIVEN_RETRY_ON : 0;
+    given |= !rv__str_none(config->no_retry_on) ? GIVEN_NO_RETRY_ON : 0;
+    given |= config->continue_on_error ? GIVEN_CONTINUE_ON_ERROR : 0;
+    given |= config->hide_input ? GIVEN_RECORD_INPUT : 0;
     return given;
 }
 
@@ -294,6 +327,8 @@ struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_ki
     node->when = rv__draft_expr(draft, opts->when);
     node->description = description_expr(draft, opts->description);
     node->config = opts->config;
+    node->config.retry_on = rv__draft_text(draft, opts->config.retry_on);
+    node->config.no_retry_on = rv__draft_text(draft, opts->config.no_retry_on);
     node->given = given_of(&opts->config);
     if (opts->needs != NULL)
         copy_needs(node, opts->needs);
@@ -351,15 +386,33 @@ struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t inde
     return body;
 }
 
-void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
-                        enum rv__step_kind kind, const char *name, const char *with_json)
+static struct rv__draft_node *new_handler(struct rv__draft *draft, struct rv__draft_node *node,
+                                          enum rv__handler which, enum rv__node_kind kind)
 {
-    struct rv__draft_node *handler = rv__draft_handler_new(draft, kind);
+    struct rv__draft_workflow *workflow = &draft->workflow;
+    unsigned depth = node != NULL ? node->depth : workflow->body.depth;
+    struct rv__draft_node *handler = rv__draft_handler_new(draft, depth, kind);
+    if (handler == &draft->dummy_node)
+        return handler;
+    *(which == HANDLER_FINALLY ? &workflow->finally
+      : node != NULL           ? &node->on_error
+                               : &workflow->on_error) = handler;
+    return handler;
+}
+
+void rv__draft_handler(struct rv__draft *draft, struct rv__draft_node *node, enum rv__handler which,
+                       enum rv__step_kind kind, const char *name, const char *with_json)
+{
+    struct rv__draft_node *handler = new_handler(draft, node, which, NODE_STEP);
+    handler->step.kind = kind;
     handler->name = rv__draft_text(draft, rv__str(name));
     handler->step.with = rv__draft_text(draft, rv__str(with_json));
-    if (handler == &draft->dummy_node)
-        return;
-    *(node != NULL ? &node->on_error : &draft->workflow.on_error) = handler;
+}
+
+struct rv__draft_body *rv__draft_handler_body(struct rv__draft *draft, struct rv__draft_node *node,
+                                              enum rv__handler which)
+{
+    return rv__draft_body(new_handler(draft, node, which, NODE_SEQUENCE), 0, NULL, false);
 }
 
 /* ------------------------------------------------------------------------------- nested --- */
@@ -383,6 +436,8 @@ static int name_nested(struct rv__draft *draft, const struct rv__draft_body *bod
         for (const struct rv__draft_body *in = node->bodies; rc == RV_OK && in != NULL;
              in = in->next)
             rc = name_nested(draft, in, name_it, arg);
+        if (rc == RV_OK && node->on_error != NULL && node->on_error->bodies != NULL)
+            rc = name_nested(draft, node->on_error->bodies, name_it, arg);
     }
     return rc;
 }
@@ -391,7 +446,13 @@ int rv__draft_nested(struct rv__draft *draft,
                      int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
                      void *arg)
 {
-    return name_nested(draft, &draft->workflow.body, name_it, arg);
+    const struct rv__draft_workflow *workflow = &draft->workflow;
+    const struct rv__draft_node *handlers[] = { workflow->on_error, workflow->finally };
+    int rc = name_nested(draft, &workflow->body, name_it, arg);
+    for (size_t i = 0; rc == RV_OK && i < 2; i++)
+        if (handlers[i] != NULL && handlers[i]->bodies != NULL)
+            rc = name_nested(draft, handlers[i]->bodies, name_it, arg);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------ places --- */

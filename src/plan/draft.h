@@ -33,6 +33,22 @@ enum rv__given {
     GIVEN_CONCURRENCY = 1 << 9,
     GIVEN_JOIN = 1 << 10, /* a number */
     GIVEN_JOIN_ALL = 1 << 11,
+    GIVEN_RETRY_ON = 1 << 12,
+    GIVEN_NO_RETRY_ON = 1 << 13,
+    GIVEN_CONTINUE_ON_ERROR = 1 << 14,
+    GIVEN_RECORD_INPUT = 1 << 15,
+    GIVEN_MAX_TURNS = 1 << 16,
+    GIVEN_BUDGET = 1 << 17,
+};
+
+/* A state of a stage, as it was written. */
+struct rv__draft_state {
+    int64_t priority, max_retry, timeout_ms;
+    bool critical, final, timeout_given;
+    int access; /* enum rv__access */
+    bool keep_errors_from_chat, keep_chat_on_pass;
+    struct rv__str on_failure, agent_id, parameters, depends_on, description,
+        resources; /* none: not said */
 };
 
 struct rv__draft_body {
@@ -43,17 +59,22 @@ struct rv__draft_body {
     uint32_t count;
     unsigned depth; /* the outermost is 1 */
     bool bare;
-    struct rv__str alias; /* none: not said */
+    struct rv__str alias;             /* none: not said */
+    struct rv__draft_state *state;    /* of a stage: how it is scheduled; NULL elsewhere */
+    struct rv__complaints complaints; /* the same: what is wrong with it */
 };
 
 /* A workflow as it was written: a draft is one, and a node of JSON may hold one. */
 struct rv__draft_workflow {
     struct rv__str name, description, schema; /* none: not said */
+    struct rv__str parameters, manifest_version, listeners;
     bool hosted;
     struct rv__str *needs; /* aliases of nodes that it reads of who nests it */
     uint32_t needs_count;
+    struct rv__str *secrets; /* names of the secrets that its steps send */
+    uint32_t secrets_count;
     struct rv__draft_body body;
-    struct rv__draft_node *on_error;
+    struct rv__draft_node *on_error, *finally;
     struct rv__complaints complaints;
 };
 
@@ -94,14 +115,20 @@ struct rv__draft_node {
             enum rv__keep keep;
         } loop;
         struct {
-            struct rv__expr items;
-            bool parallel;
+            struct rv__expr items, label;
+            bool parallel, collect;
             int64_t concurrency;
         } foreach;
         struct {
             bool detached, collect;
             int64_t join;
         } concurrent;
+        struct {
+            int64_t concurrency;
+        } stage;
+        struct {
+            int64_t max_turns, tokens;
+        } chat;
     };
 };
 
@@ -121,7 +148,8 @@ struct rv__draft *rv__draft_make(void);
 
 /* New pieces; the dummies after a failure. */
 struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__node_kind kind);
-struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, enum rv__step_kind kind);
+struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, unsigned depth,
+                                             enum rv__node_kind kind);
 struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at); /* NULL: failed */
 void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
                          struct rv__draft_node *owner, unsigned depth);

@@ -4,9 +4,11 @@
 #include <assert.h>
 
 static const struct rv__kind *const node_kinds[NODE_KINDS] = {
-    [NODE_STEP] = &rv__kind_step,       [NODE_WORKFLOW] = &rv__kind_workflow,
-    [NODE_BRANCH] = &rv__kind_branch,   [NODE_LOOP] = &rv__kind_loop,
-    [NODE_FOREACH] = &rv__kind_foreach, [NODE_CONCURRENT] = &rv__kind_concurrent,
+    [NODE_STEP] = &rv__kind_step,         [NODE_WORKFLOW] = &rv__kind_workflow,
+    [NODE_BRANCH] = &rv__kind_branch,     [NODE_LOOP] = &rv__kind_loop,
+    [NODE_FOREACH] = &rv__kind_foreach,   [NODE_CONCURRENT] = &rv__kind_concurrent,
+    [NODE_STAGE] = &rv__kind_stage,       [NODE_CHAT] = &rv__kind_chat,
+    [NODE_SEQUENCE] = &rv__kind_sequence,
 };
 
 static const struct {
@@ -40,6 +42,30 @@ enum rv__bodies rv__node_bodies(const struct rv__node *node)
     return rv__kind_of(node->kind)->bodies;
 }
 
+const struct rv__node *rv__node_handler(const struct rv__node *node)
+{
+    while (node != NULL && !node->is_handler)
+        node = node->body->owner;
+    return node;
+}
+
+const struct rv__body *rv__node_around(const struct rv__node *node)
+{
+    if (!node->is_handler)
+        return node->body;
+    return node->handler_of != NULL ? node->handler_of->body : node->handler_in;
+}
+
+int64_t rv__node_timeout_ms(const struct rv__node *node)
+{
+    bool waits = node->kind == NODE_STEP && /* has its own */
+                 (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL);
+    const struct rv__state *state = rv__node_state(node);
+    if (state != NULL && state->timeout_ms > 0)
+        return state->timeout_ms;
+    return rv__node_handler(node) != NULL && !waits ? RV__HANDLER_TIMEOUT_MS : 0;
+}
+
 const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use)
 {
     const struct rv__kind *kind = rv__kind_of(node->kind);
@@ -67,10 +93,25 @@ const char *rv__step_kind_alias(enum rv__step_kind kind)
     return step_kinds[kind].alias;
 }
 
+bool rv__body_is_tool(const struct rv__body *body)
+{
+    return body->owner != NULL && body->owner->kind == NODE_CHAT && body->index > 0;
+}
+
+const struct rv__step_config *rv__node_config(const struct rv__node *node)
+{
+    if (node->kind == NODE_CHAT)
+        return &node->chat.config;
+    return node->kind == NODE_STEP ? &node->step.config : NULL;
+}
+
 bool rv__body_needs_input(const struct rv__body *body)
 {
+    if (rv__body_is_tool(body))
+        return true;
     const struct rv__wrap *wrap = body->owner != NULL ? body->wrap : NULL;
-    return wrap != NULL && (wrap->input.kind != EXPR_NONE || !rv__str_none(wrap->schema));
+    return wrap != NULL && (wrap->input.kind != EXPR_NONE || !rv__str_none(wrap->schema) ||
+                            !rv__str_none(wrap->parameters));
 }
 
 const struct rv__node *rv__body_find(const struct rv__body *body, struct rv__str alias)

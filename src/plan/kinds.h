@@ -12,6 +12,7 @@ struct rv__kind {
     enum rv__bodies bodies; /* how it has them */
     uint32_t most_bodies;   /* that a draft may give it */
     bool all_bodies;        /* they come together, said or not */
+    bool takes_config;      /* how it is tried can be said of it, as of a step */
     const char *body_key;   /* BODIES_ITERATED: the key of its body, for paths of plans */
 
     /* What it evaluates besides `when` and `description`. NULL: nothing; from it: nothing of that use. */
@@ -26,7 +27,7 @@ struct rv__kind {
 };
 
 extern const struct rv__kind rv__kind_step, rv__kind_workflow, rv__kind_branch, rv__kind_loop,
-    rv__kind_foreach, rv__kind_concurrent;
+    rv__kind_foreach, rv__kind_concurrent, rv__kind_stage, rv__kind_chat, rv__kind_sequence;
 const struct rv__kind *rv__kind_of(enum rv__node_kind kind);
 
 const char *rv__node_kind_phrase(enum rv__node_kind kind); /* "a forEach", for sentences */

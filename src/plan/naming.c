@@ -67,7 +67,11 @@ static int name_it(struct rv__compiler *c, struct rv__place place, struct rv__st
     if (rv__aliases_take(&c->aliases, *ret, index, &taken_by))
         return RV_OK;
     if (place.node == NULL)
-        rv__compiler_refuse(c, place, "duplicate concurrent child alias '%.*s'", RV__ARG(*ret));
+        rv__compiler_refuse(c, place, "duplicate %s '%.*s'",
+                            place.body->owner->kind == NODE_STAGE  ? "state"
+                            : place.body->owner->kind == NODE_CHAT ? "tool"
+                                                                   : "concurrent child alias",
+                            RV__ARG(*ret));
     else
         rv__compiler_refuse(c, place,
                             "alias '%.*s' must be unique in its sequence: node%" PRIu32 " has it",
@@ -127,7 +131,8 @@ int rv__name_children(struct rv__compiler *c, const struct rv__draft_node *draft
     for (uint32_t i = 0; i < node->body_count; i++, from = from->next) {
         struct rv__body *child = &node->bodies[i];
         struct rv__str given = from->alias, implied = RV__STR("child");
-        const struct rv__draft_node *only = from->bare ? from->first : NULL;
+        bool stage = node->kind == NODE_STAGE; /* the name is the state's, not its agent's */
+        const struct rv__draft_node *only = from->bare && !stage ? from->first : NULL;
         if (rv__str_none(given) && only != NULL) {
             given = only->alias;
             implied = implied_alias(only);
@@ -136,8 +141,8 @@ int rv__name_children(struct rv__compiler *c, const struct rv__draft_node *draft
         if (rc < 0)
             return rc;
         if (rv__str_none(given) && only == NULL)
-            rv__compiler_refuse(c, RV__IN(child, NULL),
-                                "a child that is a list of nodes needs an 'alias'");
+            rv__compiler_refuse(c, RV__IN(child, NULL), "%s needs an 'alias'",
+                                stage ? "a state" : "a child that is a list of nodes");
     }
     return RV_OK;
 }

@@ -107,6 +107,44 @@ static int make_version(struct rv__compiler *c, const struct rv__body *body, str
     return RV_OK;
 }
 
+/* A secret is a variable of the environment, and called as one. */
+static bool is_variable(struct rv__str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.at[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && !(i > 0 && c >= '0' && c <= '9'))
+            return false;
+    }
+    return name.len > 0 && name.len <= RV__PLAN_MAX_NAME;
+}
+
+static int build_secrets(struct rv__compiler *c, const struct rv__draft_workflow *draft,
+                         const struct rv__body *body, struct rv__wrap *wrap)
+{
+    int rc = rv__take_needs(c, draft->secrets, draft->secrets_count, &wrap->secrets,
+                            &wrap->secrets_count);
+    if (rc < 0)
+        return rc;
+    if (wrap->secrets_count > RV__PLAN_MAX_SECRETS) {
+        rv__compiler_refuse(c, RV__IN(body, "secrets"), "invalid secrets: at most %d are allowed",
+                            RV__PLAN_MAX_SECRETS);
+        wrap->secrets_count = 0;
+    }
+    for (uint32_t i = 0; i < wrap->secrets_count; i++) {
+        struct rv__wrap before = { .secrets = wrap->secrets, .secrets_count = i };
+        if (!is_variable(wrap->secrets[i]))
+            rv__compiler_refuse(c, RV__IN(body, "secrets"),
+                                "invalid name '%s' in secrets: must be letters, digits and '_', "
+                                "as of a variable of the environment",
+                                rv__show(wrap->secrets[i]).text);
+        else if (rv__wrap_has_secret(&before, wrap->secrets[i]))
+            rv__compiler_refuse(c, RV__IN(body, "secrets"), "secrets has '%s' twice",
+                                rv__show(wrap->secrets[i]).text);
+    }
+    return RV_OK;
+}
+
 /* All that is the same for the outermost workflow and a nested one. */
 int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *draft,
                        const struct rv__expr *input, struct rv__body *body, unsigned depth,
@@ -140,6 +178,11 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
     rc = rv__take_needs(c, draft->needs, draft->needs_count, &wrap->needs, &wrap->needs_count);
     if (rc < 0)
         return rc;
+    rc = build_secrets(c, draft, body, wrap);
+    if (rc == RV_OK)
+        rc = rv__build_manifest(c, draft, body, wrap);
+    if (rc < 0)
+        return rc;
     rc = rv__compiler_expr(c, RV__IN(body, NULL), "input", input, &wrap->input);
     if (rc < 0)
         return rc;
@@ -151,11 +194,13 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
     if (rc < 0)
         return rc;
 
-    if (draft->on_error != NULL) {
-        rc = rv__build_handler(c, draft->on_error, NULL, body, &wrap->on_error);
-        if (rc < 0)
-            return rc;
-    }
+    rc = rv__build_handler(c, draft->on_error, HANDLER_ON_ERROR, NULL, body, depth, &within,
+                           &wrap->on_error);
+    if (rc == RV_OK)
+        rc = rv__build_handler(c, draft->finally, HANDLER_FINALLY, NULL, body, depth, &within,
+                               &wrap->finally);
+    if (rc < 0)
+        return rc;
     if (c->found > 0) /* nobody will see it */
         return RV_OK;
     return make_version(c, body, &wrap->version);

@@ -11,6 +11,7 @@ void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv
     rv__node_path(owner, vector, buf);
     switch (rv__node_bodies(owner)) {
     case BODIES_NAMED:
+    case BODIES_RETRIED:
         rv__buf_char(buf, ':');
         rv__buf_str(buf, body->alias);
         break;
@@ -21,6 +22,20 @@ void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv
         else
             rv__buf_text(buf, rv__kind_of(owner->kind)->body_key);
         break;
+    case BODIES_TURNS: {
+        int64_t number = vector != NULL ? vector[owner->loops_around] : 0;
+        rv__buf_text(buf, ":turn");
+        if (vector != NULL)
+            rv__buf_int(buf, rv__chat_turn(number));
+        if (body->index == 0)
+            break;
+        rv__buf_text(buf, ":call");
+        if (vector != NULL)
+            rv__buf_int(buf, rv__chat_call(number));
+        rv__buf_char(buf, ':');
+        rv__buf_str(buf, body->alias);
+        break;
+    }
     case BODIES_ITSELF:
     case BODIES_NONE: break;
     }
@@ -36,7 +51,8 @@ void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv
 
     if (node->is_handler) {
         bool outermost = node->handler_in != NULL && node->handler_in->owner == NULL;
-        rv__buf_text(buf, outermost ? "onError" : ":onError");
+        rv__buf_text(buf, outermost ? "" : ":");
+        rv__buf_str(buf, node->alias);
     } else if (body->owner == NULL) {
         rv__buf_str(buf, node->alias);
     } else if (!body->bare) { /* a bare child's path is its body's: the same alias */

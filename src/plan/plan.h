@@ -9,12 +9,16 @@
  *   step        no body                       concurrent  a body per child
  *   workflow    one body, with its own scope  branch      two bodies: then, else (maybe empty)
  *   loop        one body                      forEach     one body
+ *   stage       a body per state, with one step or workflow in it: its agent
+ *   chat        a body for a turn, with the request in it, and one per tool: a step or workflow
+ *   sequence    one body: a handler that is a list
  *
  * A body may be a workflow's ("wrapped"): its nodes see the input of that workflow and not the
  * parent's. A node of kind workflow has such a body; the `run` of a forEach, the `body` of a loop and
  * a child of a concurrent may be one directly, and then its nodes are the body's nodes.
  *
- * Handlers (onError) are steps too: nodes with an id of their own, in no body. */
+ * Handlers (onError of a step or a workflow, finally of a workflow) are nodes too, with an id of their own
+ * and in no body: a step, or a sequence, which has one body. */
 #ifndef RV_PLAN_PLAN_H
 #define RV_PLAN_PLAN_H
 
@@ -32,8 +36,11 @@
 enum {
     RV__PLAN_MAX_DEPTH = 100,      /* bodies within bodies, nested workflows included */
     RV__PLAN_MAX_NODES = 100000,   /* nested workflows included, handlers too */
+    RV__PLAN_MAX_SECRETS = 100,    /* of one workflow: more are a mistake */
+    RV__PLAN_MAX_LISTENERS = 100,  /* of one workflow: the same */
     RV__PLAN_MAX_NAME = 200,       /* bytes of an alias, of a workflow's or function's name */
     RV__PLAN_MAX_BYTES = 16 << 20, /* of its JSON text */
+    RV__PLAN_MAX_CODES = 100,      /* in one retryOn or noRetryOn */
     RV__PLAN_VALUE_DEPTH = 100,    /* containers within each other in one raw JSON value */
     RV__PLAN_JSON_DEPTH = 512,     /* of the whole text */
 };
@@ -46,20 +53,36 @@ enum rv__node_kind {
     NODE_LOOP,
     NODE_FOREACH,
     NODE_CONCURRENT,
-    NODE_KINDS, /* a stage (manifests) will be one more, with a row in every table by kind */
+    NODE_STAGE, /* states by dependency and priority (manifests) */
+    NODE_CHAT,  /* turns of a conversation with a model, and the tools it calls */
+    NODE_SEQUENCE, /* a handler that is a list of nodes: it has no type in JSON, and stands nowhere else */
+    NODE_KINDS,
 };
 const char *rv__node_kind_name(enum rv__node_kind kind); /* "step", "forEach", … as in JSON */
 
 /* How a kind of node has its bodies. */
 enum rv__bodies {
     BODIES_NONE,     /* a step */
-    BODIES_ITSELF,   /* one, which has no name of its own: a nested workflow */
+    BODIES_ITSELF,   /* one, which has no name of its own: a nested workflow, a sequence */
     BODIES_NAMED,    /* each by its alias: the paths of a branch, the children of a concurrent */
     BODIES_ITERATED, /* one, over and over: a loop, a forEach. A number in the vector */
+    BODIES_RETRIED, /* each by its alias, and begun anew for each attempt: the states of a stage. The
+                        number of the attempt is in the vector, and in no path */
+    BODIES_TURNS, /* the turns of a chat and the calls of its tools: which one, rv__chat_number() says.
+                     That number is in the vector, and in the path as turn<N> and call<K> */
 };
 
 /* What a node may have to evaluate. */
-enum rv__use { USE_WHEN, USE_DESCRIPTION, USE_IF, USE_WHILE, USE_UNTIL, USE_ITEMS, USES };
+enum rv__use {
+    USE_WHEN,
+    USE_DESCRIPTION,
+    USE_IF,
+    USE_WHILE,
+    USE_UNTIL,
+    USE_ITEMS,
+    USE_LABEL,
+    USES
+};
 
 /* What kind of work a step is. */
 enum rv__step_kind {
@@ -70,7 +93,7 @@ enum rv__step_kind {
     STEP_VALUE,
     STEP_DELAY,
     STEP_SIGNAL,
-    STEP_CHAT,
+    STEP_CHAT, /* a request to a model: a turn of a chat, and nothing else */
     STEP_TOOL,
     STEP_KINDS,
 };
@@ -110,9 +133,37 @@ struct rv__step_config {
     int64_t backoff_base_ms; /* in a plan the default is filled in; in options 0 = default */
     int64_t max_backoff_ms;  /* the same */
     double jitter;           /* 0..1 */
+    /* JSON lists of exit codes, HTTP statuses (numbers) and error codes (texts); none = not said. What
+     * no_retry_on has is not tried again; where there is a retry_on, only what it has. */
+    struct rv__str retry_on, no_retry_on;
+    bool continue_on_error; /* once it has failed for good, its sequence goes on */
+    bool hide_input;        /* `recordInput: false`: what its attempts are given is not recorded */
 };
 
 struct rv__node;
+
+/* What happens in the life of a schedule: what listeners may ask for. */
+enum rv__lifecycle {
+    LIFE_DISPATCH, /* an attempt of a state begins */
+    LIFE_STATE_COMPLETED,
+    LIFE_STAGE_COMPLETED,
+    LIFE_SUSPEND,
+    LIFE_REDIRECT,
+    LIFE_EXHAUSTED, /* a state has used up its attempts */
+    LIFE_FINAL,
+    LIFE_COMPLETED, /* the run */
+    LIFE_ABORTED,
+    LIFECYCLES,
+};
+const char *rv__lifecycle_name(enum rv__lifecycle event); /* "dispatch", "state_completed", … */
+int rv__lifecycle_find(struct rv__str name);              /* -1: none has it */
+
+/* Who is told of them, as a manifest says it: a program, which gets the event on its stdin, or a URL. */
+struct rv__listener {
+    unsigned events;        /* bits 1 << enum rv__lifecycle */
+    struct rv__str command; /* a raw JSON list of texts, the program and its arguments; or none */
+    struct rv__str webhook; /* or none */
+};
 
 /* A workflow as it stands inside a plan. The outermost has one too. */
 struct rv__wrap {
@@ -124,8 +175,16 @@ struct rv__wrap {
     struct rv__str
         *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
     uint32_t needs_count;
+    struct rv__str
+        *secrets; /* names of the secrets that its own steps may send; values: the engine's */
+    uint32_t secrets_count;
+    struct rv__str parameters;       /* a raw JSON object: what its input is laid over; none = {} */
+    struct rv__str manifest_version; /* what its author calls this version; none = not said */
+    struct rv__listener *listeners;
+    uint32_t listener_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */
+    struct rv__node *finally;  /* runs at its end, however that came; or NULL */
 };
 
 struct rv__body {
@@ -139,10 +198,80 @@ struct rv__body {
     struct rv__node **by_alias;  /* the nodes sorted by alias, for rv__body_find() */
 };
 
+/* ---- stages: how the bodies of a stage are scheduled */
+
+enum {
+    RV__PRIORITY_DEFAULT = 100,
+    RV__PRIORITY_MAX = 999,
+    RV__MAX_RETRIES = 1000000,           /* of one state: more is a mistake */
+    RV__PLAN_MAX_DEPENDENCIES = 1000000, /* of all states of a plan */
+};
+#define RV__NO_STATE UINT32_MAX
+
+/* What an agent may see besides its own task. */
+enum rv__access { ACCESS_ALL, ACCESS_LOGS, ACCESS_EXPLICIT, ACCESS_NONE, ACCESSES };
+const char *rv__access_name(enum rv__access access);
+
+struct rv__dependency {
+    struct rv__str param;         /* the name under which the state gets it */
+    const struct rv__node *stage; /* an earlier one of the same sequence; NULL: its own */
+    uint32_t state;               /* which body of that stage */
+    bool description;             /* it gets the description, and not the result */
+};
+
+struct rv__state {
+    int priority; /* higher first */
+    bool critical, final;
+    int max_retry;       /* after the first attempt */
+    int64_t timeout_ms;  /* of an attempt as a whole; 0 = none */
+    uint32_t on_failure; /* the state that runs before a retry; RV__NO_STATE: none */
+    enum rv__access access;
+    struct rv__str agent_id;    /* for people and attachments; none = not said */
+    struct rv__str parameters;  /* a raw JSON object, the agent's own among them; none = {} */
+    struct rv__str description; /* for people, and for a chat its system prompt; none = not said */
+    struct rv__str resources;   /* a raw JSON object: tools, skills; none = {} */
+    bool append_errors_to_chat; /* a retry is told the last error */
+    bool clear_chat_on_pass;    /* success drops the turns that were kept */
+    struct rv__dependency *depends;
+    uint32_t depends_count;
+    uint32_t waits_for; /* so many of them are of its own stage */
+    uint32_t
+        *dependents; /* the states of its own stage that depend on it, once for each dependency */
+    uint32_t dependents_count;
+};
+
+/* ---- chats */
+
+enum {
+    RV__DEFAULT_MAX_TURNS = 20,
+    RV__MAX_TURNS = 1000, /* of one conversation: more is a mistake */
+    RV__MAX_CALLS = 100,  /* of tools, in one turn */
+    RV__MAX_TOOLS = 128,  /* of one chat: what models take */
+};
+
+/* The number of a turn (from 1; call -1) or of a call (from 0) of it, in the attempt-th conversation, from 1:
+ * unlike any other of its chat. And back. */
+static inline int64_t rv__chat_number(int attempt, int turn, int call)
+{
+    return (((int64_t)attempt << 10 | turn) << 7) + call + 1;
+}
+static inline int rv__chat_turn(int64_t number)
+{
+    return (int)(number >> 7 & 1023);
+}
+static inline int rv__chat_call(int64_t number) /* -1: it is the turn itself */
+{
+    return (int)(number & 127) - 1;
+}
+static inline int rv__chat_attempt(int64_t number)
+{
+    return (int)(number >> 17);
+}
+
 struct rv__node {
     uint32_t id; /* its place in plan->nodes; in pre-order, so parents come first */
     enum rv__node_kind kind;
-    struct rv__str alias;              /* of a handler: "onError" */
+    struct rv__str alias;              /* of a handler: "onError", "finally" */
     struct rv__body *body;             /* the body it is in; NULL for a handler */
     uint32_t index;                    /* in that body */
     struct rv__node *handler_of;       /* for a step's handler: that step; NULL else */
@@ -151,9 +280,11 @@ struct rv__node {
     struct rv__expr when;              /* false: skipped */
     struct rv__expr description;       /* evaluated when it has completed */
     struct rv__node *on_error;         /* its handler, or NULL */
+    bool has_stages;                   /* it is a stage, or one is below it */
     struct rv__body *bodies;
     uint32_t body_count;
-    uint32_t loops_around; /* forEach and loop nodes that enclose it: the length of its vector */
+    uint32_t
+        loops_around; /* forEach, loop, stage and chat nodes that enclose it: the length of its vector */
     union {
         struct {
             enum rv__step_kind kind;
@@ -165,6 +296,8 @@ struct rv__node {
             struct rv__str signal;         /* signal: its name, if it is a constant; else none */
             int64_t signal_timeout_ms;     /* 0 = none */
             struct rv__str signal_default; /* raw JSON; none = a time-out fails the step */
+            struct rv__str signal_schema;  /* raw JSON: what a payload must be; none = anything */
+            struct rv__str signal_checked; /* the name of the signal that has to fit it */
             struct rv__str *needs;         /* aliases it declares to read */
             uint32_t needs_count;
         } step;
@@ -179,13 +312,25 @@ struct rv__node {
         struct {
             struct rv__expr items;
             bool parallel;
-            int64_t concurrency; /* 0 = all at once; only with parallel */
+            int64_t concurrency;   /* 0 = all at once; only with parallel */
+            bool collect;          /* onFailure: collect */
+            struct rv__expr label; /* of an iteration, for people; NONE: it has none */
         } foreach;
         struct {
             bool detached; /* continueOn: detached */
             bool collect;  /* onFailure: collect */
             int64_t join;  /* RV__JOIN_ALL, or how many must complete */
         } concurrent;
+        struct {
+            int64_t concurrency;      /* attempts at once; 0 = no limit */
+            struct rv__state *states; /* one for each body */
+            uint32_t *by_alias;       /* their numbers sorted by alias, for rv__stage_find() */
+        } stage;
+        struct {
+            struct rv__step_config config; /* of a conversation as a whole, each an attempt */
+            int64_t max_turns;             /* of one conversation */
+            int64_t budget_tokens;         /* of all of them together; 0 = no bound */
+        } chat;                            /* bodies: [0] a turn, the others its tools */
     };
 };
 
@@ -200,25 +345,56 @@ struct rv__plan {
     struct rv__body body;       /* the outermost; its wrap has name, version, schema, handler */
     struct rv__node **nodes;    /* by id */
     uint32_t node_count;
+    struct rv__str *signals; /* the constant names that its steps wait for: sorted, each once */
+    uint32_t signal_count;
+    bool any_signal;  /* a step's name for its signal is an expression: it may be any */
     char version[65]; /* = body.wrap->version */
 };
+
+/* May one of its steps wait for a signal of this name? Logarithmic. */
+bool rv__plan_takes_signal(const struct rv__plan *plan, struct rv__str name);
 
 /* What is wrong with it as an alias or as a workflow's name ("it may not contain '__'"), or NULL. */
 const char *rv__alias_fault(struct rv__str alias);
 
-/* Is it a nested workflow's body whose input is an expression, or has a schema to be held to? If not,
- * its input is the one around it. (The outermost body's input was checked before the run.) */
+/* Is it a nested workflow's body whose input is an expression, or has a schema to be held to, or parameters to
+ * be laid over; or a tool? If not, its input is the one around it. (The outermost body's input was checked before
+ * the run.) */
 bool rv__body_needs_input(const struct rv__body *body);
 
 /* The node that is called `alias` in the body, or NULL. Logarithmic in the body's length. */
 const struct rv__node *rv__body_find(const struct rv__body *body, struct rv__str alias);
 
 enum rv__bodies rv__node_bodies(const struct rv__node *node);
+/* Do its bodies have a number in the vector? */
+static inline bool rv__node_numbers(const struct rv__node *node)
+{
+    enum rv__bodies bodies = rv__node_bodies(node);
+    return bodies == BODIES_ITERATED || bodies == BODIES_RETRIED || bodies == BODIES_TURNS;
+}
+/* The state that is called `alias` in a stage; RV__NO_STATE: none. Logarithmic. */
+uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias);
+/* The state that a node is the agent of; NULL: it is none. */
+const struct rv__state *rv__node_state(const struct rv__node *node);
+/* The body of the tool that a chat calls so; 0: it has none. */
+uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name);
+/* Is it a tool of a chat? Its input is what it is called with. */
+bool rv__body_is_tool(const struct rv__body *body);
+/* How it is to be tried, of a step or a chat; NULL: it is neither. */
+const struct rv__step_config *rv__node_config(const struct rv__node *node);
+/* The handler that a node is, or is in: the innermost; NULL: none. */
+const struct rv__node *rv__node_handler(const struct rv__node *node);
+/* The body that a node stands in; of a handler that of its step, or its workflow's. */
+const struct rv__body *rv__node_around(const struct rv__node *node);
+/* How long an attempt of it may take where it does not say: in a handler not for ever, as an agent as long
+ * as its state may. 0: as long as it wants. */
+int64_t rv__node_timeout_ms(const struct rv__node *node);
 /* Its expression for that; NULL: its kind has none, or it was not said. */
 const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
 
 /* Append the path of a node instance: "processEach:iter3:node0:chargeItem". `vector` holds the
- * iteration of each forEach and loop around it, outermost first; node->loops_around of them. NULL:
+ * iteration of each forEach and loop around it, and the attempt of each state, outermost first;
+ * node->loops_around of them. NULL:
  * the path of the plan's node, with the name of the body for its iteration:
  * "processEach:run:node0:chargeItem", "poll:body:node0:look". A handler's path is that of its step,
  * or of the body of its workflow, with ":onError" (the outermost's: "onError"). */
@@ -229,6 +405,21 @@ void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv
 void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf);
 
 void rv__plan_free(struct rv__plan *plan); /* NULL is allowed */
+
+/* Is it a signal whose payload must fit a schema? */
+static inline bool rv__node_has_schema(const struct rv__node *node)
+{
+    return node->kind == NODE_STEP && node->step.kind == STEP_SIGNAL &&
+           !rv__str_none(node->step.signal_schema);
+}
+
+/* The workflow that the node was written in: the innermost around it. */
+const struct rv__wrap *rv__node_wrap(const struct rv__node *node);
+/* The input of the workflow that is its only body; NULL: it has none, or another number of bodies. */
+const struct rv__expr *rv__node_input(const struct rv__node *node);
+
+/* Does the workflow declare this secret? */
+bool rv__wrap_has_secret(const struct rv__wrap *wrap, struct rv__str name);
 
 /* Does the workflow declare that it reads a node of that alias of whoever nests it? */
 bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias);
@@ -273,6 +464,10 @@ void rv__draft_free(struct rv__draft *draft); /* NULL is allowed */
 void rv__draft_description(struct rv__draft *draft, const char *text);
 void rv__draft_hosted(struct rv__draft *draft); /* its functions run in processes of their own */
 void rv__draft_schema(struct rv__draft *draft, const char *json);
+void rv__draft_secrets(struct rv__draft *draft, const char *const *names); /* ends in NULL */
+void rv__draft_needs(struct rv__draft *draft, const char *const *aliases); /* NULL-terminated */
+void rv__draft_parameters(struct rv__draft *draft, const char *json);      /* NULL: none */
+void rv__draft_listeners(struct rv__draft *draft, const char *json);       /* a list; NULL: none */
 struct rv__str rv__draft_name(const struct rv__draft *draft); /* as it was given, good or not */
 struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
 
@@ -305,10 +500,38 @@ struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr
                                       struct rv__expr until, int64_t max_iterations,
                                       enum rv__keep keep, const struct rv__draft_opts *opts);
 struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
-                                         bool parallel, int64_t concurrency,
+                                         bool parallel, int64_t concurrency, bool collect,
                                          const struct rv__draft_opts *opts);
 struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
                                             int64_t join, const struct rv__draft_opts *opts);
+
+/* A stage; `concurrency` 0 = not said. Its states, in order: where the agent of each goes, one step or
+ * workflow. */
+struct rv__draft_node *rv__draft_stage(struct rv__draft_body *in, int64_t concurrency,
+                                       const struct rv__draft_opts *opts);
+struct rv__state_opts { /* zero is the default, but for the priority */
+    int64_t priority;   /* always said here */
+    bool critical, final;
+    int64_t max_retry, timeout_ms;
+    const char *on_failure, *agent_id;             /* NULL: none */
+    const char *depends_on, *parameters;           /* raw JSON objects; NULL: none */
+    const char *resources;                         /* the same */
+    const char *description;                       /* NULL: none */
+    bool keep_errors_from_chat, keep_chat_on_pass; /* the opposite of what is the default */
+    enum rv__access access;
+};
+struct rv__draft_body *rv__draft_state(struct rv__draft_node *stage, const char *alias,
+                                       const struct rv__state_opts *opts);
+
+/* A chat: `with_json` is what each request is made of; a zero in `chat` (or NULL) is not said. Its tools, in
+ * order: where the step or workflow of each goes, whose alias is the tool's name. */
+struct rv__chat_opts {
+    int64_t max_turns, budget_tokens;
+};
+struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *with_json,
+                                      const struct rv__chat_opts *chat,
+                                      const struct rv__draft_opts *opts);
+struct rv__draft_body *rv__draft_tool(struct rv__draft_node *chat);
 
 /* A body of a supervisor: of a branch 0 then, 1 else; of a loop, a forEach 0; of a concurrent any
  * number in order, each with its alias (NULL if it is bare: that of its node). Asked for again it is
@@ -316,15 +539,22 @@ struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool deta
 struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t index,
                                       const char *alias, bool bare);
 
-/* A handler: of a step, or (node NULL) of the workflow. The last one said counts. */
-void rv__draft_on_error(struct rv__draft *draft, struct rv__draft_node *node,
-                        enum rv__step_kind kind, const char *name, const char *with_json);
+/* A handler that is a step: of a step, or (node NULL) of the workflow. The last one said counts. */
+enum rv__handler { HANDLER_ON_ERROR, HANDLER_FINALLY /* of a workflow only */ };
+void rv__draft_handler(struct rv__draft *draft, struct rv__draft_node *node, enum rv__handler which,
+                       enum rv__step_kind kind, const char *name, const char *with_json);
+/* The same as a list of nodes: where they go. */
+struct rv__draft_body *rv__draft_handler_body(struct rv__draft *draft, struct rv__draft_node *node,
+                                              enum rv__handler which);
 
 /* A draft from its JSON text (a plan document; README.md has its keys). What is unknown, misspelt or
  * of the wrong type stays in the draft, and rv__plan_compile() reports it with all the rest.
  *
  * Errors: RV_EPARSE: not JSON; RV_EINVAL: not an object; RV_ETOOBIG; RV_ENOMEM.   Thread: any. */
 int rv__draft_read(struct rv__str json, struct rv__draft **ret, rv_error *err);
+
+/* One node more, from the JSON of a plan's node, with all that is in it. Errors: as above. */
+int rv__draft_add_json(struct rv__draft_body *in, struct rv__str json, rv_error *err);
 
 /* ------------------------------------------------------------------------------ compile --- */
 
@@ -336,6 +566,9 @@ struct rv__resolver {
     /* The same by the file that defines it, an absolute path: for who reads files (define/). NULL: nobody
      * knows files. RV_EINVAL: there is one, and it cannot be had; that is told elsewhere. */
     int (*find_file)(struct rv__resolver *self, const char *path, const struct rv__draft **ret);
+    /* Is there an agent of that id in code? Its states then call the function of that name. NULL: none. For
+     * manifests (define/). */
+    bool (*has_agent)(struct rv__resolver *self, struct rv__str id);
 };
 
 /* Check everything and make the plan.

@@ -138,18 +138,25 @@ void rv__subject_check_keys(const struct rv__subject *s, unsigned sort, const ch
     }
 }
 
-struct rv__draft_node *rv__subject_handler(const struct rv__subject *of)
+struct rv__draft_node *rv__subject_handler(const struct rv__subject *of, enum rv__key key,
+                                           unsigned depth)
 {
     static const char *const types[] = { "step" };
-    const struct rv__member *member = rv__subject_get(of, KEY_ON_ERROR);
+    const struct rv__member *member = rv__subject_get(of, key);
     if (member == NULL)
         return NULL;
+    if (*member->value.at == '[') {
+        struct rv__draft_node *list = rv__draft_handler_new(of->draft, depth, NODE_SEQUENCE);
+        rv__subject_body(of, key, false, rv__draft_body(list, 0, NULL, false));
+        return list;
+    }
     if (*member->value.at != '{') {
-        rv__subject_complain(of, "onError", "invalid onError %s: must be a step",
+        rv__subject_complain(of, rv__key_name(key),
+                             "invalid %s %s: must be a step or a list of nodes", rv__key_name(key),
                              rv__show(member->value).text);
         return NULL;
     }
-    struct rv__draft_node *node = rv__draft_handler_new(of->draft, STEP_FUNCTION);
+    struct rv__draft_node *node = rv__draft_handler_new(of->draft, depth, NODE_STEP);
     struct rv__subject s = rv__subject_of(node, member->first);
     (void)rv__subject_word(&s, KEY_TYPE, types, 1, "step");
     rv__subject_check_keys(&s, SORT_HANDLER, "a handler");
@@ -157,33 +164,36 @@ struct rv__draft_node *rv__subject_handler(const struct rv__subject *of)
     return node;
 }
 
-void rv__subject_needs(const struct rv__subject *s, enum rv__key key, struct rv__str **needs,
-                       uint32_t *needs_count)
+void rv__subject_names(const struct rv__subject *s, enum rv__key key, struct rv__str **names,
+                       uint32_t *names_count)
 {
     const struct rv__member *member = rv__subject_get(s, key);
+    const char *word = key == KEY_SECRETS ? "secrets" : "needs";
+    const char *one = key == KEY_SECRETS ? "name" : "alias";
     struct rv__json_iter it;
     struct rv__str value;
     if (member == NULL)
         return;
     size_t count = rv__json_count(member->value);
     if (*member->value.at != '[' || count > RV__PLAN_MAX_NODES) {
-        rv__subject_complain(s, "needs", "invalid needs %s: must be a list of aliases",
-                             rv__show(member->value).text);
+        rv__subject_complain(s, word, "invalid %s %s: must be a list of %s", word,
+                             rv__show(member->value).text,
+                             key == KEY_SECRETS ? "names" : "aliases");
         return;
     }
-    *needs = rv__draft_alloc(s->draft, count, sizeof **needs);
-    if (*needs == NULL)
+    *names = rv__draft_alloc(s->draft, count, sizeof **names);
+    if (*names == NULL)
         return;
     rv__json_iter_init(&it, member->value);
     while (rv__json_next(&it, NULL, &value)) {
-        int rc = rv__json_string(value, &s->draft->arena, &(*needs)[*needs_count]);
+        int rc = rv__json_string(value, &s->draft->arena, &(*names)[*names_count]);
         if (rc == RV_OK)
-            ++*needs_count;
+            ++*names_count;
         else if (rc == RV_ENOMEM)
             (void)rv__nomem(&s->draft->failure);
         else
-            rv__subject_complain(s, "needs", "invalid alias %s in needs: must be a text",
-                                 rv__show(value).text);
+            rv__subject_complain(s, word, "invalid %s %s in %s: must be a text", one,
+                                 rv__show(value).text, word);
     }
 }
 
@@ -191,7 +201,7 @@ static void fill_needs(struct rv__draft_node *node, const struct rv__subject *s)
 {
     if (rv__subject_get(s, KEY_NEEDS) != NULL)
         node->given |= GIVEN_NEEDS;
-    rv__subject_needs(s, KEY_NEEDS, &node->needs, &node->needs_count);
+    rv__subject_names(s, KEY_NEEDS, &node->needs, &node->needs_count);
 }
 
 /* What steps are configured with. Of any node: what has no place there is told at compile. */
@@ -229,6 +239,17 @@ static void fill_config(struct rv__draft_node *node, const struct rv__subject *s
         config->backoff = (enum rv__backoff)word;
         node->given |= GIVEN_BACKOFF;
     }
+    config->retry_on = rv__subject_raw(s, KEY_RETRY_ON);
+    config->no_retry_on = rv__subject_raw(s, KEY_NO_RETRY_ON);
+    config->continue_on_error = rv__subject_bool(s, KEY_CONTINUE_ON_ERROR);
+    node->given |= !rv__str_none(config->retry_on) ? GIVEN_RETRY_ON : 0;
+    node->given |= !rv__str_none(config->no_retry_on) ? GIVEN_NO_RETRY_ON : 0;
+    if (rv__subject_get(s, KEY_CONTINUE_ON_ERROR) != NULL)
+        node->given |= GIVEN_CONTINUE_ON_ERROR;
+    if (rv__subject_get(s, KEY_RECORD_INPUT) != NULL) {
+        config->hide_input = !rv__subject_bool(s, KEY_RECORD_INPUT);
+        node->given |= GIVEN_RECORD_INPUT;
+    }
     fill_needs(node, s);
 }
 
@@ -262,16 +283,17 @@ static void list_words(const char *const *words, size_t count, char *list, size_
 
 void rv__draft_node_read(struct rv__draft_body *in, const struct rv__object *object)
 {
-    const char *words[NODE_KINDS];
+    enum { TYPES = NODE_SEQUENCE }; /* it has none, and is the last */
+    const char *words[TYPES];
     char list[128];
-    for (int kind = 0; kind < NODE_KINDS; kind++)
+    for (int kind = 0; kind < TYPES; kind++)
         words[kind] = rv__node_kind_name((enum rv__node_kind)kind);
-    list_words(words, NODE_KINDS, list, sizeof list);
+    list_words(words, TYPES, list, sizeof list);
 
     struct rv__draft_node *node = rv__draft_node_new(in, NODE_STEP);
     struct rv__subject s = rv__subject_of(node, object);
     node->alias = rv__subject_text(&s, KEY_ALIAS);
-    int kind = rv__subject_word(&s, KEY_TYPE, words, NODE_KINDS, list);
+    int kind = rv__subject_word(&s, KEY_TYPE, words, TYPES, list);
     if (kind < 0) {
         node->broken = true;
         if (!rv__str_none(object->text))
@@ -287,7 +309,7 @@ void rv__draft_node_read(struct rv__draft_body *in, const struct rv__object *obj
     node->description = rv__subject_expr(&s, KEY_DESCRIPTION);
     fill_config(node, &s);
     if (node->kind != NODE_WORKFLOW) /* there it may be that of the workflow */
-        node->on_error = rv__subject_handler(&s);
+        node->on_error = rv__subject_handler(&s, KEY_ON_ERROR, node->depth);
     rv__kind_of(node->kind)->read(node, &s);
 }
 
@@ -299,9 +321,12 @@ static void fill_document(struct rv__draft *draft, const struct rv__object *obje
     workflow->name = rv__subject_text(&s, KEY_NAME);
     workflow->description = rv__subject_text(&s, KEY_DESCRIPTION);
     workflow->schema = rv__subject_raw(&s, KEY_INPUT);
-    rv__subject_needs(&s, KEY_NEEDS, &workflow->needs, &workflow->needs_count);
+    rv__subject_names(&s, KEY_NEEDS, &workflow->needs, &workflow->needs_count);
+    rv__subject_names(&s, KEY_SECRETS, &workflow->secrets, &workflow->secrets_count);
+    rv__draft_manifest_read(workflow, &s);
     workflow->hosted = rv__subject_bool(&s, KEY_HOSTED);
-    workflow->on_error = rv__subject_handler(&s);
+    workflow->on_error = rv__subject_handler(&s, KEY_ON_ERROR, workflow->body.depth);
+    workflow->finally = rv__subject_handler(&s, KEY_FINALLY, workflow->body.depth);
     if (rv__subject_get(&s, KEY_STEPS) != NULL)
         rv__subject_body(&s, KEY_STEPS, false, &workflow->body);
 }
@@ -346,6 +371,31 @@ int rv__draft_read(struct rv__str json, struct rv__draft **ret, rv_error *err)
     draft = NULL;
 out:
     rv__draft_free(draft);
+    rv__arena_done(&arena);
+    return rc;
+}
+
+int rv__draft_add_json(struct rv__draft_body *in, struct rv__str json, rv_error *err)
+{
+    struct rv__arena arena; /* the objects */
+    struct rv__object *root = NULL;
+    struct rv__str text;
+    int rc = rv__json_check(json, RV__PLAN_JSON_DEPTH, &text, err);
+    if (rc < 0)
+        return rc;
+    if (*text.at != '{')
+        return rv__fail(err, RV_EINVAL, "a node must be an object, with its 'type'");
+    text = rv__draft_text(in->draft, text); /* its texts are slices; what fails is the draft's */
+    if (rv__str_none(text))
+        return RV_OK;
+    rv__arena_init(&arena, SIZE_MAX); /* as in rv__draft_read() */
+    rc = rv__object_read(text, &arena, &root);
+    if (rc == RV_OK)
+        rv__draft_node_read(in, root);
+    else if (rc == RV_ETOOBIG)
+        (void)rv__fail(err, rc, "the node has more than %d nodes in it", RV__PLAN_MAX_NODES);
+    else
+        (void)rv__nomem(err);
     rv__arena_done(&arena);
     return rc;
 }

@@ -28,18 +28,12 @@ void rv__draft_work_read(struct rv__draft_node *node, const struct rv__subject *
     node->step.with = rv__subject_raw(s, KEY_WITH);
 }
 
-static void write_step(struct rv__writer *w, const struct rv__node *node)
+void rv__write_config(struct rv__writer *w, const struct rv__node *node,
+                      const struct rv__step_config *config)
 {
     static const char *const on_timeouts[] = { NULL, "retry" };
     static const char *const backoffs[] = { NULL, "exponential" };
-    const struct rv__step_config *config = &node->step.config;
-
-    rv__write_text(w, "kind", rv__str(rv__step_kind_name(node->step.kind)));
-    rv__write_text(w, "name", node->step.name);
-    rv__write_raw(w, "with", node->step.with);
-    if (node->is_handler) /* has no config of its own */
-        return;
-    rv__write_int(w, "timeout", config->timeout_ms, 0);
+    rv__write_int(w, "timeout", config->timeout_ms, rv__node_timeout_ms(node));
     rv__write_text(w, "onTimeout", rv__str(on_timeouts[config->on_timeout]));
     rv__write_int(w, "maxAttempts", config->max_attempts, 0);
     rv__write_text(w, "backoff", rv__str(backoffs[config->backoff]));
@@ -49,17 +43,32 @@ static void write_step(struct rv__writer *w, const struct rv__node *node)
         rv__write_key(w, "jitter");
         rv__buf_json_double(w->out, config->jitter);
     }
-    rv__write_needs(w, "needs", node->step.needs, node->step.needs_count);
+    rv__write_raw(w, "retryOn", config->retry_on);
+    rv__write_raw(w, "noRetryOn", config->no_retry_on);
+    if (config->continue_on_error)
+        rv__write_raw(w, "continueOnError", rv__str("true"));
+    if (config->hide_input)
+        rv__write_raw(w, "recordInput", rv__str("false"));
+}
+
+static void write_step(struct rv__writer *w, const struct rv__node *node)
+{
+    rv__write_text(w, "kind", rv__str(rv__step_kind_name(node->step.kind)));
+    rv__write_text(w, "name", node->step.name);
+    rv__write_raw(w, "with", node->step.with);
+    if (node->is_handler) /* has no config of its own */
+        return;
+    rv__write_config(w, node, &node->step.config);
+    rv__write_names(w, "needs", node->step.needs, node->step.needs_count);
 }
 
 static int build_step(struct rv__compiler *c, const struct rv__draft_node *draft,
                       struct rv__node *node, unsigned depth, const struct rv__frame *within)
 {
-    (void)depth;
-    (void)within;
     int rc = rv__check_step(c, draft, node);
-    if (rc == RV_OK && draft->on_error != NULL)
-        rc = rv__build_handler(c, draft->on_error, node, NULL, &node->on_error);
+    if (rc == RV_OK)
+        rc = rv__build_handler(c, draft->on_error, HANDLER_ON_ERROR, node, NULL, depth, within,
+                               &node->on_error);
     return rc;
 }
 

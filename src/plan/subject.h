@@ -34,18 +34,21 @@ bool rv__subject_int(const struct rv__subject *s, enum rv__key key, int64_t most
 int rv__subject_word(const struct rv__subject *s, enum rv__key key, const char *const *words,
                      size_t count, const char *list);
 
-/* The aliases of an array, in *needs; *needs_count is 0 before. */
-void rv__subject_needs(const struct rv__subject *s, enum rv__key key, struct rv__str **needs,
-                       uint32_t *needs_count);
+/* The texts of an array, aliases or names, in *names; *names_count is 0 before. */
+void rv__subject_names(const struct rv__subject *s, enum rv__key key, struct rv__str **names,
+                       uint32_t *names_count);
 
 /* The nodes of an array into the body. `one` says that a single object may stand for it. */
 void rv__subject_body(const struct rv__subject *s, enum rv__key key, bool one,
                       struct rv__draft_body *body);
-/* Its onError; NULL: it has none. */
-struct rv__draft_node *rv__subject_handler(const struct rv__subject *of);
+/* Its handler under that key, a step or a list of nodes; NULL: it has none. `depth`: as of a new handler. */
+struct rv__draft_node *rv__subject_handler(const struct rv__subject *of, enum rv__key key,
+                                           unsigned depth);
 /* A node from its object, behind the others of the body. */
 void rv__draft_node_read(struct rv__draft_body *in, const struct rv__object *object);
 /* Kind, name and parameters: what a step and a handler both have. */
+/* What a manifest says of itself beyond other workflows: parameters, listeners, its version. */
+void rv__draft_manifest_read(struct rv__draft_workflow *workflow, const struct rv__subject *s);
 void rv__draft_work_read(struct rv__draft_node *node, const struct rv__subject *s);
 
 #endif

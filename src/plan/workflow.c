@@ -26,13 +26,16 @@ static void read_workflow(struct rv__draft_node *node, const struct rv__subject 
     node->name = rv__subject_text(s, KEY_NAME);
     node->workflow.input = rv__subject_expr(s, KEY_INPUT);
     if (rv__subject_get(s, KEY_STEPS) == NULL) { /* by name: it has its own of these */
-        static const enum rv__key own[] = { KEY_INPUT_SCHEMA, KEY_WORKFLOW_DESCRIPTION,
-                                            KEY_WORKFLOW_NEEDS, KEY_HOSTED };
+        static const enum rv__key own[] = { KEY_INPUT_SCHEMA,    KEY_WORKFLOW_DESCRIPTION,
+                                            KEY_WORKFLOW_NEEDS,  KEY_SECRETS,
+                                            KEY_HOSTED,          KEY_FINALLY,
+                                            KEY_PARAMETERS,      KEY_LISTENERS,
+                                            KEY_MANIFEST_VERSION };
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             if (rv__subject_get(s, own[i]) != NULL)
                 rv__subject_complain(s, NULL, "'%s' is only for a workflow with its 'steps'",
                                      rv__key_name(own[i]));
-        node->on_error = rv__subject_handler(s);
+        node->on_error = rv__subject_handler(s, KEY_ON_ERROR, node->depth);
         return;
     }
     struct rv__draft_workflow *workflow = rv__draft_workflow_new(node);
@@ -41,9 +44,12 @@ static void read_workflow(struct rv__draft_node *node, const struct rv__subject 
     workflow->name = node->name;
     workflow->description = rv__subject_text(s, KEY_WORKFLOW_DESCRIPTION);
     workflow->schema = rv__subject_raw(s, KEY_INPUT_SCHEMA);
-    rv__subject_needs(s, KEY_WORKFLOW_NEEDS, &workflow->needs, &workflow->needs_count);
+    rv__subject_names(s, KEY_WORKFLOW_NEEDS, &workflow->needs, &workflow->needs_count);
+    rv__subject_names(s, KEY_SECRETS, &workflow->secrets, &workflow->secrets_count);
+    rv__draft_manifest_read(workflow, s);
     workflow->hosted = rv__subject_bool(s, KEY_HOSTED);
-    workflow->on_error = rv__subject_handler(s);
+    workflow->on_error = rv__subject_handler(s, KEY_ON_ERROR, workflow->body.depth);
+    workflow->finally = rv__subject_handler(s, KEY_FINALLY, workflow->body.depth);
     rv__subject_body(s, KEY_STEPS, false, &workflow->body);
     node->workflow.here = workflow;
 }

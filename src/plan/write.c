@@ -68,11 +68,16 @@ void rv__write_nodes(struct rv__writer *w, const char *key, const struct rv__bod
     rv__buf_char(w->out, ']');
 }
 
+/* Under its own name: onError, finally. */
 static void write_handler(struct rv__writer *w, const struct rv__node *handler)
 {
     if (handler == NULL)
         return;
-    rv__write_key(w, "onError");
+    if (handler->kind == NODE_SEQUENCE) {
+        rv__write_nodes(w, handler->alias.at, &handler->bodies[0]);
+        return;
+    }
+    rv__write_key(w, handler->alias.at);
     rv__write_node(w, handler);
 }
 
@@ -85,7 +90,7 @@ static void write_hosted(struct rv__writer *w, const struct rv__wrap *wrap)
     rv__buf_text(w->out, "true");
 }
 
-void rv__write_needs(struct rv__writer *w, const char *key, const struct rv__str *needs,
+void rv__write_names(struct rv__writer *w, const char *key, const struct rv__str *needs,
                      uint32_t count)
 {
     if (count == 0)
@@ -108,10 +113,13 @@ void rv__write_nested(struct rv__writer *w, const struct rv__body *body)
         return;
     rv__write_text(w, "workflowDescription", wrap->description);
     rv__write_raw(w, "inputSchema", wrap->schema);
-    rv__write_needs(w, "workflowNeeds", wrap->needs, wrap->needs_count);
+    rv__write_names(w, "workflowNeeds", wrap->needs, wrap->needs_count);
+    rv__write_names(w, "secrets", wrap->secrets, wrap->secrets_count);
+    rv__write_manifest(w, wrap);
     write_hosted(w, wrap);
     rv__write_nodes(w, "steps", body);
     write_handler(w, wrap->on_error);
+    write_handler(w, wrap->finally);
 }
 
 void rv__write_run(struct rv__writer *w, const char *key, const struct rv__body *body)
@@ -144,10 +152,13 @@ static void write_definition(struct rv__writer *w, const struct rv__body *body)
     rv__write_text(w, "name", body->wrap->name);
     rv__write_text(w, "description", body->wrap->description);
     rv__write_raw(w, "input", body->wrap->schema);
-    rv__write_needs(w, "needs", body->wrap->needs, body->wrap->needs_count);
+    rv__write_names(w, "needs", body->wrap->needs, body->wrap->needs_count);
+    rv__write_names(w, "secrets", body->wrap->secrets, body->wrap->secrets_count);
+    rv__write_manifest(w, body->wrap);
     write_hosted(w, body->wrap);
     rv__write_nodes(w, "steps", body);
     write_handler(w, body->wrap->on_error);
+    write_handler(w, body->wrap->finally);
 }
 
 void rv__definition_write(const struct rv__body *body, bool shallow, struct rv__buf *out)

@@ -159,24 +159,37 @@ static void put_state(struct rv__events *e, const struct rv__read_fact *fact)
 static size_t path_of(struct rv__events *e, const struct rv__read_fact *fact)
 {
     size_t at = e->texts.len;
-    if (fact->node != RV__NO_NODE && fact->kind != FACT_RUN_FAILED)
-        rv__node_path(e->plan->nodes[fact->node], fact->vector.at, &e->texts);
+    const struct rv__node *node = fact->node != RV__NO_NODE ? e->plan->nodes[fact->node] : NULL;
+    uint32_t state = fact->which > 0 ? fact->which - 1 : (uint32_t)fact->index;
+    bool of_state = fact->which > 0 || fact->kind == FACT_BODY_STARTED ||
+                    fact->kind == FACT_BODY_ENDED;
+    if (node != NULL && node->kind == NODE_STAGE && of_state && state < node->body_count)
+        rv__body_path(&node->bodies[state], fact->vector.at, &e->texts);
+    else if (node != NULL && fact->kind != FACT_RUN_FAILED)
+        rv__node_path(node, fact->vector.at, &e->texts);
     rv__buf_char(&e->texts, '\0');
     return at;
 }
 
 /* The kind of its event; NULL: it makes none of its own. */
-static const char *kind_of(const struct rv__read_fact *fact)
+static const char *kind_of(const struct rv__events *e, const struct rv__read_fact *fact)
 {
+    bool state = fact->node != RV__NO_NODE && e->plan->nodes[fact->node]->kind == NODE_STAGE;
     if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_DESCRIPTION)
         return "node.described"; /* it came after the node's end */
+    if (fact->kind == FACT_BODY_STARTED && state)
+        return "state.started";
+    if (fact->kind == FACT_BODY_ENDED && fact->next != NEXT_NONE)
+        return "state.ended";
     switch (fact->kind) {
     case FACT_RUN_STARTED:
     case FACT_RUN_COMPLETED:
     case FACT_RUN_FAILED:
+    case FACT_RUN_CANCELLING:
     case FACT_RUN_CANCELLED:
     case FACT_RUN_SUSPENDED:
     case FACT_RUN_RESUMED:
+    case FACT_RUN_ABORTED:
     case FACT_NODE_STARTED:
     case FACT_NODE_COMPLETED:
     case FACT_NODE_FAILED:
@@ -186,8 +199,8 @@ static const char *kind_of(const struct rv__read_fact *fact)
     case FACT_STEP_FAILED:
     case FACT_STEP_RETRYING:
     case FACT_SIGNAL_RECEIVED: return rv__fact_kind_name(fact->kind);
-    case FACT_NODE_SKIPPED: return "step.skipped"; /* its `when` was false, whatever it is */
-    case FACT_RUN_ABORTED:                         /* the node's: rv__events_along() */
+    case FACT_NODE_SKIPPED: return "step.skipped";   /* its `when` was false, or it is left out */
+    case FACT_NODE_RETRYING: return "step.retrying"; /* a chat is tried as a step is */
     case FACT_EVAL_STARTED:
     case FACT_EVAL_COMPLETED:
     case FACT_EVAL_FAILED:
@@ -195,6 +208,7 @@ static const char *kind_of(const struct rv__read_fact *fact)
     case FACT_BODY_ENDED:
     case FACT_STEP_PARKED:
     case FACT_STEP_LOST:
+    case FACT_STEP_GIVEN:
     case FACT_TIMER_FIRED:
     case FACT_DETACHED_ENDED:
     case FACT_DETACHED_CANCELLED:
@@ -203,10 +217,14 @@ static const char *kind_of(const struct rv__read_fact *fact)
     return NULL;
 }
 
-static const char *run_status(enum rv__fact_kind kind)
+static const char *run_status(const struct rv__read_fact *fact)
 {
-    switch ((int)kind) {
+    if (fact->kind == FACT_RUN_RESUMED && fact->left > 0)
+        return "suspended"; /* for something else */
+    switch ((int)fact->kind) {
     case FACT_RUN_STARTED:
+    case FACT_RUN_CANCELLING: /* until its `finally` has run */
+    case FACT_RUN_ABORTED:    /* until its handlers have */
     case FACT_RUN_RESUMED: return "running";
     case FACT_RUN_COMPLETED: return "completed";
     case FACT_RUN_FAILED: return "failed";
@@ -216,13 +234,29 @@ static const char *run_status(enum rv__fact_kind kind)
     }
 }
 
+/* Of what is about a stage, or a state of it: their names. */
+static void put_stage(struct rv__events *e, const struct rv__read_fact *fact)
+{
+    const struct rv__node *node = fact->node != RV__NO_NODE ? e->plan->nodes[fact->node] : NULL;
+    bool body = fact->kind == FACT_BODY_STARTED || fact->kind == FACT_BODY_ENDED;
+    int64_t state = fact->which > 0 ? (int64_t)fact->which - 1 : body ? fact->index : -1;
+    if (node == NULL || node->kind != NODE_STAGE || fact->kind == FACT_RUN_FAILED)
+        return;
+    put_text(e, "stage", node->alias);
+    if (state >= 0 && state < node->body_count)
+        put_text(e, "state", node->bodies[state].alias);
+}
+
 static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
 {
-    const char *status = run_status(fact->kind);
+    const char *status = run_status(fact);
     if (status != NULL)
         put_text(e, "status", rv__str(status));
     if (fact->attempt > 0)
         put_int(e, "attempt", fact->attempt);
+    if (fact->kind == FACT_BODY_STARTED || fact->kind == FACT_BODY_ENDED)
+        put_value(e, "attachmentId", fact->name);
+    put_stage(e, fact);
     switch ((int)fact->kind) {
     case FACT_RUN_STARTED:
         put_text(e, "version", rv__str(e->plan->version));
@@ -232,8 +266,23 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         put_value(e, "error", fact->error);
         if (fact->node != RV__NO_NODE)
             put_text(e, "failedStep", e->plan->nodes[fact->node]->alias);
+        if (!rv__str_none(rv__error_path(fact->error)))
+            put_text(e, "failedPath", rv__error_path(fact->error));
         break;
+    case FACT_RUN_RESUMED:
+        put_text(e, "decision", rv__str(rv__decision_name((enum rv__decision)fact->decision)));
+        put_value(e, "reason", fact->error);
+        break;
+    case FACT_RUN_ABORTED:
     case FACT_RUN_SUSPENDED: put_value(e, "reason", fact->error); break;
+    case FACT_BODY_ENDED: /* of a state */
+        rv__buf_text(&e->texts,
+                     fact->status == STATUS_FAILED ? ",\"succeed\":false" : ",\"succeed\":true");
+        put_text(e, "next", rv__str(rv__next_name((enum rv__next)fact->next)));
+        if (fact->to > 0 && fact->to <= e->plan->nodes[fact->node]->body_count)
+            put_text(e, "to", e->plan->nodes[fact->node]->bodies[fact->to - 1].alias);
+        put_value(e, "error", fact->error);
+        break;
     case FACT_EVAL_COMPLETED: put_result(e, "description", fact); break;
     case FACT_STEP_COMPLETED:
     case FACT_STEP_SKIPPED:
@@ -245,8 +294,13 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         put_state(e, fact);
         rv__buf_text(&e->texts, fact->hard ? ",\"stops\":true" : ",\"stops\":false");
         break;
+    case FACT_NODE_COMPLETED: put_state(e, fact); break;
+    case FACT_NODE_FAILED:
+        put_value(e, "error", fact->error);
+        put_state(e, fact);
+        break;
     case FACT_STEP_RETRYING:
-    case FACT_NODE_FAILED: put_value(e, "error", fact->error); break;
+    case FACT_NODE_RETRYING: put_value(e, "error", fact->error); break;
     case FACT_SIGNAL_RECEIVED:
         if (fact->name.len > 0) {
             rv__buf_text(&e->texts, ",\"name\":");
@@ -256,14 +310,15 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         break;
     default: break;
     }
-    if (fact->due_ms != 0)
+    put_value(e, "by", fact->by);
+    if (fact->due_ms != 0 && fact->kind != FACT_STEP_FAILED) /* there it is its chat's */
         put_int(e, "dueAt", fact->due_ms);
 }
 
 void rv__events_fact(struct rv__events *e, const struct rv__read_fact *fact)
 {
-    const char *kind = kind_of(fact);
-    bool armed = fact->due_ms != 0;
+    const char *kind = kind_of(e, fact);
+    bool armed = fact->due_ms != 0 && fact->kind != FACT_STEP_FAILED;
     if (kind == NULL && !armed)
         return;
     size_t path = path_of(e, fact);

@@ -45,6 +45,11 @@ static bool as_count(struct rv__str value, void *to)
     return ok;
 }
 
+static bool as_hash(struct rv__str value, void *to)
+{
+    return rv__hash_text_read(value, to) == RV_OK;
+}
+
 static bool as_int(struct rv__str value, void *to)
 {
     return rv__json_int(value, to) == RV_OK;
@@ -106,6 +111,36 @@ static bool as_status(struct rv__str value, void *to)
     return false;
 }
 
+/* The number of a state, + 1. */
+static bool as_which(struct rv__str value, void *to)
+{
+    uint32_t n;
+    bool ok = as_node(value, &n);
+    if (ok)
+        *(uint32_t *)to = n + 1;
+    return ok;
+}
+
+static bool as_next(struct rv__str value, void *to)
+{
+    for (int i = 0; i < NEXTS; i++)
+        if (rv__json_string_is(value, rv__str(rv__next_name((enum rv__next)i)))) {
+            *(int *)to = i;
+            return true;
+        }
+    return false;
+}
+
+static bool as_decision(struct rv__str value, void *to)
+{
+    for (int i = 0; i < DECISIONS; i++)
+        if (rv__json_string_is(value, rv__str(rv__decision_name((enum rv__decision)i)))) {
+            *(int *)to = i;
+            return true;
+        }
+    return false;
+}
+
 /* [number,bytes] */
 static bool as_value(struct rv__str value, void *to)
 {
@@ -134,7 +169,7 @@ static bool as_items(struct rv__str value, void *to)
             return false;
         sum += (int64_t)items;
     }
-    *(int64_t *)to = sum;
+    *(struct rv__read_items *)to = (struct rv__read_items){ sum, value };
     return true;
 }
 
@@ -151,6 +186,12 @@ static const struct {
     { "\"i\"", as_vector, TO(vector) },
     { "\"at\"", as_int, TO(at_ms) },
     { "\"x\"", as_int, TO(index) },
+    { "\"g\"", as_int, TO(generation) },
+    { "\"w\"", as_which, TO(which) },
+    { "\"to\"", as_which, TO(to) },
+    { "\"next\"", as_next, TO(next) },
+    { "\"decision\"", as_decision, TO(decision) },
+    { "\"left\"", as_int, TO(left) },
     { "\"due\"", as_int, TO(due_ms) },
     { "\"attempt\"", as_count, TO(attempt) },
     { "\"eval\"", as_eval, TO(eval) },
@@ -159,11 +200,16 @@ static const struct {
     { "\"suspect\"", as_bool, TO(suspect) },
     { "\"blame\"", as_bool, TO(blame) },
     { "\"crash\"", as_bool, TO(crash) },
+    { "\"module\"", as_hash, TO(module) },
     { "\"name\"", as_text, TO(name) },
     { "\"result\"", as_text, TO(result) },
     { "\"state\"", as_text, TO(state) },
     { "\"error\"", as_text, TO(error) },
     { "\"description\"", as_text, TO(description) },
+    { "\"input\"", as_text, TO(given) },
+    { "\"by\"", as_text, TO(by) },
+    { "\"down\"", as_int, TO(down_ms) },
+    { "\"inputValue\"", as_value, TO(given_value) },
     { "\"resultValue\"", as_value, TO(result_value) },
     { "\"stateValue\"", as_value, TO(state_value) },
     { "\"itemsValue\"", as_items, TO(items) },

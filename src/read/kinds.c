@@ -29,6 +29,32 @@ static bool concurrent_cancels(const struct rv__node *node, bool failed)
     return failed || node->concurrent.join != RV__JOIN_ALL;
 }
 
+/* A second cancel ends a `finally` in the midst of it. */
+static bool sequence_cancels(const struct rv__node *node, bool failed)
+{
+    (void)node;
+    return failed;
+}
+
+static int64_t stage_places(const struct rv__node *node)
+{
+    return node->stage.concurrency;
+}
+
+/* By an abort of a detached one; a final state lets what runs finish. */
+static bool stage_cancels(const struct rv__node *node, bool failed)
+{
+    (void)node;
+    return failed;
+}
+
+/* By its time-out, or when its conversation is given up. */
+static bool chat_cancels(const struct rv__node *node, bool failed)
+{
+    (void)node;
+    return failed;
+}
+
 static const struct rv__read_kind kinds[NODE_KINDS] = {
     [NODE_STEP] = { .places = one_place },
     [NODE_WORKFLOW] = { .body = "workflow", .places = one_place },
@@ -40,6 +66,15 @@ static const struct rv__read_kind kinds[NODE_KINDS] = {
                           .places = no_bound,
                           .detached = concurrent_detached,
                           .cancels = concurrent_cancels },
+    [NODE_STAGE] = { .body = "state",
+                     .lists_bodies = true,
+                     .places = stage_places,
+                     .cancels = stage_cancels },
+    [NODE_CHAT] = { .body = "turn",
+                    .lists_bodies = true,
+                    .places = no_bound,
+                    .cancels = chat_cancels },
+    [NODE_SEQUENCE] = { .body = "handler", .places = one_place, .cancels = sequence_cancels },
 };
 
 const struct rv__read_kind *rv__read_kind(const struct rv__node *node)

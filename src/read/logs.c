@@ -100,8 +100,10 @@ int rv__logs(struct rv__reading *r, const char *run_id, const rv_log_query *quer
     struct rv__store_log_query store = {
         .run = rv__str(run_id),
         .step = rv__str(query->step),
+        .path = rv__str(query->path),
         .min_level = (enum rv__store_level)query->level,
         .text = rv__str(query->text),
+        .attempt = query->attempt,
         .after_id = query->after,
         .limit = query->limit == 0           ? LIMIT_DEFAULT
                  : query->limit > LIMIT_MOST ? LIMIT_MOST

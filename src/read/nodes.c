@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/opts.h"
+#include "read/items.h"
 #include "read/kinds.h"
 #include "read/read.h"
 
@@ -201,14 +202,28 @@ static bool go_to_node(const struct rv__trace *t, struct spot *spot, const struc
     return true;
 }
 
+/* Of a workflow's body: what runs after its nodes, in that order; NULL: it has none. */
+struct handlers {
+    const struct rv__node *at[2];
+};
+static struct handlers handlers_of(const struct rv__body *body)
+{
+    if (body->wrap == NULL)
+        return (struct handlers){ { NULL, NULL } };
+    return (struct handlers){ { body->wrap->on_error, body->wrap->finally } };
+}
+
 static bool into_body(const struct rv__trace *t, struct spot *spot, struct rv__str *path)
 {
     const struct rv__body *body = spot->body;
     struct rv__str part = { NULL, 0 };
     (void)next_part(path, &part);
-    if (body->wrap != NULL && body->wrap->on_error != NULL && rv__str_is(part, "onError") &&
-        (body->owner != NULL || rv__body_find(body, part) == NULL))
-        return go_to_node(t, spot, body->wrap->on_error);
+    for (int i = 0; i < 2; i++) { /* a node of its own that is called so hides it */
+        const struct rv__node *handler = handlers_of(body).at[i];
+        if (handler != NULL && rv__str_eq(part, handler->alias) &&
+            (body->owner != NULL || rv__body_find(body, part) == NULL))
+            return go_to_node(t, spot, handler);
+    }
     if (body->owner == NULL)
         return go_to_node(t, spot, rv__body_find(body, part));
     int64_t index = number_after(part, "node");
@@ -218,6 +233,75 @@ static bool into_body(const struct rv__trace *t, struct spot *spot, struct rv__s
     return go_to_node(t, spot, body->nodes[index]);
 }
 
+/* The last attempt of a state; of a stage that has ended, one that had none is left out. */
+static void go_to_attempt(const struct rv__trace *t, struct spot *spot, const struct rv__node *node,
+                          uint32_t stage, uint32_t state)
+{
+    uint32_t i = stage != 0 ? t->at[stage].last : 0;
+    while (i != 0 && !(t->at[i].frame && t->at[i].iteration == state))
+        i = t->at[i].prev;
+    spot->at = i;
+    spot->skipped |= i == 0 && stage != 0 && t->at[stage].completed_ms != 0;
+    spot->vector[node->loops_around] = i != 0 ? t->at[i].generation : 0;
+}
+
+/* The frame of that turn, of the last conversation of a chat; turn 0: the first that it has. 0: none. The
+ * calls of a turn stand behind it, up to the next one. */
+static uint32_t find_turn(const struct rv__trace *t, uint32_t chat, int64_t turn)
+{
+    uint32_t found = 0, last = chat != 0 ? t->at[chat].last : 0;
+    for (uint32_t i = last; i != 0; i = t->at[i].prev) {
+        const struct rv__traced *frame = &t->at[i];
+        if (rv__chat_attempt(frame->generation) != rv__chat_attempt(t->at[last].generation))
+            break;
+        if (frame->iteration == 0 && (turn == 0 || rv__chat_turn(frame->generation) == turn))
+            found = i;
+    }
+    return found;
+}
+
+static uint32_t next_turn(const struct rv__trace *t, uint32_t turn)
+{
+    uint32_t i = t->at[turn].next;
+    while (i != 0 && t->at[i].iteration != 0)
+        i = t->at[i].next;
+    return i;
+}
+
+/* The turn or call that this frame of a chat is: told as its node. */
+static void go_to_talk(const struct rv__trace *t, struct spot *spot, uint32_t frame)
+{
+    const struct rv__node *chat = t->plan->nodes[t->at[frame].node];
+    const struct rv__body *body = &chat->bodies[t->at[frame].iteration];
+    spot->body = body;
+    spot->at = frame;
+    spot->vector[chat->loops_around] = t->at[frame].generation;
+    (void)go_to_node(t, spot, body->nodes[0]);
+}
+
+/* Of a turn: the frame of its first call that is not before `from`; 0: none, or it is no turn. */
+static uint32_t find_call(const struct rv__trace *t, const struct spot *spot, int64_t from)
+{
+    const struct rv__node *node = spot->node;
+    if (spot->at == 0 || node->kind != NODE_STEP || node->step.kind != STEP_CHAT)
+        return 0;
+    uint32_t i = t->at[t->at[spot->at].parent].next;
+    while (i != 0 && t->at[i].iteration != 0 && rv__chat_call(t->at[i].generation) < from)
+        i = t->at[i].next;
+    return i != 0 && t->at[i].iteration != 0 ? i : 0;
+}
+
+static bool into_call(const struct rv__trace *t, struct spot *spot, struct rv__str part,
+                      struct rv__str *path)
+{
+    int64_t call = number_after(part, "call");
+    uint32_t frame = call >= 0 ? find_call(t, spot, call) : 0;
+    if (frame == 0 || rv__chat_call(t->at[frame].generation) != call || !next_part(path, &part))
+        return false;
+    go_to_talk(t, spot, frame);
+    return rv__str_eq(part, spot->node->alias);
+}
+
 static void go_to_body(const struct rv__trace *t, struct spot *spot, uint32_t index,
                        int64_t iteration)
 {
@@ -225,7 +309,10 @@ static void go_to_body(const struct rv__trace *t, struct spot *spot, uint32_t in
     uint32_t sup = spot->at;
     spot->body = &node->bodies[index];
     spot->node = NULL;
-    spot->at = child_frame(t, sup, iteration);
+    if (rv__node_bodies(node) == BODIES_RETRIED)
+        go_to_attempt(t, spot, node, sup, index);
+    else
+        spot->at = child_frame(t, sup, iteration);
     if (rv__read_kind(node)->takes_one && spot->at == 0)
         spot->skipped |= sup != 0 && t->at[sup].children > 0;
     if (spot->body->bare && spot->body->count == 1)
@@ -242,7 +329,17 @@ static bool into_node(const struct rv__trace *t, struct spot *spot, struct rv__s
     }
     (void)next_part(path, &part);
     switch (rv__node_bodies(node)) {
-    case BODIES_NONE: return rv__str_is(part, "onError") && go_to_node(t, spot, node->on_error);
+    case BODIES_NONE:
+        if (rv__str_is(part, "onError"))
+            return go_to_node(t, spot, node->on_error);
+        return into_call(t, spot, part, path);
+    case BODIES_TURNS: {
+        int64_t turn = number_after(part, "turn");
+        uint32_t frame = turn > 0 ? find_turn(t, spot->at, turn) : 0;
+        if (frame != 0)
+            go_to_talk(t, spot, frame);
+        return frame != 0;
+    }
     case BODIES_ITERATED: {
         int64_t iteration = number_after(part, "iter");
         if (iteration < 0 || child_frame(t, spot->at, iteration) == 0)
@@ -252,6 +349,7 @@ static bool into_node(const struct rv__trace *t, struct spot *spot, struct rv__s
         return true;
     }
     case BODIES_NAMED:
+    case BODIES_RETRIED:
         for (uint32_t i = 0; i < node->body_count; i++)
             if (rv__str_eq(node->bodies[i].alias, part)) {
                 go_to_body(t, spot, i, i);
@@ -280,6 +378,7 @@ static int find_spot(const struct rv__trace *t, const char *path, struct spot *r
 struct node_texts {
     size_t path, alias; /* where in `texts` */
     uint32_t error, description;
+    struct rv__iteration_text about; /* of an iteration of a forEach */
 };
 
 struct listing {
@@ -297,8 +396,10 @@ struct listing {
 static size_t body_children(const struct rv__trace *t, const struct rv__body *body, uint32_t at)
 {
     size_t count = body->count;
-    if (body->wrap != NULL && body->wrap->on_error != NULL)
-        count += child_node(t, at, body->wrap->on_error) != 0;
+    for (int i = 0; i < 2; i++) {
+        const struct rv__node *handler = handlers_of(body).at[i];
+        count += handler != NULL && child_node(t, at, handler) != 0;
+    }
     return count;
 }
 
@@ -307,13 +408,22 @@ static size_t children_of(const struct rv__trace *t, const struct spot *spot)
     const struct rv__node *node = spot->node;
     if (node == NULL)
         return body_children(t, spot->body, spot->at);
+    size_t count = 0;
     switch (rv__node_bodies(node)) {
     case BODIES_NONE:
+        for (uint32_t i = find_call(t, spot, 0); i != 0 && t->at[i].iteration != 0;
+             i = t->at[i].next)
+            count++;
+        return count + (spot->at != 0 ? t->at[spot->at].children : 0);
+    case BODIES_TURNS:
+        for (uint32_t i = find_turn(t, spot->at, 0); i != 0; i = next_turn(t, i))
+            count++;
+        return count;
     case BODIES_ITERATED: return spot->at != 0 ? t->at[spot->at].children : 0;
     case BODIES_ITSELF: return body_children(t, &node->bodies[0], child_frame(t, spot->at, 0));
-    case BODIES_NAMED: break;
+    case BODIES_NAMED:
+    case BODIES_RETRIED: break;
     }
-    size_t count = 0;
     for (uint32_t i = 0; i < node->body_count; i++)
         count += rv__read_kind(node)->lists_bodies ? 1 : node->bodies[i].count;
     return count;
@@ -344,6 +454,12 @@ static bool has_room(struct listing *l)
     return true;
 }
 
+/* Else the number is about something else. */
+static bool is_step(const struct rv__trace *t, const struct rv__traced *a)
+{
+    return !a->frame && a->node != RV__NO_NODE && t->plan->nodes[a->node]->kind == NODE_STEP;
+}
+
 static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *node)
 {
     node->started_at = a->started_ms;
@@ -355,6 +471,8 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
     node->attempt = a->attempt;
     node->retry_count = a->attempt > 1 ? a->attempt - 1 : 0;
     node->crashes = a->crashes;
+    if (a->module != 0 && is_step(l->trace, a))
+        snprintf(node->module, sizeof node->module, "%016llx", (unsigned long long)a->module);
     node->error_attempt = a->error_attempt;
     node->error_at = a->error_ms;
     l->where[l->count].error = a->error;
@@ -375,11 +493,23 @@ static rv_iterations count_iterations(const struct rv__trace *t, uint32_t sup)
     return ret;
 }
 
+/* Is this what somebody has to decide about? A state: its last attempt, or the agent in that. */
+static bool is_suspended(const struct rv__trace *t, uint32_t at)
+{
+    for (uint32_t i = 0; i < t->suspended_count; i++) {
+        const struct rv__trace_suspended *one = &t->suspended[i];
+        bool state = one->which != 0 && (one->at == at || one->at == t->at[at].parent);
+        if (one->at != 0 && (state || (one->at == at && t->at[at].completed_ms == 0)))
+            return true;
+    }
+    return false;
+}
+
 static const char *status_of(const struct rv__trace *t, const struct spot *spot)
 {
     if (spot->at == 0)
         return spot->skipped ? "skipped" : "pending";
-    if (spot->at == t->suspended && t->at[spot->at].completed_ms == 0)
+    if (is_suspended(t, spot->at))
         return "suspended"; /* the actor waits for its place again: not its own word */
     return rv__status_name((enum rv__status)t->at[spot->at].status);
 }
@@ -406,7 +536,9 @@ static void list_one(struct listing *l, const struct spot *spot)
     struct node_texts *where = &l->where[l->count];
     *node = (rv_node){ .kind = kind_of(spot), .status = status };
     node->children = children_of(l->trace, spot);
-    *where = (struct node_texts){ .path = l->texts.len };
+    *where = (struct node_texts){ .path = l->texts.len, .about = { .index = -1 } };
+    if (spot->at != 0 && l->trace->at[spot->at].frame)
+        where->about.index = l->trace->at[spot->at].iteration;
     if (spot->node != NULL)
         rv__node_path(spot->node, spot->vector, &l->texts);
     else
@@ -423,7 +555,7 @@ static void list_one(struct listing *l, const struct spot *spot)
     l->count++;
 }
 
-/* The nodes of a body, in the order of the plan; then its workflow's handler, if that has run. */
+/* The nodes of a body, in the order of the plan; then its workflow's handlers, if they have run. */
 static void list_body(struct listing *l, const struct spot *in)
 {
     const struct rv__trace *t = l->trace;
@@ -439,12 +571,12 @@ static void list_body(struct listing *l, const struct spot *in)
         }
         list_one(l, &spot);
     }
-    if (body->wrap == NULL || body->wrap->on_error == NULL)
-        return;
-    spot.node = body->wrap->on_error;
-    spot.at = child_node(t, in->at, spot.node);
-    if (spot.at != 0)
-        list_one(l, &spot);
+    for (int i = 0; i < 2; i++) {
+        spot.node = handlers_of(body).at[i];
+        spot.at = spot.node != NULL ? child_node(t, in->at, spot.node) : 0;
+        if (spot.at != 0)
+            list_one(l, &spot);
+    }
 }
 
 /* How many of a block are in the status that is asked for. */
@@ -491,11 +623,25 @@ static void list_children(struct listing *l, const struct spot *in)
         struct spot spot = *in;
         if (node->on_error != NULL && go_to_node(l->trace, &spot, node->on_error) && spot.at != 0)
             list_one(l, &spot);
+        for (uint32_t i = find_call(l->trace, in, 0); i != 0 && l->trace->at[i].iteration != 0;
+             i = l->trace->at[i].next) {
+            spot = *in;
+            go_to_talk(l->trace, &spot, i);
+            list_one(l, &spot);
+        }
         return;
     }
+    case BODIES_TURNS:
+        for (uint32_t i = find_turn(l->trace, in->at, 0); i != 0; i = next_turn(l->trace, i)) {
+            struct spot spot = *in;
+            go_to_talk(l->trace, &spot, i);
+            list_one(l, &spot);
+        }
+        return;
     case BODIES_ITERATED: list_iterations(l, in); return;
     case BODIES_ITSELF:
     case BODIES_NAMED:
+    case BODIES_RETRIED:
         for (uint32_t i = 0; i < node->body_count; i++) {
             struct spot spot = *in;
             go_to_body(l->trace, &spot, i, i);
@@ -543,12 +689,46 @@ static int make_list(const struct listing *l, rv_node_list **ret, rv_error *err)
         nodes[i].alias = texts + l->where[i].alias;
         nodes[i].error = from[0] != 0 ? to[0] : "";
         nodes[i].description = from[1] != 0 ? to[1] : "";
+        nodes[i].item = l->where[i].about.item != 0 ? texts + l->where[i].about.item : "";
+        nodes[i].label = l->where[i].about.label != 0 ? texts + l->where[i].about.label : "";
     }
     list->count = l->count;
     list->total = l->total;
     list->nodes = nodes;
     *ret = list;
     return RV_OK;
+}
+
+/* What the listed iterations are about. `sup`: whose they are. */
+static int put_abouts(struct listing *l, uint32_t sup, struct rv__store *store, const char *run_id,
+                      rv_error *err)
+{
+    const struct rv__trace *t = l->trace;
+    if (sup == 0 || l->count == 0 || t->at[sup].frame || t->at[sup].node == RV__NO_NODE ||
+        t->plan->nodes[t->at[sup].node]->kind != NODE_FOREACH || t->at[sup].items == 0)
+        return RV_OK;
+    struct rv__iteration_text *abouts = rv__zalloc(l->count, sizeof *abouts);
+    if (abouts == NULL)
+        return rv__nomem(err);
+    for (size_t i = 0; i < l->count; i++)
+        abouts[i] = l->where[i].about;
+    int rc = rv__iteration_texts(t, sup, store, run_id, abouts, l->count, &l->texts, err);
+    for (size_t i = 0; i < l->count; i++)
+        l->where[i].about = abouts[i];
+    rv__free(abouts);
+    return rc;
+}
+
+/* The forEach that it is an iteration of, or the one node of an iteration; 0: it is neither. */
+static uint32_t iterated_by(const struct rv__trace *t, struct spot *spot, int64_t *index)
+{
+    uint32_t at = spot->at;
+    if (at != 0 && !t->at[at].frame && spot->body != NULL && spot->body->bare)
+        at = t->at[at].parent;
+    if (at == 0 || !t->at[at].frame)
+        return 0;
+    *index = t->at[at].iteration;
+    return t->at[at].parent;
 }
 
 static void listing_done(struct listing *l)
@@ -558,8 +738,9 @@ static void listing_done(struct listing *l)
     rv__buf_done(&l->texts);
 }
 
-int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms,
-                  rv_node_list **ret, uint32_t *instance, rv_error *err)
+int rv__node_find(const struct rv__trace *trace, struct rv__store *store, const char *run_id,
+                  const char *path, int64_t now_ms, rv_node_list **ret, uint32_t *instance,
+                  rv_error *err)
 {
     struct listing l = { .trace = trace, .now_ms = now_ms, .limit = 1 };
     struct spot spot;
@@ -569,6 +750,8 @@ int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_m
     rv__buf_init(&l.texts, SIZE_MAX / 8); /* bounded by one path */
     list_one(&l, &spot);
     rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
+    if (rc == RV_OK && l.count > 0)
+        rc = put_abouts(&l, iterated_by(trace, &spot, &l.where[0].about.index), store, run_id, err);
     if (rc == RV_OK)
         rc = make_list(&l, ret, err);
     if (rc == RV_OK)
@@ -613,6 +796,8 @@ int rv__nodes(struct rv__reading *r, const char *run_id, const rv_node_query *qu
         list_children(&l, &spot);
         rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
     }
+    if (rc == RV_OK && spot.node != NULL)
+        rc = put_abouts(&l, spot.at, r->store, run_id, err);
     if (rc == RV_OK)
         rc = make_list(&l, ret, err);
     pthread_mutex_unlock(&r->lock);

@@ -38,13 +38,25 @@ struct rv__read_fact {
     uint32_t node;         /* RV__NO_NODE: none said */
     struct rv__vector vector;
     int64_t at_ms, due_ms, index;
+    int64_t down_ms; /* step.lost: since when nothing is known of its process; 0: not said */
     int attempt;
-    int eval, status; /* -1: none said */
+    int64_t generation; /* body.started of a state; 0: it is none */
+    uint32_t which, to; /* the number of a state + 1; 0: none said */
+    int next, decision; /* enum rv__next, enum rv__decision */
+    int64_t left;       /* run.resumed: suspensions that are left */
+    int eval, status;   /* -1: none said */
     bool hard, suspect, blame, crash;
     struct rv__str result, state, error, name; /* JSON; none */
+    struct rv__str given; /* of an attempt: what it was given, or a part of that; JSON; none */
+    struct rv__str by;    /* who caused it; JSON; none */
+    uint64_t module; /* step.started: the hash of what its function was loaded from; 0: none said */
     struct rv__value_ref result_value,
-        state_value;            /* instead of the first two, where they are long */
-    int64_t items;              /* eval.completed, of items in pieces: how many; 0: they are not */
+        state_value,         /* instead of the first two, where they are long, */
+        given_value;         /* and of the last */
+    struct rv__read_items {  /* eval.completed, of items in pieces: */
+        int64_t count;       /* how many; 0: they are not in pieces */
+        struct rv__str text; /* where they are; JSON; none */
+    } items;
     struct rv__str description; /* in a state that is a value */
 };
 
@@ -120,11 +132,17 @@ int rv__read_run(struct rv__plan_cache *cache, struct rv__store *store, struct r
 struct rv__traced {
     uint64_t actor;
     uint32_t parent, first, last, prev, next;
-    uint32_t node;     /* its plan node; of a frame: its owner's; RV__NO_NODE: the outermost */
-    int64_t iteration; /* a frame: which iteration, child or path */
+    uint32_t node;      /* its plan node; of a frame: its owner's; RV__NO_NODE: the outermost */
+    int64_t iteration;  /* a frame: which iteration, child, path or state */
+    int64_t generation; /* of a state's: which attempt over all; 0 elsewhere */
     bool frame, live, detached;
     uint8_t status;
     int32_t attempt, crashes, error_attempt;
+    union {
+        uint64_t module; /* of a step's last attempt; 0: none */
+        uint64_t
+            items_after; /* of a forEach whose items are known: they are in the row behind this */
+    };
     uint32_t children, active; /* ever; of a supervisor: frames that run */
     uint32_t block,
         last_block;   /* of a forEach or a loop: the first and the last; of an iteration: its own */
@@ -132,6 +150,7 @@ struct rv__traced {
     int64_t ready_ms; /* since when it (or what comes next in it) could go on */
     int64_t started_ms, completed_ms, queue_ms, due_ms, error_ms;
     uint32_t error, description; /* where in `texts`, with a NUL behind; 0: none */
+    uint32_t attachment;         /* the same, of a state's frame: the name of what it leaves */
 };
 
 /* Iterations that were begun one after the other, and how they fare: a window of many is found by passing
@@ -154,12 +173,19 @@ struct rv__trace {
     uint32_t block_count, block_cap;
     bool no_memory; /* for them */
     struct rv__buf texts;
-    uint32_t suspended; /* the node that its run is suspended for; 0: none */
-    bool failed;        /* its sequence has: a top-level node failed it */
+    struct rv__trace_suspended { /* what its run is suspended for, in order */
+        uint64_t actor;          /* 0: the run as a whole */
+        uint32_t which;          /* of a stage: the state + 1 */
+        uint32_t at;             /* the node, or the last attempt of the state; 0: none */
+    } * suspended;
+    uint32_t suspended_count, suspended_cap;
+    bool failed; /* its sequence has: a top-level node failed it, or it was cut short */
     /* Called for each step that a fact cancels along with something else, and for the node that an
      * abort fails: what the fact does not name. NULL: nobody asks. */
     void (*along)(void *arg, const struct rv__trace *trace, uint32_t node, enum rv__status status);
     void *along_arg;
+    struct rv__detail
+        *detail; /* of the one instance that more is kept of (detail.h); NULL: of none */
 };
 void rv__trace_init(struct rv__trace *trace, const struct rv__plan *plan, bool keep_ended);
 void rv__trace_done(struct rv__trace *trace);
@@ -169,6 +195,9 @@ int rv__trace_fold(struct rv__trace *trace, const struct rv__read_fact *fact, rv
 /* Fold the journal of the run behind trace->seq, up to and including `until`. */
 int rv__trace_read(struct rv__trace *trace, struct rv__store *store, struct rv__str run,
                    uint64_t until, rv_error *err);
+/* The error of a fact, as it is shown in a list: of one that is too long, the end of its message and its
+ * path. Appends; a failure is the buffer's. */
+void rv__listed_error(const struct rv__read_fact *fact, struct rv__buf *out);
 /* The iterations around an instance, outermost first, and its path. */
 size_t rv__trace_vector(const struct rv__trace *trace, uint32_t of,
                         int64_t vector[RV__PLAN_MAX_DEPTH]);
@@ -180,8 +209,9 @@ size_t rv__trace_block_size(const struct rv__trace_block *block);
 
 /* The node at `path`, as a list of one, and its instance in the trace; 0: it was not reached.
  * Errors: RV_ENOTFOUND, RV_ENOMEM. */
-int rv__node_find(const struct rv__trace *trace, const char *path, int64_t now_ms,
-                  rv_node_list **ret, uint32_t *instance, rv_error *err);
+int rv__node_find(const struct rv__trace *trace, struct rv__store *store, const char *run_id,
+                  const char *path, int64_t now_ms, rv_node_list **ret, uint32_t *instance,
+                  rv_error *err);
 
 /* Might this fact end steps that are alive, besides the one it is about? */
 bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__plan *plan);
@@ -201,6 +231,7 @@ struct rv__reading {
     pthread_mutex_t lock;    /* of `store` and what is read through it: logs, nodes */
     struct rv__store *store; /* a reader */
     struct rv__node_cache *nodes;
+    struct rv__overview *overview;
 
     atomic_size_t feeds;      /* that are open */
     atomic_ullong generation; /* counts commits */
@@ -220,6 +251,8 @@ void rv__feed_flush(struct rv__reading *reading);
 void rv__feeds_close(struct rv__reading *reading);  /* wakes those who wait: RV_ECLOSED */
 void rv__feeds_detach(struct rv__reading *reading); /* nobody is inside a call any more */
 void rv__node_cache_free(struct rv__node_cache *cache);
+int rv__overview_new(struct rv__overview **ret, rv_error *err);
+void rv__overview_free(struct rv__overview *overview); /* NULL is allowed */
 
 /* What the public calls of these names do (rival.h), through the reader's own handle. `now_ms` by the
  * wall: for what has not ended. Errors: as those; they may be asked by any thread until the reader is
@@ -232,6 +265,13 @@ int rv__node_get(struct rv__reading *reading, const char *run_id, const char *pa
                  rv_node_detail **ret, rv_error *err);
 int rv__logs(struct rv__reading *reading, const char *run_id, const rv_log_query *query,
              rv_log_list **ret, rv_error *err);
+/* Of what a run is suspended for, as its row has it, the oldest's reason: [{"reason":…}, …]; none: it is not suspended. */
+struct rv__str rv__first_reason(struct rv__str suspensions);
+int rv__overview(struct rv__reading *reading, int64_t now_ms, char **ret, rv_error *err);
+int rv__attachments(struct rv__reading *reading, const char *run_id,
+                    const rv_attachment_query *query, int64_t now_ms, struct rv__row_source *rows,
+                    rv_attachment_list **ret,
+                    rv_error *err); /* `rows`: for results, asked without reading->lock */
 int rv__plan_of_run(struct rv__reading *reading, const char *run_id, char **ret, rv_error *err);
 /* A plan as people are shown it, to be given to rv_free(). */
 int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err);
@@ -260,18 +300,20 @@ enum rv__why_reason { /* as reason_names in why.c */
 struct rv__why_about {
     enum rv__why_reason reason;
     int lane;             /* waits of different lanes are told apart */
-    const char *executor; /* RUNNING: who runs it: "thread", "host" … */
+    const char *executor; /* RUNNING, PLACE: who runs it, or will: "thread", "host" … */
     const char *limit,
         *place;              /* PLACE: the limit's name; the place as people say it. Both static */
     int64_t places;          /* the same: how many there are; 0: not known */
     struct rv__str function; /* WORKER: the one that nobody offers */
+    struct rv__str secret;   /* WORKER: instead, the secret that has no value */
 };
 
 /* Gathered on the loop's thread (new, run, add for each wait, err), told on the caller's. */
 struct rv__why;
 int rv__why_new(struct rv__why **ret, rv_error *err);
 void rv__why_free(struct rv__why *why); /* NULL is allowed */
-void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension);
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension,
+                 struct rv__str failed_path);
 void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
                  const struct rv__why_about *about);
 int rv__why_err(const struct rv__why *why, rv_error *err); /* RV_ENOMEM */

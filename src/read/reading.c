@@ -9,8 +9,11 @@ int rv__reading_new(struct rv__store *store, struct rv__reading **ret, rv_error 
     struct rv__reading *reading = rv__zalloc(1, sizeof *reading);
     if (reading == NULL)
         return rv__nomem(err);
-    int rc = rv__store_reader(store, &reading->store, err);
+    int rc = rv__overview_new(&reading->overview, err);
+    if (rc == RV_OK)
+        rc = rv__store_reader(store, &reading->store, err);
     if (rc < 0) {
+        rv__overview_free(reading->overview);
         rv__free(reading);
         return rc;
     }
@@ -27,6 +30,7 @@ void rv__reading_free(struct rv__reading *reading)
         return;
     rv__feeds_detach(reading);
     rv__node_cache_free(reading->nodes);
+    rv__overview_free(reading->overview);
     rv__plan_cache_done(&reading->plans);
     rv__store_close(reading->store);
     pthread_mutex_destroy(&reading->lock);

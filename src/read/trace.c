@@ -11,15 +11,17 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "read/detail.h"
 #include "read/kinds.h"
-#include "read/read.h"
 
 enum {
     FIRST_NODES = 64,
     FIRST_BLOCKS = 16,
-    ERROR_BYTES = 8192,      /* of an error kept with its node; what is longer is only named */
+    ERROR_BYTES = 8192,      /* of an error kept with its node; of a longer one there is */
+    MESSAGE_BYTES = 2048,    /* the end of its message */
     DESCRIPTION_BYTES = 500, /* of a description; it is a sentence */
 };
 
@@ -34,6 +36,7 @@ void rv__trace_done(struct rv__trace *trace)
     rv__free(trace->at);
     rv__free(trace->table);
     rv__free(trace->blocks);
+    rv__free(trace->suspended);
     rv__buf_done(&trace->texts);
     *trace = (struct rv__trace){ .plan = NULL };
 }
@@ -185,8 +188,9 @@ size_t rv__trace_vector(const struct rv__trace *t, uint32_t of, int64_t vector[R
     for (uint32_t i = of; i != 0; i = t->at[i].parent) {
         if (!t->at[i].frame || t->at[i].node == RV__NO_NODE)
             continue;
-        if (rv__node_bodies(plan_node(t, i)) == BODIES_ITERATED && count < RV__PLAN_MAX_DEPTH)
-            vector[count++] = t->at[i].iteration;
+        if (!rv__node_numbers(plan_node(t, i)) || count == RV__PLAN_MAX_DEPTH)
+            continue;
+        vector[count++] = t->at[i].generation > 0 ? t->at[i].generation : t->at[i].iteration;
     }
     for (size_t l = 0, r = count; l + 1 < r; l++) {
         int64_t swap = vector[l];
@@ -244,6 +248,12 @@ static void enter_block(struct rv__trace *t, uint32_t i)
     t->blocks[block].in[t->at[i].status]++;
 }
 
+/* The detail to be filled, if it is of this instance. */
+static struct rv__detail *detail_of(const struct rv__trace *t, uint32_t i)
+{
+    return t->detail != NULL && t->detail->actor == t->at[i].actor ? t->detail : NULL;
+}
+
 /* ----------------------------------------------------------------------------------- ends --- */
 
 static void unlive(struct rv__trace *t, uint32_t i)
@@ -266,6 +276,8 @@ static void finish(struct rv__trace *t, uint32_t i, enum rv__status status, int6
     a->status = (uint8_t)status;
     a->completed_ms = at_ms;
     a->due_ms = 0;
+    if (detail_of(t, i) != NULL)
+        rv__detail_finished(t->detail, status, at_ms);
 }
 
 /* The first of all below `i` in an order that has children before their owners. */
@@ -312,14 +324,44 @@ static void end(struct rv__trace *t, uint32_t i, enum rv__status status, int64_t
 
 /* ---------------------------------------------------------------------------------- texts --- */
 
-static uint32_t keep_text(struct rv__trace *t, struct rv__str text)
+static uint32_t begin_text(struct rv__trace *t)
 {
     if (t->texts.len == 0)
         rv__buf_char(&t->texts, '\0'); /* 0 is none */
-    uint32_t at = (uint32_t)t->texts.len;
+    return (uint32_t)t->texts.len;
+}
+
+static uint32_t keep_text(struct rv__trace *t, struct rv__str text)
+{
+    uint32_t at = begin_text(t);
     rv__buf_str(&t->texts, text);
     rv__buf_char(&t->texts, '\0');
     return at;
+}
+
+void rv__listed_error(const struct rv__read_fact *fact, struct rv__buf *out)
+{
+    struct rv__str message, text = { "", 0 }, path = rv__error_path(fact->error);
+    struct rv__arena arena;
+    struct rv__buf end;
+    if (fact->error.len <= ERROR_BYTES) {
+        rv__buf_str(out, fact->error);
+        return;
+    }
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the error */
+    rv__buf_init(&end, MESSAGE_BYTES);
+    if (rv__json_get(fact->error, "message", &message))
+        (void)rv__json_string(message, &arena, &text); /* none, or no memory: it goes without */
+    rv__buf_message(&end, text, MESSAGE_BYTES);
+    rv__buf_text(out, "{\"message\":");
+    rv__buf_json_str(out, rv__buf_view(&end));
+    if (!rv__str_none(path)) {
+        rv__buf_text(out, ",\"path\":");
+        rv__buf_json_str(out, path);
+    }
+    rv__buf_char(out, '}');
+    rv__buf_done(&end);
+    rv__arena_done(&arena);
 }
 
 static void note_error(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
@@ -327,9 +369,9 @@ static void note_error(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     struct rv__traced *a = &t->at[i];
     if (!t->keep_ended || fact->error.len == 0)
         return;
-    bool huge = fact->error.len > ERROR_BYTES;
-    a->error = keep_text(t,
-                         huge ? rv__str("{\"message\":\"(too long to be listed)\"}") : fact->error);
+    a->error = begin_text(t);
+    rv__listed_error(fact, &t->texts);
+    rv__buf_char(&t->texts, '\0');
     a->error_attempt = a->attempt;
     a->error_ms = fact->at_ms;
 }
@@ -392,15 +434,40 @@ static void leave_queue(struct rv__traced *a, int64_t at_ms)
     a->ready_ms = at_ms;
 }
 
+static void note_attachment(struct rv__trace *t, uint32_t i, struct rv__str name)
+{
+    struct rv__str text;
+    struct rv__arena arena;
+    if (!t->keep_ended || name.len == 0)
+        return;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the name */
+    if (rv__json_string(name, &arena, &text) == RV_OK)
+        t->at[i].attachment = keep_text(t, text);
+    rv__arena_done(&arena);
+}
+
 static void body_started(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
+    note_attachment(t, i, fact->name);
     a->frame = true;
     a->iteration = fact->index;
+    a->generation = fact->generation;
+    a->attempt = fact->attempt; /* of a state's */
+    a->due_ms = fact->due_ms;
     a->status = STATUS_RUNNING;
     a->started_ms = fact->at_ms;
     a->ready_ms = t->at[a->parent].ready_ms;
     t->at[a->parent].active++;
+    if (rv__node_bodies(plan_node(t, i)) ==
+        BODIES_TURNS) { /* the time is the whole conversation's */
+        if (fact->due_ms != 0)
+            t->at[a->parent].due_ms = fact->due_ms;
+        t->at[a->parent].attempt = fact->attempt;
+        a->due_ms = 0;
+    }
+    if (detail_of(t, a->parent) != NULL && t->detail->frame == 0)
+        t->detail->frame = a->actor;
     enter_block(t, i);
 }
 
@@ -421,9 +488,12 @@ static void step_started(struct rv__trace *t, uint32_t i, const struct rv__read_
     leave_queue(a, fact->at_ms);
     a->status = STATUS_RUNNING;
     a->attempt = fact->attempt;
+    a->module = fact->module;
     a->due_ms = fact->due_ms;
     if (a->started_ms == 0)
         a->started_ms = fact->at_ms;
+    if (detail_of(t, i) != NULL)
+        rv__detail_began(t->detail, fact, a->queue_ms);
 }
 
 static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact,
@@ -431,9 +501,14 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
 {
     const struct rv__node *node = plan_node(t, i);
     uint32_t parent = t->at[i].parent;
+    if (detail_of(t, i) != NULL)
+        rv__detail_completed(t->detail, fact, rv__status_name(status));
+    else if (node->kind == NODE_STEP && node->step.kind == STEP_CHAT &&
+             status == STATUS_COMPLETED && detail_of(t, t->at[parent].parent) != NULL)
+        rv__detail_answered(t->detail, fact);
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
-    t->failed |= status == STATUS_FAILED && fact->hard && parent == 1;
+    t->failed |= status == STATUS_FAILED && fact->hard && parent == 1; /* a handler's is not hard */
     struct rv__str description;
     if (fact->state.len > 0 && rv__json_get(fact->state, "description", &description))
         note_description(t, i, description);
@@ -456,7 +531,18 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     struct rv__traced *a = &t->at[i];
     if (status == STATUS_FAILED)
         note_error(t, i, fact);
-    t->failed |= status == STATUS_FAILED && a->parent == 1;
+    if (node->is_handler) {
+        uint32_t parent = a->parent;
+        end(t, i, status, fact->at_ms);
+        if (!t->at[parent].frame) /* the step it was for ends with it */
+            end(t, parent, STATUS_FAILED, fact->at_ms);
+        return;
+    }
+    const struct rv__step_config *config = rv__node_config(node);
+    bool goes_on = config != NULL && config->continue_on_error;
+    t->failed |= status == STATUS_FAILED && a->parent == 1 && !goes_on;
+    if (detail_of(t, i) != NULL && fact->state.len > 0)
+        t->detail->state = rv__detail_keep(t->detail, fact->state);
     const struct rv__read_kind *kind = rv__read_kind(node);
     if (status == STATUS_COMPLETED && !a->detached && kind->detached != NULL &&
         kind->detached(node)) {
@@ -480,7 +566,7 @@ static int run_aborted(struct rv__trace *t, const struct rv__read_fact *fact, rv
 {
     const uint32_t root = 1;
     uint32_t i = t->at[root].last;
-    t->suspended = 0;
+    t->suspended_count = 0;
     while (i != 0 && (!t->at[i].live || t->at[i].detached))
         i = t->at[i].prev;
     if (i == 0) {
@@ -527,34 +613,105 @@ static int run_started(struct rv__trace *t, const struct rv__read_fact *fact, rv
 static void run_ended(struct rv__trace *t, const struct rv__read_fact *fact, enum rv__status status)
 {
     const uint32_t root = 1;
-    t->suspended = 0;
+    t->suspended_count = 0;
     cancel_below(t, root, fact->at_ms, status == STATUS_CANCELLED);
     finish(t, root, status, fact->at_ms);
     unlive(t, root);
 }
 
+/* Everything alive is cancelled, and `finally` comes; while that runs, nothing is. */
+static void run_cancelling(struct rv__trace *t, const struct rv__read_fact *fact)
+{
+    const uint32_t root = 1;
+    const struct rv__node *finally = t->plan->body.wrap->finally;
+    uint32_t last = t->at[root].last;
+    if (last != 0 && t->at[last].live && finally != NULL && t->at[last].node == finally->id)
+        return;
+    t->suspended_count = 0;
+    t->failed = true; /* none of its nodes begins any more */
+    cancel_below(t, root, fact->at_ms, true);
+    t->at[root].ready_ms = fact->at_ms;
+}
+
+/* The last attempt of a state; 0: none is kept. */
+static uint32_t last_attempt(const struct rv__trace *t, uint32_t stage, uint32_t state)
+{
+    uint32_t i = t->at[stage].last;
+    while (i != 0 && !(t->at[i].frame && t->at[i].iteration == state))
+        i = t->at[i].prev;
+    return i;
+}
+
 /* For the sake of a node; or of a sequence, whose node it is if the input was to be evaluated, and not a
- * description of one that has ended. */
+ * description of one that has ended; or of a state. i 0: as a whole. */
 static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
-    uint32_t node = t->at[i].frame ? t->at[i].parent : i;
-    note_error(t, i, fact);
-    t->suspended = node != 0 && t->at[node].node == fact->node ? node : 0;
+    if (t->suspended_count == t->suspended_cap) {
+        uint32_t cap = t->suspended_cap ? t->suspended_cap * 2 : 4;
+        struct rv__trace_suspended *more = rv__realloc(t->suspended, cap * sizeof *more);
+        if (more == NULL) {
+            t->no_memory = true;
+            return;
+        }
+        t->suspended = more;
+        t->suspended_cap = cap;
+    }
+    uint32_t node = i;
+    if (i != 0 && fact->which != 0)
+        node = last_attempt(t, i, fact->which - 1);
+    else if (i != 0)
+        node = t->at[i].frame ? t->at[i].parent : i;
+    if (node != 0 && fact->which == 0 && t->at[node].node != fact->node)
+        node = 0;
+    if (i != 0)
+        note_error(t, fact->which != 0 && node != 0 ? node : i, fact);
+    t->suspended[t->suspended_count++] = (struct rv__trace_suspended){ fact->actor, fact->which,
+                                                                       node };
+}
+
+/* One of them was decided; a stage that begins anew takes all of its own along. */
+static void run_resumed(struct rv__trace *t, const struct rv__read_fact *fact)
+{
+    uint32_t kept = 0, stage = fact->actor != 0 ? find(t, fact->actor) : 0;
+    bool anew = fact->decision == DECISION_RESTART;
+    for (uint32_t i = 0; i < t->suspended_count; i++) {
+        struct rv__trace_suspended one = t->suspended[i];
+        uint32_t up = anew ? find(t, one.actor) : 0;
+        while (up != 0 && up != stage)
+            up = t->at[up].parent;
+        bool gone = fact->actor == 0 || (one.actor == fact->actor && one.which == fact->which) ||
+                    (anew && up != 0);
+        if (!gone)
+            t->suspended[kept++] = one;
+    }
+    t->suspended_count = kept;
+    if (anew && stage != 0) {
+        cancel_below(t, stage, fact->at_ms, false);
+        t->at[stage].active = 0;
+    }
+    if (stage != 0)
+        t->at[stage].ready_ms = fact->at_ms;
 }
 
 /* What it does with the actor that it is about. */
 static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
+    struct rv__detail *detail = detail_of(t, i);
     switch (fact->kind) {
     case FACT_RUN_SUSPENDED: run_suspended(t, i, fact); break;
     case FACT_EVAL_STARTED: leave_queue(a, fact->at_ms); break;
     case FACT_EVAL_COMPLETED:
         if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
             note_description(t, a->last, fact->result);
-        if (fact->eval == EVAL_ITEMS && t->keep_ended)
-            a->items = fact->items > 0 ? (uint32_t)fact->items
-                                       : (uint32_t)rv__json_count(fact->result);
+        if (fact->eval == EVAL_INPUT && t->detail != NULL &&
+            (detail != NULL || t->detail->frame == a->actor))
+            rv__detail_input(t->detail, fact);
+        if (fact->eval == EVAL_ITEMS && t->keep_ended) {
+            a->items = fact->items.count > 0 ? (uint32_t)fact->items.count
+                                             : (uint32_t)rv__json_count(fact->result);
+            a->items_after = t->seq; /* of the row before this one */
+        }
         a->ready_ms = fact->at_ms;
         break;
     case FACT_EVAL_FAILED: a->ready_ms = fact->at_ms; break;
@@ -566,6 +723,13 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     case FACT_NODE_COMPLETED: node_ended(t, i, fact, STATUS_COMPLETED); break;
     case FACT_NODE_FAILED: node_ended(t, i, fact, STATUS_FAILED); break;
     case FACT_NODE_SKIPPED: node_ended(t, i, fact, STATUS_SKIPPED); break;
+    case FACT_NODE_RETRYING: /* all below it is given up */
+        note_error(t, i, fact);
+        cancel_below(t, i, fact->at_ms, false);
+        a->status = STATUS_WAITING_RETRY;
+        a->due_ms = fact->due_ms;
+        a->active = 0;
+        break;
     case FACT_BODY_STARTED: body_started(t, i, fact); break;
     case FACT_BODY_ENDED: body_ended(t, i, fact); break;
     case FACT_STEP_STARTED: step_started(t, i, fact); break;
@@ -576,21 +740,36 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
         a->status = STATUS_WAITING_RETRY;
         a->due_ms = fact->due_ms;
         note_error(t, i, fact);
+        if (detail != NULL)
+            rv__detail_ended(detail, fact, "failed");
         break;
-    case FACT_STEP_PARKED: a->due_ms = fact->due_ms; break;
+    case FACT_STEP_PARKED:
+        a->due_ms = fact->due_ms;
+        if (detail != NULL)
+            rv__detail_parked(detail, fact);
+        break;
     case FACT_STEP_LOST:
+        if (detail != NULL)
+            rv__detail_ended(detail, fact, "lost");
         a->crashes += fact->crash;
         a->ready_ms = fact->at_ms;
         if (is_step(t, i))
             a->status = STATUS_PENDING;
         break;
+    case FACT_STEP_GIVEN:
+        if (detail != NULL)
+            rv__detail_given(detail, fact);
+        break;
     case FACT_TIMER_FIRED:
         a->ready_ms = fact->at_ms;
         a->due_ms = 0;
+        if (!is_step(t, i))
+            a->status = STATUS_RUNNING;
         break;
     case FACT_RUN_STARTED:
     case FACT_RUN_COMPLETED:
     case FACT_RUN_FAILED:
+    case FACT_RUN_CANCELLING:
     case FACT_RUN_CANCELLED:
     case FACT_RUN_RESUMED:
     case FACT_RUN_ABORTED:
@@ -610,9 +789,10 @@ static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__read_f
     bool body = fact->kind == FACT_BODY_ENDED || fact->kind == FACT_EVAL_FAILED;
     bool node = fact->kind == FACT_NODE_STARTED || fact->kind == FACT_NODE_COMPLETED ||
                 fact->kind == FACT_NODE_FAILED || fact->kind == FACT_NODE_SKIPPED ||
-                fact->kind == FACT_STEP_STARTED || fact->kind == FACT_STEP_COMPLETED ||
-                fact->kind == FACT_STEP_SKIPPED || fact->kind == FACT_STEP_FAILED ||
-                fact->kind == FACT_STEP_RETRYING || fact->kind == FACT_STEP_PARKED ||
+                fact->kind == FACT_NODE_RETRYING || fact->kind == FACT_STEP_STARTED ||
+                fact->kind == FACT_STEP_COMPLETED || fact->kind == FACT_STEP_SKIPPED ||
+                fact->kind == FACT_STEP_FAILED || fact->kind == FACT_STEP_RETRYING ||
+                fact->kind == FACT_STEP_PARKED || fact->kind == FACT_STEP_GIVEN ||
                 fact->kind == FACT_TIMER_FIRED;
     if (describes || lost) /* about the node that has ended last in it */
         return true;
@@ -631,13 +811,15 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__read_fact *fact, rv_err
     switch ((int)fact->kind) {
     case FACT_RUN_COMPLETED: run_ended(t, fact, STATUS_COMPLETED); return RV_OK;
     case FACT_RUN_FAILED: run_ended(t, fact, STATUS_FAILED); return RV_OK;
+    case FACT_RUN_CANCELLING: run_cancelling(t, fact); return RV_OK;
     case FACT_RUN_CANCELLED: run_ended(t, fact, STATUS_CANCELLED); return RV_OK;
     case FACT_RUN_ABORTED: return run_aborted(t, fact, err);
-    case FACT_RUN_RESUMED: t->suspended = 0; return RV_OK;
+    case FACT_RUN_RESUMED: run_resumed(t, fact); return RV_OK;
     case FACT_RUN_SUSPENDED:
-        if (fact->actor == 0) /* as a whole */
-            return RV_OK;
-        break;
+        if (fact->actor != 0)
+            break;
+        run_suspended(t, 0, fact); /* as a whole */
+        return t->no_memory ? rv__nomem(err) : RV_OK;
     case FACT_SIGNAL_RECEIVED:
     case FACT_DETACHED_ENDED: return RV_OK;
     case FACT_DETACHED_CANCELLED: detached_cancelled(t, fact); return RV_OK;
@@ -649,15 +831,22 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__read_fact *fact, rv_err
     if (!suits(t, i, fact))
         return misfit(fact, err);
     fold_actor(t, i, fact);
+    rc = t->detail != NULL ? rv__detail_err(t->detail, err) : RV_OK;
+    if (rc < 0)
+        return rc;
     return t->no_memory ? rv__nomem(err) : rv__buf_err(&t->texts, err);
 }
 
 bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__plan *plan)
 {
     switch ((int)fact->kind) {
+    case FACT_RUN_CANCELLING:
     case FACT_RUN_CANCELLED:
     case FACT_RUN_ABORTED:
     case FACT_DETACHED_CANCELLED: return true;
+    case FACT_RUN_RESUMED: return fact->decision == DECISION_RESTART;
+    case FACT_NODE_RETRYING: return true;
+    case FACT_BODY_ENDED: return fact->next >= NEXT_RETRY; /* its time may have been up */
     case FACT_NODE_FAILED:
     case FACT_NODE_COMPLETED: {
         const struct rv__node *node = fact->node != RV__NO_NODE ? plan->nodes[fact->node] : NULL;

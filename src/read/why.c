@@ -44,6 +44,7 @@ struct group {
     int eval;
     int64_t count, limit, since_ms, due_ms;
     size_t alias, function; /* where in `texts`; function: that nobody offers; 0 = none */
+    bool of_secret;         /* `function` is the name of a secret without a value */
     struct sample samples[SAMPLES];
     size_t sample_count;
 };
@@ -53,7 +54,7 @@ struct rv__why {
     size_t count, last; /* last: the one that the last wait went to */
     int64_t others;
     enum rv__run_status status;
-    size_t suspension; /* where in `texts`; 0 = none */
+    size_t suspension, failed_path; /* where in `texts`; 0 = none */
     struct rv__buf texts;
 };
 
@@ -92,11 +93,14 @@ static size_t keep(struct rv__why *why, struct rv__str text)
     return at;
 }
 
-void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension)
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension,
+                 struct rv__str failed_path)
 {
     why->status = status;
     if (suspension.len > 0)
         why->suspension = keep(why, suspension);
+    if (failed_path.len > 0)
+        why->failed_path = keep(why, failed_path);
 }
 
 /* Siblings come one after the other: the search begins at the last one's. `lane` tells places apart. */
@@ -126,9 +130,11 @@ static struct group *add_group(struct rv__why *why, const struct rv__wait *wait,
         .about = *about, .node = wait->node, .eval = wait->eval, .limit = wait->limit
     };
     g->alias = keep(why, wait->node != NULL ? wait->node->alias : rv__str(""));
-    if (about->reason == WHY_WORKER)
-        g->function = keep(why, about->function);
-    g->about.function = (struct rv__str){ NULL, 0 }; /* its plan may be gone afterwards */
+    if (about->reason == WHY_WORKER) {
+        g->of_secret = !rv__str_none(about->secret);
+        g->function = keep(why, g->of_secret ? about->secret : about->function);
+    }
+    g->about.function = g->about.secret = (struct rv__str){ NULL, 0 }; /* of a plan that may go */
     return g;
 }
 
@@ -255,8 +261,12 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
         break;
     case WHY_TURN: snprintf(text, sizeof text, "'%.100s' goes on at once", alias); break;
     case WHY_WORKER:
-        snprintf(text, sizeof text, "'%.100s' waits for a worker that offers '%.200s'", alias,
-                 texts + g->function);
+        if (g->of_secret)
+            snprintf(text, sizeof text, "'%.100s' waits for a value of the secret %.200s", alias,
+                     texts + g->function);
+        else
+            snprintf(text, sizeof text, "'%.100s' waits for a worker that offers '%.200s'", alias,
+                     texts + g->function);
         break;
     case WHY_REASONS: return;
     }
@@ -292,7 +302,7 @@ static void put_group(struct rv__buf *out, const struct rv__why *why, const stru
         put_int(out, ",\"since\":", g->since_ms);
     if (texts[g->alias] != '\0')
         put_text(out, ",\"step\":", texts + g->alias);
-    if (g->about.reason == WHY_RUNNING)
+    if (g->about.reason == WHY_RUNNING || g->about.reason == WHY_PLACE)
         put_text(out, ",\"executor\":", g->about.executor);
     if ((g->about.reason == WHY_RUNNING || g->about.reason == WHY_PLACE) && g->eval >= 0)
         put_text(out, ",\"evaluating\":", rv__eval_name((enum rv__eval)g->eval));
@@ -310,7 +320,7 @@ static void put_group(struct rv__buf *out, const struct rv__why *why, const stru
     if ((g->about.reason == WHY_SIGNAL || g->about.reason == WHY_HANDLE) && g->sample_count > 0)
         put_text(out, ",\"name\":", texts + g->samples[0].name);
     if (g->about.reason == WHY_WORKER)
-        put_text(out, ",\"function\":", texts + g->function);
+        put_text(out, g->of_secret ? ",\"secret\":" : ",\"function\":", texts + g->function);
     if (g->about.reason == WHY_DECISION && why->suspension != 0) {
         rv__buf_text(out, ",\"cause\":");
         rv__buf_text(out, texts + why->suspension);
@@ -326,6 +336,8 @@ static int write_all(const struct rv__why *why, const char *run_id, char **ret, 
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by GROUPS and SAMPLES */
     put_text(&out, "{\"runId\":", run_id);
     put_text(&out, ",\"status\":", rv__run_status_name(why->status));
+    if (why->failed_path != 0)
+        put_text(&out, ",\"failedPath\":", why->texts.text + why->failed_path);
     rv__buf_text(&out, ",\"waits\":[");
     for (size_t i = 0; i < why->count; i++) {
         if (i > 0)

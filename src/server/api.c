@@ -52,10 +52,12 @@ int rv__api_status(int code)
     case RV_ENOTFOUND: return 404;
     case RV_ETIMEDOUT: return 408;
     case RV_EEXIST:
+    case RV_EUNWANTED:
     case RV_ESTATE: return 409;
     case RV_ETOOBIG: return 422;
     case RV_EBUSY: return 429;
     case RV_ESTORE:
+    case RV_EGONE:
     case RV_ECLOSED: return 503;
     case RV_OK:
     case RV_ENOMEM:

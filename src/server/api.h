@@ -10,9 +10,9 @@
 enum {
     RV__API_PATH_BYTES = 4096,
     RV__API_QUERY_BYTES = 16384,
-    RV__API_PARTS = 8,  /* of a path, and more than any route has */
-    RV__API_PARAMS = 8, /* of a query, and as many as any route has */
-    RV__API_MEMBERS = 4 /* of a body */
+    RV__API_PARTS = 8,   /* of a path, and more than any route has */
+    RV__API_PARAMS = 16, /* of a query, and as many as any route has */
+    RV__API_MEMBERS = 4  /* of a body */
 };
 
 enum rv__param_kind {
@@ -113,6 +113,10 @@ bool rv__api_run_exists(struct rv__api_call *call); /* if not, the answer is the
 /* {runId, status} of it. */
 void rv__api_put_status(struct rv__api_call *call);
 
+/* The filters of a list of runs; and where its next page begins: ,"nextCursor":… */
+rv_query rv__api_query(const struct rv__api_call *call);
+void rv__api_put_next(struct rv__api_call *call, const rv_run_list *list);
+
 /* Parse; on failure the answer is there. */
 bool rv__api_read_query(struct rv__api_call *call);
 bool rv__api_read_body(struct rv__api_call *call);
@@ -123,10 +127,16 @@ const char *rv__api_decode(struct rv__arena *arena, struct rv__str text, bool pl
 void rv__api_healthz(struct rv__api_call *call);
 void rv__api_readyz(struct rv__api_call *call);
 void rv__api_metrics(struct rv__api_call *call);
+void rv__api_workers(struct rv__api_call *call);
 void rv__api_openapi(struct rv__api_call *call);
 void rv__api_workflows(struct rv__api_call *call);
 void rv__api_workflow(struct rv__api_call *call);
 void rv__api_start(struct rv__api_call *call);
+void rv__api_source(struct rv__api_call *call);
+void rv__api_counts(struct rv__api_call *call);
+void rv__api_overview(struct rv__api_call *call);
+void rv__api_bulk_cancel(struct rv__api_call *call);
+void rv__api_bulk_again(struct rv__api_call *call);
 void rv__api_runs(struct rv__api_call *call);
 void rv__api_run_get(struct rv__api_call *call);
 void rv__api_plan(struct rv__api_call *call);
@@ -139,14 +149,19 @@ void rv__api_decide(struct rv__api_call *call);
 void rv__api_signal(struct rv__api_call *call);
 void rv__api_complete(struct rv__api_call *call);
 void rv__api_logs(struct rv__api_call *call);
+void rv__api_attachments(struct rv__api_call *call);
+void rv__api_attachment(struct rv__api_call *call);
 void rv__api_events(struct rv__api_call *call);
+void rv__api_history(struct rv__api_call *call);
 void rv__api_login(struct rv__api_call *call);
 void rv__api_logout(struct rv__api_call *call);
 void rv__api_session_get(struct rv__api_call *call);
 
-extern const char *const rv__level_names[];       /* as enum rv_log_level; ends in NULL */
-extern const char *const rv__status_names[];      /* as enum rv_run_status; ends in NULL */
+extern const char *const rv__level_names[]; /* as enum rv_log_level; ends in NULL */
+extern const char *const rv__status_names[];
+extern const char *const rv__waiting_names[];     /* ends in NULL */
 extern const char *const rv__node_status_names[]; /* ends in NULL */
-extern const char *const rv__action_names[];      /* of decide; the first two as enum rv_decision */
+extern const char *const rv__attachment_status_names[];
+extern const char *const rv__action_names[]; /* of decide; the first two as enum rv_decision */
 
 #endif

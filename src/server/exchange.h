@@ -23,6 +23,7 @@ struct rv__headers {
     const char *host, *origin, *fetch_site, *fetch_mode, *authorization, *content_type;
     const char *content_length, *transfer_encoding, *accept, *accept_encoding, *if_none_match;
     const char *last_event_id;
+    const char *mcp_version, *mcp_method, *mcp_name, *mcp_session;
     unsigned hosts, lengths;
     size_t bytes;          /* of all of them */
     bool bad_header_names; /* one is none */
@@ -48,15 +49,30 @@ struct rv__exchange {
     struct rv__waiter waiter;
     struct rv__api_answer answer;
     struct rv__stream *stream;
+    struct rv__mcp_stream *mcp;
+    char mcp_session[RV__MCP_SESSION_SIZE]; /* one that begins; "" = none */
     const struct rv__asset *asset;
     char session[RV__SESSION_SIZE]; /* one that begins; "" = none; "-" = one that ends */
 };
+
+/* ------------------------------------------------------------------------------------ http.c --- */
+
+/* To a worker: `run` answers it, and ends with rv__exchange_worked(). */
+enum MHD_Result rv__exchange_hand_over(struct rv__exchange *x, void (*run)(struct rv__job *job),
+                                       enum rv__lane lane);
+/* The worker's last touch: the connection's thread goes on with it. */
+void rv__exchange_worked(struct rv__exchange *x);
+
+/* -------------------------------------------------------------------------------- mcp_http.c --- */
+
+enum MHD_Result rv__mcp_answer(struct rv__exchange *x); /* a request to /mcp is here */
 
 /* --------------------------------------------------------------------------------- respond.c --- */
 
 /* Each queues the response; their result is for libmicrohttpd. */
 enum MHD_Result rv__respond_whole(struct rv__exchange *x);  /* x->answer */
 enum MHD_Result rv__respond_stream(struct rv__exchange *x); /* x->stream */
+enum MHD_Result rv__respond_mcp(struct rv__exchange *x);    /* x->mcp */
 enum MHD_Result rv__respond_asset(struct rv__exchange *x);  /* x->asset */
 enum MHD_Result rv__respond_problem(struct rv__exchange *x, int status, const char *detail);
 /* A problem that somebody may have made on purpose: logged. */

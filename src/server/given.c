@@ -260,6 +260,9 @@ static bool take_member(struct rv__api_call *call, const struct rv__param *param
     ret->json = value;
     if (param->kind == PARAM_JSON)
         return true;
+    if (param->kind == PARAM_INT && rv__json_type(value) == RV__JSON_NUMBER)
+        return rv__json_int(value, &ret->number) == RV_OK && ret->number >= param->min &&
+               ret->number <= param->max;
     if (rv__json_string(value, &call->arena, &text) < 0 || memchr(text.at, '\0', text.len) != NULL)
         return false;
     char *copy = rv__arena_dup(&call->arena, text.at, text.len);

@@ -33,8 +33,7 @@ static bool is(const char *text, const char *other)
 
 /* ------------------------------------------------------------------------------- workers --- */
 
-/* The worker's last touch: the connection's thread goes on with it. */
-static void worked(struct rv__exchange *x)
+void rv__exchange_worked(struct rv__exchange *x)
 {
     MHD_resume_connection(x->connection);
 }
@@ -58,6 +57,8 @@ static struct rv__api_request request_of(const struct rv__exchange *x)
         .body = x->body.len > 0 ? x->body.text : NULL,
         .body_length = x->body.len,
         .role = x->who.role,
+        .by = x->who.name,
+        .local = rv__visit_local(x->visit),
         .room = &x->server->room,
     };
 }
@@ -144,7 +145,7 @@ static void run_waiter(struct rv__job *job)
     } else {
         wait_is_over(x);
     }
-    worked(x);
+    rv__exchange_worked(x);
 }
 
 static void run_request(struct rv__job *job)
@@ -174,18 +175,17 @@ static void run_request(struct rv__job *job)
             return;
         break;
     }
-    worked(x);
+    rv__exchange_worked(x);
 }
 
-static enum MHD_Result hand_over(struct rv__exchange *x)
+enum MHD_Result rv__exchange_hand_over(struct rv__exchange *x, void (*run)(struct rv__job *job),
+                                       enum rv__lane lane)
 {
-    bool reads = is(x->method, "GET") || is(x->method, "HEAD");
-    x->job.run = run_request;
+    x->job.run = run;
     x->phase = RV__EXCHANGE_WORKING;
     rv__visit_phase(&x->server->visits, x->visit, RV__VISIT_WORKING);
     MHD_suspend_connection(x->connection);
-    int rc = rv__lanes_push(x->server->lanes, reads ? RV__LANE_READ : RV__LANE_WRITE, &x->job,
-                            false);
+    int rc = rv__lanes_push(x->server->lanes, lane, &x->job, false);
     if (rc < 0) {
         rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
                         rc == RV_ECLOSED ? "the server is shutting down"
@@ -225,6 +225,10 @@ static enum MHD_Result take_header(void *arg, enum MHD_ValueKind kind, const cha
         { "Accept-Encoding", &h->accept_encoding },
         { "If-None-Match", &h->if_none_match },
         { "Last-Event-ID", &h->last_event_id },
+        { "MCP-Protocol-Version", &h->mcp_version },
+        { "Mcp-Method", &h->mcp_method },
+        { "Mcp-Name", &h->mcp_name },
+        { "Mcp-Session-Id", &h->mcp_session },
     };
     (void)kind;
     h->bytes += strlen(name) + (value != NULL ? strlen(value) : 0) + HEADER_EXTRA;
@@ -409,7 +413,12 @@ static enum MHD_Result all_here(struct rv__exchange *x)
         return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))
         return answer_file(x);
-    return rv__api_is_open(x->path) ? answer_open(x) : hand_over(x);
+    if (is(x->path, "/mcp"))
+        return rv__mcp_answer(x);
+    bool reads = is(x->method, "GET") || is(x->method, "HEAD");
+    return rv__api_is_open(x->path)
+               ? answer_open(x)
+               : rv__exchange_hand_over(x, run_request, reads ? RV__LANE_READ : RV__LANE_WRITE);
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
@@ -427,7 +436,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     case RV__EXCHANGE_HEAD: return begin(x, method);
     case RV__EXCHANGE_BODY: return *len > 0 ? take_body(x, data, len) : all_here(x);
     case RV__EXCHANGE_WORKING:
-        return x->stream != NULL ? rv__respond_stream(x) : rv__respond_whole(x);
+        return x->stream != NULL ? rv__respond_stream(x)
+               : x->mcp != NULL  ? rv__respond_mcp(x)
+                                 : rv__respond_whole(x);
     case RV__EXCHANGE_ANSWERED: break;
     }
     *len = 0; /* the rest of a body that was refused */
@@ -486,6 +497,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
             RV__LOG_BOOL("whole", how == MHD_REQUEST_TERMINATED_COMPLETED_OK));
     rv__visit_phase(&server->visits, x->visit, RV__VISIT_IDLE);
     rv__stream_free(x->stream);
+    rv__mcp_stream_free(x->mcp);
     rv__api_answer_done(&x->answer);
     drop_body(x);
     rv__free(x->path);

@@ -1,8 +1,11 @@
 /* logs.c: what the steps of a run said; and what happens, as it happens. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/api.h"
+
+enum { POSITION_BYTES = 40 }; /* two numbers of 64 bits */
 
 void rv__api_logs(struct rv__api_call *call)
 {
@@ -13,8 +16,10 @@ void rv__api_logs(struct rv__api_call *call)
     const rv_log_query query = {
         .size = sizeof query,
         .step = rv__api_text(call, "step"),
+        .path = rv__api_text(call, "path"),
         .level = (int)rv__api_int(call, "level"),
         .text = rv__api_text(call, "q"),
+        .attempt = (int)rv__api_int(call, "attempt"),
         .after = (uint64_t)rv__api_int(call, "after"),
         .limit = (size_t)rv__api_int(call, "limit"),
     };
@@ -31,6 +36,78 @@ void rv__api_logs(struct rv__api_call *call)
     }
     rv__buf_fmt(&call->out, "],\"next\":%llu}", (unsigned long long)list->next);
     rv_log_list_free(list);
+}
+
+/* "SEQ.INDEX", as in the id of an event. False: it is none. */
+static bool read_position(const char *text, rv_feed_opts *opts)
+{
+    char *end;
+    if (text == NULL)
+        return true;
+    if (strspn(text, "0123456789.") != strlen(text) || strlen(text) > POSITION_BYTES)
+        return false;
+    opts->from = RV_FROM_POSITION;
+    opts->seq = strtoull(text, &end, 10);
+    if (end == text || *end != '.' || end[1] == '\0' || end[1] == '.')
+        return false;
+    opts->index = strtoull(end + 1, &end, 10);
+    return *end == '\0';
+}
+
+static void put_history(struct rv__api_call *call, rv_feed *feed, rv_error *err)
+{
+    const int64_t limit = rv__api_int(call, "limit");
+    uint64_t seq = 0, index = 0;
+    rv_event event;
+    int64_t count = 0;
+    int rc = RV_OK;
+    rv__buf_text(&call->out, "{\"events\":[");
+    while (count < limit && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
+        if (count++ > 0)
+            rv__buf_char(&call->out, ',');
+        rv__buf_text(&call->out, event.json);
+        seq = event.seq;
+        index = event.index;
+        rv__api_piece(call);
+    }
+    if (rc < 0 && rc != RV_ETIMEDOUT) {
+        rv__api_error(call, err);
+        return;
+    }
+    rv__buf_text(&call->out, "],\"next\":");
+    if (count > 0)
+        rv__buf_fmt(&call->out, "\"%llu.%llu\"", (unsigned long long)seq,
+                    (unsigned long long)index);
+    else if (rv__api_text(call, "after") != NULL)
+        rv__buf_json_str(&call->out, rv__str(rv__api_text(call, "after")));
+    else
+        rv__buf_text(&call->out, "null");
+    rv__buf_fmt(&call->out, ",\"more\":%s}", rc == RV_OK ? "true" : "false");
+}
+
+/* The same events as a document: a page of what has happened so far. */
+void rv__api_history(struct rv__api_call *call)
+{
+    rv_feed_opts opts = { .size = sizeof opts,
+                          .run_id = call->names[0],
+                          .from = RV_FROM_OLDEST,
+                          .no_logs = rv__api_int(call, "logs") == 0 };
+    rv_feed *feed = NULL;
+    rv_error err;
+    if (!read_position(rv__api_text(call, "after"), &opts)) {
+        rv__api_refuse(call, 400, "parameter 'after' is not `next` of a page: SEQ.INDEX");
+        return;
+    }
+    if (!rv__api_run_exists(call))
+        return;
+    int rc = rv_feed_open(call->engine, &opts, &feed, &err);
+    if (rc == RV_ENOTFOUND)
+        rv__api_refuse(call, 410, "%s", err.message);
+    else if (rc < 0)
+        rv__api_error(call, &err);
+    else
+        put_history(call, feed, &err);
+    rv_feed_close(feed);
 }
 
 /* Of one run or of all: the transport opens the feed and writes what it gives. */

@@ -37,7 +37,7 @@ void rv__api_nodes(struct rv__api_call *call)
     rv_node_list_free(list);
 }
 
-static void put_attempt(struct rv__buf *out, const rv_attempt *attempt)
+static void put_attempt(struct rv__buf *out, const rv_attempt *attempt, bool values)
 {
     rv__buf_fmt(out, "{\"attempt\":%d", attempt->attempt);
     rv__put_text(out, "outcome", attempt->outcome);
@@ -45,9 +45,15 @@ static void put_attempt(struct rv__buf *out, const rv_attempt *attempt)
     if (attempt->completed_at != 0)
         rv__put_int(out, "completedAt", attempt->completed_at);
     rv__put_int(out, "queueMs", attempt->queue_ms);
+    if (attempt->down_since != 0)
+        rv__put_int(out, "downSince", attempt->down_since);
     if (attempt->due_at != 0)
         rv__put_int(out, "dueAt", attempt->due_at);
+    if (*attempt->module != '\0')
+        rv__put_text(out, "module", attempt->module);
     rv__put_json(out, "error", attempt->error);
+    if (values)
+        rv__put_json(out, "input", attempt->input);
     rv__buf_char(out, '}');
 }
 
@@ -62,7 +68,8 @@ void rv__api_node(struct rv__api_call *call)
         return;
     }
     rv__put_node(&call->out, &detail->node);
-    if (rv__api_int(call, "results") != 0) {
+    bool values = rv__api_int(call, "results") != 0;
+    if (values) {
         rv__api_put_value(call, "input", detail->input);
         rv__api_put_value(call, "result", detail->result);
         rv__api_put_value(call, "state", detail->state);
@@ -71,7 +78,7 @@ void rv__api_node(struct rv__api_call *call)
     for (size_t i = 0; i < detail->attempt_count; i++) {
         if (i > 0)
             rv__buf_char(&call->out, ',');
-        put_attempt(&call->out, &detail->attempts[i]);
+        put_attempt(&call->out, &detail->attempts[i], values);
         rv__api_piece(call);
     }
     rv__buf_char(&call->out, ']');

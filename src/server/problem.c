@@ -68,16 +68,16 @@ void rv__api_violations(struct rv__api_call *call, const char *in, const char *d
     rv__buf_init(&more, PROBLEM_BYTES);
     rv__put_text(&more, "in", in);
     rv__buf_text(&more, ",\"violations\":[");
-    size_t told = 0;
-    for (; told < bad->count && more.len < PROBLEM_BYTES / 2; told++) {
-        rv__buf_text(&more, told > 0 ? ",{\"path\":" : "{\"path\":");
-        rv__buf_json_str(&more, rv__str(bad->items[told].path));
-        rv__put_text(&more, "message", bad->items[told].message);
+    size_t written = 0;
+    for (; written < bad->count && more.len < PROBLEM_BYTES / 2; written++) {
+        rv__buf_text(&more, written > 0 ? ",{\"path\":" : "{\"path\":");
+        rv__buf_json_str(&more, rv__str(bad->items[written].path));
+        rv__put_text(&more, "message", bad->items[written].message);
         rv__buf_char(&more, '}');
     }
     rv__buf_char(&more, ']');
-    if (bad->dropped + (bad->count - told) > 0)
-        rv__put_int(&more, "untold", (int64_t)(bad->dropped + (bad->count - told)));
+    if (bad->dropped + (bad->count - written) > 0)
+        rv__put_int(&more, "untold", (int64_t)(bad->dropped + (bad->count - written)));
     rv__api_problem_more(422, NULL, detail, rv__buf_view(&more), call->answer);
     call->answered = true;
     rv__buf_done(&more);

@@ -54,7 +54,7 @@ static enum MHD_Result queue(struct rv__exchange *x, int status, struct MHD_Resp
     x->answer.status = status;
     if (r != NULL && complete && add_common(x, r)) {
         rv__visit_phase(&x->server->visits, x->visit,
-                        x->stream != NULL ? RV__VISIT_STREAM : RV__VISIT_SENDING);
+                        x->stream != NULL || x->mcp != NULL ? RV__VISIT_STREAM : RV__VISIT_SENDING);
         ok = MHD_queue_response(x->connection, (unsigned)status, r);
     }
     if (r != NULL)
@@ -79,6 +79,8 @@ enum MHD_Result rv__respond_whole(struct rv__exchange *x)
     bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") && add_session(x, r);
     if (ok && a->type != NULL)
         ok = add(r, MHD_HTTP_HEADER_CONTENT_TYPE, a->type);
+    if (ok && x->mcp_session[0] != '\0')
+        ok = add(r, "Mcp-Session-Id", x->mcp_session);
     if (ok && a->allow != NULL)
         ok = add(r, MHD_HTTP_HEADER_ALLOW, a->allow);
     if (ok && a->status == MHD_HTTP_UNAUTHORIZED)
@@ -101,17 +103,51 @@ static void free_stream(void *arg)
     rv__stream_free(arg);
 }
 
-enum MHD_Result rv__respond_stream(struct rv__exchange *x)
+/* Bytes of this type, as they come: `arg` goes with the response. *taken: it has it. */
+static enum MHD_Result respond_reader(struct rv__exchange *x, const char *type,
+                                      MHD_ContentReaderCallback read,
+                                      MHD_ContentReaderFreeCallback done, void *arg, bool *taken)
 {
-    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
-                                                               read_stream, x->stream, free_stream);
-    rv__stream_attach(x->stream, x->connection, x->visit->fd);
-    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") &&
+    struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read,
+                                                               arg, done);
+    bool ok = r != NULL && add(r, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
               add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
               add(r, "X-Accel-Buffering", "no");
     enum MHD_Result result = queue(x, MHD_HTTP_OK, r, ok);
-    if (r != NULL)
-        x->stream = NULL; /* the response's, and gone with it */
+    *taken = r != NULL; /* the response's, and gone with it */
+    return result;
+}
+
+enum MHD_Result rv__respond_stream(struct rv__exchange *x)
+{
+    bool taken;
+    rv__stream_attach(x->stream, x->connection, x->visit->fd);
+    enum MHD_Result result = respond_reader(x, "text/event-stream", read_stream, free_stream,
+                                            x->stream, &taken);
+    if (taken)
+        x->stream = NULL;
+    return result;
+}
+
+static ssize_t read_mcp(void *arg, uint64_t at, char *ret, size_t max)
+{
+    (void)at;
+    ssize_t n = rv__mcp_stream_read(arg, ret, max);
+    return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
+}
+
+static void free_mcp(void *arg)
+{
+    rv__mcp_stream_free(arg);
+}
+
+enum MHD_Result rv__respond_mcp(struct rv__exchange *x)
+{
+    bool taken;
+    enum MHD_Result result = respond_reader(x, rv__mcp_stream_type(x->mcp), read_mcp, free_mcp,
+                                            x->mcp, &taken);
+    if (taken)
+        x->mcp = NULL;
     return result;
 }
 

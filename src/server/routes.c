@@ -2,21 +2,40 @@
  *
  * api.c and given.c check by these tables, openapi.c documents them. A new address: a row here, a
  * function, and, if its document is a new one, a schema in openapi.c. */
+#include <assert.h>
+
 #include "server/api.h"
 
 #define JSON_INT_MOST (INT64_C(1) << 53) /* beyond it, JavaScript would round */
 
+/* clang-format off */
+#define FILTERS \
+    { "workflow", PARAM_TEXT, "Runs of this workflow." }, \
+    { "status", PARAM_CHOICE, "Runs in this status.", .choices = rv__status_names }, \
+    { "waiting", PARAM_CHOICE, "Runs that wait for somebody: for a signal or a decision.", \
+      .choices = rv__waiting_names }, \
+    { "rerunOf", PARAM_TEXT, "Runs that repeat this run." }, \
+    { "since", PARAM_INT, "Created at or after, in milliseconds since 1970.", .max = JSON_INT_MOST }, \
+    { "until", PARAM_INT, "Created before, in milliseconds since 1970.", .max = JSON_INT_MOST }, \
+    { "q", PARAM_TEXT, "Text in the run's id, workflow, error or input." }
+/* clang-format on */
 static const struct rv__param runs_params[] = {
-    { "workflow", PARAM_TEXT, "Runs of this workflow." },
-    { "status", PARAM_CHOICE, "Runs in this status.", .choices = rv__status_names },
-    { "since", PARAM_INT, "Created at or after, in milliseconds since 1970.",
-      .max = JSON_INT_MOST },
-    { "until", PARAM_INT, "Created before, in milliseconds since 1970.", .max = JSON_INT_MOST },
-    { "q", PARAM_TEXT, "Text in the run's id, workflow, error or input." },
+    FILTERS,
     { "limit", PARAM_INT, "Runs in one answer.", .min = 1, .max = 1000, .fallback = 50 },
     { "cursor", PARAM_TEXT, "nextCursor of the page before." },
     { NULL },
 };
+static const struct rv__param bulk_params[] = {
+    FILTERS,
+    { "all", PARAM_FLAG, "1: without a filter, all runs are meant." },
+    { "limit", PARAM_INT, "Runs in one piece.", .min = 1, .max = 1000, .fallback = 100 },
+    { "cursor", PARAM_TEXT, "nextCursor of the piece before." },
+    { NULL },
+};
+/* A call has room for what any route takes. */
+static_assert(sizeof runs_params / sizeof *runs_params - 1 <= RV__API_PARAMS &&
+                  sizeof bulk_params / sizeof *bulk_params - 1 <= RV__API_PARAMS,
+              "RV__API_PARAMS");
 static const struct rv__param run_params[] = {
     { "results", PARAM_FLAG, "0 leaves the results out, which can be large.", .fallback = 1 },
     { NULL },
@@ -41,10 +60,28 @@ static const struct rv__param wait_params[] = {
 };
 static const struct rv__param logs_params[] = {
     { "step", PARAM_TEXT, "Lines of the step with this alias." },
+    { "path", PARAM_TEXT,
+      "Lines of the node at this path, and of all in it: its iterations, too." },
     { "level", PARAM_CHOICE, "Lines of this level and graver.", .choices = rv__level_names },
     { "q", PARAM_TEXT, "Text in the message." },
+    { "attempt", PARAM_INT, "Lines of this attempt, from 1; of an agent: of its state's.",
+      .max = INT32_MAX },
     { "after", PARAM_INT, "`next` of the page before.", .max = JSON_INT_MOST },
     { "limit", PARAM_INT, "Lines in one answer.", .min = 1, .max = 1000, .fallback = 100 },
+    { NULL },
+};
+static const struct rv__param attachments_params[] = {
+    { "stage", PARAM_TEXT, "Those of this stage." },
+    { "state", PARAM_TEXT, "Those of this state." },
+    { "status", PARAM_CHOICE, "Those in this status.", .choices = rv__attachment_status_names },
+    { "latest", PARAM_FLAG, "1: of each state only the last that is not superseded." },
+    { "last", PARAM_INT, "The last so many that have ended and are not superseded.",
+      .max = INT32_MAX },
+    { "incomplete", PARAM_FLAG, "1: only those that have not ended." },
+    { "olderThanMs", PARAM_INT, "Those that began at least so many milliseconds ago.",
+      .max = JSON_INT_MOST },
+    { "offset", PARAM_INT, "Attachments to leave out before the first.", .max = INT32_MAX },
+    { "limit", PARAM_INT, "Attachments in one answer.", .min = 1, .max = 1000, .fallback = 100 },
     { NULL },
 };
 static const char *const from_names[] = { "oldest", "now", NULL };
@@ -55,15 +92,29 @@ static const struct rv__param events_params[] = {
       .choices = from_names },
     { NULL },
 };
+static const struct rv__param history_params[] = {
+    { "after", PARAM_TEXT, "`next` of the page before." },
+    { "logs", PARAM_FLAG, "1: with `log` events." },
+    { "limit", PARAM_INT, "Events in one answer.", .min = 1, .max = 10000, .fallback = 1000 },
+    { NULL },
+};
+static const struct rv__param signal_params[] = {
+    { "force", PARAM_FLAG, "1 keeps the signal though no step of the run waits for its name." },
+    { NULL },
+};
 static const struct rv__param start_members[] = {
     { "input", PARAM_JSON, "The input; held to the workflow's schema." },
     { "runId", PARAM_TEXT, "The id of the run; else one is made. Starting it again is harmless." },
+    { "rerunOf", PARAM_TEXT, "The id of the run that this one repeats: they are linked." },
+    { "maxConcurrency", PARAM_INT,
+      "Attempts at once in each stage of a manifest, instead of what it says itself.", .min = 1,
+      .max = INT32_MAX },
     { NULL },
 };
 static const struct rv__param decide_members[] = {
     { "action", PARAM_CHOICE, "What to do with the suspended run.", .choices = rv__action_names,
       .required = true },
-    { "path", PARAM_TEXT, "Which state of a stage schedule is meant." },
+    { "path", PARAM_TEXT, "Which is meant; needed while several wait for a decision." },
     { "reason", PARAM_TEXT, "Why; with abort it is the run's error." },
     { NULL },
 };
@@ -83,11 +134,25 @@ const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/workflows/{name}", RV__ROLE_VIEWER, rv__api_workflow, "getWorkflow",
       "workflows", "A workflow with its plan", .status = 200, .schema = "WorkflowDetail",
       .problems = { 404 } },
+    { "GET", "/api/v1/workflows/{name}/source", RV__ROLE_VIEWER, rv__api_source, "getSource",
+      "workflows", "The file that the workflow comes from, as it is now", .status = 200,
+      .schema = "Source", .problems = { 404, 422 } },
     { "POST", "/api/v1/workflows/{name}/runs", RV__ROLE_OPERATOR, rv__api_start, "startRun",
       "workflows", "Begin a run", .body = BODY_OBJECT, .members = start_members, .status = 202,
       .schema = "RunRef", .problems = { 404, 409, 413, 415, 422, 503 } },
     { "GET", "/api/v1/runs", RV__ROLE_VIEWER, rv__api_runs, "listRuns", "runs",
       "Runs, the newest first", .params = runs_params, .status = 200, .schema = "RunList" },
+    { "GET", "/api/v1/counts", RV__ROLE_VIEWER, rv__api_counts, "countRuns", "runs",
+      "How many runs there are in each status", .status = 200, .schema = "RunCounts" },
+    { "GET", "/api/v1/overview", RV__ROLE_VIEWER, rv__api_overview, "getOverview", "runs",
+      "How the runs of the last day fared, which wait longest, and how the store is", .status = 200,
+      .schema = "Overview" },
+    { "POST", "/api/v1/bulk/cancel", RV__ROLE_OPERATOR, rv__api_bulk_cancel, "cancelRuns", "runs",
+      "Cancel the runs of a list, a piece of them", .params = bulk_params, .status = 200,
+      .schema = "Bulk", .problems = { 415, 422, 503 } },
+    { "POST", "/api/v1/bulk/again", RV__ROLE_OPERATOR, rv__api_bulk_again, "startRunsAgain", "runs",
+      "Run those of a list that have ended again, with their input: a piece of them",
+      .params = bulk_params, .status = 200, .schema = "BulkAgain", .problems = { 415, 422, 503 } },
     { "GET", "/api/v1/runs/{id}", RV__ROLE_VIEWER, rv__api_run_get, "getRun", "runs",
       "A run with its input, results and top-level nodes", .params = run_params, .status = 200,
       .schema = "RunDetail", .problems = { 404 } },
@@ -111,8 +176,8 @@ const struct rv__route rv__routes[] = {
       "Decide about a suspended run", .body = BODY_OBJECT, .members = decide_members, .status = 200,
       .schema = "RunRef", .problems = { 404, 409, 415, 422, 503 } },
     { "POST", "/api/v1/runs/{id}/signals/{name}", RV__ROLE_OPERATOR, rv__api_signal, "signalRun",
-      "runs", "Send a signal; the body is its payload", .body = BODY_ANY, .status = 200,
-      .schema = "RunRef", .problems = { 404, 409, 413, 415, 429, 503 } },
+      "runs", "Send a signal; the body is its payload", .params = signal_params, .body = BODY_ANY,
+      .status = 200, .schema = "RunRef", .problems = { 404, 409, 413, 415, 422, 429, 503 } },
     { "POST", "/api/v1/runs/{id}/handles/{handle}", RV__ROLE_OPERATOR, rv__api_complete,
       "completeHandle", "runs", "Complete a step that waits for its result from outside",
       .body = BODY_OBJECT, .members = complete_members, .status = 200, .schema = "RunRef",
@@ -120,9 +185,19 @@ const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/runs/{id}/logs", RV__ROLE_VIEWER, rv__api_logs, "listLogs", "logs",
       "What the run's steps said, in order", .params = logs_params, .status = 200,
       .schema = "LogList", .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/attachments", RV__ROLE_VIEWER, rv__api_attachments,
+      "listAttachments", "attachments", "What the attempts of the run's states left",
+      .params = attachments_params, .status = 200, .schema = "AttachmentList",
+      .problems = { 404 } },
+    { "GET", "/api/v1/runs/{id}/attachments/{aid}", RV__ROLE_VIEWER, rv__api_attachment,
+      "getAttachment", "attachments", "One of them, with its result or error", .status = 200,
+      .schema = "AttachmentDetail", .problems = { 404 } },
     { "GET", "/api/v1/runs/{id}/events", RV__ROLE_VIEWER, rv__api_events, "runEvents", "events",
       "What happens in the run, as it happens", .params = events_params, .status = 200,
       .type = "text/event-stream", .problems = { 404, 410 } },
+    { "GET", "/api/v1/runs/{id}/history", RV__ROLE_VIEWER, rv__api_history, "getHistory", "events",
+      "What has happened in the run so far, a page of it", .params = history_params, .status = 200,
+      .schema = "History", .problems = { 404, 410 } },
     { "GET", "/api/v1/events", RV__ROLE_VIEWER, rv__api_events, "allEvents", "events",
       "What happens in all runs, as it happens", .params = events_params, .status = 200,
       .type = "text/event-stream", .problems = { 410 } },
@@ -142,6 +217,8 @@ const struct rv__route rv__routes[] = {
       .schema = "Health", .problems = { 503 } },
     { "GET", "/metrics", RV__ROLE_VIEWER, rv__api_metrics, "metrics", "system",
       "Figures for Prometheus", .status = 200, .type = "text/plain; version=0.0.4; charset=utf-8" },
+    { "GET", "/api/v1/workers", RV__ROLE_WORKER, rv__api_workers, "listWorkers", "system",
+      "Where workers connect, and which are connected", .status = 200, .schema = "Workers" },
     { "GET", "/openapi.json", RV__ROLE_VIEWER, rv__api_openapi, "openapi", "system",
       "This document", .status = 200, .schema = "Any" },
 };

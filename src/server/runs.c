@@ -1,6 +1,7 @@
 /* runs.c: runs: found, looked at, waited for, told something. */
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/id.h"
 #include "server/api.h"
 
@@ -8,26 +9,61 @@ const char *const rv__status_names[] = { "running", "suspended", "completed",
                                          "failed",  "cancelled", NULL };
 const char *const rv__action_names[] = { "resume", "abort", "skip", "restart_stage", NULL };
 
-enum { NODES_PAGE = 1000 };
+const char *const rv__waiting_names[] = { "somebody", NULL };
+
+enum { NODES_PAGE = 1000, SUMMARY_BYTES = 160 };
 
 /* ---------------------------------------------------------------------------------- looking --- */
 
-void rv__api_runs(struct rv__api_call *call)
+/* The input in a line, to tell runs apart: its beginning, as text. */
+static void put_summary(struct rv__buf *out, const char *input)
+{
+    size_t len = strlen(input);
+    struct rv__str text = { input, len < SUMMARY_BYTES ? len : SUMMARY_BYTES };
+    if (len == 0)
+        return;
+    while (text.len < len && text.len > 0 && (input[text.len] & 0xc0) == 0x80)
+        text.len--; /* a character is not cut */
+    rv__buf_text(out, ",\"inputSummary\":");
+    rv__buf_json_str(out, text);
+    if (text.len < len && out->rc == RV_OK) { /* before its quote */
+        rv__buf_cut(out, out->len - 1);
+        rv__buf_text(out, "…\"");
+    }
+}
+
+rv_query rv__api_query(const struct rv__api_call *call)
 {
     const struct rv__given *status = rv__api_param(call, "status");
     const struct rv__given *until = rv__api_param(call, "until");
     const int64_t never = -1; /* 0 is a time here, and no bound to the engine */
+    return (rv_query){ .size = sizeof(rv_query),
+                       .workflow = rv__api_text(call, "workflow"),
+                       .status = status->given ? RV_RUNNING + (int)status->number : 0,
+                       .since = rv__api_int(call, "since"),
+                       .until = until->given && until->number == 0 ? never : until->number,
+                       .waiting = rv__api_param(call, "waiting")->given,
+                       .rerun_of = rv__api_text(call, "rerunOf"),
+                       .text = rv__api_text(call, "q"),
+                       .limit = (size_t)rv__api_int(call, "limit"),
+                       .cursor = rv__api_text(call, "cursor") };
+}
+
+void rv__api_put_next(struct rv__api_call *call, const rv_run_list *list)
+{
+    rv__buf_text(&call->out, ",\"nextCursor\":");
+    if (*list->next != '\0')
+        rv__buf_json_str(&call->out, rv__str(list->next));
+    else
+        rv__buf_text(&call->out, "null");
+}
+
+void rv__api_runs(struct rv__api_call *call)
+{
+    const rv_query query = rv__api_query(call);
     rv_run_list *list = NULL;
     rv_error err;
-    int rc = rv_list(call->engine,
-                     RV_QUERY(.workflow = rv__api_text(call, "workflow"),
-                              .status_plus_one = status->given ? (int)status->number + 1 : 0,
-                              .since = rv__api_int(call, "since"),
-                              .until = until->given && until->number == 0 ? never : until->number,
-                              .text = rv__api_text(call, "q"),
-                              .limit = (size_t)rv__api_int(call, "limit"),
-                              .cursor = rv__api_text(call, "cursor")),
-                     &list, &err);
+    int rc = rv_list(call->engine, &query, &list, &err);
     if (rc < 0) {
         rv__api_error(call, &err);
         return;
@@ -37,14 +73,12 @@ void rv__api_runs(struct rv__api_call *call)
         if (i > 0)
             rv__buf_char(&call->out, ',');
         rv__put_run(&call->out, &list->runs[i]);
+        put_summary(&call->out, list->runs[i].input);
         rv__buf_char(&call->out, '}');
         rv__api_piece(call);
     }
-    rv__buf_text(&call->out, "],\"nextCursor\":");
-    if (*list->next != '\0')
-        rv__buf_json_str(&call->out, rv__str(list->next));
-    else
-        rv__buf_text(&call->out, "null");
+    rv__buf_char(&call->out, ']');
+    rv__api_put_next(call, list);
     rv__buf_char(&call->out, '}');
     rv_run_list_free(list);
 }
@@ -226,30 +260,58 @@ void rv__api_cancel(struct rv__api_call *call)
     rv_error err;
     if (!rv__api_run_exists(call))
         return;
-    int rc = rv_cancel_run(call->engine, call->names[0], &err);
+    int rc = rv_cancel_run_with(call->engine, call->names[0],
+                                RV_CANCEL_OPTS(.by = call->request->by), &err);
     answer_change(call, rc, &err);
+}
+
+/* It cannot be decided so: with the paths of what waits for a decision. */
+static void refuse_decision(struct rv__api_call *call, const rv_error *err)
+{
+    rv_run_list *row = rv__api_run(call);
+    struct rv__json_iter it;
+    struct rv__str one, path;
+    struct rv__buf more;
+    bool first = true;
+    if (row == NULL)
+        return;
+    struct rv__str list = rv__str(row->runs[0].suspensions);
+    rv__buf_init(&more, 1u << 20);
+    rv__buf_text(&more, ",\"paths\":[");
+    if (list.len > 0)
+        rv__json_iter_init(&it, list);
+    while (list.len > 0 && rv__json_next(&it, NULL, &one))
+        if (rv__json_get(one, "path", &path)) {
+            rv__buf_text(&more, first ? "" : ",");
+            rv__buf_str(&more, path);
+            first = false;
+        }
+    rv__buf_char(&more, ']');
+    rv__api_problem_more(409, NULL, err->message,
+                         rv__buf_err(&more, NULL) == RV_OK ? rv__buf_view(&more)
+                                                           : (struct rv__str){ "", 0 },
+                         call->answer);
+    call->answered = true;
+    rv__buf_done(&more);
+    rv_run_list_free(row);
 }
 
 void rv__api_decide(struct rv__api_call *call)
 {
     const struct rv__given *action = rv__api_member(call, "action");
-    rv_run_list *row = rv__api_run(call);
+    const struct rv__given *path = rv__api_member(call, "path");
     rv_error err;
-    if (row == NULL)
+    if (!rv__api_run_exists(call))
         return;
-    int status = row->runs[0].status;
-    rv_run_list_free(row);
-    if (action->number > RV_ABORT || rv__api_member(call, "path")->given) {
-        rv__api_refuse(
-            call, 409,
-            "'%s'%s is for the states of a stage schedule; this run is %s, and a suspended "
-            "one can be resumed or aborted as a whole",
-            action->text, action->number > RV_ABORT ? "" : " with a path", rv_status_name(status));
-        return;
-    }
     int rc = rv_decide(call->engine, call->names[0], (int)action->number,
-                       rv__api_member(call, "reason")->text, &err);
-    answer_change(call, rc, &err);
+                       RV_DECIDE_OPTS(.path = path->given ? path->text : NULL,
+                                      .reason = rv__api_member(call, "reason")->text,
+                                      .by = call->request->by),
+                       &err);
+    if (rc == RV_ESTATE)
+        refuse_decision(call, &err);
+    else
+        answer_change(call, rc, &err);
 }
 
 void rv__api_complete(struct rv__api_call *call)
@@ -270,8 +332,11 @@ void rv__api_complete(struct rv__api_call *call)
     rv__buf_str(&text, result->json);
     int rc = rv__buf_err(&text, &err);
     if (rc == RV_OK)
-        rc = rv_complete(call->engine, call->names[0], call->names[1],
-                         result->given ? text.text : NULL, error->given ? error->text : NULL, &err);
+        rc = rv_complete_with(call->engine, call->names[0], call->names[1],
+                              RV_COMPLETE_OPTS(.result = result->given ? text.text : NULL,
+                                               .error = error->given ? error->text : NULL,
+                                               .by = call->request->by),
+                              &err);
     rv__buf_done(&text);
     answer_change(call, rc, &err);
 }
@@ -279,6 +344,7 @@ void rv__api_complete(struct rv__api_call *call)
 void rv__api_signal(struct rv__api_call *call)
 {
     struct rv__buf payload;
+    rv_violations *bad = NULL;
     rv_error err;
     if (!rv__api_run_exists(call))
         return;
@@ -286,8 +352,20 @@ void rv__api_signal(struct rv__api_call *call)
     rv__buf_str(&payload, call->body);
     int rc = rv__buf_err(&payload, &err);
     if (rc == RV_OK)
-        rc = rv_signal(call->engine, call->names[0], call->names[1],
-                       call->body.len > 0 ? payload.text : NULL, &err);
+        rc = rv_signal_with(call->engine, call->names[0], call->names[1],
+                            call->body.len > 0 ? payload.text : NULL,
+                            RV_SIGNAL_OPTS(.force = rv__api_param(call, "force")->number != 0,
+                                           .violations = &bad, .by = call->request->by),
+                            &err);
     rv__buf_done(&payload);
-    answer_change(call, rc, &err);
+    if (rc == RV_EUNWANTED) { /* what a client can tell from a run that has ended */
+        rv__api_problem_more(409, NULL, err.message, rv__str(",\"code\":\"unwanted\""),
+                             call->answer);
+        call->answered = true;
+    } else if (bad != NULL) {
+        rv__api_violations(call, "body", err.message, bad);
+    } else {
+        answer_change(call, rc, &err);
+    }
+    rv_violations_free(bad);
 }

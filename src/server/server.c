@@ -289,6 +289,7 @@ int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct
         return rv__fail(err, rc, "cannot make a condition");
     }
     pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->mcp_ended.lock, NULL);
     rc = start(server, &o, err);
     if (rc < 0) {
         rv__server_free(server);
@@ -350,6 +351,7 @@ void rv__server_free(struct rv__server *server)
     rv__buf_done(&server->cert);
     rv__secret_done(&server->key);
     pthread_cond_destroy(&server->changed);
+    pthread_mutex_destroy(&server->mcp_ended.lock);
     pthread_mutex_destroy(&server->lock);
     rv__free(server);
 }

@@ -10,6 +10,8 @@
 
 #include <rival/rival.h>
 
+#include "base/str.h"
+
 /* What a caller may do; each may do all that those before it may. */
 enum rv__role {
     RV__ROLE_NONE,     /* is it alive: /healthz, /readyz */
@@ -40,6 +42,8 @@ struct rv__api_request {
     const char *body;         /* not yet looked at; NULL = none */
     size_t body_length;
     enum rv__role role;
+    const char *by;        /* what the caller's token is called; NULL or "": not known */
+    bool local;            /* the caller is on this machine */
     struct rv__room *room; /* for the answer; NULL: it is as long as it is, and in memory */
 };
 
@@ -106,6 +110,8 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
+/* Without its last brace: of one that is shown alone, its result or error follows. */
+void rv__put_attachment(struct rv__buf *out, const rv_attachment *one);
 /* ,"results":…, or {} there and their bytes as "resultsTooLarge". */
 void rv__put_results(struct rv__buf *out, const rv_run_state *run);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
@@ -113,6 +119,58 @@ void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
  * outcome may have are not in it: then `_head` says how long they are, and they are not to be written. */
 bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended); /* false: too long */
 void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended);
+
+/* ------------------------------------------------------------------------------------------
+ * MCP (mcp.c): a message in, messages out, whoever carries them. */
+
+/* Who answers the requests that a call makes of the API: rv__api_handle() does, for an engine. What it writes is for
+ * rv__api_answer_done(). Thread: any, several at once. */
+struct rv__mcp_via {
+    void (*ask)(void *arg, const struct rv__api_request *request, struct rv__api_answer *ret);
+    void *arg;
+};
+
+/* A message. Everything is the caller's, and stays as long as the call. */
+struct rv__mcp_request {
+    const char *body;
+    size_t length;
+    enum rv__role role;
+    const char *by; /* these three as of a request of the API */
+    bool local;
+    struct rv__room *room;
+    bool http; /* these are its headers, NULL where there is none: */
+    const char *version, *method, *name, *session;
+    const char *revision; /* not HTTP: that was agreed upon; NULL = nothing was */
+    bool silent;          /* nothing but the answer may be sent: no progress */
+};
+
+struct rv__mcp_call;
+enum { RV__MCP_SESSION_SIZE = 44 }; /* its name, and a NUL */
+
+/* Do what the message asks. There is always an answer, or none is wanted; what takes longer than the engine
+ * does waits (rv__mcp_waits). For rv__mcp_free(). NULL: no memory. Thread: any; a call has one at a time. */
+struct rv__mcp_call *rv__mcp_begin(const struct rv__mcp_via *via,
+                                   const struct rv__mcp_request *request);
+void rv__mcp_free(struct rv__mcp_call *call);                  /* NULL is allowed */
+int rv__mcp_status(const struct rv__mcp_call *call);           /* of HTTP */
+const char *rv__mcp_session(const struct rv__mcp_call *call);  /* that begins; "" = none */
+const char *rv__mcp_revision(const struct rv__mcp_call *call); /* that it speaks */
+struct rv__buf *rv__mcp_out(struct rv__mcp_call *call); /* lines to send; the caller empties it */
+bool rv__mcp_session_valid(const char *session);        /* could it be the name of one? */
+
+/* Does it wait? Then for this run ("" = for none), and rv__mcp_look() is wanted when that has ended, or at the time
+ * at the latest (monotonic ms). */
+bool rv__mcp_waits(const struct rv__mcp_call *call, const char **run_id, int64_t *until_ms);
+/* Look again: there may be something in `out` then. False: that was the end of it. */
+bool rv__mcp_look(struct rv__mcp_call *call);
+void rv__mcp_give_up(struct rv__mcp_call *call, const char *why); /* answer that, now */
+
+/* What a message is about, without doing it: JSON, or none. False: it is no message. */
+struct rv__mcp_peek {
+    struct rv__str id, method;
+    struct rv__str cancels; /* of notifications/cancelled: an id */
+};
+bool rv__mcp_message(struct rv__str body, struct rv__mcp_peek *ret);
 
 /* ------------------------------------------------------------------------------------------
  * The transport: connections, limits, who may come in, streams, the web UI */
@@ -158,9 +216,6 @@ struct rv__server_opts {
 int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct rv__server **ret,
                    rv_error *err);
 
-/* Can nobody but this machine reach it, as far as the text tells? False for a text that is no address. */
-bool rv__listens_on_loopback(const char *listen);
-
 /* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
 const char *rv__server_url(const struct rv__server *server);
 
@@ -179,6 +234,14 @@ void rv__server_drain(struct rv__server *server, int64_t grace_ms);
 /* Drain for no time, and free. Waits for calls of the engine under way: close the engine before if they
  * might not end (a store that refuses), and free it after. NULL is allowed. */
 void rv__server_free(struct rv__server *server);
+
+/* Tokens of role worker, or admin, of a token file. *ret is for rv__worker_tokens_free(). `exposed`: others can reach
+ * the address, so tokens that can be guessed will not do. Errors: as of a server's token file; RV_EINVAL: it has none. */
+struct rv__worker_tokens;
+int rv__worker_tokens_load(const char *path, bool exposed, struct rv__worker_tokens **ret,
+                           rv_error *err);
+bool rv__worker_tokens_have(const struct rv__worker_tokens *tokens, const char *token);
+void rv__worker_tokens_free(struct rv__worker_tokens *tokens); /* NULL is allowed */
 
 /* The first token of a token file that is good for requests: the text that a client sends. *ret is for
  * rv__secret_done(). Errors: as of a server's token file. Thread: any. */

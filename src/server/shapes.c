@@ -40,6 +40,15 @@ static void put_or_null(struct rv__buf *out, const char *key, int64_t value, boo
         rv__put_json(out, key, "null");
 }
 
+/* Where it failed: at the top, and the deepest node. */
+static void put_where(struct rv__buf *out, const rv_run_state *run)
+{
+    if (run->failed_step != NULL && *run->failed_step != '\0')
+        rv__put_text(out, "failedStep", run->failed_step);
+    if (run->failed_path != NULL && *run->failed_path != '\0')
+        rv__put_text(out, "failedPath", run->failed_path);
+}
+
 void rv__put_run(struct rv__buf *out, const rv_run_state *run)
 {
     rv__buf_fmt(out, "{\"runId\":\"%s\"", run->run_id);
@@ -51,9 +60,13 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run)
     put_or_null(out, "completedAt", run->completed_at, run->completed_at != 0);
     put_or_null(out, "duration", run->duration_ms, run->completed_at != 0);
     rv__put_json(out, "error", run->error);
-    if (run->failed_step != NULL && *run->failed_step != '\0')
-        rv__put_text(out, "failedStep", run->failed_step);
+    put_where(out, run);
     rv__put_json(out, "suspension", run->suspension);
+    if (run->waiting != NULL && *run->waiting != '\0')
+        rv__put_text(out, "waiting", run->waiting);
+    if (run->rerun_of != NULL && *run->rerun_of != '\0')
+        rv__put_text(out, "rerunOf", run->rerun_of);
+    rv__put_json(out, "suspensions", run->suspensions);
 }
 
 void rv__put_results(struct rv__buf *out, const rv_run_state *run)
@@ -76,8 +89,7 @@ bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended)
 void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended)
 {
     rv__put_json(out, "error", ended->error);
-    if (*ended->failed_step != '\0')
-        rv__put_text(out, "failedStep", ended->failed_step);
+    put_where(out, ended);
     rv__buf_char(out, '}');
 }
 
@@ -137,9 +149,15 @@ void rv__put_node(struct rv__buf *out, const rv_node *node)
         rv__put_int(out, "retryCount", node->retry_count);
         rv__put_int(out, "crashes", node->crashes);
     }
+    if (*node->module != '\0')
+        rv__put_text(out, "module", node->module);
     put_node_error(out, node);
     if (*node->description != '\0')
         rv__put_text(out, "description", node->description);
+    if (*node->label != '\0')
+        rv__put_text(out, "label", node->label);
+    if (*node->item != '\0')
+        rv__put_text(out, "itemSummary", node->item);
     rv__put_int(out, "children", (int64_t)node->children);
     if (node->started_at != 0 &&
         (strcmp(node->kind, "forEach") == 0 || strcmp(node->kind, "loop") == 0))
@@ -161,6 +179,23 @@ void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line
     rv__buf_char(out, '}');
 }
 
+void rv__put_attachment(struct rv__buf *out, const rv_attachment *one)
+{
+    rv__buf_text(out, "{\"id\":");
+    rv__buf_json_str(out, rv__str(one->id));
+    rv__put_text(out, "stage", one->stage);
+    rv__put_text(out, "state", one->state);
+    rv__put_text(out, "agent", one->agent);
+    rv__put_text(out, "path", one->path);
+    rv__put_int(out, "attempt", one->attempt);
+    rv__put_text(out, "status", one->status);
+    rv__put_text(out, "description", one->description);
+    rv__put_int(out, "startedAt", one->started_at);
+    put_or_null(out, "completedAt", one->completed_at, one->completed_at != 0);
+    if (one->superseded)
+        rv__put_json(out, "superseded", "true");
+}
+
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow)
 {
     rv__buf_text(out, "{\"name\":");
@@ -169,5 +204,7 @@ void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow)
     rv__put_text(out, "version", workflow->version);
     rv__put_text(out, "source", workflow->source);
     rv__put_int(out, "stepCount", workflow->step_count);
+    if (workflow->cannot_start != NULL && workflow->cannot_start[0] != '\0')
+        rv__put_text(out, "cannotStart", workflow->cannot_start);
     rv__put_json(out, "inputSchema", workflow->input_schema);
 }

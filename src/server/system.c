@@ -1,4 +1,5 @@
-/* system.c: is it alive, can it work, how much does it do. */
+/* system.c: is it alive, can it work, how much does it do, and who works for it. */
+#include "base/json.h"
 #include "server/api.h"
 
 void rv__api_healthz(struct rv__api_call *call)
@@ -42,5 +43,28 @@ void rv__api_metrics(struct rv__api_call *call)
         rv__api_error(call, &err);
     else
         rv__buf_text(&call->out, text);
+    rv_free(text);
+}
+
+/* The socket's path is for who could open it. */
+void rv__api_workers(struct rv__api_call *call)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    char *text = NULL;
+    rv_error err;
+    if (rv_workers(call->engine, &text, &err) < 0) {
+        rv__api_error(call, &err);
+        return;
+    }
+    rv__json_iter_init(&it, rv__str(text));
+    while (rv__json_next(&it, &key, &value)) {
+        bool hidden = rv__json_string_is(key, rv__str("socket")) && !call->request->local;
+        rv__buf_char(&call->out, call->out.len == 0 ? '{' : ',');
+        rv__buf_str(&call->out, key);
+        rv__buf_char(&call->out, ':');
+        rv__buf_str(&call->out, hidden ? rv__str("null") : value);
+    }
+    rv__buf_char(&call->out, '}');
     rv_free(text);
 }

@@ -253,6 +253,54 @@ int rv__token_file_first(const char *path, struct rv__buf *ret, rv_error *err)
     return rc;
 }
 
+/* -------------------------------------------------------------------------------- workers --- */
+
+struct rv__worker_tokens {
+    struct rv__tokens all;
+};
+
+static bool is_workers(const struct rv__token *token)
+{
+    return token != NULL && (token->role == RV__ROLE_WORKER || token->role == RV__ROLE_ADMIN);
+}
+
+int rv__worker_tokens_load(const char *path, bool exposed, struct rv__worker_tokens **ret,
+                           rv_error *err)
+{
+    struct rv__worker_tokens *tokens = rv__zalloc(1, sizeof *tokens);
+    bool some = false;
+    if (tokens == NULL)
+        return rv__nomem(err);
+    int rc = rv__tokens_load(path, &tokens->all, err);
+    for (size_t i = 0; rc == RV_OK && i < tokens->all.count; i++)
+        some |= is_workers(&tokens->all.at[i]);
+    if (rc == RV_OK && !some)
+        rc = rv__fail(err, RV_EINVAL,
+                      "there is no token for workers in '%s': a line is `worker TOKEN [NAME]`",
+                      path);
+    if (rc == RV_OK && exposed && tokens->all.weak.code != 0)
+        rc = rv__fail(err, RV_EINVAL, "others can reach the address of workers, and %s",
+                      tokens->all.weak.message);
+    if (rc < 0)
+        rv__worker_tokens_free(tokens);
+    else
+        *ret = tokens;
+    return rc;
+}
+
+bool rv__worker_tokens_have(const struct rv__worker_tokens *tokens, const char *token)
+{
+    char hash[RV__SHA256_HEX];
+    return rv__token_hash(rv__str(token), hash) && is_workers(rv__tokens_find(&tokens->all, hash));
+}
+
+void rv__worker_tokens_free(struct rv__worker_tokens *tokens)
+{
+    if (tokens != NULL)
+        rv__tokens_done(&tokens->all);
+    rv__free(tokens);
+}
+
 void rv__tokens_done(struct rv__tokens *tokens)
 {
     rv__free(tokens->at);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/listen.h"
 #include "base/str.h"
 #include "base/timers.h"
 #include "server/server.h"
@@ -25,20 +26,6 @@ static inline int64_t rv__now_ms(void)
 {
     return rv__mono_ms(rv__clock_real());
 }
-
-/* ------------------------------------------------------------------------------- listen.c --- */
-
-struct rv__listen {
-    int fd;
-    bool loopback; /* nobody but this machine can reach it */
-    bool v6;
-    uint16_t port;
-    char host[256]; /* as it was asked for, without brackets; "" = every address */
-};
-
-/* Errors: RV_EINVAL, RV_EBUSY, RV_ESYS. */
-int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err);
-bool rv__is_loopback(const struct sockaddr *address);
 
 /* -------------------------------------------------------------------------------- guard.c --- */
 
@@ -165,6 +152,7 @@ bool rv__visit_request(struct rv__visits *visits, struct rv__visit *visit); /* f
 /* A wrong token came. False: too many did, from there. The right one is never refused. */
 bool rv__visit_wrong_token(struct rv__visits *visits, struct rv__visit *visit);
 void rv__visit_text(const struct rv__visit *visit, char ret[46]); /* its address */
+bool rv__visit_local(const struct rv__visit *visit);              /* it is this machine's */
 /* Cut off those whose time is over; how many. */
 size_t rv__visits_sweep(struct rv__visits *visits);
 
@@ -232,6 +220,22 @@ void rv__stream_free(struct rv__stream *stream); /* NULL is allowed */
 /* Time passes. When to call again (monotonic ms), at the latest. */
 int64_t rv__hub_tick(struct rv__hub *hub);
 
+/* ----------------------------------------------------------------------------- mcp_http.c --- */
+
+/* An MCP call that waits: its messages, as they come. Read by the thread of its connection. */
+struct rv__mcp_stream;
+const char *rv__mcp_stream_type(const struct rv__mcp_stream *stream);
+ssize_t rv__mcp_stream_read(struct rv__mcp_stream *stream, char *ret, size_t max); /* as a stream */
+void rv__mcp_stream_free(struct rv__mcp_stream *stream); /* NULL is allowed */
+
+/* Sessions that were ended by their clients. A session is a name and nothing else: only these are kept. */
+enum { RV__MCP_ENDED = 1024 }; /* the last ones */
+struct rv__mcp_ended {
+    pthread_mutex_t lock;
+    uint64_t at[RV__MCP_ENDED]; /* hashes of their names; 0 = a free place */
+    size_t count;               /* ever */
+};
+
 /* ---------------------------------------------------------------------------------- sse.c --- */
 
 /* Append an event as SSE text: id, event, data. */
@@ -282,6 +286,7 @@ struct rv__server {
     struct rv__lanes *lanes;
     struct rv__hub *hub;
     struct MHD_Daemon *daemon;
+    struct rv__mcp_ended mcp_ended;
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;

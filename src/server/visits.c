@@ -138,6 +138,14 @@ void rv__visit_text(const struct rv__visit *visit, char ret[46])
         ret[0] = '\0';
 }
 
+bool rv__visit_local(const struct rv__visit *visit)
+{
+    static const unsigned char v4[13] = { [10] = 0xff, [11] = 0xff, [12] = 127 }, v6[16] = { 0 };
+    const unsigned char *bytes = visit->address->bytes;
+    return memcmp(bytes, v4, sizeof v4) == 0 ||
+           memcmp(bytes, v6, sizeof v6) == 0; /* ::1 in ::/64 */
+}
+
 /* ----------------------------------------------------------------------------- connections --- */
 
 const char *rv__visits_refuse(struct rv__visits *visits, const struct sockaddr *from)

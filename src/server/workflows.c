@@ -48,6 +48,49 @@ void rv__api_workflow(struct rv__api_call *call)
     rv_workflow_list_free(list);
 }
 
+/* By the end of its name: what an editor calls it. */
+static const char *language_of(const char *path)
+{
+    static const char *const ends[][2] = { { ".yaml", "yaml" },     { ".yml", "yaml" },
+                                           { ".json", "json" },     { ".c", "c" },
+                                           { ".ts", "typescript" }, { ".mts", "typescript" },
+                                           { ".js", "javascript" }, { ".mjs", "javascript" } };
+    size_t len = strlen(path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i][0]);
+        if (len > end && strcmp(path + len - end, ends[i][0]) == 0)
+            return ends[i][1];
+    }
+    return "text";
+}
+
+void rv__api_source(struct rv__api_call *call)
+{
+    rv_workflow_list *list = NULL;
+    const char *path = "";
+    char *text = NULL;
+    rv_error err;
+    int rc = rv_workflow_source(call->engine, call->names[0], &text, &err);
+    if (rc == RV_OK)
+        rc = rv_workflows(call->engine, &list, &err);
+    for (size_t i = 0; rc == RV_OK && i < list->count; i++)
+        if (strcmp(list->items[i].name, call->names[0]) == 0)
+            path = list->items[i].source;
+    if (rc < 0) {
+        rv__api_error(call, &err);
+    } else {
+        rv__buf_text(&call->out, "{\"name\":");
+        rv__buf_json_str(&call->out, rv__str(call->names[0]));
+        rv__put_text(&call->out, "source", path);
+        rv__put_text(&call->out, "language", language_of(path));
+        rv__put_text(&call->out, "text", text);
+        rv__buf_char(&call->out, '}');
+        rv__api_piece(call);
+    }
+    rv_free(text);
+    rv_workflow_list_free(list);
+}
+
 /* What the body says about the input is the input; the rest of the body is ours. */
 static void refuse_start(struct rv__api_call *call, const rv_error *err, const rv_violations *bad)
 {
@@ -64,6 +107,7 @@ static void refuse_start(struct rv__api_call *call, const rv_error *err, const r
 void rv__api_start(struct rv__api_call *call)
 {
     const struct rv__given *input = rv__api_member(call, "input");
+    const struct rv__given *limit = rv__api_member(call, "maxConcurrency");
     rv_violations *bad = NULL;
     rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
@@ -74,13 +118,17 @@ void rv__api_start(struct rv__api_call *call)
     int rc = rv__buf_err(&text, &err);
     if (rc == RV_OK)
         rc = rv_run(call->engine, call->names[0], input->given ? text.text : NULL,
-                    RV_RUN_OPTS(.run_id = rv__api_member(call, "runId")->text, .violations = &bad),
+                    RV_RUN_OPTS(.run_id = rv__api_member(call, "runId")->text,
+                                .rerun_of = rv__api_member(call, "rerunOf")->text,
+                                .max_concurrency = limit->given ? limit->number : 0,
+                                .violations = &bad, .by = call->request->by),
                     &info, &err);
     if (rc < 0)
         refuse_start(call, &err, bad);
     else
-        rv__buf_fmt(&call->out, "{\"runId\":\"%s\",\"status\":\"%s\"}", info.run_id,
-                    rv_status_name(info.status));
+        rv__buf_fmt(&call->out, "{\"runId\":\"%s\",\"status\":\"%s\"%s}", info.run_id,
+                    rv_status_name(info.status),
+                    info.schema_only ? ",\"validated\":\"schema\"" : "");
     rv_violations_free(bad);
     rv__buf_done(&text);
 }

@@ -2,15 +2,19 @@
 #include "store/store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/store_name.h"
+#include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
 
 int rv__store_open(const struct rv__store_opts *opts, struct rv__store **ret, rv_error *err)
 {
     if (opts == NULL || opts->path == NULL || opts->path[0] == '\0')
         return rv__fail(err, RV_EINVAL, "the store has no path: name a file, or \":memory:\"");
-    return rv__sqlite_open(opts, ret, err);
+    return rv__store_name_is_address(opts->path) ? rv__postgres_open(opts, ret, err)
+                                                 : rv__sqlite_open(opts, ret, err);
 }
 
 static unsigned char lower(char c)
@@ -30,6 +34,24 @@ bool rv__store_contains(struct rv__str text, struct rv__str part)
             return true;
     }
     return false;
+}
+
+/* Is `path` that of the node at `node`, or of one in it? */
+static bool is_in(struct rv__str path, struct rv__str node)
+{
+    return path.len >= node.len && memcmp(path.at, node.at, node.len) == 0 &&
+           (path.len == node.len || path.at[node.len] == ':');
+}
+
+bool rv__store_log_matches(const struct rv__store_log_query *query,
+                           const struct rv__store_log *line)
+{
+    return line->level >= query->min_level &&
+           (query->attempt == 0 || line->attempt == query->attempt) &&
+           (rv__str_none(query->step) || rv__str_eq(line->step, query->step)) &&
+           (rv__str_none(query->path) ||
+            (!rv__str_none(line->path) && is_in(line->path, query->path))) &&
+           (rv__str_none(query->text) || rv__store_contains(line->message, query->text));
 }
 
 /* A cursor is "created_ms:id" of the last row. */
@@ -60,6 +82,39 @@ void rv__store_cursor_write(struct rv__buf *cursor, const struct rv__store_run *
     rv__buf_int(cursor, row->created_ms);
     rv__buf_char(cursor, ':');
     rv__buf_str(cursor, row->id);
+}
+
+int rv__store_query_start(const struct rv__store_query *query, int64_t *created, struct rv__str *id,
+                          rv_error *err)
+{
+    *created = INT64_MAX;
+    *id = rv__str("");
+    if (!rv__str_none(query->cursor)) {
+        int rc = rv__store_cursor_read(query->cursor, created, id, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (query->until_ms != 0 && query->until_ms <= *created) {
+        *created = query->until_ms;
+        *id = rv__str(""); /* less than every id: what was created just then stays outside */
+    }
+    return RV_OK;
+}
+
+bool rv__store_query_takes(const struct rv__store_query *query, const struct rv__store_run *row)
+{
+    if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
+        return false;
+    if (!rv__str_none(query->status) && !rv__str_eq(row->status, query->status))
+        return false;
+    if (query->waiting && !row->waiting)
+        return false;
+    if (!rv__str_none(query->rerun_of) && !rv__str_eq(row->rerun_of, query->rerun_of))
+        return false;
+    return rv__str_none(query->text) || rv__store_contains(row->id, query->text) ||
+           rv__store_contains(row->workflow, query->text) ||
+           rv__store_contains(row->error, query->text) ||
+           rv__store_contains(row->input, query->text);
 }
 
 int rv__store_check_write(const struct rv__store_write *write, rv_error *err)

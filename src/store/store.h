@@ -18,7 +18,8 @@
  *    to be seen, and the same commit may be tried again, unchanged. Only if the process ends after such
  *    a failure and before a later commit went well, the failed one may be found when the store is
  *    opened again: its last bytes were on their way. Nobody was told of it, so it is as good as one that
- *    went well.
+ *    went well. A database that cannot be reached any more is such a case too, until it can be: the same
+ *    commit, made again, then finds out whether it is there, and is not written twice.
  * 3. `seq` strictly increases with each journal row in the order of commits, over all runs, and over
  *    restarts and deletions; a number that was seen is never given again. There may be gaps. The ids
  *    of log lines come from the same count, those of a write before the seq of its journal row: the
@@ -70,9 +71,11 @@ struct rv__store_run {
     struct rv__str error;       /* JSON */
     struct rv__str failed_step; /* alias */
     struct rv__str suspension;  /* JSON */
+    struct rv__str rerun_of;    /* id of the run that this one repeats */
     int64_t created_ms, started_ms, completed_ms;
     bool active;        /* something in it is alive, whatever its status says */
     int64_t wake_at_ms; /* it sleeps, and is wanted again then; 0 = it does not sleep */
+    bool waiting;       /* for somebody: a signal, a decision */
     uint64_t number;    /* out: its place in the order in which runs were first written, from 1 */
     /* out, in lists: the row cannot be read. `number` is right, and the time by which it is listed; `id`
      * is there if that much could be read; `why` says what is wrong; everything else is none or 0. */
@@ -84,7 +87,7 @@ struct rv__store_run {
  * that is "none" here is none then. */
 struct rv__store_touch {
     struct rv__str status;
-    bool active;
+    bool active, waiting;
     int64_t wake_at_ms;
     int64_t completed_ms;
     struct rv__str error;
@@ -159,10 +162,14 @@ struct rv__store_place {
     uint64_t number;
 };
 
+enum { RV__STORE_OLDEST = 100 }; /* runs that `oldest_waiting` shows */
+
 /* Which runs to list. A text that is "none" and a time that is 0 filter nothing. */
 struct rv__store_query {
     struct rv__str workflow;
     struct rv__str status;
+    bool waiting;               /* only those that wait for somebody */
+    struct rv__str rerun_of;    /* only those that repeat this run */
     int64_t since_ms, until_ms; /* created at or after, created before */
     struct rv__str text;   /* part of id, workflow, error or input; ASCII case does not count */
     struct rv__str cursor; /* from the last list with the same filters; none = the newest */
@@ -174,8 +181,10 @@ struct rv__store_query {
 struct rv__store_log_query {
     struct rv__str run;             /* none = all runs */
     struct rv__str step;            /* none = all steps */
+    struct rv__str path;            /* of the node at this path and all in it; none = all */
     enum rv__store_level min_level; /* this one and graver ones */
     struct rv__str text;            /* part of the message; ASCII case does not count */
+    int64_t attempt;                /* only of this one; 0 = of all */
     uint64_t after_id;
     size_t limit;
 };
@@ -191,6 +200,7 @@ struct rv__store_stats {
 struct rv__store_usage {
     uint64_t runs;     /* all that have a row */
     uint64_t finished; /* those of them that are finished and at rest */
+    uint64_t waiting;  /* those that wait for somebody */
     uint64_t bytes;    /* of everything in the store, without free space; an estimate */
     uint64_t last_seq; /* the last one given, to a journal row or a log line */
     uint64_t
@@ -230,12 +240,19 @@ struct rv__store_ops {
      *
      * RV_OK: it is on disk, but for the writes whose outcome is STORE_REFUSED, with `why`: RV_EINVAL
      * (a run that has no row, here or from before; a result or value that exists; `row` together with
-     * `touch`, or of another run), RV_ETOOBIG, RV_EPARSE (what is there of this run is damaged). Their
+     * `touch`, or of another run), RV_ETOOBIG, RV_EPARSE (what is there of this run is damaged); where several
+     * processes may write, RV_ESTATE and RV_EEXIST (another one wrote this run, or began it, meanwhile). Their
      * definitions are kept all the same, since other writes may need them.
      * Errors: RV_ENOMEM, RV_ESTORE (no room, a failing disk, a lock): nothing of any write is there,
-     * every `seq` is untouched, and the same call may be made again. */
+     * every `seq` is untouched, and the same call may be made again. RV_EGONE: the store was deleted or
+     * replaced, or another process took it over; where the writes are nobody will find them, and nothing will
+     * ever be written again. All that write can fail so. */
     int (*commit)(struct rv__store *store, struct rv__store_write *writes, size_t count,
                   rv_error *err);
+
+    /* Is it still where it was opened? RV_EGONE: it was deleted or replaced. Looks at names only, so it
+     * answers whatever the writer is doing. NULL: it has no place to be gone from.   Thread: any. */
+    int (*there)(struct rv__store *store, rv_error *err);
 
     /* Keep a plan's JSON under its hash; on disk when it returns.   Errors: RV_ENOMEM, RV_ESTORE. */
     int (*define)(struct rv__store *store, struct rv__str hash, struct rv__str json, rv_error *err);
@@ -307,8 +324,8 @@ struct rv__store_ops {
 
     /* The runs that `query` asks for, the newest first by (created_ms, id). `cursor` (NULL: not
      * wanted) is emptied and gets the text to go on from; it stays empty when there is no more. A
-     * call looks at a bounded number of rows, so that one with a `text` or with both a workflow and
-     * a status may bring fewer than `limit`, even none, and yet a cursor. A damaged row is visited
+     * call looks at a bounded number of rows, so that one with a `text`, or with two of workflow,
+     * status, waiting and rerun_of, may bring fewer than `limit`, even none, and yet a cursor. A damaged row is visited
      * where nothing is asked of it that cannot be read any more.
      * Errors also: RV_EINVAL, the cursor is not one of ours. */
     int (*list)(struct rv__store *store, const struct rv__store_query *query,
@@ -326,6 +343,11 @@ struct rv__store_ops {
      * oldest), without their input: what may be forgotten. */
     int (*finished)(struct rv__store *store, const struct rv__store_place *after, size_t limit,
                     rv__store_visit_run *visit, void *arg, rv_error *err);
+
+    /* The runs that wait for somebody, the oldest first by (created_ms, id), without their input; at most
+     * RV__STORE_OLDEST. Its cost does not depend on how many there are. */
+    int (*oldest_waiting)(struct rv__store *store, size_t limit, rv__store_visit_run *visit,
+                          void *arg, rv_error *err);
 
     /* All that a run has, but for its results and snapshot, which follow from the rest: as it is at one
      * moment, however long the visitors take, and in no more memory than a row needs. As long as it
@@ -360,15 +382,18 @@ struct rv__store {
 
 /* How to open a store. A zero field means the default named beside it. */
 struct rv__store_opts {
-    const char *path;        /* a file, made if it is not there; ":memory:" = gone when closed */
+    const char *path;        /* a file, made if it is not there; ":memory:" = gone when closed; or
+                              * "postgres://…" */
     bool read_only;          /* never locked out, and nothing is made or changed */
     int64_t busy_timeout_ms; /* how long a call waits for another program's lock; 0 = 5000 */
     size_t max_row_bytes;    /* a longer row is refused; for tests; 0 = SQLite's own: 10^9 bytes */
-    uint32_t tail_rows;      /* how far SQLite's heads may be behind; for tests; 0 = 50000 */
-    const char *vfs;         /* of SQLite, for tests; NULL = the system's */
+    int64_t
+        reader_wait_ms; /* how long the writer waits for readers of an old WAL; for tests; 0 = 1000 */
+    uint32_t tail_rows; /* how far SQLite's heads may be behind; for tests; 0 = 50000 */
+    const char *vfs;    /* of SQLite, for tests; NULL = the system's */
 };
 
-/* Open a store: a file of SQLite's.
+/* Open a store: a file of SQLite's, or a database of PostgreSQL's.
  *
  * One process writes at a time, all the others may read: a second writer is told who the first is.
  * Creates and upgrades the schema as needed; a newer one is refused, and nothing is touched. On
@@ -381,6 +406,10 @@ int rv__store_open(const struct rv__store_opts *opts, struct rv__store **ret, rv
  * means, for all stores. None contains nothing; everything else contains the empty part. */
 bool rv__store_contains(struct rv__str text, struct rv__str part);
 
+/* Is this what the query asks for, whichever run and place it has? For stores. */
+bool rv__store_log_matches(const struct rv__store_log_query *query,
+                           const struct rv__store_log *line);
+
 /* Is the write one that any store can take? For stores.   Errors: RV_EINVAL. */
 int rv__store_check_write(const struct rv__store_write *write, rv_error *err);
 
@@ -390,10 +419,21 @@ int rv__store_cursor_read(struct rv__str cursor, int64_t *created_ms, struct rv_
                           rv_error *err);
 void rv__store_cursor_write(struct rv__buf *cursor, const struct rv__store_run *row);
 
+/* For stores: the newest place from which the list may begin, behind the cursor and before `until_ms`; the id is a part of
+ * the query. And whether a row is one that is asked for, by its texts. */
+int rv__store_query_start(const struct rv__store_query *query, int64_t *created_ms,
+                          struct rv__str *id, rv_error *err);
+bool rv__store_query_takes(const struct rv__store_query *query, const struct rv__store_run *row);
+
 static inline int rv__store_commit(struct rv__store *store, struct rv__store_write *writes,
                                    size_t count, rv_error *err)
 {
     return store->ops->commit(store, writes, count, err);
+}
+
+static inline int rv__store_there(struct rv__store *store, rv_error *err)
+{
+    return store->ops->there != NULL ? store->ops->there(store, err) : RV_OK;
 }
 
 /* Commit a single write, and return why it was refused, if it was. */
@@ -517,6 +557,13 @@ static inline int rv__store_finished(struct rv__store *store, const struct rv__s
                                      rv_error *err)
 {
     return store->ops->finished(store, after, limit, visit, arg, err);
+}
+
+static inline int rv__store_oldest_waiting(struct rv__store *store, size_t limit,
+                                           rv__store_visit_run *visit, void *arg, rv_error *err)
+{
+    return store->ops->oldest_waiting(store, limit < RV__STORE_OLDEST ? limit : RV__STORE_OLDEST,
+                                      visit, arg, err);
 }
 
 static inline int rv__store_whole(struct rv__store *store, struct rv__str run,

@@ -131,23 +131,35 @@ out:
     return rc;
 }
 
-static int take_answer(const struct rv__asked *asked, int fd, bool sent, const struct waker *waker,
-                       int64_t timeout_ms, struct rv__reply *reply, rv_error *err)
+/* The next frame that is an answer. */
+static int next_frame(struct rv__line *line, rv_error *err)
 {
+    struct rv__reply *reply = &line->reply;
+    int rc;
+    do
+        rc = rv__frames_next(&reply->frames, &reply->frame, err);
+    while (rc == 1 && reply->frame.type == FRAME_HELLO);
+    return rc;
+}
+
+static int take_frame(struct rv__line *line, const struct waker *waker, int64_t timeout_ms,
+                      rv_error *err)
+{
+    struct rv__reply *reply = &line->reply;
     int64_t deadline_ns = rv__deadline_ns(timeout_ms);
     int rc;
-    while ((rc = rv__frames_next(&reply->frames, &reply->frame, err)) == 0) {
-        rc = waker_wait(waker, fd, deadline_ns, err);
+    while ((rc = next_frame(line, err)) == 0) {
+        rc = waker_wait(waker, line->fd, deadline_ns, err);
         if (rc < 0)
             return rc;
         if (rc == 0)
             return rv__fail(err, RV_ETIMEDOUT,
                             "process %lld, which drives the store, has not answered for %lld ms",
-                            (long long)asked->pid, (long long)timeout_ms);
-        rc = rv__frames_read(&reply->frames, fd);
+                            (long long)line->pid, (long long)timeout_ms);
+        rc = rv__frames_read(&reply->frames, line->fd);
         if (rc == RV_ENOMEM)
             return rv__nomem(err);
-        if (rc < 0 && !sent)
+        if (rc < 0 && !line->sent)
             return rv__fail(err, RV_ECLOSED, "the process that drove the store is ending");
         if (rc < 0)
             return rv__fail(err, RV_EFAILED,
@@ -180,32 +192,73 @@ void rv__reply_done(struct rv__reply *reply)
     rv__frames_done(&reply->frames);
 }
 
+int rv__line_open(const struct rv__asked *asked, const struct rv__buf *request,
+                  struct rv__line *line, rv_error *err)
+{
+    static const char room[SHORT_ANSWER];
+    struct rv__buf *in = &line->reply.frames.in, out;
+    *line = (struct rv__line){ .fd = -1, .pid = asked->pid };
+    line->reply.frame = (struct rv__frame){ .type = FRAME_TYPES };
+    rv__frames_init(&line->reply.frames);
+    rv__buf_add(in, room, sizeof room); /* first: what was done is to be told */
+    int rc = rv__buf_err(in, err);
+    rv__buf_cut(in, 0);
+    if (rc == RV_OK)
+        rc = rv__buf_err(request, err);
+    rv__buf_init(&out, SIZE_MAX / 2); /* bounded by the frame */
+    size_t start = rv__wire_begin(&out, FRAME_HELLO);
+    rv__wire_int(&out, "protocol", RV__PROTOCOL);
+    rv__wire_text(&out, "role", rv__str("client"));
+    rv__wire_end(&out, start);
+    rv__buf_str(&out, rv__buf_view(request));
+    if (rc == RV_OK)
+        rc = rv__buf_err(&out, err);
+    if (rc == RV_OK)
+        rc = dial(asked->place, &line->fd, err);
+    if (rc == RV_OK)
+        line->sent = rv__frames_send(line->fd, &out) == RV_OK; /* if not, it may say why */
+    rv__buf_done(&out);
+    return rc;
+}
+
+int rv__line_take(struct rv__line *line, int64_t timeout_ms, rv_cancel *by, rv_cancel *closing,
+                  rv_error *err)
+{
+    struct waker waker = { .fd = -1 };
+    int rc = waker_init(&waker, by, closing, err);
+    if (rc < 0)
+        return rc;
+    rc = take_frame(line, &waker, timeout_ms, err);
+    waker_done(&waker);
+    return rc == RV_OK && line->reply.frame.type == FRAME_ERROR ? take_error(&line->reply, err)
+                                                                : rc;
+}
+
+bool rv__line_ended(const struct rv__line *line)
+{
+    struct pollfd look = { line->fd, POLLIN | POLLRDHUP, 0 };
+    return line->fd < 0 || poll(&look, 1, 0) > 0;
+}
+
+void rv__line_close(struct rv__line *line)
+{
+    if (line->fd >= 0)
+        (void)close(line->fd); /* nothing of ours is in it */
+    line->fd = -1;
+    rv__reply_done(&line->reply);
+    rv__frames_init(&line->reply.frames);
+}
+
 int rv__ask(const struct rv__asked *asked, const struct rv__buf *request, int64_t timeout_ms,
             rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err)
 {
-    struct waker waker = { .fd = -1 };
-    static const char room[SHORT_ANSWER];
-    int fd = -1;
-    reply->frame = (struct rv__frame){ .type = FRAME_TYPES };
-    rv__frames_init(&reply->frames);
-    rv__buf_add(&reply->frames.in, room, sizeof room); /* first: what was done is to be told */
-    int rc = rv__buf_err(&reply->frames.in, err);
-    rv__buf_cut(&reply->frames.in, 0);
+    struct rv__line line;
+    int rc = rv__line_open(asked, request, &line, err);
     if (rc == RV_OK)
-        rc = rv__buf_err(request, err);
-    if (rc == RV_OK)
-        rc = dial(asked->place, &fd, err);
-    if (rc < 0)
-        return rc;
-    rc = waker_init(&waker, by, closing, err);
-    if (rc == RV_OK) {
-        bool sent = rv__frames_send(fd, request) == RV_OK; /* if not, it may say why */
-        rc = take_answer(asked, fd, sent, &waker, timeout_ms, reply, err);
-        waker_done(&waker);
-    }
-    (void)close(fd); /* the answer is here */
-    if (rc == RV_OK && reply->frame.type == FRAME_ERROR)
-        return take_error(reply, err);
+        rc = rv__line_take(&line, timeout_ms, by, closing, err);
+    *reply = line.reply; /* the caller's from here on */
+    rv__frames_init(&line.reply.frames);
+    rv__line_close(&line);
     if (rc == RV_OK && reply->frame.type != FRAME_RESULT)
         return rv__fail(err, RV_EPARSE, "'%.100s' answers with '%s': it is not Rival's",
                         asked->place->path, rv__frame_type_name(reply->frame.type));

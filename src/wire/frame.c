@@ -16,14 +16,33 @@ enum {
     HEADER = 4,
     READ_AT_ONCE = 64 << 10,
     KEEP_BYTES = 1 << 20, /* a buffer that held more is given back */
+    IN_BYTES = HEADER + RV__FRAME_MAX + READ_AT_ONCE,
 };
 
 static const char *const names[FRAME_TYPES] = {
-    [FRAME_HELLO] = "hello",   [FRAME_REGISTER] = "register", [FRAME_INVOKE] = "invoke",
-    [FRAME_GET] = "get",       [FRAME_VALUE] = "value",       [FRAME_LOG] = "log",
-    [FRAME_STATE] = "state",   [FRAME_RESULT] = "result",     [FRAME_ERROR] = "error",
-    [FRAME_CANCEL] = "cancel", [FRAME_PING] = "ping",         [FRAME_PONG] = "pong",
-    [FRAME_DYING] = "dying",   [FRAME_CALL] = "call",
+    [FRAME_HELLO] = "hello",
+    [FRAME_REGISTER] = "register",
+    [FRAME_CREDITS] = "credits",
+    [FRAME_INVOKE] = "invoke",
+    [FRAME_GET] = "get",
+    [FRAME_VALUE] = "value",
+    [FRAME_ENTRY] = "entry",
+    [FRAME_FORGET] = "forget",
+    [FRAME_LOG] = "log",
+    [FRAME_STATE] = "state",
+    [FRAME_RESULT] = "result",
+    [FRAME_ERROR] = "error",
+    [FRAME_TAKEN] = "taken",
+    [FRAME_CANCEL] = "cancel",
+    [FRAME_VALIDATE] = "validate",
+    [FRAME_VALID] = "valid",
+    [FRAME_VIOLATIONS] = "violations",
+    [FRAME_CALL] = "call",
+    [FRAME_BEGUN] = "begun",
+    [FRAME_PING] = "ping",
+    [FRAME_PONG] = "pong",
+    [FRAME_BYE] = "bye",
+    [FRAME_DYING] = "dying",
 };
 
 const char *rv__frame_type_name(enum rv__frame_type type)
@@ -96,7 +115,7 @@ void rv__wire_error(struct rv__buf *out, const rv_error *err)
 void rv__frames_init(struct rv__frames *frames)
 {
     *frames = (struct rv__frames){ .at = 0 };
-    rv__buf_init(&frames->in, (size_t)HEADER + RV__FRAME_MAX + READ_AT_ONCE);
+    rv__buf_init(&frames->in, IN_BYTES);
 }
 
 void rv__frames_done(struct rv__frames *frames)
@@ -132,7 +151,7 @@ static void make_room(struct rv__frames *frames)
         memmove(in->text, in->text + frames->at, rest);
     frames->at = 0;
     if (rest == 0 && in->cap > KEEP_BYTES)
-        rv__frames_done(frames), rv__frames_init(frames);
+        rv__buf_done(in), rv__buf_init(in, IN_BYTES);
     else
         rv__buf_cut(in, rest);
 }
@@ -146,7 +165,7 @@ int rv__frames_next(struct rv__frames *frames, struct rv__frame *ret, rv_error *
     }
     const unsigned char *head = (const unsigned char *)in->text + frames->at;
     size_t len = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
-    if (len > RV__FRAME_MAX || len < 2)
+    if (len > (frames->most ? frames->most : RV__FRAME_MAX) || len < 2)
         return rv__fail(err, RV_EPARSE, "not a frame: a length of %zu bytes", len);
     if (in->len - frames->at - HEADER < len) {
         make_room(frames);

@@ -1,10 +1,10 @@
-/* listen.c: a socket beside a store, on the side of the process that drives it.
+/* listen.c: a socket where others come, on the loop of connections: who may is let in, says hello, and is handed
+ * over to whoever speaks with such.
  *
- * One thread listens, reads what comes and watches for those who hang up. A request that is whole is
- * handed to `begin`, to be answered on another thread, since an answer may take as long as a commit or as
- * a run; the connection is not read meanwhile.
+ * At a TCP address that may be anybody. Until somebody has said hello, it is held to less: a frame of a hello's size,
+ * and no more of its kind at once than a fraction of all connections, so that strangers cannot keep others out.
  *
- * Who may ask: processes of the same user, and root. The socket's mode says so (0600, from its birth: the
+ * Beside a store: processes of the same user, and root. The socket's mode says so (0600, from its birth: the
  * mode of the unbound socket is what bind() makes the file with, so that no umask, which is the whole
  * process's, need be touched), and the kernel says who is at the other end.
  *
@@ -13,261 +13,212 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/listen.h"
+#include "wire/conn.h"
 #include "wire/place.h"
 
 enum {
-    CONNECTIONS = 256,
-    REQUEST_MS = 10000,
+    CONNECTIONS = 512,
+    HELLO_MS = 10000,
+    HELLO_BYTES = 1 << 20, /* of the first frame: a worker that comes back lists what it has */
     BACKLOG = 128,
-    SEND_MS = 10000, /* for an answer to be taken */
-    DEAF_MS = 100,   /* after a connection could not be taken */
-    POLLS_OURS = 2,  /* what wakes us, and the socket; before those of the connections */
+    DEAF_MS = 100, /* after a connection could not be taken */
 };
 
-/* A connection; while it is being answered, its request. */
-struct rv__request {
+/* Somebody who was let in and has not said hello. */
+struct guest {
+    uv_timer_t timer; /* first */
     struct rv__listener *listener;
-    struct rv__request *next;
-    int fd;
-    struct rv__frames frames;
-    struct rv__frame frame; /* while it is being answered */
-    rv_cancel *gone;        /* fires when the other end hangs up */
-    int64_t until_ms;       /* it is to have said something by then (monotonic) */
-    atomic_bool busy;       /* somebody answers it */
-    bool over;              /* to be closed */
+    struct guest *next, **link;
+    struct rv__conn *conn; /* NULL: it has gone, or is somebody's */
 };
 
 struct rv__listener {
     struct rv__listen_opts opts;
-    int folder, socket, awake;
+    int folder, socket;
     char name[NAME_MAX + 1]; /* in that folder; "" = not there */
-    pthread_t thread;
-    bool has_thread;
-    atomic_bool stopping;
-    struct rv__request *peers;
-    size_t count;
-    int64_t deaf_until_ms; /* nobody is let in before: there were no descriptors (monotonic) */
-    struct pollfd polls[POLLS_OURS + CONNECTIONS];
+    uint16_t port;           /* of a TCP address; 0: it is a Unix socket */
+    size_t guest_count;
+    uv_poll_t poll;
+    uv_timer_t deaf; /* nobody is let in meanwhile: there were no descriptors */
+    struct guest *guests;
+    size_t handles; /* of libuv that are open */
+    bool closing;
+    pthread_mutex_t lock; /* of `gone`: */
+    pthread_cond_t over;
+    bool gone;
 };
 
-/* ------------------------------------------------------------------------------- answering --- */
+/* ---------------------------------------------------------------------------------- hello --- */
 
-static void wake(struct rv__listener *listener)
+static void look_if_gone(struct rv__listener *listener)
 {
-    uint64_t one = 1;
-    (void)!write(listener->awake, &one, sizeof one); /* full: it is awake */
+    if (!listener->closing || listener->handles > 0 || listener->guests != NULL)
+        return;
+    pthread_mutex_lock(&listener->lock);
+    listener->gone = true;
+    pthread_cond_signal(&listener->over); /* under the lock: after it, it may be gone */
+    pthread_mutex_unlock(&listener->lock);
 }
 
-const struct rv__frame *rv__request_frame(const struct rv__request *request)
+static void guest_closed(uv_handle_t *handle)
 {
-    return &request->frame;
+    struct guest *guest = (struct guest *)handle;
+    struct rv__listener *listener = guest->listener;
+    *guest->link = guest->next;
+    if (guest->next != NULL)
+        guest->next->link = guest->link;
+    listener->guest_count--;
+    rv__free(guest);
+    look_if_gone(listener);
 }
 
-rv_cancel *rv__request_gone(const struct rv__request *request)
+/* It is somebody's now, or has gone. */
+static void guest_leaves(struct guest *guest)
 {
-    return request->gone;
+    guest->conn = NULL;
+    if (!uv_is_closing((uv_handle_t *)&guest->timer))
+        uv_close((uv_handle_t *)&guest->timer, guest_closed);
 }
 
-void rv__request_answer(struct rv__request *request, const struct rv__buf *answer)
+static void hear_hello(void *arg, struct rv__conn *conn, const struct rv__frame *frame)
 {
-    struct rv__listener *listener = request->listener;
-    request->over = answer == NULL || answer->rc < 0 || rv__frames_send(request->fd, answer) < 0;
-    atomic_store(&request->busy, false); /* from here on it is the listener's */
-    wake(listener);
+    struct guest *guest = arg;
+    struct rv__listener *listener = guest->listener;
+    struct rv__str value;
+    rv_error err;
+    int64_t protocol = 0;
+    rv__frame_members(frame, (const char *[]){ "protocol" }, &value, 1);
+    bool hello = frame->type == FRAME_HELLO;
+    if (hello && !rv__str_none(value))
+        (void)rv__json_int(value, &protocol); /* not one: another protocol */
+    if (!hello || protocol != RV__PROTOCOL) {
+        (void)rv__fail(&err, RV_EINVAL,
+                       "the first frame has to be a hello of protocol %d (docs/worker-protocol.md)",
+                       RV__PROTOCOL);
+        rv__conn_refuse(conn, &err);
+        return;
+    }
+    guest_leaves(guest);
+    rv__conn_bound(conn, RV__FRAME_MAX);
+    listener->opts.greeted(listener->opts.arg, conn, frame);
+}
+
+static void guest_ended(void *arg, struct rv__conn *conn, const rv_error *why)
+{
+    (void)conn;
+    (void)why;
+    guest_leaves(arg);
+}
+
+static const struct rv__conn_user greeter = { .heard = hear_hello, .ended = guest_ended };
+
+static void on_late(uv_timer_t *timer)
+{
+    struct guest *guest = (struct guest *)timer;
+    rv_error err;
+    (void)rv__fail(&err, RV_ETIMEDOUT, "no hello came within %lld ms",
+                   (long long)guest->listener->opts.hello_ms);
+    if (guest->conn != NULL)
+        rv__conn_refuse(guest->conn, &err);
 }
 
 /* ------------------------------------------------------------------------------- listening --- */
 
-static void peer_free(struct rv__request *peer)
+static bool may_come(const struct rv__listener *listener, int fd)
 {
-    (void)close(peer->fd); /* nothing of ours is in it any more */
-    rv__frames_done(&peer->frames);
-    rv_cancel_free(peer->gone);
-    rv__free(peer);
+    struct ucred who;
+    if (listener->port != 0)
+        return true; /* its hello says more */
+    socklen_t len = sizeof who;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
+           (who.uid == geteuid() || who.uid == 0);
 }
 
-/* A word to somebody who is sent away: as much of it as there is room for. */
-static void refuse(int fd, int code, const char *message)
+/* A word to somebody who is sent away: as much of it as there is room for. Not in TLS: that would take a while. */
+static void send_away(const struct rv__listener *listener, int fd, int code, const char *message)
 {
     rv_error err;
     struct rv__buf out;
+    if (listener->opts.tls != NULL) {
+        (void)close(fd); /* it comes again */
+        return;
+    }
     (void)rv__fail(&err, code, "%s", message);
     rv__buf_init(&out, sizeof err + 256);
     rv__wire_error(&out, &err);
     if (out.rc == RV_OK)
         (void)!send(fd, out.text, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     rv__buf_done(&out);
+    (void)close(fd); /* it was told */
 }
 
-static bool may_ask(int fd)
+static void let_in(struct rv__listener *listener, int fd)
 {
-    struct ucred who;
-    socklen_t len = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 &&
-           (who.uid == geteuid() || who.uid == 0);
-}
-
-static struct rv__request *peer_new(struct rv__listener *listener, int fd)
-{
-    struct timeval limit = { .tv_sec = SEND_MS / 1000 };
-    struct rv__request *peer = rv__zalloc(1, sizeof *peer);
-    if (peer == NULL)
-        return NULL;
-    *peer = (struct rv__request){ .listener = listener, .fd = fd };
-    peer->gone = rv_cancel_new(NULL);
-    if (peer->gone == NULL || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0) {
-        rv_cancel_free(peer->gone);
-        rv__free(peer);
-        return NULL;
+    struct rv__wires *wires = listener->opts.wires;
+    struct guest *guest = rv__zalloc(1, sizeof *guest);
+    if (guest != NULL)
+        guest->conn = rv__conn_new(wires, fd, &greeter, guest);
+    if (guest == NULL || guest->conn == NULL) {
+        rv__free(guest);
+        send_away(listener, fd, RV_ENOMEM, rv_strerror(RV_ENOMEM));
+        return;
     }
-    rv__frames_init(&peer->frames);
-    peer->until_ms = rv__mono_ms(listener->opts.clock) + listener->opts.request_ms;
-    return peer;
+    rv__conn_bound(guest->conn, HELLO_BYTES);
+    guest->listener = listener;
+    guest->next = listener->guests;
+    guest->link = &listener->guests;
+    if (listener->guests != NULL)
+        listener->guests->link = &guest->next;
+    listener->guests = guest;
+    listener->guest_count++;
+    uv_timer_init(&wires->loop, &guest->timer); /* cannot fail, nor can its start */
+    uv_timer_start(&guest->timer, on_late, (uint64_t)listener->opts.hello_ms, 0);
+    if (listener->opts.tls != NULL && !rv__conn_secure(guest->conn, listener->opts.tls, NULL))
+        rv__conn_end(guest->conn, NULL);
 }
 
-static void take_connection(struct rv__listener *listener)
+static void on_heard_again(uv_timer_t *timer);
+
+static void on_knock(uv_poll_t *poll, int status, int events)
 {
+    struct rv__listener *listener = poll->data;
+    (void)status;
+    (void)events;
     int fd = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC);
-    struct rv__request *peer = NULL;
     if (fd < 0) { /* it has gone again; or no descriptors: then it stays in line for a while */
-        if (errno != EAGAIN && errno != ECONNABORTED)
-            listener->deaf_until_ms = rv__mono_ms(listener->opts.clock) + DEAF_MS;
-        return;
-    }
-    if (!may_ask(fd))
-        refuse(fd, RV_EINVAL, "this socket is for its own user");
-    else if (listener->count >= listener->opts.connections)
-        refuse(fd, RV_EBUSY, "too many connections: try again");
-    else if ((peer = peer_new(listener, fd)) == NULL)
-        refuse(fd, RV_ENOMEM, rv_strerror(RV_ENOMEM));
-    if (peer == NULL) {
-        (void)close(fd); /* it was told */
-        return;
-    }
-    peer->next = listener->peers;
-    listener->peers = peer;
-    listener->count++;
-}
-
-/* The next request that is whole, if there is one, goes to who answers. */
-static void begin_request(struct rv__request *peer)
-{
-    struct rv__listener *listener = peer->listener;
-    rv_error err;
-    int rc = rv__frames_next(&peer->frames, &peer->frame, &err);
-    if (rc == 0)
-        return;
-    if (rc > 0) {
-        atomic_store(&peer->busy, true);
-        if (listener->opts.begin(listener->opts.arg, peer))
-            return;
-        atomic_store(&peer->busy, false);
-        (void)rv__fail(&err, RV_EBUSY, "no thread could be made to answer: try again");
-    }
-    refuse(peer->fd, err.code, err.message);
-    peer->over = true;
-}
-
-static void take_bytes(struct rv__request *peer)
-{
-    int rc = rv__frames_read(&peer->frames, peer->fd);
-    if (rc < 0)
-        peer->over = true;
-    else
-        begin_request(peer);
-}
-
-/* What its descriptor says, or that a thread is done with it. */
-static void look_at(struct rv__request *peer, short events, int64_t now_ms)
-{
-    bool busy = atomic_load(&peer->busy);
-    if (busy && (events & (POLLRDHUP | POLLHUP | POLLERR)))
-        rv_cancel_fire(peer->gone, RV_ECANCELED, "the caller has gone");
-    if (busy || peer->over)
-        return;
-    if (peer->frame.json.at != NULL) { /* it was answered: the next one, if it is there */
-        peer->frame = (struct rv__frame){ .type = FRAME_TYPES };
-        peer->until_ms = now_ms + peer->listener->opts.request_ms;
-        begin_request(peer);
-    } else if (events != 0) {
-        take_bytes(peer);
-    }
-    if (!atomic_load(&peer->busy) && now_ms >= peer->until_ms)
-        peer->over = true;
-}
-
-/* Those that are over go; the others are to be polled. Returns how long that may take. */
-static int prepare(struct rv__listener *listener, nfds_t *count)
-{
-    int64_t now_ms = rv__mono_ms(listener->opts.clock), next_ms = -1;
-    bool stopping = atomic_load(&listener->stopping);
-    *count = POLLS_OURS;
-    for (struct rv__request **at = &listener->peers; *at != NULL;) {
-        struct rv__request *peer = *at;
-        bool busy = atomic_load(&peer->busy);
-        if (!busy && (peer->over || stopping)) {
-            *at = peer->next;
-            listener->count--;
-            peer_free(peer);
-            continue;
+        if (errno != EAGAIN && errno != ECONNABORTED) {
+            uv_poll_stop(&listener->poll);
+            uv_timer_start(&listener->deaf, on_heard_again, DEAF_MS, 0);
         }
-        if (busy && stopping)
-            rv_cancel_fire(peer->gone, RV_ECLOSED, "the engine has closed");
-        bool gone = busy && rv_cancel_fired(peer->gone); /* that is known, and need not be told */
-        listener->polls[(*count)++] = (struct pollfd){ gone ? -1 : peer->fd,
-                                                       busy ? POLLRDHUP : POLLIN, 0 };
-        if (!busy && (next_ms < 0 || peer->until_ms < next_ms))
-            next_ms = peer->until_ms;
-        at = &peer->next;
+        return;
     }
-    if (listener->deaf_until_ms > now_ms && (next_ms < 0 || listener->deaf_until_ms < next_ms))
-        next_ms = listener->deaf_until_ms;
-    bool deaf = stopping || listener->deaf_until_ms > now_ms;
-    listener->polls[0] = (struct pollfd){ listener->awake, POLLIN, 0 };
-    listener->polls[1] = (struct pollfd){ deaf ? -1 : listener->socket, POLLIN, 0 };
-    if (next_ms < 0)
-        return -1;
-    return next_ms > now_ms ? (int)(next_ms - now_ms) : 0;
+    int yes = 1;
+    if (listener->port != 0) /* frames are put together here; else it is only slower */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (!may_come(listener, fd))
+        send_away(listener, fd, RV_EINVAL, "this socket is for its own user");
+    else if (listener->opts.wires->count >= listener->opts.connections ||
+             listener->guest_count >= listener->opts.guests)
+        send_away(listener, fd, RV_EBUSY, "too many connections: try again");
+    else
+        let_in(listener, fd);
 }
 
-static void *listen_main(void *arg)
+static void on_heard_again(uv_timer_t *timer)
 {
-    struct rv__listener *listener = arg;
-    struct pollfd *polls = listener->polls;
-    uint64_t drained;
-    nfds_t count;
-    pthread_setname_np(pthread_self(), "rival-control");
-    for (;;) {
-        int timeout_ms = prepare(listener, &count);
-        if (listener->count == 0 && atomic_load(&listener->stopping))
-            return NULL;
-        if (poll(polls, count, timeout_ms) < 0)
-            continue; /* EINTR cannot be, with every signal blocked; no memory: again */
-        if (polls[0].revents != 0)
-            (void)!read(listener->awake, &drained, sizeof drained);
-        int64_t now_ms = rv__mono_ms(listener->opts.clock);
-        struct rv__request *peer = listener->peers;
-        for (nfds_t i = POLLS_OURS; i < count; i++, peer = peer->next)
-            look_at(peer, polls[i].revents, now_ms);
-        if (polls[1].revents != 0)
-            take_connection(listener);
-    }
+    struct rv__listener *listener = timer->data;
+    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
 }
 
 /* --------------------------------------------------------------------------------- opening --- */
@@ -311,76 +262,134 @@ static int socket_open(struct rv__listener *listener, const struct rv__socket_pl
     char folder[RV__PATH_ROOM];
     snprintf(folder, sizeof folder, "%.*s", (int)place->name_at, place->path);
     listener->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    listener->awake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     listener->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener->folder < 0 || listener->awake < 0 || listener->socket < 0)
+    if (listener->folder < 0 || listener->socket < 0)
         return rv__fail(err, RV_ESYS, "cannot make the control socket '%.150s': %s", place->path,
                         strerrordesc_np(errno));
     return bind_at(listener, place, err);
 }
 
-int rv__listen(const char *store, const struct rv__listen_opts *opts, struct rv__listener **ret,
-               rv_error *err)
+static void begin(void *arg)
+{
+    struct rv__listener *listener = arg;
+    uv_loop_t *loop = &listener->opts.wires->loop;
+    uv_timer_init(loop, &listener->deaf);
+    listener->handles = 1;
+    listener->deaf.data = listener->poll.data = listener;
+    if (uv_poll_init(loop, &listener->poll, listener->socket) < 0)
+        return;
+    listener->handles = 2;
+    listener->poll.data = listener;
+    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
+}
+
+static struct rv__listener *listener_new(const struct rv__listen_opts *opts, rv_error *err)
 {
     struct rv__listener *listener = rv__zalloc(1, sizeof *listener);
-    struct rv__socket_place place = { .name_at = 0 };
-    sigset_t all, before;
-    int rc;
-
-    if (listener == NULL)
-        return rv__nomem(err);
-    listener->opts = *opts;
-    if (opts->connections == 0 || opts->connections > CONNECTIONS)
-        listener->opts.connections = CONNECTIONS;
-    if (opts->request_ms == 0)
-        listener->opts.request_ms = REQUEST_MS;
-    listener->folder = listener->socket = listener->awake = -1;
-    rc = rv__socket_place(store, &place, err);
-    if (rc == RV_OK)
-        rc = socket_open(listener, &place, err);
-    if (rc < 0)
-        goto out;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* a guest's thread takes nobody's signals */
-    int failed = pthread_create(&listener->thread, NULL, listen_main, listener);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed != 0) {
-        rc = rv__fail(err, RV_ESYS, "no thread could be made for the control socket: %s",
-                      strerrordesc_np(failed));
-        goto out;
+    if (listener == NULL) {
+        (void)rv__nomem(err);
+        return NULL;
     }
-    listener->has_thread = true;
-    *ret = listener;
-    listener = NULL;
-out:
-    rv__listener_free(listener);
+    listener->opts = *opts;
+    if (opts->connections == 0)
+        listener->opts.connections = CONNECTIONS;
+    if (opts->guests == 0)
+        listener->opts.guests = listener->opts.connections;
+    if (opts->hello_ms == 0)
+        listener->opts.hello_ms = HELLO_MS;
+    (void)rv__tls_keys_ref(opts->tls);
+    listener->folder = listener->socket = -1;
+    pthread_mutex_init(&listener->lock, NULL); /* on Linux these two cannot fail */
+    pthread_cond_init(&listener->over, NULL);
+    return listener;
+}
+
+/* The socket is there: let others in. The listener is gone if that fails. */
+static int listener_begin(struct rv__listener *listener, int rc, const char *where,
+                          struct rv__listener **ret, rv_error *err)
+{
+    if (rc == RV_OK)
+        rv__wires_run(listener->opts.wires, begin, listener);
+    if (rc == RV_OK && listener->handles < 2)
+        rc = rv__fail(err, RV_ESYS, "cannot wait at the socket '%.150s'", where);
+    if (rc < 0)
+        rv__listener_free(listener);
+    else
+        *ret = listener;
     return rc;
 }
 
-void rv__listener_close(struct rv__listener *listener)
+int rv__listen(const char *store, const struct rv__listen_opts *opts, struct rv__listener **ret,
+               rv_error *err)
 {
+    struct rv__listener *listener = listener_new(opts, err);
+    struct rv__socket_place place = { .name_at = 0 };
     if (listener == NULL)
-        return;
-    if (listener->name[0] != '\0') /* nobody else has replaced it: we have the store's lock */
-        (void)unlinkat(listener->folder, listener->name, 0);
-    listener->name[0] = '\0';
-    if (listener->has_thread) {
-        atomic_store(&listener->stopping, true);
-        wake(listener);
-        pthread_join(listener->thread, NULL);
-        listener->has_thread = false;
+        return RV_ENOMEM;
+    int rc = rv__socket_place(store, &place, err);
+    if (rc == RV_OK)
+        rc = socket_open(listener, &place, err);
+    return listener_begin(listener, rc, place.path, ret, err);
+}
+
+int rv__listen_tcp(const char *address, const struct rv__listen_opts *opts,
+                   struct rv__listener **ret, rv_error *err)
+{
+    struct rv__listener *listener = listener_new(opts, err);
+    struct rv__listen at;
+    if (listener == NULL)
+        return RV_ENOMEM;
+    int rc = rv__listen_open(address, &at, err);
+    if (rc == RV_OK) {
+        listener->socket = at.fd;
+        listener->port = at.port;
     }
+    return listener_begin(listener, rc, address, ret, err);
+}
+
+uint16_t rv__listener_port(const struct rv__listener *listener)
+{
+    return listener->port;
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+    struct rv__listener *listener = handle->data;
+    listener->handles--;
+    look_if_gone(listener);
+}
+
+static void begin_close(void *arg)
+{
+    struct rv__listener *listener = arg;
+    listener->closing = true;
+    for (struct guest *guest = listener->guests; guest != NULL; guest = guest->next)
+        if (guest->conn != NULL)
+            rv__conn_end(guest->conn, NULL);
+    if (listener->handles > 1)
+        uv_close((uv_handle_t *)&listener->poll, handle_closed);
+    if (listener->handles > 0)
+        uv_close((uv_handle_t *)&listener->deaf, handle_closed);
+    look_if_gone(listener);
 }
 
 void rv__listener_free(struct rv__listener *listener)
 {
     if (listener == NULL)
         return;
-    rv__listener_close(listener);
-    const int files[] = { listener->folder, listener->socket, listener->awake };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (files[i] >= 0)
-            (void)close(files[i]); /* nothing is in them */
+    if (listener->name[0] != '\0') /* nobody else has replaced it: we have the store's lock */
+        (void)unlinkat(listener->folder, listener->name, 0);
+    rv__wires_run(listener->opts.wires, begin_close, listener);
+    pthread_mutex_lock(&listener->lock);
+    while (!listener->gone)
+        pthread_cond_wait(&listener->over, &listener->lock);
+    pthread_mutex_unlock(&listener->lock);
+    if (listener->folder >= 0)
+        (void)close(listener->folder);
+    if (listener->socket >= 0)
+        (void)close(listener->socket);
+    rv__tls_keys_unref(listener->opts.tls);
+    pthread_cond_destroy(&listener->over);
+    pthread_mutex_destroy(&listener->lock);
     rv__free(listener);
 }

@@ -1,23 +1,23 @@
 /* place.c: where the socket of a store is, and how to name it however long its path. */
 #include "wire/place.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/store_name.h"
 
 int rv__socket_place(const char *store, struct rv__socket_place *ret, rv_error *err)
 {
-    char *real = realpath(store, NULL);
-    if (real == NULL)
-        return rv__fail(err, RV_ESTORE, "the store '%.100s' has no socket: %s", store,
-                        strerrordesc_np(errno));
-    int len = snprintf(ret->path, sizeof ret->path, "%s.sock", real);
-    free(real);
+    struct rv__buf beside;
+    rv__buf_init(&beside, sizeof ret->path);
+    int rc = rv__store_name_beside(store, &beside, err);
+    int len = rc < 0 ? 0 : snprintf(ret->path, sizeof ret->path, "%s.sock", beside.text);
+    rv__buf_done(&beside);
+    if (rc < 0)
+        return rc;
     const char *slash = strrchr(ret->path, '/');
     ret->name_at = slash != NULL ? (size_t)(slash - ret->path) + 1 : 0;
     if (len < 0 || (size_t)len >= sizeof ret->path || (size_t)len - ret->name_at > NAME_MAX)

@@ -1,14 +1,15 @@
 /* builtin.c: work that needs no function of the program: conditions, items and inputs as expressions;
- * value, delay and signal steps whose parameters are; and descriptions.
+ * value, delay and signal steps whose parameters are; and descriptions. And the executors that do it: of
+ * expressions, of commands, of requests.
  *
- *   begin ──▶ evaluate its parameters ──▶ do it ──▶ evaluate its description ──▶ the loop's inbox
- *              (evaluator)                           (evaluator)
+ *   start ──▶ evaluate its parameters ──▶ do it ──▶ done ──▶ evaluate its description ──▶ the loop's inbox
+ *              (evaluator)                                    (evaluator)
  *
  * A description is made at the end of a step's attempt, as part of it. What ends without an attempt, a
  * supervisor or a wait, is asked for its description by the state machine, as work of its own.
  *
  * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
- * With a testing kit evaluations are work by hand, like functions. */
+ * With a testing kit all of it is work by hand: it is over when rv__builtin_run() returns. */
 #include "work/builtin.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "work/labels.h"
 #include "work/work.h"
 
 /* The longest a delay may be told to take: as in plans. */
@@ -26,6 +28,13 @@ static const double MOST_MS = (double)RV__PLAN_MAX_MS;
 /* ---------------------------------------------------------------------------- evaluating --- */
 
 static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
+
+/* Is it a step that the I/O loop does, once its parameters are there? */
+static bool needs_io(const struct rv_ctx *ctx)
+{
+    enum rv__step_kind kind = ctx->eval < 0 ? ctx->view.node->step.kind : STEP_KINDS;
+    return kind == STEP_COMMAND || kind == STEP_HTTP || kind == STEP_CHAT;
+}
 
 int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err)
 {
@@ -51,9 +60,8 @@ static int evaluate_now(struct rv__workshop *shop, const struct rv__evaluation *
                                       evaluation->scope, json, err);
 }
 
-static void evaluate_by_hand(struct rv__work *work)
+static void evaluate_by_hand(struct rv_ctx *ctx)
 {
-    struct rv_ctx *ctx = (struct rv_ctx *)work;
     struct rv__evaluation *evaluation = &ctx->evaluation;
     struct rv__buf json;
     rv_error err;
@@ -63,12 +71,6 @@ static void evaluate_by_hand(struct rv__work *work)
     rv__buf_done(&json);
 }
 
-static void evaluated_by_hand(struct rv__work *work, const rv_error *err)
-{
-    (void)work; /* may be gone: it was handed on */
-    (void)err;
-}
-
 /* For the engine's own part of the work. It is handed back, and so begun again. */
 static void no_memory(struct rv_ctx *ctx)
 {
@@ -76,26 +78,34 @@ static void no_memory(struct rv_ctx *ctx)
     ctx->outcome = MSG_FAILED;
 }
 
-static void evaluate(struct rv_ctx *ctx, uint32_t number)
+static void evaluation_begun(struct rv__evaluation *evaluation)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
+    ctx->work.begun(&ctx->work);
+}
+
+static void post(struct rv_ctx *ctx)
+{
+    rv__ctx_hide(ctx);
+    ctx->shop->post(ctx);
+}
+
+void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number)
 {
     struct rv__workshop *shop = ctx->shop;
+    /* Else it is a part of an attempt, or comes behind the items. */
+    bool is_all = !ctx->describing && !needs_io(ctx) && ctx->labels == NULL;
     rv__sight_done(&ctx->sight); /* of what was evaluated before */
     rv__sight_init(&ctx->sight, ctx);
-    ctx->evaluation = (struct rv__evaluation){
-        .set = ctx->exprs->set, .number = number - 1, .scope = &ctx->sight.scope, .done = evaluated
-    };
-    if (shop->by_hand == NULL) {
+    ctx->evaluation = (struct rv__evaluation){ .set = ctx->exprs->set,
+                                               .number = number - 1,
+                                               .scope = &ctx->sight.scope,
+                                               .begun = is_all ? evaluation_begun : NULL,
+                                               .done = evaluated };
+    if (shop->by_hand)
+        evaluate_by_hand(ctx);
+    else
         rv__evaluator_start(shop->evaluator, &ctx->evaluation);
-        return;
-    }
-    struct rv__work *work = &ctx->work;
-    work->run = evaluate_by_hand;
-    work->done = evaluated_by_hand;
-    if (shop->by_hand->start(shop->by_hand, &work, 1) == 0) {
-        if (!ctx->describing) /* else it is done, and goes without */
-            no_memory(ctx);
-        ctx->shop->post(ctx);
-    }
 }
 
 /* ---------------------------------------------------------------------- what came of it --- */
@@ -125,6 +135,7 @@ static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
     if (rc < 0) {
         rv_fail(ctx, "the input of workflow '%.*s' is refused: %s",
                 RV__ARG(ctx->view.body->wrap->name), err.message);
+        rv__ctx_error_code(ctx, "badInput");
         return;
     }
     rv__blob_unref(ctx->result);
@@ -236,18 +247,80 @@ static void take_description_alone(struct rv_ctx *ctx, struct rv__str json, cons
     }
 }
 
+/* ------------------------------------------------------------------------ what it was given --- */
+
+static void given_path(struct rv_ctx *ctx, const char *path, const char *root, const char *name)
+{
+    struct rv__scope_text found;
+    struct rv__scope *scope = &ctx->sight.scope;
+    const struct rv__str none = { NULL, 0 };
+    bool waits = scope->at_hand;
+    scope->at_hand = true; /* what is not here is recorded elsewhere */
+    if (ctx->records && scope->find(scope, rv__str(root), rv__str(name), none, &found) == RV_OK)
+        rv__ctx_given_shared(ctx, rv__str(path), found.json);
+    scope->at_hand = waits;
+}
+
+static void given_step(struct rv_ctx *ctx, struct rv__str alias)
+{
+    struct rv__buf path;
+    const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
+    if (!ctx->records || entry == NULL || rv__entry_assembled(entry) ||
+        rv__blob_is_reference(rv__entry_blob(entry)))
+        return;
+    rv__buf_init(&path, RV__GIVEN_NAME_BYTES);
+    rv__buf_fmt(&path, ".steps.%.*s.result", RV__ARG(alias));
+    if (path.rc == RV_OK)
+        rv__ctx_given_shared(ctx, rv__buf_view(&path), rv__blob_str(rv__entry_blob(entry)));
+    rv__buf_done(&path);
+}
+
+/* What its expressions see: inputs, results and items are recorded elsewhere. */
+static void given_uses(struct rv_ctx *ctx)
+{
+    struct rv__expr_use use;
+    for (size_t i = 0;
+         ctx->records && rv__exprs_use(ctx->evaluation.set, ctx->evaluation.number, i, &use); i++) {
+        if (rv__str_is(use.root, "input"))
+            given_path(ctx, ".input", "input", NULL);
+        else if (rv__str_is(use.root, "lastStep"))
+            given_path(ctx, ".lastStep.result", "lastStep", "result");
+        else if (rv__str_is(use.root, "error"))
+            given_path(ctx, ".error", "error", NULL);
+        else if (rv__str_is(use.root, "steps") && !rv__str_none(use.name))
+            given_step(ctx, use.name);
+    }
+}
+
+void rv__ctx_given_context(struct rv_ctx *ctx)
+{
+    given_path(ctx, ".input", "input", NULL);
+    given_path(ctx, ".lastStep.result", "lastStep", "result");
+    given_path(ctx, ".error", "error", NULL);
+}
+
 /* Its parameters are there. */
 static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
 {
+    given_path(ctx, ".loop.item", "loop", "item");
     switch (ctx->view.node->step.kind) {
-    case STEP_VALUE: take_value(ctx, json); break;
-    case STEP_DELAY: take_delay(ctx, json); break;
-    case STEP_SIGNAL: take_signal(ctx, json); break;
+    case STEP_VALUE:
+        given_uses(ctx);
+        take_value(ctx, json);
+        break;
+    case STEP_DELAY:
+        rv__ctx_given(ctx, "delay", json);
+        take_delay(ctx, json);
+        break;
+    case STEP_SIGNAL:
+        rv__ctx_given(ctx, "signal", json);
+        take_signal(ctx, json);
+        break;
     case STEP_COMMAND: rv__command_begin(ctx, json); return;
     case STEP_HTTP: rv__http_begin(ctx, json); return;
+    case STEP_CHAT: rv__chat_begin(ctx, json); return;
     case STEP_FUNCTION:
     case STEP_CALL:
-    case STEP_CHAT:
     case STEP_TOOL:
     case STEP_KINDS: rv_fail(ctx, "this kind of step cannot be run here"); break;
     }
@@ -258,14 +331,19 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
 static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
 {
     struct rv_ctx *ctx = RV__CONTAINER(evaluation, struct rv_ctx, evaluation);
-    if (ctx->describing) {
+    if (ctx->labels != NULL) {
+        rv__labels_answer(ctx, json, err);
+    } else if (ctx->describing) {
         take_description(ctx, json, err);
-        ctx->shop->post(ctx);
+        post(ctx);
     } else if (ctx->eval == EVAL_DESCRIPTION) {
         take_description_alone(ctx, json, err);
         rv__work_finish(ctx);
     } else if (err != NULL) {
+        given_path(ctx, ".loop.item", "loop", "item");
+        given_uses(ctx);
         rv_fail(ctx, "%s", err->message);
+        rv__ctx_error_code(ctx, "expression");
         ctx->given_up = err->code == RV_ECLOSED || err->code == RV_ENOMEM;
         rv__work_finish(ctx);
     } else if (ctx->eval == EVAL_INPUT) {
@@ -278,24 +356,47 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
         rv__work_finish(ctx);
     } else if (ctx->eval >= 0) {
         take_value(ctx, json);
-        rv__work_finish(ctx);
+        if (!rv__labels_make(ctx))
+            rv__work_finish(ctx);
     } else {
         take_parameters(ctx, json);
     }
 }
 
+/* By hand whoever runs it says so. */
 void rv__work_finish(struct rv_ctx *ctx)
 {
+    if (!ctx->shop->by_hand)
+        ctx->work.done(&ctx->work, NULL);
+}
+
+/* The input of a nested workflow that a function made: held to its schema as any other. */
+static void take_made_input(struct rv_ctx *ctx)
+{
+    struct rv__blob *made = ctx->result != NULL ? rv__blob_ref(ctx->result)
+                                                : rv__blob_new(rv__str("null"));
+    if (made != NULL)
+        take_input(ctx, made);
+    else
+        no_memory(ctx);
+    rv__blob_unref(made);
+}
+
+void rv__work_describe(struct rv_ctx *ctx)
+{
+    if (ctx->eval == EVAL_INPUT && ctx->function.len > 0 && ctx->outcome == MSG_DONE)
+        take_made_input(ctx);
     const struct rv__plan_exprs *exprs = ctx->exprs;
     uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
                                     : 0;
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
         atomic_load(ctx->shop->stopped)) {
-        ctx->shop->post(ctx);
+        post(ctx);
         return;
     }
+    rv__ctx_hide(ctx); /* its description sees its result */
     ctx->describing = true;
-    evaluate(ctx, number);
+    rv__work_evaluate(ctx, number);
 }
 
 /* -------------------------------------------------------------------------- by the I/O loop --- */
@@ -341,7 +442,7 @@ void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_c
     }
     pthread_mutex_lock(&ctx->gate);
     int rc = start(ctx);
-    if (rc == RV_OK && !rv__cancel_watch(ctx->token, &ctx->watch))
+    if (rc == RV_OK && !rv__cancel_watch(ctx->work.token, &ctx->watch))
         stop(ctx);
     pthread_mutex_unlock(&ctx->gate); /* it may be gone from here on, if it was started */
     if (rc == RV_OK)
@@ -355,15 +456,17 @@ void rv__io_ended(struct rv_ctx *ctx)
 {
     pthread_mutex_lock(&ctx->gate); /* until its beginning is over, however quick it was */
     pthread_mutex_unlock(&ctx->gate);
-    rv__cancel_unwatch(ctx->token, &ctx->watch);
+    rv__cancel_unwatch(ctx->work.token, &ctx->watch);
 }
 
 /* ------------------------------------------------------------------------------- beginning --- */
 
 bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *effect)
 {
-    if (effect->eval == EVAL_INPUT)
-        return true;
+    if (effect->eval == EVAL_INPUT) {
+        const struct rv__expr *input = effect->node != NULL ? rv__node_input(effect->node) : NULL;
+        return input == NULL || input->kind != EXPR_FUNCTION;
+    }
     int slot = effect->eval < 0 ? SLOT_WITH : effect->eval;
     return effect->node != NULL && rv__plan_exprs_number(exprs, effect->node, slot) != 0;
 }
@@ -372,44 +475,80 @@ bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *ef
 static bool prepare_io(struct rv_ctx *ctx)
 {
     struct rv__workshop *shop = ctx->shop;
-    const char *directory = shop->directory(ctx->engine, ctx->view.node);
     rv_error err;
-    if (directory != NULL) {
-        ctx->directory = rv__arena_dup(&ctx->arena, directory, strlen(directory));
+    if (ctx->directory != NULL) { /* the loop's: it may be registered from elsewhere meanwhile */
+        ctx->directory = rv__arena_dup(&ctx->arena, ctx->directory, strlen(ctx->directory));
         if (ctx->directory == NULL) {
             no_memory(ctx);
             return false;
         }
     }
     const struct rv__io_opts opts = { .deny_private = shop->http_deny_private };
-    if (shop->io == NULL && shop->by_hand == NULL && rv__io_new(&opts, &shop->io, &err) < 0)
+    if (shop->io == NULL && !shop->by_hand && rv__io_new(&opts, &shop->io, &err) < 0)
         return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
 }
 
-static bool needs_io(const struct rv_ctx *ctx)
-{
-    enum rv__step_kind kind = ctx->view.node->step.kind;
-    return ctx->eval < 0 && (kind == STEP_COMMAND || kind == STEP_HTTP);
-}
-
-void rv__builtin_begin(struct rv_ctx *ctx)
+static void begin(struct rv_ctx *ctx)
 {
     const struct rv__plan_exprs *exprs = ctx->exprs;
-    if (ctx->eval != EVAL_INPUT && needs_io(ctx) && !prepare_io(ctx)) {
+    if (needs_io(ctx) && !prepare_io(ctx)) {
+        rv__work_finish(ctx);
+        return;
+    }
+    if (ctx->eval == EVAL_INPUT && rv__body_is_tool(ctx->view.body)) {
+        rv__chat_arguments(ctx);
         rv__work_finish(ctx);
         return;
     }
     if (ctx->eval == EVAL_INPUT) {
         const struct rv__input_rule *rule = rv__plan_exprs_rule(exprs, ctx->view.body);
         if (rule != NULL && rule->number != 0) {
-            evaluate(ctx, rule->number);
+            rv__work_evaluate(ctx, rule->number);
         } else {
             take_input_around(ctx);
             rv__work_finish(ctx);
         }
         return;
     }
-    evaluate(ctx,
-             rv__plan_exprs_number(exprs, ctx->view.node, ctx->eval < 0 ? SLOT_WITH : ctx->eval));
+    uint32_t number = rv__plan_exprs_number(exprs, ctx->view.node,
+                                            ctx->eval < 0 ? SLOT_WITH : ctx->eval);
+    if (rv__ctx_may_see_secrets(ctx) && !rv__ctx_secrets_ready(ctx, number - 1))
+        rv__work_finish(ctx);
+    else
+        rv__work_evaluate(ctx, number);
+}
+
+/* ------------------------------------------------------------------------------- executors --- */
+
+void rv__builtin_run(struct rv__work *work)
+{
+    begin((struct rv_ctx *)work);
+}
+
+static size_t builtin_start(struct rv__executor *self, struct rv__work *const *works, size_t count)
+{
+    (void)self;
+    for (size_t i = 0; i < count; i++)
+        begin((struct rv_ctx *)works[i]);
+    return count;
+}
+
+static void builtin_free(struct rv__executor *self)
+{
+    rv__free(self); /* who does its work, the evaluator and the I/O loop, is the workshop's */
+}
+
+int rv__builtins_new(const struct rv__executor *head, struct rv__executor **ret, rv_error *err)
+{
+    struct rv__executor *executor = rv__alloc(sizeof *executor);
+    if (executor == NULL)
+        return rv__nomem(err);
+    *executor = *head;
+    executor->start = builtin_start;
+    executor->cancel = rv__executor_fire;
+    executor->inside = rv__executor_outside;
+    executor->free = builtin_free;
+    *ret = executor;
+    return RV_OK;
 }

@@ -6,21 +6,34 @@
 
 /* Is this work one that the engine does by itself? */
 bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *effect);
-/* Begin it; its answer comes as a letter. Thread: the loop's. */
-void rv__builtin_begin(struct rv_ctx *ctx);
-/* It is done but for its description, if the plan has one: then post it. Thread: whoever finished. */
+/* An executor of such work. `head`: exec.h; begun: a process evaluates it, the command runs, the request is on
+ * its way. Whatever is made of these three does all of it; they differ in their names and credits. */
+int rv__builtins_new(const struct rv__executor *head, struct rv__executor **ret, rv_error *err);
+void rv__builtin_run(struct rv__work *work); /* by hand, instead */
+/* All of it but its description is done: its executor says so. Thread: whoever finished. */
 void rv__work_finish(struct rv_ctx *ctx);
+/* Evaluate a template of its plan (1 + its number); then goes on by itself. Thread: as the work's. */
+void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number);
+/* Make its description, if the plan has one, and post it. Thread: as `done` of its work. */
+void rv__work_describe(struct rv_ctx *ctx);
 /* Begin a command whose parameters are there. Thread: the evaluator's. */
 void rv__command_begin(struct rv_ctx *ctx, struct rv__str with);
 /* The same for a request by HTTP. */
 void rv__http_begin(struct rv_ctx *ctx, struct rv__str with);
 
-/* For the two: hand it to the I/O loop, and have it stopped when the step's token fires: a time-out, a
+/* A turn of a chat; and what a tool is called with, which is done when it returns. */
+void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with);
+void rv__chat_arguments(struct rv_ctx *ctx);
+
+/* For these: hand it to the I/O loop, and have it stopped when the step's token fires: a time-out, a
  * cancel, the engine closes. It may be gone afterwards. `what`: for messages. */
 void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_ctx *ctx),
                   void (*stop)(struct rv_ctx *ctx));
 /* The loop is done with it, first of all: wait for its beginning, and let nobody stop it any more. */
 void rv__io_ended(struct rv_ctx *ctx);
+
+/* What a step sees without asking for more, as it is given by default. */
+void rv__ctx_given_context(struct rv_ctx *ctx);
 
 /* A string as it is; anything else as JSON text. */
 struct rv__str rv__ctx_text(struct rv_ctx *ctx, struct rv__str json);
@@ -28,7 +41,10 @@ struct rv__str rv__ctx_text(struct rv_ctx *ctx, struct rv__str json);
 char *rv__ctx_c_text(struct rv_ctx *ctx, struct rv__str text, const char *what);
 
 /* hosted.c */
-void rv__hosted_run(struct rv__work *work); /* as rv__ctx_run, in a host */
+/* An executor of functions in hosts; begun: a host has it. As many threads as credits speak with them. */
+int rv__hosted_new(struct rv__workshop *shop, const struct rv__executor *head,
+                   struct rv__executor **ret, rv_error *err);
+void rv__hosted_run(struct rv__work *work); /* by hand, instead */
 /* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */
 int rv__hosted_workflow(struct rv__hosts *hosts, const char *module, rv_workflow **ret,
                         rv_error *err);

@@ -1,5 +1,7 @@
-/* cfiles.c: workflow files in C: compiled, and looked at, in a host or here; with what they nest by file. */
+/* cfiles.c: workflow files in C: compiled, and looked at, in a host or here; with what they nest by file. Scripts are gathered
+ * here, too, and looked into by scripts.c. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "define/define.h"
 #include "work/work.h"
 
@@ -30,16 +33,16 @@ static int load_here(const char *object, rv_workflow **ret, rv_error *err)
         return fd;
     snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
     void *handle = dlopen(fd > 0 ? opened : object, RTLD_NOW | RTLD_LOCAL);
-    const rv_workflow_def *def = handle != NULL ? dlsym(handle, "rv_file_table") : NULL;
     if (handle == NULL)
         (void)rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
-    else if (def == NULL)
-        (void)rv__fail(err, RV_EINVAL, "it has no workflow: declare one with RV_WORKFLOW");
     else
-        rc = rv__table_read(def, &table, err);
+        rc = rv__table_load(handle, &table, err);
     if (rc < 0)
         goto out;
-    rc = rv__workflow_read(rv__buf_view(&table.plan), ret, err);
+    if (table.plan.len > 0)
+        rc = rv__workflow_read(rv__buf_view(&table.plan), ret, err);
+    else if ((*ret = rv__workflow_library()) == NULL)
+        rc = rv__nomem(err);
     for (struct rv__named_fn *f = table.functions; rc == RV_OK && f != NULL; f = f->next)
         rv_workflow_function(*ret, f->name.at, f->fn);
     rv__table_done(&table);
@@ -129,7 +132,7 @@ static int name_nested(void *arg, struct rv__str said, struct rv__str *name)
         rc = rv__fail(&n->file->why, RV_EINVAL, "the path '%.100s' is too long", path.text);
     else if (rc == RV_OK && access(path.text, R_OK) < 0)
         rc = rv__fail(&n->file->why, RV_EINVAL, "it nests %.150s: %m", path.text);
-    else if (rc == RV_OK && !rv__is_c_file(said))
+    else if (rc == RV_OK && !rv__is_c_file(said) && !rv__is_script(said))
         rc = name_text(n, path.text, name);
     else if (rc == RV_OK)
         rc = rv__c_files_find_file(n->files, path.text, &draft);
@@ -139,6 +142,16 @@ static int name_nested(void *arg, struct rv__str said, struct rv__str *name)
         (void)rv__fail(&n->file->why, RV_EINVAL, "it nests %.150s, which cannot be loaded",
                        path.text);
     rv__buf_done(&path);
+    return rc;
+}
+
+/* What it nests by file, by name from now on. Errors: RV_EINVAL, with file->why; RV_ENOMEM. */
+int rv__c_file_nested(struct rv__c_files *files, struct rv__c_file *file)
+{
+    struct nested n = { .files = files, .file = file };
+    rv__arena_init(&n.arena, RV__PLAN_MAX_BYTES);
+    int rc = rv__draft_nested(file->workflow->draft, name_nested, &n);
+    rv__arena_done(&n.arena);
     return rc;
 }
 
@@ -167,6 +180,50 @@ static int add_long_names(struct rv__c_file *file)
     return w->rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
 }
 
+/* The hash of a module is recorded with each attempt of its functions (SPEC: words): the first 64 bits of
+ * its SHA-256, which is enough to know it again. */
+static int note_hash(rv_workflow *w, const char *object, rv_error *err)
+{
+    struct rv__sha256 hash;
+    char bytes[16384], hex[RV__SHA256_HEX];
+    ssize_t n;
+    int fd = open(object, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return rv__fail(err, RV_ESYS, "%.150s: %m", object);
+    rv__sha256_init(&hash);
+    while ((n = read(fd, bytes, sizeof bytes)) > 0)
+        rv__sha256_add(&hash, (struct rv__str){ bytes, (size_t)n });
+    close(fd);
+    if (n < 0)
+        return rv__fail(err, RV_ESYS, "%.150s: it cannot be read", object);
+    rv__sha256_done(&hash, hex);
+    hex[16] = '\0';
+    for (struct rv__named_fn *f = w->functions; f != NULL; f = f->next)
+        f->hash = strtoull(hex, NULL, 16);
+    return RV_OK;
+}
+
+/* Its commands are relative to its folder. */
+int rv__c_file_directory(struct rv__c_file *file)
+{
+    rv_workflow *w = file->workflow;
+    const char *slash = strrchr(file->path, '/');
+    struct rv__str folder = { ".", 1 };
+    char named[RV__CFILE_PATH];
+    if (slash != NULL)
+        folder = (struct rv__str){ file->path,
+                                   slash > file->path ? (size_t)(slash - file->path) : 1 };
+    if (folder.len >= sizeof named)
+        return RV_OK; /* which no file that could be read has */
+    snprintf(named, sizeof named, "%.*s", RV__ARG(folder));
+    char *full = realpath(named, NULL);
+    if (full == NULL)
+        return RV_OK; /* gone meanwhile */
+    w->directory = rv__arena_dup(&w->arena, full, strlen(full));
+    free(full);
+    return w->directory != NULL ? RV_OK : RV_ENOMEM;
+}
+
 static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
 {
     char object[RV__CFILE_PATH];
@@ -189,23 +246,30 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
         return rc;
     if (add_long_names(file) < 0)
         return RV_ENOMEM;
+    rc = note_hash(file->workflow, object, err);
+    if (rc < 0)
+        return rc;
     file->workflow->source = file->path;
+    if (rv__c_file_directory(file) < 0)
+        return RV_ENOMEM;
     file->workflow->replace = opts != NULL && opts->replace;
-    struct nested n = { .files = files, .file = file };
-    rv__arena_init(&n.arena, RV__PLAN_MAX_BYTES);
-    rc = rv__draft_nested(file->workflow->draft, name_nested, &n);
-    rv__arena_done(&n.arena);
-    return rc;
+    if (file->workflow->library)
+        return RV_OK;
+    return rv__c_file_nested(files, file);
 }
 
 /* What stands for it where it is not to be loaded: others may nest it, and are looked at themselves. */
-static int make_stand_in(struct rv__c_file *file, rv_error *err)
+int rv__c_file_stand_in(struct rv__c_file *file, rv_error *err)
 {
     struct rv__arena arena;
     struct rv__str name;
-    bool declares;
+    enum rv__declares declares;
     rv__arena_init(&arena, SIZE_MAX); /* RV__DEFINE_MAX_BYTES bounds what is read */
     int rc = rv__cfile_name(file->path, &arena, &declares, &name);
+    if (rc == RV_OK && declares == DECLARES_FUNCTIONS) {
+        rv__arena_done(&arena); /* nobody can nest it */
+        return RV_OK;
+    }
     if (rc == RV_OK)
         rc = rv__draft_new(name.at, &file->stand_in, err);
     if (rc == RV_OK)
@@ -229,21 +293,14 @@ static int load_file(struct rv__c_files *files, struct rv__c_file *file, rv_erro
     }
     if (files->depth == RV_C_FILES_COMPILED && ends_with(file->path, ".c"))
         rc = rv__cfile_build(file->path, object, &file->said, &file->why);
-    return rc == RV_ENOMEM ? rv__nomem(err) : make_stand_in(file, err);
+    return rc == RV_ENOMEM ? rv__nomem(err) : rv__c_file_stand_in(file, err);
 }
 
-/* One more, if it is not there; *ret NULL: it is. */
-static int add_file(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
-                    struct rv__c_file **known, rv_error *err)
+int rv__c_files_add(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
+                    rv_error *err)
 {
     struct stat st = { .st_ino = 0 };
-    bool there = stat(path, &st) == 0;
-    *ret = *known = NULL;
-    for (size_t i = 0; there && i < files->count; i++)
-        if (files->items[i]->inode == st.st_ino && files->items[i]->device == st.st_dev) {
-            *known = files->items[i];
-            return RV_OK;
-        }
+    (void)stat(path, &st); /* one that is gone is told when it is looked into */
     if (files->count == files->cap) {
         size_t cap = files->cap ? files->cap * 2 : 8;
         struct rv__c_file **items = rv__realloc(files->items, cap * sizeof(struct rv__c_file *));
@@ -263,9 +320,38 @@ static int add_file(struct rv__c_files *files, const char *path, struct rv__c_fi
         return rv__nomem(err);
     }
     memcpy(file->path, path, strlen(path));
+    if (rv__is_script(rv__str(path))) {
+        char *real = realpath(path, NULL);
+        size_t size = strlen(real != NULL ? real : path) + 1;
+        file->real = rv__alloc(size);
+        if (file->real != NULL)
+            memcpy(file->real, real != NULL ? real : path, size);
+        free(real);
+        if (file->real == NULL) {
+            rv__free(file->path);
+            rv__free(file);
+            return rv__nomem(err);
+        }
+        files->script_count++;
+    }
     files->items[files->count++] = file;
     *ret = file;
     return RV_OK;
+}
+
+/* One more, if it is not there; *ret NULL: it is. */
+static int add_file(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
+                    struct rv__c_file **known, rv_error *err)
+{
+    struct stat st = { .st_ino = 0 };
+    bool there = stat(path, &st) == 0;
+    *ret = *known = NULL;
+    for (size_t i = 0; there && i < files->count; i++)
+        if (files->items[i]->inode == st.st_ino && files->items[i]->device == st.st_dev) {
+            *known = files->items[i];
+            return RV_OK;
+        }
+    return rv__c_files_add(files, path, ret, err);
 }
 
 int rv__c_files_take(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
@@ -276,6 +362,8 @@ int rv__c_files_take(struct rv__c_files *files, const char *path, struct rv__c_f
     if (rc < 0 || fresh == NULL)
         return rc;
     *ret = fresh;
+    if (fresh->real != NULL) /* with the others: rv__c_files_load_scripts() */
+        return RV_OK;
     return load_file(files, fresh, err);
 }
 
@@ -285,21 +373,24 @@ static int declares(const char *path, bool *ret, rv_error *err)
 {
     struct rv__arena arena;
     struct rv__str name;
-    rv__arena_init(&arena, SIZE_MAX); /* as in make_stand_in() */
-    int rc = rv__cfile_name(path, &arena, ret, &name);
+    enum rv__declares what = DECLARES_NOTHING;
+    rv__arena_init(&arena, SIZE_MAX); /* as in rv__c_file_stand_in() */
+    int rc = rv__cfile_name(path, &arena, &what, &name);
+    *ret = what != DECLARES_NOTHING;
     rv__arena_done(&arena);
     return rc < 0 ? rv__nomem(err) : RV_OK;
 }
 
-int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *found,
-                     const char *const *named, size_t count, rv_error *err)
+/* Of those that were found, the scripts, or the others: those that are meant. */
+static int take_found(struct rv__c_files *files, const struct rv__definitions *found, bool scripts,
+                      const char *const *named, size_t count, rv_error *err)
 {
     int rc = RV_OK;
     for (size_t i = 0; rc == RV_OK && i < found->other_count; i++) {
         const struct rv__other_file *other = &found->others[i];
         struct rv__c_file *file;
         bool meant = false;
-        if (other->kind != OTHER_C && other->kind != OTHER_OBJECT)
+        if ((other->kind == OTHER_SCRIPT) != scripts)
             continue;
         for (size_t k = 0; k < count && !meant; k++)
             meant = rv__str_is(other->file, named[k]);
@@ -309,6 +400,15 @@ int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *fo
             rc = rv__c_files_take(files, other->file.at, &file, err);
     }
     return rc;
+}
+
+int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *found,
+                     const char *const *named, size_t count, rv_error *err)
+{
+    int rc = take_found(files, found, true, named, count, err);
+    if (rc == RV_OK)
+        rc = rv__c_files_load_scripts(files, named[0], err);
+    return rc == RV_OK ? take_found(files, found, false, named, count, err) : rc;
 }
 
 /* ------------------------------------------------------------------------------- asking --- */
@@ -338,6 +438,8 @@ int rv__c_files_find_file(struct rv__c_files *files, const char *path, const str
     if (rc < 0)
         return rc;
     *ret = draft_of(file);
+    if (*ret == NULL && file->real != NULL && file->why.code == 0)
+        return RV_ENOTFOUND; /* not yet: whoever asks is asked again when it is there */
     return *ret != NULL ? RV_OK : RV_EINVAL;
 }
 
@@ -374,6 +476,7 @@ void rv__c_files_done(struct rv__c_files *files)
         rv__draft_free(files->items[i]->stand_in);
         rv__buf_done(&files->items[i]->said);
         rv__free(files->items[i]->path);
+        rv__free(files->items[i]->real);
         rv__free(files->items[i]);
     }
     for (size_t i = 0; i < files->text_count; i++)

@@ -22,6 +22,7 @@ static bool take_argv(struct rv_ctx *ctx, struct rv__str with)
     size_t count = 0;
     if (!rv__json_get(with, "argv", &list) || rv__json_type(list) != RV__JSON_ARRAY ||
         rv__json_count(list) == 0 || rv__json_count(list) > MOST_WORDS) {
+        with = rv__ctx_hidden(ctx, with, false);
         rv_fail(ctx, "a command must be a list, the program and its arguments; it came to %.*s",
                 (int)(with.len < 80 ? with.len : 80), with.at);
         return false;
@@ -125,23 +126,31 @@ static bool take_cwd(struct rv_ctx *ctx, struct rv__str with)
     return ctx->command.cwd != NULL;
 }
 
+/* A value: text as it is, anything else as JSON. The parameters are gone when it is written: copied. */
+static bool take_stdin_value(struct rv_ctx *ctx, struct rv__str value)
+{
+    if (rv__str_copy(&ctx->arena, rv__ctx_text(ctx, value), &ctx->command.input) == RV_OK)
+        return true;
+    rv_fail(ctx, "out of memory");
+    return false;
+}
+
+/* Its words are those of the file: an expression may come to `none`, and means that text. */
 static bool take_stdin(struct rv_ctx *ctx, struct rv__str with)
 {
-    struct rv__str how = { NULL, 0 };
+    struct rv__str value, said = { NULL, 0 };
     const char *text;
-    if (rv__json_get(with, "stdin", &how))
-        how = rv__ctx_text(ctx, how);
-    if (rv__str_is(how, "none"))
+    bool has = rv__json_get(with, "stdin", &value) &&
+               rv__json_get(ctx->view.node->step.with, "stdin", &said);
+    if (has && rv__json_string_is(said, rv__str("none")))
         return true;
-    if (rv__str_none(how))
-        text = rv__ctx_brief_json(ctx);
-    else if (rv__str_is(how, "context"))
-        text = rv_context_json(ctx);
-    else {
-        rv_fail(ctx, "the `stdin` of a command is `context` or `none`, not %.*s",
-                (int)(how.len < 40 ? how.len : 40), how.at);
-        return false;
+    bool context = has && rv__json_string_is(said, rv__str("context"));
+    if (has && !context) {
+        rv__ctx_given(ctx, "stdin", value);
+        return take_stdin_value(ctx, value);
     }
+    rv__ctx_given_context(ctx);
+    text = context ? rv__ctx_full_json(ctx) : rv__ctx_brief_json(ctx);
     if (text == NULL) {
         rv_fail(ctx, "its input could not be put together");
         return false;
@@ -196,18 +205,23 @@ static void take_state(struct rv_ctx *ctx, const struct rv__outcome *outcome)
 
 static void fail_as(struct rv_ctx *ctx, const struct rv__outcome *outcome)
 {
-    static const int behaviors[] = { [RV__STEP_STOP] = RV_ON_STOP,
-                                     [RV__STEP_CONTINUE] = RV_ON_CONTINUE,
-                                     [RV__STEP_RETRY] = RV_ON_RETRY };
     int backoff = outcome->backoff == RV__BACKOFF_LINEAR        ? RV_LINEAR
                   : outcome->backoff == RV__BACKOFF_EXPONENTIAL ? RV_EXPONENTIAL
-                                                                : -1;
+                                                                : 0;
     int attempts = outcome->max_attempts > INT32_MAX ? INT32_MAX : (int)outcome->max_attempts;
-    if (outcome->behavior == RV__STEP_PLAIN)
-        rv_fail(ctx, "%.*s", RV__ARG(outcome->message));
-    else
-        rv_step_error(ctx, behaviors[outcome->behavior], attempts, backoff, "%.*s",
-                      RV__ARG(outcome->message));
+    switch (outcome->behavior) {
+    case RV__STEP_PLAIN: rv_fail(ctx, "%.*s", RV__ARG(outcome->message)); break;
+    case RV__STEP_STOP: rv_stop(ctx, "%.*s", RV__ARG(outcome->message)); break;
+    case RV__STEP_CONTINUE: rv_continue(ctx, "%.*s", RV__ARG(outcome->message)); break;
+    case RV__STEP_RETRY:
+        rv_retry(ctx, RV_RETRY_OPTS(.max_attempts = attempts, .backoff = backoff), "%.*s",
+                 RV__ARG(outcome->message));
+        break;
+    }
+    if (outcome->word != NULL)
+        rv__ctx_error_code(ctx, outcome->word);
+    if (outcome->exit_code > 0)
+        rv__ctx_exit_code(ctx, outcome->exit_code);
 }
 
 static void ended(struct rv__command *command, const struct rv__command_result *result)
@@ -216,7 +230,9 @@ static void ended(struct rv__command *command, const struct rv__command_result *
     struct rv__outcome outcome;
     rv_error err;
     rv__io_ended(ctx);
-    int rc = rv__command_outcome(result, command->argv[0], ctx->output_as, &ctx->arena, &outcome,
+    struct rv__command_result hidden = *result; /* its messages are cut: secrets go before */
+    hidden.control = rv__ctx_hidden(ctx, result->control, false);
+    int rc = rv__command_outcome(&hidden, command->argv[0], ctx->output_as, &ctx->arena, &outcome,
                                  &err);
     if (rc < 0) {
         rv_fail(ctx, "%s", err.message);
@@ -224,6 +240,12 @@ static void ended(struct rv__command *command, const struct rv__command_result *
         take_state(ctx, &outcome);
         if (outcome.code < 0) {
             fail_as(ctx, &outcome);
+        } else if (ctx->save != NULL && !outcome.skipped) {
+            rv__ctx_check_state(ctx);
+            if (ctx->outcome != MSG_FAILED) {
+                rv__save_end(ctx);
+                return;
+            }
         } else {
             bool fits = outcome.result.len <= RV__JSON_MAX_BYTES; /* escapes add to it */
             struct rv__blob *value = fits ? rv__blob_new(outcome.result) : NULL;
@@ -243,6 +265,12 @@ static void ended(struct rv__command *command, const struct rv__command_result *
     rv__work_finish(ctx);
 }
 
+static void begun(struct rv__command *command)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(command, struct rv_ctx, command);
+    ctx->work.begun(&ctx->work);
+}
+
 static int start(struct rv_ctx *ctx)
 {
     return rv__command_start(ctx->shop->io, &ctx->command);
@@ -255,9 +283,24 @@ static void stop(struct rv_ctx *ctx)
 
 void rv__command_begin(struct rv_ctx *ctx, struct rv__str with)
 {
-    ctx->command = (struct rv__command){ .stderr_line = said, .done = ended };
+    static const char *const told[] = { "argv", "cwd", "env" };
+    struct rv__str value;
+    ctx->command = (struct rv__command){ .stderr_line = said,
+                                         .begun = begun,
+                                         .done = ended,
+                                         .inherited = ctx->environment,
+                                         .mask = rv__secrets_mask(ctx->secrets) };
     take_output(ctx, with);
-    if (take_argv(ctx, with) && take_env(ctx, with) && take_cwd(ctx, with) && take_stdin(ctx, with))
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (rv__json_get(with, told[i], &value))
+            rv__ctx_given(ctx, told[i], value);
+    bool good = take_argv(ctx, with) && take_env(ctx, with) && take_cwd(ctx, with) &&
+                take_stdin(ctx, with) && rv__save_begin(ctx, with, "a command");
+    if (good && ctx->save != NULL) {
+        ctx->command.output_file = &ctx->save->file.file;
+        ctx->output_as = RV__OUTPUT_NONE;
+    }
+    if (good)
         rv__io_begin(ctx, "command", start, stop);
     else
         rv__work_finish(ctx);

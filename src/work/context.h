@@ -1,5 +1,6 @@
-/* context.h: a piece of work in flight, from the grant to the answer: what its function sees through
- * rv_ctx, and what it says. Made by dispatch.c, filled by the step's thread, read by the loop. */
+/* context.h: what an attempt sees, and what it says: rv_ctx. The engine makes one for each piece of work
+ * (engine/attempt.h: what only the engine knows of it), a host for each invocation. It belongs to the threads
+ * that do the work until it is answered. */
 #ifndef RV_WORK_CONTEXT_H
 #define RV_WORK_CONTEXT_H
 
@@ -7,28 +8,27 @@
 
 #include "base/arena.h"
 #include "base/cancel.h"
-#include "base/queue.h"
-#include "base/timers.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "work/given.h"
 #include "work/sight.h"
 
 struct rv__plan_exprs;
-struct rv__run;
+struct rv__provider;
+struct rv__save;
+struct rv__secrets;
 struct rv__workshop;
-
-/* What is sent to the engine: the head of whatever it is. */
-struct rv__letter {
-    struct rv__queue_node node; /* first */
-    int kind;                   /* the engine's: enum rv__letter_kind */
-};
 
 enum {
     RV__STATE_MAX_BYTES =
         1 << 20, /* of a state, which is small by nature; a longer one fails its step */
-    RV__ERROR_MAX_BYTES = 64 << 10, /* of an error; of a longer one the message is kept, cut */
-    RV__LOG_LINES = 10000,          /* of one attempt; what comes after is counted and marked */
-    RV__LOG_BYTES = 4095,           /* of one line; a longer one is cut */
+    RV__ERROR_MAX_BYTES =
+        64 << 10, /* of an error; of a longer one the message and codes are kept */
+    RV__ERROR_TEXT_BYTES =
+        8 << 10,           /* of a message with its NUL: the tail of stderr and more. A longer
+                                       one keeps its end */
+    RV__LOG_LINES = 10000, /* of one attempt; what comes after is counted and marked */
+    RV__LOG_BYTES = 4095,  /* of one line; a longer one is cut */
     RV__LOG_TICK_MS = 150, /* a line is on disk after 200 ms at the latest: this, and a commit */
     RV__PATH_BYTES = (RV__PLAN_MAX_NAME + 40) * (RV__PLAN_MAX_DEPTH + 1), /* no path is longer */
 };
@@ -44,20 +44,24 @@ struct rv__log_line {
 enum rv__part {
     PART_INPUT,
     PART_STEP,  /* the newest node of that alias in scope: its result */
-    PART_STEPS, /* all of them: {alias: {result, state, status}} */
+    PART_STEPS, /* all of them: {alias: {result, state, status, error?}} */
     PART_LAST,  /* the node before: its result */
     PART_ITEM,  /* of the innermost forEach */
     PART_ITEMS,
+    PART_PARENT, /* of an iteration around it; `alias` says what: "item", "index", "items", "parent.item" … */
     PART_ERROR,  /* handlers: what happened, */
     PART_FAILED, /* and the node it happened to: {result, state, alias, stepName, status} */
+    PART_INPUTS, /* of the agent of a state: what that depends on, by name */
+    PART_PARAMETERS,
+    PART_STATE, /* {name, stage, priority, attempt} */
     PARTS,
 };
 
 /* It, as text, in what the step holds or in the `room` that was given. Only PART_STEP and PART_LAST
- * have the last three; a state that is "none" is {}. */
+ * have the rest; a state that is "none" is {}, and only what failed has an error. */
 struct rv__seen {
     struct rv__str json;
-    struct rv__str state, alias;
+    struct rv__str state, alias, error;
     const char *status;
 };
 
@@ -69,7 +73,7 @@ enum rv__who { WHO_RUN, WHO_WORKFLOW, WHO_STEP, WHO_PATH, WHO_EXECUTION, WHO_KEY
  * rv_ctx sees comes through this, and what it says at once goes through it; its answer stays in the
  * rv_ctx for the one who runs it. Thread: the step's. */
 struct rv__source {
-    /* RV_ENOTFOUND: there is no such thing. `alias`: of PART_STEP. `room` NULL: of PART_STEP and
+    /* RV_ENOTFOUND: there is no such thing. `alias`: of PART_STEP and PART_PARENT. `room` NULL: of PART_STEP and
      * PART_LAST all but the result, of the others what is at hand: else RV_ETOOBIG. */
     int (*see)(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
                struct rv__seen *ret);
@@ -81,6 +85,26 @@ struct rv__source {
 };
 extern const struct rv__source rv__engine_source;
 
+/* A piece of work that a worker has; workers.c. */
+struct rv__invoked {
+    struct rv__wire_task begin, cancel;
+    char id[40];
+    uint32_t slot;    /* among those of its session */
+    bool sent;        /* the worker has been told of it */
+    bool here;        /* of a worker that came back: it has it */
+    atomic_bool told; /* that it is to stop: `cancel` is on its way, */
+    bool told_worker; /* and has arrived */
+    unsigned jobs;    /* that read for it */
+    bool over;        /* it has ended, and waits for those */
+    bool is_lost;
+    rv_error why; /* of one that is lost, or (code not 0) could not be begun */
+};
+
+struct rv__told {
+    struct rv__told *next;
+    struct rv__str path;
+};
+
 struct rv_ctx {
     struct rv__work work; /* first: the executor knows only this */
     const struct rv__source *source;
@@ -90,47 +114,54 @@ struct rv_ctx {
     struct rv__pieces *pieces;
     const struct rv__plan *plan;
     const struct rv__plan_exprs *exprs;
-    struct rv__letter letter; /* to the engine, when it is done */
-    struct rv__run *run;      /* the engine's own; held */
-    uint64_t life;
-    struct rv_ctx *next, **link;         /* among the work of its run */
-    struct rv_ctx *all_next, **all_link; /* among all work in flight */
-    rv_step_fn fn; /* NULL, and no module: the engine does it by itself (builtin.c) */
+    struct rv__str env;             /* what expressions see of the environment: JSON */
+    const char *const *environment; /* of its commands; NULL: this process's */
+    struct rv__secrets *secrets;    /* held; NULL: the plan has none, or in a host */
+    rv_step_fn fn;                  /* NULL: no function of this process */
     struct rv__evaluation evaluation;
     struct rv__sight sight;
-    bool describing; /* what is evaluated is its description */
-    union {          /* of a step that the I/O loop runs, */
+    bool describing;           /* what is evaluated is its description */
+    struct rv__labels *labels; /* what is evaluated is a label of its items; NULL: it is not */
+    union {                    /* of a step that the I/O loop runs, */
         struct rv__command command;
         struct {
             struct rv__fetch fetch;
             bool any_status;
         };
+        struct rv__invoked invoked; /* or a worker */
     };
+    struct rv__provider *provider; /* of a turn of a chat: who is asked, */
+    struct rv__str returns;        /* and what the answer must be, JSON Schema; none: text */
     enum rv__output_as output_as;
+    struct rv__save *save;         /* its file, in the arena; NULL: what it gets is its result */
     pthread_mutex_t gate;          /* held while it is started, */
     struct rv__cancel_watch watch; /* and how to stop it */
     void (*stop)(struct rv_ctx *ctx);
-    const char *directory;   /* of its workflow's file, in the arena; NULL: none */
-    struct rv__str function; /* in a host process, instead of fn: this one */
-    const char *module;      /* of this file; NULL: fn, here */
-    struct rv__letter begun; /* to the engine: a host has it */
-    int64_t timeout_ms;      /* of the attempt, from then on; 0 = none */
-    enum rv__lane place;     /* that it has; LANE_NONE: none, or it was given back */
-    int64_t begun_ns,
-        queued_ns; /* when it was sent out, by the monotonic clock; and for how long it
-                                    had waited for its place */
-    int eval;      /* -1: an attempt of a step */
-    rv_cancel *token;
+    const char *directory; /* of its workflow's file, in the arena, once it has begun; NULL: none */
+    struct rv__str function;     /* in a host process, instead of fn: this one */
+    const char *module;          /* of this file; */
+    struct rv__session *session; /* or of this worker, held by the engine */
+    struct rv__str version;      /* of the workflow that its node is in; in the plan */
+    int64_t timeout_ms;          /* of the attempt, from its beginning; 0 = none */
+    int eval;                    /* -1: an attempt of a step */
     struct rv__view view;
-    int attempt;            /* from 1 */
-    int64_t loop_index;     /* -1: in no iteration */
-    bool of_step;           /* a handler: of a step, not of the workflow */
+    int attempt;        /* from 1 */
+    int64_t loop_index; /* -1: in no iteration */
+    const char
+        *handles; /* in a handler: the status of the run, or nested workflow, it is about; of one
+                               whose step has failed: running. NULL: in none */
     struct rv__arena arena; /* of what its function was given */
-    char *path, *key;       /* in the arena, made when asked for */
+    const char *mistake;    /* a path that can lead nowhere: it fails for that; NULL: none */
+    int unread;             /* why something that it wanted to see could not be had: the same */
+    struct rv__told *told;  /* paths that its log has a line about */
+    unsigned told_count;
+    char *path, *key; /* in the arena, made when asked for */
 
     /* what it said */
     enum rv__msg_kind outcome; /* MSG_DONE, MSG_FAILED, MSG_PARK; MSG_LOST: its process died */
+    enum rv__lost lost;        /* MSG_LOST: how */
     struct rv__blob *result, *state, *error;
+    const struct rv__blob *shown; /* of results: the one in which secrets are hidden; not held */
     struct rv__buf state_members; /* of its state: "key":json, comma-separated */
     size_t state_over;            /* bytes of a state that was too long; 0: none was */
     struct rv__str handle;
@@ -142,10 +173,13 @@ struct rv_ctx {
     int max_attempts, backoff;
     int64_t wait_ms; /* MSG_FAILED: not again before that; 0 = as its step says */
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
-    struct rv__log_line *unkept; /* oldest first; taken, but there was no memory: the loop's */
     size_t log_count;
-    int64_t takes_ms;        /* rv_test_takes(): its answer comes so much later */
-    struct rv__timer answer; /* in the kit, until then */
+
+    /* what it was given, for people (given.h) */
+    bool records;
+    _Atomic(struct rv__given *) given; /* newest first; the loop takes them now and then */
+    struct rv__given *given_last; /* the same and those that were taken; of who does the work */
+    size_t given_bytes, given_count;
 };
 
 /* Run its function and note the outcome. On the step's thread. */
@@ -160,13 +194,26 @@ int rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);
 void rv__ctx_check_state(struct rv_ctx *ctx);
 /* It failed with this error, {"message":…, …}. No memory: with the one it has. */
 void rv__ctx_error(struct rv_ctx *ctx, struct rv__str json);
+/* Its error also says what a command exited with; and a short word for who decides by it. */
+void rv__ctx_exit_code(struct rv_ctx *ctx, int code);
+void rv__ctx_error_code(struct rv_ctx *ctx, const char *word);
 /* It could not be run, or it panicked: that is the outcome. */
 void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err);
+/* Its process died, or cannot be reached: that is the outcome, and a line of its log. */
+void rv__ctx_lost(struct rv_ctx *ctx, enum rv__lost how, const rv_error *why);
 /* Parts of its context, as JSON: {"runId":…}; and of a handler's {"error":…,"failedStep":…,
  * "workflowState":…}. */
 void rv__ctx_put_run(struct rv_ctx *ctx, struct rv__buf *out);
-const char *rv__ctx_brief_json(
-    struct rv_ctx *ctx); /* {input, lastStep, loop: {item, index}, run} */
+/* {input, lastStep, loop: {item, index}, run}; and all that it sees. NULL: no memory. */
+/* Of the agent of a state: that state; NULL: it is none. What only agents see, appended to `out`: the last
+ * three of the parts. RV_ENOTFOUND: it is no agent; RV_ENOMEM, RV_ETOOBIG, what the store said. */
+const struct rv__state *rv__ctx_agent(const struct rv_ctx *ctx);
+int rv__agent_see(struct rv_ctx *ctx, enum rv__part part, struct rv__buf *out);
+const char *rv__ctx_brief_json(struct rv_ctx *ctx);
+const char *rv__ctx_full_json(struct rv_ctx *ctx);
+/* Something is wrong with a path, or a name in one: a line of its log, once. */
+void rv__ctx_note(struct rv_ctx *ctx, int level, struct rv__str path, const char *fmt, ...)
+    RV_PRINTF(4, 5);
 int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out);
 void rv__ctx_done(struct rv_ctx *ctx); /* gives back all it holds but itself and its run */
 

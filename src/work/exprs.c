@@ -69,16 +69,17 @@ static bool has_parameters(const struct rv__node *node)
 
 static int gather_node(struct gathering *g, const struct rv__node *node)
 {
-    static const enum rv__eval evals[USES] = {
+    static const int slots[USES] = {
         [USE_WHEN] = EVAL_WHEN,   [USE_DESCRIPTION] = EVAL_DESCRIPTION,
         [USE_IF] = EVAL_IF,       [USE_WHILE] = EVAL_WHILE,
         [USE_UNTIL] = EVAL_UNTIL, [USE_ITEMS] = EVAL_ITEMS,
+        [USE_LABEL] = SLOT_LABEL,
     };
     int rc = RV_OK;
     for (int use = 0; rc == RV_OK && use < USES; use++) {
         const struct rv__expr *expr = rv__node_expr(node, (enum rv__use)use);
         if (expr != NULL && expr->kind == EXPR_JSON)
-            rc = add(g, node, (int)evals[use], expr->text);
+            rc = add(g, node, slots[use], expr->text);
     }
     if (rc == RV_OK && node->kind == NODE_STEP && has_parameters(node))
         rc = add(g, node, SLOT_WITH,
@@ -90,7 +91,8 @@ static int gather_body(struct gathering *g, const struct rv__body *body)
 {
     const struct rv__wrap *wrap = body->wrap;
     bool alone = wrap != NULL && body->owner == NULL && wrap->needs_count > 0; /* refused: api.c */
-    if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema) && !alone))
+    if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema) &&
+                         rv__str_none(wrap->parameters) && !alone))
         return RV_OK;
     struct rv__plan_exprs *to = g->to;
     struct rv__input_rule *rules = rv__realloc(to->rules, (to->rule_count + 1) * sizeof *rules);
@@ -120,6 +122,62 @@ static int by_address(const void *a, const void *b)
     return (x->body > y->body) - (x->body < y->body);
 }
 
+static int by_signal(const void *a, const void *b)
+{
+    return rv__str_cmp((*(const struct rv__node *const *)a)->step.signal_checked,
+                       (*(const struct rv__node *const *)b)->step.signal_checked);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return rv__str_cmp(((const struct rv__signal_rule *)a)->name,
+                       ((const struct rv__signal_rule *)b)->name);
+}
+
+/* Each name once: those of one name have the same schema. */
+static int gather_signals(struct gathering *g)
+{
+    const struct rv__plan *plan = g->plan;
+    struct rv__plan_exprs *to = g->to;
+    size_t count = 0, kept = 0;
+    rv_error why;
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        count += rv__node_has_schema(plan->nodes[i]);
+    if (count == 0)
+        return RV_OK;
+    to->signals = rv__zalloc(count, sizeof *to->signals);
+    const struct rv__node **nodes = rv__zalloc(count, sizeof *nodes);
+    if (to->signals == NULL || nodes == NULL) {
+        rv__free(nodes);
+        return rv__nomem(g->err);
+    }
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        if (rv__node_has_schema(plan->nodes[i]))
+            nodes[kept++] = plan->nodes[i];
+    int rc = RV_OK;
+    qsort(nodes, count, sizeof *nodes, by_signal);
+    for (size_t i = 0; i < count && rc == RV_OK; i++) {
+        if (i > 0 && by_signal(&nodes[i], &nodes[i - 1]) == 0)
+            continue;
+        struct rv__signal_rule *rule = &to->signals[to->signal_count++];
+        rule->name = nodes[i]->step.signal_checked;
+        rc = rv__schema_new(nodes[i]->step.signal_schema, NULL, &rule->schema, &why);
+        if (rc < 0)
+            rc = complain(nodes[i], NULL, &why, g->err);
+    }
+    rv__free(nodes);
+    return rc;
+}
+
+const struct rv__signal_rule *rv__plan_exprs_signal(const struct rv__plan_exprs *exprs,
+                                                    struct rv__str name)
+{
+    struct rv__signal_rule key = { .name = name };
+    if (exprs->signal_count == 0)
+        return NULL;
+    return bsearch(&key, exprs->signals, exprs->signal_count, sizeof key, by_name);
+}
+
 int rv__plan_exprs_init(struct rv__plan_exprs *exprs, const struct rv__plan *plan, rv_error *err)
 {
     struct gathering g = { .to = exprs, .plan = plan, .err = err };
@@ -132,6 +190,8 @@ int rv__plan_exprs_init(struct rv__plan_exprs *exprs, const struct rv__plan *pla
         for (uint32_t b = 0; b < node->body_count && rc == RV_OK; b++)
             rc = gather_body(&g, &node->bodies[b]);
     }
+    if (rc == RV_OK)
+        rc = gather_signals(&g);
     if (rc < 0) {
         rv__plan_exprs_done(exprs);
         return rc;
@@ -145,6 +205,9 @@ void rv__plan_exprs_done(struct rv__plan_exprs *exprs)
 {
     for (size_t i = 0; i < exprs->rule_count; i++)
         rv__schema_free(exprs->rules[i].schema);
+    for (size_t i = 0; i < exprs->signal_count; i++)
+        rv__schema_free(exprs->signals[i].schema);
+    rv__free(exprs->signals);
     rv__free(exprs->rules);
     rv__free(exprs->numbers);
     rv__exprs_unref(exprs->set);
@@ -166,13 +229,38 @@ const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *ex
     return bsearch(&key, exprs->rules, exprs->rule_count, sizeof key, by_address);
 }
 
+/* The input over the parameters of its workflow, in `out`. An input that is no object stays what it is. */
+static int lay_over(const struct rv__body *body, struct rv__str *text, struct rv__buf *out,
+                    rv_error *err)
+{
+    struct rv__str under = body->wrap != NULL ? body->wrap->parameters
+                                              : (struct rv__str){ NULL, 0 };
+    bool none = rv__str_none(*text) || rv__json_type(*text) == RV__JSON_NULL;
+    if (rv__str_none(under) || (!none && rv__json_type(*text) != RV__JSON_OBJECT))
+        return RV_OK;
+    int rc = rv__json_overlay(under, none ? rv__str("{}") : *text, out, err);
+    *text = rv__buf_view(out);
+    return rc;
+}
+
 int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
                    struct rv__violations *bad, struct rv__blob **ret, rv_error *err)
 {
     struct rv__str text = rv__blob_str(input);
-    struct rv__buf full;
+    struct rv__buf full, laid;
+    rv__buf_init(&laid, RV__JSON_MAX_BYTES);
+    if (rule != NULL && lay_over(rule->body, &text, &laid, err) < 0) {
+        int failed = laid.rc != RV_OK ? laid.rc : RV_ENOMEM;
+        rv__buf_done(&laid);
+        return failed;
+    }
     if (rule == NULL || rule->schema == NULL) {
-        *ret = rv__blob_ref(input);
+        bool made = laid.len > 0;
+        struct rv__blob *blob = made ? rv__blob_new(text) : rv__blob_ref(input);
+        rv__buf_done(&laid);
+        if (made && blob == NULL)
+            return rv__nomem(err);
+        *ret = blob;
         return RV_OK;
     }
     rv__buf_init(&full, RV__JSON_MAX_BYTES);
@@ -185,5 +273,6 @@ int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
         rc = *ret != NULL ? RV_OK : rv__nomem(err);
     }
     rv__buf_done(&full);
+    rv__buf_done(&laid);
     return rc;
 }

@@ -7,8 +7,9 @@
 #include "flow/flow.h"
 #include "schema/schema.h"
 
-/* Where a template stands in a node: what it is evaluated for (enum rv__eval), or its parameters. */
-enum { SLOT_WITH = EVALS, SLOTS };
+/* Where a template stands in a node: what it is evaluated for (enum rv__eval), its parameters, or
+ * what its iterations are called. */
+enum { SLOT_WITH = EVALS, SLOT_LABEL, SLOTS };
 
 /* The input of a workflow, as the outermost or inside of another. */
 struct rv__input_rule {
@@ -17,11 +18,19 @@ struct rv__input_rule {
     struct rv__schema *schema; /* NULL: any */
 };
 
+/* What the payload of a signal must be. */
+struct rv__signal_rule {
+    struct rv__str name; /* the plan's */
+    struct rv__schema *schema;
+};
+
 struct rv__plan_exprs {
     struct rv__exprs *set;        /* NULL: there is nothing to evaluate */
     uint32_t *numbers;            /* node id × SLOTS: 1 + that of its template; 0: none */
     struct rv__input_rule *rules; /* by the body's address */
     size_t rule_count;
+    struct rv__signal_rule *signals; /* by name */
+    size_t signal_count;
 };
 
 /* Errors: RV_EINVAL, naming the node; RV_ENOMEM. After an error it needs no `done`. */
@@ -33,6 +42,9 @@ uint32_t rv__plan_exprs_number(const struct rv__plan_exprs *exprs, const struct 
                                int slot);
 const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *exprs,
                                                  const struct rv__body *body); /* NULL: none */
+
+const struct rv__signal_rule *rv__plan_exprs_signal(const struct rv__plan_exprs *exprs,
+                                                    struct rv__str name); /* NULL: none */
 
 /* Hold an input to its rule: *ret is it with defaults put in, a blob to unref. NULL is no input.
  * RV_EINVAL: all that is wrong is in `bad`. */

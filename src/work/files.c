@@ -23,7 +23,7 @@ static const char *text(struct rv__str s)
     return rv__str_none(s) ? "" : s.at;
 }
 
-/* Does it nest a C file that was not loaded? Then its plan has a stand-in in it. */
+/* Does it nest a C file or a script that was not loaded? Then its plan has a stand-in in it. */
 static bool is_partial(const struct report *report, const struct rv__plan *plan)
 {
     for (uint32_t i = 0; plan != NULL && report->shown.c_file_count > 0 && i < plan->node_count;
@@ -160,7 +160,10 @@ static int find_declared(struct rv__resolver *self, struct rv__str name,
 
 static int find_file(struct rv__resolver *self, const char *path, const struct rv__draft **ret)
 {
-    return rv__c_files_find_file(&((struct check *)self)->files, path, ret);
+    struct check *c = (struct check *)self;
+    int rc = rv__c_files_find_file(&c->files, path, ret);
+    c->missed |= rc == RV_ENOTFOUND;
+    return rc;
 }
 
 /* The plan of a C file, held to the same rules. RV_EINVAL: file->why says what is wrong first. */
@@ -193,6 +196,10 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
         struct rv__plan *plan = NULL;
         if (file->workflow == NULL)
             continue;
+        if (file->workflow->library) {
+            file->done = true;
+            continue;
+        }
         rc = judge(c, file, &plan, err);
         file->done = rc == RV_OK;
         if (rc == RV_OK && rv__definitions_add(all, file->path, &plan) < 0)
@@ -206,16 +213,13 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
 }
 
 /* What was looked into is none of the others. */
-static void forget_c_files(struct rv__definitions *all)
+static void forget_others(const struct check *c, struct rv__definitions *all)
 {
-    size_t kept = 0;
     assert(all != NULL); /* they were loaded */
-    for (size_t i = 0; i < all->other_count; i++) {
-        all->file_count += all->others[i].kind == OTHER_C || all->others[i].kind == OTHER_OBJECT;
-        if (all->others[i].kind != OTHER_C && all->others[i].kind != OTHER_OBJECT)
-            all->others[kept++] = all->others[i];
-    }
-    all->other_count = kept;
+    for (size_t i = 0; i < all->other_count; i++)
+        all->file_count += all->others[i].kind != OTHER_SCRIPT;
+    all->file_count += c->files.script_count; /* other scripts of a folder are no workflows */
+    all->other_count = 0;
 }
 
 static int check_files(struct check *c, const char *const *paths, size_t count,
@@ -238,7 +242,7 @@ static int check_files(struct check *c, const char *const *paths, size_t count,
     if (rc == RV_OK)
         rc = add_declared(c, all, err);
     if (rc == RV_OK)
-        forget_c_files(all);
+        forget_others(c, all);
     rv__free(more);
     *ret = all;
     return rc;
@@ -299,8 +303,9 @@ int rv_report_plan(rv_report *shown, size_t workflow, int format, const char **r
         return rv__fail(err, RV_EINVAL, "there is no such workflow in the report");
     const struct rv__plan *plan = report->definitions->items[workflow].plan;
     if (shown->workflows[workflow].partial)
-        return rv__fail(err, RV_ESTATE,
-                        "it nests a C file, whose plan is known only by running its code");
+        return rv__fail(
+            err, RV_ESTATE,
+            "it nests a file in C or TypeScript, whose plan is known only by running its code");
     rv__buf_init(&out, 2 * (size_t)RV__PLAN_MAX_BYTES); /* escapes and indentation add to it */
     int rc = RV_OK;
     switch (format) {
@@ -318,6 +323,28 @@ int rv_report_plan(rv_report *shown, size_t workflow, int format, const char **r
             rc = rv__nomem(err);
         else
             *ret = copy.at;
+    }
+    rv__buf_done(&out);
+    return rc;
+}
+
+int rv_manifest_format(const char *text, char **ret, rv_error *err)
+{
+    struct rv__buf out;
+    char *copy;
+    if (text == NULL || ret == NULL)
+        return rv__fail(err, RV_EINVAL, "rv_manifest_format: no text given");
+    rv__buf_init(&out, (size_t)4 * RV__DEFINE_MAX_BYTES);
+    int rc = rv__manifest_format(rv__str(text), &out, err);
+    if (rc == RV_OK) {
+        copy = rv__alloc(out.len + 1);
+        if (copy != NULL) {
+            memcpy(copy, out.text, out.len);
+            copy[out.len] = '\0';
+            *ret = copy;
+        } else {
+            rc = rv__nomem(err);
+        }
     }
     rv__buf_done(&out);
     return rc;

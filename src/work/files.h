@@ -20,9 +20,11 @@ struct rv__c_files;
 int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files, rv_report **ret,
                    rv_error *err);
 
-/* C files (.c, .so): each looked at once. */
+/* C files (.c, .so) and scripts (TypeScript, JavaScript): each looked at once. A script may have several workflows, each an item
+ * of its own. */
 struct rv__c_file {
     char *path;
+    char *real;   /* of a script: absolute, as its host calls it; NULL: a C file */
     dev_t device; /* by which it is known again, however it is named */
     ino_t inode;
     rv_workflow *workflow;      /* NULL: it was not loaded, or could not be */
@@ -41,10 +43,24 @@ struct rv__c_files {
     size_t count, cap;
     char **texts; /* files in YAML and JSON that they nest */
     size_t text_count, text_cap;
+    size_t script_count,
+        asked_count; /* scripts among the items; of those, how many were looked into */
+    struct rv__script_host *script_host; /* of an engine: which has them; its own to keep */
+    void *registry;                      /* for whom that is: opaque here */
 };
 
+/* Everything that a script host said of its files becomes items; or the scripts are only named, as depth says. What cannot be
+ * had is there with its reason. `root`: the path that was given. Errors: RV_ENOMEM. */
+int rv__c_files_load_scripts(struct rv__c_files *files, const char *root, rv_error *err);
+/* What both need (cfiles.c). */
+int rv__c_files_add(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
+                    rv_error *err);
+int rv__c_file_nested(struct rv__c_files *files, struct rv__c_file *file);
+int rv__c_file_directory(struct rv__c_file *file);
+int rv__c_file_stand_in(struct rv__c_file *file, rv_error *err);
+
 /* Look into those that were found among the others. `named`: those are meant; of the rest only what has an
- * RV_WORKFLOW in it. What cannot be had is there with its reason. Errors: RV_ENOMEM. */
+ * RV_WORKFLOW or RV_FUNCTIONS in it. What cannot be had is there with its reason. Errors: RV_ENOMEM. */
 int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *found,
                      const char *const *named, size_t count, rv_error *err);
 /* One of them, looked into if it was not yet, with the C files that it nests. Errors: RV_ENOMEM. */

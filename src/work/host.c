@@ -26,8 +26,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "define/define.h"
-#include "group/group.h"
-#include "work/work.h"
+#include "work/away.h"
 
 enum {
     FD = 3, /* where the engine is */
@@ -35,27 +34,13 @@ enum {
     SIGNAL_STACK = 64 << 10,
 };
 
-/* What was shown to the present invocation. */
-struct shown {
-    struct shown *next;
-    enum rv__part part;
-    struct rv__str alias;
-    struct rv__blob *json; /* NULL: not there */
-    struct rv__seen seen;
-};
-
 struct host {
+    struct rv__away away; /* first: the present invocation */
     struct rv__table table;
     struct rv__frames frames;
     pthread_mutex_t lock; /* of reading: the step's thread, and one that listens for it */
     struct rv__buf out;
-    struct rv__blob *slots[RV__HOST_SLOTS];
-
-    struct rv_ctx ctx; /* the present invocation */
-    const char *id;
-    const char *who[WHO_KEY + 1];
-    struct rv__str function, input, item;
-    struct shown *shown;
+    struct rv__slots slots;
     int64_t listened_ns;
     bool listening;
     pthread_t listener;
@@ -94,11 +79,17 @@ static int next_frame(struct host *host, struct rv__frame *frame)
     return rc;
 }
 
-/* A frame that may come while a step runs, and is no answer. */
+/* A frame that is no answer to anything. A cancel of an earlier step came too late: the answer has crossed it. */
 static void take_aside(struct host *host, const struct rv__frame *frame)
 {
-    if (frame->type == FRAME_CANCEL && host->ctx.token != NULL)
-        rv_cancel_fire(host->ctx.token, RV_ECANCELED, "the engine wants it to stop");
+    struct rv__str id;
+    if (frame->type == FRAME_FORGET)
+        rv__slots_forget(&host->slots);
+    if (frame->type != FRAME_CANCEL || host->away.ctx.work.token == NULL)
+        return;
+    rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
+    if (!rv__str_none(id) && rv__json_string_is(id, rv__str(host->away.id)))
+        rv_cancel_fire(host->away.ctx.work.token, RV_ECANCELED, "the engine wants it to stop");
 }
 
 static void look(struct host *host) /* under the lock */
@@ -129,7 +120,7 @@ static void *listen_main(void *arg)
 
 static void host_listen(rv_ctx *ctx, bool keep)
 {
-    struct host *host = RV__CONTAINER(ctx, struct host, ctx);
+    struct host *host = (struct host *)ctx;
     if (host->listening)
         return;
     if (keep) {
@@ -159,269 +150,59 @@ static void stop_listening(struct host *host)
 
 /* ---------------------------------------------------------------------------------- seeing --- */
 
-static void forget_slots(struct host *host)
-{
-    for (size_t i = 0; i < RV__HOST_SLOTS; i++) {
-        rv__blob_unref(host->slots[i]);
-        host->slots[i] = NULL;
-    }
-}
-
-/* The text of a value: with the frame, or kept from another. NULL: there is none. */
-static struct rv__blob *text_of(struct host *host, struct rv__str json, struct rv__str number,
-                                bool forget)
-{
-    int64_t slot = -1;
-    if (forget)
-        forget_slots(host);
-    if (!rv__str_none(number) &&
-        (rv__json_int(number, &slot) < 0 || slot < 0 || slot >= RV__HOST_SLOTS))
-        leave(1);
-    if (rv__str_none(json))
-        return slot >= 0 ? rv__blob_ref(host->slots[slot]) : NULL;
-    struct rv__blob *text = rv__blob_new(json);
-    if (text == NULL)
-        leave(1); /* its engine will say so */
-    if (slot >= 0) {
-        rv__blob_unref(host->slots[slot]);
-        host->slots[slot] = rv__blob_ref(text);
-    }
-    return text;
-}
-
-static void take_value(struct host *host, const struct rv__frame *frame, struct shown *shown)
-{
-    enum { JSON, SLOT, FORGET, ALIAS, STATUS, STATE, KEYS };
-    static const char *const keys[] = { "json", "slot", "forget", "alias", "status", "state" };
-    struct rv__arena *arena = &host->ctx.arena;
-    struct rv__str has[KEYS], status;
-    rv__frame_members(frame, keys, has, KEYS);
-    shown->json = text_of(host, has[JSON], has[SLOT], !rv__str_none(has[FORGET]));
-    if (rv__str_none(has[STATUS]))
-        return;
-    /* these lie in the frame, which goes */
-    if (rv__json_string(has[ALIAS], arena, &shown->seen.alias) < 0 ||
-        rv__str_copy(arena, shown->seen.alias, &shown->seen.alias) < 0 ||
-        rv__json_string(has[STATUS], arena, &status) < 0 ||
-        (shown->seen.status = rv__arena_dup(arena, status.at, status.len)) == NULL ||
-        (!rv__str_none(has[STATE]) && rv__str_copy(arena, has[STATE], &shown->seen.state) < 0))
-        leave(1);
-}
-
 /* Ask the engine. */
-static void fetch(struct host *host, struct shown *shown)
+static int fetch(struct rv__away *away, struct rv__shown *shown)
 {
+    struct host *host = (struct host *)away;
     struct rv__frame frame;
     bool got = false;
-    size_t start = rv__wire_begin(&host->out, FRAME_GET);
-    rv__wire_text(&host->out, "id", rv__str(host->id));
-    rv__wire_text(&host->out, "part", rv__str(rv__part_names[shown->part]));
-    if (shown->part == PART_STEP)
-        rv__wire_text(&host->out, "alias", shown->alias);
-    rv__wire_end(&host->out, start);
+    rv__away_put_get(away, shown, &host->out);
     pthread_mutex_lock(&host->lock);
     send_out(host);
     while (!got) {
         while (!got && next_frame(host, &frame) == 1) {
-            if (frame.type == FRAME_VALUE) {
-                take_value(host, &frame, shown);
-                got = true;
-            } else {
+            if (frame.type != FRAME_VALUE) {
                 take_aside(host, &frame);
+                continue;
             }
+            if (rv__away_value(away, &frame, &host->slots, shown) < 0)
+                leave(1); /* its engine will say so */
+            got = true;
         }
         if (!got)
             read_more(host);
     }
     pthread_mutex_unlock(&host->lock);
-}
-
-static int host_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
-                    struct rv__seen *ret)
-{
-    struct host *host = RV__CONTAINER(ctx, struct host, ctx);
-    struct rv__str given = part == PART_INPUT  ? host->input
-                           : part == PART_ITEM ? host->item
-                                               : (struct rv__str){ NULL, 0 };
-    (void)room;
-    if (!rv__str_none(given)) {
-        ret->json = given;
-        return RV_OK;
-    }
-    struct shown *shown = host->shown;
-    while (shown != NULL && (shown->part != part || !rv__str_eq(shown->alias, alias)))
-        shown = shown->next;
-    if (shown == NULL) {
-        shown = rv__arena_zalloc(&ctx->arena, 1, sizeof *shown);
-        if (shown == NULL || rv__str_copy(&ctx->arena, alias, &shown->alias) < 0)
-            return RV_ENOMEM;
-        shown->part = part;
-        fetch(host, shown);
-        shown->next = host->shown;
-        host->shown = shown;
-    }
-    if (shown->json == NULL)
-        return RV_ENOTFOUND;
-    *ret = shown->seen;
-    ret->json = rv__blob_str(shown->json);
     return RV_OK;
-}
-
-static const char *host_who(rv_ctx *ctx, enum rv__who who)
-{
-    const char *text = RV__CONTAINER(ctx, struct host, ctx)->who[who];
-    return text != NULL ? text : "";
 }
 
 static void host_log(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata)
 {
-    struct host *host = RV__CONTAINER(ctx, struct host, ctx);
-    size_t start = rv__wire_begin(&host->out, FRAME_LOG);
-    rv__wire_text(&host->out, "id", rv__str(host->id));
-    rv__wire_int(&host->out, "at", rv__wall_ms(rv__clock_real()));
-    rv__wire_int(&host->out, "level", level);
-    rv__wire_text(&host->out, "message", message);
-    if (!rv__str_none(metadata))
-        rv__wire_json(&host->out, "metadata", metadata);
-    rv__wire_end(&host->out, start);
+    struct host *host = (struct host *)ctx;
+    rv__away_put_log(&host->away, level, message, metadata, &host->out);
     send_out(host);
 }
 
 static const struct rv__source host_source = {
-    .see = host_see, .who = host_who, .log = host_log, .listen = host_listen
+    .see = rv__away_see, .who = rv__away_who, .log = host_log, .listen = host_listen
 };
 
 /* ---------------------------------------------------------------------------------- running --- */
 
-static const char *text_member(struct host *host, struct rv__str value)
-{
-    struct rv__str text;
-    if (rv__str_none(value) || rv__json_type(value) != RV__JSON_STRING ||
-        rv__json_string(value, &host->ctx.arena, &text) < 0)
-        return NULL;
-    return rv__arena_dup(&host->ctx.arena, text.at, text.len);
-}
-
-static void take_run(struct host *host, struct rv__str run)
-{
-    static const char *const keys[] = { "runId", "workflowName", "stepName",
-                                        "path",  "executionId",  "idempotencyKey" };
-    struct rv__str value;
-    int64_t attempt = 1;
-    for (int who = WHO_RUN; who <= WHO_KEY; who++) {
-        bool there = !rv__str_none(run) && rv__json_get(run, keys[who], &value);
-        host->who[who] = there ? text_member(host, value) : NULL;
-    }
-    if (!rv__str_none(run) && rv__json_get(run, "attempt", &value))
-        (void)rv__json_int(value, &attempt); /* not one: the first */
-    host->ctx.attempt = (int)attempt;
-}
-
-static void take_invoke(struct host *host, const struct rv__frame *read)
-{
-    enum { ID, FUNCTION, RUN, INDEX, CONDITION, OF_STEP, INPUT, ITEM, KEYS };
-    static const char *const keys[] = { "id",        "function", "run",   "index",
-                                        "condition", "ofStep",   "input", "item" };
-    struct rv__str has[KEYS];
-    struct rv__frame frame = *read;
-    struct rv_ctx *ctx = &host->ctx;
-    *ctx = (struct rv_ctx){ .source = &host_source, .loop_index = -1, .outcome = MSG_DONE };
-    rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by what the step asks for */
-    rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
-    ctx->token = rv_cancel_new(NULL);
-    if (ctx->token == NULL || rv__str_copy(&ctx->arena, read->json, &frame.json) < 0)
-        leave(1);
-    rv__frame_members(&frame, keys, has, KEYS);
-    host->id = text_member(host, has[ID]);
-    const char *function = text_member(host, has[FUNCTION]);
-    host->function = rv__str(function != NULL ? function : "");
-    host->input = has[INPUT];
-    host->item = has[ITEM];
-    host->shown = NULL;
-    host->listened_ns = 0;
-    ctx->eval = rv__str_none(has[CONDITION]) ? -1 : 0;
-    ctx->of_step = !rv__str_none(has[OF_STEP]);
-    if (!rv__str_none(has[INDEX]))
-        (void)rv__json_int(has[INDEX], &ctx->loop_index); /* not one: none */
-    take_run(host, has[RUN]);
-    ctx->fn = rv__table_find(&host->table, host->function);
-}
-
-static void put_state(struct host *host)
-{
-    const struct rv__buf *state = &host->ctx.state_members;
-    if (state->len == 0 || state->rc != RV_OK)
-        return;
-    rv__buf_text(&host->out, ",\"state\":{");
-    rv__buf_str(&host->out, rv__buf_view(state));
-    rv__buf_char(&host->out, '}');
-}
-
-static void put_answer(struct host *host)
-{
-    static const char *const behaviors[] = { "plain", "stop", "continue", "retry" };
-    static const char *const backoffs[] = { "linear", "exponential" };
-    struct rv_ctx *ctx = &host->ctx;
-    bool failed = ctx->outcome == MSG_FAILED;
-    size_t start = rv__wire_begin(&host->out, failed ? FRAME_ERROR : FRAME_RESULT);
-    rv__wire_text(&host->out, "id", rv__str(host->id));
-    if (failed) {
-        struct rv__str error = rv__blob_str(ctx->error);
-        rv__wire_json(&host->out, "error",
-                      rv__str_none(error) ? rv__str("{\"message\":\"failed\"}") : error);
-        rv__wire_text(&host->out, "behavior", rv__str(behaviors[ctx->behavior]));
-        if (ctx->max_attempts > 0)
-            rv__wire_int(&host->out, "maxAttempts", ctx->max_attempts);
-        if (ctx->backoff > 0)
-            rv__wire_text(&host->out, "backoff", rv__str(backoffs[ctx->backoff - 1]));
-    } else if (ctx->outcome == MSG_PARK) {
-        rv__wire_text(&host->out, "pending", ctx->handle);
-    } else if (ctx->result != NULL) {
-        rv__wire_json(&host->out, "result", rv__blob_str(ctx->result));
-    }
-    put_state(host);
-    rv__wire_end(&host->out, start);
-}
-
-/* A result that no frame can carry fails the step, as one that is too long anywhere else. */
-static void answer(struct host *host)
-{
-    put_answer(host);
-    if (host->out.rc == RV_ETOOBIG && host->ctx.outcome != MSG_FAILED) {
-        size_t bytes = host->ctx.result != NULL ? host->ctx.result->len : 0;
-        rv__buf_reset(&host->out);
-        rv_fail(&host->ctx,
-                "the result has %zu bytes, and with its state more than the %d that are "
-                "allowed",
-                bytes, RV__FRAME_MAX);
-        put_answer(host);
-    }
-    send_out(host);
-}
-
-static int run_fn(void *ctx)
-{
-    rv__ctx_run(ctx); /* an rv_ctx begins with its rv__work */
-    return 0;
-}
-
 static void invoke(struct host *host, const struct rv__frame *frame)
 {
-    rv_error err;
-    take_invoke(host, frame);
-    if (host->ctx.fn == NULL)
-        rv_fail(&host->ctx, "there is no function '%.*s' in the file any more",
-                RV__ARG(host->function));
-    else if (rv__panic_guard(run_fn, &host->ctx, &err) < 0)
-        rv__ctx_failed(&host->ctx, &err);
+    struct rv__away *away = &host->away;
+    if (rv__away_take(away, frame, &host->slots, &host_source) < 0)
+        leave(1);
+    away->fetch = fetch;
+    host->listened_ns = 0;
+    away->ctx.fn = rv__table_find(&host->table, away->function);
+    rv__away_run(away);
     stop_listening(host);
     (void)fflush(stdout); /* into its log, before its end is told */
-    answer(host);
-    for (struct shown *shown = host->shown; shown != NULL; shown = shown->next)
-        rv__blob_unref(shown->json);
-    host->shown = NULL;
-    rv__ctx_done(&host->ctx);
-    host->ctx.token = NULL;
+    rv__away_put_answer(away, &host->out);
+    send_out(host);
+    rv__away_done(away);
 }
 
 /* ------------------------------------------------------------------------------- beginning --- */
@@ -453,7 +234,9 @@ static void catch_signals(void)
 static void say_hello(struct host *host)
 {
     size_t start = rv__wire_begin(&host->out, FRAME_HELLO);
-    rv__wire_int(&host->out, "protocol", 1);
+    rv__wire_int(&host->out, "protocol", RV__PROTOCOL);
+    rv__wire_text(&host->out, "role", rv__str("worker"));
+    rv__wire_int(&host->out, "credits", 1);
     rv__wire_int(&host->out, "pid", getpid());
     rv__wire_text(&host->out, "version", rv__str(rv_version()));
     rv__wire_end(&host->out, start);
@@ -472,16 +255,14 @@ static int load(struct host *host, const char *module, rv_error *err)
         close(fd);
     if (handle == NULL)
         return rv__fail(err, RV_EINVAL, "it cannot be loaded: %s", dlerror());
-    const rv_workflow_def *def = dlsym(handle, "rv_file_table");
-    if (def == NULL)
-        return rv__fail(err, RV_EINVAL, "it has no workflow: declare one with RV_WORKFLOW");
-    return rv__table_read(def, &host->table, err);
+    return rv__table_load(handle, &host->table, err);
 }
 
 static void say_register(struct host *host)
 {
     size_t start = rv__wire_begin(&host->out, FRAME_REGISTER);
-    rv__wire_json(&host->out, "plan", rv__buf_view(&host->table.plan));
+    if (host->table.plan.len > 0) /* else it is a library */
+        rv__wire_json(&host->out, "plan", rv__buf_view(&host->table.plan));
     rv__buf_text(&host->out, ",\"functions\":[");
     for (const struct rv__named_fn *f = host->table.functions; f != NULL; f = f->next) {
         if (f != host->table.functions)
@@ -510,17 +291,52 @@ static void limit_memory(uint64_t bytes)
         (void)setrlimit(RLIMIT_AS, &limit); /* refused only where a smaller one is set already */
 }
 
+/* Workflow files in TypeScript: this process becomes Node.js, which speaks for itself (sdk/node/src/host). It keeps the signal that ends
+ * it with the engine. */
+static int become_node(const char *script)
+{
+    const char *node = getenv("RIVAL_NODE");
+    struct host *host = rv__zalloc(1, sizeof *host);
+    rv_error err;
+    if (node == NULL || *node == '\0')
+        node = "node";
+    (void)execlp(node, "node", "--no-warnings", script, (char *)NULL);
+    if (errno == ENOENT && getenv("RIVAL_NODE") == NULL)
+        (void)rv__fail(&err, RV_ENOTFOUND,
+                       "workflows in TypeScript and JavaScript need Node.js 20.6 or newer, which "
+                       "was not found: install it in PATH, or "
+                       "name it in RIVAL_NODE");
+    else
+        (void)rv__fail(&err, RV_ESYS, "Node.js cannot be run as '%.120s': %m", node);
+    if (host == NULL)
+        return 1;
+    rv__buf_init(&host->out, SIZE_MAX / 2);
+    size_t start = rv__wire_begin(&host->out, FRAME_ERROR);
+    rv__wire_text(&host->out, "message", rv__str(err.message));
+    rv__wire_end(&host->out, start);
+    send_out(host);
+    return 1;
+}
+
+static bool is_script(const char *module)
+{
+    size_t len = strlen(module);
+    return len > 3 && strcmp(module + len - 3, ".js") == 0;
+}
+
 int rv_host_main(int argc, char **argv)
 {
     rv_error err;
     struct rv__frame frame;
-    if (argc != 4 || fcntl(FD, F_SETFD, FD_CLOEXEC) < 0) {
-        fprintf(stderr, "rival host: it is started by an engine, to run the steps of a C file\n");
+    if (argc != 4 || fcntl(FD, F_SETFD, is_script(argv[1]) ? 0 : FD_CLOEXEC) < 0) {
+        fprintf(stderr, "rival host: it is started by an engine, to run the steps of a file\n");
         return 2;
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(argv[2], NULL, 10))
         return 1; /* the engine has died already */
+    if (is_script(argv[1]))
+        return become_node(argv[1]);
 
     (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* its steps' logs: line by line */
     struct host *host = rv__zalloc(1, sizeof *host);
@@ -545,7 +361,9 @@ int rv_host_main(int argc, char **argv)
             else if (frame.type == FRAME_PING) {
                 rv__wire_end(&host->out, rv__wire_begin(&host->out, FRAME_PONG));
                 send_out(host);
-            } /* a cancel that came too late: the answer has crossed it */
+            } else {
+                take_aside(host, &frame);
+            }
         }
         read_more(host);
     }

@@ -40,6 +40,7 @@ static bool take_url(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str url = { NULL, 0 };
     if (!get_text(ctx, with, "url", &url) || url.len == 0) {
+        with = rv__ctx_hidden(ctx, with, false);
         rv_fail(ctx, "an http step needs a `url`; its parameters came to %.*s",
                 (int)(with.len < 80 ? with.len : 80), with.at);
         return false;
@@ -217,18 +218,43 @@ static bool take_limits(struct rv_ctx *ctx, struct rv__str with)
 
 /* -------------------------------------------------------------------------------- the end --- */
 
+/* What is shown of a failed answer is cut, so secrets go before: from the address, from what was said
+ * about it, and from the answer itself. */
+static int answer_of(struct rv_ctx *ctx, const struct rv__fetch_result *result,
+                     struct rv__answer *ret, rv_error *err)
+{
+    struct rv__fetch_result hidden = *result;
+    struct rv__str url = rv__ctx_hidden(ctx, rv__str(ctx->fetch.url), false);
+    struct rv__answer_want want = { .method = ctx->fetch.method,
+                                    .url = rv__arena_dup(&ctx->arena, url.at, url.len),
+                                    .as = ctx->output_as,
+                                    .any_status = ctx->any_status,
+                                    .now_ms = rv__wall_ms(ctx->shop->clock) };
+    struct rv__str error = rv__ctx_hidden(ctx, rv__str(result->error), true);
+    if (want.url == NULL)
+        return rv__nomem(err);
+    snprintf(hidden.error, sizeof hidden.error, "%.*s", RV__ARG(error));
+    hidden.head = rv__ctx_hidden(ctx, result->head, false);
+    int rc = rv__fetch_answer(&hidden, &want, &ctx->arena, ret, err);
+    if (rc == RV_OK && ret->end != RV__FETCH_ANSWERED && ctx->secrets != NULL) {
+        hidden.body = rv__ctx_hidden(ctx, result->body, false);
+        if (hidden.body.at != result->body.at)
+            rc = rv__fetch_answer(&hidden, &want, &ctx->arena, ret, err);
+    }
+    return rc;
+}
+
 static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result)
 {
     struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
-    const struct rv__answer_want want = { .method = fetch->method,
-                                          .url = fetch->url,
-                                          .as = ctx->output_as,
-                                          .any_status = ctx->any_status,
-                                          .now_ms = rv__wall_ms(ctx->shop->clock) };
-    struct rv__answer answer;
+    struct rv__answer answer = { .json = { NULL, 0 } };
     rv_error err;
     rv__io_ended(ctx);
-    int rc = rv__fetch_answer(result, &want, &ctx->arena, &answer, &err);
+    if (result->end == RV__FETCH_ANSWERED && result->saved) {
+        rv__save_end(ctx);
+        return;
+    }
+    int rc = answer_of(ctx, result, &answer, &err);
     struct rv__blob *blob = rc == RV_OK ? rv__blob_new(answer.json) : NULL;
     if (blob == NULL) {
         rv_fail(ctx, "%s", rc < 0 ? err.message : "out of memory");
@@ -239,10 +265,16 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
     } else {
         rv__ctx_error(ctx, rv__blob_str(blob));
         rv__blob_unref(blob);
-        ctx->behavior = answer.final ? BEHAVIOR_STOP : BEHAVIOR_PLAIN;
+        ctx->behavior = answer.final ? BEHAVIOR_FINAL : BEHAVIOR_PLAIN;
         ctx->wait_ms = answer.retry_after_ms;
     }
     rv__work_finish(ctx);
+}
+
+static void begun(struct rv__fetch *fetch)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
+    ctx->work.begun(&ctx->work);
 }
 
 static int start(struct rv_ctx *ctx)
@@ -266,13 +298,21 @@ static bool keep_body(struct rv_ctx *ctx)
 
 void rv__http_begin(struct rv_ctx *ctx, struct rv__str with)
 {
+    static const char *const told[] = { "method", "url", "headers", "body" };
     const char *type = NULL;
-    ctx->fetch = (struct rv__fetch){ .done = ended };
+    struct rv__str value;
+    ctx->fetch = (struct rv__fetch){ .begun = begun, .done = ended };
     ctx->output_as = RV__OUTPUT_AUTO;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (rv__json_get(with, told[i], &value))
+            rv__ctx_given(ctx, told[i], value);
     take_body(ctx, with, &type);
     if (take_url(ctx, with) && take_method(ctx, with) && take_headers(ctx, with, type) &&
-        take_timeout(ctx, with) && take_limits(ctx, with) && keep_body(ctx))
+        take_timeout(ctx, with) && take_limits(ctx, with) && keep_body(ctx) &&
+        rv__save_begin(ctx, with, "a request")) {
+        ctx->fetch.save = ctx->save != NULL ? &ctx->save->file : NULL;
         rv__io_begin(ctx, "http", start, stop);
-    else
+    } else {
         rv__work_finish(ctx);
+    }
 }

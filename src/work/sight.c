@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "work/work.h"
 
@@ -80,6 +81,8 @@ static int find_step(struct rv_ctx *ctx, struct rv__str alias, struct rv__str fi
         return is_result(entry, ret);
     if (rv__str_is(field, "state"))
         return is_state(entry, ret);
+    if (rv__str_is(field, "error"))
+        return rv__entry_error(entry) != NULL ? is_blob(rv__entry_error(entry), ret) : RV_ENOTFOUND;
     return is_text(rv__str(quoted[rv__entry_status(entry)]), ret);
 }
 
@@ -94,26 +97,58 @@ static int find_last(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_t
                         : is_text(rv__str("null"), ret);
 }
 
+/* Nobody else has them, and no identity: nothing of it is kept. */
+static int find_secret(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_text *ret)
+{
+    struct rv__str value, copy;
+    struct rv__buf json;
+    if (!rv__ctx_may_see_secrets(ctx) || rv__str_none(name) ||
+        !rv__wrap_has_secret(rv__node_wrap(ctx->view.node), name) ||
+        !rv__secrets_get(ctx->secrets, name, &value))
+        return RV_ENOTFOUND;
+    rv__buf_init(&json, (size_t)8 * RV__MASK_MAX_BYTES);
+    rv__buf_json_str(&json, value);
+    int rc = rv__buf_err(&json, NULL);
+    if (rc == RV_OK)
+        rc = rv__str_copy(&ctx->arena, rv__buf_view(&json), &copy);
+    rv__buf_done(&json);
+    return rc < 0 ? rc : is_text(copy, ret);
+}
+
 /* Read once, however often an expression asks. */
-static int find_piece_item(struct rv__sight *sight, struct rv__scope_text *ret)
+static int find_piece_item(struct rv__sight *sight, const struct rv__view *view,
+                           struct rv__scope_text *ret)
 {
     struct rv__stored_rows rows;
-    if (sight->piece == NULL) {
+    struct rv__sight_item *item = sight->items;
+    while (item != NULL && item->of != view)
+        item = item->next;
+    if (item == NULL) {
+        item = rv__arena_zalloc(&sight->ctx->arena, 1, sizeof *item);
+        if (item == NULL)
+            return RV_ENOMEM;
         rv__stored_rows_of(&rows, sight->ctx);
         rows.at_hand = sight->scope.at_hand;
-        int rc = rv__view_item(&sight->ctx->view, &rows.source, &sight->piece, &sight->item, NULL);
+        int rc = rv__view_item(view, &rows.source, &item->piece, &item->json, NULL);
         if (rc < 0)
             return rc;
+        item->of = view;
+        item->next = sight->items;
+        sight->items = item;
     }
-    *ret = (struct rv__scope_text){ .json = sight->item, .blob = sight->piece };
+    *ret = (struct rv__scope_text){ .json = item->json, .blob = item->piece };
     return RV_OK;
 }
 
-static int find_loop(struct rv__sight *sight, struct rv__str name, struct rv__scope_text *ret)
+/* `root`: "loop", "loop.parent", "loop.parent.parent" … */
+static int find_loop(struct rv__sight *sight, struct rv__str root, struct rv__str name,
+                     struct rv__scope_text *ret)
 {
     struct rv_ctx *ctx = sight->ctx;
     const struct rv__view *view = &ctx->view;
-    if (view->loop_index < 0)
+    for (size_t up = root.len / (sizeof ".parent" - 1); view != NULL && up > 0; up--)
+        view = view->parent;
+    if (view == NULL || view->loop_index < 0)
         return RV_ENOTFOUND;
     if (rv__str_is(name, "index")) {
         struct rv__buf text;
@@ -130,7 +165,7 @@ static int find_loop(struct rv__sight *sight, struct rv__str name, struct rv__sc
         return RV_OK;
     }
     if (view->pieces != NULL)
-        return find_piece_item(sight, ret);
+        return find_piece_item(sight, view, ret);
     if (view->items == NULL)
         return RV_ENOTFOUND;
     if (rv__str_is(name, "items"))
@@ -160,7 +195,7 @@ static int find_failure(struct rv__sight *sight, struct rv__str root, struct rv_
 {
     char key[16];
     struct rv__str found;
-    if (sight->ctx->view.error == NULL || root.len >= sizeof key)
+    if (sight->ctx->view.handler == NULL || root.len >= sizeof key)
         return RV_ENOTFOUND;
     if (rv__str_none(sight->failure) && sight->scope.at_hand)
         return RV_EBUSY; /* it may be read from the store */
@@ -181,27 +216,68 @@ static int find_failure(struct rv__sight *sight, struct rv__str root, struct rv_
     return rv__json_get(sight->failure, key, &found) ? is_text(found, ret) : RV_ENOTFOUND;
 }
 
+/* inputs, parameters, state: of the agent of a state. */
+static int find_agents(struct rv__sight *sight, struct rv__str root, struct rv__scope_text *ret)
+{
+    static const enum rv__part parts[] = { PART_INPUTS, PART_PARAMETERS, PART_STATE };
+    size_t i = 0;
+    while (i < 3 && !rv__str_is(root, rv__part_names[parts[i]]))
+        i++;
+    if (i == 3)
+        return RV_ENOTFOUND;
+    if (rv__str_none(sight->agents[i])) {
+        struct rv__buf json;
+        if (sight->scope.at_hand && parts[i] != PART_STATE)
+            return RV_EBUSY; /* it may be read from the store */
+        rv__buf_init(&json, RV__JSON_MAX_BYTES);
+        int rc = rv__agent_see(sight->ctx, parts[i], &json);
+        if (rc == RV_OK)
+            rc = rv__str_copy(&sight->ctx->arena, rv__buf_view(&json), &sight->agents[i]);
+        rv__buf_done(&json);
+        if (rc < 0)
+            return rc;
+    }
+    return is_text(sight->agents[i], ret);
+}
+
+/* What the state of an agent does not let it see, is not there for it. */
+static bool is_hidden(const struct rv_ctx *ctx, struct rv__str root)
+{
+    const struct rv__state *state = rv__ctx_agent(ctx);
+    if (state == NULL)
+        return false;
+    bool everything = state->access == ACCESS_ALL;
+    return ((rv__str_is(root, "steps") || rv__str_is(root, "env")) && !everything) ||
+           rv__str_is(root, "lastStep");
+}
+
 static int find(struct rv__scope *self, struct rv__str root, struct rv__str name,
                 struct rv__str field, struct rv__scope_text *ret)
 {
     struct rv__sight *sight = (struct rv__sight *)self;
     struct rv_ctx *ctx = sight->ctx;
+    if (is_hidden(ctx, root))
+        return RV_ENOTFOUND;
     if (rv__str_is(root, "input"))
         return is_blob(ctx->view.input, ret);
     if (rv__str_is(root, "steps"))
         return find_step(ctx, name, field, ret);
     if (rv__str_is(root, "lastStep"))
         return find_last(ctx, name, ret);
-    if (rv__str_is(root, "loop"))
-        return find_loop(sight, name, ret);
     if (rv__str_is(root, "run"))
         return find_run(sight, ret);
+    if (rv__str_is(root, "secrets"))
+        return find_secret(ctx, name, ret);
+    if (!rv__str_none(name)) /* the only root left that has names: "loop", "loop.parent" … */
+        return find_loop(sight, root, name, ret);
     if (rv__str_is(root, "env"))
-        return is_text(rv__buf_view(&ctx->shop->env), ret);
+        return is_text(ctx->env, ret);
     if (rv__str_is(root, "result"))
         return ctx->view.ended != NULL ? is_result(ctx->view.ended, ret)
                : ctx->describing       ? is_blob(ctx->result, ret)
                                        : RV_ENOTFOUND;
+    if (rv__ctx_agent(ctx) != NULL)
+        return find_agents(sight, root, ret);
     return find_failure(sight, root, ret);
 }
 
@@ -215,8 +291,7 @@ static int text(struct rv__scope *self, const struct rv__scope_text *found, stru
     if (found->blob != NULL)
         return rv__blob_get(found->blob, &rows.source, ret, err);
     rv__buf_init(&json, RV__JSON_MAX_BYTES);
-    int rc = found->key[1] == MADE_ITEMS
-                 ? rv__view_items(&sight->ctx->view, &rows.source, &json, err)
+    int rc = found->key[1] == MADE_ITEMS ? rv__view_items(found->origin, &rows.source, &json, err)
              : found->key[1] == MADE_STATE
                  ? rv__entry_state(found->origin, &rows.source, &json, err)
                  : rv__entry_result(found->origin, &rows.source, &json, err);
@@ -230,42 +305,41 @@ static int text(struct rv__scope *self, const struct rv__scope_text *found, stru
     return rc;
 }
 
-/* Newest first; one that a newer of its name hides is left out. */
-static bool alias(struct rv__scope *self, size_t i, struct rv__str *ret)
+static int alias(struct rv__scope *self, size_t i, struct rv__str *ret)
 {
     struct rv__sight *sight = (struct rv__sight *)self;
-    const struct rv__entry *at = sight->ctx->view.scope;
-    size_t number = 0;
-    if (sight->at != NULL && sight->at_index <= i) { /* they are asked for in order */
-        at = sight->at;
-        number = sight->at_index;
-    }
-    for (; at != NULL; at = rv__entry_before(at)) {
-        if (rv__view_find(&sight->ctx->view, rv__entry_alias(at)) != at)
-            continue;
-        if (number++ < i)
-            continue;
-        sight->at = at;
-        sight->at_index = i;
-        *ret = rv__entry_alias(at);
-        return true;
-    }
-    return false;
+    if (is_hidden(sight->ctx, rv__str("steps")))
+        return 0;
+    if (sight->entries == NULL)
+        sight->entries = rv__view_entries(&sight->ctx->view, &sight->entry_count);
+    if (sight->entries == NULL)
+        return RV_ENOMEM;
+    if (i >= sight->entry_count)
+        return 0;
+    *ret = rv__entry_alias(sight->entries[i]);
+    return 1;
 }
 
 void rv__sight_done(struct rv__sight *sight)
 {
-    rv__blob_unref(sight->piece);
-    sight->piece = NULL;
+    for (; sight->items != NULL; sight->items = sight->items->next)
+        rv__blob_unref(sight->items->piece);
+    rv__free(sight->entries);
+    sight->entries = NULL;
 }
 
 void rv__sight_init(struct rv__sight *sight, struct rv_ctx *ctx)
 {
     static const char *const of_handler[] = { "error", "failedStep", "workflowState", NULL };
     static const char *const of_description[] = { "result", NULL };
+    static const char *const of_agent[] = { "inputs", "parameters", "state", NULL };
+    static const char *const of_described_agent[] = { "inputs", "parameters", "state", "result",
+                                                      NULL };
+    bool describes = ctx->describing || ctx->view.ended != NULL;
     *sight = (struct rv__sight){ .scope = { .find = find, .text = text, .alias = alias },
                                  .ctx = ctx };
-    sight->scope.roots = ctx->view.error != NULL                      ? of_handler
-                         : ctx->describing || ctx->view.ended != NULL ? of_description
-                                                                      : NULL;
+    sight->scope.roots = rv__ctx_agent(ctx) != NULL  ? describes ? of_described_agent : of_agent
+                         : ctx->view.handler != NULL ? of_handler
+                         : describes                 ? of_description
+                                                     : NULL;
 }

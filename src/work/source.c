@@ -30,6 +30,7 @@ static int see_entry(rv_ctx *ctx, const struct rv__entry *entry, struct rv__buf 
     if (entry == NULL)
         return RV_ENOTFOUND;
     *ret = (struct rv__seen){ .alias = rv__entry_alias(entry),
+                              .error = rv__blob_str(rv__entry_error(entry)),
                               .status = rv__status_name(rv__entry_status(entry)) };
     rv__stored_rows_of(&rows, ctx);
     int rc = see_state(ctx, entry, &rows.source, &ret->state);
@@ -56,15 +57,18 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     struct rv__stored_rows rows;
     const struct rv__node *failed = ctx->view.failed_node;
     struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
-    const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
+    const struct rv__entry *entry = failed != NULL ? rv__view_find(&ctx->view, alias) : NULL;
     struct rv__blob *state = NULL;
+    if (failed == NULL) { /* finally, and nothing has */
+        rv__buf_text(room, "null");
+        return RV_OK;
+    }
     rv__stored_rows_of(&rows, ctx);
     int rc = rv__blob_get(ctx->view.failed_state, &rows.source, &state, NULL);
     if (rc < 0)
         return rc;
     rv__buf_text(room, "{\"result\":");
-    if (entry != NULL && failed != NULL &&
-        failed->kind != NODE_STEP) /* what a supervisor had by then */
+    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
         rc = rv__entry_result(entry, &rows.source, room, NULL);
     else
         rv__buf_text(room, "null");
@@ -100,15 +104,16 @@ static int see_blob(rv_ctx *ctx, struct rv__blob *blob, struct rv__buf *room, st
     return rv__buf_err(room, NULL);
 }
 
-static int see_item(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+static int see_item(rv_ctx *ctx, const struct rv__view *view, struct rv__buf *room,
+                    struct rv__seen *ret)
 {
     struct rv__stored_rows rows;
     struct rv__blob *hold = NULL;
     struct rv__str item = { NULL, 0 };
-    if (ctx->view.pieces != NULL && room == NULL)
+    if (view->pieces != NULL && room == NULL)
         return RV_ETOOBIG;
     rv__stored_rows_of(&rows, ctx);
-    int rc = rv__view_item(&ctx->view, &rows.source, &hold, &item, NULL);
+    int rc = rv__view_item(view, &rows.source, &hold, &item, NULL);
     if (rc == RV_OK && hold != NULL) {
         rv__buf_str(room, item);
         rc = rv__buf_err(room, NULL);
@@ -119,17 +124,53 @@ static int see_item(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
     return rc;
 }
 
-static int see_items(rv_ctx *ctx, struct rv__buf *room, struct rv__seen *ret)
+static int see_items(rv_ctx *ctx, const struct rv__view *view, struct rv__buf *room,
+                     struct rv__seen *ret)
 {
     struct rv__stored_rows rows;
-    if (ctx->view.pieces == NULL)
-        return see_blob(ctx, ctx->view.items, room, ret);
+    if (view->pieces == NULL)
+        return see_blob(ctx, view->items, room, ret);
     if (room == NULL)
         return RV_ETOOBIG;
     rv__stored_rows_of(&rows, ctx);
-    int rc = rv__view_items(&ctx->view, &rows.source, room, NULL);
+    int rc = rv__view_items(view, &rows.source, room, NULL);
     ret->json = rv__buf_view(room);
     return rc;
+}
+
+/* `what`: "item", "index" or "items", of the iteration around the innermost; with "parent." before it, of the
+ * one around that. */
+static int see_parent(rv_ctx *ctx, struct rv__str what, struct rv__buf *room, struct rv__seen *ret)
+{
+    static const struct rv__str up = RV__STR("parent.");
+    const struct rv__view *view = ctx->view.parent;
+    for (; view != NULL && what.len > up.len && memcmp(what.at, up.at, up.len) == 0;
+         view = view->parent)
+        what = (struct rv__str){ what.at + up.len, what.len - up.len };
+    if (view == NULL)
+        return RV_ENOTFOUND;
+    if (rv__str_is(what, "item"))
+        return see_item(ctx, view, room, ret);
+    if (rv__str_is(what, "items"))
+        return see_items(ctx, view, room, ret);
+    if (!rv__str_is(what, "index"))
+        return RV_ENOTFOUND;
+    if (room == NULL)
+        return RV_ETOOBIG;
+    rv__buf_int(room, view->loop_index);
+    ret->json = rv__buf_view(room);
+    return rv__buf_err(room, NULL);
+}
+
+/* It asked for a node that is not there. One that may be there is nobody's mistake: a branch was not taken;
+ * one that never can be is told. */
+static void note_unseen(rv_ctx *ctx, struct rv__str alias)
+{
+    char why[RV__PLAN_MAX_NAME + 200];
+    bool own_body = ctx->eval == EVAL_WHILE || ctx->eval == EVAL_UNTIL;
+    if (ctx->view.node != NULL &&
+        !rv__define_sees(ctx->plan, ctx->view.node, own_body, alias, why, sizeof why))
+        rv__ctx_note(ctx, RV_ERROR, alias, "%s", why);
 }
 
 static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
@@ -142,15 +183,24 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
         if (rc == RV_OK && rv__str_none(ret->json))
             ret->json = rv__str("null");
         return rc;
-    case PART_STEP: return see_entry(ctx, rv__view_find(&ctx->view, alias), room, ret);
+    case PART_STEP:
+        rc = see_entry(ctx, rv__view_find(&ctx->view, alias), room, ret);
+        if (rc == RV_ENOTFOUND)
+            note_unseen(ctx, alias);
+        return rc;
     case PART_LAST: return see_entry(ctx, ctx->view.last, room, ret);
     case PART_ITEM:
-        rc = see_item(ctx, room, ret);
+        rc = see_item(ctx, &ctx->view, room, ret);
         if (rc < 0)
             return rc;
         break;
     case PART_ITEMS:
-        rc = see_items(ctx, room, ret);
+        rc = see_items(ctx, &ctx->view, room, ret);
+        if (rc < 0)
+            return rc;
+        break;
+    case PART_PARENT:
+        rc = see_parent(ctx, alias, room, ret);
         if (rc < 0)
             return rc;
         break;
@@ -160,6 +210,14 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
         rc = part == PART_STEPS ? see_steps(ctx, room) : see_failed(ctx, room);
         if (rc == RV_OK)
             rc = rv__buf_err(room, NULL);
+        ret->json = rv__buf_view(room);
+        return rc;
+    case PART_INPUTS:
+    case PART_PARAMETERS:
+    case PART_STATE:
+        if (room == NULL)
+            return RV_ETOOBIG;
+        rc = rv__agent_see(ctx, part, room);
         ret->json = rv__buf_view(room);
         return rc;
     case PARTS: break;
@@ -180,14 +238,15 @@ static const char *path_of(rv_ctx *ctx)
     return ctx->path != NULL ? ctx->path : "";
 }
 
-/* The run's id and the actor's number: the same over all attempts of a step, and no other's. */
+/* The run's id and nonce, and the actor's number: the same over all attempts of a step, and no other's,
+ * neither in another store nor in a later run of this id. */
 static const char *key_of(rv_ctx *ctx)
 {
-    char text[RV_RUN_ID_SIZE + 24];
+    char text[RV_RUN_ID_SIZE + 40];
     if (ctx->key != NULL)
         return ctx->key;
-    int n = snprintf(text, sizeof text, "%s/%llu", ctx->run_id,
-                     (unsigned long long)ctx->view.actor);
+    int n = snprintf(text, sizeof text, "%s/%016llx/%llu", ctx->run_id,
+                     (unsigned long long)ctx->view.nonce, (unsigned long long)ctx->view.actor);
     ctx->key = rv__arena_dup(&ctx->arena, text, (size_t)n);
     return ctx->key != NULL ? ctx->key : "";
 }

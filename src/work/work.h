@@ -11,41 +11,53 @@
 
 #include <rival/rival.h>
 
+#include "agent/agent.h"
 #include "base/clock.h"
 #include "define/define.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "schema/schema.h"
 #include "store/store.h"
 #include "work/builtin.h"
 #include "work/context.h"
 #include "work/exprs.h"
 #include "work/files.h"
+#include "work/save.h"
+#include "work/scripts.h"
+#include "work/secrets.h"
+#include "work/workers.h"
 
 /* What the attempts of one engine use. The engine fills it in and frees what is in it. */
 struct rv__workshop {
     struct rv__clock *clock;
-    struct rv__buf env; /* what expressions see of the environment: JSON */
     pthread_mutex_t *reader_lock;
     struct rv__store **reader;       /* of steps, one at a time: under that lock */
     struct rv__evaluator *evaluator; /* of expressions; by hand made when first needed */
-    struct rv__executor *by_hand;    /* NULL but with a kit: evaluations are work for it */
+    bool by_hand;                    /* with a kit: nothing goes on beside who runs it */
     struct rv__expr_texts *texts;    /* by hand: of expressions that need no jq */
     struct rv__io
         *io; /* of commands and requests; made with the first, by the loop; by hand: none */
-    bool http_deny_private; /* requests to private addresses are refused */
+    struct rv__providers *providers; /* of models, as the configuration has them; NULL: none */
+    bool http_deny_private;          /* requests to private addresses are refused */
+    struct rv__wires *wires; /* of connections; made with the first listener, under hosts_lock */
+    struct rv__executor *workers; /* of functions of workers; the engine's. NULL: by hand */
     pthread_mutex_t hosts_lock;
     struct rv__hosts *hosts; /* of functions of files; made with the first; under hosts_lock */
     struct rv__hosts_opts hosts_opts;
+    struct rv__script_hosts *scripts; /* of scripts; made with the first; under hosts_lock */
+    struct rv__script_owner script_owner;
     const atomic_bool *stopped; /* nobody waits for more than an answer */
 
-    /* The engine's. Where the file of the workflow is that this node belongs to; NULL: it has none.
-     * Thread: the loop's. */
-    const char *(*directory)(rv_engine *engine, const struct rv__node *node);
-    void (*begun)(struct rv_ctx *ctx); /* a host has it: its time counts from now on. Thread: any */
-    void (*post)(struct rv_ctx *ctx);  /* it is answered, and the engine's again. Thread: any */
+    void (*post)(struct rv_ctx *ctx); /* it is answered, and the engine's again. Thread: any */
+    /* A worker says something: rv__news_done() when it was taken. False: nobody takes it any more.
+     * Thread: that of connections. */
+    bool (*worker_says)(void *owner, struct rv__news *news);
+    void *owner;
 };
 
+int rv__workshop_wires(struct rv__workshop *shop, struct rv__wires **ret, rv_error *err);
 int rv__workshop_hosts(struct rv__workshop *shop, struct rv__hosts **ret, rv_error *err);
+int rv__workshop_scripts(struct rv__workshop *shop, struct rv__script_hosts **ret, rv_error *err);
 /* Who evaluates expressions. Thread: any; by hand: the kit's, since this may make it. */
 int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err);
 

@@ -26,4 +26,14 @@ run "$RIVAL_BUILD/bench/bench_keep" --quick --json
 is "import, export and backup do not grow faster than what they move" "$rc$err" 0
 is "each is measured, in time and in memory" "$(printf %s "$out" | grep -oE '(import|export|backup): (CPU of 10|memory)' | wc -l)" 6
 
+run "$RIVAL_BUILD/bench/bench_host" --quick --json
+is "steps in hosts are measured beside those on threads" "$rc$err" 0
+is "in three ways" "$(printf %s "$out" | grep -o 'ratio' | wc -l)" 3
+
+run "$RIVAL_BUILD/bench/bench_worker" --quick --json
+is "steps through a worker are measured, and bytes do not grow faster than items" "$rc$err" 0
+
+run "$RIVAL_BUILD/bench/bench_mcp" --quick --json
+is "calls of MCP are measured beside the HTTP API" "$rc$err" 0
+
 done_testing

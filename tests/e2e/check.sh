@@ -92,7 +92,7 @@ RV_WORKFLOW("wrong", .steps = RV_STEPS(RV_STEP(a)))
 C
 echo 'int twice(int n) { return 2 * n; }' >"$tmp/c/plain.c"
 run "$rival" check "$tmp/c/outer.yaml"
-is "a YAML file may nest a workflow of a C file beside it" "$rc:$err:$out" "0::ok  outer  ($tmp/c/outer.yaml, without the C file that it nests)
+is "a YAML file may nest a workflow of a C file beside it" "$rc:$err:$out" "0::ok  outer  ($tmp/c/outer.yaml, without the file that it nests)
 --  $tmp/c/pay.c  (compiles; its plan was not looked at: --load does, and runs its code)"
 run "$rival" check "$tmp/c"
 is "a folder with a C file that does not compile: exit code 1" "$rc" 1
@@ -149,17 +149,12 @@ run "$rival" check "$tmp/mixed"
 is "those that are no workflows are passed over in silence" "$rc:$err:$out" "0::ok  good  ($tmp/mixed/good.yaml, 1 node)"
 run "$rival" check "$tmp/mixed/package.json"
 is "named, each is an error" "$rc" 1
-run "$rival" check "$tmp/mixed/tool.js"
-like "and a script, too" "$rc $err" "^1 .*cannot be run yet"
+run env RIVAL_SDK=/nowhere "$rival" check "$tmp/mixed/tool.js"
+like "and a script, where there is nothing to look at it with" "$rc $err" "^1 .*is not the npm package"
 printf 'name: slip\nstep: [ { a: { value: 1 } } ]\n' >"$tmp/mixed/slip.yaml"
 run "$rival" check "$tmp/mixed"
 like "a slip of the pen makes none of a workflow" "$rc $err" "unknown key 'step'.*'steps'"
 rm "$tmp/mixed/slip.yaml"
-echo 'export const steps = [];' >"$tmp/mixed/flow.ts"
-printf 'name: m\nstages: { one: [] }\n' >"$tmp/mixed/manifest.yaml"
-run "$rival" check "$tmp/mixed"
-is "what cannot be run yet is an error: exit code 1" "$rc:$(printf '%s\n' "$err" | grep -c 'cannot be run yet')" "1:2"
-rm "$tmp/mixed/flow.ts" "$tmp/mixed/manifest.yaml"
 printf 'name: risky\nsteps: [ { a: { command: [sh, -c, "echo ${ .input }"], timeout: 30 } } ]\n' >"$tmp/mixed/risky.yaml"
 run "$rival" check "$tmp/mixed"
 is "warnings leave the exit code alone" "$rc:$(printf '%s\n' "$err" | grep -c ': warning: ')" "0:2"
@@ -237,10 +232,10 @@ like "and it says so" "$err" "nowhere.yaml: error: there is no such file or fold
 
 # The pages show workflows that are good, as they stand (a nested one is not beside them).
 mkdir "$tmp/shown"
-awk -v to="$tmp/shown/" '/^```yaml/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (to n ".yaml") }' \
+awk -v to="$tmp/shown/" '/^```yaml/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (to "shown" n ".yaml") }' \
     "$RIVAL_SOURCE/README.md" "$RIVAL_SOURCE/docs/guide/workflow-files.md" "$RIVAL_SOURCE/docs/reference/workflow-file.md"
 run "$rival" check "$tmp/shown"
 is "the workflows on the pages are good" "$rc:$err" "0:"
-like "all seven of them" "$(printf '%s\n' "$out" | wc -l)" '^ *7$'
+is "all ten of them" "$(printf '%s\n' "$out" | wc -l)" 10
 
 done_testing

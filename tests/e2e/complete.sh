@@ -27,7 +27,7 @@ is "a command is completed" "$(words wor)" workflows
 is "with what it does" "$("$rival" offer wor)" "$(printf 'workflows\tlist what can be run')"
 is "those that are not for people are not offered" "$(words ho) $(words desc) $(words off)" "  "
 is "help completes commands" "$(words help sig)" signal
-is "options of a command" "$(words logs --)" "--follow --step --level --text --server --token-file --store --json --help"
+is "options of a command" "$(words logs --)" "--follow --step --attempt --level --text --server --token-file --store --json --help"
 is "values of an option" "$(words list --status '')" "running suspended completed failed cancelled"
 is "also behind an equals sign" "$(words list --status=c)" "--status=completed --status=cancelled"
 is "words of an argument" "$(words decide ab re)" "resume restart_stage"

@@ -41,9 +41,16 @@ printf 'name: pill\nsteps:\n  - it: { call: kills }\n' >pill.yaml
 exec_ a approval.yaml
 ok "the run waits for somebody" eventually why_says a "signal 'approval'"
 is "the socket is beside the store, for its owner" "$(stat -c %A:%F rival.db.sock)" "srw-------:socket"
+run "$rival" signal a aproval '{"by": "kim"}'
+is "a name that nobody waits for is refused" "$rc:$out" "1:"
+like "with the names there are" "$err" "no step of this run waits for the signal 'aproval'; there are: approval"
+like "and what to do" "$err" "--force"
+run "$rival" signal a aproval --force
+is "unless it is meant so" "$rc:$out" "0:signalled a"
 run "$rival" signal a approval '{"by": "kim"}'
 is "signal reaches it" "$rc:$out:$err" "0:signalled a:"
 wait $pid
+like "who sent it is told" "$(cat a.err)" "signal approval by $(id -un)"
 is "and it goes on where it is" "$?:$(jq -r .results.then.result a.out)" "0:by kim"
 is "the socket is gone with its process" "$(ls rival.db.sock 2>/dev/null)" ""
 
@@ -52,8 +59,6 @@ exec_ b slow.yaml
 ok "why says that it runs, and since when" eventually why_says b "'nap' runs as a command, for"
 run "$rival" why b --json
 is "as JSON" "$(jq_ '.waits[0].reason')" running
-exec_again=$(timeout 20 "$rival" exec slow.yaml --run-id c 2>&1)
-like "a second exec is told who has the store" "$exec_again" "held by process $pid "
 run "$rival" decide b resume
 is "what the run refuses is told" "$rc:$out" "1:"
 like "with its reason" "$err" "running|not suspended"
@@ -100,7 +105,7 @@ is "having put its own socket in that place" "$(ls rival.db.sock 2>/dev/null)" "
 exec_ f approval.yaml
 ok "a run waits" eventually why_says f "signal 'approval'"
 many=
-for i in $(seq 20); do "$rival" signal f "other-$i" "$i" >"sig$i.out" 2>&1 & many="$many $!"; done
+for i in $(seq 20); do "$rival" signal f "other-$i" "$i" --force >"sig$i.out" 2>&1 & many="$many $!"; done
 good=0
 for p in $many; do wait "$p" && good=$((good + 1)); done
 is "twenty tell it something at the same time" "$good" 20

@@ -7,6 +7,9 @@ is "each example is built, and tried below" \
     "$(cd "$RIVAL_SOURCE/examples" && ls ./*.c | sed 's|^\./||; s|\.c$||')" \
     "$(sed -nE 's/^(run|#also) .*\$examples"?\/([a-z_]+).*/\2/p' "$0" | sort -u)"
 
+run "$examples/worker"
+like "worker wants to know where to connect (workers-tcp.sh has the rest)" "$err" "usage: worker STORE.sock"
+
 run "$examples/group_basic"
 is "group_basic counts primes" "$rc $(printf '%s\n' "$out" | sort -n | xargs)" \
     "0 95 primes below 500 1007 primes below 8000 4203 primes below 40000"
@@ -68,7 +71,7 @@ tell     email completed, sms failed
 track    day 1: in the van
 track    day 2: at the neighbour's
 track    day 3: at the door
-review   not asked for: \"the review site is down\"
+review   not asked for: the review site is down
 thank    thank you, Ada
 order-1: completed"
 
@@ -78,7 +81,7 @@ completed"
 run "$examples/guide"
 is "guide plays what the guide shows" "$rc $out$err" "0 provider: charges 12
 fetch: there at attempt 3
-decorate: left out: \"no ribbon left\"
+decorate: left out: no ribbon left
 print: sent
 hangUp: 2 pages
 remind: answered {\"by\":\"Ada\"}
@@ -91,12 +94,14 @@ remind: answered {\"by\":\"nobody\"}
 test: good"
 
 run "$examples/resume"
+key=$(printf '%s\n' "$out" | sed -n 's/.*with the key //p')
+like "a key has its run, a nonce and its step" "$key" '^sunday/[0-9a-f]{16}/4$'
 is "resume is killed at its third step" "$rc $out" "137 first start: mix    flour, water, salt, yeast
 first start: knead  ten minutes of it
-first start: bake   with the key sunday/4"
+first start: bake   with the key $key"
 run "$examples/resume"
 is "and goes on with that step, under the same key" "$rc $out$err" \
-    "0 second start: bake   with the key sunday/4
+    "0 second start: bake   with the key $key
 second start: serve  a loaf of 720 g
 sunday: completed"
 run "$examples/resume"
@@ -152,7 +157,7 @@ is "it agrees with another way of counting about our sources" "${out%% *}" "$wor
 export XDG_CACHE_HOME=$tmp/cache RIVAL_HOST=$RIVAL_BUILD/rival
 files=$RIVAL_SOURCE/examples/files
 is "each workflow file is tried below" "$(cd "$files" && ls ./*.c | sed 's|^\./||')" \
-    "$(sed -nE 's/^run "\$examples\/run_file" "\$files\/([a-z_]+\.c)".*/\1/p' "$0" | sort -u)"
+    "$(sed -nE 's/^run .* "\$files\/([a-z_]+\.c)".*/\1/p' "$0" | sort -u)"
 mkdir -p "$tmp/sizes/a" "$tmp/sizes/b/c" && head -c 1000 /dev/zero >"$tmp/sizes/a/x"
 head -c 5000 /dev/zero >"$tmp/sizes/b/c/y"
 run "$examples/run_file" "$files/disk_usage.c" disk-usage "{\"folder\":\"$tmp/sizes\"}"
@@ -164,5 +169,12 @@ run "$examples/run_file" "$files/mirror.c" mirror "{\"from\":\"$tmp/sizes/a\",\"
 is "mirror copies" "$rc $(cmp "$tmp/sizes/a/x" "$tmp/copy/x" && echo same)" "0 same"
 run "$examples/run_file" "$files/tree.c" tree-processing
 like "tree is chopped" "$rc $out" '^0 completed: .*"description":"Chopped oak-123"'
+run "$examples/run_file" "$files/stock.c" stock '{}'
+like "stock orders what runs out" "$rc $out" \
+    '^0 completed: .*"description":"2 run out".*"name":"tea","amount":8.*"name":"kettle","amount":10.*"praise":\{"result":null'
+run "$RIVAL_BUILD/rival" exec "$files/shout.yaml" --json --input '{"text": "timber!"}' --store "$tmp/shout.db"
+like "a library of steps is called from YAML" "$rc $out" '^0 .*"result":"TIMBER!".*"letters":6'
+run "$RIVAL_BUILD/rival" exec "$files/texts.c"
+like "and is no workflow" "$rc $err" '^2 .*texts.c declares functions .RV_FUNCTIONS., and no workflow'
 
 done_testing

@@ -56,6 +56,37 @@ for header in base group rival; do
 done
 cat >"$tmp/user.cc" <<'C'
 #include <rival/group.h>
+#include <rival/rival.h>
+static const char schema[] = RV_JSON({ "type": "object", "required": ["a", "b"] });
+static int step(rv_ctx *c) { return rv_str(c, ".input.a") != nullptr ? 0 : rv_stop(c, "no %s", "a"); }
+static bool workflow_runs()
+{
+    rv_engine_opts opts;
+    rv_engine_opts_init(&opts);
+    opts.store = ":memory:";
+    rv_engine *engine = nullptr;
+    rv_outcome *outcome = nullptr;
+    rv_workflow *w = rv_workflow_new("w");
+    rv_step_opts step_opts;
+    rv_step_opts_init(&step_opts);
+    step_opts.max_attempts = 3;
+    rv_workflow_input(w, schema);
+    rv_add_step(rv_workflow_body(w), "s", step, &step_opts);
+    rv_node_def value = rv_node_def();
+    value.kind = RV_NODE_VALUE;
+    value.with = "done";
+    rv_add(rv_workflow_body(w), &value);
+    rv_run_opts run_opts;
+    rv_run_opts_init(&run_opts);
+    run_opts.run_id = "r";
+    bool good = rv_engine_new(&opts, &engine, nullptr) == 0 && rv_register(engine, w, nullptr) == 0 &&
+        rv_run(engine, "w", "{\"a\":\"x\",\"b\":1}", &run_opts, nullptr, nullptr) == 0 &&
+        rv_wait(engine, "w", "r", nullptr, &outcome, nullptr) == 0 && outcome->status == RV_COMPLETED;
+    rv_outcome_free(outcome);
+    rv_workflow_free(w);
+    rv_engine_free(engine);
+    return good;
+}
 static int task(rv_task *, void *arg, void **value) { *value = arg; return 0; }
 int main()
 {
@@ -66,7 +97,7 @@ int main()
     rv_group_go(g, task, &x);
     int rc = rv_group_next(g, -1, nullptr, &res);
     rv_group_free(g);
-    return rc == 1 && *static_cast<int *>(res.value) == 42 ? 0 : 1;
+    return rc == 1 && *static_cast<int *>(res.value) == 42 && workflow_runs() ? 0 : 1;
 }
 C
 ok "a C++ program builds" g++ -std=c++11 $strict -Wno-missing-field-initializers -o "$tmp/user" "$tmp/user.cc" $(flags --cflags --libs)

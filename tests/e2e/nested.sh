@@ -79,7 +79,7 @@ run "$rival" check payment.yaml
 like "what it does not say it cannot read" "$err" "there is no node 'validate'"
 cat >c.c <<'C'
 #include <rival/rival.h>
-static int look(rv_ctx *c) { return rv_return(c, "s", rv_step_str(c, "validate", "")); }
+static int look(rv_ctx *c) { return rv_return(c, "s", rv_str(c, ".steps.validate.result")); }
 RV_WORKFLOW("c", .needs = RV_NEEDS("validate"), .steps = RV_STEPS(RV_STEP(look)))
 C
 printf 'steps:\n  - validate: { value: fine }\n  - c: { workflow: ./c.c }\n' >with-c.yaml

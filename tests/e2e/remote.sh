@@ -97,6 +97,11 @@ stop
 eventually grep -q lost "$tmp/wait.err"
 like "a server that goes is missed" "$(cat "$tmp/wait.err")" "the connection to $RIVAL_URL is lost"
 start
+run "$rival" signal order-1 aproved
+like "a signal that nobody waits for is refused" "$rc:$err" "^1:.*there are: approved"
+like "which --force is for" "$err" "--force"
+run "$rival" signal order-1 aproved --force
+is "and does" "$rc:$out" "0:signalled order-1"
 run "$rival" signal order-1 approved '{"by": "kim"}'
 is "signal" "$rc:$out" "0:signalled order-1"
 run "$rival" signal lamp-1 approved '{"by": "kim"}'
@@ -136,7 +141,7 @@ done
 # Telling.
 run "$rival" run order --input '{"item": "pen"}' --run-id order-2
 run "$rival" wait order-2 --timeout 100ms
-is "wait gives up" "$rc:$out" "1:"
+is "wait gives up, with an exit code of its own" "$rc:$out" "124:"
 like "and says so" "$err" "has not ended after 100ms"
 run "$rival" decide order-2 resume
 is "nothing to decide: exit code 1" "$rc" 1

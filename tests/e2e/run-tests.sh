@@ -20,6 +20,8 @@ fake 'echo 1..2; echo "ok 1 - a"; echo "ok 2 - b"'
 is "good results are counted" "$last, rc $rc" "2 passed, 0 failed, rc 0"
 fake 'echo "ok 1 - a"; echo "ok 2 - b # SKIP no such thing here"; echo 1..2'
 is "skipped ones by themselves, and the plan may come last" "$last, rc $rc" "1 passed, 0 failed, 1 skipped, rc 0"
+fake 'echo 1..2; echo "ok 1 - a"; echo "not ok 2 # SKIP b"'
+is "also as cmocka spells it" "$last, rc $rc" "1 passed, 0 failed, 1 skipped, rc 0"
 fake 'echo 1..2; echo "ok 1 - a"; echo "not ok 2 - b"; exit 1'
 is "a bad one fails the run" "$last, rc $rc" "1 passed, 1 failed, rc 1"
 like "and its output is shown" "$out" "^not ok 2 - b"

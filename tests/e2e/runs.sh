@@ -66,7 +66,7 @@ unlike "no colours in a pipe" "$out" "$esc"
 run "$rival" decide order-1 resume
 is "what it refuses: exit code 1" "$rc:$out" "1:"
 run "$rival" wait order-1 --timeout 100ms
-is "wait gives up" "$rc:$out" "1:"
+is "wait gives up, with an exit code of its own" "$rc:$out" "124:"
 like "and says what to ask" "$err" "has not ended after 100ms"
 "$rival" wait order-1 >wait.out 2>&1 &
 waiter=$!

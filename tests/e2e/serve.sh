@@ -279,4 +279,30 @@ mkdir empty && cd empty || exit 1
 pid=$!
 ok "this folder, if none is named; also without workflows" eventually said '.message == "serving" and .workflows == 0'
 stop TERM
+# A store that another process holds for a moment, as `rival signal` does: serve waits for it.
+python3 -c 'import fcntl, sys, time
+lock = open("held.db.lock", "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(1)' >held.out &
+holder=$!
+ok "a store is held" eventually grep -q held held.out
+ok "serve waits a moment for it" serve ../flows --store held.db
+wait "$holder"
+stop TERM
+is "and serves it" "$rc" 0
+
+# Whoever started it with a pipe as its input may die as it likes.
+mkfifo input
+: >log
+"$rival" serve --listen none --stop-with-stdin 2>log <input &
+pid=$!
+sleep 600 >input &
+holder=$!
+ok "with --stop-with-stdin it serves while its input is open" eventually said '.message == "serving"'
+kill -9 $holder
+wait "$pid"
+is "and ends in order when it is closed" "$?" 0
+pid=
+ok "saying why" said '.message | startswith("stopping")'
 done_testing

@@ -112,6 +112,16 @@ exec_file convert/convert.yaml
 is "the second time there is nothing to do" "$rc $(get 'res["summary"]["result"]')" \
     '0 {"failed": ["empty.txt"], "skipped": ["bread.txt", "garden.txt", "unfinished.txt"]}'
 
+# nightly
+mkdir -p nightly/out
+exec_file nightly/nightly.yaml --run-id good
+is "nightly completes, with what failed collected" "$rc $(get 'res["verdict"]["result"]')" \
+    '0 {"asked": "completed", "statistics": "failed", "bad": ["links"]}'
+is "it has cleaned up" "$(ls nightly/out) $(cat nightly/out/ended)" "ended completed"
+exec_file nightly/nightly.yaml --run-id bad --input '{"fail": true}'
+is "after a failure, too" "$rc $(ls nightly/out | tr '\n' ' ')$(cat nightly/out/ended)" "1 ended failure failed"
+like "and it has told why" "$(cat nightly/out/failure)" "^report failed: "
+
 # healthy
 gone() { ! kill -0 "$1" 2>/dev/null; }
 exec_file healthy/healthy.yaml
@@ -193,6 +203,15 @@ run "$rival" exec "$tmp/order/order.yaml" --store "$stores/order-killed.db" --ru
 is "killed after the charge, it goes on" "$rc $(get 'res["thanks"]["result"]["receipt"]')" "0 R-1"
 is "the bank was asked twice and booked once" "$(wc -l <"$tmp/order/out/ledger.csv")" 1
 
+# deploy
+printf 'DEPLOY_KEY=not-a-real-key\n' >"$tmp/deploy.secrets"
+chmod 600 "$tmp/deploy.secrets"
+exec_file deploy/deploy.yaml --secrets "$tmp/deploy.secrets"
+is "deploy sends what it packed, with its key" "$rc $(get 'res["send"]["result"]')" "0 sent with ***"
+ok "the pack is there" tar -tf deploy/out/deployed.tar site/index.html
+unlike "nobody is shown the key" "$out$err" not-a-real-key
+is "and the store does not have it" "$(cat "$stores"/deploy.db* | grep -ac not-a-real-key)" 0
+
 # approval
 exec_file approval/approval.yaml --input '{"patience": "50ms"}'
 is "nobody answers: held back" "$rc $(get '[res["answer"]["result"]["by"], res["decide"]["result"]["taken"]]')" '0 ["nobody", "else"]'
@@ -204,6 +223,8 @@ ok "the run waits for somebody" eventually waits
 kill -INT "$engine"
 wait "$engine"
 is "Ctrl-C ends the process, not the run" "$?" 130
+run "$rival" signal release-7 approval '{"approved": "yes"}' --store "$stores/release.db"
+is "an answer that is none is refused" "$rc" 1
 ok "the answer comes while nobody is there" \
     "$rival" signal release-7 approval '{"approved": true, "by": "Ada"}' --store "$stores/release.db"
 run "$rival" $release
@@ -257,7 +278,7 @@ RV_WORKFLOW("payment", .steps = RV_STEPS(RV_STEP(charge)))
 C
 cat >finish.c <<'C'
 #include <rival/rival.h>
-static int finishTree(rv_ctx *c) { return rv_return_json(c, rv_step_json(c, "sum", "/pieces")); }
+static int finishTree(rv_ctx *c) { return rv_return_json(c, rv_json(c, ".steps.sum.result.pieces")); }
 RV_WORKFLOW("finishing", .steps = RV_STEPS(RV_STEP(finishTree)))
 C
 run "$rival" check --load tree.yaml
@@ -292,5 +313,14 @@ exec_file tree.yaml --input '{"treeType": "oak"}'
 is "without a tree it fails" "$rc $(get 'r["failedStep"]')" "1 findTree"
 is "and the team is told" "$(cat told)" "the tree failed"
 cd "$examples" || exit 1
+
+# As `make run` serves them: the first thing a newcomer sees.
+like "make run gives the examples their secret" "$(sed -n 's/^\t@\(.*rival serve examples .*\)/\1/p' "$RIVAL_SOURCE/Makefile")" '^DEPLOY_KEY='
+DEPLOY_KEY=not-a-real-key timeout 60 "$rival" serve "$RIVAL_SOURCE/examples" --store "$stores/run.db" --listen none 2>"$stores/serve.err" &
+pid=$!
+ok "they are served" eventually grep -q '"serving"' "$stores/serve.err"
+is "without an error or a warning" "$(grep -E '"level":"(warn|error)"' "$stores/serve.err")" ""
+kill "$pid"
+wait "$pid"
 
 done_testing

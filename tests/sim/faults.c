@@ -88,7 +88,9 @@ static void signal_run(struct world *world, struct run *run)
         return;
     snprintf(name, sizeof name, "sig%d", (int)between(&world->chance, 0, 2));
     snprintf(payload, sizeof payload, "{\"signal\":%d}", run->signals++);
-    struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name) };
+    struct rv__msg msg = { .kind = MSG_SIGNAL,
+                           .name = rv__str(name),
+                           .force = run->signals % 2 == 0 };
     if (!one_in(&world->chance, 5))
         msg.result = sim_blob(rv__str(payload));
     world_send(world, run, &msg, 0);
@@ -151,7 +153,10 @@ void world_meddle(struct world *world)
         msg.kind = one_in(&world->chance, 3) ? MSG_ABORT : MSG_RESUME;
         if (msg.kind == MSG_ABORT && one_in(&world->chance, 2))
             msg.error = sim_blob(rv__str("{\"message\":\"decided so\"}"));
-        world_send(world, run, &msg, 0);
+        if (msg.kind == MSG_ABORT)
+            world_send(world, run, &msg, 0);
+        else
+            world_decide(world, run, false);
     }
     if (strikes(&world->faults, &world->chance, FAULT_SUSPEND)) {
         msg = (struct rv__msg){ .kind = MSG_SUSPEND,

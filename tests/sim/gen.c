@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-enum { SIGNAL_NAMES = 3, ALIASES_SHARED = 4, DEEPEST = RV__PLAN_MAX_DEPTH - 2 };
+enum { SIGNAL_NAMES = 3, ALIASES_SHARED = 4, DEEPEST = RV__PLAN_MAX_DEPTH - 3, MOST_STATES = 16 };
 
 struct maker {
     struct gen *gen;
@@ -18,6 +18,9 @@ struct maker {
     bool deep;      /* one in the other, and little beside it */
     bool detaches;  /* many blocks are detached */
     bool functions; /* steps and conditions are functions, delays or signals: what an engine runs */
+    bool in_handler; /* where nothing can be detached */
+    bool stages;     /* many supervisors are stages */
+    bool chats;      /* many are chats */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -47,6 +50,11 @@ static void make_config(struct maker *m, struct rv__step_config *config)
         config->timeout_ms = skewed(c, 4, 100000);
         config->on_timeout = (enum rv__on_timeout)between(c, 0, 1);
     }
+    config->continue_on_error = one_in(c, 10);
+    if (one_in(c, 12))
+        config->retry_on = rv__str(one_in(c, 2) ? "[1,\"later\"]" : "[2,3]");
+    if (one_in(c, 12))
+        config->no_retry_on = rv__str(one_in(c, 2) ? "[\"later\",2]" : "[1]");
 }
 
 static enum rv__step_kind work_kind(const struct maker *m, struct chance *c)
@@ -82,6 +90,35 @@ static void make_step(struct maker *m, struct gen_node *node)
     }
 }
 
+/* A handler as a list of nodes: small, and whatever may stand elsewhere. */
+static struct gen_body *make_handler(struct maker *m, int depth)
+{
+    struct gen_body *body = take(m, sizeof *body);
+    bool outer = m->in_handler;
+    body->ordinal = m->gen->ordinals++;
+    m->in_handler = true;
+    make_body(m, body, depth + 1, between(&m->chance, 1, 4));
+    m->in_handler = outer;
+    return body;
+}
+
+static bool may_have_list(const struct maker *m, int depth)
+{
+    return m->left > 0 && depth < DEEPEST && !m->deep;
+}
+
+/* What a workflow runs after its nodes. */
+static void make_handlers(struct maker *m, struct gen_body *body, int depth)
+{
+    if (may_have_list(m, depth) && one_in(&m->chance, 8))
+        body->on_error = make_handler(m, depth);
+    if (!one_in(&m->chance, 4))
+        return;
+    body->finally_step = !may_have_list(m, depth) || one_in(&m->chance, 3);
+    if (!body->finally_step)
+        body->finally = make_handler(m, depth);
+}
+
 static struct gen_body *add_body(struct maker *m, struct gen_node *node)
 {
     struct gen_body *body = take(m, sizeof *body), **at = &node->bodies;
@@ -92,13 +129,14 @@ static struct gen_body *add_body(struct maker *m, struct gen_node *node)
     return body;
 }
 
-static void maybe_wrap(struct maker *m, struct gen_body *body, uint64_t n)
+static void maybe_wrap(struct maker *m, struct gen_body *body, int depth, uint64_t n)
 {
     if (!one_in(&m->chance, n))
         return;
     body->wrap = true;
     body->wrap_input = one_in(&m->chance, 2) && !m->functions;
     body->wrap_handler = one_in(&m->chance, 4);
+    make_handlers(m, body, depth);
     snprintf(body->wrap_name, sizeof body->wrap_name, "%c%u", m->gen->letter, m->names++);
 }
 
@@ -109,7 +147,7 @@ static void make_concurrent(struct maker *m, struct gen_node *node, int depth, i
     if (children > share)
         children = share > 0 ? share : 1;
     node->collect = one_in(c, 3);
-    node->detached = one_in(c, m->detaches ? 2 : 6);
+    node->detached = one_in(c, m->detaches ? 2 : 6) && !m->in_handler;
     if (!node->detached && one_in(c, 3))
         node->join = between(c, 1, children);
     for (int64_t i = 0; i < children; i++) {
@@ -126,8 +164,121 @@ static void make_concurrent(struct maker *m, struct gen_node *node, int depth, i
             m->gen->nodes++;
             continue;
         }
-        maybe_wrap(m, body, 3);
+        maybe_wrap(m, body, depth + 1, 3);
         make_body(m, body, depth + 1, share / children);
+    }
+}
+
+/* Could `from` wait for `to`, by way of others? */
+static bool leads_to(struct gen_body *const *states, int from, int to)
+{
+    if (from == to)
+        return true;
+    for (int i = 0; i < MOST_STATES; i++)
+        if ((states[from]->state.depends >> i & 1 && leads_to(states, i, to)) ||
+            (states[from]->state.on_failure == i && leads_to(states, i, to)))
+            return true;
+    return false;
+}
+
+static bool priority_taken(struct gen_body *const *states, int count, int except, int64_t priority)
+{
+    for (int i = 0; i < count; i++)
+        if (i != except && states[i]->state.opts.priority == priority)
+            return true;
+    return false;
+}
+
+static void make_state(struct maker *m, struct gen_body *const *states, int count, int i,
+                       const struct gen_node *earlier)
+{
+    struct chance *c = &m->chance;
+    struct gen_state *state = &states[i]->state;
+    bool alone = one_in(c, 3); /* critical and final ones have a priority to themselves */
+    state->opts.critical = alone && !one_in(c, 4);
+    state->opts.final = alone && one_in(c, state->opts.critical ? 4 : 2);
+    while (alone &&
+           (state->opts.priority < 1 || priority_taken(states, count, i, state->opts.priority)))
+        state->opts.priority = between(c, 1, RV__PRIORITY_MAX);
+    state->opts.max_retry = one_in(c, 2) ? between(c, 0, 3) : 0;
+    state->opts.access = (enum rv__access)(one_in(c, 3) ? between(c, 0, ACCESSES - 1) : 0);
+    state->by_description = one_in(c, 4);
+    for (int k = 0; k < count; k++)
+        if (states[k]->state.opts.priority > state->opts.priority && one_in(c, 3))
+            state->depends |= UINT64_C(1) << k;
+    if (earlier != NULL)
+        state->depends_earlier = one_in(c, 3) ? rv__random_below(&c->random, 8) : 0;
+}
+
+static void make_stage(struct maker *m, struct gen_node *node, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    struct gen_body *states[MOST_STATES] = { NULL };
+    int count = (int)skewed(c, 1, one_in(c, 12) ? MOST_STATES : 6);
+    node->concurrency = one_in(c, 3) ? between(c, 1, 4) : 0;
+    for (int i = 0; i < count; i++) {
+        struct gen_body *body = states[i] = add_body(m, node);
+        snprintf(body->alias, sizeof body->alias, "c%d", i);
+        body->state.on_failure = -1;
+        body->state.opts.priority = between(c, 0, one_in(c, 2) ? 5 : RV__PRIORITY_MAX);
+        m->left--;
+        m->gen->nodes++;
+        if (one_in(c, 3) && depth < DEEPEST - 2) {
+            maybe_wrap(m, body, depth + 2, 1);
+            make_body(m, body, depth + 2, share / count);
+            body->state.opts.timeout_ms = one_in(c, 3) ? skewed(c, 4, 100000) : 0;
+            continue;
+        }
+        body->bare = true;
+        body->first = take(m, sizeof *body->first);
+        body->first->ordinal = m->gen->ordinals;
+        m->gen->ordinals += 2;
+        snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
+        make_step(m, body->first);
+        body->first->config = (struct rv__step_config){ 0 };
+        body->first->has_description = false;
+        if (body->first->step != STEP_SIGNAL)
+            body->state.opts.timeout_ms = one_in(c, 4) ? skewed(c, 4, 100000) : 0;
+    }
+    for (int i = 0; i < count; i++)
+        make_state(m, states, count, i, node->earlier);
+    for (int i = 0; i < count; i++) { /* a priority may have changed since */
+        for (int k = 0; k < count; k++)
+            if (states[k]->state.opts.priority <= states[i]->state.opts.priority)
+                states[i]->state.depends &= ~(UINT64_C(1) << k);
+    }
+    for (int i = 0; i < count; i++) {
+        int target = (int)between(c, 0, count - 1);
+        if (one_in(c, 2) && !leads_to(states, target, i)) {
+            states[i]->state.on_failure = target;
+            states[i]->state.opts.max_retry = between(c, 0, 3);
+        }
+    }
+}
+
+static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    int64_t count = between(c, 0, 3);
+    make_config(m, &node->config);
+    node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
+    node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        struct gen_body *body = add_body(m, node);
+        snprintf(body->alias, sizeof body->alias, "t%d", (int)i);
+        m->left--;
+        m->gen->nodes++;
+        if (one_in(c, 3) && depth < DEEPEST - 2) {
+            maybe_wrap(m, body, depth + 2, 1);
+            make_body(m, body, depth + 2, share / count);
+            continue;
+        }
+        body->bare = true;
+        body->first = take(m, sizeof *body->first);
+        body->first->ordinal = m->gen->ordinals;
+        m->gen->ordinals += 2;
+        snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
+        make_step(m, body->first);
     }
 }
 
@@ -136,14 +287,20 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
     struct chance *c = &m->chance;
     node->has_description = one_in(c, 4);
     node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
+    if (m->stages && one_in(c, 2))
+        node->kind = NODE_STAGE;
+    if (m->chats && one_in(c, 2))
+        node->kind = NODE_CHAT;
     int64_t loops = m->loops;
+    if (node->kind == NODE_CHAT && loops > 100)
+        node->kind = NODE_BRANCH;
     if ((node->kind == NODE_LOOP || node->kind == NODE_FOREACH) && loops > 400)
         node->kind = NODE_BRANCH;
     node->by_function |= one_in(c, 5);
     switch (node->kind) {
     case NODE_WORKFLOW: {
         struct gen_body *body = add_body(m, node);
-        maybe_wrap(m, body, 1);
+        maybe_wrap(m, body, depth + 1, 1);
         make_body(m, body, depth + 1, share);
         break;
     }
@@ -162,19 +319,30 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
         node->keep = (enum rv__keep)between(c, KEEP_ALL, KEEP_NONE);
         m->loops = loops * 8;
         struct gen_body *round = add_body(m, node);
-        maybe_wrap(m, round, 6);
+        maybe_wrap(m, round, depth + 1, 6);
         make_body(m, round, depth + 1, share);
         break;
     case NODE_FOREACH:
         node->parallel = one_in(c, 2);
         node->concurrency = node->parallel && one_in(c, 2) ? skewed(c, 1, 10) : 0;
+        node->collect = one_in(c, 4);
         m->loops = loops * 10;
         struct gen_body *each = add_body(m, node);
-        maybe_wrap(m, each, 4);
+        maybe_wrap(m, each, depth + 1, 4);
         make_body(m, each, depth + 1, share);
         break;
     case NODE_CONCURRENT: make_concurrent(m, node, depth, share); break;
+    case NODE_STAGE: {
+        m->loops = loops * 2;
+        make_stage(m, node, depth, share);
+        break;
+    }
+    case NODE_CHAT:
+        m->loops = loops * 6;
+        make_chat(m, node, depth, share);
+        break;
     case NODE_STEP:
+    case NODE_SEQUENCE:
     case NODE_KINDS: abort();
     }
     m->loops = loops;
@@ -192,7 +360,7 @@ static bool alias_taken(const struct gen_body *body, const struct gen_node *exce
 static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t share)
 {
     struct chance *c = &m->chance;
-    struct gen_node **end = &body->first;
+    struct gen_node **end = &body->first, *stage = NULL;
     int64_t count = skewed(c, 1, share < 12 ? (share > 0 ? share : 1) : depth == 0 ? share : 12);
     if (depth > 60 || m->deep)
         count = m->deep && one_in(c, 8) ? 2 : 1;
@@ -214,16 +382,22 @@ static void make_body(struct maker *m, struct gen_body *body, int depth, int64_t
         }
         node->has_when = one_in(c, 6);
         node->by_function = m->functions;
+        node->earlier = stage;
         int64_t each = m->left / (count - i);
         bool supervise = m->deep ? i == 0 : one_in(c, m->supervisors_common ? 2 : 4);
         if (m->left > 0 && depth < DEEPEST && each > 0 && supervise)
             make_supervisor(m, node, depth, each);
         else
             make_step(m, node);
+        if (node->kind == NODE_STAGE)
+            stage = node;
+        if (node->has_handler && may_have_list(m, depth) && one_in(c, 3))
+            node->on_error = make_handler(m, depth);
     }
 }
 
-void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions)
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions,
+              bool stages)
 {
     struct maker m = {
         .gen = gen, .left = budget, .loops = functions ? 6 : 1, .functions = functions
@@ -234,9 +408,14 @@ void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool fu
     m.supervisors_common = one_in(&m.chance, 2);
     m.deep = one_in(&m.chance, 40);
     m.detaches = one_in(&m.chance, 6);
+    m.stages = stages;
+    m.chats = stages && !functions && mix(seed, 0xc4a7) % 4 == 0;
+    if (stages)
+        m.supervisors_common = true;
     gen->root.ordinal = gen->ordinals++;
     gen->has_handler = one_in(&m.chance, 4);
     make_body(&m, &gen->root, 0, budget);
+    make_handlers(&m, &gen->root, 0);
 }
 
 void gen_done(struct gen *gen)
@@ -278,10 +457,33 @@ static const struct rv__expr no_expr = { EXPR_NONE, { NULL, 0 } };
 static void emit_body(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
                       const struct gen_body *body);
 
-static void emit_handler(struct rv__draft *d, struct rv__draft_node *node, enum rv__step_kind kind)
+static void emit_handler(struct rv__draft *d, struct rv__draft_node *node, enum rv__handler which,
+                         enum rv__step_kind kind)
 {
     bool named = kind == STEP_FUNCTION || kind == STEP_CALL;
-    rv__draft_on_error(d, node, kind, named ? "tell" : NULL, kind == STEP_VALUE ? "1" : NULL);
+    rv__draft_handler(d, node, which, kind, named ? "tell" : NULL, kind == STEP_VALUE ? "1" : NULL);
+}
+
+/* False: there is none, or all of it is left out. */
+static bool emit_list(struct emitter *e, struct rv__draft *d, struct rv__draft_node *node,
+                      enum rv__handler which, const struct gen_body *list)
+{
+    bool any = false;
+    for (const struct gen_node *n = list != NULL ? list->first : NULL; n != NULL; n = n->next)
+        any |= !dropped(e, n->ordinal);
+    if (!any || dropped(e, list->ordinal))
+        return false;
+    emit_body(e, d, rv__draft_handler_body(d, node, which), list);
+    return true;
+}
+
+static void emit_handlers(struct emitter *e, struct rv__draft *d, const struct gen_body *body,
+                          bool on_error)
+{
+    if (!emit_list(e, d, NULL, HANDLER_ON_ERROR, body->on_error) && on_error)
+        emit_handler(d, NULL, HANDLER_ON_ERROR, STEP_FUNCTION);
+    if (!emit_list(e, d, NULL, HANDLER_FINALLY, body->finally) && body->finally_step)
+        emit_handler(d, NULL, HANDLER_FINALLY, STEP_FUNCTION);
 }
 
 static void emit_step(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
@@ -315,8 +517,9 @@ static void emit_step(struct emitter *e, struct rv__draft *d, struct rv__draft_b
     case STEP_TOOL:
     case STEP_KINDS: made = rv__draft_step(to, node->step, NULL, "\"x\"", opts); break;
     }
-    if (node->has_handler && !dropped(e, node->ordinal + 1))
-        emit_handler(d, made, node->handler);
+    if (node->has_handler && !dropped(e, node->ordinal + 1) &&
+        !emit_list(e, d, made, HANDLER_ON_ERROR, node->on_error))
+        emit_handler(d, made, HANDLER_ON_ERROR, node->handler);
 }
 
 /* The nodes of `body` as a workflow of their own. */
@@ -325,8 +528,7 @@ static void emit_wrapped(struct emitter *e, struct rv__draft_body *to, const str
 {
     struct rv__draft *nested = draft(e, body->wrap_name);
     emit_body(e, nested, rv__draft_root(nested), body);
-    if (body->wrap_handler)
-        emit_handler(nested, NULL, STEP_FUNCTION);
+    emit_handlers(e, nested, body, body->wrap_handler);
     rv__draft_inline(to, nested, body->wrap_input ? expr(false, NULL) : no_expr, opts);
 }
 
@@ -341,6 +543,79 @@ static void emit_child(struct emitter *e, struct rv__draft *d, struct rv__draft_
     }
     const char *alias = body->alias[0] && !body->bare ? body->alias : NULL;
     emit_body(e, d, rv__draft_body(node, index, alias, body->bare), body);
+}
+
+static const struct gen_body *state_at(const struct emitter *e, const struct gen_node *stage, int n)
+{
+    const struct gen_body *b = stage->bodies;
+    while (b != NULL && n-- > 0)
+        b = b->next;
+    return b != NULL && !dropped(e, b->ordinal) ? b : NULL;
+}
+
+/* As JSON; what was left out is not depended on. */
+static void emit_depends(const struct emitter *e, const struct gen_node *stage,
+                         const struct gen_state *state, char *text, size_t room)
+{
+    const struct gen_node *earlier = stage->earlier != NULL && !dropped(e, stage->earlier->ordinal)
+                                         ? stage->earlier
+                                         : NULL;
+    size_t len = (size_t)snprintf(text, room, "{");
+    for (int k = 0; k < 2 * MOST_STATES; k++) {
+        bool own = k < MOST_STATES;
+        int n = k % MOST_STATES;
+        const struct gen_node *of = own ? stage : earlier;
+        uint64_t bits = own ? state->depends : state->depends_earlier;
+        if (!(bits >> n & 1) || of == NULL || state_at(e, of, n) == NULL)
+            continue;
+        len += (size_t)snprintf(text + len, room - len, "%s\"%s%d\":{\"state\":\"c%d\"%s",
+                                len > 1 ? "," : "", own ? "own" : "early", n, n,
+                                state->by_description ? ",\"field\":\"description\"" : "");
+        len += own ? (size_t)snprintf(text + len, room - len, "}")
+                   : (size_t)snprintf(text + len, room - len, ",\"stage\":\"%s\"}", of->alias);
+    }
+    snprintf(text + len, room - len, "}");
+}
+
+static void emit_stage(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                       const struct gen_node *node, const struct rv__draft_opts *opts)
+{
+    char depends[4096], target[16];
+    struct rv__draft_node *made = rv__draft_stage(to, node->concurrency, opts);
+    for (const struct gen_body *b = node->bodies; b != NULL; b = b->next) {
+        struct rv__state_opts state = b->state.opts;
+        if (dropped(e, b->ordinal))
+            continue;
+        emit_depends(e, node, &b->state, depends, sizeof depends);
+        state.depends_on = depends;
+        snprintf(target, sizeof target, "c%d", b->state.on_failure);
+        if (b->state.on_failure >= 0 && state_at(e, node, b->state.on_failure) != NULL)
+            state.on_failure = target;
+        struct rv__draft_body *agent = rv__draft_state(made, b->alias, &state);
+        struct rv__draft_opts none = { .alias = NULL,
+                                       .description = b->state.by_description ? "as it went"
+                                                                              : NULL };
+        if (b->wrap)
+            emit_wrapped(e, agent, b, &none);
+        else
+            emit_step(e, d, agent, b->first, &(struct rv__draft_opts){ .alias = NULL });
+    }
+}
+
+static void emit_chat(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
+                      const struct gen_node *node, const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *made = rv__draft_chat(to, "{\"prompt\":1}", &node->chat, opts);
+    for (const struct gen_body *b = node->bodies; b != NULL; b = b->next) {
+        struct rv__draft_opts tool = { .alias = b->alias };
+        if (dropped(e, b->ordinal))
+            continue;
+        if (b->wrap)
+            emit_wrapped(e, rv__draft_tool(made), b, &tool);
+        else
+            emit_step(e, d, rv__draft_tool(made), b->first,
+                      &(struct rv__draft_opts){ .alias = b->alias, .config = b->first->config });
+    }
 }
 
 static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
@@ -367,7 +642,7 @@ static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_b
         break;
     case NODE_FOREACH:
         made = rv__draft_foreach(to, expr(node->by_function, "itemsFn"), node->parallel,
-                                 node->concurrency, &opts);
+                                 node->concurrency, node->collect, &opts);
         break;
     case NODE_CONCURRENT: {
         int64_t left = 0;
@@ -377,6 +652,12 @@ static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_b
                                     node->join > left ? left : node->join, &opts);
         break;
     }
+    case NODE_STAGE: emit_stage(e, d, to, node, &opts); return;
+    case NODE_CHAT:
+        opts.config = node->config;
+        emit_chat(e, d, to, node, &opts);
+        return;
+    case NODE_SEQUENCE:
     case NODE_KINDS: abort();
     }
     uint32_t index = 0;
@@ -399,8 +680,8 @@ void gen_emit(const struct gen *gen, const struct cut *cut, struct gen_drafts *r
     *ret = (struct gen_drafts){ 0 };
     struct rv__draft *root = draft(&e, gen->name);
     emit_body(&e, root, rv__draft_root(root), &gen->root);
-    if (gen->has_handler && !dropped(&e, gen->root.ordinal))
-        emit_handler(root, NULL, STEP_FUNCTION);
+    if (!dropped(&e, gen->root.ordinal))
+        emit_handlers(&e, root, &gen->root, gen->has_handler);
 }
 
 void gen_drafts_done(struct gen_drafts *drafts)

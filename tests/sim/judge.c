@@ -151,7 +151,7 @@ static bool read_facts(struct world *world, struct run *run, struct rv__str text
             judge_fail(world, run, "fact", "it has another time than now: %.*s", RV__ARG(one));
         if (!record_fact(&run->rec, &fact, &why))
             judge_fail(world, run, "fact", "%s: %.*s", why, RV__ARG(one));
-        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && fact.actor != 0 &&
+        else if (fact.kind == FACT_RUN_SUSPENDED && is_new && fact.actor != 0 && fact.which == 0 &&
                  run->rec.actors[fact.actor].blames <= run->rec.max_crashes)
             judge_fail(world, run, "fact", "a run is suspended without need: %.*s", RV__ARG(one));
         rv__fact_done(&fact);
@@ -228,14 +228,28 @@ static void expect_failure(struct expectation *e, const struct rec_inst *inst,
                            enum rv__behavior behavior)
 {
     const struct rv__step_config *config = &node->step.config;
+    if (behavior == BEHAVIOR_LATER) { /* it uses up nothing */
+        expect(e, FACT_STEP_RETRYING);
+        e->due_low = e->due_high = msg->now_ms + msg->wait_ms;
+        return;
+    }
+    if (node->step.kind ==
+        STEP_CHAT) { /* it fails; whether its chat begins anew, the model knows */
+        expect(e, FACT_STEP_FAILED);
+        e->hard = 1;
+        return;
+    }
     int max = config->max_attempts > 0 ? config->max_attempts : 1;
     bool said = behavior == BEHAVIOR_RETRY && msg->max_attempts > 0;
     if (said && (config->max_attempts == 0 || msg->max_attempts < config->max_attempts))
         max = msg->max_attempts;
-    bool may = (behavior == BEHAVIOR_PLAIN || behavior == BEHAVIOR_RETRY) && !node->is_handler;
-    if (!may || inst->attempt >= max) {
+    bool may = behavior == BEHAVIOR_RETRY;
+    if (behavior == BEHAVIOR_PLAIN || behavior == BEHAVIOR_FINAL)
+        may = lists_say_retry(config, rv__blob_str(msg->error), behavior == BEHAVIOR_PLAIN);
+    if (!may || node->is_handler || inst->attempt >= max) {
         expect(e, FACT_STEP_FAILED);
-        e->hard = behavior != BEHAVIOR_CONTINUE && !node->is_handler;
+        e->hard = behavior != BEHAVIOR_CONTINUE && !node->is_handler &&
+                  (behavior == BEHAVIOR_STOP || !config->continue_on_error);
         return;
     }
     expect(e, FACT_STEP_RETRYING);
@@ -254,6 +268,24 @@ static void expect_failure(struct expectation *e, const struct rec_inst *inst,
     e->due_high = msg->now_ms + (int64_t)wait + 1;
 }
 
+/* A turn has failed: does another conversation follow, and when? As if the chat were a step. */
+static void expect_anew(struct expectation *e, const struct run *run, const struct rec_inst *turn,
+                        const struct rv__msg *msg, enum rv__behavior behavior)
+{
+    const struct rv__node *chat = run->plan->plan->nodes[turn->node]->body->owner;
+    const struct rec_inst *of = record_find(&run->rec, chat->id, turn->vector, turn->depth - 1);
+    struct rv__node step = { .kind = NODE_STEP, .step.config = chat->chat.config };
+    struct rec_inst tried = { .attempt = of->chat.attempt };
+    struct expectation as = { .hard = -1 };
+    if (e->kind_count != 1 || e->kinds[0] != FACT_STEP_FAILED)
+        return;
+    expect_failure(&as, &tried, &step, msg, behavior);
+    bool again = as.kinds[0] == FACT_STEP_RETRYING;
+    e->anew = true;
+    e->due_low = again ? as.due_low : 0;
+    e->due_high = again ? as.due_high : 0;
+}
+
 static void expect_done(struct expectation *e, const struct rv__msg *msg)
 {
     expect(e, msg->skipped ? FACT_STEP_SKIPPED : FACT_STEP_COMPLETED);
@@ -266,8 +298,17 @@ static void expect_timer(struct expectation *e, const struct rec_inst *inst,
                          const struct rv__node *node, const struct rv__msg *msg,
                          const struct rv__effect *owed)
 {
-    enum rv__behavior behavior = node->step.config.on_timeout == ON_TIMEOUT_RETRY ? BEHAVIOR_PLAIN
-                                                                                  : BEHAVIOR_STOP;
+    if (node->kind == NODE_CHAT) { /* its time is up, or it may begin anew */
+        const struct rv__step_config *config = &node->chat.config;
+        bool again = config->on_timeout == ON_TIMEOUT_RETRY &&
+                     inst->chat.attempt < config->max_attempts;
+        expect(e, inst->status == STATUS_WAITING_RETRY ? FACT_TIMER_FIRED
+                  : again                              ? FACT_NODE_RETRYING
+                                                       : FACT_NODE_FAILED);
+        return;
+    }
+    enum rv__behavior behavior = node->step.config.on_timeout == ON_TIMEOUT_RETRY ? BEHAVIOR_RETRY
+                                                                                  : BEHAVIOR_FINAL;
     struct rv__msg failure = { .now_ms = msg->now_ms, .chance = msg->chance };
     if (owed->kind == EFFECT_START || inst->parked) {
         expect_failure(e, inst, node, &failure, behavior);
@@ -294,6 +335,11 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
     const struct rv__node *node = owed->node;
     bool eval = owed->eval >= 0;
     e->actor = msg->actor;
+    if (actor->body >= 0 && !eval) { /* an attempt of a state, which took too long */
+        if (msg->kind == MSG_TIMER && owed->kind == EFFECT_WAIT)
+            expect(e, FACT_BODY_ENDED);
+        return;
+    }
     switch (msg->kind) {
     case MSG_DONE:
         if (eval)
@@ -308,6 +354,8 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
                                                 : FACT_NODE_FAILED);
         else if (owed->kind == EFFECT_START || inst->parked)
             expect_failure(e, inst, node, msg, msg->behavior);
+        if (!eval && node->kind == NODE_STEP && node->step.kind == STEP_CHAT)
+            expect_anew(e, run, inst, msg, msg->behavior);
         e->error = msg->error;
         break;
     case MSG_PARK:
@@ -317,6 +365,10 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
     case MSG_TIMER:
         if (!eval && (owed->kind == EFFECT_WAIT || owed->timeout_ms > 0))
             expect_timer(e, inst, node, msg, owed);
+        break;
+    case MSG_GIVEN:
+        if (!eval && owed->kind == EFFECT_START)
+            expect(e, FACT_STEP_GIVEN);
         break;
     case MSG_LOST:
         if (owed->kind == EFFECT_START)
@@ -328,8 +380,69 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
     case MSG_SUSPEND:
     case MSG_RESUME:
     case MSG_ABORT:
+    case MSG_SKIP:
+    case MSG_RESTART:
     case MSG_KINDS: judge_fail(world, run, "message", "that is none for work");
     }
+}
+
+/* A run with a `finally` is cancelled after it, unless it is asked to a second time. */
+static void expect_cancel(const struct run *run, struct expectation *e)
+{
+    const struct record *rec = &run->rec;
+    const struct rv__node *finally = run->plan->plan->body.wrap->finally;
+    const struct rec_inst *inst = finally != NULL ? record_find(rec, finally->id, NULL, 0) : NULL;
+    bool runs = inst != NULL && inst->ended < 0;
+    if (finally == NULL) {
+        expect(e, FACT_RUN_CANCELLED);
+    } else if (!rec->asked && !(inst != NULL && !runs) && !(runs && rec->status == RUN_SUSPENDED)) {
+        expect(e, FACT_RUN_CANCELLING);
+    } else if (runs && rec->status == RUN_RUNNING) {
+        expect(e, finally->kind == NODE_STEP ? FACT_STEP_FAILED : FACT_NODE_FAILED);
+        e->hard = 0;
+    } else {
+        expect(e, FACT_RUN_COMPLETED);
+        expect(e, FACT_RUN_FAILED);
+        expect(e, FACT_RUN_CANCELLED);
+    }
+}
+
+bool judge_wants_signal(const struct run *run, struct rv__str name)
+{
+    const struct rv__plan *plan = run->plan->plan;
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        if (node->kind == NODE_STEP && node->step.kind == STEP_SIGNAL &&
+            (rv__str_none(node->step.signal) || rv__str_eq(node->step.signal, name)))
+            return true;
+    }
+    return false;
+}
+
+/* By its path, which may be left out as long as there is one; skip and restart are for states. */
+static void expect_decision(const struct run *run, const struct rv__msg *msg, struct expectation *e)
+{
+    const struct record *rec = &run->rec;
+    const struct rec_suspension *about = NULL;
+    e->rc = RV_ESTATE;
+    if (rec->status != RUN_SUSPENDED)
+        return;
+    if (msg->name.len == 0 && rec->suspended_count == 1)
+        about = &rec->suspended[0];
+    for (size_t i = 0; i < rec->suspended_count && msg->name.len > 0 && about == NULL; i++) {
+        struct rv__buf path;
+        rv__buf_init(&path, SIZE_MAX);
+        record_suspension_path(rec, &rec->suspended[i], &path);
+        if (rv__str_eq(rv__buf_view(&path), msg->name))
+            about = &rec->suspended[i];
+        rv__buf_done(&path);
+    }
+    bool states_only = msg->kind == MSG_SKIP || msg->kind == MSG_RESTART;
+    if (about == NULL || (states_only && about->which == 0))
+        return;
+    e->rc = RV_OK;
+    expect(e, msg->kind == MSG_ABORT ? FACT_RUN_ABORTED : FACT_RUN_RESUMED);
+    e->actor = msg->kind == MSG_ABORT ? 0 : about->actor;
 }
 
 void judge_before(struct world *world, struct run *run, const struct rv__msg *msg,
@@ -342,6 +455,7 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
     case MSG_FAILED:
     case MSG_PARK:
     case MSG_TIMER:
+    case MSG_GIVEN:
     case MSG_LOST: {
         const struct rv__effect *owed = judge_owed(run, msg->actor);
         if (owed != NULL && owed->token == msg->token)
@@ -364,15 +478,17 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
     case MSG_SIGNAL:
         if (over && !rv__cell_active(run->cell))
             ret->rc = RV_ESTATE;
+        else if (!msg->force && !judge_wants_signal(run, msg->name))
+            ret->rc = RV_EUNWANTED;
         else
             expect(ret, FACT_SIGNAL_RECEIVED);
         break;
-    case MSG_CANCEL: {
-        bool detached = over && rv__cell_active(run->cell);
-        if (!over || detached)
-            expect(ret, over ? FACT_DETACHED_CANCELLED : FACT_RUN_CANCELLED);
+    case MSG_CANCEL:
+        if (!over)
+            expect_cancel(run, ret);
+        else if (rv__cell_active(run->cell))
+            expect(ret, FACT_DETACHED_CANCELLED);
         break;
-    }
     case MSG_SUSPEND:
         if (run->rec.status == RUN_RUNNING)
             expect(ret, FACT_RUN_SUSPENDED);
@@ -380,13 +496,23 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
         break;
     case MSG_RESUME:
     case MSG_ABORT:
-        if (run->rec.status == RUN_SUSPENDED)
-            expect(ret, msg->kind == MSG_RESUME ? FACT_RUN_RESUMED : FACT_RUN_ABORTED);
-        else
-            ret->rc = RV_ESTATE;
-        break;
+    case MSG_SKIP:
+    case MSG_RESTART: expect_decision(run, msg, ret); break;
     case MSG_KINDS: break;
     }
+}
+
+/* What ends with an error says where that was; the rest is as it came. */
+static bool is_placed(const struct rv__fact *fact, const struct rv__blob *came)
+{
+    static const char where[] = ",\"path\":\"";
+    bool fails = fact->kind == FACT_STEP_FAILED || fact->kind == FACT_NODE_FAILED ||
+                 fact->kind == FACT_RUN_ABORTED ||
+                 (fact->kind == FACT_EVAL_FAILED && fact->eval == EVAL_INPUT);
+    if (!fails || fact->error == NULL || fact->error->len < came->len + sizeof where)
+        return false;
+    return memcmp(fact->error->text, came->text, came->len - 1) == 0 &&
+           memcmp(fact->error->text + came->len - 1, where, sizeof where - 1) == 0;
 }
 
 static bool same_blob(const struct rv__blob *a, const struct rv__blob *b, const char *none)
@@ -414,14 +540,14 @@ static void check_fact(struct world *world, struct run *run, const struct rv__ms
         wrong = "a fact about its addressee";
     else if (e->hard >= 0 && fact.kind == FACT_STEP_FAILED && fact.hard != e->hard)
         wrong = e->hard ? "a hard failure" : "a soft failure";
-    else if (fact.kind == FACT_STEP_RETRYING &&
+    else if ((fact.kind == FACT_STEP_RETRYING || e->anew) &&
              (fact.due_ms < e->due_low || fact.due_ms > e->due_high))
         wrong = "another time for the next attempt";
     else if (e->check_result &&
              (!same_blob(fact.result, e->result, "null") || !same_blob(fact.state, e->state, "{}")))
         wrong = "the result and state that came";
     else if (e->error != NULL && fact.kind != FACT_STEP_PARKED &&
-             !same_blob(fact.error, e->error, ""))
+             !same_blob(fact.error, e->error, "") && !is_placed(&fact, e->error))
         wrong = "the error that came";
     else if (msg->kind == MSG_LOST &&
              (fact.crash != msg->crash || (fact.deaths > 0) != msg->shared ||
@@ -453,10 +579,12 @@ void judge_after(struct world *world, struct run *run, const struct rv__msg *msg
         check_fact(world, run, msg, e);
     if (facts == 0 && rc == RV_OK)
         tally.stale++;
-    if (rc == RV_OK && msg->kind == MSG_ABORT)
+    if (rc == RV_OK &&
+        (msg->kind == MSG_ABORT || msg->kind == MSG_SKIP || msg->kind == MSG_RESTART))
         run->untimely = true;
     if (facts > 0 && msg->kind == MSG_CANCEL)
         run->cancelled = run->untimely = true;
+    run->cancels += facts > 0 && msg->kind == MSG_CANCEL;
     if (!world->failed)
         judge_facts(world, run);
     if (!world->failed)
@@ -534,6 +662,20 @@ static bool waits_for_someone(const struct run *run)
     return false;
 }
 
+/* A state that may begin wants a place, if it does not begin at once. */
+static void check_stages(struct world *world, struct run *run)
+{
+    char name[200];
+    for (size_t b = 0; b < run->rec.bucket_count; b++)
+        for (const struct rec_inst *i = run->rec.buckets[b]; i != NULL; i = i->chain) {
+            const struct rv__node *node = run->plan->plan->nodes[i->node];
+            if (node->kind == NODE_STAGE && i->stage.states != NULL && i->ended < 0 &&
+                stage_next(&i->stage, node) != RV__NO_STATE && record_alive(&run->rec, i))
+                judge_fail(world, run, "progress", "a state of %s may begin, and does not",
+                           work_name(run, i->actor, name, sizeof name));
+        }
+}
+
 static void check_progress(struct world *world, struct run *run)
 {
     const struct rv__cell *cell = run->cell;
@@ -546,6 +688,8 @@ static void check_progress(struct world *world, struct run *run)
     if (status != run->rec.status)
         judge_fail(world, run, "status", "it is %s, and its facts say %s",
                    rv__run_status_name(status), rv__run_status_name(run->rec.status));
+    if (!wants && !rv__cell_more(cell) && status != RUN_SUSPENDED)
+        check_stages(world, run);
     if (wants || rv__cell_more(cell) || run->owed_count > 0 || status == RUN_SUSPENDED ||
         !rv__cell_active(cell))
         return;
@@ -723,6 +867,27 @@ static void compare(struct world *world, struct run *run, const char *check, con
     json_decref(expected);
 }
 
+/* Are the steps in order of execution? The reference goes from the nearest outwards. */
+static void check_order(struct world *world, struct run *run, const char *what, json_t *nearest,
+                        const struct rv__buf *actual)
+{
+    json_t *got = parse(world, run, actual);
+    size_t count = json_object_size(nearest), at = 0;
+    const char **names = sim_alloc((count + 1) * sizeof *names), *key;
+    json_t *value;
+    json_object_foreach (nearest, key, value)
+        names[count - ++at] = key;
+    at = 0;
+    json_object_foreach (got, key, value) {
+        if (!world->failed && at < count && strcmp(names[at], key) != 0)
+            judge_fail(world, run, "scope", "%s: '%s' comes where '%s' should", what, key,
+                       names[at]);
+        at++;
+    }
+    free(names);
+    json_decref(got);
+}
+
 static void check_scope(struct world *world, struct run *run, const struct rv__effect *effect,
                         const struct rec_actor *actor, const struct rv__view *view)
 {
@@ -747,10 +912,12 @@ static void check_scope(struct world *world, struct run *run, const struct rv__e
     if (rv__view_steps(view, &rows.source, &text, &err) < 0)
         judge_fail(world, run, "view", "%s: its steps cannot be read: %s", name, err.message);
     snprintf(what, sizeof what, "the steps that %s sees", name);
-    if (!world->failed)
-        compare(world, run, "scope", what,
-                reference_steps(&ref, node, body, effect->eval, actor->vector, actor->depth),
-                &text);
+    if (!world->failed) {
+        json_t *steps = reference_steps(&ref, node, body, effect->eval, actor->vector,
+                                        actor->depth);
+        check_order(world, run, what, steps, &text);
+        compare(world, run, "scope", what, steps, &text);
+    }
     rv__buf_reset(&text);
     if (!world->failed && rv__view_last(view, &rows.source, &text, &err) < 0)
         judge_fail(world, run, "view", "%s: lastStep cannot be read: %s", name, err.message);
@@ -769,44 +936,46 @@ static const struct rv__blob *input_at(const struct run *run, const struct rec_a
     uint32_t depth = actor->depth;
     if (actor->body == -1) {
         const struct rv__node *node = run->plan->plan->nodes[actor->inst->node];
-        if (node->is_handler && node->handler_of == NULL)
-            body = run->rec.actors[actor->owner].plan_body;
-        else
-            body = node->handler_of != NULL ? node->handler_of->body : node->body;
+        body = rv__node_around(node);
     } else if (body->owner != NULL &&
                eval != EVAL_DESCRIPTION) { /* its own is being made: what is around it */
-        depth -= body->owner->kind == NODE_LOOP || body->owner->kind == NODE_FOREACH;
-        body = body->owner->body;
+        depth -= numbers(body->owner);
+        body = rv__node_around(body->owner);
     }
     while (body->owner != NULL) {
         const struct rv__node *owner = body->owner;
-        bool iterates = owner->kind == NODE_LOOP || owner->kind == NODE_FOREACH;
-        int64_t index = iterates ? actor->vector[depth - 1] : (int64_t)body->index;
-        depth -= iterates;
+        bool iterates = numbers(owner) && !generates(owner);
+        int64_t number = numbers(owner) ? actor->vector[depth - 1] : 0;
+        int64_t index = iterates ? number : (int64_t)body->index;
+        depth -= numbers(owner);
         if (body->wrap != NULL && body->wrap->input.kind != EXPR_NONE) {
             const struct rec_inst *inst = record_find(&run->rec, owner->id, actor->vector, depth);
             return record_body(inst, index)->input.value;
         }
-        body = owner->body;
+        if (rv__body_is_tool(body)) {
+            const struct rec_inst *inst = record_find(&run->rec, owner->id, actor->vector, depth);
+            return record_attempt(inst, body->index, number)->input.value;
+        }
+        body = rv__node_around(owner);
     }
     return run->input;
 }
 
-/* The node whose iteration it is in: the innermost around it that has any. NULL: none. */
-static const struct rv__node *around(const struct run *run, const struct rec_actor *actor)
+/* The node whose iteration it is in: the innermost around it that has any. NULL: none. *depth: of the
+ * vector of that iteration. */
+static const struct rv__node *around(const struct run *run, const struct rec_actor *actor,
+                                     uint32_t *depth)
 {
     const struct rv__body *body = actor->plan_body;
+    *depth = actor->depth;
     if (actor->body == -1) {
-        const struct rv__node *node = run->plan->plan->nodes[actor->inst->node];
-        if (node->is_handler)
-            body = node->handler_of != NULL ? node->handler_of->body
-                                            : run->rec.actors[actor->owner].plan_body;
-        else
-            body = node->body;
+        body = rv__node_around(run->plan->plan->nodes[actor->inst->node]);
     }
     while (body->owner != NULL && body->owner->kind != NODE_FOREACH &&
-           body->owner->kind != NODE_LOOP)
-        body = body->owner->body;
+           body->owner->kind != NODE_LOOP) {
+        *depth -= generates(body->owner);
+        body = rv__node_around(body->owner);
+    }
     return body->owner;
 }
 
@@ -814,7 +983,8 @@ static const struct rv__node *around(const struct run *run, const struct rec_act
 static void check_item(struct world *world, struct run *run, const struct rec_actor *actor,
                        const struct rv__view *view, const char *name)
 {
-    const struct rv__node *node = around(run, actor);
+    uint32_t depth;
+    const struct rv__node *node = around(run, actor, &depth);
     struct store_rows rows;
     struct rv__blob *hold = NULL;
     struct rv__str item = { NULL, 0 }, should = { NULL, 0 };
@@ -822,14 +992,14 @@ static void check_item(struct world *world, struct run *run, const struct rec_ac
     rv_error err = { .message = "" };
     store_rows_init(&rows, world, run);
     int rc = rv__view_item(view, &rows.source, &hold, &item, &err);
-    if (node == NULL || node->kind != NODE_FOREACH || actor->depth == 0) {
+    if (node == NULL || node->kind != NODE_FOREACH || depth == 0) {
         rv__blob_unref(hold);
         return;
     }
-    const struct rec_inst *inst = record_find(&run->rec, node->id, actor->vector, actor->depth - 1);
+    const struct rec_inst *inst = record_find(&run->rec, node->id, actor->vector, depth - 1);
     if (inst != NULL && inst->evals[EVAL_ITEMS].value != NULL) {
         rv__json_iter_init(&it, rv__blob_str(inst->evals[EVAL_ITEMS].value));
-        for (int64_t i = 0; i <= actor->vector[actor->depth - 1]; i++)
+        for (int64_t i = 0; i <= actor->vector[depth - 1]; i++)
             if (!rv__json_next(&it, NULL, &should))
                 should = (struct rv__str){ NULL, 0 };
     }
@@ -837,6 +1007,73 @@ static void check_item(struct world *world, struct run *run, const struct rec_ac
         judge_fail(world, run, "item", "%s sees the item %.*s, which is %.*s: %s", name,
                    RV__ARG(item), RV__ARG(should), err.message);
     rv__blob_unref(hold);
+}
+
+/* What is in a handler knows what that is about. */
+static void check_handler(struct world *world, struct run *run, const struct rv__effect *effect,
+                          const struct rv__view *view, const char *name)
+{
+    const struct rv__node *node = effect->node;
+    const struct rv__node *handler = node != NULL ? rv__node_handler(node) : NULL;
+    const struct rv__body *body = &run->plan->plan->body;
+    if (view->handler != handler) {
+        judge_fail(world, run, "view", "%s sees itself in another handler", name);
+        return;
+    }
+    if (handler == NULL)
+        return;
+    bool on_error = handler->handler_of != NULL || handler == handler->handler_in->wrap->on_error;
+    if (on_error && view->error == NULL)
+        judge_fail(world, run, "view", "%s sees no error", name);
+    if (handler != body->wrap->finally)
+        return;
+    bool failed = run->rec.aborted != NULL;
+    for (uint32_t i = 0; i < body->count && !failed; i++) {
+        const struct rec_inst *inst = record_find(&run->rec, body->nodes[i]->id, NULL, 0);
+        failed = inst != NULL && inst->hard && inst->status == STATUS_FAILED;
+    }
+    enum rv__run_status outcome = run->rec.cut >= 0 ? RUN_CANCELLED
+                                  : failed          ? RUN_FAILED
+                                                    : RUN_COMPLETED;
+    if (view->outcome != outcome)
+        judge_fail(world, run, "view", "%s sees that the run is %s, and it is %s", name,
+                   rv__run_status_name(view->outcome), rv__run_status_name(outcome));
+}
+
+/* What its state depends on: as it was when the attempt began. */
+static void check_inputs(struct world *world, struct run *run, const struct rec_actor *actor,
+                         const struct rv__view *view, const char *name)
+{
+    const struct rv__body *body = actor->plan_body;
+    size_t depth = actor->depth;
+    if (actor->body == -1)
+        body = rv__node_around(run->plan->plan->nodes[actor->inst->node]);
+    bool detached = false; /* it outlives its state, and sees nothing of it */
+    while (body->owner != NULL && body->owner->kind != NODE_STAGE) {
+        depth -= numbers(body->owner);
+        detached |= body->owner->kind == NODE_CONCURRENT && body->owner->concurrent.detached;
+        body = rv__node_around(body->owner);
+    }
+    if (world->engine) /* what rv_ctx shows is no view, and has no inputs yet */
+        return;
+    if (view->state != (body->owner != NULL && !detached ? body : NULL)) {
+        judge_fail(world, run, "view", "%s sees itself in another state", name);
+        return;
+    }
+    if (world->failed || body->owner == NULL || actor->body >= 0 || detached)
+        return; /* a frame's own work has no inputs to show */
+    struct reference ref = { .plan = run->plan, .rec = &run->rec, .oracle = &world->oracle };
+    struct store_rows rows;
+    struct rv__buf text;
+    rv_error err = { .message = "" };
+    store_rows_init(&rows, world, run);
+    rv__buf_init(&text, SIZE_MAX);
+    if (rv__view_inputs(view, &rows.source, &text, &err) < 0)
+        judge_fail(world, run, "view", "%s: its inputs cannot be read: %s", name, err.message);
+    else
+        compare(world, run, "inputs", "the inputs of a state",
+                reference_inputs(&ref, body, actor->vector, depth), &text);
+    rv__buf_done(&text);
 }
 
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
@@ -855,6 +1092,8 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
         judge_fail(world, run, "durable", "%s begins before the fact of it is on disk", name);
     if (effect->eval < 0 && inst->ended >= 0)
         judge_fail(world, run, "again", "%s has ended, and runs again", name);
+    if (view->nonce != run->nonce)
+        judge_fail(world, run, "view", "%s has another nonce than its run began with", name);
     if (view->node != effect->node)
         judge_fail(world, run, "view", "%s sees itself as another node", name);
     if (effect->eval < 0 && view->attempt != inst->attempt)
@@ -863,7 +1102,9 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     for (uint32_t i = 0; i < actor->depth; i++)
         if (view->vector[i] != actor->vector[i])
             judge_fail(world, run, "view", "%s sees itself in another iteration", name);
-    int64_t index = actor->depth > 0 ? actor->vector[actor->depth - 1] : -1;
+    uint32_t loop_depth;
+    const struct rv__node *loop = around(run, actor, &loop_depth);
+    int64_t index = loop != NULL ? actor->vector[loop_depth - 1] : -1;
     if (effect->eval == EVAL_WHILE) /* of the iteration to come, */
         index = (int64_t)inst->bodies_ended;
     else if (effect->eval == EVAL_UNTIL) /* or of the one that ended */
@@ -871,6 +1112,8 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     if (view->loop_index != index)
         judge_fail(world, run, "view", "%s sees loop index %lld", name,
                    (long long)view->loop_index);
+    check_handler(world, run, effect, view, name);
+    check_inputs(world, run, actor, view, name);
     struct rv__blob *input = value_text(world, run, view->input);
     if (!world->failed && !same_blob(input, input_at(run, actor, effect->eval), "null"))
         judge_fail(world, run, "view", "%s sees another input: %.*s", name,
@@ -904,7 +1147,7 @@ static void compare_outcome(struct world *world, struct run *run, const char *ch
     bool outside = ref->rec != NULL && run->cancelled && status == RUN_CANCELLED;
     if (ref->unsure) {
         json_decref(should.results);
-        json_decref(should.message);
+        json_decref(should.error);
         return;
     }
     if (ref->rec == NULL)
@@ -918,20 +1161,36 @@ static void compare_outcome(struct world *world, struct run *run, const char *ch
         compare(world, run, check, "the results", json_incref(should.results), results);
     json_decref(should.results);
     if (!world->failed && status == RUN_FAILED && !outside) {
-        struct rv__str message = { NULL, 0 };
-        (void)rv__json_get(rv__cell_error(cell), "message", &message);
         struct rv__buf text;
         rv__buf_init(&text, SIZE_MAX);
-        rv__buf_str(&text, message);
-        if (should.message != NULL && !rv__str_none(message))
-            compare(world, run, check, "the error's message", json_incref(should.message), &text);
+        rv__buf_str(&text, rv__cell_error(cell));
+        if (should.error != NULL && text.len > 0)
+            compare(world, run, check, "the error", json_incref(should.error), &text);
         else
-            judge_fail(world, run, check, "it failed without an error's message");
+            judge_fail(world, run, check, "it failed without an error");
         rv__buf_done(&text);
+        const char *path = json_string_value(json_object_get(should.error, "path"));
+        if (path != NULL) /* else it is not known */
+            compare_text(world, run, check, "failedPath", path, strlen(path),
+                         rv__cell_failed_path(cell));
         compare_text(world, run, check, "failedStep", should.failed_step, should.failed_len,
                      rv__cell_failed_step(cell));
     }
-    json_decref(should.message);
+    json_decref(should.error);
+}
+
+/* Whatever ended the run, its `finally` has run; once, for the record takes no second one. */
+static void check_finally(struct world *world, struct run *run)
+{
+    const struct rv__node *finally = run->plan->plan->body.wrap->finally;
+    if (finally == NULL)
+        return;
+    const struct rec_inst *inst = record_find(&run->rec, finally->id, NULL, 0);
+    bool ran = inst != NULL && inst->ended >= 0;
+    bool ended = run->cancels >= (inst != NULL ? 1 : 2); /* by who cancelled it again */
+    if (!ran && !ended)
+        judge_fail(world, run, "finally", "the run has ended, and its finally %s",
+                   inst != NULL ? "has not" : "never began");
 }
 
 void judge_over(struct world *world, struct run *run)
@@ -954,12 +1213,16 @@ void judge_over(struct world *world, struct run *run)
         compare_outcome(world, run, "outcome", &exact, &results);
     if (!world->failed && !run->untimely)
         compare_outcome(world, run, "foreseen", &foresight, &results);
+    if (!world->failed)
+        judge_attachments(world, run, &exact);
     rv__buf_done(&results);
     for (size_t b = 0; b < run->rec.bucket_count && !world->failed; b++)
         for (const struct rec_inst *i = run->rec.buckets[b]; i != NULL; i = i->chain)
             if (record_alive(&run->rec, i))
                 judge_fail(world, run, "over", "all is over, but %s never ended",
                            work_name(run, i->actor, name, sizeof name));
+    if (!world->failed)
+        check_finally(world, run);
     if (!world->failed && run->owed_count > 0)
         judge_fail(world, run, "over", "all is over, and %zu things are owed", run->owed_count);
 }

@@ -130,7 +130,7 @@ void oracle_attempt(const struct oracle *o, struct spot at, const struct rv__nod
                 ret->backoff = (int)between(&c, 0, 2);
             }
         }
-    } else if (one_in(&c, 20)) {
+    } else if (one_in(&c, 20) && node->step.kind != STEP_CHAT) {
         ret->fate = FATE_SKIPPED;
     } else if (function && one_in(&c, 16)) {
         ret->fate = FATE_PARKED;
@@ -140,6 +140,10 @@ void oracle_attempt(const struct oracle *o, struct spot at, const struct rv__nod
             int64_t left = timeout - ret->duration_ms;
             ret->answer_ms = one_in(&c, 3) || left < 3 ? -1 : ret->answer_ms % (left / 2 + 1);
         }
+    }
+    if (node->step.kind == STEP_CHAT && one_in(&c, 12)) { /* the model is busy */
+        ret->fate = FATE_FAILED;
+        ret->behavior = BEHAVIOR_LATER;
     }
     if (timeout > 0 && one_in(&c, node->is_handler ? 20 : 4)) {
         ret->fate = FATE_HANGS;
@@ -201,14 +205,64 @@ void oracle_state(const struct oracle *o, struct spot at, int attempt, struct rv
     rv__buf_char(out, '}');
 }
 
+void oracle_answer(const struct oracle *o, struct spot at, const struct rv__node *node, int attempt,
+                   struct rv__buf *out)
+{
+    static const char *const words[] = { "\"stop\"", "\"tools \\u00e9\"", "null" };
+    const struct rv__node *chat = node->body->owner;
+    struct chance c;
+    look(o, at, STATE, attempt, &c);
+    rv__buf_fmt(out,
+                "{\"usage\":{\"inputTokens\":%d,\"outputTokens\":%d},\"model\":%s,"
+                "\"finishReason\":%s",
+                (int)between(&c, 0, 50), (int)between(&c, 0, 50), words[between(&c, 0, 2)],
+                words[between(&c, 0, 2)]);
+    int64_t calls = one_in(&c, 3) ? 0 : skewed(&c, 0, one_in(&c, 30) ? 40 : 4);
+    for (int64_t i = 0; i < calls; i++) {
+        uint32_t tool = (uint32_t)between(&c, 0, chat->body_count - 1);
+        rv__buf_text(out, i == 0 ? ",\"calls\":[" : ",");
+        rv__buf_fmt(out, "{\"name\":\"%.*s\"}",
+                    RV__ARG(tool > 0 ? chat->bodies[tool].alias : rv__str("nobody")));
+    }
+    rv__buf_text(out, calls > 0 ? "]}" : "}");
+}
+
 void oracle_error(const struct oracle *o, struct spot at, int attempt, bool answer,
                   struct rv__buf *out)
 {
     struct chance c;
     look(o, at, ERROR, attempt * 2 + answer, &c);
+    static const char *const codes[] = { ",\"code\":[1,{\"x\":null}]", ",\"exitCode\":1",
+                                         ",\"status\":2", ",\"code\":\"l\\u0061ter\"", "" };
     rv__buf_fmt(out, "{\"message\":\"went wrong %u\"%s}",
-                (unsigned)rv__random_below(&c.random, 1000000),
-                one_in(&c, 3) ? ",\"code\":[1,{\"x\":null}]" : "");
+                (unsigned)rv__random_below(&c.random, 1000000), codes[between(&c, 0, 4)]);
+}
+
+/* Does the list of codes have one of the error's? */
+static bool has_code(struct rv__str codes, const json_t *error)
+{
+    json_t *list = json_loadb(codes.at, codes.len, 0, NULL), *code;
+    size_t i;
+    bool has = false;
+    json_array_foreach (list, i, code) {
+        has |= json_is_string(code) && json_equal(code, json_object_get(error, "code"));
+        has |= json_is_integer(code) && (json_equal(code, json_object_get(error, "exitCode")) ||
+                                         json_equal(code, json_object_get(error, "status")));
+    }
+    json_decref(list);
+    return has;
+}
+
+bool lists_say_retry(const struct rv__step_config *config, struct rv__str error, bool unless)
+{
+    json_t *whole = rv__str_none(error) ? NULL : json_loadb(error.at, error.len, 0, NULL);
+    bool retry = unless;
+    if (!rv__str_none(config->retry_on))
+        retry = has_code(config->retry_on, whole);
+    if (!rv__str_none(config->no_retry_on) && has_code(config->no_retry_on, whole))
+        retry = false;
+    json_decref(whole);
+    return retry;
 }
 
 bool oracle_panics(const struct oracle *o, struct spot at, int attempt)
@@ -254,8 +308,9 @@ bool oracle_eval(const struct oracle *o, struct spot at, const struct rv__node *
         look(o, at, ITERATIONS, 0, &of_loop);
         int64_t most = node->loop.max_iterations;
         /* `while` is tested once more than it runs, `until` as often. */
-        int64_t rounds = one_in(&of_loop, 12) ? most + 1
-                                              : skewed(&of_loop, 0, most < 60 ? most : 60);
+        bool tries_all = one_in(&of_loop, 12) &&
+                         (most < 60 || at.depth == 0); /* many loops of a thousand have no end */
+        int64_t rounds = tries_all ? most + 1 : skewed(&of_loop, 0, most < 60 ? most : 60);
         bool go_on = test < (eval == EVAL_WHILE ? rounds : rounds - 1);
         truth(&c, eval == EVAL_WHILE ? go_on : !go_on, out);
         break;

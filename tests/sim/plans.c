@@ -5,26 +5,30 @@
 
 #include "base/error.h"
 
+/* A workflow's handlers come after its nodes: the number of what is above them is left where theirs will
+ * be. */
+static void name_handlers(struct sim_plan *p, const struct rv__wrap *wrap, uint64_t above)
+{
+    if (wrap != NULL && wrap->on_error != NULL)
+        p->keys[wrap->on_error->id] = above;
+    if (wrap != NULL && wrap->finally != NULL)
+        p->keys[wrap->finally->id] = above;
+}
+
 static void name_nodes(struct sim_plan *p)
 {
     p->keys = sim_alloc(p->plan->node_count * sizeof *p->keys);
-    if (p->plan->body.wrap->on_error != NULL)
-        p->keys[p->plan->body.wrap->on_error->id] = 98;
+    name_handlers(p, p->plan->body.wrap, 98);
     for (uint32_t id = 0; id < p->plan->node_count; id++) { /* parents come first */
         const struct rv__node *node = p->plan->nodes[id];
-        uint64_t above = 5;
+        uint64_t above = p->keys[id]; /* of a workflow's handler */
         if (node->handler_of != NULL)
             above = mix(p->keys[node->handler_of->id], 99);
         else if (node->body != NULL)
             above = plan_body_key(p, node->body);
-        else /* a workflow's handler: its workflow has left the number here */
-            above = p->keys[id];
         p->keys[id] = mix(above, rv__str_hash(RV__HASH_START, node->alias));
-        for (uint32_t b = 0; b < node->body_count; b++) {
-            const struct rv__wrap *wrap = node->bodies[b].wrap;
-            if (wrap != NULL && wrap->on_error != NULL)
-                p->keys[wrap->on_error->id] = mix(plan_body_key(p, &node->bodies[b]), 97);
-        }
+        for (uint32_t b = 0; b < node->body_count; b++)
+            name_handlers(p, node->bodies[b].wrap, mix(plan_body_key(p, &node->bodies[b]), 97));
     }
 }
 
@@ -32,7 +36,7 @@ void plan_make(struct world *world, int which, uint64_t seed, int64_t budget)
 {
     struct sim_plan *p = &world->plans[which];
     rv_error err = { .message = "" };
-    gen_init(&world->gens[which], seed, budget, which, world->engine);
+    gen_init(&world->gens[which], seed, budget, which, world->engine, world->stages);
     if (gen_compile(&world->gens[which], &world->cut, &p->plan, &err) < 0) {
         judge_fail(world, NULL, "refused", "a plan is refused: %s", err.message);
         return;

@@ -50,12 +50,25 @@ static json_t *parse_blob(const struct rv__blob *blob, const char *none)
     return parse(blob != NULL ? rv__blob_str(blob) : rv__str(none));
 }
 
-static json_t *message_of(const struct rv__blob *error)
+/* The error of what failed by itself, with where that was: a node, or (NULL) a body. Takes the error. */
+static json_t *placed(json_t *error, const struct rv__node *node, const struct rv__body *body,
+                      struct at at)
 {
-    json_t *whole = parse_blob(error, "{}");
-    json_t *message = json_incref(json_object_get(whole, "message"));
-    json_decref(whole);
-    return message;
+    struct rv__buf path;
+    rv__buf_init(&path, SIZE_MAX);
+    if (node != NULL)
+        rv__node_path(node, at.vector, &path);
+    else
+        rv__body_path(body, at.vector, &path);
+    json_object_set_new(error, "path", json_stringn(path.text, path.len));
+    rv__buf_done(&path);
+    return error;
+}
+
+/* One of the engine's own making. */
+static json_t *own_error(const char *code, const struct rv__node *node, struct at at)
+{
+    return placed(json_pack("{s:s,s:s}", "message", "$any", "code", code), node, NULL, at);
 }
 
 static bool is_any(const json_t *value)
@@ -107,13 +120,15 @@ static const char *status_name(enum rv__status status)
     return names[status];
 }
 
-/* {result, state, status}; takes what `end` holds of these. */
+/* {result, state, status, error?}; takes the first two from `end`. */
 static json_t *entry_of(struct end *end)
 {
     json_t *entry = json_object();
     json_object_set_new(entry, "result", end->result != NULL ? end->result : json_null());
     json_object_set_new(entry, "state", end->state != NULL ? end->state : json_object());
     json_object_set_new(entry, "status", json_string(status_name(end->status)));
+    if (end->error != NULL && end->status == STATUS_FAILED)
+        json_object_set(entry, "error", end->error);
     end->result = end->state = NULL;
     return entry;
 }
@@ -149,7 +164,17 @@ static const struct rec_inst *inst_of(const struct reference *ref, const struct 
 
 enum known { OPEN, VALUE, FAILED };
 
-/* The value of an evaluation of this node; FAILED: *ret is its error's message. */
+/* An error as a function of an engine tells it: rv_fail() and rv_complete() say the message, and no more. */
+static json_t *as_told(const struct reference *ref, json_t *error)
+{
+    if (!ref->by_engine)
+        return error;
+    json_t *told = json_pack("{s:O}", "message", json_object_get(error, "message"));
+    json_decref(error);
+    return told;
+}
+
+/* The value of an evaluation of this node; FAILED: *ret is its error. */
 static enum known evaluated(const struct reference *ref, const struct rv__node *node, struct at at,
                             enum rv__eval eval, int64_t test, json_t **ret)
 {
@@ -158,7 +183,9 @@ static enum known evaluated(const struct reference *ref, const struct rv__node *
         if (inst == NULL || inst->evals[eval].t < 0)
             return OPEN;
         const struct rec_value *v = &inst->evals[eval];
-        *ret = v->failed ? message_of(v->value) : parse_blob(v->value, "null");
+        *ret = parse_blob(v->value, "null");
+        if (v->failed)
+            *ret = placed(*ret, node, NULL, at);
         return v->failed ? FAILED : VALUE;
     }
     struct rv__buf text;
@@ -166,11 +193,13 @@ static enum known evaluated(const struct reference *ref, const struct rv__node *
     bool good = oracle_eval(ref->oracle, spot_of(ref, node, at), node, (int)eval, test, &text);
     *ret = parse(rv__buf_view(&text));
     rv__buf_done(&text);
-    if (!good) {
-        json_t *message = json_incref(json_object_get(*ret, "message"));
+    if (!good && ref->by_engine) { /* a function that fails says no more than that */
+        json_t *message = json_pack("{s:O}", "message", json_object_get(*ret, "message"));
         json_decref(*ret);
         *ret = message;
     }
+    if (!good)
+        *ret = placed(as_told(ref, *ret), node, NULL, at);
     return good ? VALUE : FAILED;
 }
 
@@ -184,28 +213,29 @@ static bool is_true(const json_t *value)
 static enum known input_of(const struct reference *ref, const struct rv__body *body, struct at at,
                            int64_t index, json_t **error)
 {
-    if (body->owner == NULL || body->wrap == NULL || body->wrap->input.kind == EXPR_NONE)
+    bool tool = rv__body_is_tool(body);
+    if (!tool && (body->owner == NULL || body->wrap == NULL || body->wrap->input.kind == EXPR_NONE))
         return VALUE;
     if (ref->rec != NULL) {
         bool iterates = body->owner->kind == NODE_LOOP || body->owner->kind == NODE_FOREACH;
-        struct at outer = { at.vector, iterates ? at.depth - 1 : at.depth };
+        struct at outer = { at.vector, iterates || tool ? at.depth - 1 : at.depth };
         const struct rec_inst *inst = inst_of(ref, body->owner, outer);
-        const struct rec_body *b = inst != NULL ? record_body(inst, index) : NULL;
+        const struct rec_body *b = inst == NULL ? NULL
+                                   : tool
+                                       ? record_attempt(inst, body->index, at.vector[at.depth - 1])
+                                       : record_body(inst, index);
         if (b == NULL || b->input.t < 0)
             return OPEN;
         if (b->input.failed)
-            *error = message_of(b->input.value);
+            *error = placed(parse_blob(b->input.value, "{}"), NULL, body, at);
         return b->input.failed ? FAILED : VALUE;
     }
     struct spot spot = { plan_body_key(ref->plan, body), at.vector, at.depth };
     struct rv__buf text;
     rv__buf_init(&text, SIZE_MAX);
     bool good = oracle_eval(ref->oracle, spot, body->owner, EVAL_INPUT, 0, &text);
-    if (!good) {
-        json_t *whole = parse(rv__buf_view(&text));
-        *error = json_incref(json_object_get(whole, "message"));
-        json_decref(whole);
-    }
+    if (!good)
+        *error = placed(as_told(ref, parse(rv__buf_view(&text))), NULL, body, at);
     rv__buf_done(&text);
     return good ? VALUE : FAILED;
 }
@@ -232,23 +262,19 @@ static json_t *oracle_json(const struct reference *ref, struct spot spot, int at
         oracle_error(ref->oracle, spot, attempt, what == 4, &text);
     json_t *value = parse(rv__buf_view(&text));
     rv__buf_done(&text);
-    if (what >= 3) {
-        json_t *message = json_incref(json_object_get(value, "message"));
-        json_decref(value);
-        value = message;
-    }
-    return value;
+    return what >= 3 ? as_told(ref, value) : value;
 }
 
 /* A delay or a signal, foreseen. */
-static void foresee_wait(struct reference *ref, const struct rv__node *node, struct end *ret)
+static void foresee_wait(struct reference *ref, const struct rv__node *node, struct at at,
+                         struct end *ret)
 {
     const struct rv__step_config *config = &node->step.config;
     if (node->step.kind == STEP_DELAY && config->timeout_ms > 0 &&
         config->timeout_ms < node->step.delay_ms) { /* so does each attempt */
         ret->status = STATUS_FAILED;
-        ret->hard = true;
-        ret->error = any();
+        ret->hard = !config->continue_on_error;
+        ret->error = own_error("timeout", node, at);
         return;
     }
     ret->status = STATUS_COMPLETED;
@@ -269,7 +295,7 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
     const struct rv__step_config *config = &node->step.config;
     struct spot spot = spot_of(ref, node, at);
     if (node->step.parks) {
-        foresee_wait(ref, node, ret);
+        foresee_wait(ref, node, at, ret);
         return;
     }
     for (int attempt = 1;; attempt++) {
@@ -294,22 +320,32 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
         /* It failed. */
         if (timed_out || answered)
             o.behavior = BEHAVIOR_PLAIN;
-        if (timed_out && config->on_timeout == ON_TIMEOUT_STOP)
-            o.behavior = BEHAVIOR_STOP;
-        bool may_retry = o.behavior == BEHAVIOR_PLAIN || o.behavior == BEHAVIOR_RETRY;
+        bool may_retry = o.behavior == BEHAVIOR_RETRY ||
+                         (timed_out && config->on_timeout == ON_TIMEOUT_RETRY);
+        if (!timed_out && o.behavior == BEHAVIOR_PLAIN) {
+            struct rv__buf text;
+            rv__buf_init(&text, SIZE_MAX);
+            oracle_error(ref->oracle, spot, attempt, answered, &text);
+            /* A function of an engine fails with a message and nothing else. */
+            struct rv__str codes = ref->by_engine ? rv__str("{}") : rv__buf_view(&text);
+            may_retry = lists_say_retry(config, codes, true);
+            rv__buf_done(&text);
+        }
         if (may_retry && attempt < effective_max(config, &o))
             continue;
         ret->status = STATUS_FAILED;
-        ret->hard = o.behavior != BEHAVIOR_CONTINUE;
-        ret->error = timed_out ? any() : oracle_json(ref, spot, attempt, answered ? 4 : 3);
+        ret->hard = o.behavior == BEHAVIOR_STOP ||
+                    (o.behavior != BEHAVIOR_CONTINUE && !config->continue_on_error);
+        ret->error = timed_out ? own_error("timeout", node, at)
+                               : placed(oracle_json(ref, spot, attempt, answered ? 4 : 3), node,
+                                        NULL, at);
         bool stateless = timed_out || (ref->by_engine && answered); /* rv_complete() gives none */
         ret->state = stateless ? json_object() : oracle_json(ref, spot, attempt, 2);
         bool panics = ref->by_engine && o.fate == FATE_FAILED && o.behavior == BEHAVIOR_PLAIN &&
                       oracle_panics(ref->oracle, spot, attempt);
         if (panics) {
-            json_t *plain = ret->error;
-            ret->error = json_sprintf("panic: %s", json_string_value(plain));
-            json_decref(plain);
+            const char *plain = json_string_value(json_object_get(ret->error, "message"));
+            json_object_set_new(ret->error, "message", json_sprintf("panic: %s", plain));
         }
         return;
     }
@@ -321,6 +357,19 @@ static bool handler_over(const struct reference *ref, const struct rv__node *han
         return true;
     const struct rec_inst *inst = inst_of(ref, handler, at);
     return inst != NULL && inst->ended >= 0;
+}
+
+/* All that a workflow runs after its nodes. */
+static bool handlers_over(const struct reference *ref, const struct rv__body *body, struct at at,
+                          bool failed)
+{
+    if (body->wrap == NULL)
+        return true;
+    bool told = !failed || (ref->rec != NULL && ref->rec->past_handler && body->owner == NULL) ||
+                handler_over(ref, body->wrap->on_error, at);
+    /* Who cancels a run again ends it without; whether that was so, judge.c asks. */
+    bool left_out = ref->rec != NULL && body->owner == NULL && ref->rec->run_ended >= 0;
+    return told && (left_out || handler_over(ref, body->wrap->finally, at));
 }
 
 static void recorded_step(const struct reference *ref, const struct rv__node *node, struct at at,
@@ -337,7 +386,7 @@ static void recorded_step(const struct reference *ref, const struct rv__node *no
     ret->state = parse_blob(inst->state, "{}");
     if (ret->status == STATUS_FAILED) {
         ret->hard = inst->hard;
-        ret->error = message_of(inst->error);
+        ret->error = placed(parse_blob(inst->error, "{}"), node, NULL, at);
         ret->ended = handler_over(ref, node->on_error, at); /* the sequence waits for it */
     }
 }
@@ -358,9 +407,15 @@ static bool aborted_after(const struct reference *ref, const struct rv__body *bo
     return ref->rec->aborted != NULL || (next != NULL && next->aborted);
 }
 
-/* What there is of a node that is cancelled now. */
-static json_t *cut_short(struct end *end)
+/* What there is of a node that is cancelled now. A step that has failed already, and whose handler runs, has failed. */
+static json_t *cut_short(const struct rv__node *node, struct end *end)
 {
+    if (node->kind == NODE_STEP && end->status == STATUS_FAILED)
+        return entry_of(end);
+    if (node->kind == NODE_CHAT) { /* what it used is told in any case */
+        end->status = STATUS_CANCELLED;
+        return entry_of(end);
+    }
     json_decref(end->state);
     end->state = NULL;
     end->status = STATUS_CANCELLED;
@@ -393,7 +448,7 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
         struct end end = node_end(ref, node, at);
         if (end.reached && !end.ended) {
             *some |= end.some;
-            put(map, node->alias, cut_short(&end));
+            put(map, node->alias, cut_short(node, &end));
         }
         if (!end.reached || !end.ended) {
             end_done(&end);
@@ -405,9 +460,9 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
             *last = end.result != NULL ? json_incref(end.result) : json_null();
         }
         bool hard = end.hard, waits = end.undescribed && !aborted_after(ref, body, i, at);
+        put(map, node->alias, entry_of(&end));
         json_t *e = end.error;
         end.error = NULL;
-        put(map, node->alias, entry_of(&end));
         if (!hard) {
             json_decref(e);
             if (waits)
@@ -420,15 +475,16 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
             *error = e;
         else
             json_decref(e);
-        const struct rv__node *handler = body->wrap != NULL ? body->wrap->on_error : NULL;
-        return handler_over(ref, handler, at) ? SEQ_FAILED : SEQ_OPEN;
+        return handlers_over(ref, body, at, true) ? SEQ_FAILED : SEQ_OPEN;
     }
     if (body->owner == NULL && ref->rec != NULL && ref->rec->aborted != NULL) {
         *failed = body->nodes[body->count - 1]; /* behind the last one, it stands for the run */
-        *error = message_of(ref->rec->aborted);
-        return handler_over(ref, body->wrap->on_error, at) ? SEQ_FAILED : SEQ_OPEN;
+        *error = parse_blob(ref->rec->aborted, "{}");
+        if (!ref->rec->aborted_at_state)
+            *error = placed(*error, *failed, NULL, at);
+        return handlers_over(ref, body, at, true) ? SEQ_FAILED : SEQ_OPEN;
     }
-    return SEQ_ENDED;
+    return handlers_over(ref, body, at, false) ? SEQ_ENDED : SEQ_OPEN;
 }
 
 static enum seq sequence(struct reference *ref, const struct rv__body *body, struct at at,
@@ -546,7 +602,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
                 break;
             }
             if (done >= node->loop.max_iterations) { /* still unmet */
-                fail(ret, any());
+                fail(ret, own_error("maxIterations", node, at));
                 ret->ended = true;
                 break;
             }
@@ -604,7 +660,7 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
     }
     if (!json_is_array(items)) {
         json_decref(items);
-        fail(ret, any());
+        fail(ret, own_error("notArray", node, at));
         ret->result = any();
         return;
     }
@@ -646,8 +702,12 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
         } else {
             json_decref(error);
         }
-        if (inst == NULL && !node->foreach.parallel)
+        if (inst == NULL && !node->foreach.parallel && !node->foreach.collect)
             break; /* sequential: later ones are not run */
+    }
+    if (node->foreach.collect) { /* all are run, and it completes */
+        failures = 0;
+        json_decref(first_error);
     }
     bool all = begun == (int64_t)json_array_size(items);
     ret->ended = open == 0 && (failures > 0 || all);
@@ -705,7 +765,9 @@ static struct child child_end(struct reference *ref, const struct rv__node *node
         json_decref(map);
         return child;
     }
-    struct end end = { .status = child.bad ? STATUS_FAILED : STATUS_COMPLETED, .result = map };
+    struct end end = { .status = child.bad ? STATUS_FAILED : STATUS_COMPLETED,
+                       .result = map,
+                       .error = child.error };
     child.entry = entry_of(&end);
     child.good = !child.bad;
     return child;
@@ -717,7 +779,8 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
     const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
     if (node->concurrent.detached) { /* the sequence goes on at once */
         ret->ended = inst == NULL || inst->ended >= 0;
-        ret->state = json_pack("{s:b}", "detached", 1);
+        if (ret->ended) /* a cancel may come before it is let go */
+            ret->state = json_pack("{s:b}", "detached", 1);
         return;
     }
     json_t *map = json_object(), *error = NULL;
@@ -759,7 +822,7 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
     }
     ret->result = map;
     if (failed)
-        fail(ret, error != NULL ? error : any());
+        fail(ret, error != NULL ? error : own_error("join", node, at));
     else
         json_decref(error);
     if (inst == NULL && hurry) {
@@ -803,10 +866,286 @@ static void describe(const struct reference *ref, const struct rv__node *node, s
     json_object_set_new(end->state, "description", text);
 }
 
+/* ------------------------------------------------------------------------------- stages --- */
+
+static json_t *description_in(const struct end *end)
+{
+    json_t *text = end->state != NULL ? json_object_get(end->state, "description") : NULL;
+    return text != NULL ? json_incref(text) : json_null();
+}
+
+/* Why an attempt failed: as its agent did, or because it took too long. */
+static json_t *attempt_error(const struct end *end, const struct rv__body *body, struct at at)
+{
+    if (end->ended && end->status == STATUS_FAILED && end->error != NULL)
+        return json_incref(end->error);
+    return placed(json_pack("{s:s,s:s}", "message", "$any", "code", "timeout"), NULL, body, at);
+}
+
+static json_t *state_shape(enum rv__status status, json_t *result, json_t *description,
+                           json_t *error, int64_t attempts, json_t *attachment)
+{
+    json_t *shape = json_object();
+    json_object_set_new(shape, "status", json_string(status_name(status)));
+    json_object_set_new(shape, "result", result);
+    json_object_set_new(shape, "description", description);
+    if (error != NULL)
+        json_object_set_new(shape, "error", error);
+    json_object_set_new(shape, "attempts", json_integer(attempts));
+    if (attachment != NULL)
+        json_object_set_new(shape, "attachmentId", attachment);
+    return shape;
+}
+
+static json_t *attachment_of(const struct rec_inst *inst, uint32_t state, int64_t generation)
+{
+    return json_string(record_attempt(inst, state, generation)->attachment);
+}
+
+/* What there is of a state, by the record. */
+static json_t *state_now(struct reference *ref, const struct rv__node *node, uint32_t i,
+                         const struct rec_state *state, struct at at, bool *some)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    const struct rv__body *body = &node->bodies[i];
+    bool runs = state->phase == REC_RUNNING;
+    int64_t generation = runs ? state->generation : state->outcome;
+    if (generation == 0)
+        return state_shape(STATUS_SKIPPED, json_null(), json_null(), NULL, 0, NULL);
+    struct at in = deeper(at, generation, room);
+    struct end end = node_end(ref, body->nodes[0], in);
+    *some |= !runs || (end.reached && end.ended);
+    enum rv__status status = runs ? STATUS_CANCELLED : state->outcome_status;
+    /* A step that has failed already, and whose handler is cut short, has said what it had to say. */
+    bool has = end.reached && (end.ended || end.status == STATUS_FAILED);
+    json_t *shape = state_shape(
+        status,
+        status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result) : json_null(),
+        has ? description_in(&end) : json_null(),
+        status == STATUS_FAILED ? attempt_error(&end, body, in) : NULL, state->attempts,
+        attachment_of(inst_of(ref, node, at), i, generation));
+    end_done(&end);
+    return shape;
+}
+
+/* A state that is tried until it completes or has used up its attempts; where more than that decides,
+ * nobody can tell beforehand. */
+static json_t *state_foreseen(struct reference *ref, const struct rv__node *node, uint32_t i,
+                              struct at at)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    const struct rv__body *body = &node->bodies[i];
+    const struct rv__state *state = &node->stage.states[i];
+    if (state->final || (state->timeout_ms > 0 && body->nodes[0]->kind != NODE_STEP)) {
+        ref->unsure = true;
+        return any();
+    }
+    for (int64_t attempt = 1;; attempt++) {
+        struct at in = deeper(at, attempt, room);
+        struct end end = node_end(ref, body->nodes[0], in);
+        bool failed = end.status == STATUS_FAILED, last = attempt > state->max_retry;
+        if (failed && !last && state->on_failure == RV__NO_STATE) {
+            end_done(&end);
+            continue;
+        }
+        ref->unsure |= failed && (!last || state->critical);
+        json_t *shape = state_shape(
+            end.status,
+            end.status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result)
+                                                                 : json_null(),
+            description_in(&end), failed ? attempt_error(&end, body, in) : NULL, attempt, any());
+        end_done(&end);
+        return shape;
+    }
+}
+
+static void stage_end(struct reference *ref, const struct rv__node *node, struct at at,
+                      struct end *ret)
+{
+    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    json_t *map = json_object();
+    for (uint32_t i = 0; i < node->body_count; i++)
+        put(map, node->bodies[i].alias,
+            inst != NULL ? state_now(ref, node, i, &inst->stage.states[i], at, &ret->some)
+                         : state_foreseen(ref, node, i, at));
+    ret->result = map;
+    ret->ended = inst == NULL || stage_over(&inst->stage, node);
+    if (inst != NULL) {
+        ret->some |= inst->stage.ends > 0;
+        if (inst->status == STATUS_FAILED && inst->ended >= 0 && !inst->aborted) {
+            /* detached, when its run had ended: nobody could be asked */
+            fail(ret, parse_blob(inst->error, "{}"));
+            ret->ended = true;
+        }
+    }
+}
+
+json_t *reference_attempt(struct reference *ref, const struct rv__body *body, const int64_t *vector,
+                          size_t depth)
+{
+    struct end end = node_end(ref, body->nodes[0], (struct at){ vector, depth });
+    json_t *result = end.result != NULL ? json_incref(end.result) : json_null();
+    end_done(&end);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------- chats --- */
+
+/* The turns one after the other, as the oracle says they will go; what its tools say changes nothing. */
+static void foresee_chat(struct reference *ref, const struct rv__node *node, struct at at,
+                         struct end *ret)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    const struct rv__step_config *config = &node->chat.config;
+    const struct rv__node *turn = node->bodies[0].nodes[0];
+    struct rec_chat chat;
+    const char *code = NULL;
+    if (config->timeout_ms > 0 || turn->step.config.timeout_ms > 0)
+        ref->unsure = true; /* who knows how long it takes */
+    chat_begins(&chat);
+    while (chat_outcome(&chat, node, &code) == STATUS_RUNNING && !ref->unsure) {
+        struct at in = deeper(at, rv__chat_number(chat.attempt, chat.turn + 1, -1), room);
+        struct spot spot = spot_of(ref, turn, in);
+        struct rv__fact fact = { .generation = in.vector[in.depth - 1], .attempt = chat.attempt };
+        struct outcome o = { .behavior = BEHAVIOR_LATER };
+        struct rv__buf text;
+        int attempt = 0;
+        (void)chat_starts(&chat, node, &fact);
+        while (o.behavior == BEHAVIOR_LATER)
+            oracle_attempt(ref->oracle, spot, turn, ++attempt, &o);
+        rv__buf_init(&text, SIZE_MAX);
+        if (o.fate == FATE_DONE) {
+            oracle_result(ref->oracle, spot, attempt, false, &text);
+            fact.result = sim_blob(rv__buf_view(&text));
+            rv__buf_reset(&text);
+            oracle_answer(ref->oracle, spot, turn, attempt, &text);
+            fact.state = sim_blob(rv__buf_view(&text));
+            chat_answered(&chat, node, &fact);
+        } else {
+            oracle_error(ref->oracle, spot, attempt, false, &text);
+            bool may = o.behavior == BEHAVIOR_RETRY ||
+                       (o.behavior == BEHAVIOR_PLAIN &&
+                        lists_say_retry(config, rv__buf_view(&text), true));
+            fact.status = STATUS_FAILED;
+            chat.gave_up = !may || chat.attempt >= effective_max(config, &o);
+            if (chat.gave_up)
+                ret->error = placed(parse(rv__buf_view(&text)), turn, NULL, in);
+        }
+        rv__buf_done(&text);
+        chat_ends(&chat, &fact);
+        rv__fact_done(&fact);
+        if (chat.broken && !chat.gave_up) {
+            chat_anew(&chat);
+            chat.waits = false;
+        }
+        bool calls = chat_bound(&chat, node) == NULL && !chat.broken;
+        for (int i = 0; i < chat.calls && calls; i++) {
+            if (chat.tools[i] == 0)
+                continue;
+            chat.begun[i] = true; /* it may leave us unsure */
+            struct at called = deeper(at, rv__chat_number(chat.attempt, chat.turn, i), room);
+            struct end end = node_end(ref, node->bodies[chat.tools[i]].nodes[0], called);
+            end_done(&end);
+        }
+    }
+    ret->result = parse_blob(chat.result, "null");
+    ret->state = chat_state(&chat);
+    if (chat_outcome(&chat, node, &code) == STATUS_FAILED) {
+        json_t *error = code != NULL ? own_error(code, node, at) : ret->error;
+        ret->error = NULL;
+        fail(ret, error);
+        ret->hard = !config->continue_on_error;
+    }
+    chat_done(&chat);
+}
+
+static void chat_end(struct reference *ref, const struct rv__node *node, struct at at,
+                     struct end *ret)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    if (ref->rec == NULL) {
+        foresee_chat(ref, node, at, ret);
+        return;
+    }
+    const struct rec_inst *inst = inst_of(ref, node, at);
+    const struct rec_chat *chat = &inst->chat;
+    const char *code = NULL;
+    enum rv__status status = chat_outcome(chat, node, &code);
+    bool timed_out = inst->ended >= 0 && inst->status == STATUS_FAILED && !inst->aborted &&
+                     rv__blob_str(inst->error).len > 0 &&
+                     memmem(inst->error->text, inst->error->len, "\"code\":\"timeout\"", 16) !=
+                         NULL &&
+                     memmem(inst->error->text, inst->error->len, "\"message\":\"chat '", 17) !=
+                         NULL;
+    ret->result = parse_blob(chat->result, "null");
+    ret->state = chat_state(chat);
+    ret->ended = status != STATUS_RUNNING || timed_out;
+    if (!ret->ended)
+        return;
+    if (timed_out) {
+        fail(ret, own_error("timeout", node, at));
+    } else if (status == STATUS_FAILED && code != NULL) {
+        fail(ret, own_error(code, node, at));
+    } else if (status == STATUS_FAILED) {
+        struct at in = deeper(at, rv__chat_number(chat->attempt, chat->turn, -1), room);
+        struct end turn = node_end(ref, node->bodies[0].nodes[0], in);
+        fail(ret, turn.error != NULL ? json_incref(turn.error) : any());
+        end_done(&turn);
+    }
+    if (ret->status == STATUS_FAILED)
+        ret->hard = !node->chat.config.continue_on_error;
+}
+
+json_t *reference_inputs(struct reference *ref, const struct rv__body *body, const int64_t *vector,
+                         size_t depth)
+{
+    int64_t room[RV__PLAN_MAX_DEPTH + 1];
+    const struct rv__node *node = body->owner;
+    const struct rv__state *state = &node->stage.states[body->index];
+    struct at around = { vector, depth - 1 };
+    const struct rec_inst *inst = inst_of(ref, node, around);
+    const struct rec_body *attempt = record_attempt(inst, body->index, vector[depth - 1]);
+    json_t *map = json_object();
+    for (uint32_t d = 0; d < state->depends_count; d++) {
+        const struct rv__dependency *on = &state->depends[d];
+        const struct rv__node *of = on->stage != NULL ? on->stage : node;
+        const struct rv__body *from = &of->bodies[on->state];
+        json_t *value = json_null();
+        if (state->access == ACCESS_LOGS || state->access == ACCESS_NONE)
+            continue; /* it only orders */
+        if (attempt->outcomes[d] != 0) {
+            struct at in = deeper(around, attempt->outcomes[d], room);
+            struct end end = node_end(ref, from->nodes[0], in);
+            const struct rec_body *was = record_attempt(inst_of(ref, of, around), on->state,
+                                                        attempt->outcomes[d]);
+            if (was->status == STATUS_FAILED) {
+                json_t *error = attempt_error(&end, from, in);
+                json_decref(value);
+                value = json_pack("{s:{s:O,s:s}}", "error", "message",
+                                  json_object_get(error, "message"), "attachmentId",
+                                  was->attachment);
+                json_decref(error);
+            } else if (end.status == STATUS_COMPLETED) {
+                json_decref(value);
+                value = on->description      ? description_in(&end)
+                        : end.result != NULL ? json_incref(end.result)
+                                             : json_null();
+            }
+            end_done(&end);
+        }
+        put(map, on->param, value);
+    }
+    return map;
+}
+
 /* As far as it got by itself. */
 static struct end own_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
     struct end ret = { .reached = true, .ended = true, .status = STATUS_COMPLETED };
+    if (ref->rec != NULL && inst_of(ref, node, at)->left_out) {
+        ret.status = STATUS_SKIPPED;
+        return ret;
+    }
     if (node->when.kind != EXPR_NONE) {
         json_t *value = NULL;
         enum known known = evaluated(ref, node, at, EVAL_WHEN, 0, &value);
@@ -816,8 +1155,12 @@ static struct end own_end(struct reference *ref, const struct rv__node *node, st
         }
         if (known == FAILED) {
             fail(&ret, value);
-            if (node->kind == NODE_STEP)
+            if (node->kind == NODE_STEP) {
                 ret.ended = handler_over(ref, node->on_error, at);
+                ret.hard = !node->step.config.continue_on_error;
+            }
+            if (node->kind == NODE_CHAT)
+                ret.hard = !node->chat.config.continue_on_error;
             return settled(ref, node, at, ret);
         }
         bool truth = is_true(value);
@@ -843,6 +1186,9 @@ static struct end own_end(struct reference *ref, const struct rv__node *node, st
     case NODE_LOOP: loop_end(ref, node, at, &ret); break;
     case NODE_FOREACH: foreach_end(ref, node, at, &ret); break;
     case NODE_CONCURRENT: concurrent_end(ref, node, at, &ret); break;
+    case NODE_STAGE: stage_end(ref, node, at, &ret); break;
+    case NODE_CHAT: chat_end(ref, node, at, &ret); break;
+    case NODE_SEQUENCE: workflow_end(ref, node, at, &ret); break;
     case NODE_KINDS: abort();
     }
     return settled(ref, node, at, ret);
@@ -860,9 +1206,12 @@ static struct end node_end(struct reference *ref, const struct rv__node *node, s
         ret.result = NULL;
     }
     if (aborted) {
-        json_decref(ret.state);
-        ret.state = NULL;
-        fail(&ret, message_of(inst->error));
+        if (node->kind != NODE_CHAT) { /* which has used what it has used */
+            json_decref(ret.state);
+            ret.state = NULL;
+        }
+        json_t *why = parse_blob(inst->error, "{}");
+        fail(&ret, ref->rec->aborted_at_state ? why : placed(why, node, NULL, at));
         ret.ended = true;
         return ret;
     }
@@ -893,7 +1242,7 @@ void reference_run(struct reference *ref, struct ref_outcome *ret)
                                            : seq == SEQ_FAILED ? RUN_FAILED
                                                                : RUN_RUNNING,
                                  .results = map,
-                                 .message = error };
+                                 .error = error };
     if (failed != NULL) {
         ret->failed_step = failed->alias.at;
         ret->failed_len = failed->alias.len;
@@ -909,6 +1258,9 @@ static void see(struct reference *ref, const struct rv__node *node, struct at at
     struct end end = node_end(ref, node, at);
     if (end.reached && end.ended)
         put(map, node->alias, entry_of(&end));
+    else if (end.reached && ref->rec != NULL && ref->rec->cut >= 0 && node->body->owner == NULL)
+        put(map, node->alias,
+            cut_short(node, &end)); /* it was in flight when the run was cancelled */
     end_done(&end);
 }
 
@@ -922,7 +1274,15 @@ static void see_body(struct reference *ref, const struct rv__body *body, uint32_
 
 static bool iterates(const struct rv__node *node)
 {
-    return node->kind == NODE_LOOP || node->kind == NODE_FOREACH;
+    return numbers(node);
+}
+
+/* How many nodes around it something sees: those before it, and a handler what it is about. */
+static uint32_t seen_before(const struct rv__node *node)
+{
+    if (node->handler_of != NULL)
+        return node->handler_of->index;
+    return node->is_handler ? node->handler_in->count : node->index;
 }
 
 /* All that a sequence sees when it begins: the previous round of a loop, and what is around. */
@@ -935,8 +1295,8 @@ static void see_around(struct reference *ref, const struct rv__body *body, struc
         struct at outer = { at.vector, iterates(owner) ? at.depth - 1 : at.depth };
         if (owner->kind == NODE_LOOP && at.vector[at.depth - 1] > 0)
             see_body(ref, body, body->count, deeper(outer, at.vector[at.depth - 1] - 1, room), map);
-        see_body(ref, owner->body, owner->index, outer, map);
-        body = owner->body;
+        body = rv__node_around(owner);
+        see_body(ref, body, seen_before(owner), outer, map);
         at = outer;
     }
 }
@@ -978,6 +1338,15 @@ static json_t *last_of(struct reference *ref, const struct rv__node *node, struc
     return last;
 }
 
+/* How many nodes of a body have begun. */
+static uint32_t reached(const struct reference *ref, const struct rv__body *body, struct at at)
+{
+    uint32_t count = 0;
+    while (count < body->count && inst_of(ref, body->nodes[count], at) != NULL)
+        count++;
+    return count;
+}
+
 json_t *reference_last(struct reference *ref, const struct rv__node *node,
                        const struct rv__body *body, const int64_t *vector, size_t depth)
 {
@@ -989,15 +1358,15 @@ json_t *reference_last(struct reference *ref, const struct rv__node *node,
         body = node->body;
         before = node->index;
     } else if (node != NULL) { /* the workflow's handler: what failed is the last one */
-        while (before < body->count && inst_of(ref, body->nodes[before], at) != NULL)
-            before++;
+        before = reached(ref, body, at);
     }
     /* The first node inside a supervisor sees the one before that supervisor. */
     while (before == 0 && body->owner != NULL) {
         const struct rv__node *owner = body->owner;
         at.depth -= iterates(owner);
-        before = owner->index;
-        body = owner->body;
+        body = rv__node_around(owner);
+        before = owner->is_handler && owner->handler_of == NULL ? reached(ref, body, at)
+                                                                : seen_before(owner);
     }
     if (before == 0)
         return json_pack("{s:{},s:n,s:n}", "state", "alias", "stepName");

@@ -11,7 +11,7 @@
 
 enum {
     ACTIONS = 30,    /* then it becomes calm, and is driven to the end */
-    ROUNDS = 2000,   /* of "nothing happens any more; stir": more is no end */
+    ROUNDS = 4000,   /* of "nothing happens any more; stir": more is no end */
     RESUMES = 4,     /* then a suspended run is given up */
     SIGNALS = 50,    /* to one run, unasked for */
     MOST_NODES = 60, /* of a plan: it is the engine that is tried, not large plans */
@@ -47,11 +47,9 @@ struct run *shell_find(struct shell *s, const char *id)
 
 static struct rv__str workflow_of(const struct rv__node *node)
 {
-    while (node->body == NULL && node->handler_of != NULL)
-        node = node->handler_of;
-    const struct rv__body *body = node->body != NULL ? node->body : node->handler_in;
+    const struct rv__body *body = rv__node_around(node);
     while (body->wrap == NULL)
-        body = body->owner->body;
+        body = rv__node_around(body->owner);
     return body->wrap->name;
 }
 
@@ -99,10 +97,50 @@ static void register_plan(struct shell *s, int which)
     }
 }
 
+/* Some functions are in hosts: which, is a matter of the process, and so of chance. */
+static void place_functions(struct shell *s)
+{
+    rv_engine *e = s->engine;
+    for (struct rv__function *f = e->registry->functions; f != NULL; f = f->next)
+        if (f->executor != NULL)
+            f->executor =
+                e->lanes[s->hosted_one_in > 0 && one_in(&s->world.chance, s->hosted_one_in)
+                             ? LANE_HOST
+                             : LANE_FUNCTION]
+                    .executor;
+    e->registry->generation++;
+    e->relane = true;
+    crew_place(s);
+}
+
+/* What it has is not taken back. */
+static void set_credits(struct rv__lane_places *lane, int64_t credits)
+{
+    lane->executor->credits = credits > lane->taken ? credits : lane->taken;
+}
+
+static void change_credits(struct shell *s)
+{
+    static const enum rv__lane lanes[] = { LANE_FUNCTION, LANE_HOST };
+    struct rv__lane_places *lane = &s->engine->lanes[lanes[between(&s->world.chance, 0, 1)]];
+    set_credits(lane, skewed(&s->world.chance, 0, 8));
+    tell(s, "the executor %s takes %lld at once", lane->executor->name,
+         (long long)lane->executor->credits);
+}
+
+/* As they were at first: so that nobody is left without. */
+static void restore_credits(struct shell *s)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        if (s->engine->lanes[lane].executor != NULL && s->credits[lane] > 0)
+            set_credits(&s->engine->lanes[lane], s->credits[lane]);
+}
+
 static void register_all(struct shell *s)
 {
     for (int i = 0; i < s->world.plan_count; i++)
         register_plan(s, i);
+    place_functions(s);
     s->missing = false;
 }
 
@@ -111,7 +149,7 @@ static void lose_function(struct shell *s)
 {
     struct rv__function *list[64];
     size_t count = 0;
-    for (struct rv__function *f = s->engine->functions; f != NULL; f = f->next)
+    for (struct rv__function *f = s->engine->registry->functions; f != NULL; f = f->next)
         if (count < sizeof list / sizeof *list)
             list[count++] = f;
     if (count == 0)
@@ -119,8 +157,8 @@ static void lose_function(struct shell *s)
     struct rv__function *lost = list[between(&s->world.chance, 0, (int64_t)count - 1)];
     tell(s, "the function %.*s of %.*s is missing from now on", RV__ARG(lost->name),
          RV__ARG(lost->workflow));
-    lost->fn = NULL;
-    s->engine->generation++;
+    lost->executor = NULL;
+    s->engine->registry->generation++;
     s->engine->relane = true;
     s->missing = true;
 }
@@ -147,16 +185,23 @@ static void open_engine(struct shell *s, int64_t wall_ms, bool late)
     s->base_ms = now_ms - rv__mono_ms(s->engine->clock);
     s->engine->kit->beside_one_in = s->beside_one_in;
     s->engine->kit->late_one_in = s->late_one_in;
+    s->engine->kit->unsaid_one_in = s->unsaid_one_in;
+    s->engine->kit->begin_one_in = s->begin_one_in;
+    s->engine->kit->lose_one_in = s->lose_one_in;
+    restore_credits(s);
     s->engine->commit.piece = s->piece;
     s->engine->commit.snapshot_from = s->snapshot_from;
     s->engine->commit.value_inline = s->value_inline;
     s->engine->commit.turn_facts = s->turn_facts;
+    s->engine->burst = s->burst;
     s->engine->load.budget = s->budget;
     s->missing = late;
     if (!late)
         register_all(s);
-    else if (one_in(&s->world.chance, 2))
+    else if (one_in(&s->world.chance, 2)) {
         register_plan(s, 0);
+        place_functions(s);
+    }
 }
 
 /* The whole program ends here, and another one begins. */
@@ -223,8 +268,8 @@ static void start_run(struct shell *s)
     run->plan = &world->plans[which];
     const char *input = one_in(&world->chance, 4) ? NULL : "{\"order\":[1,2,3]}";
     run->input = input != NULL ? sim_blob(rv__str(input)) : NULL;
-    run->untimely = s->late_one_in >
-                    0; /* a time-out may come before what would have been in time */
+    /* A time-out may come before what would have been in time, or behind what would not. */
+    run->untimely = s->late_one_in > 0 || s->unsaid_one_in > 0;
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     rv__facts_init(&run->facts);
     opts = (struct rv__cell_opts){ .plan = run->plan->plan, .max_crashes = s->engine->max_crashes };
@@ -273,11 +318,20 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
     bool ended = !rv__cell_active(run->shadow); /* what is detached may wait for one */
     size_t before = run->rec.signal_count;
     int64_t crashes = s->engine->kit->crashes;
-    int rc = rv_signal(s->engine, run->id, name, bare ? NULL : payload, &err);
+    bool force = run->signals % 2 == 0;
+    bool wanted = force || judge_wants_signal(run, rv__str(name));
+    int rc = rv_signal_with(s->engine, run->id, name, bare ? NULL : payload,
+                            RV_SIGNAL_OPTS(.force = force), &err);
     tell(s, "%s gets the signal %s: %d", run->id, name, rc);
     shell_watch(s, run);
     bool ended_now = !rv__cell_active(run->shadow); /* its end was on its way to disk */
-    expect_rc(s, run, "rv_signal", rc, ended || ended_now ? RV_ESTATE : RV_OK, &err, crashes);
+    bool refused = !ended && ended_now && !wanted && rc == RV_EUNWANTED; /* before it ended */
+    expect_rc(s, run, "rv_signal", rc,
+              refused              ? RV_EUNWANTED
+              : ended || ended_now ? RV_ESTATE
+              : wanted             ? RV_OK
+                                   : RV_EUNWANTED,
+              &err, crashes);
     if (rc == RV_OK && !ended && run->rec.signal_count == before)
         judge_fail(&s->world, run, "answered", "a signal was answered, and it is not on disk");
 }
@@ -287,11 +341,13 @@ static void cancel_run(struct shell *s, struct run *run)
     rv_error err = { .message = "" };
     int64_t crashes = s->engine->kit->crashes;
     run->cancelled = run->untimely = true;
+    run->cancels++;
     int rc = rv_cancel_run(s->engine, run->id, &err);
     tell(s, "%s is cancelled: %d", run->id, rc);
     expect_rc(s, run, "rv_cancel_run", rc, RV_ESTATE, &err, crashes);
     shell_watch(s, run);
-    if (rc == RV_OK && !s->world.failed && !rv__run_terminal(rv__cell_status(run->shadow)))
+    if (rc == RV_OK && !s->world.failed && !run->rec.asked &&
+        !rv__run_terminal(rv__cell_status(run->shadow)))
         judge_fail(&s->world, run, "answered", "a cancel was answered, and it is not on disk");
 }
 
@@ -301,11 +357,27 @@ static void decide_run(struct shell *s, struct run *run, int decision)
     int64_t crashes = s->engine->kit->crashes;
     shell_watch(s, run);
     bool suspended = rv__cell_status(run->shadow) == RUN_SUSPENDED;
+    struct rv__buf path;
+    rv__buf_init(&path, SIZE_MAX);
+    size_t count = run->rec.suspended_count;
+    if (suspended && count > 0) { /* by its path, which may be left out while there is one */
+        struct chance *c = &s->world.chance;
+        const struct rec_suspension *one = &run->rec.suspended[between(c, 0, (int64_t)count - 1)];
+        if (count > 1 || one_in(c, 2))
+            record_suspension_path(&run->rec, one, &path);
+        if (one->which != 0 && decision == RV_RESUME)
+            decision = one_in(c, 5) ? RV_RESTART_STAGE : one_in(c, 2) ? RV_SKIP : RV_RESUME;
+        run->untimely |= one->which != 0;
+    }
     uint64_t before = run->rec.counts[FACT_RUN_RESUMED] + run->rec.counts[FACT_RUN_ABORTED];
     if (decision == RV_ABORT)
         run->untimely = true;
-    int rc = rv_decide(s->engine, run->id, decision, "decided so", &err);
-    tell(s, "%s is decided about: %d", run->id, rc);
+    int rc = rv_decide(
+        s->engine, run->id, decision,
+        RV_DECIDE_OPTS(.path = path.len > 0 ? path.text : NULL, .reason = "decided so"), &err);
+    tell(s, "%s is decided about (%d, %s): %d", run->id, decision,
+         path.len > 0 ? path.text : "all there is", rc);
+    rv__buf_done(&path);
     expect_rc(s, run, "rv_decide", rc, suspended ? RV_OK : RV_ESTATE, &err, crashes);
     shell_watch(s, run);
     if (rc == RV_OK && suspended &&
@@ -341,7 +413,9 @@ static void wait_run(struct shell *s, struct run *run)
     shell_watch(s, run);
     if (rc != RV_ETIMEDOUT)
         judge_fail(&s->world, run, "call", "rv_wait fails: %s", err.message);
-    else if (!s->world.failed && rv__run_terminal(rv__cell_status(run->shadow)))
+    else if (!s->world.failed && rv__run_terminal(rv__cell_status(run->shadow)) &&
+             run->rec.ended_ms !=
+                 rv__wall_ms(s->engine->clock)) /* else both at once: either counts */
         judge_fail(&s->world, run, "answer", "it was waited for in vain, and it has ended");
 }
 
@@ -429,6 +503,11 @@ static void meddle(struct shell *s)
         else
             lose_function(s);
     }
+    crew_meddle(s);
+    if (one_in(&world->chance, 6))
+        change_credits(s);
+    if (s->hosted_one_in > 0 && one_in(&world->chance, 12))
+        place_functions(s);
     for (int64_t n = between(&world->chance, 0, world->run_count - 1); n > 0; n--)
         run = run->next;
     if (world->failed || !run->began)
@@ -504,7 +583,11 @@ static bool when_quiet(struct shell *s)
     bool open = false;
     if (s->missing)
         register_all(s);
-    advance(s, INT64_MAX);
+    restore_credits(s);
+    (void)crew_restore(s);
+    do
+        advance(s, INT64_MAX);
+    while (!s->world.failed && crew_restore(s)); /* the process has died, and they came back */
     shell_check(s);
     if (!s->world.failed && rv__may_grant(s->engine))
         judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
@@ -539,13 +622,22 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     s->workers = (int)between(c, 1, one_in(c, 2) ? 3 : 12);
     s->beside_one_in = one_in(c, 4) ? 0 : (unsigned)between(c, 1, 3);
     s->late_one_in = one_in(c, 2) ? 0 : (unsigned)between(c, 2, 20);
+    s->credits[LANE_FUNCTION] = s->workers;
+    s->credits[LANE_HOST] = between(c, 1, 4);
+    s->hosted_one_in = one_in(c, 2) ? 0 : (unsigned)between(c, 1, 4);
+    s->unsaid_one_in = !one_in(c, 3) ? 0 : (unsigned)between(c, 1, 4);
+    s->begin_one_in = one_in(c, 2) ? 0 : (unsigned)between(c, 1, 4);
+    s->lose_one_in = one_in(c, 2) ? 0 : (unsigned)between(c, 3, 30);
     s->piece = one_in(c, 2) ? SIZE_MAX : (size_t)skewed(c, 1, 2000);
     s->budget = one_in(c, 2) ? SIZE_MAX : (size_t)skewed(c, 1, 20000);
     s->snapshot_from = (size_t)skewed(c, 1, 16384);
     s->value_inline = one_in(c, 2) ? 0 : (size_t)skewed(c, 8, 500);
     s->turn_facts = one_in(c, 2) ? 0 : (int)skewed(c, 1, 40);
+    s->burst = 1 + (int)(mix(seed, 4) % 8);
+    crew_init(s, seed);
     s->disk = disk_new(s, sqlite);
     world->run_goal = (int)skewed(c, 1, 5);
+    world->stages = sim_stages || mix(seed, 9) % 5 == 0;
     plan_make(world, 0, mix(seed, 2), between(c, 1, one_in(c, 8) ? MOST_NODES : 20));
     world->plan_count = 1;
     if (world->run_goal > 1 && one_in(c, 3) && !world->failed) {
@@ -575,6 +667,7 @@ void shell_run(struct shell *s)
             shell_check(s);
     }
     world->faults.calm = true;
+    s->engine->kit->lose_one_in = 0;
     s->killed = false;
     int rounds = 0;
     while (!world->failed && when_quiet(s))

@@ -14,6 +14,7 @@
 #include "sim.h"
 
 #include "work/work.h"
+#include "engine/attempt.h"
 #include "engine/kit.h"
 
 /* An answer to a handle, which somebody outside will give. */
@@ -36,6 +37,8 @@ struct late {
     bool seen;
 };
 
+enum { CREW_MOST = 3 };
+
 struct shell {
     struct world world; /* plans, oracle, faults, runs, the verdict */
     rv_engine *engine;
@@ -45,10 +48,23 @@ struct shell {
     uint64_t lives;  /* engines made */
     int64_t base_ms; /* shell_ms() when the engine was made */
     int workers;
+    int64_t credits[LANES]; /* of executors, at first; 0 = as the kit says */
+    unsigned unsaid_one_in, begin_one_in, lose_one_in; /* as in the engine's kit */
+    unsigned hosted_one_in;          /* so many functions are in hosts; 0 = none */
+    struct crew {                    /* workers that come and go; shell_workers.c */
+        struct chance chance;        /* of their own: what they do moves no other seed */
+        int most;                    /* of them; 0 = none */
+        unsigned one_in;             /* so many functions are theirs */
+        uint32_t tickets[CREW_MOST]; /* 0: not there */
+        uint64_t life[CREW_MOST];    /* of the engine that gave it; another one does not know it */
+        bool away[CREW_MOST];
+        int64_t credits[CREW_MOST]; /* as they are when all is well */
+    } crew;
     unsigned beside_one_in,
         late_one_in; /* batches that go by the desk; time that passes meanwhile */
     size_t snapshot_from, value_inline; /* bytes, as in the engine's rv__commits */
     int turn_facts;
+    int burst;
     size_t piece, budget; /* bytes: of one transaction; of cells that are loaded unasked */
     struct answer *answers;
     uint64_t lines;       /* of logs, said */
@@ -76,6 +92,13 @@ struct run *shell_find(struct shell *shell, const char *id);
 /* shell_work.c: what every function does: it asks the oracle. */
 extern struct shell *shell_now; /* the one whose engine is at work */
 int shell_work(rv_ctx *ctx);
+
+/* shell_workers.c: workers, as the engine's loop knows them. */
+void crew_init(struct shell *shell, uint64_t seed);
+void crew_place(struct shell *shell);   /* some of the functions are theirs from now on */
+void crew_meddle(struct shell *shell);  /* they change their credits, leave, come back, die */
+bool crew_restore(struct shell *shell); /* all of them are there; false: they were */
+void crew_check(struct shell *shell, struct run *run); /* none has more than its credits */
 
 /* shell_disk.c */
 struct shell_disk *disk_new(struct shell *shell, bool sqlite);

@@ -25,8 +25,14 @@ struct shell_disk {
 
 /* ------------------------------------------------------------------------------- in memory --- */
 
-/* What the store will not take, however often it is asked. A run that begins has no record yet: that is
- * tests/unit/engine/test_trouble.c's. */
+/* What the store will not take, however often it is asked. A run that begins has no record yet, and of one that
+ * was refused not even the end is taken: those are tests/unit/engine/test_trouble.c's. */
+static bool says(const struct rv__store_write *write, const char *fact)
+{
+    return write->facts.len > 0 &&
+           memmem(write->facts.at, write->facts.len, fact, strlen(fact)) != NULL;
+}
+
 static bool refuses(void *arg, const struct rv__store_write *write)
 {
     struct shell_disk *disk = arg;
@@ -34,8 +40,9 @@ static bool refuses(void *arg, const struct rv__store_write *write)
     char id[RV_RUN_ID_SIZE];
     snprintf(id, sizeof id, "%.*s", RV__ARG(write->run));
     struct run *run = shell_find(disk->shell, id);
-    bool suspends = write->facts.len > 0 &&
-                    memmem(write->facts.at, write->facts.len, "run.suspended", 13) != NULL;
+    const struct rv__run *r = rv__run_find(disk->shell->engine, id);
+    bool suspends = says(write, "run.suspended") || says(write, "detached.cancelled") ||
+                    (r != NULL && r->suspending); /* of one that was suspended before, too */
     if (write->row != NULL || write->facts.len == 0 || run == NULL || suspends ||
         !strikes(&world->faults, &world->chance, FAULT_REFUSED))
         return false;

@@ -37,33 +37,41 @@ void shell_watch(struct shell *s, struct run *run)
 
 /* ------------------------------------------------------------------------- a step begins --- */
 
-/* What the places are used for: work in flight that has one, and grants that are on their way to disk. */
+/* What the places are used for: work in flight that has one, and grants that are on their way to disk. No
+ * executor has more than its credits; and each that it has given comes back. */
 static void check_places(struct shell *s, struct run *run)
 {
-    int64_t functions = 0, suspects = 0;
+    int64_t used[LANES] = { 0 }, suspects = 0;
     rv_engine *e = s->engine;
-    for (const struct rv_ctx *c = e->in_flight; c != NULL; c = c->all_next) {
-        functions += c->life == e->life && (c->place == LANE_FUNCTION || c->place == LANE_SUSPECT);
-        suspects += c->life == e->life && c->place == LANE_SUSPECT;
-    }
-    if (functions > s->workers || e->free_places[LANE_FUNCTION] < 0)
-        judge_fail(&s->world, run, "places", "%lld pieces of work have begun, in %d places",
-                   (long long)functions, s->workers);
-    if (suspects > 1 || e->free_places[LANE_SUSPECT] < 0)
+    bool still = e->deciding == NULL && e->commit.away == 0;
+    for (const struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next)
+        if (a->life == e->life && a->place != LANE_NONE)
+            used[a->place]++, suspects += a->place == LANE_SUSPECT && a->ticket == 0;
+    for (int lane = 0; lane < LANES; lane++)
+        still &= e->lanes[lane].starting_count == 0;
+    if (used[LANE_SUSPECT] > 1 || e->lanes[LANE_SUSPECT].taken > 1)
         judge_fail(&s->world, run, "suspect", "two suspects are in flight");
-    bool still = e->deciding == NULL && !e->commit.away && e->starting_count == 0;
-    if (still && e->free_places[LANE_FUNCTION] + functions != s->workers)
-        judge_fail(&s->world, run, "places", "%lld places are free and %lld taken, of %d",
-                   (long long)e->free_places[LANE_FUNCTION], (long long)functions, s->workers);
-    if (still && e->free_places[LANE_SUSPECT] + suspects != 1)
-        judge_fail(&s->world, run, "suspect", "%lld suspects are in flight, and the place is %s",
-                   (long long)suspects, e->free_places[LANE_SUSPECT] > 0 ? "free" : "taken");
+    used[LANE_FUNCTION] += suspects;
+    crew_check(s, run);
+    for (int lane = LANE_NONE + 1; lane < LANE_WORKER && !s->world.failed; lane++) {
+        const struct rv__lane_places *l = &e->lanes[lane];
+        const char *name = l->executor != NULL ? l->executor->name : "of suspects";
+        int64_t most = l->executor != NULL ? l->executor->credits : lane == LANE_SUSPECT;
+        if (used[lane] > most || l->taken > most)
+            judge_fail(&s->world, run, "places",
+                       "%lld pieces of work are at the executor %s, which takes %lld",
+                       (long long)used[lane], name, (long long)most);
+        if (l->taken < used[lane] || (still && l->taken != used[lane]))
+            judge_fail(&s->world, run, "places",
+                       "%lld places of the executor %s are taken, and %lld are used",
+                       (long long)l->taken, name, (long long)used[lane]);
+    }
 }
 
-/* Places go round: nobody who could use one waits while others get many. */
+/* Places go round, a burst to each: nobody who could use one waits while others get many. */
 static void check_fair(struct shell *s, struct run *run)
 {
-    int64_t bound = 4 * (s->world.run_count + s->workers) + 8;
+    int64_t bound = (3 + s->burst) * (s->world.run_count + s->workers) + 8;
     for (struct run *other = s->world.runs; other != NULL; other = other->next) {
         const struct rv__run *r = rv__run_find(s->engine, other->id);
         bool wants = other != run && r != NULL && r->lane[LANE_FUNCTION].queued;
@@ -77,13 +85,14 @@ static void check_fair(struct shell *s, struct run *run)
 void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
 {
     struct world *world = &s->world;
+    const struct rv__attempt *attempt = (const struct rv__attempt *)ctx;
     const struct rec_actor *actor = record_actor(&run->rec, ctx->view.actor);
     const char *path = rv_ctx_path(ctx);
     tell(s, "%s begins %s%s%s, attempt %d, token %llu", run->id, path, ctx->eval >= 0 ? " " : "",
          ctx->eval >= 0 ? rv__eval_name((enum rv__eval)ctx->eval) : "", ctx->view.attempt,
          (unsigned long long)ctx->view.token);
     tally.works++;
-    if (ctx->life != s->engine->life)
+    if (attempt->life != s->engine->life)
         judge_fail(world, run, "life", "%s begins after its process has died", path);
     if (actor == NULL || actor->inst == NULL) {
         judge_fail(world, run, "durable", "%s begins, and nothing on disk says so", path);
@@ -99,13 +108,17 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
                    "%s begins attempt %d; on disk it is %s, attempt %d", path, ctx->view.attempt,
                    rv__status_name((enum rv__status)inst->status), inst->attempt);
     check_places(s, run);
-    if (ctx->place == LANE_FUNCTION)
+    if (attempt->place == LANE_FUNCTION)
         check_fair(s, run);
     if (world->failed)
         return;
     /* The engine's plan is another copy of ours. */
     struct rv__view view = ctx->view;
+    if (run->nonce == 0)
+        run->nonce = view.nonce;
     view.node = run->plan->plan->nodes[ctx->view.node->id];
+    if (view.handler != NULL)
+        view.handler = run->plan->plan->nodes[view.handler->id];
     struct rv__effect effect = { .kind = EFFECT_START,
                                  .actor = view.actor,
                                  .token = view.token,
@@ -176,6 +189,16 @@ static void check_late(struct shell *s)
     s->late_count = kept;
 }
 
+/* It is on disk, and not acted for yet: what it was owed before that may be over. */
+static bool has_landed(const rv_engine *e, const struct rv__run *r)
+{
+    for (size_t i = 0; i < RV__BATCHES; i++)
+        for (const struct rv__run *b = e->commit.batches[i].runs; b != NULL; b = b->next_in)
+            if (b == r)
+                return false;
+    return r->phase == RV__COMMITTING;
+}
+
 void shell_before(struct shell *s)
 {
     char name[200];
@@ -184,7 +207,7 @@ void shell_before(struct shell *s)
     check_late(s);
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
         const struct rv__run *r = rv__run_find(s->engine, run->id);
-        if (r == NULL || r->owed == NULL || run->over)
+        if (r == NULL || r->owed == NULL || run->over || has_landed(s->engine, r))
             continue;
         shell_watch(s, run);
         for (const struct rv__owed *w = r->owed; w != NULL && !s->world.failed; w = w->run_next) {
@@ -211,6 +234,25 @@ struct outstanding {
     uint64_t actor;
 };
 
+/* A time-out counts from when its executor began, whenever the loop heard of that; and not before. */
+static const char *wrong_timeout(const struct rv__owed *owed)
+{
+    const struct rv__attempt *a = owed->work;
+    int64_t due_ms = a->begun_ns / 1000000 + a->ctx.timeout_ms;
+    bool unsaid = a->late_begins.at != 0, counts = owed->timer.due != RV__NOT_BEGUN_MS;
+    if (owed->mailed)
+        return NULL; /* it is over */
+    if (owed->timer.at == 0)
+        return "it has a time-out, and no timer is armed";
+    if (counts && (a->phase == ATTEMPT_STARTED || unsaid))
+        return "its time counts before it has begun";
+    if (counts && owed->timer.due != due_ms)
+        return "its time does not count from its beginning";
+    if (!counts && a->phase == ATTEMPT_BEGUN && !unsaid)
+        return "it has begun, and its time does not count";
+    return NULL;
+}
+
 static void see_effect(void *arg, const struct rv__effect *effect)
 {
     struct outstanding *o = arg;
@@ -231,8 +273,8 @@ static void see_effect(void *arg, const struct rv__effect *effect)
         o->wrong = "its work is owed, and nobody does it";
     else if (effect->kind == EFFECT_WAIT && owed->timer.at == 0)
         o->wrong = "it waits, and no timer is armed";
-    else if (effect->kind == EFFECT_START && effect->timeout_ms > 0 && owed->timer.at == 0)
-        o->wrong = "it has a time-out, and no timer is armed";
+    else if (effect->kind == EFFECT_START && effect->timeout_ms > 0)
+        o->wrong = wrong_timeout(owed);
 }
 
 static void check_memory(struct shell *s, struct run *run, const struct rv__run *r)
@@ -323,12 +365,13 @@ static void check_row(struct shell *s, struct run *run, const struct rv__run *r)
 static void check_told(struct shell *s)
 {
     rv_engine *e = s->engine;
-    for (const struct rv_ctx *c = e->in_flight; c != NULL && !s->world.failed; c = c->all_next) {
+    for (const struct rv__attempt *c = e->in_flight; c != NULL && !s->world.failed;
+         c = c->all_next) {
         const struct rv__owed *owed = c->run->owed;
         while (owed != NULL && owed->work != c)
             owed = owed->run_next;
         if (owed == NULL && c->life == e->life && c->run->phase == RV__IDLE &&
-            c->place != LANE_NONE && !rv_cancel_fired(c->token))
+            c->place != LANE_NONE && !rv_cancel_fired(c->ctx.work.token))
             judge_fail(&s->world, shell_find(s, c->run->id), "told",
                        "work goes on that nobody asks for, and is not told");
     }
@@ -407,9 +450,11 @@ void shell_over(struct shell *s)
     struct world *world = &s->world;
     bool wanted = false;
     for (int lane = 1; lane < LANES; lane++)
-        wanted |= e->want_first[lane] != NULL;
+        wanted |= e->lanes[lane].first != NULL || e->lanes[lane].taken != 0;
+    for (size_t i = 0; i < e->workers.class_count; i++)
+        wanted |= e->workers.classes[i].first != NULL;
     if (e->run_count > 0 || e->owed_count > 0 || e->in_flight != NULL || e->deciding != NULL ||
-        e->commit.away || e->writing > 0 || e->load.cell_bytes > 0 || e->load.waiting > 0 ||
+        e->commit.away > 0 || e->writing > 0 || e->load.cell_bytes > 0 || e->load.waiting > 0 ||
         e->load.under_way > 0 || wanted || e->load.wake_ms != 0 ||
         rv__timers_first(&e->waits) != NULL || rv__timers_first(&e->timeouts) != NULL ||
         rv__timers_first(&e->kit->slow) != NULL)
@@ -442,13 +487,20 @@ static bool same_json(const char *a, struct rv__str b)
     return same;
 }
 
+/* A status as users have it: by its name, for the numbers differ. */
+static bool is_status(int told, const struct rv__cell *cell)
+{
+    const char *name = rv_status_name(told);
+    return name != NULL && strcmp(name, rv__run_status_name(rv__cell_status(cell))) == 0;
+}
+
 /* What somebody was told of a run. */
 struct answered {
     struct shell *shell;
     struct run *run;
     const char *who;
     int status;
-    const char *error, *failed_step, *results;
+    const char *error, *failed_step, *failed_path, *results;
     char wrong[700]; /* what does not fit; "": all does */
 };
 
@@ -462,7 +514,7 @@ static void compare_answer(struct answered *a)
     store_rows_init(&rows, &s->world, a->run);
     rv__buf_init(&text, SIZE_MAX);
     a->wrong[0] = '\0';
-    if (a->status != (int)rv__cell_status(cell))
+    if (!is_status(a->status, cell))
         snprintf(a->wrong, sizeof a->wrong, "it is %s; on disk it is %s", rv_status_name(a->status),
                  rv__run_status_name(rv__cell_status(cell)));
     else if (!rv__str_is(rv__cell_error(cell), a->error) &&
@@ -471,6 +523,9 @@ static void compare_answer(struct answered *a)
     else if (!rv__str_is(rv__cell_failed_step(cell), a->failed_step) &&
              (rv__cell_failed_step(cell).len > 0 || *a->failed_step))
         snprintf(a->wrong, sizeof a->wrong, "'%s' failed", a->failed_step);
+    else if (!rv__str_is(rv__cell_failed_path(cell), a->failed_path) &&
+             (rv__cell_failed_path(cell).len > 0 || *a->failed_path))
+        snprintf(a->wrong, sizeof a->wrong, "it failed at '%.300s'", a->failed_path);
     else if (rv__cell_results(cell, &rows.source, &text, NULL, &err) < 0)
         judge_fail(&s->world, a->run, "results", "the results cannot be read: %s", err.message);
     else if (!same_json(a->results, rv__buf_view(&text)))
@@ -523,11 +578,12 @@ static void check_answer(struct answered *a)
 
 void shell_outcome(struct shell *s, struct run *run, const rv_outcome *outcome)
 {
-    if (!rv__run_terminal((enum rv__run_status)outcome->status))
+    if (outcome->status < RV_COMPLETED)
         judge_fail(&s->world, run, "answer", "a wait ends, and the run is %s",
                    rv_status_name(outcome->status));
     check_answer(&(struct answered){ s, run, "rv_wait", outcome->status, outcome->error,
-                                     outcome->failed_step, outcome->results });
+                                     outcome->failed_step, outcome->failed_path,
+                                     outcome->results });
 }
 
 void shell_state(struct shell *s, struct run *run)
@@ -540,7 +596,7 @@ void shell_state(struct shell *s, struct run *run)
         return;
     }
     check_answer(&(struct answered){ s, run, "rv_state", state->status, state->error,
-                                     state->failed_step, state->results });
+                                     state->failed_step, state->failed_path, state->results });
     rv_run_state_free(state);
 }
 
@@ -564,7 +620,7 @@ void shell_list(struct shell *s)
             break;
         }
         shell_watch(s, run);
-        if (!s->world.failed && list->runs[i].status != (int)rv__cell_status(run->shadow))
+        if (!s->world.failed && !is_status(list->runs[i].status, run->shadow))
             judge_fail(&s->world, run, "answer", "it is listed as %s; on disk it is %s",
                        rv_status_name(list->runs[i].status),
                        rv__run_status_name(rv__cell_status(run->shadow)));

@@ -76,9 +76,6 @@ static int park(struct shell *s, rv_ctx *ctx, struct run *run, struct spot spot,
 
 static int fail(struct shell *s, rv_ctx *ctx, struct spot spot, const struct outcome *o)
 {
-    static const int behaviors[] = { [BEHAVIOR_STOP] = RV_ON_STOP,
-                                     [BEHAVIOR_CONTINUE] = RV_ON_CONTINUE,
-                                     [BEHAVIOR_RETRY] = RV_ON_RETRY };
     int attempt = ctx->view.attempt;
     struct rv__buf text;
     char message[64] = "";
@@ -86,9 +83,13 @@ static int fail(struct shell *s, rv_ctx *ctx, struct spot spot, const struct out
     oracle_error(&s->world.oracle, spot, attempt, false, &text);
     (void)sscanf(text.text, "{\"message\":\"%63[^\"]", message);
     rv__buf_done(&text);
-    if (o->behavior != BEHAVIOR_PLAIN)
-        return rv_step_error(ctx, behaviors[o->behavior], o->max_attempts, o->backoff - 1, "%s",
-                             message);
+    if (o->behavior == BEHAVIOR_STOP)
+        return rv_stop(ctx, "%s", message);
+    if (o->behavior == BEHAVIOR_CONTINUE)
+        return rv_continue(ctx, "%s", message);
+    if (o->behavior == BEHAVIOR_RETRY)
+        return rv_retry(ctx, RV_RETRY_OPTS(.max_attempts = o->max_attempts, .backoff = o->backoff),
+                        "%s", message);
     if (oracle_panics(&s->world.oracle, spot, attempt))
         rv_panic("%s", message);
     return rv_fail(ctx, "%s", message);

@@ -65,6 +65,7 @@ struct gen_node {
     bool has_when, by_function; /* by_function: its expressions are functions */
     bool has_description;
     bool has_handler;
+    struct gen_body *on_error; /* its handler as a list of nodes; NULL: it is a step */
     enum rv__step_kind step, handler;
     int64_t delay_ms;
     int signal; /* which */
@@ -78,7 +79,17 @@ struct gen_node {
     int64_t concurrency;
     bool detached, collect;
     int64_t join;
+    struct rv__chat_opts chat;
     struct gen_body *bodies;
+    struct gen_node *earlier; /* of a stage: another one before it in its sequence; NULL: none */
+};
+
+struct gen_state { /* how a body of a stage is scheduled; states by their number */
+    struct rv__state_opts opts;
+    int on_failure;           /* -1: none */
+    uint64_t depends;         /* bits: on these of its own stage, */
+    uint64_t depends_earlier; /* and on these of the earlier one */
+    bool by_description;
 };
 
 struct gen_body {
@@ -89,6 +100,9 @@ struct gen_body {
     bool wrap, wrap_input, wrap_handler; /* it is a workflow's */
     char wrap_name[24];
     struct gen_node *first;
+    struct gen_body *on_error, *finally; /* of a workflow's: lists of nodes; NULL: none */
+    bool finally_step;                   /* it is a step, and no list */
+    struct gen_state state;              /* of a stage's */
 };
 
 struct gen {
@@ -103,7 +117,8 @@ struct gen {
 
 /* `which`: of a world's plans, whose names are not to meet. `functions`: only of what an engine can
  * run without evaluating expressions. */
-void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions);
+void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool functions,
+              bool stages); /* stages: many supervisors are such */
 void gen_done(struct gen *gen);
 struct gen_drafts { /* the whole first, then the workflows in it */
     struct rv__draft **drafts;
@@ -162,8 +177,13 @@ void oracle_attempt(const struct oracle *o, struct spot at, const struct rv__nod
 void oracle_result(const struct oracle *o, struct spot at, int attempt, bool answer,
                    struct rv__buf *out);
 void oracle_state(const struct oracle *o, struct spot at, int attempt, struct rv__buf *out);
+/* Of a turn of a chat: with the calls and tokens of its answer. */
+void oracle_answer(const struct oracle *o, struct spot at, const struct rv__node *node, int attempt,
+                   struct rv__buf *out);
 void oracle_error(const struct oracle *o, struct spot at, int attempt, bool answer,
                   struct rv__buf *out);
+/* What retryOn and noRetryOn say about an error (none: it has no codes); `unless` they say nothing. */
+bool lists_say_retry(const struct rv__step_config *config, struct rv__str error, bool unless);
 /* An attempt that fails plainly in an engine: by a panic? */
 bool oracle_panics(const struct oracle *o, struct spot at, int attempt);
 /* The first so many starts of this step kill the process. */
@@ -183,12 +203,48 @@ struct rec_value {
     struct rv__blob *value; /* or the error */
 };
 
+/* What the model (stages.c) knows of a state. */
+struct rec_state {
+    enum { REC_BLOCKED, REC_QUEUED, REC_RUNNING, REC_REDIRECTED, REC_STUCK, REC_SETTLED } phase;
+    bool ever_settled;
+    int failures;       /* since its last fresh count */
+    int attempts;       /* since the stage began, or began anew */
+    int64_t generation; /* the last attempt, over all */
+    int64_t outcome;    /* whose outcome counts; 0: none */
+    enum rv__status outcome_status;
+    struct rv__blob *error;
+};
+
+struct rec_stage {
+    struct rec_state *states; /* NULL: it has not begun */
+    bool drained;
+    int64_t running, ends;
+};
+
 struct rec_body {
     int64_t index;
+    int64_t generation; /* of a state's; 0 elsewhere */
+    int64_t due_ms;     /* the same */
+    int64_t *outcomes;  /* the same: of what it depends on, whose counted when it began; 0: none */
     int64_t started, ended; /* t; -1 */
     int status;             /* as body.ended says */
     struct rv__blob *error;
     struct rec_value input;
+    char *attachment; /* of a state's: the name of what it leaves */
+};
+
+struct rec_chat {                /* a conversation, so far */
+    int attempt, turn, answered; /* attempt 0: it has not begun */
+    bool in_turn;                /* one runs */
+    bool broken;                 /* it failed, */
+    bool gave_up;                /* and no other conversation follows */
+    bool waits;                  /* for its time to begin anew */
+    int calls, open;             /* of the last turn; those that run */
+    uint32_t tools[128];         /* the body of each; 0: there is no such tool */
+    bool begun[128];
+    int64_t in, out; /* tokens */
+    json_t *model, *finish;
+    struct rv__blob *result; /* of the last answer */
 };
 
 struct rec_inst {           /* a node, in given iterations */
@@ -218,7 +274,10 @@ struct rec_inst {           /* a node, in given iterations */
     size_t body_count, body_cap;
     size_t bodies_ended, bodies_failed;
     bool detached_over;
-    bool aborted; /* it was what the run was in when somebody decided so */
+    bool aborted;  /* it was what the run was in when somebody decided so */
+    bool left_out; /* a stage after a final state */
+    struct rec_stage stage;
+    struct rec_chat chat;
 };
 
 struct rec_actor {
@@ -248,6 +307,7 @@ struct record {
     enum rv__run_status status;
     bool started;
     int64_t run_ended; /* t */
+    int64_t ended_ms;  /* the same by the wall, as the fact says */
     struct rv__blob *error;
     uint32_t failed_node;
     struct rec_value root_input;
@@ -258,9 +318,21 @@ struct record {
     } * signals;
     size_t signal_count, signal_cap;
     int64_t detached_cancelled; /* t; -1 */
-    struct rv__blob *aborted;   /* why, if that was behind the last node */
+    int64_t cut;                /* t, when it was cancelled and only `finally` was left; -1 */
+    bool asked;                 /* to be cancelled: the next time ends its `finally`, too */
+    char **names;               /* of attachments: the bodies' */
+    size_t name_count, name_cap;
+    int64_t last_second;      /* in one of them */
+    size_t anew;              /* stages that were begun anew */
+    bool past_handler;        /* it was aborted behind the end: its onError has no say */
+    struct rv__blob *aborted; /* why, if that was behind the last node */
+    bool aborted_at_state;    /* it was decided about a state, and the error says where that was */
     int max_crashes;
-    uint64_t suspended_by;                   /* actor */
+    struct rec_suspension {
+        uint64_t actor; /* 0: the run as a whole */
+        uint32_t which; /* of a stage: the state + 1 */
+    } suspended[256];
+    size_t suspended_count;
     struct rec_inst *first_wait, *last_wait; /* longest first; some were cancelled meanwhile */
 };
 void record_init(struct record *rec, const struct rv__plan *plan, int max_crashes);
@@ -271,6 +343,52 @@ struct rec_inst *record_find(const struct record *rec, uint32_t node, const int6
                              size_t depth);
 struct rec_actor *record_actor(const struct record *rec, uint64_t id); /* NULL: unknown */
 struct rec_body *record_body(const struct rec_inst *inst, int64_t index);
+struct rec_body *record_attempt(const struct rec_inst *inst, int64_t state, int64_t generation);
+/* The path of what is suspended; "": the run as a whole. */
+void record_suspension_path(const struct record *rec, const struct rec_suspension *one,
+                            struct rv__buf *out);
+
+/* attachments.c: an attempt of a state begins: is its name as it should be? *ret is for free(). At the end:
+ * each attempt has left one, with its result. */
+const char *attachment_begins(struct record *rec, const struct rv__node *node,
+                              const struct rv__fact *fact, char **ret);
+
+/* stages.c: the model. A fact that cannot be gives a sentence. */
+void stage_begins(struct rec_stage *stage, const struct rv__node *node);
+void stage_done(struct rec_stage *stage, const struct rv__node *node);
+const char *stage_starts(struct rec_stage *stage, const struct rv__node *node,
+                         const struct rv__fact *fact);
+const char *stage_ends(struct rec_stage *stage, const struct rv__node *node,
+                       const struct rv__fact *fact, enum rv__status status);
+const char *stage_decided(struct rec_stage *stage, const struct rv__node *node, uint32_t state,
+                          enum rv__decision decision);
+bool stage_over(const struct rec_stage *stage, const struct rv__node *node);
+/* The state that may begin now; RV__NO_STATE: none. */
+uint32_t stage_next(const struct rec_stage *stage, const struct rv__node *node);
+
+/* chats.c: the same of chats. */
+void chat_begins(struct rec_chat *chat);
+const char *chat_starts(struct rec_chat *chat, const struct rv__node *node,
+                        const struct rv__fact *fact);
+void chat_answered(struct rec_chat *chat, const struct rv__node *node, const struct rv__fact *fact);
+void chat_ends(struct rec_chat *chat, const struct rv__fact *fact);
+void chat_anew(struct rec_chat *chat);
+void chat_done(struct rec_chat *chat);
+const char *chat_bound(const struct rec_chat *chat, const struct rv__node *node);
+enum rv__status chat_outcome(const struct rec_chat *chat, const struct rv__node *node,
+                             const char **code);
+json_t *chat_state(const struct rec_chat *chat);
+
+/* Has it a number in the vector, of an attempt or of a turn? */
+static inline bool generates(const struct rv__node *node)
+{
+    return node->kind == NODE_STAGE || node->kind == NODE_CHAT;
+}
+/* Has it a number in the vector? */
+static inline bool numbers(const struct rv__node *node)
+{
+    return node->kind == NODE_LOOP || node->kind == NODE_FOREACH || generates(node);
+}
 /* Is it begun, and neither ended nor cancelled with something around it? */
 bool record_alive(const struct record *rec, const struct rec_inst *inst);
 /* The step that waits for this handle; or longest for this signal. NULL: none. */
@@ -293,7 +411,7 @@ struct reference {
 struct ref_outcome {
     enum rv__run_status status;
     json_t *results;
-    json_t *message;         /* of its error: a string; NULL: none */
+    json_t *error;           /* with the path of the deepest node that failed; NULL: none */
     const char *failed_step; /* not NUL-terminated: see failed_len */
     size_t failed_len;
 };
@@ -303,6 +421,12 @@ bool reference_overdue(struct reference *ref, const struct rec_inst *inst);
 /* What a piece of work may see: {alias: …}, and lastStep. By the record only. `body`: of an input. */
 json_t *reference_steps(struct reference *ref, const struct rv__node *node,
                         const struct rv__body *body, int eval, const int64_t *vector, size_t depth);
+/* What a state gets of those it depends on. `body`: the state; vector and depth: with its attempt. */
+json_t *reference_inputs(struct reference *ref, const struct rv__body *body, const int64_t *vector,
+                         size_t depth);
+/* The result of its agent. The same. */
+json_t *reference_attempt(struct reference *ref, const struct rv__body *body, const int64_t *vector,
+                          size_t depth);
 json_t *reference_last(struct reference *ref, const struct rv__node *node,
                        const struct rv__body *body, const int64_t *vector, size_t depth);
 /* Does `actual` agree with `expected`, where "$any" stands for anything? */
@@ -381,7 +505,7 @@ struct letter {
     struct letter *next, **link; /* among all: what points to it */
     struct run *run;
     struct rv__msg msg;
-    char name[40];
+    char *name;   /* of a handle, a signal, or a path; NULL: none */
     bool kills;   /* it is no message: the work that would send it takes the process with it */
     bool outside; /* comes from elsewhere: a death of the process does not take it along */
     /* MSG_PARK: the answer that will come */
@@ -400,6 +524,7 @@ struct run {
     struct world *world;
     int index;
     char id[24];
+    uint64_t nonce; /* with an engine: that which the first work saw; 0: none has begun */
     struct sim_plan *plan;
     struct rv__blob *input;
     struct rv__cell *cell;   /* NULL: not in memory */
@@ -426,6 +551,7 @@ struct run {
     size_t shadowed;              /* bytes of facts.json that are in the shadow */
     int64_t durable_t, pending_t; /* so many facts are on disk; will be */
     bool cancelled;               /* somebody did that to it */
+    int cancels;                  /* how often, with an effect */
     bool marked;
     bool began;         /* its start is on disk */
     bool over;          /* it has ended, with all in it, on disk, and was judged */
@@ -441,6 +567,7 @@ struct world {
     struct cut cut;
     bool trace;
     bool engine; /* there is a real one in it: shell.c */
+    bool stages; /* its plans are full of them */
     struct chance chance;
     struct oracle oracle;
     struct faults faults;
@@ -477,6 +604,7 @@ struct world {
     char why[3000];
 };
 
+extern bool sim_stages; /* all worlds have them; else few */
 void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool trace);
 void world_run(struct world *world);
 void world_done(struct world *world);
@@ -497,6 +625,8 @@ void world_crash(struct world *world, const char *how, bool clean);
 struct letter *world_send(struct world *world, struct run *run, const struct rv__msg *msg,
                           int64_t in_ms); /* takes over the blobs */
 void world_meddle(struct world *world);   /* faults.c: somebody does something */
+/* Somebody decides about what is suspended, or tries to; `enough`: and has had enough of it. */
+void world_decide(struct world *world, struct run *run, bool enough);
 const char *work_name(const struct run *run, uint64_t actor, char *room, size_t size);
 
 /* --------------------------------------------------------------------------------- judge --- */
@@ -511,10 +641,13 @@ struct expectation {
     uint64_t actor; /* of the fact; 0: any */
     int rc;         /* of the send; 1: any of RV_OK and RV_ESTATE */
     int hard;       /* -1: any */
+    bool anew;      /* it is a turn's: due says when its chat begins anew, 0: not at all */
     int64_t due_low, due_high;
     const struct rv__blob *result, *state, *error;
     bool check_result;
 };
+/* Does a step of its plan wait for a signal of this name? */
+bool judge_wants_signal(const struct run *run, struct rv__str name);
 void judge_before(struct world *world, struct run *run, const struct rv__msg *msg,
                   struct expectation *ret);
 void judge_after(struct world *world, struct run *run, const struct rv__msg *msg, int rc,
@@ -531,6 +664,8 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
                  const struct rv__view *view);
 void judge_rebuild(struct world *world, struct run *run); /* record and shadow, from the disk */
 void judge_over(struct world *world, struct run *run);
+struct reference;
+void judge_attachments(struct world *world, struct run *run, struct reference *ref);
 void judge_quiet(struct world *world, struct run *run);
 void judge_owe(struct run *run, const struct rv__effect *effect); /* add, replace or remove */
 void judge_forget(struct run *run);                               /* what is owed */

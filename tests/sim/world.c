@@ -16,6 +16,7 @@
 enum { MAX_TURNS = 300000 };
 
 struct tally tally;
+bool sim_stages;
 
 /* -------------------------------------------------------------------------------- letters --- */
 
@@ -24,8 +25,10 @@ void world_letter_free(struct letter *letter)
     rv__blob_unref(letter->msg.result);
     rv__blob_unref(letter->msg.state);
     rv__blob_unref(letter->msg.error);
+    rv__blob_unref(letter->msg.given);
     rv__blob_unref(letter->answer);
     rv__blob_unref(letter->answer_state);
+    free(letter->name);
     free(letter);
 }
 
@@ -44,7 +47,7 @@ struct letter *world_send(struct world *world, struct run *run, const struct rv_
     letter->run = run;
     letter->msg = *msg;
     if (msg->name.len > 0) {
-        snprintf(letter->name, sizeof letter->name, "%.*s", RV__ARG(msg->name));
+        letter->name = sim_copy(msg->name);
         letter->msg.name = rv__str(letter->name);
     }
     letter->next = world->letters;
@@ -94,6 +97,7 @@ void world_start_cell(struct world *world, struct run *run)
 {
     struct rv__cell_opts opts = world_opts(run);
     rv_error err;
+    opts.nonce = run->nonce = mix(world->seed, (uint64_t)run->index);
     trace(world, "%s starts", run->id);
     if (rv__cell_start(&opts, run->input, wall_ms(world), &run->facts, &run->cell, &err) < 0 ||
         rv__cell_empty(&opts, &run->shadow, &err) < 0) {
@@ -124,20 +128,44 @@ static void start_run(struct world *world)
 
 /* ------------------------------------------------------------------------------------ quiet --- */
 
+void world_decide(struct world *world, struct run *run, bool enough)
+{
+    static const enum rv__msg_kind kinds[] = { MSG_RESUME, MSG_SKIP, MSG_RESTART, MSG_ABORT };
+    const struct record *rec = &run->rec;
+    struct chance *c = &world->chance;
+    struct rv__msg msg = { .kind = MSG_RESUME };
+    struct rv__buf path;
+    rv__buf_init(&path, SIZE_MAX);
+    if (rec->suspended_count > 0) {
+        const struct rec_suspension *one =
+            &rec->suspended[between(c, 0, (int64_t)rec->suspended_count - 1)];
+        bool named = rec->suspended_count > 1 || one_in(c, 2);
+        if (named && !one_in(c, 20))
+            record_suspension_path(rec, one, &path);
+        if (one->which != 0)
+            msg.kind = kinds[one_in(c, 12) ? 3 : one_in(c, 5) ? 2 : between(c, 0, 1)];
+        else if (one_in(c, 12))
+            msg.kind = kinds[between(c, 1, 3)]; /* two of these do not fit */
+    }
+    if (one_in(c, 30))
+        rv__buf_text(&path, "elsewhere");
+    if (enough) {
+        msg.kind = MSG_ABORT;
+        run->untimely = true;
+        msg.error = sim_blob(rv__str("{\"message\":\"given up\"}"));
+    }
+    msg.name = rv__buf_view(&path);
+    world_send(world, run, &msg, skewed(c, 0, 1000));
+    rv__buf_done(&path);
+}
+
 /* Nothing is under way. What the world owes the runs that wait for it is done now. */
 static bool stir(struct world *world, struct run *run)
 {
     struct rv__msg msg = { 0 };
     int stirred = 0;
     if (rv__cell_status(run->cell) == RUN_SUSPENDED) {
-        bool abort_it = run->resumes >= 2;
-        msg.kind = abort_it ? MSG_ABORT : MSG_RESUME;
-        if (abort_it) {
-            run->untimely = true;
-            msg.error = sim_blob(rv__str("{\"message\":\"given up\"}"));
-        }
-        run->resumes++;
-        world_send(world, run, &msg, skewed(&world->chance, 0, 1000));
+        world_decide(world, run, run->resumes++ >= 6);
         return true;
     }
     for (const struct rec_inst *i = run->rec.first_wait; i != NULL; i = i->wait_next) {
@@ -213,6 +241,9 @@ void world_init(struct world *world, uint64_t seed, const struct cut *cut, bool 
     world->run_goal = (int)skewed(c, 1, budget < 50 ? 4 : 2);
     if (world->cut.runs > 0)
         world->run_goal = world->cut.runs;
+    world->stages = sim_stages || mix(seed, 9) % 10 == 0;
+    if (world->stages && mix(seed, 10) % 2 == 0) /* what a schedule is for */
+        world->oracle.fail_per_mille = 300;
     plan_make(world, 0, mix(seed, 2), budget);
     world->plan_count = 1;
     if (world->run_goal > 1 && one_in(c, 4) && !world->failed) {

@@ -199,7 +199,8 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
     case EVAL_ITEMS: expr = &node->foreach.items; break;
     case EVAL_INPUT: {
         const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
-        expr = actor != NULL && actor->plan_body != NULL ? &actor->plan_body->wrap->input : NULL;
+        const struct rv__body *body = actor != NULL ? actor->plan_body : NULL;
+        expr = body != NULL && body->wrap != NULL ? &body->wrap->input : NULL; /* a tool has none */
         break;
     }
     case EVAL_DESCRIPTION:

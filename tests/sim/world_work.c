@@ -13,6 +13,18 @@ static struct rv__blob *text_of(struct rv__buf *buf)
     return blob;
 }
 
+/* What an attempt was given changes nothing, whatever it is: some say something, a few a lot. No chance is asked,
+ * so that old seeds do what they did. */
+static struct rv__blob *some_given(const struct rv__effect *effect, int attempt)
+{
+    static const char *const texts[] = {
+        "{\".input\":1}", "{\"argv\":[\"a\",\"b\"],\"stdin\":\"a longer text, which is "
+                          "a value where values are short\"}"
+    };
+    uint64_t n = effect->token + effect->actor + (uint64_t)attempt;
+    return n % 3 < 2 ? sim_blob(rv__str(texts[n % 3])) : NULL;
+}
+
 /* How this attempt will end, as a message. */
 static void attempt_ends(struct world *world, struct run *run, const struct rv__effect *effect,
                          const struct rv__view *view, struct spot spot)
@@ -25,8 +37,12 @@ static void attempt_ends(struct world *world, struct run *run, const struct rv__
     struct rv__buf text;
     rv__buf_init(&text, SIZE_MAX);
     oracle_attempt(&world->oracle, spot, effect->node, view->attempt, &o);
-    oracle_state(&world->oracle, spot, view->attempt, &text);
+    if (effect->node->step.kind == STEP_CHAT)
+        oracle_answer(&world->oracle, spot, effect->node, view->attempt, &text);
+    else
+        oracle_state(&world->oracle, spot, view->attempt, &text);
     msg.state = text_of(&text);
+    msg.given = some_given(effect, view->attempt);
     int64_t in_ms = o.duration_ms;
     switch (o.fate) {
     case FATE_SKIPPED:
@@ -41,6 +57,7 @@ static void attempt_ends(struct world *world, struct run *run, const struct rv__
         oracle_error(&world->oracle, spot, view->attempt, false, &text);
         msg.error = text_of(&text);
         msg.behavior = o.behavior;
+        msg.wait_ms = o.behavior == BEHAVIOR_LATER ? o.duration_ms + 1 : 0;
         msg.max_attempts = o.max_attempts;
         msg.backoff = o.backoff;
         break;
@@ -77,10 +94,14 @@ static void attempt_ends(struct world *world, struct run *run, const struct rv__
         rv__blob_unref(msg.state);
         rv__blob_unref(msg.error);
         if (bounded)
+            rv__blob_unref(msg.given);
+        if (bounded)
             return; /* its time-out tells */
-        world_send(world, run,
-                   &(struct rv__msg){ .kind = MSG_LOST, .actor = msg.actor, .token = msg.token },
-                   in_ms + skewed(&world->chance, 0, 60000));
+        world_send(
+            world, run,
+            &(struct rv__msg){
+                .kind = MSG_LOST, .actor = msg.actor, .token = msg.token, .given = msg.given },
+            in_ms + skewed(&world->chance, 0, 60000));
         return;
     }
     if (strikes(&world->faults, &world->chance, FAULT_LATE)) {
@@ -92,6 +113,7 @@ static void attempt_ends(struct world *world, struct run *run, const struct rv__
         rv__blob_ref(msg.result);
         rv__blob_ref(msg.state);
         rv__blob_ref(msg.error);
+        rv__blob_ref(msg.given);
         world_send(world, run, &msg,
                    in_ms + (one_in(&world->chance, 2) ? 0 : skewed(&world->chance, 1, 100000)));
     }

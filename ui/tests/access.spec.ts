@@ -14,6 +14,7 @@ for (const [scheme, width] of [
       const done = await api.launch("greet", { name: "Ada", people: [{ age: 36 }, { age: 41 }] });
       await expect.poll(() => api.status(failed)).toBe("failed");
       const pages = [
+        "/",
         "/workflows",
         "/workflows/greet",
         "/workflows/any.json",
@@ -22,7 +23,7 @@ for (const [scheme, width] of [
         "/runs",
         "/runs?status=suspended",
         `/runs/${waiting}`,
-        ...["graph", "timeline", "nodes", "logs", "data"].map((tab) => `/runs/${done}/${tab}`),
+        ...["graph", "timeline", "nodes", "logs", "data", "history"].map((tab) => `/runs/${done}/${tab}`),
         `/runs/${failed}/logs`,
         "/nowhere",
       ];
@@ -36,7 +37,7 @@ for (const [scheme, width] of [
         });
       }
       await page.goto(`/runs/${waiting}`);
-      await page.getByRole("button", { name: "Answer…" }).click();
+      await page.getByRole("button", { name: "Other answer…" }).click();
       await expectAccessible(page);
     });
   });

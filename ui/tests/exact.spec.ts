@@ -26,7 +26,9 @@ test("JSON is sent as it is typed, shown as it is, and sent again", async ({ pag
   for (const line of [`"n": ${LONG}`, '"far": 1e400', '"price": 1.10']) await expect(input).toContainText(line);
 
   await page.getByRole("link", { name: "Run again" }).click();
-  await expect(page.getByLabel("Input, as JSON")).toHaveValue(new RegExp(`"n": ${LONG},\\s+"far": 1e400,\\s+"price": 1.10`));
+  await expect(page.getByLabel("Input, as JSON")).toHaveValue(
+    new RegExp(`"n": ${LONG},\\s+"far": 1e400,\\s+"price": 1.10`),
+  );
   const again = await launched(page);
   expect(again).not.toBe(id);
   expect(await inputOf(api, again)).toBe(`{"n":${LONG},"far":1e400,"price":1.10}`);

@@ -24,7 +24,7 @@ export class Server {
     readonly folder: string,
     readonly options: string[] = [],
     /** a folder beside this file */
-    readonly workflows = "workflows",
+    public workflows = "workflows",
   ) {}
 
   get store(): string {
@@ -36,7 +36,15 @@ export class Server {
     const port = this.url ? new URL(this.url).port : "0";
     const child = spawn(
       RIVAL,
-      ["serve", path.join(HERE, this.workflows), "--listen", `127.0.0.1:${port}`, "--store", this.store, ...this.options],
+      [
+        "serve",
+        path.resolve(HERE, this.workflows),
+        "--listen",
+        `127.0.0.1:${port}`,
+        "--store",
+        this.store,
+        ...this.options,
+      ],
       { stdio: ["ignore", "pipe", "pipe"], cwd: this.folder, env: { ...process.env, XDG_CACHE_HOME: this.folder } },
     );
     this.process = child;
@@ -63,7 +71,11 @@ export class Server {
   }
 }
 
-async function withServer(use: (server: Server) => Promise<void>, options?: string[], workflows?: string): Promise<void> {
+async function withServer(
+  use: (server: Server) => Promise<void>,
+  options?: string[],
+  workflows?: string,
+): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "rival-ui-"));
   const server = new Server(folder, options, workflows);
   try {
@@ -118,6 +130,11 @@ export class Api {
     const run = (await this.post(`/workflows/${workflow}/runs`, { input, runId })) as { runId: string };
     return run.runId;
   }
+  /** What a node of the top level returned. */
+  async result(runId: string, alias: string): Promise<unknown> {
+    const run = (await this.get(`/runs/${runId}`)) as { results: Record<string, { result: unknown }> };
+    return run.results[alias]?.result;
+  }
   async status(runId: string): Promise<string> {
     return ((await this.get(`/runs/${runId}?results=0`)) as { status: string }).status;
   }
@@ -128,7 +145,8 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
   workflows: [undefined, { option: true }],
   expected: [undefined, { option: true }],
   shared: [async ({}, use) => withServer(use), { scope: "worker" }],
-  server: async ({ shared, serverOptions, workflows }, use) => (serverOptions || workflows ? withServer(use, serverOptions, workflows) : use(shared)),
+  server: async ({ shared, serverOptions, workflows }, use) =>
+    serverOptions || workflows ? withServer(use, serverOptions, workflows) : use(shared),
   baseURL: async ({ server }, use) => use(server.url),
   api: async ({ request, server }, use) => use(new Api(request, server)),
   page: async ({ page, expected }, use) => {
@@ -146,14 +164,20 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
 });
 
 /** The browser itself says this about every request that is refused or cut off; no page can prevent it. */
-export const disconnected = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/;
+export const disconnected =
+  /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/;
 export const either = (...all: RegExp[]) => new RegExp(all.map((each) => each.source).join("|"));
 export const refused = (status: number) => new RegExp(`the server responded with a status of ${status}`);
 
 /** Nothing that axe knows to be wrong. Its legacy mode leaves out what only pages with frames need. */
 export async function expectAccessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] }).analyze();
-  expect(violations.map((v) => `${v.impact} ${v.id}: ${v.help}; ${v.nodes.map((n) => n.target.join(" ")).join(", ")}`)).toEqual([]);
+  const { violations } = await new AxeBuilder({ page })
+    .setLegacyMode(true)
+    .options({ resultTypes: ["violations"] })
+    .analyze();
+  expect(
+    violations.map((v) => `${v.impact} ${v.id}: ${v.help}; ${v.nodes.map((n) => n.target.join(" ")).join(", ")}`),
+  ).toEqual([]);
 }
 
 /** Nothing sticks out to the right. */

@@ -1,4 +1,4 @@
-import { expect, expectAccessible, expectNoSideScroll, test } from "./fixture";
+import { disconnected, expect, expectAccessible, expectNoSideScroll, test } from "./fixture";
 
 test("the graph shows what happens as it happens", async ({ page, api }) => {
   const id = await api.launch("figures");
@@ -64,7 +64,7 @@ test("a card tells what is known of a node, and has an address", async ({ page, 
   await expect(page).toHaveURL(/node=flaky/);
   await page.reload();
   await expect(card).toContainText("3. completed");
-  await card.getByRole("link", { name: "Log of flaky" }).click();
+  await card.getByRole("link", { name: "Open in Logs" }).click();
   await expect(page.getByRole("log")).toContainText("try 3");
   await page.goBack();
   await expect(card).toBeVisible();
@@ -113,7 +113,9 @@ test("the timeline tells attempts and waits apart, and leaves idle time out when
   await expect(bars(/flaky/, "retry")).toHaveCount(2);
   await expect(bars(/flaky/, "work")).toHaveCount(1);
   await expect(bars(/rest/, "timer")).toHaveCount(1);
-  await expect(grid.getByRole("row", { name: /flaky/ }).getByRole("gridcell")).toHaveAccessibleName(/3 attempts, attempt that failed for/);
+  await expect(grid.getByRole("row", { name: /flaky/ }).getByRole("gridcell")).toHaveAccessibleName(
+    /3 attempts, attempt that failed for/,
+  );
 
   await expect(grid.locator(".break").first()).toBeVisible();
   // What both waits take: the run still waits, so each alone may shrink beside the other while we look.
@@ -133,6 +135,32 @@ test("the timeline tells attempts and waits apart, and leaves idle time out when
   await expect(grid.getByRole("row", { name: /completed: last/ })).toBeVisible();
 });
 
+test.describe("a server that was killed", () => {
+  test.use({ serverOptions: [], expected: disconnected });
+
+  test("leaves its mark in the timeline: the attempt that it cost, and how long nobody worked", async ({
+    page,
+    api,
+    server,
+  }) => {
+    const id = await api.launch("held");
+    await expect
+      .poll(async () => ((await api.get(`/runs/${id}/nodes`)) as { nodes: { status: string }[] }).nodes[0]?.status)
+      .toBe("running");
+    await server.stop("SIGKILL");
+    await server.start();
+    await page.goto(`/runs/${id}/timeline?node=both:work`);
+    const legend = page.getByRole("list", { name: "Legend" });
+    await expect(legend).toContainText("attempt lost with its process");
+    await expect(legend).toContainText("server not running");
+    await expect(legend.locator(".bar-down")).toHaveCSS("border-top-style", "solid");
+    const grid = page.getByRole("treegrid", { name: "Timeline of the run" });
+    await expect(grid.locator(".bar-lost")).toHaveCount(1);
+    await expect(grid.locator(".bar-down")).toHaveCount(1);
+    await api.post(`/runs/${id}/cancel`);
+  });
+});
+
 test("a plan is drawn before anything has run", async ({ page }) => {
   await page.goto("/workflows/figures/plan");
   const graph = page.getByRole("region", { name: /^The plan as a graph/ });
@@ -149,7 +177,12 @@ for (const [scheme, width] of [
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });
     const id = await api.launch("figures");
-    for (const path of [`/runs/${id}/graph?node=flaky`, `/runs/${id}/timeline?node=gate`, `/runs/${id}/nodes?node=each`, "/workflows/figures/plan"]) {
+    for (const path of [
+      `/runs/${id}/graph?node=flaky`,
+      `/runs/${id}/timeline?node=gate`,
+      `/runs/${id}/nodes?node=each`,
+      "/workflows/figures/plan",
+    ]) {
       await page.goto(path);
       await expect(page.getByText(/^Loading/)).toHaveCount(0);
       await expect(page.locator(".graph .box, .tree-row").first()).toBeVisible();

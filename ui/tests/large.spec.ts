@@ -15,7 +15,8 @@ test.beforeAll(async ({ shared, playwright }) => {
 test("a run of twenty thousand nodes asks for no more than a small one", async ({ page }) => {
   let bytes = 0;
   page.on("response", async (response) => {
-    if (response.url().includes("/api/") && !response.url().includes("/events")) bytes += (await response.body()).length;
+    if (response.url().includes("/api/") && !response.url().includes("/events"))
+      bytes += (await response.body()).length;
   });
   await page.goto(`/runs/${id}`);
   await expect(page.locator(".run-facts")).toContainText("completed");

@@ -5,6 +5,7 @@ test.describe("launching by the form", () => {
 
   test("what the server refuses is said at the fields, and a good input starts a run", async ({ page }) => {
     await page.goto("/");
+    await page.getByRole("navigation").getByRole("link", { name: "Workflows" }).click();
     await expect(page).toHaveURL(/\/workflows$/);
     await page.getByRole("link", { name: "greet", exact: true }).click();
     await expect(page.getByRole("heading", { level: 1 })).toHaveText("greet");
@@ -88,7 +89,8 @@ test.describe("a form for every schema", () => {
     await expect(page.locator(".run-facts")).toContainText("completed");
     await page.getByRole("link", { name: "Input & output" }).click();
     const input = page.getByRole("group", { name: "the input" });
-    for (const part of ['"label": "oak"', '"label": "twig"', '"cash": 12', '"green"', '"level": 3', '"any kind"']) await expect(input).toContainText(part);
+    for (const part of ['"label": "oak"', '"label": "twig"', '"cash": 12', '"green"', '"level": 3', '"any kind"'])
+      await expect(input).toContainText(part);
   });
 });
 
@@ -145,5 +147,56 @@ test("a run is launched again with its input, to be changed", async ({ page, api
 
 test("the plan of a workflow is shown before it runs", async ({ page }) => {
   await page.goto("/workflows/release/plan");
-  for (const alias of ["notes", "answer", "decide", "ship", "hold"]) await expect(page.getByText(alias, { exact: true }).first()).toBeVisible();
+  for (const alias of ["notes", "answer", "decide", "ship", "hold"])
+    await expect(page.getByText(alias, { exact: true }).first()).toBeVisible();
+});
+
+test("a form is sent by Enter, one of JSON by Ctrl and Enter", async ({ page, api }) => {
+  await page.goto("/workflows/release");
+  await page.getByLabel("version").fill("3.0");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/runs\/[^/]+$/);
+  await page.goto("/workflows/any.json");
+  await page.getByLabel("Input, as JSON").fill("[1,\n2]");
+  await page.keyboard.press("Control+Enter");
+  await expect(page).toHaveURL(/\/runs\/[^/]+$/);
+  const id = new URL(page.url()).pathname.split("/")[2]!;
+  expect(((await api.get(`/runs/${id}`)) as { input: unknown }).input).toEqual([1, 2]);
+});
+
+test("a draft is kept until it is launched, or dropped", async ({ page }) => {
+  await page.goto("/workflows/release");
+  await expect(page.getByLabel("version")).toHaveValue("1.0");
+  await page.getByRole("link", { name: "Plan", exact: true }).click();
+  await page.getByRole("link", { name: "Launch", exact: true }).click();
+  await expect(page.getByText("As you left it")).toHaveCount(0); // nothing was typed
+  await page.getByLabel("version").fill("7.7");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Runs" }).click();
+  await expect(page.getByRole("heading", { name: "Runs" })).toBeVisible();
+  await page.goBack();
+  await expect(page.getByLabel("version")).toHaveValue("7.7");
+  await page.reload();
+  await expect(page.getByLabel("version")).toHaveValue("7.7");
+  await page.getByRole("button", { name: "Start afresh" }).click();
+  await expect(page.getByLabel("version")).toHaveValue("1.0");
+  await page.getByLabel("version").fill("8.8");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await expect(page).toHaveURL(/\/runs\/[^/]+$/);
+  await page.goto("/workflows/release");
+  await expect(page.getByLabel("version")).toHaveValue("1.0");
+});
+
+test("what it will do stands beside the form", async ({ page }) => {
+  await page.goto("/workflows/release");
+  const plan = page.getByRole("region", { name: "What it will do" });
+  await expect(plan).toContainText("notes");
+  const form = await page.getByRole("form", { name: "Launch release" }).boundingBox();
+  const box = await plan.boundingBox();
+  expect(box!.x).toBeGreaterThan(form!.x + form!.width - 1);
+  expect(Math.abs(box!.y - form!.y)).toBeLessThan(2);
+});
+
+test("the definition is shown as its author wrote it", async ({ page }) => {
+  await page.goto("/workflows/release/definition");
+  await expect(page.locator(".source")).toContainText("- answer: { signal: approval, description:");
 });

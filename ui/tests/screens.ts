@@ -1,6 +1,7 @@
 /* screens.ts: pictures of every page for docs/screens.md: desktop and phone, light and dark, made with a real
  * server, so that they show what there is. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Page } from "@playwright/test";
 import { expect, refused, test, type Api } from "./fixture";
@@ -16,9 +17,11 @@ interface Screen {
   looks?: string[];
 }
 
+const CULPRIT = "tables:iter1:node0:rows:iter3:node0:insert:then:node0:reject";
 const TWO = ["desktop-light", "phone-dark"];
 
 const SCREENS: Screen[] = [
+  { name: "home", path: () => "/" },
   { name: "workflows", path: () => "/workflows" },
   {
     name: "launch",
@@ -39,11 +42,14 @@ const SCREENS: Screen[] = [
   { name: "card", path: (ids) => `/runs/${ids.order}/graph?node=pay`, looks: TWO },
   { name: "suspended", path: (ids) => `/runs/${ids.suspended}`, looks: TWO },
   { name: "failed", path: (ids) => `/runs/${ids.broken}/timeline?node=bad`, looks: TWO },
+  { name: "culprit", path: (ids) => `/runs/${ids.nested}/nodes?node=${CULPRIT}`, looks: [...TWO, "wide-dark"] },
+  { name: "history", path: (ids) => `/runs/${ids.nested}/history`, looks: TWO },
+  { name: "approve", path: (ids) => `/runs/${ids.approve}`, looks: TWO },
   { name: "large", path: (ids) => `/runs/${ids.big}/graph`, looks: TWO },
   {
     name: "signal",
     path: (ids) => `/runs/${ids.release}`,
-    act: async (page) => page.getByRole("button", { name: "Answer…" }).click(),
+    act: async (page) => page.getByRole("button", { name: "Other answer…" }).click(),
   },
 ];
 
@@ -52,7 +58,11 @@ const LOOKS = [
   { name: "desktop-dark", width: 1280, height: 800, scheme: "dark" },
   { name: "phone-light", width: 390, height: 780, scheme: "light" },
   { name: "phone-dark", width: 390, height: 780, scheme: "dark" },
+  { name: "wide-dark", width: 1920, height: 1080, scheme: "dark" },
 ] as const;
+
+/** Of the widest look only where it is asked for. */
+const isShown = (screen: Screen, look: string) => (screen.looks ? screen.looks.includes(look) : look !== "wide-dark");
 
 const QUALITY = 72;
 /** For what comes by the stream, and layouts: there is no event for "looks finished". */
@@ -73,7 +83,9 @@ async function scene(api: Api): Promise<Record<string, string>> {
   await api.post(`/runs/${cancelled}/cancel`);
   for (let i = 1; i <= 6; i++) await api.launch("greet", { name: "Ada", people: [{ age: 36 }] }, `greeting-${i}`);
   const big = await api.launch("big", { items: 10_000 }, "reindex-17");
-  const suspended = await api.launch("lacking", undefined, "invoice-2088");
+  const nested = await api.launch("nested", { tables: 3, rows: 40 }, "import-88");
+  const approve = await api.launch("approve", undefined, "contract-12");
+  const suspended = await api.launch("fragile", undefined, "invoice-2088");
   await api.post(`/runs/${suspended}/signals/go`, null);
   const release = await api.launch("release", { version: "2.0" }, "release-2.0");
   const order = await api.launch("order", { customer: "Ada", items: ["kettle", "tea", "cups"] }, "order-4711");
@@ -81,10 +93,16 @@ async function scene(api: Api): Promise<Record<string, string>> {
   await expect.poll(() => api.status(suspended)).toBe("suspended");
   await expect.poll(() => api.status(big)).toBe("completed");
   await expect.poll(async () => JSON.stringify(await api.get(`/runs/${order}/why`))).toContain("receipt");
-  return { release, order, big, broken, suspended };
+  return { release, order, big, broken, suspended, nested, approve };
 }
 
-test.use({ expected: refused(422) });
+/** The workflows of both folders: one is in C, and takes its process with it. */
+const FLOWS = mkdtempSync(path.join(tmpdir(), "rival-screens-"));
+for (const folder of ["workflows", "workflows-c"])
+  cpSync(path.join(import.meta.dirname, folder), FLOWS, { recursive: true });
+test.afterAll(() => rmSync(FLOWS, { recursive: true, force: true }));
+
+test.use({ workflows: FLOWS, expected: refused(422) });
 
 test("screens", async ({ browser, server, api }) => {
   test.setTimeout(600_000);
@@ -99,7 +117,7 @@ test("screens", async ({ browser, server, api }) => {
     });
     const page = await context.newPage();
     for (const screen of SCREENS) {
-      if (screen.looks && !screen.looks.includes(look.name)) continue;
+      if (!isShown(screen, look.name)) continue;
       await page.goto(screen.path(ids));
       await expect(page.getByRole("heading").first()).toBeVisible();
       await expect(page.getByText(/^Loading/)).toHaveCount(0);

@@ -40,7 +40,7 @@ test.describe("a step that takes its process with it", () => {
     await page.getByLabel(/^Reason/).fill("nobody will ever mend it");
     await page.getByRole("button", { name: "Abort the run" }).click();
     await expect(page.locator(status)).toContainText("failed");
-    await expect(page.getByRole("group", { name: "Error" })).toContainText("nobody will ever mend it");
+    await expect(page.getByRole("group", { name: "Error of the run" })).toContainText("nobody will ever mend it");
     await expect(graphOf(page).getByRole("button", { name: "failed: fragile" })).toBeVisible();
     await expect(waits(page)).toHaveCount(0);
   });
@@ -53,6 +53,8 @@ test.describe("a step that takes its process with it", () => {
     await api.post(`/runs/${id}/signals/go`, null);
     await expect(row).toContainText("suspended");
     await expect(row).toContainText("its process died");
+    await page.goto("/");
+    await expect(page.getByRole("region", { name: "Needs somebody" })).toContainText(/killed|crash|died|process/i);
   });
 
   test("suspends the run, which is resumed once it is mended", async ({ page, api, server }) => {

@@ -67,6 +67,7 @@ static void columns_done(struct columns *c)
     text_done(&c->error);
     text_done(&c->failed_step);
     text_done(&c->suspension);
+    text_done(&c->rerun_of);
 }
 
 static void line_done(struct rv__sim_line *line)
@@ -269,12 +270,14 @@ static int prepare_row(struct columns *c, const struct rv__store_run *row)
     c->completed_ms = row->completed_ms;
     c->wake_at_ms = row->wake_at_ms;
     c->active = row->active;
+    c->waiting = row->waiting;
     return text_copy(&c->workflow, row->workflow) < 0 || text_copy(&c->version, row->version) < 0 ||
                    text_copy(&c->status, row->status) < 0 || text_copy(&c->input, row->input) < 0 ||
                    text_copy(&c->input_key, row->input_key) < 0 ||
                    text_copy(&c->error, row->error) < 0 ||
                    text_copy(&c->failed_step, row->failed_step) < 0 ||
-                   text_copy(&c->suspension, row->suspension) < 0
+                   text_copy(&c->suspension, row->suspension) < 0 ||
+                   text_copy(&c->rerun_of, row->rerun_of) < 0
                ? RV_ENOMEM
                : RV_OK;
 }
@@ -284,6 +287,7 @@ static int prepare_touch(struct columns *c, const struct rv__store_touch *touch)
     c->completed_ms = touch->completed_ms;
     c->wake_at_ms = touch->wake_at_ms;
     c->active = touch->active;
+    c->waiting = touch->waiting;
     return text_copy(&c->status, touch->status) < 0 || text_copy(&c->error, touch->error) < 0 ||
                    text_copy(&c->failed_step, touch->failed_step) < 0 ||
                    text_copy(&c->suspension, touch->suspension) < 0
@@ -404,11 +408,13 @@ static void apply_touch(struct columns *to, struct columns *from)
     to->completed_ms = from->completed_ms;
     to->wake_at_ms = from->wake_at_ms;
     to->active = from->active;
+    to->waiting = from->waiting;
 }
 
 static void apply_row(struct columns *to, struct columns *from)
 {
     apply_touch(to, from);
+    text_move(&to->rerun_of, &from->rerun_of);
     text_move(&to->workflow, &from->workflow);
     text_move(&to->version, &from->version);
     text_move(&to->input, &from->input);

@@ -86,6 +86,8 @@ static struct rv__store_run row_of(const struct rv__sim_run *run)
         .error = view(&c->error),
         .failed_step = view(&c->failed_step),
         .suspension = view(&c->suspension),
+        .rerun_of = view(&c->rerun_of),
+        .waiting = c->waiting,
         .created_ms = c->created_ms,
         .started_ms = c->started_ms,
         .completed_ms = c->completed_ms,
@@ -312,6 +314,37 @@ int rv__sim_read_finished(struct rv__sim_store *sim, const struct rv__store_plac
     return read_timed(sim, false, 0, after, limit, visit, arg, err);
 }
 
+static int compare_created(const void *a, const void *b)
+{
+    const struct rv__store_run x = row_of(((const struct timed *)a)->run);
+    const struct rv__store_run y = row_of(((const struct timed *)b)->run);
+    if (x.created_ms != y.created_ms)
+        return x.created_ms < y.created_ms ? -1 : 1;
+    return rv__str_cmp(x.id, y.id);
+}
+
+int rv__sim_read_oldest_waiting(struct rv__sim_store *sim, size_t limit, rv__store_visit_run *visit,
+                                void *arg, rv_error *err)
+{
+    struct timed *waiting = rv__zalloc(sim->run_count + 1, sizeof *waiting);
+    size_t count = 0;
+    int rc = RV_OK;
+    if (waiting == NULL)
+        return rv__nomem(err);
+    for (size_t i = 0; i < sim->run_count; i++)
+        if (row_of(sim->runs[i]).waiting)
+            waiting[count++].run = sim->runs[i];
+    if (count > 0)
+        qsort(waiting, count, sizeof *waiting, compare_created);
+    for (size_t i = 0; i < count && i < limit && rc == RV_OK; i++) {
+        struct rv__store_run row = row_of(waiting[i].run);
+        row.input = (struct rv__str){ NULL, 0 };
+        rc = visit(arg, &row);
+    }
+    rv__free(waiting);
+    return rc;
+}
+
 int64_t rv__sim_next_wake(const struct rv__sim_store *sim, int64_t after_ms)
 {
     int64_t next = 0;
@@ -360,7 +393,13 @@ static int compare_newest(const void *a, const void *b)
 static bool list_match(const struct rv__store_query *query, const struct rv__store_run *row)
 {
     if (row->damaged && (!rv__str_none(query->text) ||
-                         (!rv__str_none(query->workflow) && !rv__str_none(query->status))))
+                         !rv__str_none(query->workflow) + !rv__str_none(query->status) +
+                                 query->waiting + !rv__str_none(query->rerun_of) >
+                             1))
+        return false;
+    if (query->waiting && !row->waiting)
+        return false;
+    if (!rv__str_none(query->rerun_of) && !rv__str_eq(row->rerun_of, query->rerun_of))
         return false;
     if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
         return false;
@@ -430,10 +469,9 @@ int rv__sim_read_logs(struct rv__sim_store *sim, const struct rv__store_log_quer
     int rc = RV_OK;
     for (size_t i = 0; i < sim->line_count && left > 0 && rc == RV_OK; i++) {
         struct rv__store_log line = log_of(&sim->lines[i]);
-        if (line.id <= query->after_id || line.level < query->min_level ||
+        if (line.id <= query->after_id ||
             (!rv__str_none(query->run) && !rv__str_eq(line.run, query->run)) ||
-            (!rv__str_none(query->step) && !rv__str_eq(line.step, query->step)) ||
-            (!rv__str_none(query->text) && !rv__store_contains(line.message, query->text)))
+            !rv__store_log_matches(query, &line))
             continue;
         left--;
         rc = visit(arg, &line);
@@ -481,6 +519,7 @@ void rv__sim_usage(const struct rv__sim_store *sim, struct rv__store_usage *ret)
     for (size_t i = 0; i < sim->run_count; i++) {
         const struct rv__sim_run *run = sim->runs[i];
         ret->finished += finished(run);
+        ret->waiting += run->columns.waiting;
         ret->bytes += sizeof *run + run->columns.input.len + run->snapshot.len;
         for (size_t k = 0; k < run->row_count; k++)
             ret->bytes += run->rows[k].facts.len;

@@ -247,6 +247,14 @@ static int sim_finished(struct rv__store *store, const struct rv__store_place *a
                        : leave(sim, rv__sim_read_finished(sim, after, limit, visit, arg, err));
 }
 
+static int sim_oldest_waiting(struct rv__store *store, size_t limit, rv__store_visit_run *visit,
+                              void *arg, rv_error *err)
+{
+    struct rv__sim_store *sim = enter(store, err);
+    return sim == NULL ? RV_ESTORE
+                       : leave(sim, rv__sim_read_oldest_waiting(sim, limit, visit, arg, err));
+}
+
 static int sim_whole(struct rv__store *store, struct rv__str run,
                      const struct rv__store_visitor *visitor, void *arg, rv_error *err)
 {
@@ -311,8 +319,8 @@ static void sim_close(struct rv__store *store)
     .journal = sim_journal, .results = sim_results, .results_seq = sim_results_seq,             \
     .active = sim_active, .due = sim_due, .next_wake = sim_next_wake, .feed = sim_feed,         \
     .list = sim_list, .logs = sim_logs, .counts = sim_counts, .finished = sim_finished,         \
-    .usage = sim_usage, .stats = sim_stats, .whole = sim_whole, .backup = sim_backup,           \
-    .reader = sim_reader
+    .oldest_waiting = sim_oldest_waiting, .usage = sim_usage, .stats = sim_stats,               \
+    .whole = sim_whole, .backup = sim_backup, .reader = sim_reader
 
 static const struct rv__store_ops sim_ops = {
     .name = "simulated",

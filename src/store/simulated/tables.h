@@ -27,9 +27,10 @@ struct value {
 
 /* A run's row, but for its id. */
 struct columns {
-    struct text workflow, version, status, input, input_key, error, failed_step, suspension;
+    struct text workflow, version, status, input, input_key, error, failed_step, suspension,
+        rerun_of;
     int64_t created_ms, started_ms, completed_ms, wake_at_ms;
-    bool active;
+    bool active, waiting;
 };
 
 struct rv__sim_run {
@@ -112,6 +113,8 @@ int rv__sim_read_due(struct rv__sim_store *sim, int64_t now_ms, const struct rv_
                      size_t limit, rv__store_visit_run *visit, void *arg, rv_error *err);
 int rv__sim_read_finished(struct rv__sim_store *sim, const struct rv__store_place *after,
                           size_t limit, rv__store_visit_run *visit, void *arg, rv_error *err);
+int rv__sim_read_oldest_waiting(struct rv__sim_store *sim, size_t limit, rv__store_visit_run *visit,
+                                void *arg, rv_error *err);
 int64_t rv__sim_next_wake(const struct rv__sim_store *sim, int64_t after_ms);
 int rv__sim_read_feed(struct rv__sim_store *sim, uint64_t after, size_t limit,
                       rv__store_visit_feed *visit, void *arg);

@@ -22,7 +22,7 @@
 
 int rv__sqlite_begin(struct rv__sqlite_conn *conn, rv_error *err)
 {
-    int rc = rv__sqlite_heads_ready(conn, err);
+    int rc = conn->gone ? rv__sqlite_still_there(conn, err) : rv__sqlite_heads_ready(conn, err);
     conn->writer.deltas.count = 0;
     conn->writer.ends_begin = rv__sqlite_heads_mark(conn); /* what a roll-back goes back to */
     if (rc < 0)
@@ -52,6 +52,8 @@ int rv__sqlite_keep(struct rv__sqlite_conn *conn, const struct rv__sqlite_number
         rc = rv__sqlite_flush_counts(conn, err);
     if (rc == RV_OK)
         rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
+    if (rc == RV_OK) /* behind it: what was there before could be gone meanwhile */
+        rc = rv__sqlite_still_there(conn, err);
     if (rc == RV_OK)
         rv__sqlite_heads_keep(conn);
     return rc;
@@ -69,7 +71,7 @@ int rv__sqlite_may_write(struct rv__store *store, rv_error *err)
 /* Would it come again, whatever happens to the disk? */
 static bool lasting(int rc)
 {
-    return rc < 0 && rc != RV_ESTORE && rc != RV_ENOMEM;
+    return rc < 0 && rc != RV_ESTORE && rc != RV_ENOMEM && rc != RV_EGONE;
 }
 
 /* The failure of a write, which is in its `why`, becomes that of the call. */

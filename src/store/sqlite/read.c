@@ -8,6 +8,8 @@
  * cannot be read is told, and the next follows. */
 #include "store/sqlite/sqlite.h"
 
+#include <assert.h>
+
 #include "base/error.h"
 
 static int64_t clamp(uint64_t n)
@@ -38,7 +40,9 @@ struct rv__store_run rv__sqlite_run_of(struct rv__sqlite_conn *conn, sqlite3_stm
         .failed_step = rv__sqlite_text(conn, st, 11),
         .error = rv__sqlite_text(conn, st, 12),
         .suspension = rv__sqlite_text(conn, st, 13),
-        .input = rv__sqlite_text(conn, st, 14),
+        .waiting = rv__sqlite_int(conn, st, 14) != 0,
+        .rerun_of = rv__sqlite_text(conn, st, 15),
+        .input = rv__sqlite_text(conn, st, 16),
     };
 }
 
@@ -314,6 +318,26 @@ int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *a
     return walk_runs(store, &walk, limit, visit, arg, err);
 }
 
+static void set_created(struct rv__store_run *row, int64_t at_ms)
+{
+    row->created_ms = at_ms;
+}
+
+static void bind_limit(const struct walk *walk, struct rv__sqlite_conn *conn, sqlite3_stmt *st,
+                       int64_t limit)
+{
+    (void)walk;
+    rv__sqlite_bind_int(conn, st, 1, limit);
+}
+
+int rv__sqlite_oldest_waiting(struct rv__store *store, size_t limit, rv__store_visit_run *visit,
+                              void *arg, rv_error *err)
+{
+    struct walk walk = { SQL_OLDEST_WAITING, false, 0, place_of(NULL), set_created, bind_limit };
+    static_assert((int)RV__STORE_OLDEST <= (int)SQLITE_PAGE_ROWS, "all of them are one page");
+    return walk_runs(store, &walk, limit, visit, arg, err);
+}
+
 int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret, rv_error *err)
 {
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
@@ -400,24 +424,6 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
 
 /* --------------------------------------------------------------------------------- lists --- */
 
-/* The newest place from which the list may begin: behind the cursor, and before `until_ms`. */
-static int list_start(const struct rv__store_query *query, int64_t *created, struct rv__str *id,
-                      rv_error *err)
-{
-    *created = INT64_MAX;
-    *id = rv__str("");
-    if (!rv__str_none(query->cursor)) {
-        int rc = rv__store_cursor_read(query->cursor, created, id, err);
-        if (rc < 0)
-            return rc;
-    }
-    if (query->until_ms != 0 && query->until_ms <= *created) {
-        *created = query->until_ms;
-        *id = rv__str(""); /* less than every id: what was created just then stays outside */
-    }
-    return RV_OK;
-}
-
 /* Has less than a half of all runs this status? Then its index brings more than the workflow's. */
 static int status_is_rare(struct rv__sqlite_conn *conn, struct rv__str status, bool *ret,
                           rv_error *err)
@@ -445,6 +451,10 @@ static int choose_list(struct rv__sqlite_conn *conn, const struct rv__store_quer
 {
     bool rare = true;
     int rc = RV_OK;
+    if (!rv__str_none(query->rerun_of) || query->waiting) { /* the rarest come first */
+        *ret = query->waiting && rv__str_none(query->rerun_of) ? SQL_LIST_WAITING : SQL_LIST_RERUNS;
+        return RV_OK;
+    }
     if (!rv__str_none(query->workflow) && !rv__str_none(query->status))
         rc = status_is_rare(conn, query->status, &rare, err);
     if (!rv__str_none(query->status) && rare)
@@ -454,23 +464,13 @@ static int choose_list(struct rv__sqlite_conn *conn, const struct rv__store_quer
     return rc;
 }
 
-static bool list_match(const struct rv__store_query *query, const struct rv__store_run *row)
-{
-    if (!rv__str_none(query->workflow) && !rv__str_eq(row->workflow, query->workflow))
-        return false;
-    if (!rv__str_none(query->status) && !rv__str_eq(row->status, query->status))
-        return false;
-    return rv__str_none(query->text) || rv__store_contains(row->id, query->text) ||
-           rv__store_contains(row->workflow, query->text) ||
-           rv__store_contains(row->error, query->text) ||
-           rv__store_contains(row->input, query->text);
-}
-
 /* Of a row that cannot be read only what its index knows is known. */
 static bool damaged_match(const struct rv__store_query *query)
 {
-    return rv__str_none(query->text) &&
-           (rv__str_none(query->workflow) || rv__str_none(query->status));
+    return rv__str_none(query->text) && !rv__str_none(query->workflow) +
+                                                !rv__str_none(query->status) + query->waiting +
+                                                !rv__str_none(query->rerun_of) <=
+                                            1;
 }
 
 /* The run at which the list stands, if it is one that is asked for: *ret_found says so. */
@@ -485,7 +485,8 @@ static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *
         row.created_ms = sqlite3_column_int64(st, 0);
         row.id = rv__sqlite_text(conn, st, 2); /* of the index, which was read */
     }
-    *ret_found = rc == RV_OK && (row.damaged ? damaged_match(query) : list_match(query, &row));
+    *ret_found = rc == RV_OK &&
+                 (row.damaged ? damaged_match(query) : rv__store_query_takes(query, &row));
     if (!query->with_input)
         row.input = (struct rv__str){ NULL, 0 };
     if (*ret_found)
@@ -535,7 +536,7 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
     struct rv__str id;
     int64_t created;
     enum rv__sql sql = SQL_LIST;
-    int rc = list_start(query, &created, &id, err);
+    int rc = rv__store_query_start(query, &created, &id, err);
     if (rc == RV_OK)
         rc = rv__sqlite_of_store(choose_list(conn, query, &sql, err), err);
     if (rc < 0)
@@ -552,8 +553,11 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
         rc = rv__sqlite_fail(conn, rc, err);
         goto out;
     }
-    if (sql != SQL_LIST)
-        rv__sqlite_bind_str(conn, st, 3, sql == SQL_LIST_STATUS ? query->status : query->workflow);
+    if (sql != SQL_LIST && sql != SQL_LIST_WAITING)
+        rv__sqlite_bind_str(conn, st, 3,
+                            sql == SQL_LIST_STATUS   ? query->status
+                            : sql == SQL_LIST_RERUNS ? query->rerun_of
+                                                     : query->workflow);
     rc = list_rows(conn, query, st, visit, arg, cursor, err);
     (void)sqlite3_reset(st);
 out:
@@ -597,13 +601,6 @@ static int readable_line(struct rv__sqlite_conn *conn, struct rv__store_log *lin
     return rc;
 }
 
-static bool log_matches(const struct rv__store_log_query *query, const struct rv__store_log *line)
-{
-    return line->level >= query->min_level &&
-           (rv__str_none(query->step) || rv__str_eq(line->step, query->step)) &&
-           (rv__str_none(query->text) || rv__store_contains(line->message, query->text));
-}
-
 int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *query,
                     rv__store_visit_log *visit, void *arg, rv_error *err)
 {
@@ -624,7 +621,7 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
             struct rv__store_log line = rv__sqlite_log_of(conn, st);
             after = line.id;
             rc = readable_line(conn, &line, err);
-            if (rc == RV_OK && !log_matches(query, &line))
+            if (rc == RV_OK && !rv__store_log_matches(query, &line))
                 continue;
             left--;
             rc = rc < 0 ? rc : visit(arg, &line);
@@ -691,12 +688,14 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);
     struct rv__store_usage usage = { 0 };
     uint64_t run;
-    int64_t runs = 0, finished = 0;
+    int64_t runs = 0, finished = 0, waiting = 0;
     int rc = rv__sqlite_last_numbers(conn, &usage.last_seq, &run, &usage.forgotten_seq, err);
     if (rc == RV_OK)
         rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_RUNS, &runs, err);
     if (rc == RV_OK)
         rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_FINISHED, &finished, err);
+    if (rc == RV_OK)
+        rc = rv__sqlite_number(conn, SQL_COUNT_OF, COUNT_WAITING, &waiting, err);
     sqlite3_stmt *st = rc == RV_OK ? rv__sqlite_get(conn, SQL_SIZE, &rc, err) : NULL;
     if (st != NULL) {
         rc = rv__sqlite_step(conn, st, err);
@@ -710,6 +709,7 @@ int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_er
         return rc;
     usage.runs = at_least_0(runs);
     usage.finished = at_least_0(finished);
+    usage.waiting = at_least_0(waiting);
     *ret = usage;
     return RV_OK;
 }

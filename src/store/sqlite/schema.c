@@ -28,16 +28,19 @@ static const char *const migrations[] = {
     "CREATE TABLE runs(key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workflow INTEGER,"
     " version INTEGER, status INTEGER, active INTEGER NOT NULL, wake_at INTEGER NOT NULL,"
     " created INTEGER NOT NULL, started INTEGER NOT NULL, completed INTEGER NOT NULL,"
-    " head INTEGER NOT NULL, input_key TEXT, failed_step TEXT, error TEXT, suspension TEXT);"
+    " head INTEGER NOT NULL, input_key TEXT, failed_step TEXT, error TEXT, suspension TEXT,"
+    " waiting INTEGER NOT NULL DEFAULT 0, rerun_of TEXT);"
     "CREATE INDEX runs_created ON runs(created, id);"
     "CREATE INDEX runs_workflow ON runs(workflow, created, id);"
     "CREATE INDEX runs_status ON runs(status, created, id);"
+    "CREATE INDEX runs_waiting ON runs(created, id) WHERE waiting = 1;"
+    "CREATE INDEX runs_rerun ON runs(rerun_of, created, id) WHERE rerun_of IS NOT NULL;"
     "CREATE INDEX runs_active ON runs(active) WHERE active = 1;"
     "CREATE INDEX runs_wake ON runs(wake_at) WHERE wake_at <> 0;"
     "CREATE INDEX runs_finished ON runs(completed)"
     " WHERE completed <> 0 AND active = 0 AND wake_at = 0;"
     "CREATE TABLE inputs(run INTEGER PRIMARY KEY, input TEXT NOT NULL);"
-    /* status: the id of a name; 0: finished and at rest; -1: all. */
+    /* status: the id of a name; 0: finished and at rest; -1: all; -2: that wait for somebody. */
     "CREATE TABLE counts(status INTEGER PRIMARY KEY, runs INTEGER NOT NULL);"
     /* prev: the run's row before this one; 0 = it is the first. */
     "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER NOT NULL,"

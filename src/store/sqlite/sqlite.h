@@ -85,18 +85,21 @@ enum rv__sql {
     SQL_LIST,
     SQL_LIST_WORKFLOW,
     SQL_LIST_STATUS,
+    SQL_LIST_WAITING,
+    SQL_LIST_RERUNS,
     SQL_LOGS,
     SQL_LOGS_OF_RUN,
     SQL_COUNTS,
     SQL_COUNT_OF,
     SQL_FINISHED,
+    SQL_OLDEST_WAITING,
     SQL_LAST_NUMBERS,
     SQL_SIZE,
     SQLS
 };
 
 /* Rows of `counts` that do not belong to a status. */
-enum { COUNT_RUNS = -1, COUNT_FINISHED = 0 };
+enum { COUNT_WAITING = -2, COUNT_RUNS = -1, COUNT_FINISHED = 0 };
 
 /* Every list looks at no more rows than this in a call, and every page has as many rows. */
 enum { SQLITE_SCAN_MAX = 20000, SQLITE_PAGE_ROWS = 1000 };
@@ -112,6 +115,7 @@ struct rv__sqlite_known {
     uint64_t head;  /* the last row of its journal, as far as its own row knows */
     bool active;
     bool finished; /* and at rest */
+    bool waiting;  /* for somebody */
 };
 
 struct rv__sqlite_runs {
@@ -211,8 +215,15 @@ struct rv__sqlite_writer {
     struct rv__buf chunk, sizes;
     const struct rv__store_result **order;
     size_t order_cap;
-    int wait_pages; /* the length of the WAL at which readers are waited for */
+    int wait_pages;     /* the length of the WAL at which readers are waited for */
+    int reader_wait_ms; /* and for how long */
     struct rv__store_stats stats;
+};
+
+/* Which file a name stood for. */
+struct rv__sqlite_identity {
+    bool known; /* false: there is no such file; it is on no disk, or a VFS of a test has it */
+    uint64_t device, inode;
 };
 
 struct rv__sqlite_conn {
@@ -222,7 +233,9 @@ struct rv__sqlite_conn {
     const char *vfs; /* the name that the VFS itself has; NULL = the default one */
     int64_t busy_ms;
     bool memory;
-    int bad;         /* SQLite's first bad answer to a bind or about a column since the last step */
+    struct rv__sqlite_identity file, wal; /* of a writer: what it opened */
+    bool gone; /* they are no longer what their names stand for: nothing is written any more */
+    int bad;   /* SQLite's first bad answer to a bind or about a column since the last step */
     rv_error damage; /* of the run that a list visits */
     /* Of a reader: the last rows of runs in the tail of the journal, how far it has been read, and how
      * long the tail is: SQLITE_TAIL_ROWS, or what a test wants. */
@@ -248,6 +261,9 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
 /* The connection of a store, with its lock taken; give it to rv__sqlite_leave(). */
 struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store);
 void rv__sqlite_leave(struct rv__sqlite_conn *conn);
+/* Are the files of the writer still there under their names? If not, what was written is in files that
+ * nobody will find. RV_EGONE, now and for ever after. Costs two statx(): about 2 us. */
+int rv__sqlite_still_there(struct rv__sqlite_conn *conn, rv_error *err);
 /* Damage (RV_EPARSE) that was met in a call that is not about one run is a failure of the store. */
 int rv__sqlite_of_store(int rc, rv_error *err);
 
@@ -431,6 +447,8 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
                     rv__store_visit_log *visit, void *arg, rv_error *err);
 int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, void *arg,
                       rv_error *err);
+int rv__sqlite_oldest_waiting(struct rv__store *store, size_t limit, rv__store_visit_run *visit,
+                              void *arg, rv_error *err);
 int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *after, size_t limit,
                         rv__store_visit_run *visit, void *arg, rv_error *err);
 int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error *err);

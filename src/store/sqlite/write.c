@@ -60,6 +60,7 @@ static struct rv__sqlite_known known_of(struct rv__sqlite_conn *conn, sqlite3_st
         .status = sqlite3_column_int64(st, 1), /* NULL is 0 */
         .head = rv__sqlite_uint(conn, st, 5),
         .active = sqlite3_column_int64(st, 3) != 0,
+        .waiting = sqlite3_column_int64(st, 6) != 0,
         .finished = sqlite3_column_int64(st, 2) != 0 && sqlite3_column_int64(st, 3) == 0 &&
                     sqlite3_column_int64(st, 4) == 0,
     };
@@ -174,6 +175,8 @@ int rv__sqlite_recount(struct rv__sqlite_conn *conn, const struct rv__sqlite_kno
         rc = count(conn, after->status, 1, err);
     if (rc == RV_OK && before->finished != after->finished)
         rc = count(conn, COUNT_FINISHED, after->finished ? 1 : -1, err);
+    if (rc == RV_OK && before->waiting != after->waiting)
+        rc = count(conn, COUNT_WAITING, after->waiting ? 1 : -1, err);
     return rc;
 }
 
@@ -223,6 +226,8 @@ static int put_row(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, 
     rv__sqlite_bind_str(conn, st, 13, row->error);
     rv__sqlite_bind_str(conn, st, 14, row->suspension);
     rv__sqlite_bind_int(conn, st, 15, (int64_t)head);
+    rv__sqlite_bind_int(conn, st, 16, row->waiting);
+    rv__sqlite_bind_str(conn, st, 17, row->rerun_of);
     return rv__sqlite_do(conn, st, err);
 }
 
@@ -261,6 +266,7 @@ static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *r
         known->key = (int64_t)*next_run;
     known->status = names.status;
     known->active = row->active;
+    known->waiting = row->waiting;
     known->finished = row->completed_ms != 0 && !row->active && row->wake_at_ms == 0;
     rc = write_input(conn, known->key, is_new, row->input, err);
     return rc == RV_OK ? rv__sqlite_recount(conn, &before, known, err) : rc;
@@ -276,6 +282,7 @@ static int write_touch(struct rv__sqlite_conn *conn, const struct rv__store_touc
         return rc;
     known->status = status;
     known->active = touch->active;
+    known->waiting = touch->waiting;
     known->finished = touch->completed_ms != 0 && !touch->active && touch->wake_at_ms == 0;
     sqlite3_stmt *st = rv__sqlite_get(conn, SQL_TOUCH_RUN, &rc, err);
     if (st == NULL)
@@ -289,6 +296,7 @@ static int write_touch(struct rv__sqlite_conn *conn, const struct rv__store_touc
     rv__sqlite_bind_str(conn, st, 7, touch->error);
     rv__sqlite_bind_str(conn, st, 8, touch->suspension);
     rv__sqlite_bind_int(conn, st, 9, (int64_t)head);
+    rv__sqlite_bind_int(conn, st, 10, touch->waiting);
     rc = rv__sqlite_do(conn, st, err);
     return rc == RV_OK ? rv__sqlite_recount(conn, &before, known, err) : rc;
 }

@@ -63,6 +63,32 @@ static void a_long_message_is_cut_between_characters(void **state)
     }
 }
 
+/* A text of somebody else's says most at its end. */
+static void a_long_text_keeps_its_end(void **state)
+{
+    (void)state;
+    char text[1000];
+    rv_error err = { 0 };
+    assert_int_equal(rv__fail_text(&err, RV_EFAILED, "short"), RV_EFAILED);
+    assert_string_equal(err.message, "short");
+    assert_int_equal(rv__fail_text(NULL, RV_EFAILED, "nobody listens"), RV_EFAILED);
+    for (size_t shift = 0; shift < 4; shift++) { /* wherever the cut falls */
+        memset(text, 'x', sizeof text);
+        for (size_t i = 0; i < 200; i++)
+            memcpy(text + 100 + shift + 4 * i, "𝄞", 4);
+        strcpy(text + 100 + shift + 800, "the end");
+        rv__fail_text(&err, RV_EFAILED, text);
+        assert_true(rv__str_utf8(rv__str(err.message)));
+        assert_memory_equal(err.message, "…𝄞", 7);
+        assert_string_equal(err.message + strlen(err.message) - 7, "the end");
+        assert_in_range(strlen(err.message), sizeof err.message - 5, sizeof err.message - 1);
+    }
+    memset(text, 'x', sizeof err.message - 1);
+    text[sizeof err.message - 1] = '\0'; /* just fits */
+    rv__fail_text(&err, RV_EFAILED, text);
+    assert_string_equal(err.message, text);
+}
+
 static void a_message_of_stray_bytes_does_no_harm(void **state)
 {
     (void)state;
@@ -87,6 +113,7 @@ int main(void)
         cmocka_unit_test(codes_are_unique),
         cmocka_unit_test(fail_writes_code_and_message),
         cmocka_unit_test(a_long_message_is_cut_between_characters),
+        cmocka_unit_test(a_long_text_keeps_its_end),
         cmocka_unit_test(a_message_of_stray_bytes_does_no_harm),
         cmocka_unit_test(the_version_is_the_one_of_the_build),
     };

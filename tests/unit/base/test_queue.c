@@ -71,6 +71,20 @@ static void waiting_for_nothing_ends_at_the_deadline(void **state)
     assert_false(rv__queue_closed(&queue));
 }
 
+static void watching_ends_with_something_to_take_or_the_time(void **state)
+{
+    (void)state;
+    struct item item = { 0 };
+    int64_t from_ns = rv__mono_ns(rv__clock_real());
+    assert_false(rv__queue_watch(&queue, 2000000));
+    assert_true(rv__mono_ns(rv__clock_real()) - from_ns >= 2000000);
+    assert_int_equal(rv__queue_push(&queue, &item.node), RV_OK);
+    assert_true(rv__queue_watch(&queue, 0));
+    assert_ptr_equal(rv__queue_take(&queue), &item.node);
+    rv__queue_close(&queue);
+    assert_true(rv__queue_watch(&queue, INT64_MAX / 2));
+}
+
 static void a_closed_queue_refuses_and_gives_what_it_has(void **state)
 {
     (void)state;
@@ -356,6 +370,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(everything_comes_out_in_the_order_it_went_in, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(waiting_for_nothing_ends_at_the_deadline, setup, teardown),
+        cmocka_unit_test_setup_teardown(watching_ends_with_something_to_take_or_the_time, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_closed_queue_refuses_and_gives_what_it_has, setup,
                                         teardown),
         cmocka_unit_test(a_wake_up_is_paid_for_only_when_somebody_sleeps),

@@ -132,6 +132,30 @@ static void no_memory_is_remembered(void **state)
     rv__buf_done(&buf);
 }
 
+static void a_message_keeps_its_end(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t max;
+        const char *kept;
+    } rows[] = {
+        { "", 4, "" },     { "abcd", 4, "abcd" }, { "abcde", 4, "…e" }, { "abcdef", 5, "…ef" },
+        { "aé", 3, "aé" }, { "abécd", 5, "…cd" }, { "abcé", 4, "…" },   { "abcdé", 5, "…é" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__buf buf;
+        rv__buf_init(&buf, 100);
+        rv__buf_message(&buf, rv__str(rows[i].text), rows[i].max);
+        if (!rv__str_is(rv__buf_view(&buf), rows[i].kept))
+            fail_msg("row %zu: %s", i, buf.text);
+        rv__buf_done(&buf);
+    }
+    struct rv__str none = { NULL, 0 };
+    assert_int_equal(rv__str_end(none, 3).len, 0);
+    assert_int_equal(rv__str_end(rv__str("\x80\x80\x80"), 2).len, 0);
+}
+
 static void a_copy_lives_in_the_arena(void **state)
 {
     (void)state;
@@ -155,6 +179,7 @@ int main(void)
         cmocka_unit_test(numbers_are_written_without_printf),
         cmocka_unit_test(the_bound_is_exact_and_sticks),
         cmocka_unit_test(no_memory_is_remembered),
+        cmocka_unit_test(a_message_keeps_its_end),
         cmocka_unit_test(a_copy_lives_in_the_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

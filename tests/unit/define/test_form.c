@@ -60,6 +60,26 @@ static void every_kind_becomes_its_node(void **state)
                     "\"maxAttempts\":3,\"backoff\":\"exponential\",\"backoffBaseMs\":50,"
                     "\"jitter\":0.5,\"onError\":{\"type\":\"step\",\"kind\":\"call\","
                     "\"name\":\"g\"}")) },
+        { "what is tried again, and what happens then",
+          W("- a: { call: f, maxAttempts: 2, retry_on: [75, timeout], noRetryOn: [2], "
+            "continue_on_error: true }\n"),
+          PLAN(STEP("a", "\"kind\":\"call\",\"name\":\"f\",\"maxAttempts\":2,\"retryOn\":[75,"
+                         "\"timeout\"],\"noRetryOn\":[2],\"continueOnError\":true")) },
+        { "handlers as lists, and finally",
+          W("- a: { call: f, onError: [ { b: { call: g, maxAttempts: 2 } } ] }\n") "onError:\n  - "
+                                                                                   "c: { call: g "
+                                                                                   "}\nfinally: { "
+                                                                                   "call: h }\n",
+          "{\"name\":\"w\",\"steps\":[" STEP(
+              "a", "\"kind\":\"call\",\"name\":\"f\",\"onError\":[" STEP(
+                       "b", "\"kind\":\"call\",\"name\":\"g\",\"maxAttempts\":"
+                            "2") "]") "],"
+                                      "\"onError\":[" STEP("c", "\"kind\":\"call\",\"name\":"
+                                                                "\"g\"") "],"
+                                                                         "\"finally\":{"
+                                                                         "\"type\":\"step\","
+                                                                         "\"kind\":\"call\","
+                                                                         "\"name\":\"h\"}}" },
         { "a body with its alias", W("- alias: a\n  value: 1\n"),
           PLAN(STEP("a", "\"kind\":\"value\",\"with\":1")) },
         { "no alias: it is implied", W("- delay: 5\n- delay: 6\n"),
@@ -68,9 +88,12 @@ static void every_kind_becomes_its_node(void **state)
         { "an alias that is a kind's name", W("- http: { value: 1 }\n"),
           PLAN(STEP("http", "\"kind\":\"value\",\"with\":1")) },
         { "forEach with one step",
-          W("- a: { for_each: [1], run: { s: { value: 1 } }, parallel: true, concurrency: 2 }\n"),
-          PLAN("{\"type\":\"forEach\",\"alias\":\"a\",\"items\":[1],\"run\":[" STEP(
-              "s", "\"kind\":\"value\",\"with\":1") "],\"parallel\":true,\"concurrency\":2}") },
+          W("- a: { for_each: [1], run: { s: { value: 1 } }, parallel: true, concurrency: 2, "
+            "label: \"n ${ .loop.item }\" }\n"),
+          PLAN(
+              "{\"type\":\"forEach\",\"alias\":\"a\",\"items\":[1],\"label\":\"n ${ .loop.item "
+              "}\",\"run\":[" STEP(
+                  "s", "\"kind\":\"value\",\"with\":1") "],\"parallel\":true,\"concurrency\":2}") },
         { "a concurrent of steps and nodes",
           W("- a:\n    concurrent: { x: { value: 1 }, y: [ { z: { value: 2 } } ] }\n    join: 1\n"),
           PLAN("{\"type\":\"concurrent\",\"alias\":\"a\",\"steps\":[" STEP(
@@ -151,8 +174,17 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "for a shell: [sh, -c, \"…\"]\n" },
         { "a command of nothing", W("- a: { command: [] }\n"),
           "3:17: a command must be a list, …" },
+        { "a file, and how to read it",
+          W("- a: { command: [x], saveTo: f, output: json }\n"
+            "- b: { http: { url: 'http://x', saveTo: f, responseType: text }, saveTo: g }\n"
+            "- c: { command: [x], saveTo: [] }\n"),
+          "3:33: 'output' has no meaning with 'saveTo': the bytes go to the file as they come\n"
+          "4:44: 'responseType' has no meaning with 'saveTo': the bytes go to the file as they "
+          "come\n"
+          "4:66: http has its 'saveTo' already\n"
+          "5:30: invalid saveTo a list: must be a text\n" },
         { "a word that is none", W("- a: { command: [x], stdin: all }\n"),
-          "3:29: invalid stdin 'all': must be context or none\n" },
+          "3:29: invalid stdin 'all': must be context, none, or an expression ${ … }\n" },
         { "http without an address", W("- a: { http: { method: GET } }\n"),
           "3:8: http needs a 'url'\n" },
         { "http to something else", W("- a: { http: ftp://x/y }\n"),
@@ -209,9 +241,9 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "'forEach' "
           "into a list\n" },
         { "a handler that is no step", W("- a: { value: 1, onError: { forEach: [] } }\n"),
-          "3:29: a handler is a step, and no 'forEach'\n" },
+          "3:29: a handler is a step or a list of nodes: put the 'forEach' into a list\n" },
         { "a handler with config", W("- a: { value: 1, onError: { call: f, timeout: 5 } }\n"),
-          "3:38: a handler takes no 'timeout'\n" },
+          "3:38: a handler takes no 'timeout': put the step into a list of nodes\n" },
         { "steps that are no list", "name: w\nsteps: { a: 1 }\n",
           "2:8: 'steps' must be a list of nodes (- alias: { kind: … }), and is a mapping\n" },
         { "keys of the document", "nam: w\nname: w\nsteps: [ { a: { value: 1 } } ]\n",
@@ -277,10 +309,6 @@ static void problems_of_a_file_are_bounded(void **state)
 static void what_the_engine_cannot_run_is_refused(void **state)
 {
     (void)state;
-    expect_problems("a manifest", "name: w\nstages: {}\n",
-                    "1:1: this is a manifest, with stages, and manifests cannot be run yet\n");
-    expect_problems("a chat", W("- a: { chat: { prompt: hello } }\n"),
-                    "3:8: steps of the kind 'chat' cannot be run yet\n");
     expect_problems("a tool", W("- a: { tool: { name: t } }\n"),
                     "3:8: steps of the kind 'tool' cannot be run yet\n");
 }

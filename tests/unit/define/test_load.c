@@ -102,7 +102,7 @@ static void folders_are_searched_in_order(void **state)
     put(folder, "z.ts", "export {}");
     put(folder, "y.so", "");
     expect(folder, load(folder, ""),
-           "a a.yml\nb b.yaml\nc sub/deep/c.json\nother 0 steps.c\nother 1 y.so\n");
+           "a a.yml\nb b.yaml\nc sub/deep/c.json\nother 0 steps.c\nother 1 y.so\nother 2 z.ts\n");
 }
 
 static void good_ones_come_back_and_bad_ones_are_told(void **state)
@@ -126,7 +126,8 @@ static void what_is_not_there_is_told(void **state)
     expect(folder, load(folder, "nothing.yaml"),
            "nothing.yaml:0: there is no such file or folder\n");
     expect(folder, load(folder, "notes.txt"),
-           "notes.txt:0: unknown kind of file: workflows end in .yaml, .yml, .json, .c or .so\n");
+           "notes.txt:0: unknown kind of file: workflows end in .yaml, .yml, .json, .c, .so, .ts, "
+           ".js or .mjs\n");
 }
 
 static void links_in_a_circle_are_not_followed(void **state)
@@ -264,6 +265,42 @@ static void no_memory_is_told(void **state)
     rv__definitions_free(found);
 }
 
+static void scripts_are_known_by_their_text(void **state)
+{
+    static const struct {
+        const char *text;
+        enum rv__declares declares;
+        const char *name;
+    } rows[] = {
+        { "export const steps = [a]", DECLARES_WORKFLOW, NULL },
+        { "export const name = 'x' as const\nexport const steps: S[] = []", DECLARES_WORKFLOW,
+          "x" },
+        { "const steps = [a]; const b = 1; export { b, steps }", DECLARES_WORKFLOW, NULL },
+        { "export const w = createWorkflow(\"made\").step(a)", DECLARES_WORKFLOW, "made" },
+        { "const w = defineWorkflow('made', a); export default w", DECLARES_WORKFLOW, "made" },
+        { "const w = createWorkflow('made'); await rival(w).run('made')", DECLARES_NOTHING, NULL },
+        { "export const w = createWorkflow('made'); rival(w)", DECLARES_NOTHING, NULL },
+        { "export function price() {}", DECLARES_NOTHING, NULL },
+        { "// export const steps = []\nconst t = 'export const steps'", DECLARES_NOTHING, NULL },
+        { "`export const steps ${ 1 }`; /* export const steps */", DECLARES_NOTHING, NULL },
+        { "console.log(1)", DECLARES_NOTHING, NULL },
+        { "export", DECLARES_NOTHING, NULL },
+        { "export {", DECLARES_NOTHING, NULL },
+        { "export const name = \"", DECLARES_NOTHING, NULL },
+        { "createWorkflow('", DECLARES_NOTHING, NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__str name;
+        enum rv__declares declares = rv__script_declares(rv__str(rows[i].text), &name);
+        if (declares != rows[i].declares)
+            fail_msg("%s: %d", rows[i].text, (int)declares);
+        if (declares == DECLARES_WORKFLOW &&
+            (rows[i].name == NULL ? !rv__str_none(name) : !rv__str_is(name, rows[i].name)))
+            fail_msg("%s: '%.*s'", rows[i].text, RV__ARG(name));
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -279,6 +316,7 @@ int main(void)
         TEST(bad_news_travel_any_way),
         TEST(circles_are_named),
         TEST(others_may_know_more),
+        TEST(scripts_are_known_by_their_text),
         TEST(no_memory_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

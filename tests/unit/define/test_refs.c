@@ -111,6 +111,96 @@ static void references_are_checked(void **state)
         expect_problems(rows[i].says, rows[i].yaml, rows[i].problems);
 }
 
+#define SECRET                                                                                  \
+    "a secret may only be in what is sent out (argv, env and stdin of a command; url, headers " \
+    "and "                                                                                      \
+    "body of http), since everything else is recorded\n"
+
+/* They go out with an attempt, and nowhere else. */
+static void secrets_are_only_where_something_is_sent(void **state)
+{
+#define S(nodes) "name: w\nsecrets: [KEY]\nsteps:\n" nodes
+    static const struct {
+        const char *says, *yaml, *problems;
+    } rows[] = {
+        { "what is sent",
+          S("- a: { command: [x, '${ .secrets.KEY }', { b: '${ .secrets.KEY }' }], env: { K: '${ "
+            ".secrets.KEY | @base64 }' }, stdin: 'k=${ .secrets.KEY }' }\n"
+            "- b: { http: { url: 'http://x/${ .secrets.KEY }', headers: { A: '${ .secrets.KEY }' "
+            "}, "
+            "body: [{ a: '${ .secrets[\"KEY\"] }' }] } }\n"
+            "- c: { http: 'http://x/${ .secrets.KEY }' }\n"
+            "- d: { command: { argv: [x, '${ .secrets.KEY }'] }, onError: { command: [x, '${ "
+            ".secrets.KEY }'] } }\n"),
+          "" },
+        { "other parameters",
+          S("- a: { command: [x], cwd: '/${ .secrets.KEY }', output: '${ .secrets.KEY }' }\n"
+            "- b: { http: { url: 'http://x', method: '${ .secrets.KEY }', timeout: '${ "
+            ".secrets.KEY "
+            "}' } }\n"),
+          "4:32: " SECRET "4:61: " SECRET "5:45: " SECRET "5:75: " SECRET },
+        { "value, delay, signal",
+          S("- a: { value: { x: ['${ .secrets.KEY }'] } }\n- b: { delay: '${ .secrets.KEY }' }\n"
+            "- c: { signal: { name: '${ .secrets.KEY }' } }\n"),
+          "4:25: " SECRET "5:19: " SECRET "6:28: " SECRET },
+        { "conditions, items, descriptions, inputs",
+          S("- a: { command: [x], when: '${ .secrets.KEY }', description: '${ .secrets.KEY }' }\n"
+            "- b: { if: '${ .secrets.KEY }', then: [ { c: { value: 1 } } ] }\n"
+            "- d: { forEach: '${ [.secrets.KEY] }', run: { value: 1 } }\n"
+            "- e: { loop: [ { f: { value: 1 } } ], until: '${ .secrets.KEY }' }\n"),
+          "4:32: " SECRET "4:66: " SECRET "5:16: " SECRET "6:22: " SECRET "7:50: " SECRET },
+        { "handlers", S("- a: { command: [x], onError: { value: '${ .secrets.KEY }' } }\n"),
+          "4:44: " SECRET },
+        { "not declared", S("- a: { command: [x, '${ .secrets.KYE }'] }\n"),
+          "4:25: the secret 'KYE' is not declared: the workflow needs 'secrets: [KYE]'; did you "
+          "mean 'KEY'?\n" },
+        { "none declared", W("- a: { command: [x, '${ .secrets.KEY }'] }\n"),
+          "3:25: the secret 'KEY' is not declared: the workflow needs 'secrets: [KEY]'\n" },
+        { "all of them", S("- a: { command: [x, '${ .secrets }', '${ .secrets | keys }'] }\n"),
+          "4:25: secrets are read one by one, by name: .secrets.NAME\n"
+          "4:42: secrets are read one by one, by name: .secrets.NAME\n" },
+        { "what is called so elsewhere", S("- a: { value: '${ .input.secrets.KEY }' }\n"), "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_problems(rows[i].says, rows[i].yaml, rows[i].problems);
+}
+
+static void schemas_of_signals_are_checked(void **state)
+{
+    static const struct {
+        const char *says, *yaml, *problems;
+    } rows[] = {
+        { "a good one, twice",
+          W("- a: { signal: { name: x, schema: { type: object } } }\n"
+            "- b: { signal: { name: x, schema: { type: object }, timeout: 1s, default: 5 } }\n"
+            "- c: { signal: { name: x } }\n"),
+          "" },
+        { "bad ones",
+          W("- a: { signal: { name: x, schema: { type: objct, properties: { a: 5 } } } }\n"),
+          "3:43: invalid schema of a signal: /type: must be one of null, boolean, integer, number, "
+          "string, array, object (or an array of them)\n"
+          "3:67: invalid schema of a signal: /properties/a: a schema is an object, true or "
+          "false\n" },
+        { "two of one name",
+          W("- a: { signal: { name: x, schema: { type: object } } }\n"
+            "- b: { signal: { name: x, schema: { type: array } } }\n"),
+          "4:35: the signal 'x' has another schema at 'a': a signal has one schema in a "
+          "workflow\n" },
+        { "a name that is not known before",
+          W("- a: { signal: { name: '${ .input }', schema: { type: object } } }\n"),
+          "3:8: a signal with a schema has a name without expressions: a payload is checked when "
+          "it comes, perhaps before the step is reached\n" },
+        { "expressions, and what is none",
+          W("- a: { signal: { name: x, default: '${ .input }', schema: 5 } }\n"),
+          "3:8: invalid schema 5 of a signal: a JSON Schema is an object, true or false\n"
+          "3:8: the default of a signal cannot have expressions ${ … }\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_problems(rows[i].says, rows[i].yaml, rows[i].problems);
+}
+
 /* The same for a plan that no file made. */
 static void a_plan_of_any_origin_can_be_checked(void **state)
 {
@@ -140,6 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(references_are_checked),
+        cmocka_unit_test(secrets_are_only_where_something_is_sent),
+        cmocka_unit_test(schemas_of_signals_are_checked),
         cmocka_unit_test(a_plan_of_any_origin_can_be_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,13 +5,16 @@ static const char zoo[] =
     "name: zoo\n"
     "description: All kinds\n"
     "steps:\n"
-    "  - call1: { call: f, timeout: 90s, onTimeout: retry, maxAttempts: 3, onError: { call: g } }\n"
+    "  - call1: { call: f, timeout: 90s, onTimeout: retry, maxAttempts: 3, onError: { call: g },\n"
+    "             retryOn: [75, dns], noRetryOn: [2], continueOnError: true, recordInput: false }\n"
     "  - rest: { delay: 250, when: '${ .input.slow }' }\n"
     "  - say: { value: \"a \\\"quoted\\\" <b> #1; & `x`\\nnext\" }\n"
     "  - each: { forEach: [1, 2], run: [ { saw: { command: [./saw, '${ .loop.item }'] } } ] }\n"
     "  - both: { concurrent: { x: { signal: go }, y: [ { q: { value: 1 } } ] }, join: 1 }\n"
     "  - pick: { if: '${ true }', then: [ { p: { http: { url: 'http://u', method: PUT } } } ] }\n"
-    "  - poll: { loop: [ { look: { value: 1 } } ], until: '${ true }', maxIterations: 5 }\n";
+    "  - poll: { loop: [ { look: { value: 1 } } ], until: '${ true }', maxIterations: 5 }\n"
+    "onError: [ { tell: { call: g } }, { rest: { delay: 5 } } ]\n"
+    "finally: { call: h }\n";
 
 static void expect_rendering(void (*render)(const struct rv__plan *, struct rv__buf *),
                              const char *from, const char *expected)
@@ -35,7 +38,8 @@ static void a_plan_can_be_a_tree(void **state)
     expect_rendering(rv__plan_render_text, "All kinds",
                      "All kinds\n"
                      "├─ call1: call f()  [timeout 1m30s, then retry]  [3 attempts, linear backoff "
-                     "from 100ms]\n"
+                     "from 100ms]  [retries on 75, dns]  [no retry on 2]  [goes on after an error] "
+                     " [input not recorded]\n"
                      "│  └─ onError: call g()\n"
                      "├─ rest: delay 250ms  [when ${ .input.slow }]\n"
                      "├─ say: value a \"quoted\" <b> #1; & `x` next\n"
@@ -48,8 +52,12 @@ static void a_plan_can_be_a_tree(void **state)
                      "├─ pick: if ${ true }\n"
                      "│  └─ then\n"
                      "│     └─ p: http PUT http://u\n"
-                     "└─ poll: loop until ${ true }, at most 5\n"
-                     "   └─ look: value 1\n");
+                     "├─ poll: loop until ${ true }, at most 5\n"
+                     "│  └─ look: value 1\n"
+                     "├─ onError\n"
+                     "│  ├─ tell: call g()\n"
+                     "│  └─ rest: delay 5ms\n"
+                     "└─ finally: call h()\n");
 }
 
 static void a_plan_can_be_a_flowchart(void **state)

@@ -178,7 +178,9 @@ static void errors_come_back_as_they_are(void **state)
     assert_int_equal(rv_wait(fx->beside, NULL, "nobody", NULL, &outcome, &fx->err), RV_ENOTFOUND);
     assert_ok(rv_run(fx->beside, "waits", NULL, RV_RUN_OPTS(.run_id = "a"), NULL, &fx->err));
     assert_int_equal(rv_decide(fx->beside, "a", RV_RESUME, NULL, &fx->err), RV_ESTATE);
-    assert_int_equal(rv_decide(fx->beside, "a", RV_ABORT, "why not", &fx->err), RV_ESTATE);
+    assert_int_equal(
+        rv_decide(fx->beside, "a", RV_ABORT, RV_DECIDE_OPTS(.reason = "why not"), &fx->err),
+        RV_ESTATE);
     assert_int_equal(rv_wait(fx->beside, "other", "a", NULL, &outcome, &fx->err), RV_ENOTFOUND);
     assert_int_equal(
         rv_wait(fx->beside, NULL, "a", RV_WAIT_OPTS(.timeout_ms = 30), &outcome, &fx->err),
@@ -471,6 +473,15 @@ static void expect(struct fixture *fx, int fd, const char *part)
         fail_msg("got '%s', expected '%s' in it", got, part);
 }
 
+/* Connected, and as a client. */
+static int greet(struct fixture *fx)
+{
+    int fd = dial(fx);
+    send_json(fd, "{\"type\":\"hello\",\"protocol\":2,\"role\":\"client\"}");
+    expect(fx, fd, "\"type\":\"hello\"");
+    return fd;
+}
+
 static void limited(struct fixture *fx, const struct rv__control_limits *limits)
 {
     open_driver(fx, RV_ENGINE_OPTS(.workers = 4));
@@ -481,11 +492,23 @@ static void several_requests_may_share_a_connection(void **state)
 {
     struct fixture *fx = *state;
     open_driver(fx, NULL);
-    fx->fds[0] = dial(fx);
-    for (int i = 0; i < 3; i++)
-        send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"hello\"}");
-    for (int i = 0; i < 3; i++)
-        expect(fx, fx->fds[0], "\"protocol\":1");
+    rig_run(fx->rig, "waits", "a", NULL);
+    fx->fds[0] = greet(fx);
+    send_json(fx->fds[0], "{\"type\":\"call\",\"id\":\"w\",\"method\":\"wait\",\"runId\":\"a\"}");
+    send_json(fx->fds[0], "{\"type\":\"call\",\"id\":\"d\",\"method\":\"driver\"}");
+    expect(fx, fx->fds[0], "\"id\":\"d\""); /* the other one is still under way */
+    send_json(fx->fds[0], "{\"type\":\"call\",\"id\":\"e\",\"method\":\"dance\"}");
+    expect(fx, fx->fds[0], "{\"type\":\"error\",\"id\":\"e\"");
+    send_json(fx->fds[0], "{\"type\":\"ping\"}");
+    expect(fx, fx->fds[0], "pong");
+    assert_ok(rv_signal(fx->rig->engine, "a", "go", NULL, &fx->err));
+    expect(fx, fx->fds[0], "\"id\":\"w\",\"status\":\"completed\"}");
+    send_json(fx->fds[0], "{\"type\":\"call\",\"id\":\"o\",\"method\":\"wait\",\"runId\":\"a\","
+                          "\"outcome\":true}");
+    expect(fx, fx->fds[0],
+           "\"outcome\":{\"runId\":\"a\",\"status\":\"completed\",\"results\":{\"ok\":{");
+    send_json(fx->fds[0], "{\"type\":\"call\",\"id\":\"s\",\"method\":\"state\",\"runId\":\"a\"}");
+    expect(fx, fx->fds[0], "\"state\":{\"runId\":\"a\",\"workflow\":\"waits\",\"version\":\"");
 }
 
 static void what_is_not_a_request_is_told_so(void **state)
@@ -503,13 +526,13 @@ static void what_is_not_a_request_is_told_so(void **state)
           "'runId' is not a text", false },
         { "{\"type\":\"call\",\"method\":\"signal\",\"runId\":\"a\"}", "needs a name", false },
         { "{\"type\":\"call\",\"method\":\"decide\",\"runId\":\"a\",\"action\":\"x\"}",
-          "not resume or abort", false },
+          "not resume, abort, skip or restart_stage", false },
         { "{\"type\":\"call\",\"method\":\"complete\",\"runId\":\"a\"}", "no handle", false },
         { "{\"type\":\"call\",\"method\":\"run\"}", "no workflow named", false },
         { "{\"type\":\"call\",\"method\":\"wait\",\"runId\":\"a\",\"timeoutMs\":\"soon\"}",
           "not a number of milliseconds", false },
         { "{\"type\":\"call\",\"method\":\"why\",\"runId\":\"nobody\"}", "no run 'nobody'", false },
-        { "{\"type\":\"invoke\"}", "takes frames of type 'call'", false },
+        { "{\"type\":\"invoke\"}", "may not say 'invoke'", true },
         { "{\"type\":\"shutdown\"}", "its type is unknown", true },
         { "[\"call\"]", "its type is unknown", true },
         { "{\"type\":\"call\"", "not a frame", true },
@@ -518,14 +541,14 @@ static void what_is_not_a_request_is_told_so(void **state)
     struct fixture *fx = *state;
     open_driver(fx, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fx->fds[0] = dial(fx);
+        fx->fds[0] = greet(fx);
         send_json(fx->fds[0], rows[i].json);
         expect(fx, fx->fds[0], rows[i].part);
         if (rows[i].hangs_up) {
             assert_string_equal(receive(fx, fx->fds[0]), "");
         } else { /* the next one is answered */
-            send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"hello\"}");
-            expect(fx, fx->fds[0], "\"protocol\":1");
+            send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"driver\"}");
+            expect(fx, fx->fds[0], "\"protocol\":2");
         }
         close(fx->fds[0]);
         fx->fds[0] = -1;
@@ -536,44 +559,67 @@ static void a_length_beyond_the_bound_ends_the_conversation(void **state)
 {
     struct fixture *fx = *state;
     open_driver(fx, NULL);
-    fx->fds[0] = dial(fx);
+    fx->fds[0] = greet(fx);
     send_bytes(fx->fds[0], "\xff\xff\xff\xff", 4);
     expect(fx, fx->fds[0], "not a frame");
     assert_string_equal(receive(fx, fx->fds[0]), "");
 }
 
+static void who_does_not_say_hello_first_is_sent_away(void **state)
+{
+    static const struct {
+        const char *json, *part;
+    } rows[] = {
+        { "{\"type\":\"call\",\"method\":\"driver\"}", "a hello of protocol 2" },
+        { "{\"type\":\"hello\",\"role\":\"client\"}", "a hello of protocol 2" },
+        { "{\"type\":\"hello\",\"protocol\":1,\"role\":\"client\"}", "a hello of protocol 2" },
+        { "{\"type\":\"hello\",\"protocol\":2}", "needs a 'role'" },
+        { "{\"type\":\"hello\",\"protocol\":2,\"role\":\"king\"}", "needs a 'role'" },
+    };
+    struct fixture *fx = *state;
+    open_driver(fx, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx->fds[0] = dial(fx);
+        send_json(fx->fds[0], rows[i].json);
+        expect(fx, fx->fds[0], rows[i].part);
+        assert_string_equal(receive(fx, fx->fds[0]), "");
+        close(fx->fds[0]);
+        fx->fds[0] = -1;
+    }
+}
+
 static void who_says_nothing_whole_is_sent_away(void **state)
 {
     struct fixture *fx = *state;
-    limited(fx, &(struct rv__control_limits){ .request_ms = 50 });
+    limited(fx, &(struct rv__control_limits){ .hello_ms = 50 });
     fx->fds[0] = dial(fx);
     fx->fds[1] = dial(fx);
     send_bytes(fx->fds[1], "\0\0\0\x20{\"ty", 8); /* and no more */
+    expect(fx, fx->fds[0], "no hello came");
     assert_string_equal(receive(fx, fx->fds[0]), "");
+    expect(fx, fx->fds[1], "no hello came");
     assert_string_equal(receive(fx, fx->fds[1]), "");
-    fx->fds[2] = dial(fx);
-    send_json(fx->fds[2], "{\"type\":\"call\",\"method\":\"hello\"}");
-    expect(fx, fx->fds[2], "\"protocol\":1");
+    fx->fds[2] = greet(fx);
+    send_json(fx->fds[2], "{\"type\":\"call\",\"method\":\"driver\"}");
+    expect(fx, fx->fds[2], "\"protocol\":2");
 }
 
 static void one_connection_too_many_is_told_to_come_again(void **state)
 {
     struct fixture *fx = *state;
     limited(fx, &(struct rv__control_limits){ .connections = FIRST_PEERS });
-    for (int i = 0; i < FIRST_PEERS; i++) {
-        fx->fds[i] = dial(fx);
-        send_json(fx->fds[i], "{\"type\":\"call\",\"method\":\"hello\"}");
-        expect(fx, fx->fds[i], "\"protocol\":1"); /* it is in */
-    }
+    for (int i = 0; i < FIRST_PEERS; i++)
+        fx->fds[i] = greet(fx);
     fx->fds[FIRST_PEERS] = dial(fx);
     expect(fx, fx->fds[FIRST_PEERS], "too many connections");
     assert_string_equal(receive(fx, fx->fds[FIRST_PEERS]), "");
     close(fx->fds[0]);
     for (int tries = 0;; tries++) { /* its place is free as soon as its going was seen */
-        static const char ask[] = "\0\0\0\x20{\"type\":\"call\",\"method\":\"hello\"}";
+        static const char ask[] =
+            "\0\0\0\x2d{\"type\":\"hello\",\"protocol\":2,\"role\":\"client\"}";
         fx->fds[0] = dial(fx);
         (void)!send(fx->fds[0], ask, sizeof ask - 1, MSG_NOSIGNAL); /* it may have hung up */
-        if (strstr(receive(fx, fx->fds[0]), "\"protocol\":1") != NULL)
+        if (strstr(receive(fx, fx->fds[0]), "\"protocol\":2") != NULL)
             break;
         assert_true(tries < 1000);
         close(fx->fds[0]);
@@ -588,10 +634,10 @@ static void waiters_leave_room_for_others_and_end_when_they_hang_up(void **state
     struct fixture *fx = *state;
     limited(fx, &(struct rv__control_limits){ .waiters = 1 });
     rig_run(fx->rig, "waits", "a", NULL);
-    fx->fds[0] = dial(fx);
+    fx->fds[0] = greet(fx);
     send_json(fx->fds[0], wait);
     for (int tries = 0;; tries++) { /* until the first is known to wait */
-        fx->fds[1] = dial(fx);
+        fx->fds[1] = greet(fx);
         send_json(fx->fds[1],
                   "{\"type\":\"call\",\"method\":\"wait\",\"runId\":\"a\",\"timeoutMs\":1}");
         if (strstr(receive(fx, fx->fds[1]), "wait for runs already") != NULL)
@@ -623,9 +669,9 @@ static void closing_answers_those_who_wait(void **state)
     struct fixture *fx = *state;
     open_driver(fx, NULL);
     rig_run(fx->rig, "waits", "a", NULL);
-    fx->fds[0] = dial(fx);
-    send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"hello\"}");
-    expect(fx, fx->fds[0], "\"protocol\":1");
+    fx->fds[0] = greet(fx);
+    send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"driver\"}");
+    expect(fx, fx->fds[0], "\"protocol\":2");
     send_json(fx->fds[0], "{\"type\":\"call\",\"method\":\"wait\",\"runId\":\"a\"}");
     rig_close(fx->rig);
     const char *got = receive(fx, fx->fds[0]);
@@ -675,6 +721,8 @@ static void whatever_is_sent_nothing_breaks(void **state)
             bytes[rv__random_u64(&random) % (sizeof bytes - 1)] = (char)rv__random_u64(&random);
         size_t len = rv__random_u64(&random) % sizeof bytes;
         int fd = dial(fx);
+        if (i % 4 != 0)
+            send_json(fd, "{\"type\":\"hello\",\"protocol\":2,\"role\":\"client\"}");
         (void)!send(fd, bytes, len, MSG_NOSIGNAL);
         close(fd);
     }
@@ -753,7 +801,7 @@ struct impostor {
 
 static void *pretend(void *arg)
 {
-    static const char hello[] = "{\"type\":\"result\",\"protocol\":1,\"pid\":1,\"version\":\"0\"}";
+    static const char hello[] = "{\"type\":\"result\",\"protocol\":2,\"pid\":1,\"version\":\"0\"}";
     const struct impostor *i = arg;
     char bytes[512];
     for (int fd, n = 0; (fd = accept(i->listener, NULL, NULL)) >= 0; n++) {
@@ -796,6 +844,12 @@ static void an_answer_that_is_none_is_told(void **state)
         attach(fx);
         assert_int_equal(rv_signal(fx->beside, "a", "go", NULL, &fx->err), rows[i].signal);
         assert_int_equal(rv_run(fx->beside, "waits", NULL, NULL, NULL, &fx->err), rows[i].run);
+        assert_int_equal(
+            rv_hand_over(fx->beside, "waits",
+                         RV_HAND_OPTS(.run_id = "a", .files = (const char *[]){ "a.yaml", NULL }),
+                         NULL, &fx->err),
+            RV_ESTATE); /* it is of another version */
+        assert_non_null(strstr(fx->err.message, "with version 0"));
         assert_int_equal(rv_why(fx->beside, "a", &why, &fx->err), rows[i].why);
         (void)rv_workflows(fx->beside, &list, &fx->err); /* any answer, but no crash */
         rv_workflow_list_free(list);
@@ -879,6 +933,169 @@ static void a_drained_engine_lets_steps_end_undisturbed(void **state)
     rv_run_state_free(run);
 }
 
+/* ---------------------------------------------------------------------------- runs handed over --- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A file of a workflow that has the name of one of the driver's. */
+static int hand_over(struct fixture *fx, const char *run_id, const char *version, bool resumes,
+                     bool *followed)
+{
+    static char path[160];
+    static const char *const allowed[] = { "RIVAL_TEST_WHO", NULL };
+    char text[300];
+    const char *files[] = { path, NULL };
+    snprintf(path, sizeof path, "%s.yaml", fx->rig->store);
+    snprintf(text, sizeof text,
+             "name: waits\nsteps:\n  - ok: { signal: { name: go } }\n"
+             "  - says: { value: \"%s ${ .env.RIVAL_TEST_WHO }\" }\n",
+             version);
+    write_file(path, text);
+    int rc = rv_hand_over(fx->beside, "waits",
+                          RV_HAND_OPTS(.run_id = run_id, .files = files, .allow_env = allowed,
+                                       .resumes = resumes, .followed = followed),
+                          NULL, &fx->err);
+    unlink(path);
+    return rc;
+}
+
+static void results_are(struct fixture *fx, const char *run_id, const char *part)
+{
+    rv_run_state *run = NULL;
+    assert_ok(rv_state(fx->rig->engine, run_id, &run, &fx->err));
+    if (strstr(run->results, part) == NULL)
+        fail_msg("%s: %s", run_id, run->results);
+    rv_run_state_free(run);
+}
+
+static void a_run_that_is_handed_over_has_its_own_workflow(void **state)
+{
+    struct fixture *fx = *state;
+    bool followed = true;
+    open_driver(fx, RV_ENGINE_OPTS(.control = true, .only_run = "own"));
+    rig_run(fx->rig, "waits", "own", NULL);
+    attach(fx);
+    assert_int_equal(rv_engine_drives(fx->beside, "guest"), false);
+    setenv("RIVAL_TEST_WHO", "kim", 1);
+    assert_ok(hand_over(fx, "guest", "one", false, &followed));
+    assert_false(followed);
+    setenv("RIVAL_TEST_WHO", "nobody", 1);
+    assert_int_equal(hand_over(fx, "other", "one", false, &followed), RV_ESTATE); /* one each */
+    assert_ok(rv_signal(fx->beside, "guest", "go", NULL, &fx->err));
+    assert_int_equal(end_of(fx, "guest"), RV_COMPLETED);
+    results_are(fx, "guest", "one kim");
+    assert_ok(rv_signal(fx->beside, "own", "go", NULL, &fx->err));
+    assert_int_equal(end_of(fx, "own"), RV_COMPLETED);
+    results_are(fx, "own", "\"answer\":{\"result\":42");
+}
+
+static void a_run_that_is_handed_back_waits_for_the_next(void **state)
+{
+    struct fixture *fx = *state;
+    bool followed = true;
+    open_driver(fx, RV_ENGINE_OPTS(.control = true, .only_run = "own"));
+    attach(fx);
+    assert_ok(hand_over(fx, "guest", "one", false, &followed));
+    assert_int_equal(rv_engine_close(fx->beside), 0);
+    rv_engine_free(fx->beside);
+    attach(fx);
+    assert_false(rv_engine_drives(fx->beside, "guest"));
+    assert_ok(
+        rv_signal(fx->beside, "guest", "go", NULL, &fx->err)); /* it may be told all the same */
+    setenv("RIVAL_TEST_WHO", "ada", 1);
+    rv_outcome *outcome = NULL;
+    assert_int_equal(
+        rv_wait(fx->beside, NULL, "guest", RV_WAIT_OPTS(.timeout_ms = 200), &outcome, &fx->err),
+        RV_ETIMEDOUT); /* but nothing of it is begun */
+    assert_ok(hand_over(fx, "guest", "two", true, &followed));
+    assert_false(followed);
+    assert_int_equal(end_of(fx, "guest"), RV_COMPLETED);
+    results_are(fx, "guest", "one ada"); /* on its own plan, in its new surroundings */
+}
+
+static void a_run_that_somebody_drives_is_only_followed(void **state)
+{
+    struct fixture *fx = *state;
+    bool followed = false;
+    open_driver(fx, RV_ENGINE_OPTS(.control = true, .only_run = "own"));
+    rig_run(fx->rig, "waits", "own", NULL);
+    attach(fx);
+    assert_ok(hand_over(fx, "own", "one", true, &followed));
+    assert_true(followed);
+    assert_int_equal(rv_engine_close(fx->beside), 0);
+    rv_engine_free(fx->beside);
+    attach(fx);
+    assert_true(rv_engine_drives(fx->beside, "own"));
+    assert_ok(rv_signal(fx->beside, "own", "go", NULL, &fx->err));
+    assert_int_equal(end_of(fx, "own"), RV_COMPLETED);
+}
+
+static void a_driver_that_drains_takes_nothing_new(void **state)
+{
+    struct fixture *fx = *state;
+    rv_driver driver;
+    bool followed;
+    open_driver(fx, RV_ENGINE_OPTS(.control = true, .only_run = "own"));
+    attach(fx);
+    assert_ok(hand_over(fx, "guest", "one", false, &followed));
+    assert_int_equal(rv_engine_driver(fx->beside, &driver, NULL), 1);
+    assert_ok(rv_engine_drain(fx->rig->engine, SOON_MS, NULL, &fx->err)); /* nothing runs */
+    rv_engine *late = fx->beside;
+    fx->beside = NULL;
+    attach(fx);
+    assert_int_equal(hand_over(fx, "late", "one", false, &followed), RV_ECLOSED);
+    rig_close(fx->rig);
+    assert_int_equal(rv_engine_driver(late, &driver, NULL), 0); /* who followed it learns of that */
+    rv_engine_free(late);
+}
+
+static void what_a_run_is_handed_over_with_is_checked(void **state)
+{
+    static const struct {
+        const char *json, *says;
+    } rows[] = {
+        { "{\"method\":\"exec\"}", "needs a 'runId'" },
+        { "{\"method\":\"exec\",\"runId\":\"a/b\"}", "needs a 'runId'" },
+        { "{\"method\":\"exec\",\"runId\":\"a\"}", "'env' is not a list" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[1]}", "not a variable" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[[0]]}", "not a variable" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[[65,256]]}", "not a variable" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[\"A=\\u0000\"]}", "not a variable" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[],\"allowEnv\":{}}", "not a list" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[[65,61,200]]}", "'files' is empty" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[],\"files\":[7]}", "not a text" },
+        { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[],\"files\":[\"/nowhere/a.yaml\"]}",
+          "cannot load it" },
+        { "{\"method\":\"release\"}", "needs a 'runId'" },
+        { "{\"method\":\"release\",\"runId\":\"a\",\"drainMs\":-1}", "number of milliseconds" },
+        { "{\"method\":\"release\",\"runId\":\"a\"}", "\"left\":0" },
+    };
+    struct fixture *fx = *state;
+    struct rv__buf out;
+    open_driver(fx, NULL);
+    rv__buf_init(&out, SIZE_MAX / 8);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)answer_with(fx->rig->engine, rows[i].json, &out);
+        if (memmem(out.text, out.len, rows[i].says, strlen(rows[i].says)) == NULL)
+            fail_msg("%s: %.*s", rows[i].json, (int)out.len - 4, out.text + 4);
+    }
+    rv__buf_done(&out);
+    assert_int_equal(
+        rv_hand_over(fx->rig->engine, "waits",
+                     RV_HAND_OPTS(.run_id = "a", .files = (const char *[]){ "a", NULL }), NULL,
+                     &fx->err),
+        RV_ESTATE); /* it drives itself */
+    assert_int_equal(
+        rv_hand_over(fx->rig->engine, "waits", RV_HAND_OPTS(.run_id = "a"), NULL, &fx->err),
+        RV_EINVAL);
+}
+
 #define CONTROL_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -901,6 +1118,7 @@ int main(void)
         CONTROL_TEST(several_requests_may_share_a_connection),
         CONTROL_TEST(what_is_not_a_request_is_told_so),
         CONTROL_TEST(a_length_beyond_the_bound_ends_the_conversation),
+        CONTROL_TEST(who_does_not_say_hello_first_is_sent_away),
         CONTROL_TEST(who_says_nothing_whole_is_sent_away),
         CONTROL_TEST(one_connection_too_many_is_told_to_come_again),
         CONTROL_TEST(waiters_leave_room_for_others_and_end_when_they_hang_up),
@@ -912,6 +1130,11 @@ int main(void)
         CONTROL_TEST(an_answer_that_is_none_is_told),
         CONTROL_TEST(a_workflow_that_was_taken_back_finishes_its_runs),
         CONTROL_TEST(a_drained_engine_lets_steps_end_undisturbed),
+        CONTROL_TEST(a_run_that_is_handed_over_has_its_own_workflow),
+        CONTROL_TEST(a_run_that_is_handed_back_waits_for_the_next),
+        CONTROL_TEST(a_run_that_somebody_drives_is_only_followed),
+        CONTROL_TEST(a_driver_that_drains_takes_nothing_new),
+        CONTROL_TEST(what_a_run_is_handed_over_with_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,14 +75,15 @@ static void start(struct fixture *fx, const char *workflow, const char *run_id, 
 
 static int find(rv_ctx *c)
 {
-    rv_log_info(c, "searching in %s", rv_input_str(c, "/where"));
+    rv_log_info(c, "searching in %s", rv_str(c, ".input.where"));
     return rv_return(c, "{s:s,s:i}", "tree", "oak-123", "branches", 3);
 }
 
 static int chop(rv_ctx *c)
 {
-    rv_describe(c, "chopped %s", rv_step_str(c, "find", "/tree"));
-    return rv_return(c, "{s:I}", "pieces", (long long)rv_step_int(c, "find", "/branches", 0) * 10);
+    rv_describe(c, "chopped %s", rv_str(c, ".steps.find.result.tree"));
+    return rv_return(c, "{s:I}", "pieces",
+                     (long long)rv_int(c, ".steps.find.result.branches", 0) * 10);
 }
 
 static rv_workflow *lumber(void)
@@ -179,8 +180,9 @@ static void a_panic_fails_its_step(void **state)
     start(fx, "panic", "r", NULL);
     rv_outcome *outcome = outcome_of(fx, "r");
     assert_int_equal(outcome->status, RV_FAILED);
-    assert_string_equal(outcome->error, "{\"message\":\"panic: out of cheese\"}");
+    assert_string_equal(outcome->error, "{\"message\":\"panic: out of cheese\",\"path\":\"p\"}");
     assert_string_equal(outcome->failed_step, "p");
+    assert_string_equal(outcome->failed_path, "p");
     rv_outcome_free(outcome);
 }
 
@@ -206,7 +208,9 @@ static void time_outs_and_cancels_reach_the_step(void **state)
     start(fx, "slow", "r", NULL);
     rv_outcome *outcome = outcome_of(fx, "r");
     assert_int_equal(outcome->status, RV_FAILED);
-    assert_string_equal(outcome->error, "{\"message\":\"step 's' timed out after 50 ms\"}");
+    assert_string_equal(
+        outcome->error,
+        "{\"message\":\"step 's' timed out after 50 ms\",\"code\":\"timeout\",\"path\":\"s\"}");
     rv_outcome_free(outcome);
 
     start(fx, "endless", "c", NULL);
@@ -240,7 +244,7 @@ static void a_delay_outlives_the_engine(void **state)
 
 static int needs_signal_payload(rv_ctx *c)
 {
-    return rv_return_json(c, rv_last_json(c, "/who"));
+    return rv_return_json(c, rv_json(c, ".lastStep.result.who"));
 }
 
 static void signals_and_handles_wake_what_waits(void **state)
@@ -275,7 +279,7 @@ static int three_items(rv_ctx *c)
 static int double_it(rv_ctx *c)
 {
     int64_t item = 0;
-    const char *json = rv_item_json(c, NULL);
+    const char *json = rv_json(c, ".loop.item");
     if (json != NULL)
         item = strtoll(json, NULL, 10);
     return rv_return(c, "i", (int)item * 2);
@@ -283,7 +287,7 @@ static int double_it(rv_ctx *c)
 
 static int sum(rv_ctx *c)
 {
-    const char *all = rv_step_json(c, "each", "/iterations/2/results/d/result");
+    const char *all = rv_json(c, ".steps.each.result.iterations[2].results.d.result");
     return rv_return_json(c, all);
 }
 

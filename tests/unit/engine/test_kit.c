@@ -2,6 +2,8 @@
  * src/engine/kit.c, and through it for the whole engine on a simulated store. */
 #include "unit/test.h"
 
+#include <time.h>
+
 #include <rival/rival.h>
 
 struct fixture {
@@ -27,6 +29,13 @@ static int teardown(void **state)
     rv_engine_free(fx->engine);
     free(fx);
     return 0;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static void open_kit(struct fixture *fx, const rv_test_opts *opts)
@@ -199,15 +208,90 @@ static void what_was_recorded_does_not_run_again_after_a_crash(void **state)
     assert_int_equal(rv_test_crashes(fx->engine), 1);
 }
 
+#define YEAR_MS (INT64_C(365) * 24 * 3600 * 1000)
+
+static int takes_a_year(rv_ctx *c)
+{
+    rv_log_info(c, "this takes a while");
+    rv_test_takes(c, YEAR_MS);
+    return rv_return(c, "i", 1);
+}
+
+static int from_the_twentieth(rv_ctx *c)
+{
+    return rv_return_bool(c, rv_int(c, ".loop.index", -1) >= 19);
+}
+
+/* Nothing that happens costs by how long nothing does: neither delays, nor a run that sleeps in the store,
+ * nor a step that takes long, nor a retry. */
+static void years_pass_in_no_time(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *w = rv_workflow_new("patient");
+    rv_body *again = rv_add_loop(rv_workflow_body(w), "again",
+                                 RV_LOOP_OPTS(.until = from_the_twentieth));
+    rv_add_delay(again, "year", YEAR_MS);
+    rv_add_step(rv_workflow_body(w), "slow", takes_a_year, NULL);
+    rv_add_step(
+        rv_workflow_body(w), "flaky", fails_twice,
+        RV_STEP_OPTS(.max_attempts = 3, .backoff_base_ms = YEAR_MS, .max_backoff_ms = YEAR_MS));
+    open_kit(fx, NULL);
+    put(fx, w);
+    int64_t began_ns = now_ns(), began_ms = rv_test_now(fx->engine);
+    start(fx, "patient", "p");
+    rv_outcome *outcome = outcome_of(fx, "p", 100 * YEAR_MS);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_test_now(fx->engine) - began_ms, 23 * YEAR_MS);
+    assert_true(now_ns() - began_ns <
+                INT64_C(1000000000)); /* some milliseconds, on a busy machine */
+}
+
+static char keys[4][200];
+static int key_count;
+
+static int takes_long(rv_ctx *c)
+{
+    snprintf(keys[key_count++ % 4], sizeof keys[0], "%s", rv_ctx_idempotency_key(c));
+    rv_test_takes(c, 1000);
+    return rv_return(c, "i", 1);
+}
+
+/* The key of one attempt in a kit of this seed, which dies in it and tries again with the same. */
+static const char *key_by_seed(struct fixture *fx, uint64_t seed)
+{
+    rv_workflow *w = rv_workflow_new("slow");
+    rv_add_step(rv_workflow_body(w), "slow", takes_long, NULL);
+    open_kit(fx, RV_TEST_OPTS(.seed = seed));
+    put(fx, w);
+    start(fx, "slow", "s");
+    assert_int_equal(rv_test_advance(fx->engine, 500, &fx->err), 0);
+    assert_int_equal(rv_test_crash(fx->engine, &fx->err), 0);
+    assert_int_equal(rv_test_advance(fx->engine, 1000, &fx->err), 0);
+    expect_status(fx, "s", RV_COMPLETED);
+    assert_int_equal(key_count % 2, 0);
+    assert_string_equal(keys[(key_count - 2) % 4], keys[(key_count - 1) % 4]);
+    return keys[(key_count - 1) % 4];
+}
+
+static void a_key_outlives_a_crash_and_comes_from_the_seed(void **state)
+{
+    struct fixture *fx = *state;
+    char first[sizeof keys[0]];
+    snprintf(first, sizeof first, "%s", key_by_seed(fx, 1));
+    assert_string_equal(key_by_seed(fx, 1), first);
+    assert_string_not_equal(key_by_seed(fx, 2), first);
+}
+
 /* ----------------------------------------------------------------------------- conditions --- */
 
 static int from_the_third(rv_ctx *c)
 {
-    return rv_return_bool(c, rv_loop_index(c) >= 2);
+    return rv_return_bool(c, rv_int(c, ".loop.index", -1) >= 2);
 }
 static int before_the_third(rv_ctx *c)
 {
-    return rv_return_bool(c, rv_loop_index(c) < 2);
+    return rv_return_bool(c, rv_int(c, ".loop.index", -1) < 2);
 }
 
 static void a_condition_knows_which_iteration_it_is_about(void **state)
@@ -238,12 +322,12 @@ static int three_items(rv_ctx *c)
 }
 static int not_many(rv_ctx *c)
 {
-    return rv_return_bool(c, rv_step_int(c, "turn", NULL, 0) < 2);
+    return rv_return_bool(c, rv_int(c, ".steps.turn.result", 0) < 2);
 }
 static int turn(rv_ctx *c)
 {
     (void)step_n(c, 2);
-    return rv_return(c, "I", (long long)rv_loop_index(c));
+    return rv_return(c, "I", (long long)rv_int(c, ".loop.index", -1));
 }
 static int parks(rv_ctx *c)
 {
@@ -328,7 +412,7 @@ static void the_same_seed_does_the_same(void **state)
 
 static int gives_input(rv_ctx *c)
 {
-    return rv_return_json(c, rv_input_json(c, NULL));
+    return rv_return_json(c, rv_json(c, ".input"));
 }
 
 static rv_workflow *with_schema(void)
@@ -402,7 +486,7 @@ static char told[4096];
 
 static int tells(rv_ctx *c)
 {
-    snprintf(told, sizeof told, "%s", rv_context_json(c));
+    snprintf(told, sizeof told, "%s", rv_json(c, "."));
     return 0;
 }
 static int fails(rv_ctx *c)
@@ -422,10 +506,11 @@ static void a_handler_is_told_what_failed(void **state)
     put(fx, w);
     start(fx, "w", "a");
     rv_outcome_free(outcome_of(fx, "a", 1000));
-    const char *expected = ",\"error\":{\"message\":\"no luck\"},\"failedStep\":{\"result\":null,"
-                           "\"state\":{\"description\":\"tried\"},\"alias\":\"second\","
-                           "\"stepName\":\"second\",\"status\":\"failed\"},\"workflowState\":{"
-                           "\"input\":null,\"steps\":{\"second\":";
+    const char *expected =
+        ",\"error\":{\"message\":\"no luck\",\"path\":\"second\"},\"failedStep\":{\"result\":null,"
+        "\"state\":{\"description\":\"tried\"},\"alias\":\"second\","
+        "\"stepName\":\"second\",\"status\":\"failed\"},\"workflowState\":{"
+        "\"input\":null,\"steps\":{\"first\":";
     if (strstr(told, expected) == NULL)
         fail_msg("%s", told);
     assert_non_null(strstr(told, "\"status\":\"failed\",\"runId\":\"a\",\"workflowName\":\"w\"}}"));
@@ -464,10 +549,93 @@ static void a_step_may_run_another_workflow_and_wait_for_it(void **state)
     rv_outcome_free(outcome);
 }
 
+static int rambles(rv_ctx *c)
+{
+    static char text[20001];
+    memset(text, 'x', sizeof text - 1);
+    return rv_continue(c, "begin %s the end", text);
+}
+
+static int looks_on(rv_ctx *c)
+{
+    return rv_return_bool(c, true);
+}
+
+static int looks_back(rv_ctx *c)
+{
+    const char *message = rv_str(c, ".steps.rambles.error.message");
+    if (message == NULL || rv_json(c, ".steps.missing.error") != NULL)
+        return rv_fail(c, "there is no message");
+    return rv_return(c, "s", message + strlen(message) - 8);
+}
+
+/* What a step says of its failure keeps its end, and is there for later ones. */
+static void a_long_message_keeps_its_end(void **state)
+{
+    struct fixture *fx = *state;
+    open_kit(fx, NULL);
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "rambles", rambles, NULL);
+    rv_add_step(rv_workflow_body(w), "missing", looks_on, NULL);
+    rv_add_step(rv_workflow_body(w), "looksBack", looks_back, NULL);
+    put(fx, w);
+    start(fx, "w", "a");
+    rv_outcome *outcome = outcome_of(fx, "a", 1000);
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    assert_string_equal(outcome->failed_path, "");
+    assert_non_null(strstr(outcome->results, "\"error\":{\"message\":\"…xxx"));
+    assert_non_null(strstr(outcome->results, "xxx the end\",\"path\":\"rambles\"}"));
+    assert_non_null(strstr(outcome->results, "{\"result\":\" the end\""));
+    rv_outcome_free(outcome);
+}
+
 static int panics(rv_ctx *c)
 {
     (void)c;
     rv_panic("no such thing");
+}
+
+static int runs_one(rv_ctx *c)
+{
+    rv_run_info child;
+    rv_outcome *outcome = NULL;
+    rv_error err;
+    if (rv_run(rv_ctx_engine(c), "child", NULL, NULL, &child, &err) < 0 ||
+        rv_wait(rv_ctx_engine(c), NULL, child.run_id, NULL, &outcome, &err) < 0)
+        return rv_fail(c, "%s", err.message);
+    int status = outcome->status;
+    rv_outcome_free(outcome);
+    counts[5]++;
+    return rv_return(c, "i", status);
+}
+
+static void with_one_place_parents_wait_for_children(void **state)
+{
+    struct fixture *fx = *state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        counts[5] = 0;
+        open_kit(fx, RV_TEST_OPTS(.workers = 1, .seed = seed, .crash_one_in = seed % 2 ? 7 : 0));
+        rv_workflow *w = rv_workflow_new("child");
+        rv_add_step(rv_workflow_body(w), "one", one, NULL);
+        put(fx, w);
+        w = rv_workflow_new("parent");
+        rv_add_step(rv_workflow_body(w), "runs", runs_one, NULL);
+        put(fx, w);
+        for (int i = 0; i < 5; i++) {
+            char id[8];
+            snprintf(id, sizeof id, "p%d", i);
+            start(fx, "parent", id);
+        }
+        for (int i = 0; i < 5; i++) {
+            char id[8];
+            snprintf(id, sizeof id, "p%d", i);
+            rv_outcome *outcome = outcome_of(fx, id, 60000);
+            if (outcome->status != RV_COMPLETED)
+                fail_msg("%s: %s", id, outcome->error);
+            rv_outcome_free(outcome);
+        }
+        assert_true(counts[5] >= 5);
+    }
 }
 
 static void a_panic_fails_the_step(void **state)
@@ -480,7 +648,8 @@ static void a_panic_fails_the_step(void **state)
     start(fx, "w", "a");
     rv_outcome *outcome = outcome_of(fx, "a", 1000);
     assert_int_equal(outcome->status, RV_FAILED);
-    assert_string_equal(outcome->error, "{\"message\":\"panic: no such thing\"}");
+    assert_string_equal(outcome->error,
+                        "{\"message\":\"panic: no such thing\",\"path\":\"panics\"}");
     rv_outcome_free(outcome);
 }
 
@@ -606,6 +775,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_that_takes_too_long_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_recorded_does_not_run_again_after_a_crash, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(years_pass_in_no_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_key_outlives_a_crash_and_comes_from_the_seed, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_condition_knows_which_iteration_it_is_about, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_outcome_is_the_same_however_often_it_dies, setup,
@@ -620,7 +792,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_input_gets_its_defaults_and_may_be_given_again_without,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_handler_is_told_what_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(with_one_place_parents_wait_for_children, setup, teardown),
         cmocka_unit_test_setup_teardown(a_panic_fails_the_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_long_message_keeps_its_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_real_engine_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_answer_that_no_step_waits_for_is_refused_at_once, setup,
                                         teardown),

@@ -10,7 +10,7 @@ enum { CLIENTS = 48, RUNS = 12, STEPS = 6 };
 
 static int counts(rv_ctx *c)
 {
-    return rv_return(c, "I", (long long)(rv_last_json(c, NULL) != NULL ? 1 : 0));
+    return rv_return(c, "I", (long long)(rv_json(c, ".lastStep.result") != NULL ? 1 : 0));
 }
 
 struct client {

@@ -54,7 +54,7 @@ static void no_engine_is_told(void **state)
     REFUSED(rv_cancel_run(NULL, "r", err));
     REFUSED(rv_signal(NULL, "r", "s", "1", err));
     REFUSED(rv_complete(NULL, "r", "h", "1", "e", err));
-    REFUSED(rv_decide(NULL, "r", RV_ABORT, "why", err));
+    REFUSED(rv_decide(NULL, "r", RV_ABORT, RV_DECIDE_OPTS(.reason = "why"), err));
     REFUSED(rv_state(NULL, "r", &now, err));
     REFUSED(rv_list(NULL, NULL, &runs, err));
     REFUSED(rv_feed_open(NULL, NULL, &feed, err));
@@ -235,8 +235,12 @@ static void bad_arguments_are_told(void **state)
     REFUSED(rv_complete(e, "r", NULL, NULL, NULL, err));
     REFUSED(rv_complete(e, "r", "h", "nope", NULL, err));
     REFUSED(rv_decide(e, "r", 7, NULL, err));
-    REFUSED(rv_list(e, RV_QUERY(.status_plus_one = 99), &runs, err));
-    REFUSED(rv_list(e, RV_QUERY(.status_plus_one = -1), &runs, err));
+    REFUSED(rv_decide(e, "r", RV_ABORT, &(rv_decide_opts){ .reason = "no size" }, err));
+    assert_int_equal(rv_decide(e, "r", RV_SKIP, NULL, err), RV_ESTATE);
+    assert_int_equal(rv_decide(e, "r", RV_RESTART_STAGE, NULL, err), RV_ESTATE);
+    assert_int_equal(rv_decide(e, "r", RV_RESUME, RV_DECIDE_OPTS(.path = "a"), err), RV_ESTATE);
+    REFUSED(rv_list(e, RV_QUERY(.status = 99), &runs, err));
+    REFUSED(rv_list(e, RV_QUERY(.status = -1), &runs, err));
     REFUSED(rv_list(e, RV_QUERY(.cursor = "no cursor"), &runs, err));
     REFUSED(rv_logs(e, "r", RV_LOG_QUERY(.level = 9), &logs, err));
     REFUSED(rv_nodes(e, "r", RV_NODE_QUERY(.status = "broken"), &nodes, err));
@@ -250,7 +254,7 @@ static void bad_arguments_are_told(void **state)
     assert_int_equal(rv_run(e, "v", NULL, NULL, NULL, err), RV_ENOTFOUND);
     assert_non_null(strstr(err->message, "registered: w"));
     assert_null(rv_status_name(-1));
-    assert_null(rv_status_name(5));
+    assert_null(rv_status_name(RV_CANCELLED + 1));
     assert_string_equal(rv_status_name(RV_SUSPENDED), "suspended");
 }
 

@@ -43,7 +43,7 @@ static int items(rv_ctx *c)
 static int item(rv_ctx *c)
 {
     rv_log_debug(c, "item");
-    return rv_return(c, "i", (int)rv_loop_index(c) * 10);
+    return rv_return(c, "i", (int)rv_int(c, ".loop.index", -1) * 10);
 }
 static int yes(rv_ctx *c)
 {
@@ -55,7 +55,7 @@ static int no(rv_ctx *c)
 }
 static int thrice(rv_ctx *c)
 {
-    return rv_return_bool(c, rv_step_int(c, "round", NULL, 0) >= 20);
+    return rv_return_bool(c, rv_int(c, ".steps.round.result", 0) >= 20);
 }
 static int second_time(rv_ctx *c)
 {
@@ -63,7 +63,7 @@ static int second_time(rv_ctx *c)
 }
 static int goes_on(rv_ctx *c)
 {
-    return rv_step_error(c, RV_ON_CONTINUE, 0, -1, "no matter");
+    return rv_continue(c, "no matter");
 }
 static int handler(rv_ctx *c)
 {
@@ -372,7 +372,7 @@ static int call_complete(struct fixture *fx)
 
 static int call_decide(struct fixture *fx)
 {
-    int rc = rv_decide(fx->engine, "shown", RV_ABORT, "enough", &fx->err);
+    int rc = rv_decide(fx->engine, "shown", RV_ABORT, RV_DECIDE_OPTS(.reason = "enough"), &fx->err);
     return rc == RV_ESTATE ? RV_OK : rc; /* it is not suspended */
 }
 

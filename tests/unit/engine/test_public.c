@@ -156,8 +156,8 @@ static void runs_are_found_by_what_they_are(void **state)
     assert_int_equal(rig_wait(rig, "q2"), RV_COMPLETED);
     assert_string_equal(found(rig, RV_QUERY(.workflow = "fails")), "f1");
     assert_string_equal(found(rig, RV_QUERY(.workflow = "none")), "");
-    assert_string_equal(found(rig, RV_QUERY(.status_plus_one = 1 + RV_RUNNING)), "g1");
-    assert_string_equal(found(rig, RV_QUERY(.status_plus_one = 1 + RV_FAILED)), "f1");
+    assert_string_equal(found(rig, RV_QUERY(.status = RV_RUNNING)), "g1");
+    assert_string_equal(found(rig, RV_QUERY(.status = RV_FAILED)), "f1");
     assert_string_equal(found(rig, RV_QUERY(.text = "Bern")), "q1");
     assert_string_equal(found(rig, RV_QUERY(.text = "attempt 1")), "f1");
     assert_string_equal(found(rig, RV_QUERY(.workflow = "quick", .text = "q2")), "q2");
@@ -237,8 +237,12 @@ static void what_was_missing_may_come_back(void **state)
     rig_until(rig, "step.completed", "r3"); /* it has rested, and its next step is nobody's */
     assert_int_equal(status_of(rig, "r3", NULL), RV_RUNNING);
     assert_int_equal(status_of(rig, "r1", NULL), RV_RUNNING);
-    assert_int_equal(rv_signal(rig->engine, "r2", "any", NULL, &rig->err), RV_OK);
-    assert_int_equal(rv_decide(rig->engine, "r3", RV_ABORT, "nobody knows it", &rig->err),
+    assert_int_equal(rv_signal(rig->engine, "r2", "any", NULL, &rig->err), RV_EUNWANTED);
+    assert_int_equal(
+        rv_signal_with(rig->engine, "r2", "any", NULL, RV_SIGNAL_OPTS(.force = true), &rig->err),
+        RV_OK);
+    assert_int_equal(rv_decide(rig->engine, "r3", RV_ABORT,
+                               RV_DECIDE_OPTS(.reason = "nobody knows it"), &rig->err),
                      RV_ESTATE);
     assert_int_equal(rv_cancel_run(rig->engine, "r3", &rig->err), RV_OK);
     assert_int_equal(rig_wait(rig, "r3"), RV_CANCELLED);
@@ -364,6 +368,86 @@ static void the_same_start_again_is_the_same_run(void **state)
     assert_int_equal(info.status, RV_CANCELLED);
 }
 
+/* ---------------------------------------------------------------------------------- places --- */
+
+static atomic_int at_work, most_at_work;
+
+static void comes(void)
+{
+    int now = atomic_fetch_add(&at_work, 1) + 1, most = atomic_load(&most_at_work);
+    while (now > most && !atomic_compare_exchange_weak(&most_at_work, &most, now))
+        ;
+}
+
+static int naps(rv_ctx *c)
+{
+    comes();
+    usleep(2000);
+    atomic_fetch_sub(&at_work, 1);
+    return rv_return(c, "i", 1);
+}
+
+/* Runs a child and waits for it; what it does before and after takes a while, too. */
+static int has_child(rv_ctx *c)
+{
+    rv_run_info child;
+    rv_outcome *outcome = NULL;
+    rv_error err;
+    comes();
+    usleep(1000);
+    int rc = rv_run(rv_ctx_engine(c), "naps", NULL, NULL, &child, &err);
+    atomic_fetch_sub(&at_work, 1);
+    if (rc == RV_OK)
+        rc = rv_wait(rv_ctx_engine(c), NULL, child.run_id, NULL, &outcome, &err);
+    if (rc < 0)
+        return rv_fail(c, "%s", err.message);
+    rv_outcome_free(outcome);
+    comes();
+    usleep(2000);
+    atomic_fetch_sub(&at_work, 1);
+    return rv_return(c, "i", 2);
+}
+
+static int waits_too_briefly(rv_ctx *c)
+{
+    rv_outcome *outcome = NULL;
+    int rc = rv_wait(rv_ctx_engine(c), NULL, "never", RV_WAIT_OPTS(.timeout_ms = 20), &outcome,
+                     NULL);
+    return rc == RV_ETIMEDOUT ? rv_return(c, "i", 1) : rv_fail(c, "rv_wait says %d", rc);
+}
+
+/* A step that waits for another run gives its place to others, and goes on when it has one again: with one
+ * worker nothing waits for itself, and never do two work at once. */
+static void a_step_that_waits_for_a_run_lends_its_place(void **state)
+{
+    struct rig *rig = *state;
+    enum { PARENTS = 30 };
+    char id[16];
+    rv_engine_opts opts = { .workers = 1 };
+    rig_open(rig, &opts);
+    one_step(rig, "naps", "a", naps);
+    one_step(rig, "parent", "p", has_child);
+    one_step(rig, "brief", "b", waits_too_briefly);
+    rv_workflow *w = rv_workflow_new("signal");
+    rv_add_signal(rv_workflow_body(w), "s", "s", 0, NULL);
+    rig_put(rig, w);
+    atomic_store(&most_at_work, 0);
+    rig_run(rig, "signal", "never", NULL);
+    for (int i = 0; i < PARENTS; i++) {
+        snprintf(id, sizeof id, "p%d", i);
+        rig_run(rig, "parent", id, NULL);
+        snprintf(id, sizeof id, "b%d", i);
+        rig_run(rig, "brief", id, NULL);
+    }
+    for (int i = 0; i < PARENTS; i++) {
+        snprintf(id, sizeof id, "p%d", i);
+        assert_int_equal(rig_wait(rig, id), RV_COMPLETED);
+        snprintf(id, sizeof id, "b%d", i);
+        assert_int_equal(rig_wait(rig, id), RV_COMPLETED);
+    }
+    assert_int_equal(atomic_load(&most_at_work), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +460,7 @@ int main(void)
         PUBLIC_TEST(a_step_that_says_too_much_is_cut_and_marked),
         PUBLIC_TEST(what_was_missing_may_come_back),
         PUBLIC_TEST(a_run_without_its_function_waits_wherever_one_looks),
+        PUBLIC_TEST(a_step_that_waits_for_a_run_lends_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,59 @@ static void a_timer_is_taken_in_time_whatever_the_load(void **state)
     }
 }
 
+enum { CALLERS = 32, RUNS_EACH = 20, STEPS = 10, PLACES = 2 * CALLERS };
+
+static void *call_runs(void *arg)
+{
+    struct rig *rig = arg;
+    rv_error err;
+    for (int i = 0; i < RUNS_EACH; i++) {
+        rv_run_info info;
+        rv_outcome *outcome = NULL;
+        if (rv_run(rig->engine, "ten", NULL, NULL, &info, &err) < 0 ||
+            rv_wait(rig->engine, NULL, info.run_id, NULL, &outcome, &err) < 0)
+            return rig; /* it failed */
+        rv_outcome_free(outcome);
+    }
+    return NULL;
+}
+
+/* The result of a step and the start of the next are one row, also while batches overtake one another: the
+ * start of the run with that of its first step, each result with the next start, the last with the end. */
+static void a_step_costs_one_journal_row_under_load(void **state)
+{
+    struct rig *rig = *state;
+    pthread_t threads[CALLERS];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *count = NULL;
+    void *wrong = NULL;
+    rig_open(rig, RV_ENGINE_OPTS(.store = rig->store, .workers = PLACES));
+    rv_workflow *w = rv_workflow_new("ten");
+    for (int i = 0; i < STEPS; i++) {
+        char alias[8];
+        snprintf(alias, sizeof alias, "s%d", i);
+        rv_add_step(rv_workflow_body(w), alias, a_little, NULL);
+    }
+    rig_put(rig, w);
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_runs, rig), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        void *said;
+        pthread_join(threads[i], &said);
+        wrong = said != NULL ? said : wrong;
+    }
+    assert_null(wrong);
+    assert_true(rig->engine->commit.beside > 0); /* else there was no load */
+    rig_close(rig);
+    assert_int_equal(sqlite3_open(rig->store, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM journal", -1, &count, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(count), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(count, 0), CALLERS * RUNS_EACH * (STEPS + 1));
+    sqlite3_finalize(count);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 /* -------------------------------------------------------------------------------- refused --- */
 
 struct refusing {
@@ -173,6 +226,30 @@ static void a_run_that_can_write_nothing_is_set_aside(void **state)
     assert_int_equal(status_of(kit, "bad", NULL), RV_COMPLETED);
 }
 
+/* The same of what is detached from a run that has ended: how it ended stays so. */
+static void how_a_run_ended_stays_so_whatever_is_refused(void **state)
+{
+    struct kit *kit = *state;
+    rv_workflow *w = rv_workflow_new("w2");
+    rv_concurrent *later = rv_add_concurrent(rv_workflow_body(w), "later",
+                                             RV_CONCURRENT_OPTS(.detached = true));
+    rv_body *body = rv_concurrent_body(later, "rest");
+    rv_add_delay(body, "rest", 100);
+    rv_add_step(body, "one", a_little, NULL);
+    assert_int_equal(rv_register(kit->engine, w, &kit->err), RV_OK);
+    rv_workflow_free(w);
+    assert_int_equal(rv_run(kit->engine, "w2", NULL, RV_RUN_OPTS(.run_id = "bad"), NULL, &kit->err),
+                     RV_OK);
+    assert_int_equal(rv_test_advance(kit->engine, 50, &kit->err), RV_OK);
+    kit->refusing = (struct refusing){ .run = "bad", .times = 2 };
+    assert_int_equal(rv_test_advance(kit->engine, 1000, &kit->err), RV_OK);
+    assert_int_equal(kit->refusing.times, 0);
+    rv_run_list *list = NULL;
+    assert_int_equal(rv_list(kit->engine, RV_QUERY(.run_id = "bad"), &list, &kit->err), RV_OK);
+    assert_int_equal(list->runs[0].status, RV_COMPLETED);
+    rv_run_list_free(list);
+}
+
 /* ------------------------------------------------------------------------------- bad rows --- */
 
 static void open_sleepy(struct rig *rig)
@@ -217,9 +294,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_timer_is_taken_in_time_whatever_the_load),
+        RIG_TEST(a_step_costs_one_journal_row_under_load),
         KIT_TEST(what_the_store_refuses_is_one_runs_trouble),
         KIT_TEST(a_start_that_is_refused_makes_no_run),
         KIT_TEST(a_run_that_can_write_nothing_is_set_aside),
+        KIT_TEST(how_a_run_ended_stays_so_whatever_is_refused),
         RIG_TEST(a_row_that_cannot_be_read_stops_nobody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a slow machine */
 
 static atomic_bool gate_open;
@@ -364,6 +366,60 @@ static void a_step_that_does_not_end_is_handed_back(void **state)
     assert_int_equal(rig_wait(rig, "told"), RV_COMPLETED);
 }
 
+static void *wait_for_one(void *arg)
+{
+    struct starter *s = arg;
+    rv_outcome *outcome = NULL;
+    s->rc = rv_wait(s->rig->engine, NULL, "r", NULL, &outcome, NULL);
+    rv_outcome_free(outcome);
+    return NULL;
+}
+
+/* The result of a step that nobody will find is not told, its successor is not begun, and everybody who
+ * waits or comes hears why. `beside`: with enough in flight that the writing desk does it. */
+static void a_store_that_is_gone_stops_everything(void **state)
+{
+    struct rig *rig = *state;
+    for (int beside = 0; beside < 2; beside++) {
+        rv_run_state *now = NULL;
+        struct starter waits = { .rig = rig };
+        char wal[160];
+        atomic_store(&attempts, 0);
+        rig->store[strlen(rig->store) - 1] = (char)('0' + beside); /* another one */
+        open_all(rig, 10000);
+        rig_run(rig, "gated", "r", NULL);
+        for (int i = 0; i < 12 * beside; i++) {
+            char id[16];
+            snprintf(id, sizeof id, "r-%d", i);
+            rig_run(rig, "gated", id, NULL);
+        }
+        rig_run(rig, "sleepy", "sleeps", NULL);
+        until_attempts(1 + 12 * beside);
+        assert_int_equal(pthread_create(&waits.thread, NULL, wait_for_one, &waits), 0);
+        snprintf(wal, sizeof wal, "%s-wal", rig->store);
+        assert_int_equal(unlink(beside ? rig->store : wal), 0);
+        atomic_store(&gate_open, true);
+
+        rv_health health = until_stuck(rig, true);
+        assert_true(health.gone);
+        assert_int_equal(health.why.code, RV_EGONE);
+        assert_int_equal(pthread_join(waits.thread, NULL), 0);
+        assert_int_equal(waits.rc, RV_EGONE);
+        assert_int_equal(rv_run(rig->engine, "quick", NULL, NULL, NULL, &rig->err), RV_EGONE);
+        assert_non_null(strstr(rig->err.message, "deleted or replaced"));
+        assert_int_equal(rv_cancel_run(rig->engine, "r", &rig->err), RV_EGONE);
+        assert_int_equal(rv_state(rig->engine, "r", &now, &rig->err), RV_EGONE);
+        assert_int_equal(rv_retain(rig->engine, RV_RETAIN_OPTS(.max_runs = 1), NULL, &rig->err),
+                         RV_EGONE);
+        usleep(2100000); /* the timer of the one that sleeps falls due: it does not go on either */
+        assert_int_equal(atomic_load(&attempts), 1 + 12 * beside);
+        int64_t before_ms = rv__mono_ms(rv__clock_real());
+        assert_int_equal(rv_engine_close(rig->engine), 0); /* there is nothing to wait for */
+        assert_true(rv__mono_ms(rv__clock_real()) - before_ms < 5000);
+        rig_close(rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +430,7 @@ int main(void)
         TROUBLE_TEST(what_is_no_store_is_refused),
         TROUBLE_TEST(a_damaged_run_is_set_aside_and_the_others_go_on),
         TROUBLE_TEST(a_step_that_does_not_end_is_handed_back),
+        TROUBLE_TEST(a_store_that_is_gone_stops_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,8 @@ static int huge(rv_ctx *c)
 
 static int sees_the_first(rv_ctx *c)
 {
-    return is_long(rv_step_json(c, "h0", NULL), HUGE_BYTES, 'h') ? rv_return(c, "s", "seen")
-                                                                 : rv_fail(c, "it is another");
+    return is_long(rv_json(c, ".steps.h0.result"), HUGE_BYTES, 'h') ? rv_return(c, "s", "seen")
+                                                                    : rv_fail(c, "it is another");
 }
 
 static void put_huge(struct rig *rig)
@@ -156,8 +156,8 @@ static int long_items(rv_ctx *c)
 
 static int sees_item(rv_ctx *c)
 {
-    int64_t i = rv_loop_index(c);
-    const char *item = rv_item_json(c, NULL), *all = rv_context_json(c);
+    int64_t i = rv_int(c, ".loop.index", -1);
+    const char *item = rv_json(c, ".loop.item"), *all = rv_json(c, ".");
     bool right = i % 3 == 0 ? is_long(item, LONG, (char)('a' + i))
                             : item != NULL && strtoll(item, NULL, 10) == i;
     if (!right || all == NULL || strstr(all, "\"items\":[\"aaa") == NULL)
@@ -167,16 +167,16 @@ static int sees_item(rv_ctx *c)
 
 static int sees_all(rv_ctx *c)
 {
-    struct rv__str all = rv__str(rv_context_json(c)), part;
-    if (!is_long(rv_input_json(c, "/in"), LONG, 'n'))
+    struct rv__str all = rv__str(rv_json(c, ".")), part;
+    if (!is_long(rv_json(c, ".input.in"), LONG, 'n'))
         return rv_fail(c, "another input");
-    if (!is_long(rv_step_json(c, "a", NULL), LONG, 'r'))
+    if (!is_long(rv_json(c, ".steps.a.result"), LONG, 'r'))
         return rv_fail(c, "another result");
-    if (!is_long(rv_step_state_json(c, "a", "/more"), LONG, 's') ||
-        strcmp(rv_step_state_json(c, "a", "/description"), "\"gave it\"") != 0)
+    if (!is_long(rv_json(c, ".steps.a.state.more"), LONG, 's') ||
+        strcmp(rv_json(c, ".steps.a.state.description"), "\"gave it\"") != 0)
         return rv_fail(c, "another state");
-    if (!is_long(rv_last_json(c, "/iterations/3/results/see/result"), LONG, 'i') ||
-        !is_long(rv_last_json(c, "/iterations/9/item"), LONG, 'a' + 9))
+    if (!is_long(rv_json(c, ".lastStep.result.iterations[3].results.see.result"), LONG, 'i') ||
+        !is_long(rv_json(c, ".lastStep.result.iterations[9].item"), LONG, 'a' + 9))
         return rv_fail(c, "other iterations");
     if (rv__json_pointer(all, rv__str("/steps/a/result"), &part, NULL) < 0 || part.len != LONG)
         return rv_fail(c, "another context");
@@ -386,7 +386,9 @@ static void a_limit_is_told_when_something_is_written(void **state)
     assert_int_equal(rv_complete(rig->engine, "x", "h", huge_text, NULL, &rig->err), RV_ETOOBIG);
     huge_text[20000] = '\0';
     assert_int_equal(rv_complete(rig->engine, "x", "h", NULL, huge_text, &rig->err), RV_ETOOBIG);
-    assert_int_equal(rv_decide(rig->engine, "x", RV_ABORT, huge_text, &rig->err), RV_ETOOBIG);
+    assert_int_equal(
+        rv_decide(rig->engine, "x", RV_ABORT, RV_DECIDE_OPTS(.reason = huge_text), &rig->err),
+        RV_ETOOBIG);
     assert_non_null(strstr(rig->err.message, "the reason has 20000 bytes: at most 16384"));
     free(huge_text);
 }
@@ -427,7 +429,7 @@ static void a_snapshot_that_cannot_be_read_is_no_harm(void **state)
     static const char *const damages[] = {
         "UPDATE snapshots SET state = 'no JSON'",
         "UPDATE snapshots SET state = '{}'",
-        "UPDATE snapshots SET state = replace(state, '\"v\":2', '\"v\":1')",
+        "UPDATE snapshots SET state = replace(state, '\"v\":3', '\"v\":1')",
     };
     struct rig *rig = *state;
     char id[8];
@@ -480,7 +482,8 @@ static void take_the_pill(struct rig *rig, uint32_t max_crashes)
                     now->status == RV_SUSPENDED) {
                     char *payload = long_text(15000, 'p'); /* so much that a snapshot pays */
                     for (int s = 0; s < 3; s++)
-                        if (rv_signal(rig->engine, "r", "s", payload, &rig->err) < 0)
+                        if (rv_signal_with(rig->engine, "r", "s", payload,
+                                           RV_SIGNAL_OPTS(.force = true), &rig->err) < 0)
                             _exit(2);
                     rv_engine_free(rig->engine);
                     _exit(0);

@@ -50,7 +50,7 @@ struct run {
     const char *argv[8];
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int done, lines;
+    int done, lines, begun;
     char first_line[64];
     size_t longest_line;
     const char *kill_on; /* a line that makes us cancel it */
@@ -83,6 +83,14 @@ static void on_line(struct rv__command *command, struct rv__str line)
         rv__command_kill(io, command, RV__KILL_CANCEL);
 }
 
+static void on_begun(struct rv__command *command)
+{
+    struct run *run = (struct run *)command;
+    pthread_mutex_lock(&run->lock);
+    run->begun += run->done == 0 ? 1 : 100; /* not after its end */
+    pthread_mutex_unlock(&run->lock);
+}
+
 static void on_done(struct rv__command *command, const struct rv__command_result *result)
 {
     struct run *run = (struct run *)command;
@@ -107,6 +115,7 @@ static void run_init(struct run *run, const char *a, const char *b, const char *
                          .lock = PTHREAD_MUTEX_INITIALIZER,
                          .changed = PTHREAD_COND_INITIALIZER };
     run->command.stderr_line = on_line;
+    run->command.begun = on_begun;
     run->command.done = on_done;
     run->command.argv = run->argv;
 }
@@ -436,20 +445,30 @@ static void lines_do_not_care_how_they_are_cut_into_reads(void **state)
     }
 }
 
-static void a_cut_line_does_not_end_within_a_character(void **state)
+static void ends_well(void *arg, struct rv__str line)
+{
+    *(bool *)arg = memcmp(line.at + line.len - 7, "\xf0\x9f\x98\x80…", 7) == 0;
+}
+
+/* The log has the beginning of a line that is too long, the tail its end. */
+static void a_line_is_not_cut_within_a_character(void **state)
 {
     (void)state;
     for (int shift = 0; shift < 4; shift++) {
         struct rv__lines lines;
-        rv__lines_init(&lines, NULL, NULL);
+        bool good = false;
+        rv__lines_init(&lines, ends_well, &good);
         rv__lines_add(&lines, (struct rv__str){ "xxx", (size_t)shift });
         for (int i = 0; i < RV__COMMAND_LINE; i++)
             rv__lines_add(&lines, rv__str("\xf0\x9f\x98\x80"));
+        rv__lines_add(&lines, (struct rv__str){ "the end", 4 + (size_t)shift });
         rv__lines_end(&lines);
         struct rv__str tail = rv__lines_tail(&lines);
-        bool ends_well = memcmp(tail.at + tail.len - 7, "\xf0\x9f\x98\x80…", 7) == 0;
+        assert_true(rv__str_utf8(tail));
+        assert_in_range(tail.len, RV__COMMAND_TAIL - 4, RV__COMMAND_TAIL - 1);
+        assert_memory_equal(tail.at + tail.len - 4 - (size_t)shift, "the end", 4 + (size_t)shift);
         rv__lines_done(&lines);
-        assert_true(ends_well);
+        assert_true(good);
     }
 }
 
@@ -654,8 +673,10 @@ static void killed_while_it_queues_it_never_runs(void **state)
     const struct rv__command_result *r = run_wait(&run);
     assert_int_equal(r->end, RV__COMMAND_NOT_RUN);
     assert_int_equal(r->killed, RV__KILL_TIMEOUT);
+    assert_int_equal(run.begun, 0);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(many[i].done, 0);
+        assert_int_equal(many[i].begun, 1);
         rv__command_kill(io, &many[i].command, RV__KILL_CANCEL);
     }
     for (int i = 0; i < 20; i++)
@@ -1007,7 +1028,7 @@ int main(void)
         TEST(too_much_stdout_ends_the_command),
         TEST(long_lines_are_cut_and_the_tail_holds_whole_lines),
         TEST(lines_do_not_care_how_they_are_cut_into_reads),
-        TEST(a_cut_line_does_not_end_within_a_character),
+        TEST(a_line_is_not_cut_within_a_character),
         TEST(the_control_file_is_private_read_and_removed),
         TEST(a_strange_control_file_is_an_error_and_no_trap),
         TEST(a_timeout_ends_the_command_and_its_children),

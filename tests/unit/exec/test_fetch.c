@@ -263,6 +263,7 @@ struct ask {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
+    int begun;
     struct rv__fetch_result result;
     char *head, *body;
 };
@@ -279,6 +280,15 @@ static char *copy(struct rv__str s)
     memcpy(text, s.at, s.len);
     text[s.len] = '\0';
     return text;
+}
+
+static void on_begun(struct rv__fetch *fetch)
+{
+    struct ask *a = (struct ask *)fetch;
+    pthread_mutex_lock(&a->lock);
+    assert_false(a->done);
+    a->begun++;
+    pthread_mutex_unlock(&a->lock);
 }
 
 static void on_done(struct rv__fetch *fetch, const struct rv__fetch_result *result)
@@ -311,6 +321,7 @@ static void start_url(struct ask *a, const char *url)
                        .changed = PTHREAD_COND_INITIALIZER };
     snprintf(a->url, sizeof a->url, "%s", url);
     a->fetch.url = a->url;
+    a->fetch.begun = on_begun;
     a->fetch.done = on_done;
     if (a->fetch.method == NULL)
         a->fetch.method = "GET";
@@ -396,6 +407,16 @@ static int open_descriptors(void)
 }
 
 /* ---------------------------------------------------------------------------------- tests --- */
+
+static void a_request_that_is_sent_has_begun_once(void **state)
+{
+    (void)state;
+    (void)get("/ok");
+    assert_int_equal(ask.begun, 1);
+    start_url(&ask, "gopher://nowhere.test/");
+    (void)await(&ask);
+    assert_int_equal(ask.begun, 0);
+}
 
 static void an_answer_has_status_headers_and_body(void **state)
 {
@@ -832,6 +853,7 @@ static void a_request_that_lacks_something_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_request_that_is_sent_has_begun_once),
         TEST(an_answer_has_status_headers_and_body),
         TEST(a_request_has_its_method_headers_and_body),
         TEST(connections_are_used_again),

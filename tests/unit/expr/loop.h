@@ -9,7 +9,7 @@
 #include "jq/jq.h"
 
 struct loop {
-    struct rv__expr_told told;         /* first */
+    struct rv__expr_sender told;       /* first */
     struct rv__expr_compiler compiler; /* second */
     struct rv__jq *jq;
     struct rv__expr_texts *texts;
@@ -18,7 +18,7 @@ struct loop {
     int rc;                        /* of what was told */
 };
 
-static inline void loop_value(struct rv__expr_told *told, unsigned slot, struct rv__str json)
+static inline void loop_value(struct rv__expr_sender *told, unsigned slot, struct rv__str json)
 {
     struct loop *loop = (struct loop *)told;
     loop->values += !rv__str_none(json);
@@ -27,7 +27,7 @@ static inline void loop_value(struct rv__expr_told *told, unsigned slot, struct 
         loop->rc = RV_ENOMEM;
 }
 
-static inline void loop_program(struct rv__expr_told *told, unsigned slot, struct rv__str text)
+static inline void loop_program(struct rv__expr_sender *told, unsigned slot, struct rv__str text)
 {
     struct loop *loop = (struct loop *)told;
     loop->programs++;

@@ -57,7 +57,7 @@ static int test_scope_text(struct rv__scope *self, const struct rv__scope_text *
     return *ret != NULL ? RV_OK : rv__nomem(err);
 }
 
-static bool test_scope_alias(struct rv__scope *self, size_t i, struct rv__str *ret)
+static int test_scope_alias(struct rv__scope *self, size_t i, struct rv__str *ret)
 {
     struct test_scope *s = (struct test_scope *)self;
     for (size_t p = 0; p < s->count; p++) {
@@ -65,10 +65,10 @@ static bool test_scope_alias(struct rv__scope *self, size_t i, struct rv__str *r
             continue;
         if (i-- == 0) {
             *ret = rv__str(s->pieces[p].name);
-            return true;
+            return 1;
         }
     }
-    return false;
+    return 0;
 }
 
 static inline void test_scope_init(struct test_scope *s)

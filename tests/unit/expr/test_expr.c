@@ -308,6 +308,12 @@ static const struct {
     { "label $out | .input", "input@17" },
     { "[.input | .x, .y] | .steps.a", "input@5" },
     { "range(.input.x; .run.y)", "input@10 run@20" },
+    { ".secrets.KEY", "secrets.KEY@4" },
+    { ".[\"secrets\"][\"KEY\"] | length", "secrets.KEY@4" },
+    { ".secrets | .KEY", "secrets@4" },
+    { "{secrets}", "*@5" },
+    { "getpath([\"secrets\", \"KEY\"])", "*@4" },
+    { ". as $x | $x.secrets.KEY", "*@4" },
 };
 
 static void uses_are_told_from_the_text(void **state)
@@ -507,7 +513,7 @@ static void only_what_is_used_is_fetched(void **state)
     assert_int_equal(renew(fx, "\"${ .steps.a.result.b | add }\"", &number), RV_OK);
     fx->scope.finds = 0;
     assert_int_equal(eval(fx, number), RV_OK);
-    assert_int_equal(fx->scope.finds, 3); /* result, state, status */
+    assert_int_equal(fx->scope.finds, 4); /* result, state, status, error */
 }
 
 static void a_small_cache_forgets_and_stays_right(void **state)

@@ -112,9 +112,11 @@ void rig_finish(struct rig *rig, const char *eval_value);
  * in flight is what it says is owed. */
 void rig_crash(struct rig *rig, bool snapshot);
 
+/* Names of attachments have the time in them: most tests are about something else. */
+void rig_drop_attachments(char *json);
 /* What is asserted. */
-void rig_expect(struct rig *rig, enum rv__run_status status,
-                const char *results_json);                     /* NULL: any */
+/* NULL: any results. Errors of nodes count if any is expected: test_errors.c looks at them. */
+void rig_expect(struct rig *rig, enum rv__run_status status, const char *results_json);
 void rig_expect_in_flight(struct rig *rig, const char *paths); /* space-separated, in any order */
 bool rig_has_fact(struct rig *rig, const char *needle);        /* text in the journal */
 const char *rig_steps(struct rig *rig, const char *path);      /* what it sees: JSON */

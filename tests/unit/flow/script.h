@@ -89,13 +89,25 @@ static inline int rig_say(struct rig *rig, enum rv__msg_kind kind)
     return rig_turn(rig, &msg);
 }
 
-static inline int rig_signal(struct rig *rig, const char *name, const char *payload)
+/* A decision about what is suspended there. */
+static inline int rig_say_at(struct rig *rig, enum rv__msg_kind kind, const char *path)
 {
-    struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name) };
+    struct rv__msg msg = { .kind = kind, .name = rv__str(path) };
+    return rig_turn(rig, &msg);
+}
+
+static inline int rig_signal_by(struct rig *rig, const char *name, const char *payload, bool force)
+{
+    struct rv__msg msg = { .kind = MSG_SIGNAL, .name = rv__str(name), .force = force };
     msg.result = payload != NULL ? rv__blob_new(rv__str(payload)) : NULL;
     int rc = rig_turn(rig, &msg);
     rv__blob_unref(msg.result);
     return rc;
+}
+
+static inline int rig_signal(struct rig *rig, const char *name, const char *payload)
+{
+    return rig_signal_by(rig, name, payload, false);
 }
 
 static inline int rig_answer(struct rig *rig, const char *handle, const char *result,

@@ -42,7 +42,7 @@ static void a_plain_failure_stops_the_run(void **state)
     rig_fail(rig, "a", "no");
     rig_expect(rig, RUN_FAILED, "{\"a\":" OUT("null", "failed") "}");
     assert_str(rv__cell_failed_step(rig->cell), "a");
-    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\"}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\",\"path\":\"a\"}");
     rig_free(rig);
 }
 
@@ -73,7 +73,7 @@ static void retries_wait_and_are_counted(void **state)
     rig_timer(rig, "a");
     rig_fail(rig, "a", "three");
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_str(rv__cell_error(rig->cell), "{\"message\":\"three\"}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"three\",\"path\":\"a\"}");
     rig_free(rig);
 }
 
@@ -115,6 +115,193 @@ static void the_error_may_lower_the_attempts_never_raise_them(void **state)
     }
 }
 
+static void lists_of_codes_say_what_is_tried_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *error;
+        enum rv__behavior behavior;
+        bool again;
+    } rows[] = {
+        { "\"retryOn\":[75]", "{\"message\":\"x\",\"exitCode\":75}", BEHAVIOR_PLAIN, true },
+        { "\"retryOn\":[75]", "{\"message\":\"x\",\"exitCode\":7}", BEHAVIOR_PLAIN, false },
+        { "\"retryOn\":[75]", "{\"message\":\"x\"}", BEHAVIOR_PLAIN, false },
+        { "\"retryOn\":[404,\"dns\"]", "{\"code\":\"status\",\"status\":404}", BEHAVIOR_FINAL,
+          true },
+        { "\"retryOn\":[404,\"dns\"]", "{\"code\":\"d\\u006es\"}", BEHAVIOR_PLAIN, true },
+        { "\"retryOn\":[404,\"dns\"]", "{\"code\":404}", BEHAVIOR_PLAIN, false },
+        { "\"jitter\":0", "{\"code\":\"status\",\"status\":404}", BEHAVIOR_FINAL, false },
+        { "\"noRetryOn\":[2]", "{\"exitCode\":2}", BEHAVIOR_PLAIN, false },
+        { "\"noRetryOn\":[2]", "{\"exitCode\":3}", BEHAVIOR_PLAIN, true },
+        { "\"noRetryOn\":[2]", "{\"status\":404}", BEHAVIOR_FINAL, false },
+        { "\"retryOn\":[2,3],\"noRetryOn\":[2]", "{\"exitCode\":2}", BEHAVIOR_PLAIN, false },
+        { "\"retryOn\":[2,3],\"noRetryOn\":[2]", "{\"exitCode\":3}", BEHAVIOR_PLAIN, true },
+        /* What the step itself says comes first. */
+        { "\"noRetryOn\":[2]", "{\"exitCode\":2}", BEHAVIOR_RETRY, true },
+        { "\"retryOn\":[2]", "{\"exitCode\":2}", BEHAVIOR_STOP, false },
+        { "\"retryOn\":[2]", "{\"exitCode\":2}", BEHAVIOR_CONTINUE, false },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char plan[300];
+        snprintf(plan, sizeof plan,
+                 "{\"name\":\"t\",\"steps\":[{\"type\":\"step\",\"alias\":\"a\",\"name\":\"f\","
+                 "\"maxAttempts\":2,%s}]}",
+                 rows[i].config);
+        struct rig *rig = rig_new(plan, NULL);
+        struct rig_work *work = rig_at(rig, "a");
+        rig_send(rig, (struct rv__msg){ .kind = MSG_FAILED,
+                                        .actor = work->effect.actor,
+                                        .token = work->effect.token,
+                                        .error = rv__blob_new(rv__str(rows[i].error)),
+                                        .behavior = rows[i].behavior });
+        bool again = rig_try(rig, "a") != NULL;
+        if (again != rows[i].again)
+            fail_msg("row %zu: it is %stried again", i, again ? "" : "not ");
+        rig_free(rig);
+    }
+}
+
+static void after_its_attempts_a_step_may_let_the_run_go_on(void **state)
+{
+    (void)state;
+    const char *plan = PLAN(
+        RETRY_STEP(",\"maxAttempts\":2,\"continueOnError\":true,\"timeout\":500") "," S("b"));
+    const char *after = "{\"a\":" OUT("null", "failed") ",\"b\":" OUT("1", "completed") "}";
+    struct rig *rig = rig_new(plan, NULL);
+    rig_fail(rig, "a", "one");
+    rig_timer(rig, "a");
+    rig_fail(rig, "a", "two");
+    rig_done(rig, "b", "1");
+    rig_expect(rig, RUN_COMPLETED, after);
+    rig_free(rig);
+
+    rig = rig_new(plan, NULL); /* a time-out is a failure like any other */
+    rig_timer(rig, "a");
+    rig_done(rig, "b", "1");
+    rig_expect(rig, RUN_COMPLETED, after);
+    rig_free(rig);
+
+    rig = rig_new(plan, NULL); /* the step itself knows better */
+    rig_fail_as(rig, "a", "no", BEHAVIOR_STOP, 0);
+    rig_expect(rig, RUN_FAILED, "{\"a\":" OUT("null", "failed") "}");
+    rig_free(rig);
+}
+
+static void a_forEach_that_collects_runs_all_and_completes(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(
+        PLAN("{\"type\":\"forEach\",\"alias\":\"e\",\"items\":\"${ .input }\","
+             "\"run\":[" S("s") "],\"onFailure\":\"collect\"}"),
+        "[1,2]");
+    rig_done(rig, "e?items", "[1,2]");
+    rig_fail(rig, "e:iter0:node0:s", "no");
+    rig_done(rig, "e:iter1:node0:s", "2");
+    rig_expect(
+        rig, RUN_COMPLETED,
+        "{\"e\":" OUT(
+            "{\"iterations\":[{\"item\":1,\"index\":0,\"results\":{\"s\":" OUT(
+                "null",
+                "failed") "}},{\"item\":2,\"index\":1,\"results\":{\"s\":" OUT("2",
+                                                                               "completed") "}}]}",
+            "completed") "}");
+    rig_free(rig);
+}
+
+#define HANDLED(handlers, steps) "{\"name\":\"t\"," handlers ",\"steps\":[" steps "]}"
+#define FINALLY_S(alias)         "\"finally\":[" S(alias) "]"
+
+static void a_handler_may_be_a_list_with_retries(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(
+        HANDLED("\"onError\":[{\"type\":\"step\",\"alias\":\"tell\",\"name\":\"f\",\"maxAttempts\":"
+                "2}," S("log") "]",
+                "{\"type\":\"step\",\"alias\":\"a\",\"name\":\"f\",\"onError\":[" S("undo") "]}"),
+        NULL);
+    rig_fail(rig, "a", "no");
+    rig_expect_in_flight(rig, "a:onError:node0:undo");
+    assert_int_equal(rig_at(rig, "a:onError:node0:undo")->effect.timeout_ms, 30000);
+    rig_done(rig, "a:onError:node0:undo", "1");
+    rig_fail(rig, "onError:node0:tell", "busy");
+    rig_timer(rig, "onError:node0:tell");
+    rig_done(rig, "onError:node0:tell", "1");
+    assert_string_equal(
+        rig_steps(rig, "onError:node1:log"),
+        "{\"a\":{\"result\":null,\"state\":{},\"status\":\"failed\",\"error\":{\"message\":\"no\","
+        "\"path\":\"a\"}},\"tell\":" OUT("1", "completed") "}");
+    rig_fail(rig, "onError:node1:log", "what a handler does changes nothing");
+    rig_expect(rig, RUN_FAILED, "{\"a\":" OUT("null", "failed") "}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\",\"path\":\"a\"}");
+    rig_free(rig);
+}
+
+static void finally_runs_however_the_run_ended(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(HANDLED(FINALLY_S("f"), S("a") "," S("b")), NULL);
+    rig_done(rig, "a", "1");
+    rig_done(rig, "b", "2");
+    rig_expect_in_flight(rig, "finally:node0:f");
+    assert_int_equal(rv__cell_status(rig->cell), RUN_RUNNING);
+    rig_done(rig, "finally:node0:f", "3");
+    rig_expect(rig, RUN_COMPLETED,
+               "{\"a\":" OUT("1", "completed") ",\"b\":" OUT("2", "completed") "}");
+    rig_free(rig);
+
+    rig = rig_new(HANDLED("\"onError\":{\"name\":\"h\"}," FINALLY_S("f"), S("a") "," S("b")), NULL);
+    rig_fail(rig, "a", "no");
+    rig_expect_in_flight(rig, "onError"); /* that comes first */
+    rig_done(rig, "onError", NULL);
+    rig_fail(rig, "finally:node0:f", "changes nothing");
+    rig_expect(rig, RUN_FAILED, "{\"a\":" OUT("null", "failed") "}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\",\"path\":\"a\"}");
+    rig_free(rig);
+
+    rig = rig_new(HANDLED("\"onError\":{\"name\":\"h\"}," FINALLY_S("f"), S("a") "," S("b")), NULL);
+    rig_send(rig, (struct rv__msg){ .kind = MSG_CANCEL });
+    assert_int_equal(rv__cell_status(rig->cell), RUN_RUNNING);
+    rig_expect_in_flight(rig, "finally:node0:f"); /* and no onError */
+    assert_string_equal(rig_steps(rig, "finally:node0:f"), "{\"a\":" OUT("null", "cancelled") "}");
+    rig_done(rig, "finally:node0:f", NULL);
+    rig_expect(rig, RUN_CANCELLED, "{\"a\":" OUT("null", "cancelled") "}");
+    rig_free(rig);
+}
+
+static void a_second_cancel_ends_finally(void **state)
+{
+    (void)state;
+    const char *plan = HANDLED(FINALLY_S("f"), S("a"));
+    struct rig *rig = rig_new(plan, NULL);
+    rig_send(rig, (struct rv__msg){ .kind = MSG_CANCEL });
+    rig_send(rig, (struct rv__msg){ .kind = MSG_CANCEL });
+    rig_expect(rig, RUN_CANCELLED, "{\"a\":" OUT("null", "cancelled") "}");
+    rig_free(rig);
+
+    rig = rig_new(plan, NULL); /* what has completed stays so */
+    rig_done(rig, "a", "1");
+    rig_send(rig, (struct rv__msg){ .kind = MSG_CANCEL });
+    rig_expect_in_flight(rig, "finally:node0:f");
+    rig_send(rig, (struct rv__msg){ .kind = MSG_CANCEL });
+    rig_expect(rig, RUN_COMPLETED, "{\"a\":" OUT("1", "completed") "}");
+    rig_free(rig);
+}
+
+static void a_nested_workflow_has_its_own_finally(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(
+        PLAN("{\"type\":\"workflow\",\"alias\":\"w\",\"name\":\"w\",\"steps\":[" S(
+            "s") "],\"finally\":[" S("f") "]}," S("b")),
+        NULL);
+    rig_done(rig, "w:node0:s", "1");
+    rig_done(rig, "w:finally:node0:f", "2");
+    rig_done(rig, "b", "3");
+    rig_expect(rig, RUN_COMPLETED,
+               "{\"w\":" OUT("1", "completed") ",\"b\":" OUT("3", "completed") "}");
+    rig_free(rig);
+}
+
 static void time_outs_stop_or_retry(void **state)
 {
     (void)state;
@@ -122,7 +309,8 @@ static void time_outs_stop_or_retry(void **state)
     assert_int_equal(rig_at(rig, "a")->effect.timeout_ms, 500);
     rig_timer(rig, "a");
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_str(rv__cell_error(rig->cell), "{\"message\":\"step 'a' timed out after 500 ms\"}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"step 'a' timed out after 500 ms\","
+                                          "\"code\":\"timeout\",\"path\":\"a\"}");
     rig_free(rig);
 
     rig = rig_new(PLAN(RETRY_STEP(",\"timeout\":500,\"maxAttempts\":2,\"onTimeout\":\"retry\"")),
@@ -351,13 +539,13 @@ static void a_loop_runs_until(void **state)
     rig_done(rig, "lo:iter0:node0:p", "1");
     rig_done(rig, "lo:iter0:node1:q", "2");
     assert_string_equal(rig_steps(rig, "lo?until"),
-                        "{\"q\":" OUT("2", "completed") ",\"p\":" OUT("1", "completed") "}");
+                        "{\"p\":" OUT("1", "completed") ",\"q\":" OUT("2", "completed") "}");
     rig_done(rig, "lo?until", "false");
     assert_string_equal(rig_steps(rig, "lo:iter1:node0:p"),
-                        "{\"q\":" OUT("2", "completed") ",\"p\":" OUT("1", "completed") "}");
+                        "{\"p\":" OUT("1", "completed") ",\"q\":" OUT("2", "completed") "}");
     rig_done(rig, "lo:iter1:node0:p", "3");
     assert_string_equal(rig_steps(rig, "lo:iter1:node1:q"),
-                        "{\"p\":" OUT("3", "completed") ",\"q\":" OUT("2", "completed") "}");
+                        "{\"q\":" OUT("2", "completed") ",\"p\":" OUT("3", "completed") "}");
     rig_crash(rig, true);
     rig_done(rig, "lo:iter1:node1:q", "4");
     rig_done(rig, "lo?until", "1");
@@ -516,7 +704,7 @@ static void handlers_run_before_the_end(void **state)
     rig_expect_in_flight(rig, "onError");
     rig_fail(rig, "onError", "changes nothing");
     rig_expect(rig, RUN_FAILED, "{\"a\":" OUT("null", "failed") "}");
-    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\"}");
+    assert_str(rv__cell_error(rig->cell), "{\"message\":\"no\",\"path\":\"a\"}");
     rig_free(rig);
 
     rig = rig_new(
@@ -653,6 +841,13 @@ int main(void)
         RIG_TEST(continue_goes_on),
         RIG_TEST(retries_wait_and_are_counted),
         RIG_TEST(the_error_may_lower_the_attempts_never_raise_them),
+        RIG_TEST(lists_of_codes_say_what_is_tried_again),
+        RIG_TEST(after_its_attempts_a_step_may_let_the_run_go_on),
+        RIG_TEST(a_forEach_that_collects_runs_all_and_completes),
+        RIG_TEST(a_handler_may_be_a_list_with_retries),
+        RIG_TEST(finally_runs_however_the_run_ended),
+        RIG_TEST(a_second_cancel_ends_finally),
+        RIG_TEST(a_nested_workflow_has_its_own_finally),
         RIG_TEST(time_outs_stop_or_retry),
         RIG_TEST(a_delay_is_a_timer),
         RIG_TEST(signals_wake_one_waiter_each_in_order),

@@ -43,7 +43,7 @@ static void work_waits_in_the_lane_of_what_comes_first(void **state)
         { DOC(STEP("\"kind\":\"call\",\"name\":\"f\"")), LANE_FUNCTION },
         { DOC(STEP("\"kind\":\"http\"")), LANE_HTTP },
         { DOC(STEP("\"kind\":\"command\"")), LANE_IO },
-        { DOC(STEP("\"kind\":\"chat\"")), LANE_IO },
+        { DOC("{\"type\":\"chat\",\"alias\":\"s\",\"with\":{}}"), LANE_HTTP },
         { DOC(STEP("\"kind\":\"tool\"")), LANE_IO },
         { DOC(STEP("\"kind\":\"value\",\"with\":1")), LANE_EVAL },
         { DOC(STEP("\"kind\":\"delay\",\"with\":1")), LANE_NONE },

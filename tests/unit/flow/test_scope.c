@@ -1,4 +1,5 @@
-/* test_scope.c: what a piece of work sees, and how results read. For src/flow/scope.c. */
+/* test_scope.c: what a piece of work sees, and how results read. For src/flow/view.c, write.c
+ * and expand.c. */
 #include "base/json.h"
 #include "unit/flow/script.h"
 
@@ -65,7 +66,8 @@ static void last_step_may_have_failed_or_be_skipped(void **state)
     rig_done(rig, "b?when", "false");
     assert_string_equal(rig_last(rig, "c"), J(LAST("b", "null")));
     assert_string_equal(rig_steps(rig, "c"),
-                        J("{'b':" OUT("null", "skipped") ",'a':" OUT("null", "failed") "}"));
+                        J("{'a':{'result':null,'state':{},'status':'failed','error':{'message':"
+                          "'soft','path':'a'}},'b':" OUT("null", "skipped") "}"));
     rig_free(rig);
 }
 
@@ -106,7 +108,7 @@ static void loop_is_of_the_innermost_iteration(void **state)
     rv__view_done(&view);
     /* Iterations do not see each other. */
     assert_string_equal(rig_steps(rig, "out:iter1:node1:in:iter1:node0:t"),
-                        J("{'s':" DONE("1") ",'a':" DONE("1") "}"));
+                        J("{'a':" DONE("1") ",'s':" DONE("1") "}"));
     rig_free(rig);
 }
 
@@ -201,7 +203,7 @@ static void a_handler_sees_the_error_and_what_failed(void **state)
 
     for (int crash = 0; crash < 2; crash++) {
         struct rv__view view = rig_view(rig, "a:onError");
-        assert_str(rig_text(rig, view.error), J("{'message':'no','code':7}"));
+        assert_str(rig_text(rig, view.error), J("{'message':'no','code':7,'path':'a'}"));
         assert_str(rig_text(rig, view.input), J("{'in':1}"));
         assert_int_equal(view.attempt, 1);
         assert_str(view.failed_node->alias, "a");
@@ -213,7 +215,7 @@ static void a_handler_sees_the_error_and_what_failed(void **state)
     rig_done(rig, "a:onError", NULL);
 
     struct rv__view view = rig_view(rig, "onError");
-    assert_str(rig_text(rig, view.error), J("{'message':'no','code':7}"));
+    assert_str(rig_text(rig, view.error), J("{'message':'no','code':7,'path':'a'}"));
     assert_str(view.failed_node->alias, "a");
     assert_str(rig_text(rig, view.failed_state), J("{'description':'half done'}"));
     rv__view_done(&view);

@@ -213,7 +213,7 @@ static void a_damaged_snapshot_is_refused_or_behaves(void **state)
 
 static void what_is_no_snapshot_is_refused(void **state)
 {
-    static const char *const texts[] = { "null", "[]", "{}", "7", "{\"v\":2}", "{\"v\":1}" };
+    static const char *const texts[] = { "null", "[]", "{}", "7", "{\"v\":3}", "{\"v\":1}" };
     (void)state;
     struct rig *rig = rig_of(S("a"), NULL);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

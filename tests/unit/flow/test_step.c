@@ -1,7 +1,12 @@
 /* test_step.c: the step actor: phase x message -> fact. For src/flow/step.c. */
+#include "base/json.h"
 #include "unit/flow/script.h"
 
 /* ------------------------------------------------------------------------------- the table --- */
+
+/* What an attempt was given; never freed. */
+static struct rv__blob some = { .refs = 1, .len = 7, .text = "{\"a\":1}" };
+#define SOME (&some)
 
 /* How to bring the step 'a' into a phase; what it is then sent; the last fact of that, or none. */
 enum phase {
@@ -48,6 +53,13 @@ static const struct row {
     { "an attempt takes too long", RUNNING, { .kind = MSG_TIMER }, "step.retrying" },
     { "an attempt is pending", RUNNING, { .kind = MSG_PARK, .name = { "h", 1 } }, "step.parked" },
     { "an attempt is lost", RUNNING, { .kind = MSG_LOST }, "step.lost" },
+    { "an attempt says what it was given",
+      RUNNING,
+      { .kind = MSG_GIVEN, .given = SOME },
+      "step.given" },
+    { "it was given nothing", RUNNING, { .kind = MSG_GIVEN }, NULL },
+    { "nothing runs that was given something", RETRY, { .kind = MSG_GIVEN, .given = SOME }, NULL },
+    { "an evaluation is not asked", EVALUATING, { .kind = MSG_GIVEN, .given = SOME }, NULL },
     { "a wait for a retry ends", RETRY, { .kind = MSG_TIMER }, "timer.fired" },
     { "nothing runs that could complete", RETRY, { .kind = MSG_DONE }, NULL },
     { "nothing runs that could fail", RETRY, { .kind = MSG_FAILED }, NULL },
@@ -359,7 +371,7 @@ static void a_handle_is_not_a_signal_of_that_name(void **state)
     for (int i = 0; i < 200; i++) { /* more names than buckets */
         char name[16];
         snprintf(name, sizeof name, "n%d", i);
-        assert_int_equal(rig_signal(rig, name, "1"), RV_OK);
+        assert_int_equal(rig_signal_by(rig, name, "1", true), RV_OK);
     }
     rig_crash(rig, true);
     rig_done(rig, "a", "1");
@@ -394,6 +406,41 @@ static void two_steps_may_wait_for_one_handle(void **state)
     rig_answer(rig, "job", "2", NULL);
     rig_expect(rig, RUN_COMPLETED,
                J("{'c':" DONE("{'x':" DONE("1") ",'y':" DONE("2") ",'z':" DONE("3") "}") "}"));
+    rig_free(rig);
+}
+
+/* A slip is told, with the names there are; an answer to nobody would only look like one. */
+static void a_signal_that_no_step_waits_for_is_refused(void **state)
+{
+    (void)state;
+    rv_error err = { 0 };
+    struct rv__msg slip = { .kind = MSG_SIGNAL, .name = rv__str("aproved"), .now_ms = 1000 };
+    struct rig *rig = rig_of(
+        S("a") "," SIGNAL("y", "papers") "," SIGNAL("x", "approved") "," SIGNAL("z", "approved"),
+        NULL);
+    assert_int_equal(rv__flow_send(rig->cell, &slip, &rig->facts, &err), RV_EUNWANTED);
+    assert_string_equal(err.message, "no step of this run waits for the signal 'aproved'; there "
+                                     "are: approved, papers");
+    assert_int_equal(rig->facts.count, 0);
+    assert_int_equal(rig_signal(rig, "approved", "1"), RV_OK); /* it waits for the step */
+    assert_int_equal(rig_signal_by(rig, "aproved", "1", true), RV_OK);
+    rig_free(rig);
+
+    rig = rig_of(S("a"), NULL);
+    assert_int_equal(rv__flow_send(rig->cell, &slip, &rig->facts, &err), RV_EUNWANTED);
+    assert_string_equal(err.message, "nobody would take the signal 'aproved': no step of this run "
+                                     "waits for one");
+    rig_free(rig);
+
+    char steps[8000] = "";
+    for (int i = 0; i < 40; i++) /* more than a message can hold */
+        snprintf(steps + strlen(steps), sizeof steps - strlen(steps),
+                 "%s{'type':'step','alias':'s%d','kind':'signal','with':{'name':'signal-%d'}}",
+                 i > 0 ? "," : "", i, i);
+    rig = rig_of(steps, NULL);
+    assert_int_equal(rv__flow_send(rig->cell, &slip, &rig->facts, &err), RV_EUNWANTED);
+    assert_non_null(strstr(err.message, "there are: signal-0, signal-1, "));
+    assert_string_equal(err.message + strlen(err.message) - strlen(", …"), ", …");
     rig_free(rig);
 }
 
@@ -516,7 +563,7 @@ static void a_run_is_suspended_as_a_whole(void **state)
         } else if (decision == 1) {
             assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
             rig_expect(rig, RUN_FAILED, NULL);
-            assert_str(rv__cell_error(rig->cell), reason);
+            assert_str(rv__cell_error(rig->cell), J("{'message':'too large','path':'c'}"));
         } else {
             assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
             rig_expect(rig, RUN_CANCELLED, NULL);
@@ -545,7 +592,13 @@ static void a_suspended_run_can_be_cancelled_or_aborted(void **state)
     rig_send(rig, (struct rv__msg){ .kind = MSG_ABORT,
                                     .error = rv__blob_new(rv__str(J("{'message':'enough'}"))) });
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_str(rv__cell_error(rig->cell), J("{'message':'enough'}"));
+    struct rv__str error = rv__cell_error(rig->cell), cause, message;
+    assert_true(rv__json_get(error, "message", &message));
+    assert_str(message, "\"enough\"");
+    assert_true(rv__json_get(error, "cause", &cause)); /* why there was something to decide */
+    assert_true(rv__json_get(cause, "message", &message));
+    assert_non_null(memmem(message.at, message.len, "step 'b' was to blame", 21));
+    assert_str(rv__cell_failed_path(rig->cell), "b");
     assert_str(rv__cell_failed_step(rig->cell), "b");
     rig_free(rig);
 }
@@ -795,6 +848,7 @@ int main(void)
         RIG_TEST(a_handle_is_not_a_signal_of_that_name),
         RIG_TEST(what_is_due_has_a_bound),
         RIG_TEST(two_steps_may_wait_for_one_handle),
+        RIG_TEST(a_signal_that_no_step_waits_for_is_refused),
         RIG_TEST(who_stops_waiting_leaves_the_signal_to_the_next),
         RIG_TEST(a_signal_wakes_a_suspended_run_only_after_its_resume),
         RIG_TEST(signals_have_a_limit),

@@ -58,7 +58,8 @@ static void an_input_that_cannot_be_evaluated_fails_its_iteration(void **state)
                J("{'each':" OUT("{'iterations':[{'item':1,'index':0,'results':{}},{'item':2,"
                                 "'index':1,'results':{'p':" DONE("1") ",'q':" DONE("2") "}}]}",
                                 "failed") "}"));
-    assert_str(rv__cell_error(rig->cell), J("{'message':'/n: must be a number'}"));
+    assert_str(rv__cell_error(rig->cell),
+               J("{'message':'/n: must be a number','path':'each:iter0'}"));
     assert_false(rig_has_fact(rig, "onError"));
     rig_free(rig);
 }
@@ -121,11 +122,11 @@ static void concurrent_children_are_steps_nodes_or_workflows(void **state)
         assert_string_equal(rig_last(rig, firsts[i]),
                             J("{'result':0,'state':{},'alias':'a','stepName':'a'}"));
     rig_done(rig, "c:n:node0:s", "1");
-    assert_string_equal(rig_steps(rig, "c:n:node1:t"), J("{'s':" DONE("1") ",'a':" DONE("0") "}"));
+    assert_string_equal(rig_steps(rig, "c:n:node1:t"), J("{'a':" DONE("0") ",'s':" DONE("1") "}"));
     rig_done(rig, "c:n:node1:t", "2");
     rig_done(rig, "c:w:node0:p", "3");
     assert_string_equal(rig_steps(rig, "c:w:node1:q"), /* children do not see each other */
-                        J("{'p':" DONE("3") ",'a':" DONE("0") "}"));
+                        J("{'a':" DONE("0") ",'p':" DONE("3") "}"));
     rig_crash(rig, true);
     rig_done(rig, "c:w:node1:q", "4");
     rig_done(rig, "c:x", "5");
@@ -185,7 +186,7 @@ static void join_takes_any_failure_until_it_cannot_be_met(void **state)
     rig = rig_of(CONC(S("x") "," S("y"), ",'join':2"), NULL);
     rig_fail(rig, "c:x", "one");
     rig_expect(rig, RUN_FAILED, NULL);
-    assert_str(rv__cell_error(rig->cell), J("{'message':'one'}"));
+    assert_str(rv__cell_error(rig->cell), J("{'message':'one','path':'c:x'}"));
     rig_free(rig);
 }
 
@@ -402,7 +403,7 @@ static void a_nested_workflow_has_its_own_handler(void **state)
     rig_crash(rig, false);
     rig_timer(rig, "pay:onError"); /* 30 s: that it fails changes nothing */
     rig_expect(rig, RUN_FAILED, J("{'pay':" OUT("null", "failed") "}"));
-    assert_str(rv__cell_error(rig->cell), J("{'message':'no'}"));
+    assert_str(rv__cell_error(rig->cell), J("{'message':'no','path':'pay:node1:q'}"));
     assert_str(rv__cell_failed_step(rig->cell), "pay");
     rig_free(rig);
 }
@@ -580,8 +581,8 @@ static void an_alias_of_an_earlier_iteration_is_replaced(void **state)
     rig_done(rig, "lo?until", "false");
     rig_done(rig, "lo:iter1:node0:br?if", "false");
     assert_string_equal(rig_steps(rig, "lo:iter1:node1:s"),
-                        J("{'br':" DONE("{'taken':'else','results':{'t':" OUT(
-                            "null", "skipped") "}}") ",'s':" DONE("2") "}"));
+                        J("{'s':" DONE("2") ",'br':" DONE(
+                            "{'taken':'else','results':{'t':" OUT("null", "skipped") "}}") "}"));
     rig_finish(rig, "true");
     rig_expect(rig, RUN_COMPLETED, NULL);
     rig_free(rig);

@@ -1,5 +1,6 @@
 /* test_turn.c: how much a turn may do: facts, places, memory; and suspended runs. For
  * src/flow/coordinator.c and cell.c. */
+#include "base/json.h"
 #include "unit/flow/script.h"
 
 /* One pump, and how many facts it said; they go nowhere. */
@@ -280,7 +281,7 @@ static void while_suspended_nothing_begins_and_everything_is_recorded(void **sta
     assert_int_equal(rig_answer(rig, "handle", "7", NULL), RV_OK);
     rig_done(rig, "c:w?when", "true");
     rig_done(rig, "c:e:node0:e?items", "[1]");
-    assert_int_equal(rig_signal(rig, "go", "1"), RV_OK);
+    assert_int_equal(rig_signal_by(rig, "go", "1", true), RV_OK);
     rig_expect_in_flight(rig, "");
     for (int lane = 0; lane < LANES; lane++)
         assert_int_equal(rv__flow_grant(rig->cell, (enum rv__lane)lane, 1, &rig->facts, NULL), 0);
@@ -293,7 +294,21 @@ static void while_suspended_nothing_begins_and_everything_is_recorded(void **sta
     rig_free(rig);
 }
 
-static void a_run_is_suspended_for_one_reason_at_a_time(void **state)
+/* Why it was decided so, and why there was something to decide. */
+static void a_resume_is_recorded_with_its_reason_and_its_cause(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a"), NULL);
+    rig_poison(rig, "a");
+    rig_send(rig, (struct rv__msg){ .kind = MSG_RESUME,
+                                    .error = rv__blob_new(rv__str(J("{'message':'mended'}"))) });
+    assert_true(rig_has_fact(rig, J("'message':'mended','cause':{'message':'step ")));
+    rig_done(rig, "a", "1");
+    rig_expect(rig, RUN_COMPLETED, J("{'a':" DONE("1") "}"));
+    rig_free(rig);
+}
+
+static void several_steps_of_a_run_may_be_suspended_and_each_is_decided_by_its_path(void **state)
 {
     (void)state;
     struct rig *rig = rig_of("{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "]}",
@@ -301,12 +316,17 @@ static void a_run_is_suspended_for_one_reason_at_a_time(void **state)
     for (int i = 0; i < RV__MAX_CRASHES; i++)
         rig_lose(rig, "c:y", true, false);
     rig_poison(rig, "c:x");
-    rig_lose(rig, "c:y", true, false); /* now y is one too many, but x came first */
+    rig_lose(rig, "c:y", true, false); /* now y is one too many, too */
     assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "step 'x'"));
     rig_crash(rig, true);
-    assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
+    assert_int_equal(rig_say(rig, MSG_RESUME), RV_ESTATE); /* which? */
+    assert_int_equal(rig_say_at(rig, MSG_RESUME, "c:z"), RV_ESTATE);
+    assert_int_equal(rig_say_at(rig, MSG_SKIP, "c:x"), RV_ESTATE); /* that is for states */
+    assert_int_equal(rig_say_at(rig, MSG_RESUME, "c:x"), RV_OK);
     rig_expect(rig, RUN_SUSPENDED, NULL);
+    rig_expect_in_flight(rig, ""); /* nothing begins before the last is decided */
     assert_non_null(strstr(rv__cell_suspension(rig->cell).at, "step 'y'"));
+    assert_true(rig_has_fact(rig, J("'left':1")));
     rig_crash(rig, false);
     assert_int_equal(rig_say(rig, MSG_RESUME), RV_OK);
     rig_finish(rig, NULL);
@@ -329,7 +349,10 @@ static void a_run_can_be_aborted_anywhere(void **state)
     rig_expect(rig, RUN_SUSPENDED, NULL);
     assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
     rig_expect(rig, RUN_FAILED, J("{'a':" DONE("1") ",'b':" OUT("null", "failed") "}"));
-    assert_str(rv__cell_error(rig->cell), reason);
+    struct rv__str message;
+    assert_true(rv__json_get(rv__cell_error(rig->cell), "message", &message));
+    assert_str(message, "\"enough\"");
+    assert_str(rv__cell_failed_path(rig->cell), "b");
     assert_str(rv__cell_failed_step(rig->cell), "b");
     rig_free(rig);
 
@@ -442,7 +465,8 @@ int main(void)
         RIG_TEST(ranges_are_served_in_turn),
         cmocka_unit_test(memory_is_bounded_by_the_places_given),
         RIG_TEST(while_suspended_nothing_begins_and_everything_is_recorded),
-        RIG_TEST(a_run_is_suspended_for_one_reason_at_a_time),
+        RIG_TEST(a_resume_is_recorded_with_its_reason_and_its_cause),
+        RIG_TEST(several_steps_of_a_run_may_be_suspended_and_each_is_decided_by_its_path),
         RIG_TEST(a_run_can_be_aborted_anywhere),
         RIG_TEST(an_abort_without_a_handler_ends_the_run),
         RIG_TEST(a_detached_pill_does_not_outlast_a_decision),

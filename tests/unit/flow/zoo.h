@@ -3,6 +3,7 @@
 #ifndef RV_TESTS_FLOW_ZOO_H
 #define RV_TESTS_FLOW_ZOO_H
 
+#include "base/json.h"
 #include "unit/flow/script.h"
 
 /* clang-format off */
@@ -37,6 +38,32 @@ static const char *const zoo[] = {
         "{'type':'loop','alias':'lo','until':{'fn':'u'},'maxIterations':2,'keep':'none','body':["
           "{'type':'concurrent','alias':'d2','continueOn':'detached','steps':[" STEP("y", "'onError':{'name':'h'}") "]}]}]}]}," S("s") "]},"
     "{'type':'concurrent','alias':'d3','when':'${ .w }','continueOn':'detached','steps':[" SIGNAL("s", "go") "," S("v") "]}",
+    /* stages: every way in which a state can go on */
+    "{'type':'stage','alias':'g','states':["
+      "{'alias':'a','priority':90,'critical':true,'maxRetry':1,'agent':" S("a") "},"
+      "{'alias':'b','priority':50,'maxRetry':2,'onFailure':'d','dependsOn':{'x':{'state':'a'}},'agent':" S("b") "},"
+      "{'alias':'c','priority':80,'critical':true,'timeout':40,'agent':{'type':'workflow','name':'w','description':'${ .d }','steps':[" S("p") "," DELAY("d", "9") "]}},"
+      "{'alias':'d','priority':20,'agent':" SIGNAL("d", "go") "},"
+      "{'alias':'e','priority':30,'final':true,'dependsOn':{'x':{'state':'a'},'y':{'state':'c','field':'description'}},'agent':" S("e") "},"
+      "{'alias':'f','priority':20,'agent':" DELAY("f", "5") "}],'concurrency':3,'description':'${ .d }'},"
+    "{'type':'stage','alias':'h','when':'${ .w }','states':["
+      "{'alias':'a','critical':true,'maxRetry':1,'dependsOn':{'x':{'state':'a','stage':'g'},'y':{'state':'e','stage':'g'}},'agent':" STEP("a", "'onError':{'name':'h'}") "},"
+      "{'alias':'b','priority':7,'access':'none','timeout':30,'agent':" S("b") "}]},"
+    "{'type':'forEach','alias':'each','items':'${ .i }','parallel':true,'run':["
+      "{'type':'stage','alias':'s','states':[{'alias':'x','critical':true,'agent':" S("x") "},"
+        "{'alias':'y','priority':5,'agent':{'type':'workflow','name':'v','steps':["
+          "{'type':'forEach','alias':'in','items':'${ .i }','run':[" S("z") "]}]}}]}]}",
+    /* chats: turns, calls, bounds, new conversations */
+    "{'type':'chat','alias':'ask','with':{},'maxTurns':3,'maxAttempts':2,'timeout':60,'onTimeout':'retry','description':'${ .d }','tools':["
+      S("find") ",{'type':'workflow','alias':'look','name':'look','steps':[" S("p") ",{'type':'forEach','alias':'e','items':'${ .i }','run':[" S("z") "]}]}]},"
+    "{'type':'forEach','alias':'each','items':'${ .i }','parallel':true,'run':["
+      "{'type':'chat','alias':'c','when':'${ .w }','with':{},'budget':{'tokens':40},'maxAttempts':3,'continueOnError':true,'tools':[" STEP("find", "'maxAttempts':2") "," DELAY("look", "9") "]}]},"
+    "{'type':'stage','alias':'g','states':[{'alias':'a','critical':true,'timeout':50,'agent':{'type':'chat','with':{},'tools':[" S("find") "]}}]}",
+    /* handlers that are lists, and what runs at the end */
+    STEP("a", "'onError':[" STEP("h", "'maxAttempts':2") "," DELAY("d", "5") "]") ","
+    "{'type':'forEach','alias':'e','items':'${ .i }','run':{'type':'workflow','name':'w','input':'${ .x }','steps':[" S("s") "],"
+      "'onError':[{'type':'concurrent','alias':'c','steps':[" S("x") "," S("y") "]}],'finally':[" S("z") "]}},"
+    "{'type':'concurrent','alias':'d','continueOn':'detached','steps':[" S("x") "]}," S("b"),
 };
 /* clang-format on */
 enum { ZOO = sizeof zoo / sizeof *zoo };
@@ -52,8 +79,15 @@ static inline uint64_t zoo_roll(uint64_t *dice, uint64_t sides)
 static inline struct rig *zoo_run(size_t which)
 {
     char plan[8000];
-    snprintf(plan, sizeof plan, "{'name':'zoo','onError':{'name':'team'},'steps':[%s]}",
-             zoo[which]);
+    static const char *const handlers[] = {
+        "'onError':{'name':'team'}",
+        "'onError':[" S("team") "," SIGNAL(
+            "go", "go") "],'finally':["
+                        "{'type':'forEach','alias':'e','items':'${ .i }','run':[" S(
+                            "f") "]}," DELAY("d", "5") "]",
+    };
+    snprintf(plan, sizeof plan, "{'name':'zoo',%s,'steps':[%s]}",
+             handlers[which == (size_t)ZOO - 1], zoo[which]);
     return rig_new(J(plan), J("{'in':[1,{}]}"));
 }
 
@@ -80,7 +114,11 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
     struct rv__msg msg = { .kind = MSG_DONE };
     uint64_t roll = zoo_roll(dice, 100);
     *result = zoo_roll(dice, 3) ? "{\"r\":[1]}" : NULL;
-    *more = roll % 3 == 0 ? "{\"description\":\"d\"}" : NULL;
+    *more = roll % 3 == 0 ? "{\"description\":\"d\"}"
+            : roll % 3 == 1
+                ? "{\"calls\":[{\"name\":\"find\"},{\"name\":\"no\"},{\"name\":\"look\"}],"
+                  "\"usage\":{\"inputTokens\":7,\"outputTokens\":2}}"
+                : NULL; /* which a chat takes for an answer */
     if (roll < 60)
         return msg;
     if (roll < 64) {
@@ -89,7 +127,8 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
     }
     if (roll < 82) {
         msg.kind = MSG_FAILED;
-        msg.behavior = (enum rv__behavior)zoo_roll(dice, 4);
+        msg.behavior = (enum rv__behavior)zoo_roll(dice, BEHAVIOR_LATER + 1);
+        msg.wait_ms = (int64_t)zoo_roll(dice, 5);
         msg.max_attempts = (int)zoo_roll(dice, 4);
         msg.backoff = (int)zoo_roll(dice, 3);
         msg.chance = (double)zoo_roll(dice, 10) / 10;
@@ -121,6 +160,30 @@ static inline struct rig_work *zoo_work(struct rig *rig, size_t n)
     return NULL;
 }
 
+/* The path of something that waits for a decision; none, if it is the only one. */
+static inline struct rv__str zoo_suspended(struct rig *rig, uint64_t *dice)
+{
+    static char path[256];
+    struct rv__json_iter it;
+    struct rv__buf all;
+    struct rv__str one, json = { NULL, 0 };
+    size_t count = 0;
+    rv__buf_init(&all, 1u << 24);
+    if (rv__cell_suspensions(rig->cell, &all, NULL) == RV_OK && all.len > 0) {
+        rv__json_iter_init(&it, rv__buf_view(&all));
+        while (rv__json_next(&it, NULL, &one)) {
+            struct rv__str found;
+            if (rv__json_get(one, "path", &found) && zoo_roll(dice, ++count) == 0)
+                json = found;
+        }
+    }
+    path[0] = '\0';
+    if (!rv__str_none(json) && (count > 1 || zoo_roll(dice, 2)))
+        snprintf(path, sizeof path, "%.*s", (int)json.len - 2, json.at + 1);
+    rv__buf_done(&all);
+    return rv__str(path);
+}
+
 /* Something happens. False: nothing is alive any more. The same dice, the same happening. */
 static inline bool zoo_move(struct rig *rig, uint64_t *dice)
 {
@@ -134,7 +197,9 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
     rig->now_ms += (int64_t)zoo_roll(dice, 10);
     uint64_t roll = zoo_roll(dice, 60);
     if (rv__cell_status(rig->cell) == RUN_SUSPENDED && roll < 30) {
-        msg.kind = roll < 25 ? MSG_RESUME : MSG_ABORT;
+        static const enum rv__msg_kind kinds[] = { MSG_RESUME, MSG_RESUME, MSG_SKIP, MSG_RESTART };
+        msg.kind = roll < 27 ? kinds[zoo_roll(dice, 4)] : MSG_ABORT;
+        msg.name = zoo_suspended(rig, dice);
     } else if (roll == 0) {
         msg.kind = MSG_CANCEL;
     } else if (roll == 59) {
@@ -164,7 +229,18 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         msg.state = rv__blob_new(rv__str(state));
     if (msg.kind == MSG_FAILED || msg.kind == MSG_SUSPEND)
         msg.error = rv__blob_new(rv__str("{\"message\":\"no\"}"));
+    /* What an attempt was given is said before its end, or with it; without dice, which tell the story. */
+    bool attempt = msg.actor != 0 && msg.kind != MSG_TIMER;
+    if (attempt && msg.token % 3 == 0) {
+        struct rv__msg given = { .kind = MSG_GIVEN, .actor = msg.actor, .token = msg.token };
+        given.given = rv__blob_new(rv__str("{\".input\":1}"));
+        (void)rig_turn(rig, &given);
+        rv__blob_unref(given.given);
+    }
+    if (attempt && msg.token % 2 == 0)
+        msg.given = rv__blob_new(rv__str("{\"argv\":[\"a\"]}"));
     (void)rig_turn(rig, &msg);
+    rv__blob_unref(msg.given);
     rv__blob_unref(msg.result);
     rv__blob_unref(msg.state);
     rv__blob_unref(msg.error);
@@ -226,6 +302,7 @@ static inline void zoo_look(struct rv__cell *cell, const struct rv__effect *effe
     (void)rv__view_item(&view, &rows, &hold, &item, NULL);
     rv__blob_unref(hold);
     (void)rv__view_items(&view, &rows, out, NULL);
+    (void)rv__view_inputs(&view, &rows, out, NULL);
     rv__view_done(&view);
     rv__buf_reset(out);
 }
@@ -243,7 +320,11 @@ static inline void zoo_behave(struct rv__cell *cell)
     rv__buf_init(&out, 1u << 28);
     for (int round = 0; round < 6; round++) {
         struct zoo_owed owed = { .count = 0 };
-        struct rv__msg msg = { .kind = round % 2 ? MSG_RESUME : MSG_SIGNAL, .name = rv__str("go") };
+        static const enum rv__msg_kind first[] = { MSG_SIGNAL, MSG_RESUME,  MSG_SIGNAL,
+                                                   MSG_SKIP,   MSG_RESTART, MSG_RESUME };
+        struct rv__msg msg = { .kind = first[round] };
+        if (msg.kind == MSG_SIGNAL)
+            msg.name = rv__str("go");
         (void)rv__flow_send(cell, &msg, &facts, &err);
         rv__cell_outstanding(cell, zoo_take, &owed);
         for (size_t i = 0; i < owed.count; i++) {

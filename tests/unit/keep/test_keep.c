@@ -21,7 +21,8 @@ struct move {
 
 static int ran[4]; /* how often each step ran, in whichever engine */
 static int last_attempt;
-static bool slow; /* the step `work` takes an hour */
+static char key[2][200]; /* of `flaky`: the one before, and the last */
+static bool slow;        /* the step `work` takes an hour */
 
 static int setup(void **state)
 {
@@ -59,6 +60,8 @@ static int first(rv_ctx *c)
 static int flaky(rv_ctx *c)
 {
     ran[1]++;
+    memcpy(key[0], key[1], sizeof key[0]);
+    snprintf(key[1], sizeof key[1], "%s", rv_ctx_idempotency_key(c));
     last_attempt = rv_ctx_attempt(c);
     return last_attempt < 2 ? rv_fail(c, "not yet") : rv_return(c, "i", last_attempt);
 }
@@ -118,7 +121,9 @@ static rv_engine *open_kit(int64_t start_ms)
 {
     rv_engine *engine = NULL;
     rv_error err = { 0, "" };
-    if (rv_test_engine_new(RV_TEST_OPTS(.start_ms = start_ms, .max_crashes = 1), &engine, &err) < 0)
+    if (rv_test_engine_new(RV_TEST_OPTS(.start_ms = start_ms, .max_crashes = 1,
+                                        .seed = (uint64_t)start_ms), /* not the other one's */
+                           &engine, &err) < 0)
         fail_msg("cannot open: %s", err.message);
     put(engine);
     return engine;
@@ -312,6 +317,12 @@ static void a_run_in_a_retry_wait_keeps_its_attempts(void **state)
     advance(m->to, 2 * MINUTE_MS);
     assert_int_equal(last_attempt, 2);
     status_is(m->to, RV_COMPLETED);
+    assert_string_equal(key[0], key[1]); /* who was called by the first knows the second */
+    assert_memory_equal(key[1], "r/", 2);
+    assert_int_equal(rv_run(m->to, "retries", NULL, RV_RUN_OPTS(.run_id = "s"), NULL, &m->err),
+                     RV_OK);
+    advance(m->to, MINUTE_MS);
+    assert_string_not_equal(key[0] + 2, key[1] + 2); /* of a run of its own */
 }
 
 static void a_suspended_run_is_decided_elsewhere(void **state)

@@ -1,5 +1,7 @@
 /* test_retention.c: finished runs leave the store. For src/keep/retain.c
  * and src/engine/retain.c. */
+#include <stdatomic.h>
+
 #include "unit/engine/rig.h"
 
 #include "base/clock.h"
@@ -11,8 +13,22 @@ static int good(rv_ctx *c)
     return rv_return(c, "i", 1);
 }
 
+static char keys[3][200]; /* of the attempts of `twice`, in order */
+static atomic_int key_count;
+
+static int twice(rv_ctx *c)
+{
+    snprintf(keys[key_count % 3], sizeof keys[0], "%s", rv_ctx_idempotency_key(c));
+    key_count++; /* now it is whole */
+    return rv_ctx_attempt(c) < 2 ? rv_fail(c, "once more") : rv_return(c, "i", 1);
+}
+
 static void put_one(struct rig *rig)
 {
+    rv_workflow *again = rv_workflow_new("again");
+    rv_add_step(rv_workflow_body(again), "twice", twice,
+                RV_STEP_OPTS(.max_attempts = 2, .backoff_base_ms = 1000));
+    rig_put(rig, again);
     rv_workflow *w = rv_workflow_new("w");
     rv_add_step(rv_workflow_body(w), "one", good, NULL);
     rig_put(rig, w);
@@ -190,12 +206,46 @@ static void what_is_waited_for_stays(void **state)
     assert_string_equal(event.workflow, "waits");
 }
 
+static void until_tried(int attempts)
+{
+    for (int i = 0; i < 4000 && key_count < attempts; i++)
+        usleep(1000);
+    assert_int_equal(key_count, attempts);
+}
+
+/* A key is for whoever must not act twice: it is the same in each attempt, in whichever process; and no
+ * later run has it, though it is given the same id. */
+static void an_id_that_is_given_again_has_other_keys(void **state)
+{
+    struct rig *rig = *state;
+    key_count = 0;
+    rig_open(rig, NULL);
+    put_one(rig);
+    rig_run(rig, "again", "order-1", NULL);
+    until_tried(1);
+    rig_close(rig);
+    rig_open(rig, NULL);
+    put_one(rig);
+    assert_int_equal(rig_wait(rig, "order-1"), RV_COMPLETED);
+    assert_int_equal(key_count, 2);
+    assert_string_equal(keys[0], keys[1]);
+
+    rig_run(rig, "again", "order-1", NULL); /* it is there: nothing is done again */
+    assert_int_equal(key_count, 2);
+    run_some(rig, 0, 2);
+    assert_int_equal(rv_retain(rig->engine, RV_RETAIN_OPTS(.max_runs = 1), NULL, &rig->err), RV_OK);
+    assert_false(there(rig, "order-1"));
+    rig_run(rig, "again", "order-1", NULL);
+    until_tried(3);
+    assert_string_not_equal(keys[2], keys[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(the_oldest_go_first),         RIG_TEST(the_store_shrinks_to_its_bound),
         RIG_TEST(an_engine_does_it_by_itself), RIG_TEST(the_feed_says_what_is_gone),
-        RIG_TEST(what_is_waited_for_stays),
+        RIG_TEST(what_is_waited_for_stays),    RIG_TEST(an_id_that_is_given_again_has_other_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,9 +64,42 @@ static void the_document_is_checked(void **state)
           "description: invalid description []: must be a text\n" },
         { "schema", "{\"name\":\"w\",\"input\":[1],\"steps\":[" F "]}",
           "input: invalid input schema: a JSON Schema is an object, true or false\n" },
+        { "secrets are a list", "{\"name\":\"w\",\"secrets\":\"A\",\"steps\":[" F "]}",
+          "secrets: invalid secrets \"A\": must be a list of names\n" },
+        { "of names, each once", "{\"name\":\"w\",\"secrets\":[\"A_1\",\"1A\",\"A-B\",\"A_1\",7],\"steps\":[" F "]}",
+          "secrets: invalid name 7 in secrets: must be a text\n"
+          "secrets: invalid name '1A' in secrets: must be letters, digits and '_', as of a variable of the environment\n"
+          "secrets: invalid name 'A-B' in secrets: must be letters, digits and '_', as of a variable of the environment\n"
+          "secrets: secrets has 'A_1' twice\n" },
         { "schemas that are", "{\"name\":\"w\",\"input\":false,\"steps\":[" F "]}", "" },
         { "handler that is no step", "{\"name\":\"w\",\"onError\":\"x\",\"steps\":[" F "]}",
-          "onError: invalid onError \"x\": must be a step\n" },
+          "onError: invalid onError \"x\": must be a step or a list of nodes\n" },
+        { "finally that is none", "{\"name\":\"w\",\"finally\":5,\"steps\":[" F "]}",
+          "finally: invalid finally 5: must be a step or a list of nodes\n" },
+        { "handlers that are lists",
+          "{\"name\":\"w\",\"onError\":[],\"finally\":[{\"type\":\"sequence\"}," F "," F "],\"steps\":["
+          "{\"type\":\"step\",\"name\":\"f\",\"onError\":[{\"type\":\"step\",\"alias\":\"g\",\"name\":\"g\","
+          "\"maxAttempts\":0}]}]}",
+          "f:onError:node0:g: invalid maxAttempts 0: must be at least 1\n"
+          "onError: a handler that is a list needs at least one node\n"
+          "finally:node0:node: unknown type \"sequence\": must be step, workflow, branch, loop, forEach, "
+          "concurrent, stage or chat\n" },
+        { "what a handler sees",
+          "{\"name\":\"w\",\"onError\":[{\"type\":\"step\",\"name\":\"g\",\"needs\":[\"f\",\"z\"]}],"
+          "\"finally\":[" F ",{\"type\":\"step\",\"alias\":\"g\",\"name\":\"g\",\"needs\":[\"f\",\"a\"]}],\"steps\":["
+          "{\"type\":\"step\",\"name\":\"f\"},"
+          "{\"type\":\"step\",\"name\":\"h\",\"onError\":[{\"type\":\"step\",\"name\":\"g\",\"needs\":[\"f\",\"h\"]}]}]}",
+          "h:onError:node0:g: needs 'h', which is not the alias of a node before it\n"
+          "onError:node0:g: needs 'z', which is not the alias of a node before it\n"
+          "finally:node1:g: needs 'a', which is not the alias of a node before it\n" },
+        { "nothing in a handler is detached",
+          "{\"name\":\"w\",\"finally\":[{\"type\":\"concurrent\",\"continueOn\":\"detached\",\"steps\":[" F "]}],"
+          "\"steps\":[" F "]}",
+          "finally:node0:concurrent: nothing in a handler can be detached: the run ends after it\n" },
+        { "finally of a workflow by name",
+          "{\"name\":\"w\",\"steps\":[{\"type\":\"workflow\",\"name\":\"v\",\"finally\":[" F "]}]}",
+          "v: 'finally' is only for a workflow with its 'steps'\n"
+          "v: there is no workflow 'v'\n" },
         { "handlers are steps without more",
           "{\"name\":\"w\",\"onError\":{\"type\":\"branch\",\"alias\":\"x\",\"name\":\"f\",\"timeout\":5,\"knd\":1},\"steps\":[" F "]}",
           "onError: unknown type \"branch\": must be step\n"
@@ -91,12 +124,12 @@ static void nodes_are_checked(void **state)
     (void)state;
     static const struct row rows[] = {
         { "no type", DOC("{\"alias\":\"a\"}"),
-          "a: it needs a 'type': step, workflow, branch, loop, forEach or concurrent\n" },
+          "a: it needs a 'type': step, workflow, branch, loop, forEach, concurrent, stage or chat\n" },
         { "unknown type", DOC("{\"alias\":\"a\",\"type\":\"foreach\"}"),
-          "a: unknown type \"foreach\": must be step, workflow, branch, loop, forEach or concurrent; "
+          "a: unknown type \"foreach\": must be step, workflow, branch, loop, forEach, concurrent, stage or chat; "
           "did you mean 'forEach'?\n" },
         { "type that is no text", DOC("{\"type\":1}"),
-          "node: unknown type 1: must be step, workflow, branch, loop, forEach or concurrent\n" },
+          "node: unknown type 1: must be step, workflow, branch, loop, forEach, concurrent, stage or chat\n" },
         { "no object", DOC("5,null"),
           "node: invalid node 5: must be an object\nnode_2: invalid node null: must be an object\n" },
         { "unknown keys, known elsewhere or not", S("\"name\":\"f\",\"items\":[],\"timeOut\":5"),
@@ -167,7 +200,20 @@ static void steps_are_checked(void **state)
           "did you mean 'http'?\n" },
         { "value of nothing", S("\"kind\":\"value\""), "s: a value needs 'with': what it is\n" },
         { "kinds that need nothing", DOC("{\"type\":\"step\",\"kind\":\"http\"},{\"type\":\"step\",\"kind\":\"command\"},"
-          "{\"type\":\"step\",\"kind\":\"chat\"},{\"type\":\"step\",\"kind\":\"tool\"}"), "" },
+          "{\"type\":\"step\",\"kind\":\"tool\"}"), "" },
+        { "chat that is a step", S("\"kind\":\"chat\""), "s: a chat is no step: it has the type 'chat'\n" },
+        { "chat", DOC("{\"type\":\"chat\",\"alias\":\"c\",\"with\":{},\"tools\":[{\"type\":\"workflow\",\"name\":\"w.x\",\"steps\":[" F "]},{\"type\":\"branch\",\"if\":1,\"then\":[]},{\"type\":\"step\",\"alias\":\"turn\",\"name\":\"f\",\"when\":\"${ 1 }\"}]}"),
+          "c:turn:call:turn: duplicate tool 'turn'\n"
+          "c:turn:call:w.x: 'w.x' cannot be the name of a tool: at most 64 letters, digits, _ and -\n"
+          "c:turn:call:branch: a tool is a step or a workflow, not a branch\n"
+          "c:turn:call:turn: a tool takes no 'when'\n" },
+        { "bounds of a chat", DOC("{\"type\":\"chat\",\"alias\":\"c\",\"with\":{},\"maxTurns\":0,\"budget\":{\"tokens\":0},\"needs\":[\"x\"],\"onError\":{\"name\":\"f\"}},{\"type\":\"chat\",\"alias\":\"d\",\"maxTurns\":1001,\"budget\":7,\"timeout\":0}"),
+          "c: invalid maxTurns 0: must be from 1 to 1000\n"
+          "c: invalid budget of 0 tokens: must be at least 1\n"
+          "c: a chat takes no 'needs': its prompt says what it reads\n"
+          "c: a chat takes no 'onError': 'continueOnError' lets its sequence go on\n"
+          "d: invalid budget 7: must be {\"tokens\": a whole number}\n"
+          "d: invalid timeout 0" MS "d: invalid maxTurns 1001: must be from 1 to 1000\n" },
         { "timeout 0", S("\"name\":\"f\",\"timeout\":0"), "s: invalid timeout 0" MS },
         { "timeout below 0", S("\"name\":\"f\",\"timeout\":-5"), "s: invalid timeout -5" MS },
         { "timeout beyond reason", S("\"name\":\"f\",\"timeout\":3155760000001"), "s: invalid timeout 3155760000001" MS },
@@ -201,13 +247,35 @@ static void steps_are_checked(void **state)
         { "jitter below 0", S("\"name\":\"f\",\"jitter\":-0.5"), "s: invalid jitter -0.5: must be from 0 to 1\n" },
         { "jitter that is no number", S("\"name\":\"f\",\"jitter\":\"a\""),
           "s: invalid jitter \"a\": must be a number from 0 to 1\n" },
+        { "codes", S("\"name\":\"f\",\"retryOn\":[1,999,\"E.x_1:-\"],\"noRetryOn\":[\"a\"]"), "" },
+        { "codes that are no list", S("\"name\":\"f\",\"retryOn\":503,\"noRetryOn\":[]"),
+          "s: invalid retryOn 503: must be a list of 1 to 100 exit codes, HTTP statuses or error codes, such as [75, 503, \"timeout\"]\n"
+          "s: invalid noRetryOn []: must be a list of 1 to 100 exit codes, HTTP statuses or error codes, such as [75, 503, \"timeout\"]\n" },
+        { "codes that are none", S("\"name\":\"f\",\"retryOn\":[0,1000,1.5,\"503\",\"\",\"a b\",null]"),
+          "s: invalid code 0 in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code 1000 in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code 1.5 in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code \"503\" in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code \"\" in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code \"a b\" in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n"
+          "s: invalid code null in retryOn: must be a number from 1 to 999 (without quotes), or the name of an error: letters, digits and _ . : -\n" },
+        { "continueOnError", S("\"name\":\"f\",\"continueOnError\":1"),
+          "s: invalid continueOnError 1: must be true or false\n" },
+        { "what is for steps only", EACH(",\"retryOn\":[1],\"noRetryOn\":[1],\"continueOnError\":true,\"recordInput\":false"),
+          "e: step-only config: 'retryOn' is for steps, not for a forEach\n"
+          "e: step-only config: 'noRetryOn' is for steps, not for a forEach\n"
+          "e: step-only config: 'continueOnError' is for steps, not for a forEach\n"
+          "e: step-only config: 'recordInput' is for steps, not for a forEach\n" },
+        { "onFailure of a forEach", EACH(",\"onFailure\":\"colect\""),
+          "e: unknown onFailure \"colect\": must be fail or collect; did you mean 'collect'?\n" },
         { "jitter at its ends", DOC("{\"type\":\"step\",\"name\":\"f\",\"jitter\":0},{\"type\":\"step\",\"name\":\"f\",\"jitter\":1}"), "" },
         { "needs that are no list", S("\"name\":\"f\",\"needs\":\"a\""),
           "s: invalid needs \"a\": must be a list of aliases\n" },
         { "needs that are no aliases", S("\"name\":\"f\",\"needs\":[1,\"x\"]"),
           "s: invalid alias 1 in needs: must be a text\n"
           "s: needs 'x', which is not the alias of a node before it\n" },
-        { "step's handler", S("\"name\":\"f\",\"onError\":[]"), "s: invalid onError []: must be a step\n" },
+        { "step's handler", S("\"name\":\"f\",\"onError\":[]"), "s:onError: a handler that is a list needs at least one node\n" },
+        { "step's handler that is neither", S("\"name\":\"f\",\"onError\":5"), "s: invalid onError 5: must be a step or a list of nodes\n" },
         { "step's handler is a step", S("\"name\":\"f\",\"onError\":{\"kind\":\"http\",\"name\":\"x\"}"),
           "s:onError: a step of kind http takes no 'name'\n" },
     };
@@ -249,6 +317,114 @@ static void delays_and_signals_are_checked(void **state)
         { "templates anywhere", SIGNAL("{\"name\":\"x\",\"timeout\":\"${ .t }\"}"), "" },
     };
     CHECK_ROWS(rows);
+}
+
+#define AGENT      "'agent':{'type':'step','name':'f'}"
+#define ST(a, m)   "{'alias':'" a "'," m AGENT "}"
+#define STAGE(...) "{'type':'stage','alias':'g','states':[" __VA_ARGS__ "]}"
+
+/* Who is told of a schedule, and the parameters of the whole. */
+static void manifests_are_checked(void **state)
+{
+    static const struct {
+        const char *says, *said, *expected;
+    } cases[] = {
+        { "one event, one webhook", "'listeners':[{'on':'suspend','webhook':'https://x/y'}]", "" },
+        { "lists", "'listeners':[{'on':['final','aborted'],'command':['a','b']}]", "" },
+        { "no list", "'listeners':{}", "listeners: invalid listeners: must be a list of at most 100\n" },
+        { "no object", "'listeners':[1]", "listeners: invalid listener 1: must be an object with 'on' and a 'command' or a 'webhook'\n" },
+        { "unknown events", "'listeners':[{'on':['suspended','x'],'command':['a']}]",
+          "listeners: unknown event \"suspended\" in listeners; did you mean 'suspend'?\n"
+          "listeners: unknown event \"x\" in listeners: must be dispatch, state_completed, stage_completed, suspend, redirect, exhausted, final, completed or aborted\n" },
+        { "unknown keys", "'listeners':[{'on':'final','comand':['a'],'webhook':'http://x'}]",
+          "listeners: unknown key \"comand\" of a listener; did you mean 'command'?\n" },
+        { "two targets, bad ones, and no event", "'listeners':[{'command':'a b','webhook':'ftp://x'}]",
+          "listeners: invalid command \"a b\" in listeners: must be a list of texts, the program and its arguments\n"
+          "listeners: invalid webhook \"ftp://x\" in listeners: must be a URL, http://… or https://…\n"
+          "listeners: a listener needs 'on': the events that it is told\n"
+          "listeners: a listener has either a 'command' or a 'webhook'\n" },
+        { "parameters", "'parameters':[1]", "parameters: invalid parameters [1]: must be an object\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[1000];
+        (void)snprintf(json, sizeof json, "{'name':'w','steps':[" STAGE(ST("a", "")) "],%s}", cases[i].said);
+        for (char *c = json; *c != '\0'; c++)
+            if (*c == '\'')
+                *c = '"';
+        expect_violations(cases[i].says, json, cases[i].expected);
+    }
+}
+
+/* Every rule of a schedule that can be judged beforehand, all violations at once. */
+static void stages_are_checked(void **state)
+{
+    static const struct {
+        const char *says, *steps, *expected;
+    } cases[] = {
+        { "a good one", STAGE(ST("a", "'priority':9,") "," ST("b", "'priority':8,'critical':true,'maxRetry':2,'onFailure':'a','timeout':5,'dependsOn':{'x':{'state':'a','field':'description'}},'access':'explicit','agentId':'z','parameters':{'k':[1]},"))
+          ",{'type':'stage','alias':'h','concurrency':2,'states':[" ST("a", "'final':true,'priority':7,'dependsOn':{'y':{'state':'b','stage':'g'}},") "]}", "" },
+        { "no states", STAGE(""), "g: a stage needs at least one state\n" },
+        { "states that are no list", "{'type':'stage','alias':'g','states':1,'concurrency':0}",
+          "g: invalid states 1: must be a list\ng: a stage needs at least one state\ng: invalid concurrency 0: must be at least 1\n" },
+        { "a state that is no object, one without a name", STAGE("7,{" AGENT "}"),
+          "g:child: a state needs an 'alias'\ng:child_2: a state needs an 'alias'\n"
+          "g:child: invalid state 7: must be an object\n"
+          "g:child: a state needs an 'agent': one step or workflow\n" },
+        { "names are unique", STAGE(ST("a", "") "," ST("a", "")), "g:a: duplicate state 'a'\n" },
+        { "the agent is there", STAGE("{'alias':'a'}"), "g:a: a state needs an 'agent': one step or workflow\n" },
+        { "it is a step or a workflow", STAGE("{'alias':'a','agent':{'type':'branch','if':1,'then':[]}},{'alias':'b','agent':[]}"),
+          "g:b: invalid agent []: must be a step or a workflow\n"
+          "g:a: the agent of a state is a step, a workflow or a chat, not a branch\n"
+          "g:b: a state needs an 'agent': one step or workflow\n" },
+        { "how often it is tried, its state says", STAGE("{'alias':'a','agent':{'type':'step','name':'f','maxAttempts':2,'when':1}}"),
+          "g:a: an agent takes no 'when'\ng:a: an agent has no time-out, attempts or back-off of its own: 'maxRetry' and 'timeout' are its state's\n" },
+        { "priority range", STAGE(ST("a", "'priority':-1,") "," ST("b", "'priority':1000,")),
+          "g:a: invalid priority -1: must be from 0 to 999\ng:b: invalid priority 1000: must be from 0 to 999\n" },
+        { "a critical state has a priority of at least 1", STAGE(ST("a", "'priority':0,'critical':true,")),
+          "g:a: a critical state has a priority of at least 1\n" },
+        { "critical and final states have their priority to themselves",
+          STAGE(ST("a", "'critical':true,") "," ST("b", "") "," ST("c", "'priority':5,") "," ST("d", "'priority':5,'final':true,")),
+          "g:a: a critical state has its priority to itself: 'b' has 100, too\n"
+          "g:d: a final state has its priority to itself: 'c' has 5, too\n" },
+        { "dependsOn names existing states", STAGE(ST("parser", "") "," ST("b", "'priority':5,'dependsOn':{'x':{'state':'praser'},'y':{},'z':7,'w':{'state':'parser','field':'size','from':1}},")),
+          "g:b: dependsOn names 'praser', which is no state of 'g'; did you mean 'parser'?\n"
+          "g:b: dependsOn 'y' needs a 'state'\n"
+          "g:b: invalid dependsOn 'z': must be an object with its 'state'\n"
+          "g:b: unknown key \"from\" in dependsOn 'w': it has state, field and stage\n"
+          "g:b: unknown field 'size' in dependsOn 'w': must be result or description\n" },
+        { "same-stage dependencies have strictly higher priority", STAGE(ST("a", "") "," ST("b", "'dependsOn':{'x':{'state':'a'}},")),
+          "g:b: it depends on 'a', which must have a higher priority than its own, 100\n" },
+        { "other-stage dependencies lie in an earlier stage", STAGE(ST("a", "'dependsOn':{'x':{'state':'b','stage':'h'}},"))
+          ",{'type':'stage','alias':'h','states':[" ST("b", "") "]}",
+          "g:a: dependsOn 'x' names the stage 'h', which is not an earlier one\n" },
+        { "onFailure names another state of the same stage", STAGE(ST("a", "'maxRetry':1,'onFailure':'a',") "," ST("b", "'maxRetry':1,'onFailure':'c',")),
+          "g:a: onFailure names the state itself: that is what a retry does\n"
+          "g:b: onFailure names 'c', which is no state of 'g'\n" },
+        { "redirects form no cycle", STAGE(ST("a", "'onFailure':'b',") "," ST("b", "'onFailure':'a',")),
+          "g:b: onFailure 'a' leads back to this state: it would wait for itself (redirects form no cycle)\n" },
+        { "nor do redirects and dependencies together", STAGE(ST("a", "'priority':9,'onFailure':'b',") "," ST("b", "'priority':5,'dependsOn':{'x':{'state':'a'}},")),
+          "g:b: its dependency 'a' leads back to this state: it would wait for itself\n" },
+        { "retries and time-outs", STAGE(ST("a", "'maxRetry':-1,'timeout':0,") "," ST("b", "'maxRetry':1.5,")),
+          "g:a: invalid maxRetry -1: must be from 0 to 1000000\n"
+          "g:a: invalid timeout 0: must be milliseconds, above 0 and at most a hundred years\n"
+          "g:b: invalid maxRetry 1.5: must be a whole number\n" },
+        { "parameters and access", STAGE(ST("a", "'parameters':[],'access':'some',")),
+          "g:a: unknown access \"some\": must be all, logs, explicit or none\n"
+          "g:a: invalid parameters []: must be an object\n" },
+        { "unknown keys with a suggestion", STAGE(ST("a", "'prioritie':1,")),
+          "g:a: unknown key 'prioritie' of a state; did you mean 'priority'?\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char json[4096];
+        int n = snprintf(json, sizeof json, "{'name':'w','steps':[%s]}", cases[i].steps);
+        assert_true(n > 0 && (size_t)n < sizeof json);
+        for (char *at = json; *at != '\0'; at++)
+            if (*at == '\'')
+                *at = '"';
+        expect_violations(cases[i].says, json, cases[i].expected);
+    }
 }
 
 static void supervisors_are_checked(void **state)
@@ -294,7 +470,7 @@ static void supervisors_are_checked(void **state)
           "c:child: a child that is a list of nodes needs an 'alias'\n" },
         { "a child without nodes", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"alias\":\"x\",\"nodes\":[]}]}"), "c:x: it has no nodes\n" },
         { "a child that is nothing", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"alias\":\"x\"},7]}"),
-          "c:x: it needs a 'type': step, workflow, branch, loop, forEach or concurrent\n"
+          "c:x: it needs a 'type': step, workflow, branch, loop, forEach, concurrent, stage or chat\n"
           "c:node: invalid node 7: must be an object\n" },
         { "a child with more keys", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"alias\":\"x\",\"nodes\":[" F "],\"when\":1}]}"),
           "c: unknown key 'when' of a child with 'nodes'\n" },
@@ -457,6 +633,8 @@ int main(void)
         cmocka_unit_test(steps_are_checked),
         cmocka_unit_test(delays_and_signals_are_checked),
         cmocka_unit_test(supervisors_are_checked),
+        cmocka_unit_test(stages_are_checked),
+        cmocka_unit_test(manifests_are_checked),
         cmocka_unit_test(nested_workflows_are_checked),
         cmocka_unit_test(what_is_needed_must_come_before),
         cmocka_unit_test(everything_wrong_is_told_at_once),

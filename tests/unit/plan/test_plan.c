@@ -9,8 +9,9 @@
 static void names_of_kinds_are_those_of_the_json(void **state)
 {
     (void)state;
-    static const char *const nodes[NODE_KINDS] = { "step", "workflow", "branch",
-                                                   "loop", "forEach",  "concurrent" };
+    static const char *const nodes[NODE_KINDS] = { "step",  "workflow", "branch",
+                                                   "loop",  "forEach",  "concurrent",
+                                                   "stage", "chat",     "sequence" };
     static const char *const steps[STEP_KINDS] = { "function", "call",   "http", "command", "value",
                                                    "delay",    "signal", "chat", "tool" };
     for (int i = 0; i < NODE_KINDS; i++)
@@ -71,6 +72,10 @@ static void a_kind_says_what_its_nodes_have(void **state)
     }
 }
 
+static void check_handler(const struct rv__plan *plan, const struct rv__node *handler,
+                          const struct rv__node *of, const struct rv__body *in, uint32_t loops,
+                          uint32_t *seen);
+
 /* What flow/ relies on, for every node of every plan. */
 static void check_structure(const struct rv__plan *plan, const struct rv__body *body,
                             uint32_t loops, uint32_t *seen)
@@ -84,14 +89,7 @@ static void check_structure(const struct rv__plan *plan, const struct rv__body *
         assert_int_equal(node->loops_around, loops);
         assert_false(node->is_handler);
         assert_ptr_equal(rv__body_find(body, node->alias), node);
-        if (node->on_error != NULL) {
-            assert_int_equal(node->on_error->id, (*seen)++);
-            assert_ptr_equal(node->on_error->handler_of, node);
-            assert_true(node->on_error->is_handler);
-            assert_null(node->on_error->body);
-            assert_int_equal(node->on_error->loops_around, loops);
-            assert_int_equal(node->on_error->step.config.timeout_ms, RV__HANDLER_TIMEOUT_MS);
-        }
+        check_handler(plan, node->on_error, node, NULL, loops, seen);
         for (uint32_t k = 0; k < node->body_count; k++) {
             const struct rv__body *inner = &node->bodies[k];
             bool iterated = rv__node_bodies(node) == BODIES_ITERATED;
@@ -100,18 +98,38 @@ static void check_structure(const struct rv__plan *plan, const struct rv__body *
             assert_int_equal(inner->index, k);
             assert_true(inner->alias.at != NULL);
             assert_true(!inner->bare || inner->count == 1);
-            check_structure(plan, inner, loops + iterated, seen);
+            check_structure(plan, inner, loops + rv__node_numbers(node), seen);
         }
     }
     if (body->wrap != NULL) {
         assert_int_equal(body->wrap->version.len, 64);
-        if (body->wrap->on_error != NULL) {
-            assert_int_equal(body->wrap->on_error->id, (*seen)++);
-            assert_ptr_equal(body->wrap->on_error->handler_in, body);
-            assert_null(body->wrap->on_error->handler_of);
-            assert_int_equal(body->wrap->on_error->loops_around, loops);
-        }
+        check_handler(plan, body->wrap->on_error, NULL, body, loops, seen);
+        check_handler(plan, body->wrap->finally, NULL, body, loops, seen);
     }
+}
+
+static void check_handler(const struct rv__plan *plan, const struct rv__node *handler,
+                          const struct rv__node *of, const struct rv__body *in, uint32_t loops,
+                          uint32_t *seen)
+{
+    if (handler == NULL)
+        return;
+    assert_int_equal(handler->id, (*seen)++);
+    assert_ptr_equal(handler->handler_of, of);
+    assert_ptr_equal(handler->handler_in, in);
+    assert_true(handler->is_handler);
+    assert_null(handler->body);
+    assert_ptr_equal(rv__node_handler(handler), handler);
+    assert_ptr_equal(rv__node_around(handler), of != NULL ? of->body : in);
+    assert_int_equal(handler->loops_around, loops);
+    if (handler->kind == NODE_STEP) {
+        assert_int_equal(handler->step.config.timeout_ms, RV__HANDLER_TIMEOUT_MS);
+        return;
+    }
+    assert_int_equal(handler->kind, NODE_SEQUENCE);
+    assert_int_equal(handler->body_count, 1);
+    assert_ptr_equal(rv__node_handler(handler->bodies[0].nodes[0]), handler);
+    check_structure(plan, &handler->bodies[0], loops, seen);
 }
 
 static void every_node_knows_its_place(void **state)
@@ -227,7 +245,6 @@ static void constants_of_delays_and_signals_are_known(void **state)
           "{\"a\":null}", 50 },
         { "{\"default\":null,\"name\":\"x y\"}", "x y", "null", 0 },
         { "{\"name\":\"ok-${ .x }\"}", NULL, NULL, 0 },
-        { "{\"name\":\"go\",\"default\":\"${ .x }\"}", NULL, "\"${ .x }\"", 0 },
         { "{\"name\":\"go\",\"timeout\":\"${ .x }\"}", NULL, NULL, 0 },
     };
     char json[300];
@@ -303,10 +320,11 @@ static void implied_aliases_are_made_unique(void **state)
 
 /* ------------------------------------------------------------------------------- hostile --- */
 
+/* Of CPU time: how busy the machine is does not matter. */
 static double seconds(void)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
@@ -460,7 +478,8 @@ static void a_sequence_ten_times_as_long_takes_ten_times_as_long(void **state)
     double few = compile_seconds(5000, node), many = compile_seconds(50000, node);
     print_message("# a node costs %.2f us of 5,000 and %.2f us of 50,000\n", few / 5000 * 1e6,
                   many / 50000 * 1e6);
-    if (many > few * 10 * 3) /* a cache's worth of slack; a square would be 10 times more */
+    if (many >
+        few * 10 * 6) /* slack for caches that others use, too; a square would be 10 times more */
         fail_msg("5,000 nodes: %g s, 50,000 nodes: %g s", few, many);
 }
 

@@ -10,6 +10,7 @@ static const char *const zoo[] = {
     "{\"name\":\"steps\",\"description\":\"All \\\"kinds\\\" \xC3\xA9\",\"input\":{\"type\":\"object\",\"properties\":{\"z\":{},\"a\":{\"const\":1.50}}},\"steps\":["
     "{\"type\":\"step\",\"alias\":\"f\",\"when\":\"${ .input.x }\",\"description\":\"Did ${ .result }\",\"kind\":\"function\",\"name\":\"lib/f g\","
       "\"timeout\":60000,\"onTimeout\":\"retry\",\"maxAttempts\":3,\"backoff\":\"exponential\",\"backoffBaseMs\":0,\"maxBackoffMs\":5,\"jitter\":0.25,"
+      "\"retryOn\":[75,503,\"timeout\"],\"noRetryOn\":[2],\"continueOnError\":true,\"recordInput\":false,"
       "\"onError\":{\"type\":\"step\",\"kind\":\"http\",\"with\":{\"url\":\"http://x\"}}},"
     "{\"type\":\"step\",\"alias\":\"g\",\"when\":{\"fn\":\"is it\"},\"description\":{\"fn\":\"tell\"},\"kind\":\"call\",\"name\":\"g\",\"needs\":[\"f\"]},"
     "{\"type\":\"step\",\"alias\":\"httpRequest\",\"kind\":\"http\",\"with\":{\"url\":\"${ .u }\",\"body\":{\"b\":12345678901234567890,\"a\":[]}}},"
@@ -17,7 +18,7 @@ static const char *const zoo[] = {
     "{\"type\":\"step\",\"alias\":\"value\",\"kind\":\"value\",\"with\":null},"
     "{\"type\":\"step\",\"alias\":\"delay\",\"kind\":\"delay\",\"with\":{\"seconds\":1.5}},"
     "{\"type\":\"step\",\"alias\":\"signal\",\"kind\":\"signal\",\"with\":{\"name\":\"go\",\"timeout\":50,\"default\":{\"a\":1}}},"
-    "{\"type\":\"step\",\"alias\":\"chat\",\"kind\":\"chat\",\"with\":{}},"
+    "{\"type\":\"chat\",\"alias\":\"chat\",\"with\":{\"prompt\":1},\"maxTurns\":3,\"budget\":{\"tokens\":9},\"timeout\":5,\"maxAttempts\":2,\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"kind\":\"function\",\"name\":\"f\"}]},"
     "{\"type\":\"step\",\"alias\":\"tool\",\"kind\":\"tool\"}"
     "],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"tell\"}}",
 
@@ -29,7 +30,7 @@ static const char *const zoo[] = {
     "{\"type\":\"loop\",\"alias\":\"l3\",\"body\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}],\"until\":\"${ .y }\",\"keep\":\"none\"},"
     "{\"type\":\"forEach\",\"alias\":\"e\",\"items\":[1,2,3],\"run\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"},{\"type\":\"step\",\"alias\":\"f_2\",\"kind\":\"function\",\"name\":\"f\"}]},"
     "{\"type\":\"forEach\",\"alias\":\"e2\",\"items\":{\"fn\":\"items\"},\"run\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}],\"parallel\":true},"
-    "{\"type\":\"forEach\",\"alias\":\"e3\",\"items\":\"${ .z }\",\"run\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}],\"parallel\":true,\"concurrency\":4},"
+    "{\"type\":\"forEach\",\"alias\":\"e3\",\"items\":\"${ .z }\",\"run\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}],\"parallel\":true,\"concurrency\":4,\"onFailure\":\"collect\"},"
     "{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"type\":\"step\",\"alias\":\"x\",\"when\":true,\"kind\":\"function\",\"name\":\"f\",\"onError\":{\"type\":\"step\",\"kind\":\"command\",\"with\":[\"x\"]}},"
       "{\"alias\":\"y\",\"nodes\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"},{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"alias\":\"z\",\"nodes\":[{\"type\":\"step\",\"alias\":\"z\",\"kind\":\"function\",\"name\":\"f\"}]}]}]}]},"
     "{\"type\":\"concurrent\",\"alias\":\"c2\",\"steps\":[{\"type\":\"step\",\"alias\":\"x\",\"kind\":\"function\",\"name\":\"f\"}],\"continueOn\":\"detached\",\"onFailure\":\"collect\"},"
@@ -47,6 +48,23 @@ static const char *const zoo[] = {
     "{\"type\":\"loop\",\"alias\":\"l\",\"body\":{\"type\":\"workflow\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}]},\"while\":false},"
     "{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"type\":\"workflow\",\"alias\":\"a\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"h\"}},"
       "{\"alias\":\"n\",\"nodes\":[{\"type\":\"workflow\",\"alias\":\"audit\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}]}]}]}"
+    "]}",
+
+    "{\"name\":\"handlers\",\"steps\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\",\"onError\":["
+      "{\"type\":\"step\",\"alias\":\"g\",\"kind\":\"function\",\"name\":\"g\",\"timeout\":5,\"maxAttempts\":3,"
+      "\"onError\":[{\"type\":\"step\",\"alias\":\"delay\",\"kind\":\"delay\",\"with\":60000},{\"type\":\"step\",\"alias\":\"signal\",\"kind\":\"signal\",\"with\":{\"name\":\"go\"}}]}]},"
+    "{\"type\":\"workflow\",\"alias\":\"v\",\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}],"
+      "\"onError\":[{\"type\":\"step\",\"alias\":\"g\",\"kind\":\"function\",\"name\":\"g\"}],\"finally\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"h\"}}"
+    "],\"onError\":[{\"type\":\"forEach\",\"alias\":\"e\",\"items\":[],\"run\":[{\"type\":\"step\",\"alias\":\"g\",\"kind\":\"function\",\"name\":\"g\"}]}],"
+    "\"finally\":[{\"type\":\"step\",\"alias\":\"g\",\"kind\":\"function\",\"name\":\"g\"}]}",
+
+    "{\"name\":\"weather\",\"manifestVersion\":\"0.1.0\",\"parameters\":{\"user_prompt\":\"How?\"},"
+      "\"listeners\":[{\"on\":[\"dispatch\",\"suspend\"],\"command\":[\"./tell\",\"-v\"]},{\"on\":[\"aborted\"],\"webhook\":\"http://127.0.0.1/x\"}],\"steps\":["
+    "{\"type\":\"stage\",\"alias\":\"triage\",\"concurrency\":4,\"states\":["
+      "{\"alias\":\"gather\",\"agentId\":\"g\",\"parameters\":{\"k\":1},\"description\":\"Be brief.\",\"resources\":{\"tools\":[]},\"appendErrorsToChat\":false,\"clearChatOnPass\":false,"
+        "\"agent\":{\"type\":\"step\",\"alias\":\"gather\",\"kind\":\"call\",\"name\":\"f\"}},"
+      "{\"alias\":\"b\",\"priority\":5,\"access\":\"explicit\",\"dependsOn\":{\"x\":{\"state\":\"gather\",\"field\":\"description\"}},"
+        "\"agent\":{\"type\":\"workflow\",\"alias\":\"b\",\"name\":\"v\",\"manifestVersion\":\"2\",\"parameters\":{\"a\":1},\"listeners\":[{\"on\":[\"final\"],\"command\":[\"x\"]}],\"steps\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}]}}]}"
     "]}",
 };
 /* clang-format on */

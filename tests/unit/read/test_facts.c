@@ -132,7 +132,7 @@ static void what_a_disk_may_not_say_is_refused(void **state)
 static void readers_and_replay_agree(void **state)
 {
     static const char *const facts[] = {
-        "{\"k\":\"run.started\",\"a\":1,\"at\":5,\"result\":{\"x\":1}}",
+        "{\"k\":\"run.started\",\"a\":1,\"at\":5,\"nonce\":\"00000000000000a1\",\"result\":{}}",
         "{\"k\":\"run.completed\",\"at\":5}",
         "{\"k\":\"run.failed\",\"n\":1,\"at\":5,\"error\":{\"message\":\"m\"}}",
         "{\"k\":\"run.cancelled\",\"at\":5}",
@@ -146,6 +146,7 @@ static void readers_and_replay_agree(void **state)
         "{\"k\":\"node.completed\",\"a\":2,\"n\":1,\"at\":5,\"describe\":true}",
         "{\"k\":\"node.failed\",\"a\":2,\"n\":1,\"at\":5,\"error\":{}}",
         "{\"k\":\"node.skipped\",\"a\":2,\"n\":1,\"at\":5}",
+        "{\"k\":\"node.retrying\",\"a\":2,\"n\":1,\"at\":5,\"due\":9,\"attempt\":1,\"error\":{}}",
         "{\"k\":\"body.started\",\"a\":2,\"o\":1,\"n\":1,\"at\":5,\"x\":7}",
         "{\"k\":\"body.ended\",\"a\":2,\"n\":1,\"at\":5,\"x\":7,\"status\":\"cancelled\"}",
         "{\"k\":\"step.started\",\"a\":2,\"o\":1,\"n\":0,\"at\":5,\"due\":9,\"attempt\":3}",
@@ -156,10 +157,12 @@ static void readers_and_replay_agree(void **state)
         "{\"k\":\"step.parked\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"name\":\"go\"}",
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"suspect\":true,\"crash\":true}",
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"blame\":true}",
+        "{\"k\":\"step.given\",\"a\":2,\"n\":0,\"at\":5,\"attempt\":1,\"input\":{\"argv\":[1]}}",
         "{\"k\":\"timer.fired\",\"a\":2,\"n\":0,\"at\":5}",
         "{\"k\":\"signal.received\",\"at\":5,\"name\":\"go\",\"result\":1}",
         "{\"k\":\"detached.ended\",\"a\":2,\"n\":0,\"at\":5}",
         "{\"k\":\"detached.cancelled\",\"at\":5}",
+        "{\"k\":\"run.cancelling\",\"at\":5}",
     };
     struct fixture *fx = *state;
     bool seen[FACT_KINDS] = { false };
@@ -183,6 +186,7 @@ static void readers_and_replay_agree(void **state)
             !rv__str_eq(f.result, rv__blob_str(r->result)) ||
             !rv__str_eq(f.state, rv__blob_str(r->state)) ||
             !rv__str_eq(f.error, rv__blob_str(r->error)) ||
+            !rv__str_eq(f.given, rv__blob_str(r->given)) ||
             rv__str_none(f.name) != (r->name == NULL))
             fail_msg("read otherwise: %s", facts[i]);
         seen[f.kind] = true;

@@ -193,14 +193,15 @@ static void timers_signals_and_failures_are_told(void **state)
             field_is(event.json, "payload", "{\"a\":[]}");
             seen |= 8;
         } else if (strcmp(event.kind, "step.failed") == 0) {
-            field_is(event.json, "error", "{\"message\":\"no luck\"}");
+            field_is(event.json, "error", "{\"message\":\"no luck\",\"path\":\"last\"}");
             field_is(event.json, "stops", "true");
             field_is(event.json, "attempt", "1");
             seen |= 16;
         }
     } while (strcmp(event.kind, "run.failed") != 0);
     field_is(event.json, "failedStep", "\"last\"");
-    field_is(event.json, "error", "{\"message\":\"no luck\"}");
+    field_is(event.json, "failedPath", "\"last\"");
+    field_is(event.json, "error", "{\"message\":\"no luck\",\"path\":\"last\"}");
     assert_int_equal(seen, 63);
 }
 

@@ -1,4 +1,5 @@
-/* test_nodes.c: the tree of a run, and how its nodes fared. For src/read/nodes.c, trace.c. */
+/* test_nodes.c: the tree of a run, and how its nodes fared. For src/read/nodes.c, node.c,
+ * trace.c and detail.c. */
 #include "unit/engine/rig.h"
 
 static int good(rv_ctx *c)
@@ -26,7 +27,7 @@ static int until_told(rv_ctx *c)
 
 static int items(rv_ctx *c)
 {
-    const char *n = rv_input_json(c, "/n");
+    const char *n = rv_json(c, ".input.n");
     long count = n != NULL ? strtol(n, NULL, 10) : 3;
     char *json = malloc((size_t)count * 8 + 3), *at = json;
     *at++ = '[';
@@ -138,7 +139,7 @@ static rv_iterations iterations_of_first(struct rig *rig, const char *run_id)
 
 static int odd_fails(rv_ctx *c)
 {
-    return rv_loop_index(c) % 2 == 1 ? rv_fail(c, "odd") : 0;
+    return rv_int(c, ".loop.index", -1) % 2 == 1 ? rv_fail(c, "odd") : 0;
 }
 
 static void iterations_are_counted(void **state)
@@ -222,7 +223,7 @@ static void a_node_says_how_it_fared(void **state)
     assert_true(n[1].started_at >= n[0].completed_at);
     assert_int_equal(n[2].attempt, 3);
     assert_int_equal(n[2].retry_count, 2);
-    assert_string_equal(n[2].error, "{\"message\":\"no luck in attempt 3\"}");
+    assert_string_equal(n[2].error, "{\"message\":\"no luck in attempt 3\",\"path\":\"bad\"}");
     assert_int_equal(n[2].error_attempt, 3);
     assert_int_equal(n[2].error_at, n[2].completed_at);
     assert_true(n[2].duration_ms >= 15 - 2); /* two waits, 5 and 10 ms */
@@ -317,7 +318,7 @@ static void many_iterations_are_a_window_each(void **state)
 /* Every seventh fails; the others: whatever was asked for. */
 static int seventh_fails(rv_ctx *c)
 {
-    return rv_loop_index(c) % 7 == 3 ? rv_fail(c, "seventh") : 0;
+    return rv_int(c, ".loop.index", -1) % 7 == 3 ? rv_fail(c, "seventh") : 0;
 }
 
 static bool is_in(size_t index, const char *status)
@@ -465,12 +466,14 @@ static void a_run_that_was_aborted_shows_what_failed(void **state)
     rig->len = 0;
     list(rig, "r", NULL, 0, 0);
     rig_saw(rig, "one=step completed;go=step completed;two=step suspended;3");
-    assert_int_equal(rv_decide(rig->engine, "r", RV_ABORT, "enough", &rig->err), RV_OK);
+    assert_int_equal(
+        rv_decide(rig->engine, "r", RV_ABORT, RV_DECIDE_OPTS(.reason = "enough"), &rig->err),
+        RV_OK);
     assert_int_equal(rig_wait(rig, "r"), RV_FAILED);
     list(rig, "r", NULL, 0, 0);
     rig_saw(rig, "one=step completed;go=step completed;two=step failed;3");
     rig_until(rig, "run.failed", "r");
-    rig_saw(rig, "step.failed two;run.failed;");
+    rig_saw(rig, "step.failed two;run.aborted;run.failed;");
 }
 
 /* One node, as "status result state input; #attempt outcome error+due …;". */
@@ -523,7 +526,7 @@ static void one_node_tells_its_values_and_attempts(void **state)
     rig_saw(rig, "completed   ;;");
     look(rig, "r", "bad");
     rig_saw(rig, "failed   ; #1 failed {\"message\":\"no luck in attempt 1\"}+due #2 failed "
-                 "{\"message\":\"no luck in attempt 2\"};");
+                 "{\"message\":\"no luck in attempt 2\",\"path\":\"bad\"};");
     look(rig, "r", "never");
     rig_saw(rig, "pending   ;;");
     rv_node_detail *none = NULL;
@@ -558,6 +561,79 @@ static void an_attempt_may_be_lost_or_cancelled(void **state)
     rv_cancel_run(rig->engine, "r", NULL);
     look(rig, "r", "go");
     rig_saw(rig, "cancelled   ; #1 cancelled ;");
+}
+
+static int takes_long_twice(rv_ctx *c)
+{
+    rv_test_takes(c, 70);
+    return rv_ctx_attempt(c) < 2 ? rv_fail(c, "not yet") : 0;
+}
+
+/* One place for two: whoever is second waits, and so does a second attempt. */
+static void each_attempt_says_how_long_it_waited(void **state)
+{
+    struct rig *rig = *state;
+    rv_node_detail *node = NULL;
+    rv_workflow *w = rv_workflow_new("w");
+    if (rv_test_engine_new(RV_TEST_OPTS(.workers = 1), &rig->engine, &rig->err) < 0)
+        fail_msg("no engine: %s", rig->err.message);
+    rv_concurrent *block = rv_add_concurrent(rv_workflow_body(w), "block", NULL);
+    const rv_step_opts *opts = RV_STEP_OPTS(.max_attempts = 2, .backoff_base_ms = 1);
+    rv_concurrent_step(block, "one", takes_long_twice, opts);
+    rv_concurrent_step(block, "two", takes_long_twice, opts);
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rv_test_advance(rig->engine, 10000, NULL);
+    static const char *const paths[] = { "block:one", "block:two" };
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rv_node_get(rig->engine, "r", paths[i], &node, &rig->err), RV_OK);
+        assert_int_equal(node->attempt_count, 2);
+        assert_int_equal(node->node.queue_ms,
+                         node->attempts[0].queue_ms + node->attempts[1].queue_ms);
+        rig_add(rig, "%s", i > 0 ? "; " : "");
+        for (int k = 0; k < 2; k++)
+            rig_add(rig, " %d", (int)node->attempts[k].queue_ms);
+        rv_node_detail_free(node);
+    }
+    rig_saw(rig, " 0 69;  70 69");
+}
+
+static void of_very_many_attempts_the_last_are_told(void **state)
+{
+    struct rig *rig = *state;
+    rv_node_detail *node = NULL;
+    rv_workflow *w = rv_workflow_new("w");
+    if (rv_test_engine_new(NULL, &rig->engine, &rig->err) < 0)
+        fail_msg("no engine: %s", rig->err.message);
+    rv_add_step(rv_workflow_body(w), "bad", bad,
+                RV_STEP_OPTS(.max_attempts = 3500, .max_backoff_ms = 1, .backoff_base_ms = 1));
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", NULL);
+    rv_test_advance(rig->engine, 1000000, NULL);
+    assert_int_equal(rv_node_get(rig->engine, "r", "bad", &node, &rig->err), RV_OK);
+    assert_string_equal(node->node.status, "failed");
+    assert_int_equal(node->attempt_count, 1000);
+    assert_int_equal(node->earlier, 2500);
+    assert_int_equal(node->attempts[0].attempt, 2501);
+    assert_int_equal(node->attempts[999].attempt, 3500);
+    assert_string_equal(node->attempts[0].error, "{\"message\":\"no luck in attempt 2501\"}");
+    rv_node_detail_free(node);
+}
+
+static void a_nested_workflow_tells_its_input(void **state)
+{
+    struct rig *rig = *state;
+    rv_workflow *inner = rv_workflow_new("inner"), *w = rv_workflow_new("w");
+    rig_open(rig, NULL);
+    rv_workflow_input(inner, "{\"type\":\"object\",\"required\":[\"n\"]}");
+    rv_add_step(rv_workflow_body(inner), "words", last_words, NULL);
+    rig_put(rig, inner);
+    rv_add_workflow(rv_workflow_body(w), "sub", "inner");
+    rig_put(rig, w);
+    rig_run(rig, "w", "r", "{\"n\":2}");
+    assert_int_equal(rig_wait(rig, "r"), RV_COMPLETED);
+    look(rig, "r", "sub");
+    rig_saw(rig, "completed   {\"n\":2};;");
 }
 
 static void no_memory_means_no_node(void **state)
@@ -643,6 +719,9 @@ int main(void)
         RIG_TEST(a_run_that_was_aborted_shows_what_failed),
         RIG_TEST(one_node_tells_its_values_and_attempts),
         RIG_TEST(an_attempt_may_be_lost_or_cancelled),
+        RIG_TEST(each_attempt_says_how_long_it_waited),
+        RIG_TEST(of_very_many_attempts_the_last_are_told),
+        RIG_TEST(a_nested_workflow_tells_its_input),
         RIG_TEST(no_memory_means_no_node),
         RIG_TEST(a_run_keeps_its_plan_and_a_workflow_has_the_newest),
         RIG_TEST(a_list_may_be_of_one_run),

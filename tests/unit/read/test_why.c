@@ -126,7 +126,7 @@ static void limits_are_named(void **state)
     rig->len = 0;
     rig_run(rig, "v", "s", NULL); /* both places are taken */
     why(rig, "s");
-    rig_saw(rig, "running: place one x1 of 2 workers at one;");
+    rig_saw(rig, "running: place one x1 of 2 thread workers at one;");
 }
 
 static void groups_count_more_than_they_name(void **state)
@@ -170,7 +170,7 @@ static void commands_run_as_such_and_wait_for_places(void **state)
     until(rig, "step.started", "r", 64);
     why(rig, "r");
     assert_non_null(strstr(rig->text, " running nap x64 command at each:iter0:node0:nap;"));
-    assert_non_null(strstr(rig->text, " x2 of 64 io at each"));
+    assert_non_null(strstr(rig->text, " x2 of 64 command io at each"));
 }
 
 /* Expressions that never end on the one evaluator: each is stopped after a second, and tried again much
@@ -191,7 +191,7 @@ static void expressions_wait_for_the_evaluator(void **state)
     until(rig, "step.started", "r", 256);
     why(rig, "r");
     assert_non_null(strstr(rig->text, " evaluator at each:iter"));
-    assert_non_null(strstr(rig->text, " of 256 evaluator at each"));
+    assert_non_null(strstr(rig->text, " of 256 evaluator evaluator at each"));
 }
 
 static void functions_that_evaluate_are_told_as_that(void **state)
@@ -233,7 +233,8 @@ static void suspects_wait_for_each_other(void **state)
     assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
     why(rig, "r"); /* both were in flight when the engine died twice: one of them at a time */
     assert_non_null(strstr(rig->text, " running a x1 thread at block:a;"));
-    assert_non_null(strstr(rig->text, " place b x1 of 1 suspects, one at a time at block:b;"));
+    assert_non_null(
+        strstr(rig->text, " place b x1 of 1 thread suspects, one at a time at block:b;"));
 }
 
 static void a_reader_says_what_it_can_know(void **state)

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "define/workflow.h"
 #include "schema/schema.h"
 #include "server/server.h"
 
@@ -15,6 +16,7 @@ struct world {
     rv_engine *engine;
     struct rv__room *room; /* NULL: answers have no bound */
     char *kept;            /* freed at the end */
+    const char *by;        /* what the token that asks is called */
     struct rv__api_answer answer;
     json_t *document;
     rv_error err;
@@ -24,7 +26,7 @@ static int hello(rv_ctx *c)
 {
     rv_log_info(c, "hello there");
     rv_log_debug(c, "quietly");
-    rv_describe(c, "greeted %s", rv_input_str(c, "/name"));
+    rv_describe(c, "greeted %s", rv_str(c, ".input.name"));
     return rv_return(c, "{s:s}", "text", "hi");
 }
 
@@ -126,6 +128,7 @@ static void send_as(struct world *w, enum rv__role role, const char *line, const
     char text[8192];
     struct rv__api_request request = { .role = role, .content_type = "application/json" };
     request.room = w->room;
+    request.by = w->by;
     snprintf(text, sizeof text, "%s", line);
     char *path = strchr(text, ' '), *query = strchr(text, '?');
     *path++ = '\0';
@@ -148,7 +151,7 @@ static void ask_for(struct world *w, const char *line, const char *body)
     send_as(w, RV__ROLE_ADMIN, line, body);
 }
 
-/* Everything that `expected` says is there; "*" is anything. */
+/* Everything that `expected` says is there; "*" is anything, "-" is not there. */
 static bool holds(json_t *actual, json_t *expected)
 {
     const char *key;
@@ -156,6 +159,8 @@ static bool holds(json_t *actual, json_t *expected)
     size_t i;
     if (json_is_string(expected) && strcmp(json_string_value(expected), "*") == 0)
         return actual != NULL;
+    if (json_is_string(expected) && strcmp(json_string_value(expected), "-") == 0)
+        return actual == NULL;
     if (json_is_object(expected)) {
         json_object_foreach (expected, key, value)
             if (!holds(json_object_get(actual, key), value))
@@ -221,7 +226,7 @@ static const struct row {
     { "an unknown parameter is named, with the known ones", "GET /api/v1/runs?statsu=running", NULL,
       400,
       "{'detail':'unknown parameter \\u0027statsu\\u0027 (did you mean \\u0027status\\u0027?); "
-      "known: workflow, status, since, until, q, limit, cursor'}" },
+      "known: workflow, status, waiting, rerunOf, since, until, q, limit, cursor'}" },
     { "twice is once too often", "GET /api/v1/runs?q=a&q=b", NULL, 400,
       "{'detail':'parameter \\u0027q\\u0027 is given twice'}" },
     { "a number has to be one", "GET /api/v1/runs?limit=ten", NULL, 400,
@@ -247,6 +252,9 @@ static const struct row {
       "'version':'*','source':'','stepCount':3,'inputSchema':{'required':['name']}}]}" },
     { "one comes with its plan", "GET /api/v1/workflows/ask", NULL, 200,
       "{'name':'ask','plan':{'name':'ask','steps':[{'type':'step','alias':'go'}]}}" },
+    { "what comes from no file has no source", "GET /api/v1/workflows/ask/source", NULL, 404,
+      "{'detail':'workflow \\u0027ask\\u0027 comes from a program, not from a file'}" },
+    { "nor has what is not there", "GET /api/v1/workflows/nix/source", NULL, 404, "{}" },
     { "one that is not there", "GET /api/v1/workflows/nix", NULL, 404,
       "{'detail':'there is no workflow \\u0027nix\\u0027'}" },
 
@@ -254,13 +262,25 @@ static const struct row {
     { "runs are listed, the newest first", "GET /api/v1/runs", NULL, 200,
       "{'runs':[{'runId':'waits','status':'running'},{'runId':'failed','status':'failed','error':"
       "{'message':'it "
-      "broke'},'failedStep':'broken'},{'runId':'done','workflow':'greet','version':'*',"
+      "broke','path':'broken'},'failedStep':'broken','failedPath':'broken'},{'runId':'done','"
+      "workflow':'greet','version':'*',"
       "'status':'completed','createdAt':1767225600000,'startedAt':1767225600000,"
       "'completedAt':1767225600120,'duration':120}],'nextCursor':null}" },
     { "a page has a cursor", "GET /api/v1/runs?limit=1&status=running", NULL, 200,
       "{'runs':[{'runId':'waits'}],'nextCursor':null}" },
     { "by workflow", "GET /api/v1/runs?workflow=greet", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "they are counted", "GET /api/v1/counts", NULL, 200,
+      "{'running':1,'suspended':0,'completed':1,'failed':1,'cancelled':0,'waiting':1}" },
+    { "all of them have to be meant", "POST /api/v1/bulk/cancel", NULL, 400,
+      "{'detail':'no filter is given: all=1 says that all runs are meant'}" },
+    { "a piece has a bound", "POST /api/v1/bulk/again?all=1&limit=1001", NULL, 400, "{}" },
     { "by text", "GET /api/v1/runs?q=Ad%61", NULL, 200, "{'runs':[{'runId':'done'}]}" },
+    { "those that wait for somebody", "GET /api/v1/runs?waiting=somebody", NULL, 200,
+      "{'runs':[{'runId':'waits','waiting':'somebody'}],'nextCursor':null}" },
+    { "nobody else is waited for", "GET /api/v1/runs?waiting=nobody", NULL, 400, "{}" },
+    { "a line of the input", "GET /api/v1/runs?workflow=greet", NULL, 200,
+      "{'runs':[{'inputSummary':'{\\u0022name\\u0022:\\u0022Ada\\u0022}','waiting':'-'}]}" },
+    { "that it waits is there", "GET /api/v1/runs/waits", NULL, 200, "{'waiting':'somebody'}" },
     { "by time", "GET /api/v1/runs?until=1767225600500", NULL, 200, "{'runs':[{'runId':'done'}]}" },
     { "0 is a time: nothing was before it", "GET /api/v1/runs?until=0", NULL, 200, "{'runs':[]}" },
     { "until a time is before it", "GET /api/v1/runs?until=1767225600000", NULL, 200,
@@ -309,7 +329,12 @@ static const struct row {
       "'error':{'message':'not yet'}},{'attempt':2,'outcome':'completed','startedAt':1767225600110,"
       "'completedAt':1767225600120}]}" },
     { "with its state", "GET /api/v1/runs/done/node?path=hello", NULL, 200,
-      "{'result':{'text':'hi'},'state':{'description':'greeted Ada'},'attempts':['*']}" },
+      "{'result':{'text':'hi'},'state':{'description':'greeted Ada'},'attempts':[{'attempt':1,"
+      "'input':{'.input.name':'Ada'}}]}" },
+    { "without what is long", "GET /api/v1/runs/done/node?path=hello&results=0", NULL, 200,
+      "{'attempts':[{'attempt':1,'outcome':'completed','startedAt':'*','completedAt':'*','queueMs':"
+      "'*',"
+      "'input':'-'}]}" },
     { "one that waits has no result", "GET /api/v1/runs/waits/node?path=go", NULL, 200,
       "{'status':'running','attempts':[{'attempt':1,'outcome':'running'}]}" },
     { "a node that is not there", "GET /api/v1/runs/done/node?path=nix", NULL, 404, "{}" },
@@ -320,13 +345,19 @@ static const struct row {
       "'*'}" },
     { "from a level on", "GET /api/v1/runs/done/logs?level=info&step=hello", NULL, 200,
       "{'logs':[{'level':'info'}]}" },
+    { "of a node and what is in it", "GET /api/v1/runs/done/logs?path=hello&limit=1", NULL, 200,
+      "{'logs':[{'path':'hello'}]}" },
+    { "but not of one whose name begins so", "GET /api/v1/runs/done/logs?path=hell", NULL, 200,
+      "{'logs':[]}" },
+    { "of an attempt", "GET /api/v1/runs/done/logs?attempt=7", NULL, 200, "{'logs':[]}" },
     { "with a text", "GET /api/v1/runs/done/logs?q=QUIET&step=hello", NULL, 200,
       "{'logs':[{'message':'quietly'}]}" },
 
     /* runs: waiting */
     { "what has ended is told at once", "GET /api/v1/runs/failed/wait", NULL, 200,
-      "{'runId':'failed','status':'failed','results':{'broken':{'status':'failed'}},'error':"
-      "{'message':'it broke'},'failedStep':'broken'}" },
+      "{'runId':'failed','status':'failed','results':{'broken':{'status':'failed','error':"
+      "{'message':'it broke','path':'broken'}}},'error':{'message':'it broke','path':'broken'},"
+      "'failedStep':'broken','failedPath':'broken'}" },
     { "what has not is not waited for here", "GET /api/v1/runs/waits/wait?timeoutMs=0", NULL, 408,
       "{'title':'Request timeout','runStatus':'running','detail':'run \\u0027waits\\u0027 of "
       "workflow "
@@ -352,7 +383,8 @@ static const struct row {
     { "null is as if it were not there", "POST /api/v1/workflows/ask/runs", "{\"runId\":null}", 202,
       "{'runId':'*'}" },
     { "and a name that is known", "POST /api/v1/workflows/ask/runs", "{\"inputs\":{}}", 422,
-      "{'violations':[{'path':'/inputs','message':'is unknown; known: input, runId'}]}" },
+      "{'violations':[{'path':'/inputs','message':'is unknown; known: input, runId, rerunOf, "
+      "maxConcurrency'}]}" },
     { "a body is an object", "POST /api/v1/workflows/ask/runs", "[]", 422,
       "{'violations':[{'path':'','message':'must be an object'}]}" },
     { "a body is JSON", "POST /api/v1/workflows/ask/runs", "{\"input\":", 400, "{'detail':'*'}" },
@@ -368,14 +400,18 @@ static const struct row {
       "{'violations':[{'path':'/action','message':'must be one of resume, abort, skip, "
       "restart_stage'}]}" },
     { "for a run that is suspended", "POST /api/v1/runs/waits/decide", "{\"action\":\"resume\"}",
-      409, "{'detail':'*'}" },
+      409, "{'detail':'*','paths':[]}" },
     { "skipping is for stages", "POST /api/v1/runs/waits/decide",
-      "{\"action\":\"skip\",\"path\":\"a\"}", 409, "{'detail':'*'}" },
+      "{\"action\":\"skip\",\"path\":\"a\"}", 409, "{'detail':'*','paths':[]}" },
     { "of a run that is there", "POST /api/v1/runs/nix/decide", "{\"action\":\"abort\"}", 404,
       "{}" },
-    { "a signal is taken", "POST /api/v1/runs/waits/signals/other", "{\"yes\":1}", 200,
+    { "a signal that nobody waits for is not taken", "POST /api/v1/runs/waits/signals/other",
+      "{\"yes\":1}", 409, "{'code':'unwanted','detail':'*'}" },
+    { "unless it is to be", "POST /api/v1/runs/waits/signals/other?force=true", "{\"yes\":1}", 200,
       "{'runId':'waits','status':'running'}" },
-    { "without a payload too", "POST /api/v1/runs/waits/signals/other", NULL, 200, "{}" },
+    { "without a payload too", "POST /api/v1/runs/waits/signals/other?force=1", NULL, 200, "{}" },
+    { "which is a yes or a no", "POST /api/v1/runs/waits/signals/other?force=perhaps", "1", 400,
+      "{}" },
     { "not by what has ended", "POST /api/v1/runs/done/signals/go", "1", 409, "{}" },
     { "nor by nobody", "POST /api/v1/runs/nix/signals/go", "1", 404, "{}" },
     { "cancel ends it", "POST /api/v1/runs/waits/cancel", NULL, 200,
@@ -398,6 +434,43 @@ static void requests_get_their_answers(void **state)
                             rows[i].status < 400 ? "application/json" : "application/problem+json");
         if (rows[i].status == 405)
             assert_non_null(w->answer.allow);
+    }
+}
+
+static const struct row attachment_rows[] = {
+    { "what states left", "GET /api/v1/runs/staged/attachments?latest=1", NULL, 200,
+      "{'attachments':[{'id':'[g][a][asker]_260101T000002_0','stage':'g','state':'a','agent':'"
+      "asker',"
+      "'path':'g:a','attempt':0,'status':'finished','description':'*','startedAt':1767225602000,"
+      "'completedAt':'*','superseded':'-','result':'-'}],'total':1,'offset':0}" },
+    { "one of them",
+      "GET /api/v1/runs/staged/attachments/%5Bg%5D%5Ba%5D%5Basker%5D_260101T000002_0", NULL, 200,
+      "{'id':'[g][a][asker]_260101T000002_0','result':{'text':'hi'},'error':'-'}" },
+    { "one that is not there", "GET /api/v1/runs/staged/attachments/nix", NULL, 404, "{}" },
+    { "where there are no states", "GET /api/v1/runs/done/attachments", NULL, 200,
+      "{'attachments':[],'total':0}" },
+    { "of no run", "GET /api/v1/runs/nix/attachments", NULL, 404, "{}" },
+    { "in no such status", "GET /api/v1/runs/staged/attachments?status=done", NULL, 400, "{}" },
+};
+
+static void what_states_left_is_told(void **state)
+{
+    struct world *w = *state;
+    rv_workflow *staged = NULL;
+    static const char plan[] = "{\"name\":\"staged\",\"steps\":[{\"type\":\"stage\",\"alias\":"
+                               "\"g\",\"states\":[{\"alias\":"
+                               "\"a\",\"agentId\":\"asker\",\"agent\":{\"type\":\"step\",\"alias\":"
+                               "\"x\",\"name\":\"hello\"}}"
+                               "]}]}";
+    assert_int_equal(rv__workflow_read(rv__str(plan), &staged, &w->err), RV_OK);
+    rv_workflow_function(staged, "hello", hello);
+    put(w, staged);
+    begin(w, "staged", "staged", NULL);
+    rv_test_advance(w->engine, 1000, NULL);
+    for (size_t i = 0; i < sizeof attachment_rows / sizeof *attachment_rows; i++) {
+        const struct row *row = &attachment_rows[i];
+        ask_for(w, row->line, row->body);
+        expect(w, row->says, row->status, row->expected);
     }
 }
 
@@ -436,6 +509,148 @@ static void pages_follow_each_other(void **state)
             snprintf(line, sizeof line, "GET /api/v1/runs?limit=1&cursor=%s", next);
     }
     assert_string_equal(seen, "waits failed done ");
+}
+
+static void a_run_and_its_repeats_are_linked(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "POST /api/v1/workflows/greet/runs",
+            "{\"input\":{\"name\":\"Bob\"},\"runId\":\"again\",\"rerunOf\":\"done\"}");
+    expect(w, "it begins", 202, "{'runId':'again'}");
+    rv_test_advance(w->engine, 1000, NULL);
+    ask_for(w, "GET /api/v1/runs/again", NULL);
+    expect(w, "it says what it repeats", 200, "{'rerunOf':'done','input':{'name':'Bob'}}");
+    ask_for(w, "GET /api/v1/runs?rerunOf=done", NULL);
+    expect(w, "and is found from there", 200,
+           "{'runs':[{'runId':'again','rerunOf':'done'}],'nextCursor':null}");
+    ask_for(w, "POST /api/v1/workflows/greet/runs",
+            "{\"input\":{\"name\":\"Bob\"},\"rerunOf\":\"no id\"}");
+    expect(w, "an id is an id", 400, "{}");
+    ask_for(w, "POST /api/v1/runs/waits/signals/go", "1");
+    ask_for(w, "GET /api/v1/runs?waiting=somebody", NULL);
+    expect(w, "nobody is waited for any more", 200, "{'runs':[]}");
+}
+
+/* Piece by piece; what has ended is left as it is, and what is refused is told. */
+static void many_runs_are_told_at_once(void **state)
+{
+    struct world *w = *state;
+    ask_for(w, "POST /api/v1/bulk/again?status=failed", NULL);
+    expect(w, "the failed one again", 200,
+           "{'matched':1,'done':1,'unchanged':0,'failed':[],'started':[{'runId':'*','rerunOf':"
+           "'failed'}],'nextCursor':null}");
+    ask_for(w, "GET /api/v1/runs?rerunOf=failed", NULL);
+    expect(w, "it is there, and linked", 200, "{'runs':[{'workflow':'fails','rerunOf':'failed'}]}");
+    rv_test_advance(w->engine, 1000, NULL);
+    begin(w, "ask", "waits2", "2");
+    begin(w, "ask", "waits3", "3");
+    rv_test_advance(w->engine, 1000, NULL);
+    ask_for(w, "POST /api/v1/bulk/again?workflow=ask", NULL);
+    expect(w, "what runs is not begun again", 200, "{'matched':3,'done':0,'unchanged':3}");
+    ask_for(w, "POST /api/v1/bulk/cancel?waiting=somebody&limit=2", NULL);
+    expect(w, "a piece", 200,
+           "{'matched':2,'done':2,'unchanged':0,'failed':[],'started':'-','nextCursor':'*'}");
+    char line[600];
+    snprintf(line, sizeof line, "POST /api/v1/bulk/cancel?waiting=somebody&limit=2&cursor=%s",
+             json_string_value(json_object_get(w->document, "nextCursor")));
+    ask_for(w, line, NULL);
+    expect(w, "and the rest", 200, "{'matched':1,'done':1,'nextCursor':null}");
+    ask_for(w, "GET /api/v1/counts", NULL);
+    expect(w, "none is left", 200, "{'running':0,'cancelled':3,'waiting':0,'failed':2}");
+    ask_for(w, "POST /api/v1/bulk/cancel?all=1", NULL);
+    expect(w, "what has ended stays so", 200, "{'done':0,'unchanged':6}");
+    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/cancel?all=1", NULL);
+    assert_int_equal(w->answer.status, 403);
+    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/again?all=1", NULL);
+    assert_int_equal(w->answer.status, 403);
+}
+
+/* All that happened, page by page, each event once. */
+/* `workflow`: ended, failed and how many hours something ended in; -1: it is not told. */
+static void fared(struct world *w, const char *workflow, int ended, int failed, int hours)
+{
+    json_t *one, *hour;
+    size_t i, k;
+    int found[3] = { -1, -1, 0 };
+    ask_for(w, "GET /api/v1/overview", NULL);
+    expect(w, "an overview", 200, "{'complete':true,'health':{'ok':true},'others':0}");
+    json_array_foreach (json_object_get(w->document, "workflows"), i, one) {
+        if (strcmp(json_string_value(json_object_get(one, "workflow")), workflow) != 0)
+            continue;
+        found[0] = (int)json_number_value(json_object_get(one, "ended"));
+        found[1] = (int)json_number_value(json_object_get(one, "failed"));
+        assert_int_equal(json_array_size(json_object_get(one, "hours")), 24);
+        json_array_foreach (json_object_get(one, "hours"), k, hour)
+            found[2] += json_number_value(json_object_get(hour, "ended")) > 0;
+    }
+    if (found[0] != ended || found[1] != failed || found[2] != hours)
+        fail_msg("%s: %d ended, %d failed, in %d hours: %s", workflow, found[0], found[1], found[2],
+                 w->answer.body);
+}
+
+static void an_overview_tells_how_the_last_day_was(void **state)
+{
+    struct world *w = *state;
+    char id[40];
+    fared(w, "greet", 1, 0, 1);
+    fared(w, "fails", 1, 1, 1);
+    fared(w, "ask", -1, -1, 0);
+    expect(w, "who waits", 200,
+           "{'oldestWaiting':[{'runId':'waits','workflow':'ask','status':'running'}],"
+           "'counts':{'waiting':1}}");
+    begin(w, "fails", "failed2", NULL);
+    rv_test_advance(w->engine, 500, NULL);
+    fared(w, "fails", 2, 2, 1); /* within what may still change its order */
+    fared(w, "fails", 2, 2, 1);
+    rv_test_advance(w->engine, 10000, NULL);
+    fared(w, "fails", 2, 2, 1);
+    for (int i = 0; i < 1200; i++) { /* more than are read at a time */
+        snprintf(id, sizeof id, "again-%d", i);
+        begin(w, "fails", id, NULL);
+        if (i % 400 == 0) {
+            rv_test_advance(w->engine, 1000, NULL);
+            fared(w, "fails", 2 + i + 1, 2 + i + 1, 1);
+        }
+    }
+    rv_test_advance(w->engine, 3600000, NULL);
+    begin(w, "greet", "later", "{\"name\":\"Bo\"}");
+    rv_test_advance(w->engine, 1000, NULL);
+    fared(w, "fails", 1202, 1202, 1);
+    fared(w, "greet", 2, 0, 2);
+    assert_true(json_number_value(json_object_get(
+                    json_array_get(json_object_get(w->document, "workflows"), 0), "medianMs")) >=
+                0);
+    for (int i = 0; i < 23; i++)
+        rv_test_advance(w->engine, 3600000, NULL);
+    fared(w, "fails", -1, -1, 0); /* that was yesterday */
+    fared(w, "greet", 1, 0, 1);
+}
+
+static void the_history_of_a_run_comes_in_pages(void **state)
+{
+    struct world *w = *state;
+    char line[200], seen[2000] = "", at[64] = "";
+    for (bool more = true; more;) {
+        snprintf(line, sizeof line, "GET /api/v1/runs/failed/history?limit=2%s%s",
+                 at[0] != '\0' ? "&after=" : "", at);
+        ask_for(w, line, NULL);
+        expect(w, "a page", 200, "{'events':'*','next':'*','more':'*'}");
+        json_t *event;
+        size_t i;
+        json_array_foreach (json_object_get(w->document, "events"), i, event)
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ",
+                     json_string_value(json_object_get(event, "kind")));
+        snprintf(at, sizeof at, "%s", json_string_value(json_object_get(w->document, "next")));
+        more = json_is_true(json_object_get(w->document, "more"));
+    }
+    assert_string_equal(seen, "run.started step.started step.failed run.failed ");
+    snprintf(line, sizeof line, "GET /api/v1/runs/failed/history?after=%s", at);
+    ask_for(w, line, NULL);
+    expect(w, "behind the last is nothing", 200, "{'events':[],'more':false,'next':'*'}");
+    ask_for(w, "GET /api/v1/runs/failed/history?after=x", NULL);
+    expect(w, "a position is one", 400, "{}");
+    ask_for(w, "GET /api/v1/runs/nix/history", NULL);
+    expect(w, "of nothing", 404, "{}");
 }
 
 static void roles_say_who_may_do_what(void **state)
@@ -478,6 +693,7 @@ static void a_body_says_that_it_is_json(void **state)
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         const struct rv__api_request request = { .method = "POST",
                                                  .path = "/api/v1/runs/waits/signals/a",
+                                                 .query = "force=true",
                                                  .content_type = tries[i].type,
                                                  .body = "1",
                                                  .body_length = 1,
@@ -650,6 +866,70 @@ static void a_step_is_completed_by_its_handle(void **state)
     assert_int_equal(w->answer.status, 403);
 }
 
+/* Every event that has a `by`: "kind=name ". */
+static void who_did(struct world *w, const char *run, char *text, size_t room)
+{
+    char line[200];
+    json_t *event;
+    size_t i;
+    snprintf(line, sizeof line, "GET /api/v1/runs/%s/history", run);
+    ask_for(w, line, NULL);
+    text[0] = '\0';
+    json_array_foreach (json_object_get(w->document, "events"), i, event)
+        if (json_object_get(event, "by") != NULL)
+            snprintf(text + strlen(text), room - strlen(text), "%s=%s ",
+                     json_string_value(json_object_get(event, "kind")),
+                     json_string_value(json_object_get(event, "by")));
+}
+
+static void who_did_it_is_recorded(void **state)
+{
+    struct world *w = *state;
+    char who[400], name[RV_BY_BYTES + 2];
+    rv_workflow *parks = rv_workflow_new("parks");
+    rv_add_step(rv_workflow_body(parks), "later", later, NULL);
+    put(w, parks);
+    w->by = "ana";
+    ask_for(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"asked\"}");
+    ask_for(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"dropped\"}");
+    ask_for(w, "POST /api/v1/workflows/parks/runs", "{\"runId\":\"parked\"}");
+    rv_test_advance(w->engine, 10, NULL);
+    w->by = "bo \"the\" second";
+    ask_for(w, "POST /api/v1/runs/asked/signals/go", "1");
+    ask_for(w, "POST /api/v1/runs/dropped/cancel", NULL);
+    ask_for(w, "POST /api/v1/runs/parked/handles/h1", "{\"result\":1}");
+    rv_test_advance(w->engine, 10, NULL);
+    who_did(w, "asked", who, sizeof who);
+    assert_string_equal(who, "run.started=ana signal.received=bo \"the\" second ");
+    who_did(w, "dropped", who, sizeof who);
+    assert_string_equal(who, "run.started=ana run.cancelled=bo \"the\" second ");
+    who_did(w, "parked", who, sizeof who);
+    assert_string_equal(who, "run.started=ana step.completed=bo \"the\" second ");
+    ask_for(w, "POST /api/v1/bulk/again?status=cancelled", NULL);
+    expect(w, "a repeat", 200, "{'done':1}");
+    who_did(w,
+            json_string_value(json_object_get(
+                json_array_get(json_object_get(w->document, "started"), 0), "runId")),
+            who, sizeof who);
+    assert_string_equal(who, "run.started=bo \"the\" second ");
+    w->by = ""; /* a token without a name */
+    ask_for(w, "POST /api/v1/runs/waits/signals/go", "1");
+    who_did(w, "waits", who, sizeof who);
+    assert_string_equal(who, "");
+
+    assert_int_equal(rv_test_crash(w->engine, &w->err), RV_OK); /* journals with names are read */
+    w->by = "ana";
+    who_did(w, "asked", who, sizeof who);
+    assert_string_equal(who, "run.started=ana signal.received=bo \"the\" second ");
+
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(rv_cancel_run_with(w->engine, "asked", RV_CANCEL_OPTS(.by = name), &w->err),
+                     RV_EINVAL);
+    assert_int_equal(rv_run(w->engine, "ask", NULL, RV_RUN_OPTS(.by = "\xff"), NULL, &w->err),
+                     RV_EINVAL);
+}
+
 static void logging_in_is_for_the_transport(void **state)
 {
     struct world *w = *state;
@@ -770,7 +1050,7 @@ static void the_document_tells_what_is_answered(void **state)
             calls++;
         }
     json_decref(openapi);
-    assert_int_equal(calls, 24);
+    assert_int_equal(calls, 33);
 }
 
 /* --------------------------------------------------------------------------------- trouble --- */
@@ -810,7 +1090,8 @@ static struct rv__api_answer ask(struct rig *rig, const char *method, const char
                                               .content_type = "application/json",
                                               .body = body,
                                               .body_length = body != NULL ? strlen(body) : 0,
-                                              .role = RV__ROLE_OPERATOR },
+                                              .role = RV__ROLE_OPERATOR,
+                                              .by = "kim" },
                    &answer);
     return answer;
 }
@@ -850,13 +1131,22 @@ static void a_suspended_run_is_decided_about(void **state)
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
     expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
     expect_ask(rig, "GET", "/api/v1/runs/r1/nodes", NULL, 200, "\"status\":\"suspended\"");
+    expect_ask(rig, "GET", "/api/v1/overview", NULL, 200,
+               "\"runId\":\"r1\",\"workflow\":\"w\",\"status\":\"suspended\"");
+    expect_ask(rig, "GET", "/api/v1/overview", NULL, 200, "\"suspension\":{\"message\":");
     expect_ask(rig, "GET", "/api/v1/runs/r1/wait?x", NULL, 404, "nothing at this address");
     expect_ask(rig, "POST", "/api/v1/runs/r1/decide", "{\"action\":\"restart_stage\"}", 409,
-               "this run is suspended");
+               "\"paths\":[\"two\"]");
+    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200,
+               "\"suspensions\":[{\"path\":\"two\",\"reason\":{");
+    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"actions\":[\"resume\",\"abort\"]}]");
+    expect_ask(rig, "GET", "/api/v1/runs", NULL, 200, "\"suspensions\":[{\"path\":\"two\"");
     expect_ask(rig, "POST", "/api/v1/runs/r1/decide",
                "{\"action\":\"abort\",\"reason\":\"enough\"}", 200, "r1");
     assert_int_equal(rig_wait(rig, "r1"), RV_FAILED);
     expect_ask(rig, "GET", "/api/v1/runs/r1/wait", NULL, 200, "\"error\":{\"message\":\"enough\"");
+    expect_ask(rig, "GET", "/api/v1/runs/r1/history", NULL, 200, "\"kind\":\"run.aborted\"");
+    expect_ask(rig, "GET", "/api/v1/runs/r1/history", NULL, 200, "\"by\":\"kim\"");
     expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 200, "\"plan\":{");
     assert_int_equal(rv_unregister(rig->engine, "w", &rig->err), RV_OK);
     expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 404, "there is no workflow 'w'");
@@ -869,7 +1159,8 @@ static void a_suspended_run_is_decided_about(void **state)
 static void *send_signal(void *arg)
 {
     struct rig *rig = arg;
-    (void)rv_signal(rig->engine, "r", "other", NULL, NULL); /* waits until the store is back */
+    (void)rv_signal_with(rig->engine, "r", "other", NULL, RV_SIGNAL_OPTS(.force = true),
+                         NULL); /* waits until the store is back */
     return NULL;
 }
 
@@ -907,9 +1198,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         API_TEST(requests_get_their_answers),
+        API_TEST(what_states_left_is_told),
         API_TEST(a_node_may_come_without_its_values),
         API_TEST(numbers_keep_their_digits),
         API_TEST(pages_follow_each_other),
+        API_TEST(many_runs_are_told_at_once),
+        API_TEST(the_history_of_a_run_comes_in_pages),
+        API_TEST(a_run_and_its_repeats_are_linked),
         API_TEST(roles_say_who_may_do_what),
         API_TEST(a_body_says_that_it_is_json),
         API_TEST(what_is_too_much_is_refused),
@@ -919,6 +1214,8 @@ int main(void)
         API_TEST(an_answer_without_room_is_refused),
         API_TEST(a_disk_that_refuses_is_told),
         API_TEST(a_step_is_completed_by_its_handle),
+        API_TEST(who_did_it_is_recorded),
+        API_TEST(an_overview_tells_how_the_last_day_was),
         API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
         API_TEST(the_document_tells_what_is_answered),

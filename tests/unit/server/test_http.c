@@ -36,7 +36,7 @@ static const struct {
     const char *says, *text;
     int low, high; /* status; 0 = closed without one */
     bool library;  /* answered by libmicrohttpd itself, in HTML */
-} odd[] = {
+} unusual_requests[] = {
     { "a request", "GET /healthz HTTP/1.1\r\n" OURS "\r\n", 200, 200 },
     { "an old one", "GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n", 200, 200 },
     { "noise", "\x16\x03\x01\x02\r\n\r\n", 0, 400 },
@@ -106,14 +106,15 @@ static void odd_requests_are_refused_and_harm_nothing(void **state)
 {
     struct place *p = *state;
     place_serve(p, NULL);
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        int status = ask(p, odd[i].text);
-        if (status < odd[i].low || status > odd[i].high)
-            fail_msg("%s: %d, %s", odd[i].says, status, p->heard);
+    for (size_t i = 0; i < sizeof unusual_requests / sizeof *unusual_requests; i++) {
+        int status = ask(p, unusual_requests[i].text);
+        if (status < unusual_requests[i].low || status > unusual_requests[i].high)
+            fail_msg("%s: %d, %s", unusual_requests[i].says, status, p->heard);
         if (has(p, "root:"))
-            fail_msg("%s: that is /etc/passwd", odd[i].says);
-        if (status >= 400 && !odd[i].library && !has(p, "Content-Type: application/problem+json"))
-            fail_msg("%s: not told as a problem: %s", odd[i].says, p->heard);
+            fail_msg("%s: that is /etc/passwd", unusual_requests[i].says);
+        if (status >= 400 && !unusual_requests[i].library &&
+            !has(p, "Content-Type: application/problem+json"))
+            fail_msg("%s: not told as a problem: %s", unusual_requests[i].says, p->heard);
     }
     assert_int_equal(ask_for(p, "GET /healthz", NULL, NULL), 200);
 }

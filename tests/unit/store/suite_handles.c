@@ -140,6 +140,7 @@ static void no_memory_does_not_hurt_reading(void **state)
     rv__buf_done(&cursor);
     TORTURE(rc, rv__store_due(fx->store, 9, NULL, 9, see_nothing, NULL, NULL), (void)0);
     assert_int_equal(rc, RV_OK);
+    TORTURE(rc, rv__store_oldest_waiting(fx->store, 9, see_nothing, NULL, NULL), (void)0);
     TORTURE(rc, rv__store_finished(fx->store, NULL, 9, see_nothing, NULL, NULL), (void)0);
     assert_int_equal(rc, RV_OK);
     TORTURE(rc, rv__store_counts(fx->store, see_no_count, NULL, NULL), (void)0);

@@ -247,6 +247,62 @@ static void lists_are_filtered(void **state)
     list_is(fx, (struct rv__store_query){ .since_ms = 401 }, "");
 }
 
+static void waiting_are(struct fixture *fx, uint64_t expected)
+{
+    struct rv__store_usage usage;
+    assert_int_equal(rv__store_usage(fx->store, &usage, NULL), RV_OK);
+    assert_int_equal(usage.waiting, expected);
+}
+
+static int add_id(void *arg, const struct rv__store_run *row)
+{
+    char *ids = arg;
+    assert_true(rv__str_none(row->input));
+    snprintf(ids + strlen(ids), 100 - strlen(ids), "%.*s ", RV__ARG(row->id));
+    return RV_OK;
+}
+
+static void oldest_waiting_are(struct fixture *fx, size_t limit, const char *expected)
+{
+    char ids[100] = "";
+    assert_int_equal(rv__store_oldest_waiting(fx->store, limit, add_id, ids, NULL), RV_OK);
+    assert_string_equal(ids, expected);
+}
+
+static void lists_tell_who_waits_for_somebody_and_who_repeats(void **state)
+{
+    struct fixture *fx = *state;
+    some_runs(fx);
+    struct rv__store_run row = full_row("w1");
+    row.created_ms = 500;
+    row.waiting = true;
+    row.rerun_of = rv__str("r3");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("w1"), .row = &row });
+    row = full_row("w2");
+    row.created_ms = 250;
+    row.rerun_of = rv__str("r3");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("w2"), .row = &row });
+    list_is(fx, (struct rv__store_query){ .waiting = true }, "w1 ");
+    waiting_are(fx, 1);
+    oldest_waiting_are(fx, 9, "w1 ");
+    list_is(fx, (struct rv__store_query){ .rerun_of = rv__str("r3") }, "w1 w2 ");
+    list_is(fx, (struct rv__store_query){ .rerun_of = rv__str("r3"), .waiting = true }, "w1 ");
+    list_is(fx, (struct rv__store_query){ .rerun_of = rv__str("r4") }, "");
+    list_is(fx, (struct rv__store_query){ .rerun_of = rv__str("r3"), .until_ms = 500 }, "w2 ");
+    touch(fx, "w2", (struct rv__store_touch){ .status = rv__str("running"), .waiting = true });
+    touch(fx, "w1", (struct rv__store_touch){ .status = rv__str("failed") });
+    list_is(fx, (struct rv__store_query){ .waiting = true }, "w2 ");
+    waiting_are(fx, 1);
+    touch(fx, "w2", (struct rv__store_touch){ .status = rv__str("running") });
+    waiting_are(fx, 0);
+    touch(fx, "w2", (struct rv__store_touch){ .status = rv__str("running"), .waiting = true });
+    list_is(fx, (struct rv__store_query){ .rerun_of = rv__str("r3") }, "w1 w2 ");
+    list_is(fx, (struct rv__store_query){ .waiting = true, .status = rv__str("failed") }, "");
+    touch(fx, "w1", (struct rv__store_touch){ .status = rv__str("running"), .waiting = true });
+    oldest_waiting_are(fx, 9, "w2 w1 ");
+    oldest_waiting_are(fx, 1, "w2 ");
+}
+
 static void lists_are_searched_for_text(void **state)
 {
     struct fixture *fx = *state;
@@ -348,6 +404,7 @@ int store_suite_lists(void)
         STORE_CASE(a_damaged_row_stops_nobody),
         STORE_CASE(lists_have_the_newest_first),
         STORE_CASE(lists_are_filtered),
+        STORE_CASE(lists_tell_who_waits_for_somebody_and_who_repeats),
         STORE_CASE(lists_are_searched_for_text),
         STORE_CASE(a_list_goes_on_from_its_cursor),
         STORE_CASE(a_list_has_at_most_a_thousand),

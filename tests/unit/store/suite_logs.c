@@ -65,6 +65,11 @@ static void log_lines_are_filtered(void **state)
              "One Four ");
     logs_are(fx, (struct rv__store_log_query){ .min_level = STORE_WARNING }, "Two Three ");
     logs_are(fx, (struct rv__store_log_query){ .text = rv__str("o") }, "One Two Four ");
+    struct rv__store_log second = { .attempt = 2, .message = rv__str("Again") };
+    commit_one(fx,
+               (struct rv__store_write){ .run = rv__str("b"), .logs = &second, .log_count = 1 });
+    logs_are(fx, (struct rv__store_log_query){ .attempt = 2, .limit = 1 }, "Again ");
+    logs_are(fx, (struct rv__store_log_query){ .run = rv__str("a"), .attempt = 2 }, "");
     logs_are(fx, (struct rv__store_log_query){ .limit = 2 }, "One Two ");
     logs_are(
         fx,
@@ -72,11 +77,36 @@ static void log_lines_are_filtered(void **state)
         "Two ");
 }
 
+static void log_lines_of_a_node_are_those_of_all_in_it(void **state)
+{
+    struct fixture *fx = *state;
+    const char *paths[] = { "each",  "each:iter1", "each:iter1:node0:s", "each:iter10:node0:s",
+                            "each2", NULL };
+    begin(fx, "a", "");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct rv__store_log line = {
+            .level = STORE_INFO,
+            .path = rv__str(paths[i]),
+            .message = rv__str(paths[i] != NULL ? paths[i] : "nowhere"),
+        };
+        commit_one(fx,
+                   (struct rv__store_write){ .run = rv__str("a"), .logs = &line, .log_count = 1 });
+    }
+    logs_are(fx, (struct rv__store_log_query){ .path = rv__str("each") },
+             "each each:iter1 each:iter1:node0:s each:iter10:node0:s ");
+    logs_are(fx, (struct rv__store_log_query){ .path = rv__str("each:iter1") },
+             "each:iter1 each:iter1:node0:s ");
+    logs_are(fx, (struct rv__store_log_query){ .path = rv__str("each:iter1:node0:s") },
+             "each:iter1:node0:s ");
+    logs_are(fx, (struct rv__store_log_query){ .path = rv__str("eac") }, "");
+}
+
 int store_suite_logs(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_CASE(log_lines_are_kept_in_order),
         STORE_CASE(log_lines_are_filtered),
+        STORE_CASE(log_lines_of_a_node_are_those_of_all_in_it),
     };
     return STORE_GROUP("store: logs", tests);
 }

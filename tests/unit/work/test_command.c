@@ -15,6 +15,20 @@ static void a_command_gets_its_words_and_gives_its_output(void **state)
     rig_gives(rig, "d", "{\"word\":1}", "\"forced\":{\"result\":\"5\"");
 }
 
+static void exit_codes_say_what_is_tried_again(void **state)
+{
+    struct rig *rig = *state;
+    rig_define(rig,
+               "  - busy: { command: [sh, -c, 'echo x >> n; test $(wc -l < n) -ge 3 || exit 75'],"
+               " maxAttempts: 5, backoffBaseMs: 1, retryOn: [75] }\n"
+               "  - wrong: { command: [sh, -c, 'echo x >> m; exit 2'], maxAttempts: 5,"
+               " noRetryOn: [2], continueOnError: true }\n"
+               "  - count: { command: [sh, -c, 'cat n m | wc -l'] }\n");
+    rig_gives(rig, "a", NULL, "\"count\":{\"result\":4");
+    rig_define(rig, "  - a: { command: [sh, -c, 'exit 7'] }\n");
+    rig_gives(rig, "b", NULL, "\"exitCode\":7");
+}
+
 static void bytes_are_refused_or_kept_as_base64(void **state)
 {
     struct rig *rig = *state;
@@ -59,7 +73,9 @@ static void it_says_more_by_the_control_file(void **state)
               "\"said\":{\"result\":7,\"state\":{\"k\":1,\"description\":\"did it\"}");
     rig_gives(rig, "b", NULL,
               "\"skips\":{\"result\":null,\"state\":{\"skipped\":true},\"status\":\"skipped\"}");
-    rig_gives(rig, "c", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_gives(rig, "c", NULL,
+              "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\",\"error\":{"
+              "\"message\":\"never mind\",\"exitCode\":1,\"path\":\"goes_on\"}}");
     rig_gives(rig, "d", NULL, "\"after\":{\"result\":\"ok\"");
 }
 
@@ -75,9 +91,11 @@ static void a_command_that_says_an_error_and_exits_with_0_has_failed(void **stat
         "  - again: { command: [sh, -c, 'echo \"{\\\"error\\\": {\\\"message\\\": \\\"dry\\\", "
         "\\\"behavior\\\": \\\"retry\\\", \\\"maxAttempts\\\": 2, \\\"backoff\\\": "
         "\\\"linear\\\"}}\" > $RIVAL_CONTROL; echo 7'], backoffBaseMs: 1 }\n");
-    rig_gives(rig, "a", NULL, "{\"message\":\"dry\"}");
-    rig_gives(rig, "b", NULL, "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
-    rig_gives(rig, "c", NULL, "\"again\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_gives(rig, "a", NULL, "{\"message\":\"dry\",\"path\":\"again\"}");
+    rig_gives(rig, "b", NULL,
+              "\"goes_on\":{\"result\":null,\"state\":{},\"status\":\"failed\",\"error\":{");
+    rig_gives(rig, "c", NULL,
+              "\"again\":{\"result\":null,\"state\":{},\"status\":\"failed\",\"error\":{");
     if (rv_node_get(rig->engine, "a", "again", &again, &rig->err) < 0)
         fail_msg("%s", rig->err.message);
     assert_int_equal(again->attempt_count, 2);
@@ -108,7 +126,8 @@ static void a_command_that_is_cancelled_or_too_slow_is_ended(void **state)
     struct rig *rig = *state;
     rv_outcome *outcome = NULL;
     rig_define(rig, "  - slow: { command: [sleep, \"1000\"], timeout: 100ms }\n");
-    rig_gives(rig, "a", NULL, "\"slow\":{\"result\":null,\"state\":{},\"status\":\"failed\"}");
+    rig_gives(rig, "a", NULL,
+              "\"slow\":{\"result\":null,\"state\":{},\"status\":\"failed\",\"error\":{");
     rig_define(rig, "  - slow: { command: [sleep, \"1000\"] }\n");
     assert_int_equal(rv_run(rig->engine, "w", NULL, RV_RUN_OPTS(.run_id = "b"), NULL, &rig->err),
                      0);
@@ -123,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_command_gets_its_words_and_gives_its_output),
+        RIG_TEST(exit_codes_say_what_is_tried_again),
         RIG_TEST(bytes_are_refused_or_kept_as_base64),
         RIG_TEST(it_knows_who_it_is_and_what_was_before),
         RIG_TEST(it_says_more_by_the_control_file),

@@ -6,6 +6,8 @@
 
 #include <rival/rival.h>
 
+#include "define/workflow.h"
+
 struct fixture {
     char folder[64];
     rv_engine *engine;
@@ -376,6 +378,11 @@ static int one(rv_ctx *c)
     return rv_return(c, "i", 1);
 }
 
+static int sees_a(rv_ctx *c)
+{
+    return rv_return(c, "I", (long long)rv_int(c, ".steps.a.result", -1));
+}
+
 static int two(rv_ctx *c)
 {
     return rv_return(c, "i", 2);
@@ -408,6 +415,89 @@ static void a_built_workflow_may_nest_a_file(void **state)
 }
 
 /* Whichever was found would be the wrong one for one of the nodes. */
+static int start_of(struct fixture *fx, const char *workflow)
+{
+    return rv_run(fx->engine, workflow, NULL, NULL, NULL, &fx->err);
+}
+
+static void a_built_workflow_may_need_nodes_around_it(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *inner = rv_workflow_new("inner"), *outer = rv_workflow_new("outer"),
+                *bad = rv_workflow_new("bad");
+    rv_workflow_needs(inner, RV_NEEDS("a"));
+    rv_add_step(rv_workflow_body(inner), "b", sees_a, NULL);
+    assert_int_equal(rv_register(fx->engine, inner, &fx->err), RV_OK);
+    rv_add_step(rv_workflow_body(outer), "a", one, NULL);
+    rv_add_workflow(rv_workflow_body(outer), "in", "inner");
+    assert_int_equal(rv_register(fx->engine, outer, &fx->err), RV_OK);
+    rv_add_workflow(rv_workflow_body(bad), "in", "inner");
+    assert_int_equal(rv_register(fx->engine, bad, &fx->err), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "'a'"));
+    expect(fx, "outer", NULL, "\"result\":1");
+    assert_int_equal(start_of(fx, "inner"), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "cannot be run alone: it needs 'a'"));
+    rv_workflow_free(inner);
+    rv_workflow_free(outer);
+    rv_workflow_free(bad);
+}
+
+static void without_the_program_a_built_workflow_that_needs_jq_is_refused(void **state)
+{
+    struct fixture *fx = *state;
+    char *before = strdup(getenv("RIVAL_HOST"));
+    rv_workflow *plain = NULL, *w = NULL;
+    setenv("RIVAL_HOST", "/nowhere/rival", 1);
+    assert_int_equal(rv__workflow_read(rv__str("{\"name\":\"p\",\"steps\":[{\"type\":\"step\","
+                                               "\"alias\":\"v\",\"kind\":\"value\",\"with\":"
+                                               "\"${ .input.n }\"}]}"),
+                                       &plain, &fx->err),
+                     RV_OK);
+    assert_int_equal(rv__workflow_read(rv__str("{\"name\":\"q\",\"steps\":[{\"type\":\"step\","
+                                               "\"alias\":\"v\",\"kind\":\"value\",\"with\":"
+                                               "\"${ .input.n + 1 }\"}]}"),
+                                       &w, &fx->err),
+                     RV_OK);
+    assert_int_equal(rv_register(fx->engine, plain, &fx->err), RV_OK);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "RIVAL_HOST is '/nowhere/rival', which cannot be run"));
+    setenv("RIVAL_HOST", before, 1);
+    free(before);
+    assert_int_equal(start_of(fx, "q"), RV_ENOTFOUND);
+    assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_OK); /* with it, it is good */
+    rv_workflow_free(plain);
+    rv_workflow_free(w);
+}
+
+/* Which of two functions runs must not follow from the order in which files came. */
+static void a_call_that_becomes_ambiguous_is_refused_when_run(void **state)
+{
+    struct fixture *fx = *state;
+    rv_workflow *a = rv_workflow_new("first"), *b = rv_workflow_new("second");
+    rv_workflow_function(a, "save", one);
+    rv_add_delay(rv_workflow_body(a), "d", 1);
+    rv_workflow_function(b, "save", two);
+    rv_add_delay(rv_workflow_body(b), "d", 1);
+    assert_int_equal(rv_register(fx->engine, a, &fx->err), RV_OK);
+    write_file(fx, "c.yaml", "name: c\nsteps:\n  - wait: { signal: go }\n  - it: { call: save }\n");
+    load(fx, 1);
+    assert_int_equal(rv_run(fx->engine, "c", NULL, RV_RUN_OPTS(.run_id = "early"), NULL, &fx->err),
+                     RV_OK);
+    assert_int_equal(rv_register(fx->engine, b, &fx->err), RV_OK);
+    assert_int_equal(start_of(fx, "c"), RV_EINVAL);
+    assert_non_null(strstr(fx->err.message, "several files have a function 'save'"));
+    assert_int_equal(rv_signal(fx->engine, "early", "go", NULL, &fx->err), RV_OK);
+    rv_outcome *outcome = NULL;
+    assert_int_equal(rv_wait(fx->engine, "c", "early", NULL, &outcome, &fx->err), RV_OK);
+    assert_int_equal(outcome->status, RV_FAILED); /* not the wrong one */
+    assert_non_null(strstr(outcome->error, "several files have a function 'save'"));
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_unregister(fx->engine, "second", &fx->err), RV_OK);
+    assert_int_equal(start_of(fx, "c"), RV_OK); /* it means one again */
+    rv_workflow_free(a);
+    rv_workflow_free(b);
+}
+
 static void two_functions_of_one_name_are_refused(void **state)
 {
     struct fixture *fx = *state;
@@ -435,6 +525,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_built_workflow_may_nest_a_file, setup, teardown),
         cmocka_unit_test_setup_teardown(two_functions_of_one_name_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_built_workflow_may_need_nodes_around_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            without_the_program_a_built_workflow_that_needs_jq_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_that_becomes_ambiguous_is_refused_when_run, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(expressions_see_what_they_may_see, setup, teardown),
         cmocka_unit_test_setup_teardown(the_first_node_has_a_last_step_without_a_result, setup,
                                         teardown),

@@ -78,7 +78,7 @@ static void open_with(struct fixture *fx, const rv_engine_opts *said)
     rv_engine_opts opts = *said;
     opts.size = sizeof opts;
     opts.store = fx->store;
-    opts.workers = 16;
+    opts.workers = opts.workers ? opts.workers : 16;
     opts.max_crashes = 1;
     opts.hosts = opts.hosts ? opts.hosts : 4;
     opts.host_grace_ms = opts.host_grace_ms ? opts.host_grace_ms : 100;
@@ -325,6 +325,19 @@ static void errors_say_what_to_do(void **state)
 
 /* ----------------------------------------------------------------------------------- dying --- */
 
+/* What the attempt was given that died. */
+static void assert_given(struct fixture *fx, const char *run_id)
+{
+    rv_node_detail *node = NULL;
+    char input[300];
+    snprintf(input, sizeof input, "{\".input\":{\"do\":\"%s\",\"folder\":\"%s\"}}", run_id,
+             fx->folder);
+    assert_int_equal(rv_node_get(fx->engine, run_id, "act", &node, &fx->err), RV_OK);
+    assert_string_equal(node->attempts[0].outcome, "lost");
+    assert_string_equal(node->attempts[0].input, input);
+    rv_node_detail_free(node);
+}
+
 static void a_host_that_dies_is_to_blame(void **state)
 {
     static const struct {
@@ -343,6 +356,8 @@ static void a_host_that_dies_is_to_blame(void **state)
         start(fx, "acts", deaths[i].what, deaths[i].what);
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++)
         assert_suspended(fx, deaths[i].what, deaths[i].log);
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++)
+        assert_given(fx, deaths[i].what);
     start(fx, "acts", "fine", "work"); /* and everybody else goes on */
     rv_outcome *outcome = outcome_of(fx, "fine");
     assert_int_equal(outcome->status, RV_COMPLETED);
@@ -434,6 +449,41 @@ static void waiting_for_a_host_is_not_the_attempts_time(void **state)
         assert_int_equal(outcome->status, RV_COMPLETED);
         rv_outcome_free(outcome);
     }
+}
+
+static int quick(rv_ctx *c)
+{
+    return rv_return(c, "i", 1);
+}
+
+/* Hosts have places of their own: work that fills them, and work that waits for one, takes no thread. */
+static void full_hosts_leave_the_threads_alone(void **state)
+{
+    struct fixture *fx = *state;
+    char *why = NULL;
+    OPEN(fx, .workers = 1, .hosts = 1, .host_grace_ms = 20000);
+    put_file(fx, "acts.c");
+    start(fx, "acts", "a", "poll");
+    (void)await_note(fx, "pid");
+    start(fx, "acts", "b", "poll");
+    rv_workflow *w = rv_workflow_new("here");
+    rv_add_step(rv_workflow_body(w), "quick", quick, NULL);
+    if (rv_register(fx->engine, w, &fx->err) < 0)
+        fail_msg("%s", fx->err.message);
+    rv_workflow_free(w);
+    start(fx, "here", "c", "");
+    rv_outcome *outcome = outcome_of(fx, "c");
+    assert_int_equal(outcome->status, RV_COMPLETED);
+    rv_outcome_free(outcome);
+    assert_int_equal(rv_why(fx->engine, "b", &why, &fx->err), 0);
+    if (strstr(why, "\"reason\":\"place\"") == NULL ||
+        strstr(why, "\"executor\":\"host\"") == NULL ||
+        strstr(why, "\"limit\":\"hosts\",\"limitSize\":1") == NULL)
+        fail_msg("it waits for something else: %s", why);
+    rv_free(why);
+    assert_int_equal(rv_cancel_run(fx->engine, "b", &fx->err), 0);
+    assert_int_equal(rv_cancel_run(fx->engine, "a", &fx->err), 0);
+    (void)await_note(fx, "stopped");
 }
 
 static void cancel_in(struct fixture *fx, const char *what)
@@ -712,6 +762,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_endless_step_is_killed_at_its_time_out, setup, teardown),
         cmocka_unit_test_setup_teardown(waiting_for_a_host_is_not_the_attempts_time, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(full_hosts_leave_the_threads_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_that_polls_is_told_to_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_token_that_was_handed_on_fires, setup, teardown),
         cmocka_unit_test_setup_teardown(log_lines_come_while_it_runs, setup, teardown),

@@ -62,6 +62,17 @@ static void serve(int fd)
         held--;
         pthread_mutex_unlock(&lock);
         answer(fd, "200 OK", "", "1");
+    } else if (strcmp(path, "/moved") == 0) {
+        answer(fd, "302 Found", "Location: /json\r\n", "it is elsewhere");
+    } else if (strcmp(path, "/half") == 0) {
+        static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of it";
+        (void)!send(fd, half, sizeof half - 1, MSG_NOSIGNAL);
+    } else if (strcmp(path, "/large") == 0) {
+        static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n";
+        static const char piece[1 << 16];
+        n = send(fd, head, sizeof head - 1, MSG_NOSIGNAL);
+        for (int i = 0; i < 1600 && n > 0; i++) /* all of a piece: the socket blocks */
+            n = send(fd, piece, sizeof piece, MSG_NOSIGNAL);
     } else if (strcmp(path, "/bytes") == 0) {
         answer(fd, "200 OK", "Content-Type: image/x\r\n", "\xff\xfe");
     } else {
@@ -188,6 +199,11 @@ static void what_the_server_will_not_have_is_not_sent_again(void **state)
     atomic_store(&missing_asked, 0);
     rig_gives(rig, "a", NULL, "status 404");
     assert_int_equal(atomic_load(&missing_asked), 1);
+    define(rig,
+           "  - get: { http: HOST/missing, maxAttempts: 3, backoffBaseMs: 1, retryOn: [404] }\n");
+    atomic_store(&missing_asked, 0);
+    rig_gives(rig, "b", NULL, "status 404");
+    assert_int_equal(atomic_load(&missing_asked), 3);
 }
 
 static void bytes_are_refused_or_kept_as_base64(void **state)
@@ -276,6 +292,60 @@ static void beyond_the_connections_they_queue(void **state)
     assert_int_equal(most_held, 20);
 }
 
+static bool is_there(const struct rig *rig, const char *name, char *text, size_t size)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", rig->folder, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    size_t n = fread(text, 1, size - 1, file);
+    text[n] = '\0';
+    fclose(file);
+    assert_int_equal(unlink(path), 0);
+    return true;
+}
+
+/* What was asked for, and neither a redirect's words nor a failure's. */
+static void a_body_goes_to_a_file(void **state)
+{
+    struct rig *rig = *state;
+    char text[100];
+    define(rig, "  - a: { http: HOST/json, saveTo: a.kept }\n"
+                "  - b: { http: { url: HOST/moved, saveTo: 'b.${ .input }' } }\n"
+                "  - c: { http: { url: HOST/missing, throwOnError: false, saveTo: c.kept } }\n");
+    rig_gives(rig, "a", "\"kept\"",
+              "\"a\":{\"result\":{\"path\":\"a.kept\",\"bytes\":27},\"state\":{},\"status\":"
+              "\"completed\"},\"b\":{\"result\":{\"path\":\"b.kept\",\"bytes\":27}");
+    assert_true(is_there(rig, "a.kept", text, sizeof text));
+    assert_string_equal(text, "{\"n\": 12345678901234567890}");
+    assert_true(is_there(rig, "b.kept", text, sizeof text));
+    assert_string_equal(text, "{\"n\": 12345678901234567890}");
+    assert_false(is_there(rig, "c.kept", text, sizeof text));
+    rig_gives(rig, "b", "\"kept\"", "\"c\":{\"result\":{\"status\":404,");
+    define(rig, "  - a: { http: HOST/half, saveTo: a.kept }\n");
+    rig_gives(rig, "c", NULL, "\"code\":\"dropped\"");
+    define(rig, "  - a: { http: HOST/nowhere, saveTo: d.kept }\n");
+    rig_gives(rig, "d", NULL, "\"code\":\"status\"");
+    (void)is_there(rig, "b.kept", text, sizeof text);
+    assert_true(is_there(rig, "a.kept", text, sizeof text)); /* of run b: the failed one left it */
+    assert_string_equal(text, "{\"n\": 12345678901234567890}");
+    assert_false(is_there(rig, "d.kept", text, sizeof text));
+}
+
+static void a_saved_body_is_in_no_memory(void **state)
+{
+    struct rig *rig = *state;
+    struct rusage before, after;
+    char text[2];
+    getrusage(RUSAGE_SELF, &before);
+    define(rig, "  - a: { http: HOST/large, saveTo: large.kept }\n");
+    rig_gives(rig, "a", NULL, "{\"path\":\"large.kept\",\"bytes\":104857600}");
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 50000); /* kB */
+    assert_true(is_there(rig, "large.kept", text, sizeof text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +357,8 @@ int main(void)
         RIG_TEST(bytes_are_refused_or_kept_as_base64),
         RIG_TEST(a_request_that_is_cancelled_or_too_slow_is_ended),
         RIG_TEST(an_engine_that_closes_hands_its_requests_back),
+        RIG_TEST(a_body_goes_to_a_file),
+        RIG_TEST(a_saved_body_is_in_no_memory),
         RIG_TEST(beyond_the_connections_they_queue),
     };
     return cmocka_run_group_tests_name("http", tests, start_server, stop_server);

@@ -4,8 +4,12 @@
  * (the server is down, or the network), anything else is the server's own refusal, with its problem. */
 import { readJson, writeJson } from "./json";
 import type {
+  BulkPiece,
+  Counts,
+  History,
   LogLevel,
   Logs,
+  Overview,
   Plan,
   Problem,
   Run,
@@ -13,10 +17,10 @@ import type {
   RunNodes,
   RunPageOf,
   RunStarted,
-  RunWhole,
   Session,
   Why,
   Workflow,
+  WorkflowSource,
   WorkflowSummary,
 } from "./types";
 
@@ -49,10 +53,14 @@ export function pathWith(path: string, query: Query = {}): string {
   return API + path + (text ? `?${text}` : "");
 }
 
-let unauthorized: () => void = () => undefined;
+let sessionEnded: () => void = () => undefined;
 /** Who wants to know that the session is over (401). */
-export function onUnauthorized(listener: () => void): void {
-  unauthorized = listener;
+export function onSessionEnd(listener: () => void): void {
+  sessionEnded = listener;
+}
+/** Something was refused with 401: a request, or a stream. */
+export function endSession(): void {
+  sessionEnded();
 }
 
 async function problemOf(response: Response): Promise<Problem> {
@@ -62,30 +70,49 @@ async function problemOf(response: Response): Promise<Problem> {
   } catch {
     /* not ours: a proxy's page, or nothing */
   }
-  return { title: `The server answered with ${response.status} ${response.statusText}`.trim(), status: response.status };
+  return {
+    title: `The server answered with ${response.status} ${response.statusText}`.trim(),
+    status: response.status,
+  };
 }
 
 /** "." and ".." are names, but a browser folds them out of a path. */
 const FOLDED = /\/\.\.?(?=\/|$)/;
 
-async function request<T>(method: string, path: string, options: { query?: Query; body?: JsonText; signal?: AbortSignal } = {}): Promise<T> {
-  if (FOLDED.test(path)) throw new ApiError(-1, { title: "A browser cannot ask for a run or a signal of this name", status: -1, detail: "A browser cannot ask for a run or a signal called . or ..; the program rival can." });
+async function request<T>(
+  method: string,
+  path: string,
+  options: { query?: Query; body?: JsonText; signal?: AbortSignal } = {},
+): Promise<T> {
+  if (FOLDED.test(path))
+    throw new ApiError(-1, {
+      title: "A browser cannot ask for a run or a signal of this name",
+      status: -1,
+      detail: "A browser cannot ask for a run or a signal called . or ..; the program rival can.",
+    });
   let response: Response;
   try {
     response = await fetch(pathWith(path, options.query), {
       method,
       credentials: "same-origin",
-      headers: { Accept: "application/json", ...(options.body !== undefined && { "Content-Type": "application/json" }) },
+      headers: {
+        Accept: "application/json",
+        ...(options.body !== undefined && { "Content-Type": "application/json" }),
+      },
       body: options.body,
       signal: options.signal,
     });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, { title: "The server does not answer", status: 0, detail: "No answer from the server. Is `rival serve` running?" });
+    throw new ApiError(0, {
+      title: "The server does not answer",
+      status: 0,
+      detail: "No answer from the server. Is `rival serve` running?",
+    });
   }
   if (!response.ok) {
     const problem = await problemOf(response);
-    if (response.status === 401 && path !== "/login") unauthorized();
+    if (response.status === 401 && path !== "/login") endSession();
     throw new ApiError(response.status, problem);
   }
   if (response.status === 204) return undefined as T;
@@ -107,11 +134,17 @@ export interface RunQuery {
   since?: number;
   until?: number;
   q?: string;
+  waiting?: "somebody";
+  /** those that repeat this run */
+  rerunOf?: string;
   limit?: number;
   cursor?: string;
 }
 
 export interface LogQuery {
+  /** of the node at this path, and of all in it */
+  path?: string;
+  /** of the steps with this alias */
   step?: string;
   level?: LogLevel;
   q?: string;
@@ -126,18 +159,51 @@ export const api = {
 
   workflows: (signal?: AbortSignal) => request<{ workflows: WorkflowSummary[] }>("GET", "/workflows", { signal }),
   workflow: (name: string, signal?: AbortSignal) => request<Workflow>("GET", `/workflows/${part(name)}`, { signal }),
-  launch: (name: string, { input, runId }: { input?: JsonText; runId?: string }) =>
-    request<RunStarted>("POST", `/workflows/${part(name)}/runs`, { body: objectOf({ input, runId: runId && writeJson(runId) }) }),
+  source: (name: string, signal?: AbortSignal) =>
+    request<WorkflowSource>("GET", `/workflows/${part(name)}/source`, { signal }),
+  launch: (
+    name: string,
+    { input, runId, rerunOf }: { input?: JsonText; runId?: string; /** the run that it repeats */ rerunOf?: string },
+  ) =>
+    request<RunStarted>("POST", `/workflows/${part(name)}/runs`, {
+      body: objectOf({ input, runId: runId && writeJson(runId), rerunOf: rerunOf && writeJson(rerunOf) }),
+    }),
+
+  /** As text for Prometheus. */
+  metrics: async (signal?: AbortSignal): Promise<string> => {
+    const response = await fetch("/metrics", { credentials: "same-origin", signal });
+    if (response.status === 401) endSession();
+    if (!response.ok) throw new ApiError(response.status, await problemOf(response));
+    return response.text();
+  },
 
   runs: (query: RunQuery, signal?: AbortSignal) => request<RunPageOf>("GET", "/runs", { query: { ...query }, signal }),
-  run: (id: string, signal?: AbortSignal) => request<Run>("GET", `/runs/${part(id)}`, { query: { results: 0 }, signal }),
-  runWhole: (id: string, signal?: AbortSignal) => request<RunWhole>("GET", `/runs/${part(id)}`, { signal }),
+  overview: (signal?: AbortSignal) => request<Overview>("GET", "/overview", { signal }),
+  counts: (signal?: AbortSignal) => request<Counts>("GET", "/counts", { signal }),
+  /** One piece of all that match: go on with its cursor. */
+  bulk: (action: "cancel" | "again", query: RunQuery) => {
+    const { limit, cursor, ...filter } = query;
+    const all = Object.values(filter).every((value) => value === undefined || value === "");
+    return request<BulkPiece>("POST", `/bulk/${action}`, {
+      query: { ...filter, limit, cursor, ...(all && { all: 1 }) },
+    });
+  },
+  run: (id: string, signal?: AbortSignal) =>
+    request<Run>("GET", `/runs/${part(id)}`, { query: { results: 0 }, signal }),
   runPlan: (id: string, signal?: AbortSignal) => request<Plan>("GET", `/runs/${part(id)}/plan`, { signal }),
-  nodes: (id: string, query: { parent?: string; offset?: number; limit?: number }, signal?: AbortSignal) =>
-    request<RunNodes>("GET", `/runs/${part(id)}/nodes`, { query, signal }),
+  nodes: (
+    id: string,
+    query: { parent?: string; status?: string; offset?: number; limit?: number },
+    signal?: AbortSignal,
+  ) => request<RunNodes>("GET", `/runs/${part(id)}/nodes`, { query, signal }),
   node: (id: string, path: string, signal?: AbortSignal) =>
     request<RunNodeDetail>("GET", `/runs/${part(id)}/node`, { query: { path }, signal }),
+  /** Without its values, which can be large. */
+  nodeAttempts: (id: string, path: string, signal?: AbortSignal) =>
+    request<RunNodeDetail>("GET", `/runs/${part(id)}/node`, { query: { path, results: 0 }, signal }),
   why: (id: string, signal?: AbortSignal) => request<Why>("GET", `/runs/${part(id)}/why`, { signal }),
+  history: (id: string, query: { after?: string; logs?: 0 | 1; limit?: number }, signal?: AbortSignal) =>
+    request<History>("GET", `/runs/${part(id)}/history`, { query, signal }),
   logs: (id: string, query: LogQuery, signal?: AbortSignal) =>
     request<Logs>("GET", `/runs/${part(id)}/logs`, { query: { ...query }, signal }),
 

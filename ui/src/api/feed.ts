@@ -7,7 +7,7 @@
  *  - tries again by itself, sooner when the browser says it is online or the page is looked at again;
  *  - lets go of its connection while the page is hidden: a browser has six to a server, over all tabs. */
 import { onlineManager } from "@tanstack/react-query";
-import { API } from "./client";
+import { API, endSession } from "./client";
 import { readJson } from "./json";
 import { sseParser } from "./sse";
 import type { FeedEvent } from "./types";
@@ -17,6 +17,8 @@ export type FeedState = "connecting" | "live" | "lost" | "ended";
 export interface FeedOptions {
   /** Of this run; else of all. */
   runId?: string;
+  /** Where to begin; else with what happens next. */
+  from?: "oldest";
   /** With the lines of logs. */
   logs?: boolean;
   /** Kinds whose events are wanted, by their beginning ("run."): others are not even parsed. */
@@ -40,7 +42,7 @@ const HIDDEN_MS = 20_000;
 
 export function openFeed(options: FeedOptions): Feed {
   const path = options.runId === undefined ? "/events" : `/runs/${encodeURIComponent(options.runId)}/events`;
-  const url = API + path + (options.logs ? "?from=now" : "?from=now&logs=0");
+  const url = `${API}${path}?from=${options.from ?? "now"}${options.logs ? "" : "&logs=0"}`;
   let lastId = "";
   let failures = 0;
   let closed = false;
@@ -78,7 +80,8 @@ export function openFeed(options: FeedOptions): Feed {
       const events: FeedEvent[] = [];
       for (const event of parse(value)) {
         lastId = event.id || lastId;
-        if (!options.kinds || event.event.startsWith(options.kinds)) events.push(readJson(event.data) as unknown as FeedEvent);
+        if (!options.kinds || event.event.startsWith(options.kinds))
+          events.push(readJson(event.data) as unknown as FeedEvent);
       }
       if (events.length > 0) options.onEvents(events);
     }
@@ -99,6 +102,7 @@ export function openFeed(options: FeedOptions): Feed {
     if (closed || document.hidden) return;
     if (status === 401 || status === 403 || status === 404) {
       say("ended"); // trying again would not help; whoever shows the page says why
+      if (status === 401) endSession();
       return;
     }
     failures++;

@@ -16,7 +16,8 @@ const NUMBERS = /(?<![^\s[:,])-?\d[\d.eE+-]*/g;
 export function readJson(text: string): Json {
   const value = JSON.parse(text) as Json; // many times faster, and mostly enough
   for (const [number] of text.matchAll(NUMBERS))
-    if (!isExact(number)) return parse(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue }) as Json;
+    if (!isExact(number))
+      return parse(text, null, { parseNumber: numberOf, onDuplicateKey: ({ newValue }) => newValue }) as Json;
   return value;
 }
 

@@ -3,7 +3,8 @@ import { sseParser } from "./sse";
 
 describe("a stream of events", () => {
   it("yields each event once it is whole, however the text was cut", () => {
-    const text = 'retry: 1000\n\nid: 7.0\nevent: run.started\ndata: {"a":1}\n\n: still here\n\nid: 7.1\ndata: x\ndata: y\n\n';
+    const text =
+      'retry: 1000\n\nid: 7.0\nevent: run.started\ndata: {"a":1}\n\n: still here\n\nid: 7.1\ndata: x\ndata: y\n\n';
     for (let cut = 0; cut <= text.length; cut++) {
       const parse = sseParser();
       expect([...parse(text.slice(0, cut)), ...parse(text.slice(cut))]).toEqual([

@@ -4,7 +4,8 @@ import type { Session } from "../api/types";
 import { Mark } from "../parts/Mark";
 import { useTitle } from "./title";
 
-export function Login({ onDone }: { onDone: (session: Session) => void }) {
+/** `ended`: there was a session, and it is over. */
+export function Login({ ended, onDone }: { ended: boolean; onDone: (session: Session) => void }) {
   useTitle("Log in");
   const field = useId();
   const [token, setToken] = useState("");
@@ -30,6 +31,11 @@ export function Login({ onDone }: { onDone: (session: Session) => void }) {
       <form className="login-card card" onSubmit={(event) => void submit(event)}>
         <Mark size={40} />
         <h1>Log in to Rival</h1>
+        {ended && (
+          <p role="status" className="login-ended">
+            <strong>Your session ended.</strong> Log in again to go on where you were.
+          </p>
+        )}
         <p className="muted">
           This server asks for a token. It is one of the lines of the file that the server was started with (
           <code>--token-file</code>).

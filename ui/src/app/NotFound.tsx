@@ -4,7 +4,13 @@ import { Empty } from "../parts/Empty";
 import { useTitle } from "./title";
 
 /** `why`: what may have become of it. */
-export function NotFound({ what = "This page", why = "The address may be mistyped." }: { what?: string; why?: string }) {
+export function NotFound({
+  what = "This page",
+  why = "The address may be mistyped.",
+}: {
+  what?: string;
+  why?: string;
+}) {
   return <Nothing title={`${what} does not exist`}>{why}</Nothing>;
 }
 
@@ -12,7 +18,8 @@ export function NotFound({ what = "This page", why = "The address may be mistype
 export function Folded({ runId }: { runId: string }) {
   return (
     <Nothing title={`The run ${runId} cannot be shown here`}>
-      A browser takes its id for a step in a path, and cannot ask the server for it. <code>rival show {runId}</code> can.
+      A browser takes its id for a step in a path, and cannot ask the server for it. <code>rival show {runId}</code>{" "}
+      can.
     </Nothing>
   );
 }

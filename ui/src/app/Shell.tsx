@@ -7,12 +7,15 @@ import { Icon } from "../parts/Icon";
 import { Mark } from "../parts/Mark";
 import { Toasts } from "../parts/toast";
 import "./app.css";
+import { useConnection } from "./connection";
 import { ConnectionBanner } from "./ConnectionBanner";
+import { cameBack } from "./navigation";
 import { useSession } from "./session";
 import { ShortcutsDialog, useShortcuts } from "./shortcuts";
 import { setTheme, THEMES, useTheme } from "./theme";
 
 const PLACES = [
+  { href: "/", name: "Home", icon: "clock" },
   { href: "/workflows", name: "Workflows", icon: "workflow" },
   { href: "/runs", name: "Runs", icon: "list" },
 ] as const;
@@ -21,20 +24,22 @@ export function Shell({ children }: { children: ReactNode }) {
   const [location, navigate] = useLocation();
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
+  const connection = useConnection();
 
   useShortcuts({
     "?": () => setHelp(true),
+    "g h": () => navigate("/"),
     "g w": () => navigate("/workflows"),
     "g r": () => navigate("/runs"),
   });
 
-  // A new page begins at its top, and is announced by its heading.
+  // A new page begins at its top, one that was come back to where it was left, and is announced by its heading.
   const page = location.split("/").slice(0, 3).join("/");
   const before = useRef(page);
   useEffect(() => {
     if (before.current === page) return;
     before.current = page;
-    window.scrollTo(0, 0);
+    if (!cameBack()) window.scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [page]);
 
@@ -44,20 +49,31 @@ export function Shell({ children }: { children: ReactNode }) {
         Skip to the content
       </a>
       <header className="shell-header">
-        <Link href="/workflows" className="shell-brand" aria-label="Rival, home">
+        <Link href="/" className="shell-brand" aria-label="Rival, home">
           <Mark size={26} />
           <span>Rival</span>
         </Link>
         <nav aria-label="Main" className="shell-nav">
           {PLACES.map((place) => (
-            <Link key={place.href} href={place.href} aria-current={location.startsWith(place.href) ? "page" : undefined}>
+            <Link
+              key={place.href}
+              href={place.href}
+              aria-current={
+                (place.href === "/" ? location === "/" : location.startsWith(place.href)) ? "page" : undefined
+              }
+            >
               <Icon name={place.icon} />
               {place.name}
             </Link>
           ))}
         </nav>
         <div className="shell-tools">
-          <button className="button quiet icon-only" onClick={() => setHelp(true)} aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)">
+          <button
+            className="button quiet icon-only"
+            onClick={() => setHelp(true)}
+            aria-label="Keyboard shortcuts"
+            title="Keyboard shortcuts (?)"
+          >
             <Icon name="keyboard" />
           </button>
           <ThemeButton />
@@ -65,7 +81,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </div>
       </header>
       <ConnectionBanner />
-      <main id="main" ref={main} tabIndex={-1} className="shell-main">
+      <main id="main" ref={main} tabIndex={-1} className="shell-main" data-feed={connection}>
         {children}
       </main>
       <ShortcutsDialog open={help} onClose={() => setHelp(false)} />

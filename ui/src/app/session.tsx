@@ -1,13 +1,18 @@
 /* session.tsx: who is looking, and what they may do. Viewers are shown no buttons that would be refused. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useEffect, type ReactNode } from "react";
-import { api, ApiError, onUnauthorized } from "../api/client";
+import { api, ApiError, onSessionEnd } from "../api/client";
 import type { Role, Session } from "../api/types";
 import { Failure } from "../parts/Failure";
 import { Loading } from "../parts/Loading";
 import { Login } from "./Login";
 
-const RANK: Record<Role, number> = { none: 0, viewer: 1, operator: 2, admin: 3 };
+const RANK: Record<Role, number> = { none: 0, worker: 0, viewer: 1, operator: 2, admin: 3 };
+
+/** As the server tells it; `ended`: there was one, and it is over. */
+interface Seen extends Session {
+  ended?: boolean;
+}
 
 const SessionContext = createContext<Session>({ role: "none", authRequired: false });
 
@@ -23,10 +28,21 @@ export function useMayOperate(): boolean {
 /** Shows the log-in page until there is a session, then the rest. */
 export function SessionGate({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
-  const session = useQuery({ queryKey: ["session"], queryFn: ({ signal }) => api.session(signal), staleTime: Infinity });
+  const session = useQuery<Seen>({
+    queryKey: ["session"],
+    queryFn: ({ signal }) => api.session(signal),
+    staleTime: Infinity,
+  });
 
+  // The address stays, so that whoever logs in again is where they were.
   useEffect(() => {
-    onUnauthorized(() => queries.setQueryData<Session>(["session"], { role: "none", authRequired: true }));
+    onSessionEnd(() =>
+      queries.setQueryData<Seen>(["session"], (before) => ({
+        role: "none",
+        authRequired: true,
+        ended: before !== undefined && (before.role !== "none" || before.ended === true),
+      })),
+    );
   }, [queries]);
 
   if (session.isPending) return <Loading what="the session" />;
@@ -34,6 +50,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   if (session.data?.role === "none" || refused)
     return (
       <Login
+        ended={session.data?.ended === true}
         onDone={(next) => {
           queries.removeQueries({ predicate: (query) => query.queryKey[0] !== "session" });
           queries.setQueryData(["session"], next);

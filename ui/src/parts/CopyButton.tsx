@@ -15,7 +15,12 @@ export function CopyButton({ text, what }: { text: string | (() => string); what
     }
   }
   return (
-    <button className="button quiet small icon-only" onClick={() => void copy()} aria-label={done ? "Copied" : `Copy ${what}`} title={done ? "Copied" : `Copy ${what}`}>
+    <button
+      className="button quiet small icon-only"
+      onClick={() => void copy()}
+      aria-label={done ? "Copied" : `Copy ${what}`}
+      title={done ? "Copied" : `Copy ${what}`}
+    >
       {done ? <span aria-hidden="true">✓</span> : <Icon name="copy" size={14} />}
     </button>
   );

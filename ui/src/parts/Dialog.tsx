@@ -2,7 +2,17 @@ import { useEffect, useId, useRef, type ReactNode } from "react";
 import { Icon } from "./Icon";
 
 /** A modal dialog on <dialog>: the browser keeps the focus inside and gives it back, Esc closes. */
-export function Dialog({ open, onClose, title, children }: { open: boolean; onClose: () => void; title: string; children: ReactNode }) {
+export function Dialog({
+  open,
+  onClose,
+  title,
+  children,
+}: {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  children: ReactNode;
+}) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {

@@ -46,8 +46,7 @@ interface ValueProps {
 
 function Value({ value, level, levels, name, last = true }: ValueProps) {
   const comma = last ? "" : ",";
-  if (isContainer(value))
-    return <Container value={value} level={level} levels={levels} name={name} comma={comma} />;
+  if (isContainer(value)) return <Container value={value} level={level} levels={levels} name={name} comma={comma} />;
   return (
     <div className="json-line">
       {name}
@@ -60,7 +59,12 @@ function Value({ value, level, levels, name, last = true }: ValueProps) {
 function Scalar({ value }: { value: null | boolean | number | LosslessNumber | string }) {
   const [whole, setWhole] = useState(false);
   const text = writeJson(value);
-  if (typeof value !== "string") return <span className={`json-${value === null ? "null" : typeof value === "boolean" ? "boolean" : "number"}`}>{text}</span>;
+  if (typeof value !== "string")
+    return (
+      <span className={`json-${value === null ? "null" : typeof value === "boolean" ? "boolean" : "number"}`}>
+        {text}
+      </span>
+    );
   if (text.length <= LONG_TEXT || whole) return <span className="json-string">{text}</span>;
   return (
     <span className="json-string">
@@ -91,11 +95,20 @@ function Container({ value, level, levels, name, comma }: ContainerProps) {
       </div>
     );
   const count = `${size.toLocaleString("en")} ${list ? (size === 1 ? "item" : "items") : size === 1 ? "key" : "keys"}`;
-  const entries: [string, Json][] = !open ? [] : list ? value.slice(0, shown).map((item, i) => [String(i), item]) : Object.entries(value).slice(0, shown);
+  const entries: [string, Json][] = !open
+    ? []
+    : list
+      ? value.slice(0, shown).map((item, i) => [String(i), item])
+      : Object.entries(value).slice(0, shown);
   return (
     <div>
       <div className="json-line">
-        <button className={open ? "json-fold open" : "json-fold"} aria-expanded={open} aria-label={`${open ? "Fold" : "Unfold"} ${count}`} onClick={() => setOpen(!open)}>
+        <button
+          className={open ? "json-fold open" : "json-fold"}
+          aria-expanded={open}
+          aria-label={`${open ? "Fold" : "Unfold"} ${count}`}
+          onClick={() => setOpen(!open)}
+        >
           <Icon name="chevron" size={10} />
         </button>
         {name}
@@ -111,7 +124,14 @@ function Container({ value, level, levels, name, comma }: ContainerProps) {
         <>
           <div className="json-inner">
             {entries.map(([key, item], i) => (
-              <Value key={key} value={item} level={level + 1} levels={levels} last={i === size - 1} name={list ? undefined : <span className="json-key">{JSON.stringify(key)}: </span>} />
+              <Value
+                key={key}
+                value={item}
+                level={level + 1}
+                levels={levels}
+                last={i === size - 1}
+                name={list ? undefined : <span className="json-key">{JSON.stringify(key)}: </span>}
+              />
             ))}
             {shown < size && (
               <button className="link-button" onClick={() => setShown(shown + PIECE)}>

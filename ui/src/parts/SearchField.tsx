@@ -3,7 +3,15 @@ import { useShortcuts } from "../app/shortcuts";
 import { Icon } from "./Icon";
 
 /** A field to search with; the key / goes there. */
-export function SearchField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
+export function SearchField({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
   const input = useRef<HTMLInputElement>(null);
   useShortcuts({ "/": () => input.current?.focus() });
   return (

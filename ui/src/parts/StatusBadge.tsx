@@ -32,7 +32,13 @@ export const STATUS_LOOK: Record<Status, Look> = {
 export function StatusIcon({ status, size = 16 }: { status: Status; size?: number }) {
   const look = STATUS_LOOK[status] ?? STATUS_LOOK.pending;
   return (
-    <svg className={`status-icon status-${status}${look.hollow ? " hollow" : ""}`} width={size} height={size} viewBox="0 0 16 16" aria-hidden="true">
+    <svg
+      className={`status-icon status-${status}${look.hollow ? " hollow" : ""}`}
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      aria-hidden="true"
+    >
       {look.shape && <path className="status-shape" d={look.shape} />}
       {look.glyph && <path className="status-glyph" d={look.glyph} />}
     </svg>

@@ -28,18 +28,20 @@ export function useNow(): number {
 }
 
 /** "3 min ago", with the exact time as a title. */
-export function When({ at }: { at: number | undefined }) {
+export function When({ at }: { at: number | null | undefined }) {
   const current = useNow();
   if (!at) return <span className="muted">–</span>;
   return (
-    <time dateTime={new Date(at).toISOString()} title={formatAbsolute(at)}>
+    <time className="clock" dateTime={new Date(at).toISOString()} title={formatAbsolute(at)}>
       {formatRelative(at, current)}
     </time>
   );
 }
 
+type Moment = number | null | undefined;
+
 /** How long it took, or, while it goes on, how long so far. */
-export function Duration({ from, to }: { from: number | undefined; to: number | undefined }) {
+export function Duration({ from, to }: { from: Moment; to: Moment }) {
   if (!from) return <span className="muted">–</span>;
   return to ? <span className="tabular">{formatDuration(to - from)}</span> : <Running from={from} />;
 }
@@ -47,5 +49,9 @@ export function Duration({ from, to }: { from: number | undefined; to: number | 
 function Running({ from }: { from: number }) {
   const elapsed = Math.max(0, useNow() - from);
   // It ticks once a second: tenths would only jump.
-  return <span className="tabular">{elapsed < 1000 ? "0 s" : formatDuration(Math.floor(elapsed / 1000) * 1000).replace(".0 s", " s")}</span>;
+  return (
+    <span className="tabular clock">
+      {elapsed < 1000 ? "0 s" : formatDuration(Math.floor(elapsed / 1000) * 1000).replace(".0 s", " s")}
+    </span>
+  );
 }

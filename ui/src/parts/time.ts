@@ -31,7 +31,25 @@ export function formatRelative(at: number, now: number): string {
 }
 
 const ABSOLUTE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
+const CLOCK = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+  hour12: false,
+});
+
+const DAY_NAME = new Intl.DateTimeFormat(undefined, {
+  weekday: "long",
+  year: "numeric",
+  month: "long",
+  day: "numeric",
+});
+
+/** Monday, November 16, 2026 */
+export function formatDay(at: number): string {
+  return DAY_NAME.format(at);
+}
 
 export function formatAbsolute(at: number): string {
   return ABSOLUTE.format(at);

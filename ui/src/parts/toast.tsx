@@ -1,4 +1,4 @@
-/* toast.tsx: a short word about something that was done, gone after a while. */
+/* toast.tsx: a short word about something that was done, gone after a while; or that went wrong, until it is closed. */
 import { useSyncExternalStore } from "react";
 import { Icon } from "./Icon";
 
@@ -26,7 +26,7 @@ function drop(id: number): void {
 export function toast(text: string, bad = false): void {
   const id = ++lastId;
   set([...toasts.slice(1 - MOST), { id, text, bad }]);
-  window.setTimeout(() => drop(id), STAYS_MS);
+  if (!bad) window.setTimeout(() => drop(id), STAYS_MS);
 }
 
 export function Toasts() {
@@ -40,7 +40,7 @@ export function Toasts() {
   return (
     <div className="toasts" role="status" aria-live="polite">
       {shown.map((each) => (
-        <div key={each.id} className={each.bad ? "toast bad" : "toast"}>
+        <div key={each.id} className={each.bad ? "toast bad" : "toast"} role={each.bad ? "alert" : undefined}>
           <span>{each.text}</span>
           <button className="button quiet icon-only small" onClick={() => drop(each.id)} aria-label="Dismiss">
             <Icon name="close" size={12} />

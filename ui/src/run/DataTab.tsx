@@ -1,29 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState, type RefObject } from "react";
+import { Link } from "wouter";
 import { api } from "../api/client";
+import type { RunNode } from "../api/types";
+import { runPath } from "../app/paths";
 import { Empty } from "../parts/Empty";
 import { Failure } from "../parts/Failure";
 import { JsonView } from "../parts/JsonView";
 import { Loading } from "../parts/Loading";
 import { StatusBadge } from "../parts/StatusBadge";
-import { useFresh } from "../parts/useFresh";
-import { useRunEvents, useRunLive } from "./live";
+import { useRunLive } from "./live";
+import { useWanted, useWindows } from "./nodes/shared";
+import { PAGE } from "./nodes/windows";
 
-/** However much happens, the results are read at most this often. */
-const READ_MS = 1000;
+/** A result is read a little before it is scrolled to. */
+const AHEAD = "400px";
 
-/** What went in, and what has come out so far. */
+/** What went in, and what has come out so far: of each node when it is looked at. Iterations have the tab Nodes. */
 export function DataTab() {
-  const { runId, run } = useRunLive();
-  const whole = useQuery({ queryKey: ["whole run", runId], queryFn: ({ signal }) => api.runWhole(runId, signal), staleTime: 0 });
-  const { refetch } = whole;
-  const readSoon = useFresh(whole.isFetching, () => void refetch(), READ_MS);
-  useRunEvents({
-    onEvents: (events) => {
-      if (events.some((event) => /^(run|node|step)\./.test(event.kind) && !event.path?.includes(":"))) readSoon();
-    },
-    onOpen: readSoon,
-  });
-  const results = Object.entries(whole.data?.results ?? {});
+  const { run } = useRunLive();
   return (
     <div className="run-data">
       <section aria-labelledby="run-input">
@@ -32,29 +27,105 @@ export function DataTab() {
       </section>
       <section aria-labelledby="run-output">
         <h2 id="run-output">Results</h2>
-        {whole.error && <Failure error={whole.error} retry={() => void refetch()} />}
-        {whole.isPending && <Loading what="the results" />}
-        {whole.data && results.length === 0 && (
-          <Empty icon="clock" title="No results yet" heading="h3">
-            <p>What each step of the top level returns will be here.</p>
-          </Empty>
-        )}
-        {results.map(([alias, node]) => (
-          <div key={alias} className="run-result">
-            <h3>
-              <span className="mono">{alias}</span> <StatusBadge status={node.status} />
-            </h3>
-            {typeof node.state?.description === "string" && <p className="muted">{node.state.description}</p>}
-            {node.status !== "skipped" && <JsonView value={node.result} label={`the result of ${alias}`} />}
-            {Object.keys(node.state ?? {}).some((key) => key !== "description" && key !== "skipped") && (
-              <details>
-                <summary>State</summary>
-                <JsonView value={node.state} label={`the state of ${alias}`} />
-              </details>
-            )}
-          </div>
-        ))}
+        <Results parent="" />
       </section>
     </div>
   );
+}
+
+/** Of the nodes in one. */
+function Results({ parent }: { parent: string }) {
+  const windows = useWindows();
+  const [pages, setPages] = useState(1);
+  useWanted(
+    windows,
+    Array.from({ length: pages }, (_, page) => ({ parent, page })),
+  );
+  const total = windows.total(parent);
+  const nodes = Array.from({ length: pages }, (_, page) => windows.window(parent, page)?.nodes ?? []).flat();
+  const begun = nodes.filter((node) => node.status !== "pending");
+  if (total === undefined) {
+    const error = windows.error(parent);
+    return error ? <Failure error={error} retry={() => windows.invalidate()} /> : <Loading what="the results" />;
+  }
+  return (
+    <>
+      {parent === "" && begun.length === 0 && (
+        <Empty icon="clock" title="No results yet" heading="h3">
+          <p>What each step returns will be here.</p>
+        </Empty>
+      )}
+      {begun.map((node) => (
+        <Result key={node.path} node={node} />
+      ))}
+      {total > pages * PAGE && (
+        <button className="button" onClick={() => setPages(pages + 1)}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+function Result({ node }: { node: RunNode }) {
+  const { runId } = useRunLive();
+  const place = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(place);
+  const isStep = node.kind === "step" || node.kind === "handler";
+  const hasIterations = node.kind === "forEach" || node.kind === "loop";
+  const { data, error, refetch } = useQuery({
+    queryKey: ["node", runId, node.path, node.status, node.completedAt],
+    queryFn: ({ signal }) => api.node(runId, node.path, signal),
+    enabled: isSeen && isStep && node.completedAt !== undefined && node.status !== "skipped",
+  });
+  const { description, ...state } = data?.state ?? {};
+  return (
+    <div className="run-result" ref={place}>
+      <h3>
+        <span className="mono">{node.alias}</span> <StatusBadge status={node.status} />
+      </h3>
+      {typeof description === "string" && <p className="muted">{description}</p>}
+      {error && <Failure error={error} retry={() => void refetch()} />}
+      {data && <JsonView value={data.result ?? null} label={`the result of ${node.alias}`} />}
+      {isStep && isSeen && !data && node.completedAt !== undefined && node.status !== "skipped" && !error && (
+        <Loading what="the result" />
+      )}
+      {hasIterations && node.children > 0 && (
+        <p>
+          <Link href={runPath(runId, `/nodes?${new URLSearchParams({ node: node.path }).toString()}`)}>
+            What is in {node.alias}
+          </Link>
+        </p>
+      )}
+      {!isStep && !hasIterations && node.children > 0 && isSeen && (
+        <div className="run-inner">
+          <Results parent={node.path} />
+        </div>
+      )}
+      {Object.keys(state).some((key) => key !== "skipped") && (
+        <details>
+          <summary>State</summary>
+          <JsonView value={state} label={`the state of ${node.alias}`} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** Has it been on the screen, or nearly? */
+function useSeen(place: RefObject<HTMLElement | null>): boolean {
+  const [isSeen, setSeen] = useState(false);
+  useEffect(() => {
+    const element = place.current;
+    if (!element || isSeen) return;
+    const watcher = new IntersectionObserver(
+      (entries) => entries.some((entry) => entry.isIntersecting) && setSeen(true),
+      {
+        rootMargin: AHEAD,
+      },
+    );
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, [place, isSeen]);
+  return isSeen;
 }

@@ -1,15 +1,14 @@
 /* RunActions.tsx: what can be told to a run: cancel it, send it a signal, decide for a suspended one. */
-import { useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import { Link } from "wouter";
-import { api, ApiError } from "../api/client";
+import { api } from "../api/client";
 import type { Run } from "../api/types";
 import { useMayOperate } from "../app/session";
 import { Dialog } from "../parts/Dialog";
 import { Icon } from "../parts/Icon";
 import { parseJson } from "../parts/json";
-import { toast } from "../parts/toast";
 import { isTerminal } from "./live";
+import { useTell } from "./tell";
 
 type Asking = "cancel" | "signal" | null;
 
@@ -31,7 +30,10 @@ export function RunActions({ run }: { run: Run }) {
         </>
       )}
       {isTerminal(run.status) && (
-        <Link className="button" href={`/workflows/${encodeURIComponent(run.workflow)}?from=${encodeURIComponent(run.runId)}`}>
+        <Link
+          className="button"
+          href={`/workflows/${encodeURIComponent(run.workflow)}?from=${encodeURIComponent(run.runId)}`}
+        >
           <Icon name="retry" /> Run again…
         </Link>
       )}
@@ -39,30 +41,6 @@ export function RunActions({ run }: { run: Run }) {
       <SignalDialog run={run} open={asking === "signal"} onClose={close} />
     </div>
   );
-}
-
-/** Tell the server, and how it went; true: done. */
-function useTell(): { busy: boolean; refusal: string; tell: (what: () => Promise<unknown>, done: string) => Promise<boolean> } {
-  const queries = useQueryClient();
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState("");
-  async function tell(what: () => Promise<unknown>, done: string): Promise<boolean> {
-    setBusy(true);
-    setRefusal("");
-    try {
-      await what();
-      toast(done);
-      void queries.invalidateQueries({ queryKey: ["run"] });
-      void queries.invalidateQueries({ queryKey: ["why"] });
-      return true;
-    } catch (error) {
-      setRefusal(error instanceof ApiError ? error.message : String(error));
-      return false;
-    } finally {
-      setBusy(false);
-    }
-  }
-  return { busy, refusal, tell };
 }
 
 interface DialogProps {
@@ -79,8 +57,8 @@ function CancelDialog({ run, open, onClose }: DialogProps) {
   return (
     <Dialog open={open} onClose={onClose} title="Cancel this run?">
       <p>
-        What runs is stopped, what waits will never start, and <code>onError</code> is not called. Steps that are done stay
-        done. A cancelled run cannot be continued.
+        What runs is stopped, what waits will never start, and <code>onError</code> is not called. Steps that are done
+        stay done. A cancelled run cannot be continued.
       </p>
       <div role="alert" className="field-error">
         {refusal}
@@ -106,19 +84,41 @@ export function SignalDialog({ run, open, onClose, name }: DialogProps & { name?
   );
 }
 
-/** An approval is what most signals are for: offered by a click, and editable. */
-const APPROVAL = /appro|confirm|accept|agree|decision|review/i;
-const ANSWERS: { label: string; payload: string }[] = [
-  { label: "Approve", payload: '{ "approved": true }' },
-  { label: "Reject", payload: '{ "approved": false }' },
-  { label: "Nothing", payload: "null" },
-];
+const APPROVED = '{"approved":true}';
+const REJECTED = '{"approved":false}';
+
+/** For a run that waits for a signal: yes or no at once, or anything else. */
+export function SignalAnswer({ run, name }: { run: Run; name: string }) {
+  const [asking, setAsking] = useState(false);
+  const { busy, refusal, tell } = useTell();
+  const send = (payload: string, done: string) =>
+    void tell(() => api.signal(run.runId, name, payload), `${done} “${name}”`);
+  return (
+    <span className="actions wait-actions">
+      <button className="button primary small" disabled={busy} onClick={() => send(APPROVED, "Approved")}>
+        Approve
+      </button>
+      <button className="button danger small" disabled={busy} onClick={() => send(REJECTED, "Rejected")}>
+        Reject
+      </button>
+      <button className="button small" onClick={() => setAsking(true)}>
+        Other answer…
+      </button>
+      {refusal && (
+        <span role="alert" className="field-error">
+          {refusal}
+        </span>
+      )}
+      <SignalDialog run={run} name={name} open={asking} onClose={() => setAsking(false)} />
+    </span>
+  );
+}
 
 function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; name?: string }) {
   const ids = useId();
   const { busy, refusal, tell } = useTell();
   const [given, setGiven] = useState(name ?? "");
-  const [text, setText] = useState(name && APPROVAL.test(name) ? ANSWERS[0]!.payload : "null");
+  const [text, setText] = useState("null");
   const [bad, setBad] = useState("");
 
   async function submit(event: FormEvent) {
@@ -134,7 +134,14 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
       {name === undefined && (
         <div className="field">
           <label htmlFor={`${ids}n`}>Name</label>
-          <input id={`${ids}n`} required autoFocus value={given} onChange={(event) => setGiven(event.target.value)} spellCheck={false} />
+          <input
+            id={`${ids}n`}
+            required
+            autoFocus
+            value={given}
+            onChange={(event) => setGiven(event.target.value)}
+            spellCheck={false}
+          />
           <span className="hint">It is kept until a step waits for a signal of this name.</span>
         </div>
       )}
@@ -150,13 +157,6 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
           aria-invalid={bad !== ""}
           aria-describedby={`${ids}e`}
         />
-        <div className="actions answers">
-          {ANSWERS.map((answer) => (
-            <button key={answer.label} type="button" className="button small" onClick={() => setText(answer.payload)}>
-              {answer.label}
-            </button>
-          ))}
-        </div>
         <div role="alert" id={`${ids}e`} className="field-error">
           {bad || refusal}
         </div>
@@ -185,7 +185,13 @@ export function DecideButtons({ run }: { run: Run }) {
     event.preventDefault();
     if (!action) return;
     const done = action === "resume" ? "Resumed" : "Aborted";
-    if (await tell(() => api.decide(run.runId, { action, ...(reason.trim() && { reason: reason.trim() }) }), `${done} ${run.runId}`)) close();
+    if (
+      await tell(
+        () => api.decide(run.runId, { action, ...(reason.trim() && { reason: reason.trim() }) }),
+        `${done} ${run.runId}`,
+      )
+    )
+      close();
   }
   return (
     <>
@@ -195,7 +201,11 @@ export function DecideButtons({ run }: { run: Run }) {
       <button className="button danger small" onClick={() => setAction("abort")}>
         Abort…
       </button>
-      <Dialog open={action !== null} onClose={close} title={action === "abort" ? "Abort this run?" : "Resume this run?"}>
+      <Dialog
+        open={action !== null}
+        onClose={close}
+        title={action === "abort" ? "Abort this run?" : "Resume this run?"}
+      >
         <form onSubmit={(event) => void submit(event)}>
           <p>
             {action === "abort"

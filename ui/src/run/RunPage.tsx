@@ -1,20 +1,27 @@
+import { useQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { ApiError } from "../api/client";
+import { api, ApiError } from "../api/client";
 import type { Run } from "../api/types";
 import { NotFound } from "../app/NotFound";
 import { runPath } from "../app/paths";
 import { useShortcuts } from "../app/shortcuts";
 import { useTitle } from "../app/title";
+import { Boundary } from "../parts/Boundary";
 import { CopyButton } from "../parts/CopyButton";
+import { ErrorBlock } from "../parts/ErrorBlock";
 import { Failure } from "../parts/Failure";
 import { Loading } from "../parts/Loading";
 import { StatusBadge } from "../parts/StatusBadge";
 import { Tabs } from "../parts/Tabs";
-import { Duration, When } from "../parts/Time";
+import { formatAbsolute } from "../parts/time";
+import { Duration } from "../parts/Time";
 import { RunActions } from "./RunActions";
-import { RunLiveContext, useRunSource } from "./live";
-import { NodesProvider } from "./nodes/shared";
+import { isTerminal, RunLiveContext, useRunSource } from "./live";
+import { NodesProvider, useRunPlan } from "./nodes/shared";
+import { wayText } from "./plan";
 import "./run.css";
+import { tabIn } from "./tabNames";
 import { RUN_TABS, type RunTab } from "./tabs";
 import { Waits } from "./Waits";
 
@@ -23,15 +30,24 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
   const [, navigate] = useLocation();
   const [params] = useSearchParams();
   // The node that is looked at is the same in each of its views.
-  const hrefOf = (to: RunTab) => runPath(runId, `/${to.id}${to.ofNodes && params.has("node") ? `?${new URLSearchParams({ node: params.get("node")! }).toString()}` : ""}`);
+  const hrefOf = (to: RunTab) =>
+    runPath(
+      runId,
+      `/${to.id}${to.ofNodes && params.has("node") ? `?${new URLSearchParams({ node: params.get("node")! }).toString()}` : ""}`,
+    );
   const current = tab === undefined ? RUN_TABS[0] : RUN_TABS.find((each) => each.id === tab);
   useTitle(query.data ? `${query.data.workflow} ${runId}: ${query.data.status}` : runId);
   useShortcuts(Object.fromEntries(RUN_TABS.map((each, i) => [String(i + 1), () => navigate(hrefOf(each))])));
 
   if (!current) return <NotFound />;
   if (!live) {
-    if (query.error instanceof ApiError && query.error.status === 404) return <NotFound what={`The run ${runId}`} why="Its id may be mistyped, or it has been removed by retention." />;
-    return query.error ? <Failure error={query.error} retry={() => void query.refetch()} /> : <Loading what="the run" />;
+    if (query.error instanceof ApiError && query.error.status === 404)
+      return <NotFound what={`The run ${runId}`} why="Its id may be mistyped, or it has been removed by retention." />;
+    return query.error ? (
+      <Failure error={query.error} retry={() => void query.refetch()} />
+    ) : (
+      <Loading what="the run" />
+    );
   }
   return (
     <RunLiveContext.Provider value={live}>
@@ -44,69 +60,98 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
           tabs={RUN_TABS.map((each) => ({ id: each.id, name: each.name, href: hrefOf(each) }))}
         />
         <NodesProvider>
-          <current.View />
+          <Boundary at={`${current.id} ${params.toString()}`} fallback={(error) => <Failure error={error} />}>
+            <current.View />
+          </Boundary>
         </NodesProvider>
       </div>
     </RunLiveContext.Provider>
   );
 }
 
+/** `tables #2 › rows #4 › insert`: what failed, and the way to it in the view that is open. */
+function FailureLink({ run }: { run: Run }) {
+  const { plan } = useRunPlan();
+  const path = run.failedPath ?? run.failedStep;
+  const [location] = useLocation();
+  if (!path) return null;
+  const query = new URLSearchParams({ node: path }).toString();
+  return (
+    <span className="error-way">
+      in <Link href={runPath(run.runId, `/${tabIn(location)}?${query}`)}>{wayText(plan.boxes, path)}</Link>
+    </span>
+  );
+}
+
+/** One line that stays where it is; below it, if the run failed, why. */
 function RunHead({ run }: { run: Run }) {
+  const started = run.startedAt ?? run.createdAt;
   return (
     <div className="run-head">
-      <div className="page-head">
-        <div>
-          <p className="crumbs">
-            <Link href="/runs">Runs</Link> /{" "}
-            <Link href={`/workflows/${encodeURIComponent(run.workflow)}`}>{run.workflow}</Link>
-          </p>
-          <h1 className="run-title">
-            <span className="run-id">{run.runId}</span>
-            <CopyButton text={run.runId} what="the run's id" />
-          </h1>
-        </div>
+      <div className="run-line">
+        <h1 className="run-title">
+          <Link href={`/workflows/${encodeURIComponent(run.workflow)}`}>{run.workflow}</Link>
+          <span className="run-id">{run.runId}</span>
+          <CopyButton text={run.runId} what="the run's id" />
+        </h1>
+        <p className="run-facts">
+          <span aria-live="polite">
+            <StatusBadge status={run.status} />
+          </span>
+          <span className="run-duration" title={run.completedAt ? "How long it took" : "How long it has been running"}>
+            <Duration from={run.startedAt} to={run.completedAt} />
+          </span>
+          <time
+            className="muted tabular"
+            dateTime={new Date(started).toISOString()}
+            title={`Started; version ${run.version}`}
+          >
+            {formatAbsolute(started)}
+          </time>
+        </p>
         <RunActions run={run} />
       </div>
-      <dl className="run-facts">
-        <div>
-          <dt>Status</dt>
-          <dd aria-live="polite">
-            <StatusBadge status={run.status} />
-          </dd>
-        </div>
-        <div>
-          <dt>Started</dt>
-          <dd>
-            <When at={run.startedAt ?? run.createdAt} />
-          </dd>
-        </div>
-        <div>
-          <dt>{run.completedAt ? "Took" : "So far"}</dt>
-          <dd>
-            <Duration from={run.startedAt} to={run.completedAt} />
-          </dd>
-        </div>
-        {run.completedAt && (
-          <div>
-            <dt>Ended</dt>
-            <dd>
-              <When at={run.completedAt} />
-            </dd>
-          </div>
-        )}
-        <div>
-          <dt>Version</dt>
-          <dd className="mono" title={run.version}>
-            {run.version.slice(0, 8)}
-          </dd>
-        </div>
-      </dl>
+      <Repeats run={run} />
       {run.error && (
-        <div className="run-error" role="group" aria-label="Error">
-          <strong>{run.failedStep ? `${run.failedStep} failed` : "The run failed"}</strong>
-          <p>{run.error.message}</p>
-        </div>
+        <ErrorBlock label="Error" name="Error of the run" text={run.error.message} where={<FailureLink run={run} />} />
       )}
     </div>
+  );
+}
+
+/** So many are named. */
+const REPEATS = 3;
+
+/** The run that this one repeats, and those that repeat it. */
+function Repeats({ run }: { run: Run }) {
+  const ended = isTerminal(run.status);
+  const { data } = useQuery({
+    queryKey: ["repeats", run.runId],
+    queryFn: ({ signal }) => api.runs({ rerunOf: run.runId, limit: REPEATS }, signal),
+    enabled: ended, // only such are run again
+    staleTime: 0,
+  });
+  const later = data?.runs ?? [];
+  if (!run.rerunOf && later.length === 0) return null;
+  return (
+    <p className="run-repeats muted">
+      {run.rerunOf && (
+        <span>
+          Repeats <Link href={runPath(run.rerunOf)}>{run.rerunOf}</Link>
+        </span>
+      )}
+      {later.length > 0 && (
+        <span>
+          Run again as{" "}
+          {later.map((each, i) => (
+            <Fragment key={each.runId}>
+              {i > 0 && ", "}
+              <Link href={runPath(each.runId)}>{each.runId}</Link> ({each.status})
+            </Fragment>
+          ))}
+          {data?.nextCursor && " …"}
+        </span>
+      )}
+    </p>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Plan } from "../api/types";
-import { boxAt, boxesOf, byKey, onlyWaits } from "./plan";
+import { boxAt, boxesOf, byKey, onlyWaits, wayTo } from "./plan";
 
 const plan: Plan = {
   name: "kinds",
@@ -12,13 +12,20 @@ const plan: Plan = {
       steps: [
         { type: "step", alias: "a", kind: "value" },
         { type: "workflow", alias: "b", name: "payment", steps: [{ type: "step", alias: "charge", kind: "command" }] },
-        { alias: "d", nodes: [{ type: "forEach", alias: "e", run: [{ type: "step", alias: "x", kind: "delay" }] }] } as never,
+        {
+          alias: "d",
+          nodes: [{ type: "forEach", alias: "e", run: [{ type: "step", alias: "x", kind: "delay" }] }],
+        } as never,
       ],
     },
     {
       type: "forEach",
       alias: "fw",
-      run: { type: "workflow", name: "payment", steps: [{ type: "loop", alias: "l", body: [{ type: "step", alias: "s", kind: "signal" }] }] },
+      run: {
+        type: "workflow",
+        name: "payment",
+        steps: [{ type: "loop", alias: "l", body: [{ type: "step", alias: "s", kind: "signal" }] }],
+      },
     },
     { type: "branch", alias: "br", then: [{ type: "step", alias: "t", kind: "value" }] },
   ],
@@ -62,6 +69,22 @@ describe("a path", () => {
   });
   test("may have an alias that looks like an iteration", () => {
     expect(boxAt(boxes, "iter3")?.key).toBe("iter3");
+  });
+  test("has a way, with the iterations it goes through", () => {
+    const way = wayTo(boxes, "fw:iter12:node0:l:iter0:node0:s");
+    expect(way.map(({ box, iteration }) => [box.alias, iteration])).toEqual([
+      ["fw", 12],
+      ["l", 0],
+      ["s", undefined],
+    ]);
+    expect(way.map(({ path }) => path)).toEqual([
+      "fw:iter12",
+      "fw:iter12:node0:l:iter0",
+      "fw:iter12:node0:l:iter0:node0:s",
+    ]);
+    expect(wayTo(boxes, "iter3").map(({ box }) => box.key)).toEqual(["iter3"]);
+    expect(wayTo(boxes, "c:d:node0:e").map(({ box }) => box.alias)).toEqual(["c", "d", "e"]);
+    expect(wayTo(boxes, "nowhere")).toEqual([]);
   });
   test("is the one of what it is in, and its own", () => {
     expect(boxes.get("fw:iter*:node0:l:iter*:node0:s")?.own).toBe("node0:s");

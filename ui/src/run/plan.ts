@@ -34,7 +34,8 @@ interface Child extends Partial<PlanNode> {
   nodes?: PlanNode[];
 }
 
-const asList = (nodes: PlanNode[] | PlanNode | undefined): PlanNode[] => (Array.isArray(nodes) ? nodes : nodes ? [nodes] : []);
+const asList = (nodes: PlanNode[] | PlanNode | undefined): PlanNode[] =>
+  Array.isArray(nodes) ? nodes : nodes ? [nodes] : [];
 
 function inSequence(under: string, nodes: PlanNode[], path = ""): Box[] {
   return nodes.map((node, i) => boxOf(under, `${path}node${i}:${node.alias ?? ""}`, node));
@@ -79,8 +80,24 @@ function boxOf(under: string, own: string, node: Child): Box {
 /** The top level of a plan; the workflow's own handler, if it has one, comes last. */
 export function boxesOf(plan: Plan): Box[] {
   const boxes = plan.steps.map((node) => boxOf("", node.alias ?? "", node));
-  if (plan.onError) boxes.push({ key: "onError", own: "onError", alias: "onError", type: "handler", node: plan.onError, lanes: [], size: 1 });
+  if (plan.onError)
+    boxes.push({
+      key: "onError",
+      own: "onError",
+      alias: "onError",
+      type: "handler",
+      // A list of nodes is what the handler does; it has no more to say of itself.
+      node: Array.isArray(plan.onError) ? {} : plan.onError,
+      lanes: [],
+      size: 1,
+    });
   return boxes;
+}
+
+/** As its author wrote it: text, perhaps with expressions in it. */
+export function descriptionOf(box: Box): string | undefined {
+  const { description } = box.node;
+  return typeof description === "string" ? description : undefined;
 }
 
 export function isSupervisor(box: Box): boolean {
@@ -110,6 +127,46 @@ export function boxAt(boxes: Map<string, Box>, path: string): Box | undefined {
     found = boxes.get(key) ?? found;
   }
   return found;
+}
+
+/** One box on the way to a node. */
+export interface Passed {
+  box: Box;
+  /** the path of this node, and of the iteration of it that the way goes through */
+  path: string;
+  iteration?: number;
+}
+
+/** The way from the top to the node at a path, box by box. */
+export function wayTo(boxes: Map<string, Box>, path: string): Passed[] {
+  const way: Passed[] = [];
+  let key = "";
+  let at = "";
+  for (const part of path.split(":")) {
+    at = at ? `${at}:${part}` : part;
+    const last = way.at(-1);
+    if (last && last.box.key === key && isIterated(last.box)) {
+      last.iteration = Number(part.replace(/^\D+/, ""));
+      last.path = at;
+      key = `${key}:${ANY_ITERATION}`;
+      continue;
+    }
+    key = key ? `${key}:${part}` : part;
+    const box = boxes.get(key);
+    if (box) way.push({ box, path: at });
+  }
+  return way;
+}
+
+/** `tables #2 › rows #4 › insert`: a path as people say it. */
+export function wayText(boxes: Map<string, Box>, path: string): string {
+  const way = wayTo(boxes, path);
+  if (way.length === 0) return path;
+  return way
+    .map(
+      ({ box, iteration }) => box.alias + (iteration === undefined ? "" : ` #${(iteration + 1).toLocaleString("en")}`),
+    )
+    .join(" › ");
 }
 
 /** What kind of work a step does: command, http, delay …; of a supervisor its type. */

@@ -2,6 +2,7 @@
 import type { ComponentType } from "react";
 import { DataTab } from "./DataTab";
 import { GraphTab } from "./graph/GraphTab";
+import { HistoryTab } from "./history/HistoryTab";
 import { LogsTab } from "./logs/LogsTab";
 import { NodesTab } from "./nodes/NodesTab";
 import { TimelineTab } from "./timeline/TimelineTab";
@@ -20,4 +21,5 @@ export const RUN_TABS: RunTab[] = [
   { id: "nodes", name: "Nodes", View: NodesTab, ofNodes: true },
   { id: "logs", name: "Logs", View: LogsTab },
   { id: "data", name: "Input & output", View: DataTab },
+  { id: "history", name: "History", View: HistoryTab },
 ];

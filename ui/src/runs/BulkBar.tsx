@@ -1,5 +1,5 @@
 /* BulkBar.tsx: what to do with the selected runs. */
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { api, ApiError } from "../api/client";
 import type { RunSummary } from "../api/types";
 import { Dialog } from "../parts/Dialog";
@@ -9,7 +9,15 @@ import { isTerminal } from "../run/live";
 /** So many cancels are under way at once. */
 const AT_ONCE = 4;
 
-export function BulkBar({ runs, onClear }: { runs: RunSummary[]; onClear: () => void }) {
+export function BulkBar({
+  runs,
+  onClear,
+  children,
+}: {
+  runs: RunSummary[];
+  onClear: () => void;
+  children?: ReactNode;
+}) {
   const [asking, setAsking] = useState(false);
   const [done, setDone] = useState<number | null>(null);
   const alive = runs.filter((run) => !isTerminal(run.status));
@@ -44,13 +52,18 @@ export function BulkBar({ runs, onClear }: { runs: RunSummary[]; onClear: () => 
   return (
     <div className="bulk" role="region" aria-label="Selected runs">
       <span role="status">{runs.length.toLocaleString("en")} selected</span>
+      {children}
       <button className="button danger small" disabled={alive.length === 0} onClick={() => setAsking(true)}>
         Cancel {alive.length > 0 ? alive.length.toLocaleString("en") : "(all have ended)"}
       </button>
       <button className="button quiet small" onClick={onClear}>
         Clear
       </button>
-      <Dialog open={asking} onClose={() => setAsking(false)} title={alive.length === 1 ? "Cancel 1 run?" : `Cancel ${alive.length.toLocaleString("en")} runs?`}>
+      <Dialog
+        open={asking}
+        onClose={() => setAsking(false)}
+        title={alive.length === 1 ? "Cancel 1 run?" : `Cancel ${alive.length.toLocaleString("en")} runs?`}
+      >
         <p>What runs in them is stopped. Runs that have ended are left as they are. This cannot be undone.</p>
         <div className="actions">
           <button className="button" onClick={() => setAsking(false)}>

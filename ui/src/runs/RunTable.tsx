@@ -1,6 +1,6 @@
 /* RunTable.tsx: the runs, as many rows as fit on the screen, however many there are. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { RunSummary } from "../api/types";
 import { runPath } from "../app/paths";
@@ -10,24 +10,43 @@ import { Empty } from "../parts/Empty";
 import { Failure } from "../parts/Failure";
 import { Icon } from "../parts/Icon";
 import { Loading } from "../parts/Loading";
+import { lastLine } from "../parts/lastLine";
+import { useNarrow } from "../parts/useNarrow";
 import { StatusBadge } from "../parts/StatusBadge";
 import { Duration, When } from "../parts/Time";
 import { BulkBar } from "./BulkBar";
 import { isFiltered, queryOf, type RunFilter } from "./filters";
+import { keepList, keptList } from "./kept";
+import type { RunRows } from "./runList";
+import { Matching } from "./Matching";
+import { countOf, useCounts } from "./counts";
 import { useRunList } from "./useRunList";
 
-const ROW_PX = 57;
+const ROW_PX = 36;
+/** On a phone a row has two lines. */
+const NARROW_ROW_PX = 57;
 /** The next page is asked for when so many rows are left below. */
 const AHEAD = 40;
 /** Scrolled no further than this: new runs may come in at the top. */
 const TOP_PX = 120;
 
-export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () => void }) {
+interface Props {
+  filter: RunFilter;
+  /** under which the list is kept for who comes back */
+  kept: string;
+  onClear: () => void;
+}
+
+export function RunTable({ filter, kept, onClear }: Props) {
   const [query] = useState(() => queryOf(filter, Date.now()));
-  const source = useRunList(query, () => window.scrollY <= TOP_PX);
+  const [before] = useState(() => keptList(kept));
+  const source = useRunList(query, () => window.scrollY <= TOP_PX, before?.list);
+  const narrow = useNarrow();
   const rows = source.list.rows;
   const mayOperate = useMayOperate();
   const [, navigate] = useLocation();
+  const [isMatching, setMatching] = useState(false);
+  const { data: counts } = useCounts();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const body = useRef<HTMLDivElement>(null);
   const [offset, setOffset] = useState(0);
@@ -40,11 +59,13 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
 
   const windowed = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => (narrow ? NARROW_ROW_PX : ROW_PX),
     overscan: 10,
     scrollMargin: offset,
     getItemKey: (index) => rows[index]?.runId ?? index,
   });
+  useEffect(() => windowed.measure(), [narrow, windowed]);
+  useKept(kept, source.list, before?.scroll);
   const items = windowed.getVirtualItems();
   const lastShown = items.at(-1)?.index ?? -1;
   const { loadMore } = source;
@@ -55,6 +76,7 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
   function toggle(runId: string) {
     const next = new Set(selected);
     if (!next.delete(runId)) next.add(runId);
+    setMatching(false);
     setSelected(next);
   }
   function step(by: number) {
@@ -82,10 +104,24 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
   if (!present) return <NoRuns filter={filter} onClear={onClear} />;
 
   const all = rows.every((row) => selected.has(row.runId));
+  const matching = source.list.cursor === null ? rows.length : countOf(filter, counts);
+  function clear() {
+    setMatching(false);
+    setSelected(new Set());
+  }
   return (
     <>
       <div className="runs-bar">
-        {mayOperate && <BulkBar runs={rows.filter((row) => selected.has(row.runId))} onClear={() => setSelected(new Set())} />}
+        {mayOperate && isMatching && <Matching query={query} count={matching} onClear={clear} />}
+        {mayOperate && !isMatching && (
+          <BulkBar runs={rows.filter((row) => selected.has(row.runId))} onClear={clear}>
+            {all && (
+              <button className="link-button" onClick={() => setMatching(true)}>
+                Select all {matching === undefined ? "that match" : `${matching.toLocaleString("en")} matching`}
+              </button>
+            )}
+          </BulkBar>
+        )}
         {source.news && (
           <button
             className="button small primary runs-news"
@@ -98,7 +134,12 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
           </button>
         )}
       </div>
-      <div className={mayOperate ? "card run-table selectable" : "card run-table"} role="table" aria-label="Runs" aria-rowcount={source.list.cursor === null ? rows.length + 1 : -1}>
+      <div
+        className={mayOperate ? "card run-table selectable" : "card run-table"}
+        role="table"
+        aria-label="Runs"
+        aria-rowcount={source.list.cursor === null ? rows.length + 1 : -1}
+      >
         <div role="row" className="run-row run-table-head" aria-rowindex={1}>
           {mayOperate && (
             <span role="columnheader" className="run-check">
@@ -106,12 +147,17 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
                 type="checkbox"
                 aria-label="Select all loaded runs"
                 checked={all}
-                onChange={() => setSelected(all ? new Set() : new Set(rows.map((row) => row.runId)))}
+                onChange={() => {
+                  setMatching(false);
+                  setSelected(all ? new Set() : new Set(rows.map((row) => row.runId)));
+                }}
               />
             </span>
           )}
-          <span role="columnheader">Run</span>
           <span role="columnheader">Status</span>
+          <span role="columnheader">Workflow</span>
+          <span role="columnheader">Run</span>
+          <span role="columnheader">Why, and its input</span>
           <span role="columnheader">Started</span>
           <span role="columnheader" className="run-took">
             Took
@@ -149,15 +195,34 @@ export function RunTable({ filter, onClear }: { filter: RunFilter; onClear: () =
   );
 }
 
+/** Keeps the list for who comes back, and scrolls there for who did. */
+function useKept(name: string, list: RunRows, scroll: number | undefined): void {
+  const newest = useRef({ list, scroll: scroll ?? 0 });
+  useEffect(() => {
+    newest.current.list = list;
+  });
+  useLayoutEffect(() => {
+    if (scroll !== undefined) window.scrollTo(0, scroll);
+    const state = newest.current;
+    const scrolled = () => (state.scroll = window.scrollY);
+    window.addEventListener("scroll", scrolled, { passive: true });
+    return () => {
+      window.removeEventListener("scroll", scrolled);
+      keepList(name, state.list, state.scroll);
+    };
+  }, [name, scroll]);
+}
+
 function hrefOf(run: RunSummary): string {
   return runPath(run.runId);
 }
 
 /** Why it failed, or is suspended. */
 function reasonOf(run: RunSummary): string {
-  if (run.status === "suspended") return run.suspension?.message ?? "";
+  if (run.status === "suspended") return lastLine(run.suspension?.message ?? "");
   if (!run.error) return "";
-  return run.failedStep ? `${run.failedStep}: ${run.error.message}` : run.error.message;
+  const said = lastLine(run.error.message);
+  return run.failedStep ? `${run.failedStep}: ${said}` : said;
 }
 
 interface RowProps {
@@ -170,22 +235,40 @@ interface RowProps {
 }
 
 function Row({ run, index, start, selected, onToggle, onFocus }: RowProps) {
+  const reason = reasonOf(run);
+  const what = run.inputSummary ?? "";
   return (
-    <div role="row" className="run-row" aria-rowindex={index + 2} aria-selected={selected} data-index={index} style={{ transform: `translateY(${start}px)` }} onFocus={onFocus}>
+    <div
+      role="row"
+      className="run-row"
+      aria-rowindex={index + 2}
+      aria-selected={selected}
+      data-index={index}
+      style={{ transform: `translateY(${start}px)` }}
+      onFocus={onFocus}
+    >
       {selected !== undefined && (
         <span role="cell" className="run-check">
-          <input type="checkbox" aria-label={`Select ${run.runId}`} checked={selected} onChange={() => onToggle(run.runId)} />
+          <input
+            type="checkbox"
+            aria-label={`Select ${run.runId}`}
+            checked={selected}
+            onChange={() => onToggle(run.runId)}
+          />
         </span>
       )}
-      <span role="cell" className="run-name">
-        <span className="run-workflow">{run.workflow}</span>
-        <span className="run-sub muted">
-          <Link href={hrefOf(run)}>{run.runId}</Link>
-          {reasonOf(run) && <span className={`run-sub-reason status-${run.status}`}> · {reasonOf(run)}</span>}
-        </span>
-      </span>
       <span role="cell" className="run-status">
         <StatusBadge status={run.status} />
+      </span>
+      <span role="cell" className="run-workflow">
+        {run.workflow}
+      </span>
+      <span role="cell" className="run-name">
+        <Link href={hrefOf(run)}>{run.runId}</Link>
+      </span>
+      <span role="cell" className="run-what" title={reason || what}>
+        {reason && <span className={`run-reason status-${run.status}`}>{reason}</span>}
+        {what && <span className="run-input muted">{what}</span>}
       </span>
       <span role="cell" className="run-when">
         <When at={run.startedAt ?? run.createdAt} />
@@ -210,8 +293,8 @@ function NoRuns({ filter, onClear }: { filter: RunFilter; onClear: () => void })
   return (
     <Empty icon="play" title="Nothing has run yet">
       <p>
-        <Link href="/workflows">Choose a workflow</Link> and launch it, or start one from a terminal. It will appear here at
-        once.
+        <Link href="/workflows">Choose a workflow</Link> and launch it, or start one from a terminal. It will appear
+        here at once.
       </p>
       <pre>
         <code>{"rival run NAME --input '{…}'"}</code>

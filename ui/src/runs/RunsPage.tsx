@@ -4,57 +4,70 @@ import { Link, useSearchParams } from "wouter";
 import { api } from "../api/client";
 import { RUN_STATUSES } from "../api/types";
 import { useTitle } from "../app/title";
+import { Icon } from "../parts/Icon";
 import { SearchField } from "../parts/SearchField";
 import { STATUS_LOOK, StatusIcon } from "../parts/StatusBadge";
-import { readFilter, SPANS, writeFilter, type RunFilter } from "./filters";
+import { countOf, useCounts } from "./counts";
+import { momentOf, readFilter, SPANS, writeFilter, type RunFilter } from "./filters";
 import "./runs.css";
 import { RunTable } from "./RunTable";
+import { Views } from "./Views";
 
 /** Typing is over when nothing was typed for so long. */
 const TYPING_MS = 250;
+const NO_FILTER = readFilter(new URLSearchParams());
+const DAY_MS = 86_400_000;
 
 export function RunsPage() {
   useTitle("Runs");
   const [params, setParams] = useSearchParams();
   const filter = readFilter(params);
-  const set = (change: Partial<RunFilter>) => setParams(writeFilter({ ...filter, ...change }), { replace: true });
+  const set = (change: Partial<RunFilter>) =>
+    setParams(writeFilter({ ...filter, view: "", ...change }), { replace: true });
+  const { data: counts } = useCounts();
+  const countText = (of: Partial<RunFilter>) => countOf({ ...NO_FILTER, ...of }, counts)?.toLocaleString("en") ?? "";
   const key = useDeferredValue(writeFilter(filter).toString());
   return (
     <div className="page runs-page">
       <div className="page-head">
-        <h1>Runs</h1>
+        <h1>{filter.view ? `Runs: ${filter.view}` : "Runs"}</h1>
       </div>
       <div className="runs-filters">
         <nav className="status-filter" aria-label="Runs by status">
           {(["", ...RUN_STATUSES] as const).map((status) => (
-            <Link key={status} href={`/runs?${writeFilter({ ...filter, status }).toString()}`} aria-current={filter.status === status ? "true" : undefined}>
+            <Link
+              key={status}
+              href={`/runs?${writeFilter({ ...filter, status, waiting: "", view: "" }).toString()}`}
+              aria-current={!filter.waiting && filter.status === status ? "true" : undefined}
+            >
               {status === "" ? (
-                "All"
+                <>
+                  All <span className="chip-count">{countText({})}</span>
+                </>
               ) : (
                 <>
-                  <StatusIcon status={status} size={14} /> {STATUS_LOOK[status].name}
+                  <StatusIcon status={status} size={14} /> {STATUS_LOOK[status].name}{" "}
+                  <span className="chip-count">{countText({ status })}</span>
                 </>
               )}
             </Link>
           ))}
+          <Link
+            href={`/runs?${writeFilter({ ...filter, status: "", waiting: filter.waiting ? "" : "somebody", view: "" }).toString()}`}
+            aria-current={filter.waiting ? "true" : undefined}
+          >
+            <Icon name="bell" size={14} /> waiting for somebody{" "}
+            <span className="chip-count">{countText({ waiting: "somebody" })}</span>
+          </Link>
         </nav>
         <div className="toolbar">
           <TypedSearch value={filter.q} onChange={(q) => set({ q })} />
           <WorkflowField value={filter.workflow} onChange={(workflow) => set({ workflow })} />
-          <label className="inline-field">
-            Started
-            <select value={filter.since} onChange={(event) => set({ since: event.target.value })}>
-              {!SPANS.some(([span]) => span === filter.since) && <option value={filter.since}>last {filter.since}</option>}
-              {SPANS.map(([span, name]) => (
-                <option key={span} value={span}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <StartedField filter={filter} onChange={set} />
         </div>
+        <Views filter={filter} />
       </div>
-      <RunTable key={key} filter={filter} onClear={() => setParams(new URLSearchParams())} />
+      <RunTable key={key} kept={key} filter={filter} onClear={() => setParams(new URLSearchParams())} />
     </div>
   );
 }
@@ -89,5 +102,55 @@ function WorkflowField({ value, onChange }: { value: string; onChange: (workflow
         ))}
       </select>
     </label>
+  );
+}
+
+const BETWEEN = "between";
+
+/** A span up to now, or two moments. */
+function StartedField({ filter, onChange }: { filter: RunFilter; onChange: (change: Partial<RunFilter>) => void }) {
+  const isRange = filter.from !== "" || filter.until !== "";
+  const { since } = filter;
+  return (
+    <>
+      <label className="inline-field">
+        Started
+        <select
+          value={isRange ? BETWEEN : since}
+          onChange={(event) => {
+            if (event.target.value === BETWEEN) onChange({ since: "", from: momentOf(Date.now() - DAY_MS), until: "" });
+            else onChange({ since: event.target.value, from: "", until: "" });
+          }}
+        >
+          {!SPANS.some(([span]) => span === since) && <option value={since}>last {since}</option>}
+          {SPANS.map(([span, name]) => (
+            <option key={span} value={span}>
+              {name}
+            </option>
+          ))}
+          <option value={BETWEEN}>between…</option>
+        </select>
+      </label>
+      {isRange && (
+        <>
+          <label className="inline-field">
+            from
+            <input
+              type="datetime-local"
+              value={filter.from}
+              onChange={(event) => onChange({ from: event.target.value.slice(0, 16) })}
+            />
+          </label>
+          <label className="inline-field">
+            until
+            <input
+              type="datetime-local"
+              value={filter.until}
+              onChange={(event) => onChange({ until: event.target.value.slice(0, 16) })}
+            />
+          </label>
+        </>
+      )}
+    </>
   );
 }

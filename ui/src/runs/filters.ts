@@ -9,6 +9,13 @@ export interface RunFilter {
   q: string;
   /** "1h", "24h", "7d": begun since then */
   since: string;
+  /** "2026-11-17T09:30", as the reader's clock says: begun at or after, and before */
+  from: string;
+  until: string;
+  /** "somebody": those that wait for a signal or a decision */
+  waiting: "somebody" | "";
+  /** what this is called (views.ts) */
+  view: string;
 }
 
 export const SPANS: [string, string][] = [
@@ -28,7 +35,25 @@ export function readFilter(params: URLSearchParams): RunFilter {
     workflow: params.get("workflow") ?? "",
     q: params.get("q") ?? "",
     since: parseSpan(since) === undefined ? "" : since,
+    from: momentIn(params, "from"),
+    until: momentIn(params, "until"),
+    waiting: params.get("waiting") === "somebody" ? "somebody" : "",
+    view: params.get("view") ?? "",
   };
+}
+
+/** A day and a time, as a field for them has it. */
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/;
+
+function momentIn(params: URLSearchParams, name: string): string {
+  const text = params.get(name) ?? "";
+  return MOMENT.test(text) && !Number.isNaN(Date.parse(text)) ? text : "";
+}
+
+/** As such a field wants it, by the reader's clock. */
+export function momentOf(at: number): string {
+  const date = new Date(at);
+  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 export function writeFilter(filter: RunFilter): URLSearchParams {
@@ -47,9 +72,12 @@ export function queryOf(filter: RunFilter, now: number): RunQuery {
     ...(filter.workflow && { workflow: filter.workflow }),
     ...(filter.q.trim() && { q: filter.q.trim() }),
     ...(span !== undefined && { since: Math.floor((now - span) / ROUND_MS) * ROUND_MS }),
+    ...(filter.waiting && { waiting: filter.waiting }),
+    ...(filter.from && { since: Date.parse(filter.from) }),
+    ...(filter.until && { until: Date.parse(filter.until) }),
   };
 }
 
 export function isFiltered(filter: RunFilter): boolean {
-  return Object.values(filter).some((value) => value !== "");
+  return Object.entries(filter).some(([name, value]) => name !== "view" && value !== "");
 }

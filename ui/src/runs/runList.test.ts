@@ -2,11 +2,32 @@ import { describe, expect, it } from "vitest";
 import type { FeedEvent, RunPageOf, RunSummary } from "../api/types";
 import { withEvents, withHead, withNext, type RunRows } from "./runList";
 
-const run = (runId: string, status: RunSummary["status"] = "running"): RunSummary => ({ runId, workflow: "w", version: "v", status, createdAt: 1, startedAt: 10 });
-const list = (ids: string, cursor: string | null = "more"): RunRows => ({ rows: [...ids].map((id) => run(id)), cursor });
-const page = (ids: string, nextCursor: string | null = "next"): RunPageOf => ({ runs: [...ids].map((id) => run(id)), nextCursor });
+const run = (runId: string, status: RunSummary["status"] = "running"): RunSummary => ({
+  runId,
+  workflow: "w",
+  version: "v",
+  status,
+  createdAt: 1,
+  startedAt: 10,
+});
+const list = (ids: string, cursor: string | null = "more"): RunRows => ({
+  rows: [...ids].map((id) => run(id)),
+  cursor,
+});
+const page = (ids: string, nextCursor: string | null = "next"): RunPageOf => ({
+  runs: [...ids].map((id) => run(id)),
+  nextCursor,
+});
 const ids = (rows: RunRows) => rows.rows.map((row) => row.runId).join("");
-const event = (kind: string, runId: string, more: Partial<FeedEvent> = {}): FeedEvent => ({ seq: 1, index: 0, kind, runId, workflow: "w", at: 50, ...more });
+const event = (kind: string, runId: string, more: Partial<FeedEvent> = {}): FeedEvent => ({
+  seq: 1,
+  index: 0,
+  kind,
+  runId,
+  workflow: "w",
+  at: 50,
+  ...more,
+});
 
 describe("a first page that is read again", () => {
   it("puts new runs in front and keeps the pages behind it", () => {
@@ -45,13 +66,19 @@ describe("events", () => {
     expect(news).toBe(false);
   });
   it("say why a run is suspended, as long as it is", () => {
-    const { list: suspended } = withEvents(list("a"), [event("run.suspended", "a", { reason: { message: "no such function" } })]);
+    const { list: suspended } = withEvents(list("a"), [
+      event("run.suspended", "a", { reason: { message: "no such function" } }),
+    ]);
     expect(suspended.rows[0]).toMatchObject({ status: "suspended", suspension: { message: "no such function" } });
     const { list: resumed } = withEvents(suspended, [event("run.resumed", "a")]);
     expect(resumed.rows[0]).toMatchObject({ status: "running", suspension: undefined });
   });
   it("count by the last of them", () => {
-    const { list: next } = withEvents(list("a"), [event("run.suspended", "a"), event("run.resumed", "a"), event("run.completed", "a")]);
+    const { list: next } = withEvents(list("a"), [
+      event("run.suspended", "a"),
+      event("run.resumed", "a"),
+      event("run.completed", "a"),
+    ]);
     expect(next.rows[0]!.status).toBe("completed");
   });
   it("about unknown runs are news and change nothing", () => {

@@ -17,7 +17,11 @@ export function withHead(list: RunRows, page: RunPageOf): RunRows {
   const last = page.runs.at(-1);
   if (last && page.nextCursor !== null) {
     const joint = list.rows.findIndex((row) => row.runId === last.runId);
-    if (joint >= 0) return { rows: [...page.runs, ...list.rows.slice(joint + 1)], cursor: joint + 1 < list.rows.length ? list.cursor : page.nextCursor };
+    if (joint >= 0)
+      return {
+        rows: [...page.runs, ...list.rows.slice(joint + 1)],
+        cursor: joint + 1 < list.rows.length ? list.cursor : page.nextCursor,
+      };
   }
   return { rows: page.runs, cursor: page.nextCursor };
 }

@@ -46,9 +46,14 @@ export interface RunListSource extends State {
 }
 
 /** The runs that match, newest first, live. `atTop`: may new ones come in, or would they push away what
- * is being read? Give it a key made of the filter where it is used: another filter is another list. */
-export function useRunList(filter: RunQuery, atTop: () => boolean): RunListSource {
-  const [state, dispatch] = useReducer(reduce, { list: NO_ROWS, loading: true, error: null, news: false });
+ * is being read? `before`: the list as it was left. Give it a key made of the filter where it is used: another filter is another list. */
+export function useRunList(filter: RunQuery, atTop: () => boolean, before?: RunRows): RunListSource {
+  const [state, dispatch] = useReducer(reduce, {
+    list: before ?? NO_ROWS,
+    loading: before === undefined,
+    error: null,
+    news: false,
+  });
   const newest = useRef({ filter, atTop, list: state.list });
   useEffect(() => {
     newest.current = { filter, atTop, list: state.list };

@@ -1,3 +1,5 @@
+import { useQuery } from "@tanstack/react-query";
+import { api } from "../api/client";
 import type { Json, Workflow } from "../api/types";
 import { CopyButton } from "../parts/CopyButton";
 import { JsonView } from "../parts/JsonView";
@@ -20,6 +22,7 @@ export function DefinitionTab({ workflow }: { workflow: Workflow }) {
           </div>
         )}
       </dl>
+      <Source workflow={workflow} />
       <section aria-labelledby="definition-input">
         <h2 id="definition-input">Input schema</h2>
         {workflow.inputSchema === undefined || workflow.inputSchema === null ? (
@@ -33,5 +36,25 @@ export function DefinitionTab({ workflow }: { workflow: Workflow }) {
         <JsonView value={workflow.plan as unknown as Json} label="the plan" />
       </section>
     </div>
+  );
+}
+
+/** The file, as its author wrote it. */
+function Source({ workflow }: { workflow: Workflow }) {
+  const { data } = useQuery({
+    queryKey: ["source", workflow.name, workflow.version],
+    queryFn: ({ signal }) => api.source(workflow.name, signal),
+    enabled: Boolean(workflow.source), // of a program's own there is none
+  });
+  if (!data) return null;
+  return (
+    <section aria-labelledby="definition-source">
+      <h2 id="definition-source">
+        As it was written <CopyButton text={data.text} what="the source" />
+      </h2>
+      <pre className="source" tabIndex={0}>
+        <code>{data.text}</code>
+      </pre>
+    </section>
   );
 }

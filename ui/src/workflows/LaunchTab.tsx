@@ -1,7 +1,5 @@
 /* LaunchTab.tsx: a form made from the input schema. The server judges; what it refuses is shown at the
  * fields. Whoever prefers JSON, or has a workflow without a schema, types JSON. */
-import Form from "@rjsf/core/lib/components/Form.js"; // its index would drag in a test helper and ajv
-import type { RJSFSchema } from "@rjsf/utils";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useMemo, useRef, useState, type FormEvent } from "react";
 import { useLocation, useSearchParams } from "wouter";
@@ -10,28 +8,32 @@ import { writeJson } from "../api/json";
 import type { Json, JsonObject, Violation, Workflow } from "../api/types";
 import { runPath } from "../app/paths";
 import { useMayOperate } from "../app/session";
-import { Boundary } from "../parts/Boundary";
 import { Empty } from "../parts/Empty";
 import { Icon } from "../parts/Icon";
 import { parseJson } from "../parts/json";
 import { Loading } from "../parts/Loading";
 import { toast } from "../parts/toast";
-import { formSchemaOf } from "./form/formSchema";
-import { BAD_JSON, JsonField } from "./form/JsonField";
-import { NumberField } from "./form/NumberField";
+import { boxesOf } from "../run/plan";
+import { dropDraft, keepDraft, readDraft, type Draft } from "./drafts";
+import { formSchema, isOneValue, untouched } from "./form/formSchema";
+import { BAD_JSON } from "./form/JsonField";
 import { fromForm, toForm } from "./form/numbers";
-import { templates } from "./form/theme";
-import { uiSchemaOf } from "./form/uiSchema";
-import { validator } from "./form/validator";
-import { errorTree, withoutField } from "./form/violations";
+import { SchemaFields } from "./form/SchemaFields";
+import { withoutField } from "./form/violations";
+import { PlanOutline } from "./PlanOutline";
 
-const FIELDS = { FallbackField: JsonField, NumberField };
+/** So often a draft is kept while somebody types. */
+const KEEP_MS = 300;
 
 export function LaunchTab({ workflow }: { workflow: Workflow }) {
   const mayOperate = useMayOperate();
   const [params] = useSearchParams();
   const from = params.get("from") ?? "";
-  const earlier = useQuery({ queryKey: ["run", from], queryFn: ({ signal }) => api.run(from, signal), enabled: from !== "" });
+  const earlier = useQuery({
+    queryKey: ["run", from],
+    queryFn: ({ signal }) => api.run(from, signal),
+    enabled: from !== "",
+  });
   if (!mayOperate)
     return (
       <Empty icon="play" title="You may look, but not launch">
@@ -39,30 +41,30 @@ export function LaunchTab({ workflow }: { workflow: Workflow }) {
       </Empty>
     );
   if (from && earlier.isPending) return <Loading what="the earlier input" />;
-  return <Launch key={`${workflow.version} ${from}`} workflow={workflow} input={earlier.data?.input} from={earlier.data ? from : ""} />;
+  return (
+    <div className="launch-page">
+      <Launch
+        key={`${workflow.version} ${from}`}
+        workflow={workflow}
+        input={earlier.data?.input}
+        from={earlier.data ? from : ""}
+      />
+      <section className="card launch-plan" aria-labelledby="launch-plan">
+        <h2 id="launch-plan">What it will do</h2>
+        <PlanOutline boxes={boxesOf(workflow.plan)} />
+      </section>
+    </div>
+  );
 }
-
-/** A schema from which a form can be made: of an object with properties, or of one value, which needs a name. */
-function formSchema({ inputSchema: schema }: Workflow): JsonObject | null {
-  if (!schema || typeof schema !== "object") return null;
-  if (isOneValue(schema)) return { title: "Input", ...(formSchemaOf(schema) as JsonObject) };
-  const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
-  return (schema.type ?? "object") === "object" && told !== undefined ? (formSchemaOf(schema) as JsonObject) : null;
-}
-
-const isOneValue = (schema: JsonObject | null) => typeof schema?.type === "string" && schema.type !== "object";
-
-/** What a form of one value stands for while nobody has touched it. To send nothing would mean an empty object. */
-const UNTOUCHED: Record<string, JsonText> = { string: '""', array: "[]", boolean: "false" };
-const untouched = (schema: JsonObject | null): JsonText | undefined => (isOneValue(schema) ? (UNTOUCHED[String(schema?.type)] ?? "null") : undefined);
 
 function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | undefined; from: string }) {
-  const schema = useMemo(() => formSchema(workflow), [workflow]);
-  const uiSchema = useMemo(() => uiSchemaOf(schema ?? {}), [schema]);
-  const [asJson, setAsJson] = useState(schema === null);
-  const [data, setData] = useState(() => (input === undefined ? undefined : toForm(input)));
-  const [text, setText] = useState(() => (input === undefined ? "" : writeJson(input, 2)));
-  const [runId, setRunId] = useState("");
+  const schema = useMemo(() => formSchema(workflow.inputSchema), [workflow]);
+  const [first, setFirst] = useState(() => beginning(workflow.name, schema !== null, from ? input : undefined));
+  const [round, setRound] = useState(0); // the form keeps what is in it, unless it is another one
+  const [asJson, setAsJson] = useState(first.asJson);
+  const [data, setData] = useState(first.data);
+  const [text, setText] = useState(first.text);
+  const [runId, setRunId] = useState(first.runId);
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<ApiError | null>(null);
   const [badJson, setBadJson] = useState("");
@@ -71,6 +73,24 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const alert = useRef<HTMLDivElement>(null);
   const fields = useRef<HTMLDivElement>(null);
   const violations: Violation[] = refusal?.problem.violations ?? [];
+  const sent = useDraft(
+    workflow.name,
+    { text: asJson || data === undefined ? text : writeJson(fromForm(data), 2), asJson, runId },
+    asJson !== first.asJson || data !== first.data || text !== first.text || runId !== first.runId,
+  );
+
+  function startAfresh() {
+    dropDraft(workflow.name);
+    const next = beginning(workflow.name, schema !== null, from ? input : undefined);
+    setFirst(next);
+    setRound(round + 1);
+    setAsJson(next.asJson);
+    setData(next.data);
+    setText(next.text);
+    setRunId(next.runId);
+    setRefusal(null);
+    setBadJson("");
+  }
 
   useEffect(() => {
     if (refusal) alert.current?.focus();
@@ -88,8 +108,8 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     return null;
   }
 
-  async function launch(event?: FormEvent) {
-    event?.preventDefault();
+  async function launch(event: FormEvent) {
+    event.preventDefault();
     if (busy) return;
     setBadJson("");
     const given = inputOf();
@@ -97,7 +117,12 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
     setBusy(true);
     setRefusal(null);
     try {
-      const started = await api.launch(workflow.name, { ...given, ...(runId.trim() && { runId: runId.trim() }) });
+      const started = await api.launch(workflow.name, {
+        ...given,
+        ...(runId.trim() && { runId: runId.trim() }),
+        ...(from && { rerunOf: from }),
+      });
+      sent();
       toast(`Started ${started.runId}`);
       navigate(runPath(started.runId));
     } catch (error) {
@@ -123,8 +148,26 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
   const listed = inForm ? withoutField(violations, known, data, isOneValue(schema)) : violations;
   const atFields = inForm ? violations.filter((violation) => !listed.includes(violation)) : [];
   return (
-    <div className="launch card">
-      {from && (
+    <form
+      className="launch card"
+      noValidate // the server judges
+      aria-label={`Launch ${workflow.name}`}
+      onSubmit={(event) => void launch(event)}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        event.currentTarget.requestSubmit();
+      }}
+    >
+      {first.isDraft && (
+        <p className="hint launch-draft" role="status">
+          As you left it.{" "}
+          <button type="button" className="link-button" onClick={startAfresh}>
+            Start afresh
+          </button>
+        </p>
+      )}
+      {from && !first.isDraft && (
         <p className="hint">
           With the input of <strong>{from}</strong>; change what you like.
         </p>
@@ -134,8 +177,12 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
           <div className="failure">
             <Icon name="question" size={20} />
             <div>
-              <strong>{refusal.status === 422 && violations.length > 0 ? countOf(violations.length) : refusal.problem.title}</strong>
-              {(refusal.status !== 422 || violations.length === 0) && refusal.problem.detail && <p>{refusal.problem.detail}</p>}
+              <strong>
+                {refusal.status === 422 && violations.length > 0 ? countOf(violations.length) : refusal.problem.title}
+              </strong>
+              {(refusal.status !== 422 || violations.length === 0) && refusal.problem.detail && (
+                <p>{refusal.problem.detail}</p>
+              )}
               {listed.length > 0 && (
                 <ul>
                   {listed.map((violation, i) => (
@@ -182,28 +229,21 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
         </div>
       ) : (
         <div ref={fields}>
-          <Boundary fallback={() => <p className="hint">No form can be made from this schema. Give the input as JSON.</p>}>
-            <Form
-              tagName="div"
-              className="generated"
-              idPrefix="input" // "root" is the page's
-              schema={schema as RJSFSchema}
-              uiSchema={uiSchema}
-              validator={validator}
-              templates={templates}
-              fields={FIELDS}
-              formData={data}
-              noValidate
-              noHtml5Validate
-              showErrorList={false}
-              extraErrors={errorTree(atFields)}
-              onChange={(event) => setData(event.formData as Json)}
-            />
-          </Boundary>
+          <SchemaFields
+            key={round}
+            schema={schema}
+            data={data}
+            onChange={(next, typed) => {
+              setData(next);
+              if (!typed && data === first.data) setFirst({ ...first, data: next });
+            }}
+            violations={atFields}
+            idPrefix="input"
+          />
         </div>
       )}
 
-      <form className="launch-foot" onSubmit={(event) => void launch(event)}>
+      <div className="launch-foot">
         <details>
           <summary>Choose the run&apos;s id</summary>
           <div className="field">
@@ -212,7 +252,6 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
               id={`${ids}id`}
               value={runId}
               onChange={(event) => setRunId(event.target.value)}
-              pattern="[A-Za-z0-9._:\-]{1,128}"
               spellCheck={false}
               placeholder="made by the server"
             />
@@ -224,9 +263,56 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
         <button className="button primary" disabled={busy}>
           <Icon name="play" size={14} /> {busy ? "Launching…" : "Launch"}
         </button>
-      </form>
-    </div>
+      </div>
+    </form>
   );
+}
+
+interface Beginning extends Draft {
+  data: Json | undefined;
+  isDraft: boolean;
+}
+
+/** The input of an earlier run, else the draft of this workflow, else nothing. */
+function beginning(workflow: string, hasForm: boolean, input: Json | undefined): Beginning {
+  const draft = input === undefined ? readDraft(workflow) : null;
+  if (!draft)
+    return {
+      asJson: !hasForm,
+      data: input === undefined ? undefined : toForm(input),
+      text: input === undefined ? "" : writeJson(input, 2),
+      runId: "",
+      isDraft: false,
+    };
+  const parsed = parseJson(draft.text);
+  const isForm = hasForm && !draft.asJson && !("error" in parsed);
+  const data = isForm && parsed.value !== undefined ? toForm(parsed.value) : undefined;
+  return { ...draft, asJson: !isForm, data, isDraft: true };
+}
+
+/** Keeps what is typed, until it is sent. What is as it was at first is no draft. */
+function useDraft(workflow: string, draft: Draft, isTouched: boolean): () => void {
+  const newest = useRef({ draft, isTouched });
+  const isSent = useRef(false);
+  useEffect(() => {
+    newest.current = { draft, isTouched };
+  });
+  useEffect(() => {
+    const keep = () => {
+      if (newest.current.isTouched && !isSent.current) keepDraft(workflow, newest.current.draft);
+    };
+    const timer = window.setInterval(keep, KEEP_MS);
+    window.addEventListener("pagehide", keep);
+    return () => {
+      window.clearInterval(timer);
+      window.removeEventListener("pagehide", keep);
+      keep();
+    };
+  }, [workflow]);
+  return () => {
+    isSent.current = true;
+    dropDraft(workflow);
+  };
 }
 
 function countOf(count: number): string {

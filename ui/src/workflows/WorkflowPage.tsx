@@ -12,10 +12,16 @@ import "./workflows.css";
 
 export function WorkflowPage({ name, tab }: { name: string; tab: string }) {
   useTitle(name);
-  const { data, error, refetch } = useQuery({ queryKey: ["workflow", name], queryFn: ({ signal }) => api.workflow(name, signal) });
+  const { data, error, refetch } = useQuery({
+    queryKey: ["workflow", name],
+    queryFn: ({ signal }) => api.workflow(name, signal),
+  });
   const current = WORKFLOW_TABS.find((each) => each.id === tab);
   if (!current) return <NotFound />;
-  if (error instanceof ApiError && error.status === 404) return <NotFound what={`The workflow ${name}`} why="Its name may be mistyped, or the server no longer has its file." />;
+  if (error instanceof ApiError && error.status === 404)
+    return (
+      <NotFound what={`The workflow ${name}`} why="Its name may be mistyped, or the server no longer has its file." />
+    );
   if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading what="the workflow" />;
   const base = `/workflows/${encodeURIComponent(name)}`;
   const View = current.View;
@@ -35,7 +41,15 @@ export function WorkflowPage({ name, tab }: { name: string; tab: string }) {
           </Link>
         </div>
       </div>
-      <Tabs label="Parts of the workflow" current={current.id} tabs={WORKFLOW_TABS.map((each) => ({ id: each.id, name: each.name, href: each.id === "launch" ? base : `${base}/${each.id}` }))} />
+      <Tabs
+        label="Parts of the workflow"
+        current={current.id}
+        tabs={WORKFLOW_TABS.map((each) => ({
+          id: each.id,
+          name: each.name,
+          href: each.id === "launch" ? base : `${base}/${each.id}`,
+        }))}
+      />
       <View workflow={data} />
     </div>
   );

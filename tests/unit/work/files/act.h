@@ -12,7 +12,7 @@
 static void leave_note(rv_ctx *c, const char *name, long n)
 {
     char path[PATH_MAX], text[32];
-    const char *folder = rv_input_str(c, "/folder");
+    const char *folder = rv_str(c, ".input.folder");
     snprintf(path, sizeof path, "%s/%s", folder != NULL ? folder : ".", name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     int len = snprintf(text, sizeof text, "%ld", n);
@@ -24,7 +24,7 @@ static void leave_note(rv_ctx *c, const char *name, long n)
 static int is_noted(rv_ctx *c, const char *name)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", rv_input_str(c, "/folder"), name);
+    snprintf(path, sizeof path, "%s/%s", rv_str(c, ".input.folder"), name);
     return access(path, F_OK) == 0;
 }
 
@@ -33,7 +33,7 @@ static volatile unsigned long turns;
 
 static int act(rv_ctx *c)
 {
-    const char *what = rv_input_str(c, "/do");
+    const char *what = rv_str(c, ".input.do");
     if (strcmp(what, "segfault") == 0)
         *nowhere = 1;
     static const struct {
@@ -107,6 +107,7 @@ static int act(rv_ctx *c)
     if (strcmp(what, "nap") == 0)
         usleep(20000);
     if (strcmp(what, "fail") == 0)
-        return rv_step_error(c, RV_ON_RETRY, 2, RV_EXPONENTIAL, "attempt %d", rv_ctx_attempt(c));
+        return rv_retry(c, RV_RETRY_OPTS(.max_attempts = 2, .backoff = RV_EXPONENTIAL),
+                        "attempt %d", rv_ctx_attempt(c));
     return rv_return(c, "{s:i}", "pid", (int)getpid());
 }

@@ -20,9 +20,9 @@ static int items(rv_ctx *c)
 }
 static int length(rv_ctx *c)
 {
-    const char *text = rv_step_str(c, "big", "");
-    return rv_return(c, "{s:i,s:i,s:i}", "item", atoi(rv_item_json(c, "")), "index",
-                     (int)rv_loop_index(c), "length", text ? (int)strlen(text) : -1);
+    const char *text = rv_str(c, ".steps.big.result");
+    return rv_return(c, "{s:i,s:i,s:i}", "item", atoi(rv_json(c, ".loop.item")), "index",
+                     (int)rv_int(c, ".loop.index", -1), "length", text ? (int)strlen(text) : -1);
 }
 static int yes(rv_ctx *c)
 {
@@ -39,22 +39,22 @@ static int nothing(rv_ctx *c)
 }
 static int fails(rv_ctx *c)
 {
-    return rv_step_error(c, RV_ON_CONTINUE, 0, -1, "as planned");
+    return rv_continue(c, "as planned");
 }
 static int handler(rv_ctx *c)
 {
-    rv_log_warn(c, "handled %s", rv_error_json(c, "/message"));
-    return rv_return_json(c, rv_context_json(c));
+    rv_log_warn(c, "handled %s", rv_json(c, ".error.message"));
+    return rv_return_json(c, rv_json(c, "."));
 }
 static int seen(rv_ctx *c)
 {
     rv_set_state(c, "mine", "{\"a\":[1]}");
     rv_log(c, RV_DEBUG, "{\"n\":1}", "looking at %s", rv_ctx_path(c));
-    return rv_return(c, "{s:s,s:s,s:s,s:s,s:s,s:s,s:i}", "last", rv_last_alias(c), "status",
-                     rv_step_status(c, "fails"), "run", rv_ctx_run_id(c), "workflow",
-                     rv_ctx_workflow(c), "step", rv_ctx_step(c), "none",
-                     rv_step_json(c, "nobody", "") ? "there" : "absent", "context",
-                     rv_context_json(c) != NULL);
+    return rv_return(c, "{s:s,s:s,s:s,s:s,s:s,s:s,s:i}", "last", rv_str(c, ".lastStep.alias"),
+                     "status", rv_str(c, ".steps.fails.status"), "run", rv_ctx_run_id(c),
+                     "workflow", rv_ctx_workflow(c), "step", rv_ctx_step(c), "none",
+                     rv_json(c, ".steps.nobody.result") ? "there" : "absent", "context",
+                     rv_json(c, ".") != NULL);
 }
 RV_WORKFLOW(
     "kinds", .description = "all of them", .input = "{\"type\":\"object\"}", .on_error = handler,

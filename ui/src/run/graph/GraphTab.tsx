@@ -1,15 +1,16 @@
 /* GraphTab.tsx: the run's plan as a graph, coloured by what happens.
  *
- * Of a loop one iteration is shown: the latest, or the one that was picked. So every box stands for one
+ * Of a loop one iteration is shown: the one that was picked, else the one that leads to the node that is
+ * looked at, or that failed, else the latest. So every box stands for one
  * node of the run, and what has to be known is in proportion to the plan, not to the run. */
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { RunNode } from "../../api/types";
 import { Failure } from "../../parts/Failure";
 import { Loading } from "../../parts/Loading";
 import { NodeSplit } from "../nodes/NodeSplit";
-import { useRunPlan, useSelected, useWanted, useWindows, type RunPlan } from "../nodes/shared";
+import { useGoal, useRunPlan, useSelected, useWanted, useWindows, type RunPlan } from "../nodes/shared";
 import { PAGE, type NodeWindows, type WindowKey } from "../nodes/windows";
-import { boxAt, isIterated, isSupervisor, type Box } from "../plan";
+import { boxAt, isIterated, isSupervisor, wayTo, type Box } from "../plan";
 import { Iterations } from "./Iterations";
 import { PlanGraph, useOpenness } from "./PlanGraph";
 
@@ -23,15 +24,31 @@ export function GraphTab() {
 function RunGraph({ plan }: { plan: RunPlan }) {
   const windows = useWindows();
   const [selected, select] = useSelected();
-  const [picked, setPicked] = useState<ReadonlyMap<string, number>>(new Map());
+  const [chosen, setChosen] = useState<ReadonlyMap<string, number | null>>(new Map());
   const [picking, setPicking] = useState<string | null>(null);
-  const openness = useOpenness(plan.top);
+  const goal = useGoal();
+  const { picked, open } = useMemo(() => {
+    const way = goal === null ? [] : wayTo(plan.boxes, goal);
+    const picked = new Map<string, number>();
+    for (const { box, iteration } of way) if (iteration !== undefined) picked.set(box.key, iteration);
+    for (const [key, iteration] of chosen) {
+      if (iteration === null) picked.delete(key);
+      else picked.set(key, iteration);
+    }
+    return { picked, open: new Set(way.slice(0, -1).map(({ box }) => box.key)) };
+  }, [plan, goal, chosen]);
+  const openness = useOpenness(plan.top, open);
 
   const seen = look(windows, plan.top, openness.isOpen, picked);
   useWanted(windows, seen.wanted);
   const picks = picking !== null ? seen.nodes.get(picking) : undefined;
 
-  if (windows.total("") === undefined) return windows.error("") ? <Failure error={windows.error("")} retry={() => windows.invalidate()} /> : <Loading what="the nodes" />;
+  if (windows.total("") === undefined)
+    return windows.error("") ? (
+      <Failure error={windows.error("")} retry={() => windows.invalidate()} />
+    ) : (
+      <Loading what="the nodes" />
+    );
   return (
     <NodeSplit>
       <PlanGraph
@@ -46,7 +63,9 @@ function RunGraph({ plan }: { plan: RunPlan }) {
         }}
         iterationOf={(key) => {
           const shown = seen.iterations.get(key);
-          return shown === undefined ? undefined : { shown, of: seen.nodes.get(key)?.children ?? 0, latest: !picked.has(key) };
+          return shown === undefined
+            ? undefined
+            : { shown, of: seen.nodes.get(key)?.children ?? 0, latest: !picked.has(key) };
         }}
         onPick={setPicking}
       />
@@ -56,10 +75,7 @@ function RunGraph({ plan }: { plan: RunPlan }) {
           shown={seen.iterations.get(picking)}
           onClose={() => setPicking(null)}
           onPick={(iteration) => {
-            const next = new Map(picked);
-            if (iteration === null) next.delete(picking);
-            else next.set(picking, iteration);
-            setPicked(next);
+            setChosen(new Map(chosen).set(picking, iteration));
             setPicking(null);
           }}
         />
@@ -77,7 +93,12 @@ interface Seen {
 }
 
 /** Go down the open boxes, along the nodes that are here. */
-function look(windows: NodeWindows, top: Box[], isOpen: (box: Box) => boolean, picked: ReadonlyMap<string, number>): Seen {
+function look(
+  windows: NodeWindows,
+  top: Box[],
+  isOpen: (box: Box) => boolean,
+  picked: ReadonlyMap<string, number>,
+): Seen {
   const seen: Seen = { nodes: new Map(), iterations: new Map(), wanted: [] };
   const visit = (parent: string, boxes: Box[]) => {
     const byPath = new Map<string, RunNode>();

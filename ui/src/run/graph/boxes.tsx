@@ -7,7 +7,7 @@ import { STATUS_LOOK, StatusIcon } from "../../parts/StatusBadge";
 import { Duration } from "../../parts/Time";
 import { attemptsOf, count, kindNameOf } from "../nodes/names";
 import { progressShare, progressText } from "../nodes/progress";
-import { isSupervisor, sayingOf, type Box } from "../plan";
+import { descriptionOf, isSupervisor, sayingOf, type Box } from "../plan";
 
 export interface GraphActions {
   select?: (key: string) => void;
@@ -72,7 +72,12 @@ export function BoxCard(props: NodeProps) {
       <div className="box-line">
         <Name box={box} node={node} live={live} />
         {inner && (
-          <button className="box-fold" aria-expanded={false} aria-label={`Open ${box.alias}`} onClick={() => toggle(box)}>
+          <button
+            className="box-fold"
+            aria-expanded={false}
+            aria-label={`Open ${box.alias}`}
+            onClick={() => toggle(box)}
+          >
             <Icon name="plus" size={12} />
           </button>
         )}
@@ -87,7 +92,7 @@ export function BoxCard(props: NodeProps) {
 
 function CardMore({ box, node }: { box: Box; node: RunNode | undefined }) {
   if (!node || node.status === "pending") {
-    const text = box.node.description ?? sayingOf(box);
+    const text = descriptionOf(box) ?? sayingOf(box);
     return <span className="box-text">{text}</span>;
   }
   const attempts = attemptsOf(node);
@@ -125,10 +130,14 @@ export function BoxGroup(props: NodeProps) {
       </div>
       {(box.type === "forEach" || box.type === "loop") && (
         <div className="box-line box-pick">
-          <span className="box-text">{iteration ? node && progressText(node) : live ? "no iteration yet" : "each iteration"}</span>
+          <span className="box-text">
+            {iteration ? node && progressText(node) : live ? "no iteration yet" : "each iteration"}
+          </span>
           {iteration && (
             <button className="box-iteration" onClick={() => pick?.(box.key)}>
-              {iteration.latest ? `latest: #${count(iteration.shown + 1)}` : `#${count(iteration.shown + 1)} of ${count(iteration.of)}`}
+              {iteration.latest
+                ? `latest: #${count(iteration.shown + 1)}`
+                : `#${count(iteration.shown + 1)} of ${count(iteration.of)}`}
               <Icon name="down" size={11} />
             </button>
           )}

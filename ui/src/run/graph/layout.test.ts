@@ -9,7 +9,11 @@ const top = boxesOf({
   steps: [
     step("a"),
     { type: "branch", alias: "b", then: [step("t1"), step("t2")], else: [step("e")] },
-    { type: "forEach", alias: "f", run: [{ type: "concurrent", alias: "c", steps: Array.from({ length: 12 }, (_, i) => step(`s${i}`)) }] },
+    {
+      type: "forEach",
+      alias: "f",
+      run: [{ type: "concurrent", alias: "c", steps: Array.from({ length: 12 }, (_, i) => step(`s${i}`)) }],
+    },
     step("z"),
   ],
   onError: step("onError"),
@@ -17,15 +21,23 @@ const top = boxesOf({
 const all = layoutOf(top, () => true);
 const at = (key: string) => all.placed.find((placed) => placed.box.key === key)!;
 const inside = (inner: Placed, outer: Placed) =>
-  inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.width <= outer.x + outer.width && inner.y + inner.height <= outer.y + outer.height;
+  inner.x >= outer.x &&
+  inner.y >= outer.y &&
+  inner.x + inner.width <= outer.x + outer.width &&
+  inner.y + inner.height <= outer.y + outer.height;
 
 test("what is in a box is drawn inside of it, and nothing overlaps but that", () => {
   for (const one of all.placed)
     for (const other of all.placed) {
       if (one === other) continue;
-      if (other.box.key.startsWith(`${one.box.key}:`)) expect(inside(other, one), `${other.box.key} in ${one.box.key}`).toBe(true);
+      if (other.box.key.startsWith(`${one.box.key}:`))
+        expect(inside(other, one), `${other.box.key} in ${one.box.key}`).toBe(true);
       else if (!one.box.key.startsWith(`${other.box.key}:`)) {
-        const apart = one.x + one.width <= other.x || other.x + other.width <= one.x || one.y + one.height <= other.y || other.y + other.height <= one.y;
+        const apart =
+          one.x + one.width <= other.x ||
+          other.x + other.width <= one.x ||
+          one.y + one.height <= other.y ||
+          other.y + other.height <= one.y;
         expect(apart, `${one.box.key} and ${other.box.key}`).toBe(true);
       }
     }
@@ -45,13 +57,17 @@ test("the paths of a branch stand side by side, under their names", () => {
 });
 
 test("many lanes go on in a second row", () => {
-  const ys = new Set(all.placed.filter((placed) => placed.box.key.startsWith("f:iter*:node0:c:")).map((placed) => placed.y));
+  const ys = new Set(
+    all.placed.filter((placed) => placed.box.key.startsWith("f:iter*:node0:c:")).map((placed) => placed.y),
+  );
   expect(ys.size).toBe(3);
 });
 
 test("on a narrow screen the lanes stand below each other", () => {
   const narrow = layoutOf(top, () => true, 1);
-  expect(new Set(narrow.placed.filter((placed) => !placed.open).map((placed) => placed.x + placed.width / 2)).size).toBe(1);
+  expect(
+    new Set(narrow.placed.filter((placed) => !placed.open).map((placed) => placed.x + placed.width / 2)).size,
+  ).toBe(1);
   expect(narrow.width).toBeLessThan(400);
 });
 
@@ -62,7 +78,34 @@ test("a closed box is a card without what is in it", () => {
 });
 
 test("a large plan begins with its inner boxes closed", () => {
-  const many = boxesOf({ name: "m", steps: [{ type: "forEach", alias: "f", run: Array.from({ length: 90 }, (_, i) => step(`s${i}`)) }, step("z")] });
+  const many = boxesOf({
+    name: "m",
+    steps: [{ type: "forEach", alias: "f", run: Array.from({ length: 90 }, (_, i) => step(`s${i}`)) }, step("z")],
+  });
   expect(openAtFirst(many)(many[0] as Box)).toBe(false);
   expect(openAtFirst(top)(top[1] as Box)).toBe(true);
+});
+
+test("a plan of two thousand nodes is laid out within its budget, at the price of its nodes", () => {
+  const wide = (n: number) =>
+    boxesOf({
+      name: "w",
+      steps: Array.from({ length: n / 10 }, (_, i) => ({
+        type: "concurrent" as const,
+        alias: `c${i}`,
+        steps: Array.from({ length: 9 }, (_, k) => step(`s${k}`)),
+      })),
+    });
+  const took = (boxes: Box[]) => {
+    const times = Array.from({ length: 5 }, () => {
+      const begun = performance.now();
+      layoutOf(boxes, () => true);
+      return performance.now() - begun;
+    });
+    return Math.min(...times);
+  };
+  const two = wide(2_000);
+  expect(two.reduce((sum, box) => sum + box.size, 0)).toBe(2_000);
+  expect(took(two)).toBeLessThan(50);
+  expect(took(wide(20_000))).toBeLessThan(1_000); // ten times the nodes, about ten times the time
 });

@@ -1,32 +1,30 @@
 /* NodeCard.tsx: one node with all that is known of it. */
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, useEffect, type ReactNode } from "react";
-import { Link } from "wouter";
-import { api, ApiError } from "../../api/client";
+import { ApiError } from "../../api/client";
 import type { Attempt, RunNodeDetail } from "../../api/types";
-import { runPath } from "../../app/paths";
 import { CopyButton } from "../../parts/CopyButton";
+import { ErrorBlock } from "../../parts/ErrorBlock";
 import { Failure } from "../../parts/Failure";
 import { Icon } from "../../parts/Icon";
 import { JsonView } from "../../parts/JsonView";
+import { lastLine } from "../../parts/lastLine";
 import { Loading } from "../../parts/Loading";
 import { StatusBadge, StatusIcon } from "../../parts/StatusBadge";
 import { formatClock, formatDuration } from "../../parts/time";
 import { Duration, When } from "../../parts/Time";
 import { useFresh } from "../../parts/useFresh";
 import { useRunEvents, useRunLive } from "../live";
-import { boxAt, isSupervisor, type Box } from "../plan";
-import { count, kindNameOf, nameOf } from "./names";
+import { boxAt, isIterated, isSupervisor, type Box } from "../plan";
+import { IterationTable } from "./IterationTable";
+import { count, kindNameOf, titleOf } from "./names";
+import { NodeLog } from "./NodeLog";
 import { progressText } from "./progress";
-import { useRunPlan } from "./shared";
+import { nodeQuery } from "./queries";
+import { useRunPlan, useSelected } from "./shared";
 
 /** However much happens in it, it is read at most this often. */
 const READ_MS = 800;
-
-export const nodeQuery = (runId: string, path: string) => ({
-  queryKey: ["node", runId, path],
-  queryFn: ({ signal }: { signal: AbortSignal }) => api.node(runId, path, signal),
-});
 
 /** The node's document, kept fresh. */
 export function useNodeDetail(path: string) {
@@ -35,7 +33,14 @@ export function useNodeDetail(path: string) {
   const read = useFresh(query.isFetching, () => void query.refetch(), READ_MS);
   useRunEvents({
     onEvents: (events) => {
-      if (events.some((event) => event.kind !== "log" && (event.path === path || event.path?.startsWith(`${path}:`) || event.kind.startsWith("run.")))) read();
+      if (
+        events.some(
+          (event) =>
+            event.kind !== "log" &&
+            (event.path === path || event.path?.startsWith(`${path}:`) || event.kind.startsWith("run.")),
+        )
+      )
+        read();
     },
     onOpen: read,
   });
@@ -55,10 +60,10 @@ export function NodeCard({ path, onClose }: { path: string; onClose: () => void 
   });
   const gone = error instanceof ApiError && error.status === 404;
   return (
-    <aside className="card node-card" aria-label={`Node ${path}`}>
+    <aside className="card node-card" aria-label={`Node ${path}`} tabIndex={-1}>
       <header className="node-card-head">
         <div>
-          <h2 className="node-card-title">{node ? nameOf(node) : path.slice(path.lastIndexOf(":") + 1)}</h2>
+          <h2 className="node-card-title">{node ? titleOf(node) : path.slice(path.lastIndexOf(":") + 1)}</h2>
           {node && (
             <p className="node-card-status">
               <StatusBadge status={node.status} />
@@ -71,7 +76,11 @@ export function NodeCard({ path, onClose }: { path: string; onClose: () => void 
         </button>
       </header>
       {error && !node ? (
-        gone ? <p className="muted">The run has no node at {path} (yet).</p> : <Failure error={error} retry={() => void refetch()} />
+        gone ? (
+          <p className="muted">The run has no node at {path} (yet).</p>
+        ) : (
+          <Failure error={error} retry={() => void refetch()} />
+        )
       ) : !node ? (
         <Loading what="the node" />
       ) : (
@@ -82,17 +91,21 @@ export function NodeCard({ path, onClose }: { path: string; onClose: () => void 
 }
 
 function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
-  const { runId } = useRunLive();
-  const attempts = node.attempts ?? [];
+  const attempts = node.attempts;
+  const [, select] = useSelected();
   const facts: [string, ReactNode][] = [];
   if (node.startedAt !== undefined) {
     facts.push(["Started", <When key="s" at={node.startedAt} />]);
-    facts.push([node.completedAt === undefined ? "For" : "Took", <Duration key="d" from={node.startedAt} to={node.completedAt} />]);
+    facts.push([
+      node.completedAt === undefined ? "For" : "Took",
+      <Duration key="d" from={node.startedAt} to={node.completedAt} />,
+    ]);
   }
   if (node.queueMs) facts.push(["Queued", formatDuration(node.queueMs)]);
   if (node.attempt) facts.push(["Attempts", count(node.attempt)]);
   if (node.crashes) facts.push(["Crashes", count(node.crashes)]);
-  if (node.dueAt !== undefined) facts.push([node.status === "waiting_retry" ? "Tried again" : "Due", <When key="u" at={node.dueAt} />]);
+  if (node.dueAt !== undefined)
+    facts.push([node.status === "waiting_retry" ? "Tried again" : "Due", <When key="u" at={node.dueAt} />]);
   const progress = progressText(node);
   if (progress) facts.push(["Iterations", progress]);
   const isStep = node.kind === "step" || node.kind === "handler";
@@ -112,20 +125,33 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
         </dl>
       )}
       {node.error && (isStopped || attempts.length < 2) && (
-        <section className={`node-error ${isStopped ? node.status : "past"}`}>
-          <h3>{errorTitle(node)}</h3>
-          <p>{node.error.message}</p>
+        <ErrorBlock
+          label={errorTitle(node)}
+          text={node.error.message}
+          tone={node.status === "suspended" ? "suspended" : isStopped ? "failed" : "past"}
+        >
           {node.error.stack && (
             <details>
               <summary>Stack</summary>
               <pre>{node.error.stack}</pre>
             </details>
           )}
+        </ErrorBlock>
+      )}
+      {box && isIterated(box) && Boolean(node.children) && node.kind !== "iteration" && (
+        <section aria-label="Iterations">
+          <h3>Iterations</h3>
+          <IterationTable owner={node} onPick={(iteration) => select(`${node.path}:iter${iteration}`)} />
         </section>
       )}
-      {(attempts.length > 1 || Boolean(node.earlierAttempts)) && <Attempts attempts={attempts} earlier={node.earlierAttempts ?? 0} />}
-      <Value title="Input" value={node.input} />
+      <Value title="Input" value={node.input ?? attempts.at(-1)?.input} />
       {node.status !== "skipped" && <Value title="Result" value={node.result} />}
+      {(attempts.length > 1 || Boolean(node.earlierAttempts)) && (
+        <Attempts attempts={attempts} earlier={node.earlierAttempts ?? 0} />
+      )}
+      {(isStep || node.kind === "iteration") && node.status !== "pending" && (
+        <NodeLog path={node.path} fatal={node.status === "failed" ? node.errorAttempt : undefined} />
+      )}
       {node.state && Object.keys(node.state).length > 0 && <Value title="State" value={node.state} />}
       {box && !isSupervisor(box) && (
         <details className="node-definition">
@@ -140,11 +166,6 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
           <CopyButton text={node.path} what="the path" />
         </dd>
       </dl>
-      {isStep && (
-        <p>
-          <Link href={runPath(runId, `/logs?step=${encodeURIComponent(node.kind === "handler" ? "onError" : node.alias)}`)}>Log of {node.alias}</Link>
-        </p>
-      )}
     </div>
   );
 }
@@ -164,7 +185,14 @@ function Value({ title, value }: { title: string; value: RunNodeDetail["result"]
   );
 }
 
-const OUTCOME = { running: "running", completed: "completed", failed: "failed", skipped: "skipped", cancelled: "cancelled", lost: "failed" } as const;
+const OUTCOME = {
+  running: "running",
+  completed: "completed",
+  failed: "failed",
+  skipped: "skipped",
+  cancelled: "cancelled",
+  lost: "failed",
+} as const;
 
 function Attempts({ attempts, earlier }: { attempts: Attempt[]; earlier: number }) {
   return (
@@ -181,10 +209,18 @@ function Attempts({ attempts, earlier }: { attempts: Attempt[]; earlier: number 
               </span>
               <span className="muted tabular">
                 {attempt.startedAt !== undefined && formatClock(attempt.startedAt)}
-                {attempt.startedAt !== undefined && attempt.completedAt !== undefined && ` · ${formatDuration(attempt.completedAt - attempt.startedAt)}`}
+                {attempt.startedAt !== undefined &&
+                  attempt.completedAt !== undefined &&
+                  ` · ${formatDuration(attempt.completedAt - attempt.startedAt)}`}
                 {Boolean(attempt.queueMs) && ` · queued ${formatDuration(attempt.queueMs!)}`}
               </span>
-              {attempt.error && <span className="node-attempt-error">{attempt.error.message}</span>}
+              {attempt.error && <span className="node-attempt-error">{lastLine(attempt.error.message)}</span>}
+              {attempt.input !== undefined && i < attempts.length - 1 && (
+                <details className="node-attempt-input">
+                  <summary>What it got</summary>
+                  <JsonView value={attempt.input} label={`the input of attempt ${attempt.attempt}`} />
+                </details>
+              )}
             </li>
             {attempt.dueAt !== undefined && attempt.completedAt !== undefined && (
               <li className="node-attempt-wait muted">waits {formatDuration(attempt.dueAt - attempt.completedAt)}</li>

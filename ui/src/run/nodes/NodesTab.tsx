@@ -1,5 +1,6 @@
 import { useRef } from "react";
 import { Failure } from "../../parts/Failure";
+import { lastLine } from "../../parts/lastLine";
 import { Loading } from "../../parts/Loading";
 import { formatClock } from "../../parts/time";
 import { Duration } from "../../parts/Time";
@@ -32,6 +33,9 @@ export function NodesTab() {
             <span role="columnheader" className="tree-name">
               Node
             </span>
+            <span role="columnheader" className="nodes-error">
+              Error
+            </span>
             <span role="columnheader" className="nodes-when">
               Started
             </span>
@@ -45,8 +49,13 @@ export function NodesTab() {
         }
         cells={(node) => (
           <>
+            <span role="gridcell" className="nodes-error" title={node.error?.message}>
+              {node.error && node.status === "failed" ? lastLine(node.error.message) : ""}
+            </span>
             <span role="gridcell" className="nodes-when muted">
-              {node.startedAt !== undefined && <time dateTime={new Date(node.startedAt).toISOString()}>{formatClock(node.startedAt)}</time>}
+              {node.startedAt !== undefined && (
+                <time dateTime={new Date(node.startedAt).toISOString()}>{formatClock(node.startedAt)}</time>
+              )}
             </span>
             <span role="gridcell" className="nodes-attempts">
               {attemptsOf(node)}

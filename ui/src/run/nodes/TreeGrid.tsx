@@ -6,13 +6,15 @@ import type { RunNode } from "../../api/types";
 import { Icon } from "../../parts/Icon";
 import { STATUS_LOOK, StatusIcon } from "../../parts/StatusBadge";
 import { boxAt, type Box } from "../plan";
-import { kindNameOf, nameOf } from "./names";
+import { aboutOf, count, kindNameOf, nameOf } from "./names";
 import { ownerRow } from "./rows";
 import type { RunPlan } from "./shared";
 import type { Tree, TreeRow } from "./useTree";
 
 export const ROW_PX = 36;
 const OVERSCAN = 8;
+/** Worth a list of their own; the completed are all others. */
+const CHIPS = ["failed", "running", "cancelled"] as const;
 
 export interface TreeGridProps {
   label: string;
@@ -29,7 +31,18 @@ export interface TreeGridProps {
   ground?: ReactNode;
 }
 
-export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, className, scroller, ground }: TreeGridProps) {
+export function TreeGrid({
+  label,
+  tree,
+  plan,
+  selected,
+  onSelect,
+  head,
+  cells,
+  className,
+  scroller,
+  ground,
+}: TreeGridProps) {
   const [active, setActive] = useState(0);
   /** the row that gets the focus once it is drawn */
   const focusing = useRef<number | null>(null);
@@ -45,6 +58,16 @@ export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, c
   const last = items.at(-1)?.index ?? 0;
   const { show } = tree;
   useEffect(() => show(first, last));
+
+  // Once for each goal: the way there is being opened, and its row moves until it is.
+  const aimed = useRef<string | null>(null);
+  const goal = tree.goal;
+  useEffect(() => {
+    if (!goal || aimed.current === goal.path) return;
+    aimed.current = goal.path;
+    virtual.scrollToIndex(goal.row, { align: "auto" });
+    setActive(goal.row);
+  }, [goal, virtual]);
 
   const current = Math.min(active, Math.max(0, rows.count - 1));
   useEffect(() => {
@@ -116,7 +139,7 @@ export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, c
                 onKeyDown={(event) => press(event, row)}
                 onClick={() => row.node && onSelect(row.node.path)}
               >
-                <NameCell row={row} box={box} onToggle={() => tree.toggle(row)} />
+                <NameCell row={row} box={box} tree={tree} />
                 {row.node && cells(row.node, box)}
               </div>
             );
@@ -127,7 +150,7 @@ export function TreeGrid({ label, tree, plan, selected, onSelect, head, cells, c
   );
 }
 
-function NameCell({ row, box, onToggle }: { row: TreeRow; box: Box | undefined; onToggle: () => void }) {
+function NameCell({ row, box, tree }: { row: TreeRow; box: Box | undefined; tree: Tree }) {
   const { node } = row;
   return (
     <span role="rowheader" className="tree-name">
@@ -139,7 +162,7 @@ function NameCell({ row, box, onToggle }: { row: TreeRow; box: Box | undefined; 
           aria-label={`${row.open ? "Close" : "Open"} ${nameOf(node)}`}
           onClick={(event) => {
             event.stopPropagation();
-            onToggle();
+            tree.toggle(row);
           }}
         >
           <Icon name="chevron" size={12} />
@@ -152,7 +175,9 @@ function NameCell({ row, box, onToggle }: { row: TreeRow; box: Box | undefined; 
           <StatusIcon status={node.status} size={15} />
           <span className="sr-only">{STATUS_LOOK[node.status]?.name ?? node.status}: </span>
           <span className="tree-alias">{nameOf(node)}</span>
+          {aboutOf(node) && <span className="tree-about">· {aboutOf(node)}</span>}
           {node.kind !== "iteration" && <span className="kind">{kindNameOf(node, box)}</span>}
+          {node.iterations && <IterationChips node={node} row={row} tree={tree} />}
           {node.description && <span className="tree-description muted">{node.description}</span>}
         </>
       ) : (
@@ -160,4 +185,27 @@ function NameCell({ row, box, onToggle }: { row: TreeRow; box: Box | undefined; 
       )}
     </span>
   );
+}
+
+/** Which iterations are listed below. Keys reach the same on the node's card. */
+function IterationChips({ node, row, tree }: { node: RunNode; row: TreeRow; tree: Tree }) {
+  const listed = tree.windows.statusOf(node.path);
+  const chips = CHIPS.filter((each) => each === listed || (node.iterations?.[each] ?? 0) > 0);
+  return chips.map((each) => (
+    <button
+      key={each}
+      type="button"
+      tabIndex={-1}
+      className={`chip status-${each}`}
+      aria-pressed={each === listed}
+      aria-label={`Only ${each} iterations of ${nameOf(node)}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        tree.windows.list(node.path, each === listed ? undefined : each);
+        if (!row.open) tree.toggle(row, true);
+      }}
+    >
+      {each} {count(node.iterations?.[each] ?? 0)}
+    </button>
+  ));
 }

@@ -18,15 +18,33 @@ const ENDED: Record<string, NodeStatus> = {
 export function fold(node: RunNode, event: FeedEvent): RunNode {
   switch (event.kind) {
     case "step.started":
-      return { ...running(node, event), attempt: event.attempt ?? node.attempt ?? 1, retryCount: (event.attempt ?? 1) - 1 };
+      return {
+        ...running(node, event),
+        attempt: event.attempt ?? node.attempt ?? 1,
+        retryCount: (event.attempt ?? 1) - 1,
+      };
     case "node.started":
       return running(node, event);
     case "step.retrying":
-      return { ...node, status: "waiting_retry", dueAt: event.dueAt, error: event.error, errorAt: event.at, errorAttempt: node.attempt };
+      return {
+        ...node,
+        status: "waiting_retry",
+        dueAt: event.dueAt,
+        error: event.error ?? undefined,
+        errorAt: event.at,
+        errorAttempt: node.attempt,
+      };
     case "timer.armed":
       return { ...node, dueAt: event.dueAt };
     case "run.suspended": // the event of a run that names a node: the one it is suspended for
-      return { ...node, status: "suspended", dueAt: undefined, error: event.reason, errorAt: event.at, errorAttempt: node.attempt };
+      return {
+        ...node,
+        status: "suspended",
+        dueAt: undefined,
+        error: event.reason,
+        errorAt: event.at,
+        errorAttempt: node.attempt,
+      };
   }
   const status = ENDED[event.kind];
   if (!status) return node;
@@ -36,12 +54,19 @@ export function fold(node: RunNode, event: FeedEvent): RunNode {
     dueAt: undefined,
     completedAt: event.at,
     ...(node.startedAt !== undefined && { duration: event.at - node.startedAt }),
-    ...(event.error && { error: event.error, errorAt: event.at, errorAttempt: node.attempt }),
+    ...(event.error && { error: event.error ?? undefined, errorAt: event.at, errorAttempt: node.attempt }),
   };
 }
 
 function running(node: RunNode, event: FeedEvent): RunNode {
-  return { ...node, status: "running", startedAt: node.startedAt ?? event.at, completedAt: undefined, duration: undefined, dueAt: undefined };
+  return {
+    ...node,
+    status: "running",
+    startedAt: node.startedAt ?? event.at,
+    completedAt: undefined,
+    duration: undefined,
+    dueAt: undefined,
+  };
 }
 
 /** Events by the path they are about, in order; logs are nobody's status. */

@@ -17,6 +17,17 @@ export function nameOf(node: Pick<RunNode, "alias" | "kind">): string {
   return node.kind === "iteration" ? `#${count(iterationOf(node.alias) + 1)}` : node.alias;
 }
 
+/** What an iteration is about: its label, else its item. "" for anything else. */
+export function aboutOf(node: Pick<RunNode, "label" | "itemSummary">): string {
+  return node.label ?? node.itemSummary ?? "";
+}
+
+/** "#2,345 · order 2344" */
+export function titleOf(node: Pick<RunNode, "alias" | "kind" | "label" | "itemSummary">): string {
+  const about = aboutOf(node);
+  return about ? `${nameOf(node)} · ${about}` : nameOf(node);
+}
+
 /** "iter12" → 12 */
 export function iterationOf(alias: string): number {
   return Number(alias.replace(/^\D+/, ""));
@@ -40,5 +51,7 @@ export function attemptsOf(node: RunNode): string {
 
 /** How long it took; "" for one that has not ended. */
 export function tookOf(node: RunNode): string {
-  return node.startedAt !== undefined && node.completedAt !== undefined ? formatDuration(node.completedAt - node.startedAt) : "";
+  return node.startedAt !== undefined && node.completedAt !== undefined
+    ? formatDuration(node.completedAt - node.startedAt)
+    : "";
 }

@@ -8,7 +8,9 @@ export function progressText(node: RunNode): string {
   const { iterations } = node;
   if (!iterations) return node.children ? `${count(node.children)} begun` : "";
   const ended = iterations.completed + iterations.failed + iterations.cancelled;
-  const words = [iterations.total !== undefined ? `${count(ended)} of ${count(iterations.total)}` : `${count(ended)} done`];
+  const words = [
+    iterations.total !== undefined ? `${count(ended)} of ${count(iterations.total)}` : `${count(ended)} done`,
+  ];
   if (iterations.running > 0) words.push(`${count(iterations.running)} running`);
   if (iterations.failed > 0) words.push(`${count(iterations.failed)} failed`);
   if (iterations.cancelled > 0) words.push(`${count(iterations.cancelled)} cancelled`);

@@ -3,11 +3,20 @@ import { ownerRow, rowAt, rowsOf, type OpenNode } from "./rows";
 
 const tree: Record<string, { total: number; open?: OpenNode[] }> = {
   "": { total: 3, open: [{ path: "each", index: 1 }] },
-  each: { total: 20_000, open: [{ path: "each:iter5", index: 5 }, { path: "each:iter9000", index: 9000 }] },
+  each: {
+    total: 20_000,
+    open: [
+      { path: "each:iter5", index: 5 },
+      { path: "each:iter9000", index: 9000 },
+    ],
+  },
   "each:iter5": { total: 2 },
   "each:iter9000": { total: 2 },
 };
-const rows = rowsOf((parent) => tree[parent]?.total ?? 0, (parent) => tree[parent]?.open ?? []);
+const rows = rowsOf(
+  (parent) => tree[parent]?.total ?? 0,
+  (parent) => tree[parent]?.open ?? [],
+);
 
 test("what is open stands below its node", () => {
   expect(rows.count).toBe(3 + 20_000 + 2 + 2);
@@ -31,6 +40,9 @@ test("the owner of a list is the row above it", () => {
 });
 
 test("what is open beyond the end of a list that shrank is not listed", () => {
-  const few = rowsOf((parent) => (parent === "" ? 1 : 5), (parent) => (parent === "" ? [{ path: "x", index: 3 }] : []));
+  const few = rowsOf(
+    (parent) => (parent === "" ? 1 : 5),
+    (parent) => (parent === "" ? [{ path: "x", index: 3 }] : []),
+  );
   expect(few.count).toBe(1);
 });

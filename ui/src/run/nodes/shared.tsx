@@ -13,7 +13,8 @@ const NodesContext = createContext<NodeWindows | null>(null);
 export function NodesProvider({ children }: { children: ReactNode }) {
   const { runId } = useRunLive();
   const windows = useMemo(
-    () => new NodeWindows({ load: (parent, offset, limit) => api.nodes(runId, { parent, offset, limit }) }),
+    () =>
+      new NodeWindows({ load: (parent, offset, limit, status) => api.nodes(runId, { parent, offset, limit, status }) }),
     [runId],
   );
   useRunEvents({ onEvents: (events) => windows.events(events), onOpen: () => windows.invalidate() });
@@ -33,7 +34,10 @@ export function useWanted(windows: NodeWindows, keys: WindowKey[]): void {
   const [me] = useState(() => ({}));
   const text = keys.map((key) => `${key.page} ${key.parent}`).join("\n");
   useEffect(() => {
-    const wanted = text === "" ? [] : text.split("\n").map((line) => ({ page: parseInt(line, 10), parent: line.slice(line.indexOf(" ") + 1) }));
+    const wanted =
+      text === ""
+        ? []
+        : text.split("\n").map((line) => ({ page: parseInt(line, 10), parent: line.slice(line.indexOf(" ") + 1) }));
     windows.want(me, wanted);
   }, [windows, me, text]);
   useEffect(() => () => windows.want(me, []), [windows, me]);
@@ -49,13 +53,24 @@ const NO_PLAN: RunPlan = { top: [], boxes: new Map() };
 /** The plan that the run is pinned to, as boxes. */
 export function useRunPlan(): { plan: RunPlan; error: unknown; loading: boolean; retry: () => void } {
   const { runId } = useRunLive();
-  const query = useQuery({ queryKey: ["plan", runId], queryFn: ({ signal }) => api.runPlan(runId, signal), staleTime: Infinity });
+  const query = useQuery({
+    queryKey: ["plan", runId],
+    queryFn: ({ signal }) => api.runPlan(runId, signal),
+    staleTime: Infinity,
+  });
   const plan = useMemo(() => {
     if (!query.data) return NO_PLAN;
     const top = boxesOf(query.data);
     return { top, boxes: byKey(top) };
   }, [query.data]);
   return { plan, error: query.error, loading: query.isPending, retry: () => void query.refetch() };
+}
+
+/** Where views of nodes unfold to: the node that is looked at, else the one that made the run fail. */
+export function useGoal(): string | null {
+  const [selected] = useSelected();
+  const { run } = useRunLive();
+  return selected ?? run.failedPath ?? run.failedStep ?? null;
 }
 
 /** The path of the node that is looked at, and how to look at another one. */

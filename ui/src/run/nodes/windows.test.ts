@@ -16,7 +16,7 @@ const answer = (parent: string, offset: number, limit: number): RunNodes => ({
   offset,
   nodes: Array.from({ length: Math.max(0, Math.min(limit, total - offset)) }, (_, i) => {
     const path = `${parent ? `${parent}:` : ""}n${offset + i}`;
-    return { path, alias: `n${offset + i}`, kind: "step", status: status.get(path) ?? "pending" };
+    return { path, alias: `n${offset + i}`, kind: "step", children: 0, status: status.get(path) ?? "pending" };
   }),
 });
 const make = () =>
@@ -35,7 +35,15 @@ const settle = async () => {
   await new Promise((resolve) => setTimeout(resolve, 0));
   run(frames);
 };
-const event = (kind: string, path: string): FeedEvent => ({ seq: 1, index: 0, kind, runId: "r", workflow: "w", at: 5, path });
+const event = (kind: string, path: string): FeedEvent => ({
+  seq: 1,
+  index: 0,
+  kind,
+  runId: "r",
+  workflow: "w",
+  at: 5,
+  path,
+});
 
 beforeEach(() => {
   total = 20_000;
@@ -49,7 +57,10 @@ beforeEach(() => {
 
 test("only what is wanted is fetched, once", async () => {
   const windows = make();
-  windows.want(me, [{ parent: "", page: 0 }, { parent: "", page: 7 }]);
+  windows.want(me, [
+    { parent: "", page: 0 },
+    { parent: "", page: 7 },
+  ]);
   windows.want(me, [{ parent: "", page: 7 }]);
   await settle();
   expect(asked).toEqual(["@0", "@700"]);
@@ -60,7 +71,11 @@ test("only what is wanted is fetched, once", async () => {
 
 test("many events are one frame, and one reading of what they touch and is wanted", async () => {
   const windows = make();
-  windows.want(me, [{ parent: "", page: 0 }, { parent: "n3", page: 0 }, { parent: "n4", page: 0 }]);
+  windows.want(me, [
+    { parent: "", page: 0 },
+    { parent: "n3", page: 0 },
+    { parent: "n4", page: 0 },
+  ]);
   await settle();
   asked = [];
   let told = 0;
@@ -96,7 +111,8 @@ test("when a stream begins anew, what is wanted is read again", async () => {
 test("a server that is away leaves what is known, and is asked again at the next stream", async () => {
   let away = false;
   const windows = new NodeWindows({
-    load: (parent, offset, limit) => (away ? Promise.reject(new Error("away")) : Promise.resolve(answer(parent, offset, limit))),
+    load: (parent, offset, limit) =>
+      away ? Promise.reject(new Error("away")) : Promise.resolve(answer(parent, offset, limit)),
     frame: (callback) => frames.push(callback),
     after: (_ms, callback) => timers.push(callback),
   });

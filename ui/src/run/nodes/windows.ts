@@ -5,7 +5,7 @@
  * windows it may have changed are read again a moment later, those that are wanted, once for however
  * many events. Listeners are told once for a frame. Work is in proportion to what happened and what is
  * shown, never to the size of the run. */
-import type { FeedEvent, RunNode, RunNodes } from "../../api/types";
+import type { FeedEvent, NodeStatus, RunNode, RunNodes } from "../../api/types";
 import { byPath, fold, parentsOf } from "./fold";
 
 export const PAGE = 100;
@@ -28,7 +28,8 @@ interface Window extends WindowKey {
 }
 
 export interface WindowsOptions {
-  load: (parent: string, offset: number, limit: number) => Promise<RunNodes>;
+  /** `status`: only the children in it */
+  load: (parent: string, offset: number, limit: number, status?: NodeStatus) => Promise<RunNodes>;
   /** for tests: instead of the browser's frame and clock */
   frame?: (callback: () => void) => void;
   after?: (ms: number, callback: () => void) => void;
@@ -39,6 +40,7 @@ const nameOf = (parent: string, page: number) => `${page} ${parent}`;
 export class NodeWindows {
   private windows = new Map<string, Window>();
   private wants = new Map<object, WindowKey[]>();
+  private statuses = new Map<string, NodeStatus>();
   private listeners = new Set<() => void>();
   private waiting: FeedEvent[] = [];
   private told = false;
@@ -76,6 +78,19 @@ export class NodeWindows {
     return this.window(parent)?.total;
   }
 
+  /** Which children of this node are listed; undefined: all. */
+  statusOf(parent: string): NodeStatus | undefined {
+    return this.statuses.get(parent);
+  }
+  /** From now on only those of one status are. */
+  list(parent: string, status: NodeStatus | undefined): void {
+    if (status === undefined) this.statuses.delete(parent);
+    else this.statuses.set(parent, status);
+    for (const [name, window] of this.windows) if (window.parent === parent) this.windows.delete(name);
+    this.fetch();
+    this.tell();
+  }
+
   /** These are what `who` looks at from now on; what is not here is fetched. */
   want(who: object, keys: WindowKey[]): void {
     if (keys.length === 0) this.wants.delete(who);
@@ -89,7 +104,8 @@ export class NodeWindows {
     const of = events.filter((event) => event.kind !== "log");
     if (of.length === 0) return;
     for (const event of of) this.waiting.push(event);
-    for (const window of this.windows.values()) for (const event of window.meanwhile ? of : []) window.meanwhile!.push(event);
+    for (const window of this.windows.values())
+      for (const event of window.meanwhile ? of : []) window.meanwhile!.push(event);
     this.tell();
     this.refreshSoon();
   }
@@ -165,7 +181,7 @@ export class NodeWindows {
     window.stale = false;
     const meanwhile: FeedEvent[] = (window.meanwhile = []);
     try {
-      const data = await this.options.load(window.parent, window.page * PAGE, PAGE);
+      const data = await this.options.load(window.parent, window.page * PAGE, PAGE, this.statuses.get(window.parent));
       this.learnClock(data);
       window.data = meanwhile.length > 0 ? foldInto(data, byPath(meanwhile)) : data;
       window.error = undefined;
@@ -179,7 +195,9 @@ export class NodeWindows {
   }
 
   private learnClock(data: RunNodes): void {
-    const running = data.nodes.find((node) => node.completedAt === undefined && node.startedAt !== undefined && node.duration !== undefined);
+    const running = data.nodes.find(
+      (node) => node.completedAt === undefined && node.startedAt !== undefined && node.duration !== undefined,
+    );
     if (running) this.clockOffset = running.startedAt! + running.duration! - Date.now();
   }
 }

@@ -11,7 +11,7 @@ import { Loading } from "../../parts/Loading";
 import { formatClock, formatDuration } from "../../parts/time";
 import { useFresh } from "../../parts/useFresh";
 import { isTerminal, useRunEvents, useRunLive } from "../live";
-import { nodeQuery } from "../nodes/NodeCard";
+import { attemptsQuery } from "../nodes/queries";
 import { attemptsOf, nameOf, tookOf } from "../nodes/names";
 import { NodeSplit } from "../nodes/NodeSplit";
 import { useRunPlan, useSelected } from "../nodes/shared";
@@ -39,7 +39,13 @@ export function TimelineTab() {
   const { run } = useRunLive();
   if (tree.loading) return <Loading what="the timeline" />;
   if (tree.error) return <Failure error={tree.error} retry={() => tree.windows.invalidate()} />;
-  return <Timeline tree={tree} whole={{ from: run.startedAt ?? run.createdAt, to: run.completedAt ?? 0 }} live={!isTerminal(run.status)} />;
+  return (
+    <Timeline
+      tree={tree}
+      whole={{ from: run.startedAt ?? run.createdAt, to: run.completedAt ?? 0 }}
+      live={!isTerminal(run.status)}
+    />
+  );
 }
 
 function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolean }) {
@@ -69,7 +75,12 @@ function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolea
     setZoom(next);
     requestAnimationFrame(() => (element.scrollLeft = left));
   }
-  useShortcuts({ "+": () => zoomBy(ZOOM_STEP), "=": () => zoomBy(ZOOM_STEP), "-": () => zoomBy(1 / ZOOM_STEP), "0": () => setZoom(1) });
+  useShortcuts({
+    "+": () => zoomBy(ZOOM_STEP),
+    "=": () => zoomBy(ZOOM_STEP),
+    "-": () => zoomBy(1 / ZOOM_STEP),
+    "0": () => setZoom(1),
+  });
   useCtrlWheel(scroller, (event) => zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2));
 
   return (
@@ -82,10 +93,21 @@ function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolea
             Compress idle time
           </label>
           <div className="actions" role="group" aria-label="Zoom">
-            <button className="button small icon-only" aria-label="Zoom in" title="Zoom in (+)" onClick={() => zoomBy(ZOOM_STEP)}>
+            <button
+              className="button small icon-only"
+              aria-label="Zoom in"
+              title="Zoom in (+)"
+              onClick={() => zoomBy(ZOOM_STEP)}
+            >
               <Icon name="plus" size={14} />
             </button>
-            <button className="button small icon-only" aria-label="Zoom out" title="Zoom out (−)" onClick={() => zoomBy(1 / ZOOM_STEP)} disabled={zoom === 1}>
+            <button
+              className="button small icon-only"
+              aria-label="Zoom out"
+              title="Zoom out (−)"
+              onClick={() => zoomBy(1 / ZOOM_STEP)}
+              disabled={zoom === 1}
+            >
               <span aria-hidden="true">−</span>
             </button>
             <button className="button small" title="All of it (0)" onClick={() => setZoom(1)} disabled={zoom === 1}>
@@ -117,7 +139,9 @@ function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolea
             </>
           }
           ground={<Ground scale={scale} ticks={ticks} />}
-          cells={(node, box) => <Lane node={node} bars={barsOf(node, box, now, attempts.get(node.path))} scale={scale} />}
+          cells={(node, box) => (
+            <Lane node={node} bars={barsOf(node, box, now, attempts.get(node.path))} scale={scale} />
+          )}
         />
       </div>
     </NodeSplit>
@@ -135,7 +159,11 @@ function Lane({ node, bars, scale }: { node: RunNode; bars: Bar[]; scale: Scale 
             key={i}
             className={`bar bar-${bar.kind} status-${node.status}${bar.open ? " open" : ""}`}
             style={{ left, width: Math.max(2, scale.x(bar.to) - left) }}
-            title={bar.kind === "inside" ? `${nameOf(node)}: ${formatDuration(bar.to - bar.from)}` : `${BAR_NAMES[bar.kind]}: ${formatDuration(bar.to - bar.from)}, from ${formatClock(bar.from)}`}
+            title={
+              bar.kind === "inside"
+                ? `${nameOf(node)}: ${formatDuration(bar.to - bar.from)}`
+                : `${BAR_NAMES[bar.kind]}: ${formatDuration(bar.to - bar.from)}, from ${formatClock(bar.from)}`
+            }
           />
         );
       })}
@@ -155,7 +183,10 @@ function After({ node, x, first, width }: { node: RunNode; x: number; first: num
       </span>
     );
   return (
-    <span className={first < TOOK_PX ? "bar-took over" : "bar-took"} style={{ right: first < TOOK_PX ? 2 : width - first + LANE_END_PX + 6 }}>
+    <span
+      className={first < TOOK_PX ? "bar-took over" : "bar-took"}
+      style={{ right: first < TOOK_PX ? 2 : width - first + LANE_END_PX + 6 }}
+    >
       {took}
     </span>
   );
@@ -163,7 +194,9 @@ function After({ node, x, first, width }: { node: RunNode; x: number; first: num
 
 function spoken(node: RunNode, bars: Bar[]): string {
   if (bars.length === 0) return node.status === "skipped" ? "skipped" : "not begun";
-  const words = bars.filter((bar) => bar.kind !== "inside" && bar.kind !== "work").map((bar) => `${BAR_NAMES[bar.kind as keyof typeof BAR_NAMES]} for ${formatDuration(bar.to - bar.from)}`);
+  const words = bars
+    .filter((bar) => bar.kind !== "inside" && bar.kind !== "work")
+    .map((bar) => `${BAR_NAMES[bar.kind as keyof typeof BAR_NAMES]} for ${formatDuration(bar.to - bar.from)}`);
   return [tookOf(node) || "goes on", attemptsOf(node), ...words].filter(Boolean).join(", ");
 }
 
@@ -177,7 +210,12 @@ function Ground({ scale, ticks }: { scale: Scale; ticks: { time: number; x: numb
       {scale.stretches.map(
         (stretch) =>
           stretch.broken && (
-            <span key={stretch.from} className="break" style={{ left: stretch.x, width: stretch.width }} title={`${formatDuration(stretch.to - stretch.from)} without work, left out`}>
+            <span
+              key={stretch.from}
+              className="break"
+              style={{ left: stretch.x, width: stretch.width }}
+              title={`${formatDuration(stretch.to - stretch.from)} without work, left out`}
+            >
               <span>{formatDuration(stretch.to - stretch.from)}</span>
             </span>
           ),
@@ -210,7 +248,12 @@ function shownNodes(tree: Tree): RunNode[] {
 }
 
 /** When something worked, as far as it is open: what is open is seen through, what is closed counts as a whole. */
-function busySpans(tree: Tree, boxOf: (node: RunNode) => Box | undefined, now: number, attempts: Map<string, Attempt[]>): Span[] {
+function busySpans(
+  tree: Tree,
+  boxOf: (node: RunNode) => Box | undefined,
+  now: number,
+  attempts: Map<string, Attempt[]>,
+): Span[] {
   const spans: Span[] = [];
   const open = new Set(tree.rows.parents);
   for (const parent of tree.rows.parents)
@@ -230,19 +273,32 @@ function busySpans(tree: Tree, boxOf: (node: RunNode) => Box | undefined, now: n
 function ownerSpan(tree: Tree, path: string, now: number): Span | undefined {
   for (const parent of tree.rows.parents)
     for (const node of tree.windows.window(parent)?.nodes ?? [])
-      if (node.path === path && node.startedAt !== undefined) return { from: node.startedAt, to: node.completedAt ?? now };
+      if (node.path === path && node.startedAt !== undefined)
+        return { from: node.startedAt, to: node.completedAt ?? now };
   return undefined;
 }
 
 /** The attempts of those that were tried more than once, by path. */
 function useAttempts(nodes: RunNode[]): Map<string, Attempt[]> {
   const { runId } = useRunLive();
-  const retried = nodes.filter((node) => (node.retryCount ?? 0) > 0 || (node.crashes ?? 0) > 0 || node.status === "waiting_retry");
-  const results = useQueries({ queries: retried.map((node) => nodeQuery(runId, node.path)) });
-  const refetch = useFresh(results.some((result) => result.isFetching), () => results.forEach((result) => void result.refetch()), READ_MS);
+  const retried = nodes.filter(
+    (node) => (node.retryCount ?? 0) > 0 || (node.crashes ?? 0) > 0 || node.status === "waiting_retry",
+  );
+  const results = useQueries({ queries: retried.map((node) => attemptsQuery(runId, node.path)) });
+  const refetch = useFresh(
+    results.some((result) => result.isFetching),
+    () => results.forEach((result) => void result.refetch()),
+    READ_MS,
+  );
   useRunEvents({
     onEvents: (events) => {
-      if (events.some((event) => event.path !== undefined && event.kind !== "log" && retried.some((node) => node.path === event.path))) refetch();
+      if (
+        events.some(
+          (event) =>
+            event.path !== undefined && event.kind !== "log" && retried.some((node) => node.path === event.path),
+        )
+      )
+        refetch();
     },
     onOpen: refetch,
   });
@@ -283,7 +339,10 @@ function useServerNow(live: boolean, offset: number): number {
 }
 
 /** The wheel with Ctrl, or two fingers on a pad; the browser would zoom the page. */
-function useCtrlWheel(scroller: RefObject<HTMLDivElement | null>, onWheel: (event: globalThis.WheelEvent) => void): void {
+function useCtrlWheel(
+  scroller: RefObject<HTMLDivElement | null>,
+  onWheel: (event: globalThis.WheelEvent) => void,
+): void {
   const newest = useRef(onWheel);
   useEffect(() => {
     newest.current = onWheel;

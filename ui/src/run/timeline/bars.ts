@@ -4,11 +4,13 @@ import type { Attempt, RunNode } from "../../api/types";
 import { onlyWaits, type Box } from "../plan";
 import type { Span } from "./scale";
 
-export type BarKind = "work" | "failed" | "queue" | "retry" | "timer" | "signal" | "inside";
+export type BarKind = "work" | "failed" | "lost" | "down" | "queue" | "retry" | "timer" | "signal" | "inside";
 
 export const BAR_NAMES: Record<Exclude<BarKind, "inside">, string> = {
   work: "works",
   failed: "attempt that failed",
+  lost: "attempt lost with its process",
+  down: "server not running",
   queue: "waits for a place",
   retry: "waits to retry",
   timer: "waits for its time",
@@ -29,7 +31,8 @@ function workOf(node: RunNode, box: Box | undefined): BarKind {
 
 /** Work of no time at all is still seen; a wait is not. */
 const add = (bars: Bar[], kind: BarKind, from: number, to: number, open = false) => {
-  if (to > from || open || (kind !== "queue" && kind !== "retry")) bars.push({ kind, from, to: Math.max(to, from), ...(open && { open }) });
+  if (to > from || open || (kind !== "queue" && kind !== "retry"))
+    bars.push({ kind, from, to: Math.max(to, from), ...(open && { open }) });
 };
 
 /** From its attempts, where they are known; else from what its row tells. */
@@ -43,13 +46,29 @@ export function barsOf(node: RunNode, box: Box | undefined, now: number, attempt
       if (attempt.startedAt === undefined) return;
       const last = i === attempts.length - 1;
       const open = attempt.completedAt === undefined && suspendedAt === undefined;
-      const failed = attempt.outcome === "failed" || attempt.outcome === "lost";
+      const lost = attempt.outcome === "lost";
+      const failed = attempt.outcome === "failed" || lost;
+      // What was lost with the server was last heard of when that was: from there on nobody worked.
+      const down = lost && attempt.downSince !== undefined ? Math.max(attempt.downSince, attempt.startedAt) : undefined;
       if (attempt.queueMs) add(bars, "queue", attempt.startedAt - attempt.queueMs, attempt.startedAt);
-      add(bars, failed ? "failed" : work === "failed" ? "work" : work, attempt.startedAt, attempt.completedAt ?? suspendedAt ?? now, open);
+      add(
+        bars,
+        lost ? "lost" : failed ? "failed" : work === "failed" ? "work" : work,
+        attempt.startedAt,
+        down ?? attempt.completedAt ?? suspendedAt ?? now,
+        open,
+      );
+      if (down !== undefined && attempt.completedAt !== undefined) add(bars, "down", down, attempt.completedAt);
       if (attempt.completedAt === undefined || attempt.dueAt === undefined || !failed) return;
       const next = attempts[i + 1];
       const until = next?.startedAt !== undefined ? Math.min(attempt.dueAt, next.startedAt) : attempt.dueAt;
-      add(bars, "retry", attempt.completedAt, last ? Math.min(until, now) : until, last && node.status === "waiting_retry");
+      add(
+        bars,
+        "retry",
+        attempt.completedAt,
+        last ? Math.min(until, now) : until,
+        last && node.status === "waiting_retry",
+      );
     });
     if (suspendedAt !== undefined) add(bars, "signal", suspendedAt, now, true);
     return bars;
@@ -70,5 +89,5 @@ export function barsOf(node: RunNode, box: Box | undefined, now: number, attempt
 
 /** Does something work in it? What waits does not; what is closed may, so it counts. */
 export function isBusy(bar: Bar): boolean {
-  return bar.kind === "work" || bar.kind === "failed" || bar.kind === "inside";
+  return bar.kind === "work" || bar.kind === "failed" || bar.kind === "lost" || bar.kind === "inside";
 }

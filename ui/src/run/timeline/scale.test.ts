@@ -4,7 +4,13 @@ import { BREAK_PX, idleIn, scaleOf, ticksOf } from "./scale";
 const DAY = 86_400_000;
 
 test("idle is what no work covers, also where works overlap", () => {
-  expect(idleIn({ from: 0, to: 100 }, [{ from: 60, to: 70 }, { from: 10, to: 30 }, { from: 20, to: 25 }])).toEqual([
+  expect(
+    idleIn({ from: 0, to: 100 }, [
+      { from: 60, to: 70 },
+      { from: 10, to: 30 },
+      { from: 20, to: 25 },
+    ]),
+  ).toEqual([
     { from: 0, to: 10 },
     { from: 30, to: 60 },
     { from: 70, to: 100 },

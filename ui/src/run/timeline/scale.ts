@@ -96,7 +96,10 @@ export function scaleOf(whole: Span, width: number, idle: Span[] = []): Scale {
   };
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3, 7200e3, 21600e3, 43200e3, 86400e3];
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3,
+  7200e3, 21600e3, 43200e3, 86400e3,
+];
 const DAY = 86_400_000;
 
 /** Round times since the start, not nearer to each other than `apart` pixels; after a break its end first. */

@@ -3,6 +3,7 @@
  * Not every schema describes a control: any JSON, one of several types, an object or a list of which nothing
  * is said. Of such a part no more is left here than what describes it, and the form shows a part of no known
  * type as a field for JSON (JsonField.tsx). The server judges by the schema as it is. */
+import type { JsonText } from "../../api/client";
 import { isLosslessNumber, isObject } from "../../api/json";
 import type { Json, JsonObject, JsonSchema } from "../../api/types";
 import { toForm } from "./numbers";
@@ -12,7 +13,19 @@ const LISTS = ["oneOf", "anyOf", "prefixItems"];
 const ONES = ["items", "additionalProperties"];
 /** Whatever says what is in an object, or in a list. */
 const TELLS: Record<string, string[]> = {
-  object: ["properties", "additionalProperties", "patternProperties", "oneOf", "anyOf", "allOf", "$ref", "if", "dependentSchemas", "enum", "const"],
+  object: [
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+    "oneOf",
+    "anyOf",
+    "allOf",
+    "$ref",
+    "if",
+    "dependentSchemas",
+    "enum",
+    "const",
+  ],
   array: ["items", "prefixItems", "oneOf", "anyOf", "allOf", "$ref", "if", "enum", "const"],
 };
 
@@ -61,7 +74,10 @@ function shapeOf(schema: JsonSchema): JsonSchema {
 
 /** Never empty: the library leaves out what is. */
 function anyJson(schema: JsonObject): JsonObject {
-  return { $comment: "any JSON", ...Object.fromEntries(Object.entries(schema).filter(([key]) => DESCRIBES.includes(key))) };
+  return {
+    $comment: "any JSON",
+    ...Object.fromEntries(Object.entries(schema).filter(([key]) => DESCRIBES.includes(key))),
+  };
 }
 
 function hasControl(schema: JsonObject): boolean {
@@ -71,3 +87,18 @@ function hasControl(schema: JsonObject): boolean {
   const tells = TELLS[String(types[0])];
   return !tells || tells.some((key) => schema[key] !== undefined && schema[key] !== true);
 }
+
+/** A schema from which a form can be made: of an object with properties, or of one value, which needs a name. */
+export function formSchema(schema: JsonSchema | null | undefined, title = "Input"): JsonObject | null {
+  if (!schema || typeof schema !== "object") return null;
+  if (isOneValue(schema)) return { title, ...(formSchemaOf(schema) as JsonObject) };
+  const told = schema.properties ?? schema.oneOf ?? schema.anyOf ?? schema.allOf ?? schema.$ref;
+  return (schema.type ?? "object") === "object" && told !== undefined ? (formSchemaOf(schema) as JsonObject) : null;
+}
+
+export const isOneValue = (schema: JsonObject | null) => typeof schema?.type === "string" && schema.type !== "object";
+
+/** What a form of one value stands for while nobody has touched it. To send nothing would mean an empty object. */
+const UNTOUCHED: Record<string, JsonText> = { string: '""', array: "[]", boolean: "false" };
+export const untouched = (schema: JsonObject | null): JsonText | undefined =>
+  isOneValue(schema) ? (UNTOUCHED[String(schema?.type)] ?? "null") : undefined;

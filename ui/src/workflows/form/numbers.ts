@@ -35,7 +35,9 @@ export function fromTyped(typed: string): Json | undefined {
   if (text === "") return undefined;
   const [, sign, whole, fraction, exponent] = /^([+-]?)0*(\d*)(?:\.(\d*))?([eE][+-]?\d+)?$/.exec(text) ?? [];
   if (whole === undefined || !/^[+-]?\.?\d/.test(text)) return text;
-  return toForm(numberOf(`${sign === "-" ? "-" : ""}${whole || "0"}${fraction ? `.${fraction}` : ""}${exponent ?? ""}`));
+  return toForm(
+    numberOf(`${sign === "-" ? "-" : ""}${whole || "0"}${fraction ? `.${fraction}` : ""}${exponent ?? ""}`),
+  );
 }
 
 /** Data of the form, as it is shown in a field for a number. */

@@ -12,7 +12,20 @@ import { errorId, getUiOptions } from "@rjsf/utils";
 import { Icon, type IconName } from "../../parts/Icon";
 
 function Field(props: FieldTemplateProps) {
-  const { id, label, children, errors, description, hidden, required, displayLabel, registry, uiSchema, rawErrors, schema } = props;
+  const {
+    id,
+    label,
+    children,
+    errors,
+    description,
+    hidden,
+    required,
+    displayLabel,
+    registry,
+    uiSchema,
+    rawErrors,
+    schema,
+  } = props;
   const Wrap = registry.templates.WrapIfAdditionalTemplate;
   if (hidden) return <div hidden>{children}</div>;
   const checkbox = schema.type === "boolean" && getUiOptions(uiSchema).widget === undefined;
@@ -44,7 +57,16 @@ function FieldErrors({ errors, fieldPathId }: FieldErrorProps) {
   );
 }
 
-function ObjectFields({ title, description, properties, fieldPathId, schema, onAddProperty, registry, uiSchema }: ObjectFieldTemplateProps) {
+function ObjectFields({
+  title,
+  description,
+  properties,
+  fieldPathId,
+  schema,
+  onAddProperty,
+  registry,
+  uiSchema,
+}: ObjectFieldTemplateProps) {
   const root = fieldPathId.path.length === 0;
   const fields = (
     <>
@@ -69,7 +91,18 @@ function ObjectFields({ title, description, properties, fieldPathId, schema, onA
   );
 }
 
-function ArrayFields({ title, schema, required, items, canAdd, onAddClick, fieldPathId, registry, uiSchema, disabled }: ArrayFieldTemplateProps) {
+function ArrayFields({
+  title,
+  schema,
+  required,
+  items,
+  canAdd,
+  onAddClick,
+  fieldPathId,
+  registry,
+  uiSchema,
+  disabled,
+}: ArrayFieldTemplateProps) {
   return (
     <fieldset className="form-block" id={fieldPathId.$id}>
       <legend>
@@ -79,7 +112,15 @@ function ArrayFields({ title, schema, required, items, canAdd, onAddClick, field
       <div className="form-list">
         {schema.description && <p className="hint">{schema.description}</p>}
         {items}
-        {canAdd && <registry.templates.ButtonTemplates.AddButton onClick={onAddClick} disabled={disabled} registry={registry} uiSchema={uiSchema} title={`Add to ${title}`} />}
+        {canAdd && (
+          <registry.templates.ButtonTemplates.AddButton
+            onClick={onAddClick}
+            disabled={disabled}
+            registry={registry}
+            uiSchema={uiSchema}
+            title={`Add to ${title}`}
+          />
+        )}
       </div>
     </fieldset>
   );
@@ -102,7 +143,15 @@ function ArrayItem({ children, hasToolbar, buttonsProps, registry }: ArrayFieldI
 function iconButton(icon: IconName, label: string) {
   return function FormButton({ id, onClick, disabled }: IconButtonProps) {
     return (
-      <button id={id} type="button" className="button quiet small icon-only" aria-label={label} title={label} onClick={onClick} disabled={disabled}>
+      <button
+        id={id}
+        type="button"
+        className="button quiet small icon-only"
+        aria-label={label}
+        title={label}
+        onClick={onClick}
+        disabled={disabled}
+      >
         <Icon name={icon} size={14} />
       </button>
     );
@@ -127,7 +176,15 @@ function Down(props: IconButtonProps) {
 
 function Up({ id, onClick, disabled, label = "Move up" }: IconButtonProps & { label?: string }) {
   return (
-    <button id={id} type="button" className="button quiet small icon-only" aria-label={label} title={label} onClick={onClick} disabled={disabled}>
+    <button
+      id={id}
+      type="button"
+      className="button quiet small icon-only"
+      aria-label={label}
+      title={label}
+      onClick={onClick}
+      disabled={disabled}
+    >
       <Icon name="up" size={14} />
     </button>
   );

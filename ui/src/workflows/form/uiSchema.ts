@@ -21,13 +21,20 @@ function namesOf(values: Json[]): string[] {
 export function uiSchemaOf(schema: JsonSchema): UiSchema {
   if (!isObject(schema)) return {};
   const ui: UiSchema = {};
-  if (schema.type === "string" && schema.enum === undefined && schema.format === undefined && Number(schema.maxLength) > LONG_TEXT) ui["ui:widget"] = "textarea";
+  if (
+    schema.type === "string" &&
+    schema.enum === undefined &&
+    schema.format === undefined &&
+    Number(schema.maxLength) > LONG_TEXT
+  )
+    ui["ui:widget"] = "textarea";
   if (Array.isArray(schema.enum)) ui["ui:enumNames"] = namesOf(schema.enum);
   const items = schema.items;
   if (schema.type === "array" && isObject(items)) {
     if (schema.uniqueItems === true && items.enum !== undefined) ui["ui:widget"] = "checkboxes";
     ui.items = uiSchemaOf(items);
   }
-  if (isObject(schema.properties)) for (const [name, part] of Object.entries(schema.properties)) if (isObject(part)) ui[name] = uiSchemaOf(part);
+  if (isObject(schema.properties))
+    for (const [name, part] of Object.entries(schema.properties)) if (isObject(part)) ui[name] = uiSchemaOf(part);
   return ui;
 }

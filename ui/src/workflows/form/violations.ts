@@ -27,7 +27,12 @@ export function errorTree(violations: readonly Violation[]): ErrorSchema {
 /** Those about values that no field of the form shows: they are listed above it. A value that is there,
  * or could be typed in, has a field; one that the schema knows nothing of has none. The whole has one where the
  * form is of `oneValue`. */
-export function withoutField(violations: readonly Violation[], properties: ReadonlySet<string>, data: Json | undefined, oneValue: boolean): Violation[] {
+export function withoutField(
+  violations: readonly Violation[],
+  properties: ReadonlySet<string>,
+  data: Json | undefined,
+  oneValue: boolean,
+): Violation[] {
   const shown = isContainer(data) ? new Set([...properties, ...Object.keys(data)]) : properties;
   return violations.filter((violation) => {
     const first = pointerParts(violation.path)[0];

@@ -1,4 +1,6 @@
 /* listen.c: the address to listen at. */
+#include "base/listen.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "server/transport.h"
 
 enum { BACKLOG = 511 }; /* connections that the kernel holds until they are looked at */
 
@@ -26,15 +27,14 @@ bool rv__is_loopback(const struct sockaddr *address)
     return false;
 }
 
-/* HOST:PORT, [V6]:PORT, :PORT and *:PORT (every address). */
-static int split(const char *text, struct rv__listen *out, char port[6], rv_error *err)
+int rv__address_split(const char *text, char ret_host[256], char port[6], rv_error *err)
 {
     const char *colon = strrchr(text, ':');
     const char *host = text;
     size_t host_len, port_len;
     if (colon == NULL)
         return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address to listen at: HOST:PORT is needed, "
+                        "'%s' is no address: HOST:PORT is needed, "
                         "as in 127.0.0.1:7400",
                         text);
     host_len = (size_t)(colon - text);
@@ -43,7 +43,7 @@ static int split(const char *text, struct rv__listen *out, char port[6], rv_erro
         host_len -= 2;
     } else if (memchr(host, ':', host_len) != NULL) {
         return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address to listen at: an IPv6 address is "
+                        "'%s' is no address: an IPv6 address is "
                         "written in brackets, as in [::1]:7400",
                         text);
     }
@@ -51,13 +51,13 @@ static int split(const char *text, struct rv__listen *out, char port[6], rv_erro
         host_len = 0;
     port_len = strlen(colon + 1);
     if (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") != port_len ||
-        strtoul(colon + 1, NULL, 10) > UINT16_MAX || host_len >= sizeof out->host)
+        strtoul(colon + 1, NULL, 10) > UINT16_MAX || host_len >= 256)
         return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address to listen at: the port is a number "
+                        "'%s' is no address: the port is a number "
                         "up to 65535",
                         text);
-    memcpy(out->host, host, host_len);
-    out->host[host_len] = '\0';
+    memcpy(ret_host, host, host_len);
+    ret_host[host_len] = '\0';
     memcpy(port, colon + 1, port_len + 1);
     return RV_OK;
 }
@@ -87,7 +87,7 @@ static int look_up(const char *text, struct rv__listen *out, struct addrinfo **r
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
     char port[6];
-    int rc = split(text, out, port, err);
+    int rc = rv__address_split(text, out->host, port, err);
     if (rc < 0)
         return rc;
     rc = getaddrinfo(out->host[0] != '\0' ? out->host : NULL, port, &hints, ret);

@@ -1,0 +1,20 @@
+// files.ts: the workflows of a folder, in one program: bun files.ts.
+import { registerWorkflowsFromDirectory, rival } from 'rival'
+
+const folder = new URL('./workflows', import.meta.url).pathname
+
+// Automatically discover and register all workflow files
+registerWorkflowsFromDirectory(folder)
+
+const engine = rival()
+await engine.ready()
+const inputs = { alert: { priority: 'low' } }
+const tree = { treeType: 'oak', location: 'forest' }
+for (const { name, inputSchema } of engine.registered()) {
+    if (name === 'predefined') continue // it needs the network
+    const { runId } = await engine.run(name, inputs[name] ?? (inputSchema && tree))
+    const outcome = await engine.wait(name, runId)
+    const results = Object.entries(outcome.results).map(([alias, { result, status }]) => `${alias}=${status === 'skipped' ? 'skipped' : JSON.stringify(result)}`)
+    console.log(`${name} ${outcome.status} ${results.join(' ')}`)
+}
+await engine.close()

@@ -1,0 +1,1 @@
+export * from '../../steps/tree-steps'

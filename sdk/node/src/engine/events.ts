@@ -1,0 +1,127 @@
+/** events.ts: what happens, as it is committed: one stream of server-sent events for all listeners of an engine. */
+import type { HttpApi } from "./http.js";
+
+const RETRY_FIRST_MS = 100;
+const RETRY_MOST_MS = 5000;
+
+/** One committed change. `kind` says which: `run.completed`, `step.started`, … */
+export interface RivalEvent {
+  seq: number;
+  index: number;
+  kind: string;
+  runId: string;
+  workflow: string;
+  path?: string;
+  at: number;
+  [key: string]: unknown;
+}
+
+export type EventHandler = (event: RivalEvent) => void;
+
+/** Names that listeners may use for a kind. */
+const ALIASES: Record<string, string> = {
+  "workflow:started": "run.started",
+  "workflow:completed": "run.completed",
+  "workflow:failed": "run.failed",
+  "workflow:cancelled": "run.cancelled",
+};
+
+export class EventFeed {
+  private readonly listeners = new Map<string, { kind: string; handler: EventHandler }>();
+  private next = 0;
+  private position: string | undefined;
+  private stopped: AbortController | undefined;
+  private opened: Promise<void> | undefined;
+
+  constructor(
+    private readonly api: HttpApi,
+    private readonly onHandlerError: (error: unknown) => void,
+  ) {}
+
+  /** Resolves when the stream is there: what happens afterwards is heard. At once, if nobody listens. */
+  ready(): Promise<void> {
+    return this.opened ?? Promise.resolve();
+  }
+
+  on(kind: string, handler: EventHandler, id?: string): string {
+    const real = ALIASES[kind] ?? kind;
+    if (id === undefined)
+      for (const [known, listener] of this.listeners)
+        if (listener.kind === real && listener.handler === handler) return known;
+    const name = id ?? `listener-${++this.next}`;
+    this.listeners.set(name, { kind: real, handler });
+    if (this.stopped === undefined) this.begin();
+    return name;
+  }
+
+  off(id: string): boolean {
+    const had = this.listeners.delete(id);
+    if (this.listeners.size === 0) this.close();
+    return had;
+  }
+
+  close(): void {
+    this.listeners.clear();
+    this.stopped?.abort();
+    this.stopped = undefined;
+    this.opened = undefined;
+  }
+
+  private begin(): void {
+    const stopped = new AbortController();
+    this.stopped = stopped;
+    this.opened = new Promise((resolve) => void this.follow(stopped.signal, resolve));
+  }
+
+  /** Follow until it is stopped, over lost connections. */
+  private async follow(signal: AbortSignal, opened: () => void): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.stream(signal, () => {
+          failures = 0;
+          opened();
+        });
+      } catch {
+        if (signal.aborted) return;
+      }
+      const wait = Math.min(RETRY_FIRST_MS * 2 ** failures++, RETRY_MOST_MS);
+      await new Promise((done) => setTimeout(done, wait).unref());
+    }
+  }
+
+  private async stream(signal: AbortSignal, opened: () => void): Promise<void> {
+    const headers: Record<string, string> = this.position === undefined ? {} : { "last-event-id": this.position };
+    const response = await this.api.fetch("GET", "api/v1/events?logs=0", undefined, signal, headers);
+    if (response.status === 410) this.position = undefined; // retention was quicker: from now on
+    if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
+    let text = "";
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(chunk, { stream: true });
+      const blocks = text.split("\n\n");
+      text = blocks.pop()!;
+      for (const block of blocks) this.block(block, opened);
+    }
+  }
+
+  private block(block: string, opened: () => void): void {
+    let data: string | undefined;
+    for (const line of block.split("\n")) {
+      if (line.startsWith("id: ")) {
+        this.position = line.slice(4);
+        opened();
+      } else if (line.startsWith("data: ")) data = line.slice(6);
+    }
+    if (data === undefined) return;
+    const event = JSON.parse(data) as RivalEvent;
+    for (const { kind, handler } of [...this.listeners.values()]) {
+      if (kind !== event.kind && kind !== "*") continue;
+      try {
+        handler(event);
+      } catch (error) {
+        this.onHandlerError(error);
+      }
+    }
+  }
+}

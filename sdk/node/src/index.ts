@@ -1,0 +1,31 @@
+/** rival: workflows that survive crashes. See README.md, and docs/guide/typescript.md in the repository. */
+export { createWorkflow, defineWorkflow, type WorkflowBuilder, type WorkflowOptions } from "./define/builder.js";
+export { compileWorkflow } from "./define/compile.js";
+export { planSchema } from "./define/plan-schema.js";
+export { Results, type ResultsOf } from "./define/results.js";
+export {
+  delayStep,
+  httpStep,
+  signalStep,
+  workflow,
+  type DelayStepOptions,
+  type Dynamic,
+  type HttpResult,
+  type HttpStepOptions,
+  type NestOptions,
+  type SignalStepOptions,
+} from "./define/steps.js";
+export * from "./engine/index.js";
+export { WorkflowRegistry } from "./workflow-registry.js";
+export { pending, type PendingResult } from "./worker/pending.js";
+export { ConnectionLostError, RefusedError } from "./worker/connection.js";
+export {
+  StepError,
+  WorkflowDefinitionError,
+  WorkflowFilesError,
+  type FileProblem,
+  type StepBehavior,
+  type StepErrorOptions,
+} from "./errors.js";
+export { registerWorkflowFile, registerWorkflowsFromDirectory, type WorkflowMetadata } from "./registry.js";
+export type * from "./types.js";

@@ -1,0 +1,267 @@
+// engine.test.ts: workflows of this process on the real engine.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createWorkflow, defineWorkflow, delayStep, httpStep, pending, Results, rival, signalStep, StepError, type Engine, type StepContext } from "rival";
+import { z } from "zod";
+import type { EngineChild } from "../dist/engine/child.js";
+
+type Workflows = Parameters<typeof rival> extends (infer W)[] ? W : never;
+
+async function withEngine(workflows: Workflows[], body: (engine: Engine) => Promise<void>): Promise<void> {
+  const engine = rival(...(workflows as []));
+  try {
+    await body(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Run it and wait. */
+async function outcome(engine: Engine, name: string, input?: unknown): Promise<Awaited<ReturnType<Engine["wait"]>>> {
+  const { runId } = await engine.run(name, input);
+  return engine.wait(name, runId, { timeoutMs: 30_000 });
+}
+
+test("steps run in order, see what came before, and their results are recorded", async () => {
+  const seen: unknown[] = [];
+  const workflow = createWorkflow("order")
+    .input(z.object({ item: z.string(), count: z.coerce.number().default(2) }))
+    .step("price", ({ input, lastStep }) => {
+      seen.push(input, lastStep);
+      return input.item.length * input.count;
+    })
+    .step("pay", async ({ steps, state, run, log }) => {
+      log.info({ price: steps.price.result }, "paying");
+      state.description = `Paid ${steps.price.result}`;
+      seen.push(run.stepName, run.attempt, Object.keys(steps));
+      return { paid: steps.price.result };
+    })
+    .step({ alias: "skip", fn: ({ state }) => void (state.skipped = true) });
+  await withEngine([workflow], async (engine) => {
+    const { runId, status } = await engine.run("order", { item: "desk", count: "3" });
+    assert.equal(status, "running");
+    assert.deepEqual(await engine.wait("order", runId), {
+      runId,
+      status: "completed",
+      results: {
+        price: { result: 12, state: {}, status: "completed" },
+        pay: { result: { paid: 12 }, state: { description: "Paid 12" }, status: "completed" },
+        skip: { result: null, state: { skipped: true }, status: "skipped" },
+      },
+    });
+    assert.deepEqual(seen, [
+      { item: "desk", count: 3 },
+      { result: undefined, state: {}, alias: null, stepName: null },
+      "pay",
+      1,
+      ["price"],
+    ]);
+    const logs = await engine.logs(runId);
+    assert.deepEqual(
+      logs.map(({ message, metadata, stepName, workflowId }) => ({ message, metadata, stepName, workflowId })),
+      [{ message: "paying", metadata: { price: 12 }, stepName: "pay", workflowId: runId }],
+    );
+  });
+});
+
+test("refused input throws the ZodError, and there is no run", async () => {
+  const workflow = createWorkflow("strict").input(z.object({ n: z.number().min(1) })).step("a", () => 1);
+  await withEngine([workflow], async (engine) => {
+    await assert.rejects(engine.run("strict", { n: 0 }), (error) => error instanceof z.ZodError && error.issues[0]?.path[0] === "n");
+    await assert.rejects(engine.run("strict"), z.ZodError);
+    await assert.rejects(engine.run("other"), { message: "there is no workflow 'other'; available: strict" });
+    assert.deepEqual((await engine.list()).runs, []);
+  });
+});
+
+test("errors: plain ones stop, step errors say what to do, handlers hear of it", async () => {
+  const heard: unknown[] = [];
+  let tries = 0;
+  const workflow = createWorkflow("failing")
+    .step("goesOn", () => {
+      throw new StepError("not so bad", { behavior: "continue" });
+    })
+    .step("again", () => {
+      if (++tries < 3) throw new StepError("busy", { behavior: "retry", maxAttempts: 3 });
+      return tries;
+    })
+    .step({
+      alias: "stops",
+      fn: () => {
+        throw new TypeError("broken");
+      },
+      onError: ({ error, failedStep }) => void heard.push(["step", error.message, failedStep.alias]),
+    })
+    .step("never", () => 1)
+    .onError(({ error, failedStep, workflowState }) => {
+      heard.push(["workflow", error.message, failedStep.stepName, Object.keys(workflowState.steps), workflowState.workflowName]);
+    });
+  await withEngine([workflow], async (engine) => {
+    const result = await outcome(engine, "failing");
+    assert.equal(result.status, "failed");
+    assert.equal(result.failedStep, "stops");
+    assert.equal(result.results.goesOn?.status, "failed");
+    assert.equal(result.results.goesOn?.error?.message, "not so bad");
+    assert.equal(result.results.again?.result, 3);
+    assert.equal(result.results.never, undefined);
+    assert.deepEqual(heard[0], ["step", "broken", "stops"]);
+    assert.deepEqual((heard[1] as unknown[]).slice(0, 3), ["workflow", "broken", "stops"]);
+    const state = await engine.state(result.runId);
+    const failed = state.steps.find((step) => step.alias === "stops") as { error: { stack: string } };
+    assert.match(failed.error.stack, /engine\.test\.ts:\d+/);
+  });
+});
+
+test("forEach, loop, branch, concurrent and nested workflows", async () => {
+  const inner = createWorkflow("inner")
+    .input(z.object({ n: z.number() }))
+    .step("double", ({ input }) => input.n * 2);
+  const workflow = createWorkflow("flow")
+    .step("numbers", () => [1, 2, 3])
+    .forEach("each", {
+      items: ({ steps }) => steps.numbers.result,
+      run: ({ loop }: any) => loop.item * 10 + loop.index + loop.items.length,
+      parallel: true,
+      concurrency: 2,
+    })
+    .loop("count", { body: [{ fn: ({ loop }: StepContext) => loop!.index, alias: "i" }], until: ({ steps }) => steps.i!.result === 2 })
+    .branch("which", { if: ({ steps }) => steps.numbers.result.length > 5, then: [{ fn: () => 1, alias: "many" }], else: [{ fn: () => 2, alias: "few" }] })
+    .concurrent("both", [
+      { fn: () => "a", alias: "left" },
+      { fn: () => "b", alias: "right" },
+    ])
+    .workflow(inner, { input: ({ steps }: any) => ({ n: steps.numbers.result[2] }) })
+    .step("when", { fn: () => 1, when: () => false } as never)
+    .step("all", ({ steps }) => Object.keys(steps));
+  await withEngine([workflow], async (engine) => {
+    const { results, status, error } = await outcome(engine, "flow");
+    assert.equal(status, "completed", JSON.stringify(error));
+    assert.deepEqual(results.each?.result.iterations.map((one: any) => one.results.run.result), [13, 24, 35]);
+    assert.equal(results.count?.result.iterations.length, 3);
+    assert.equal(results.which?.result.taken, "else");
+    assert.deepEqual([results.both?.result.left.result, results.both?.result.right.result], ["a", "b"]);
+    assert.equal(results.inner?.result, 6);
+    assert.equal(results.when?.status, "skipped");
+    assert.deepEqual(results.all?.result, ["numbers", "each", "count", "which", "both", "inner.input", "inner", "when"]);
+  });
+});
+
+test("predefined steps, with fields that are functions", async () => {
+  const server = createServer((request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ path: request.url }));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const workflow = createWorkflow("predefined")
+    .input(z.object({ id: z.string() }))
+    .step(httpStep({ url: ({ input }) => `http://127.0.0.1:${port}/${input.id}` }))
+    .step(delayStep({ milliseconds: ({ input }) => input.id.length }))
+    .step(signalStep({ name: "go", alias: "answer" }))
+    .step("end", ({ steps }) => [steps.httpRequest!.result.data.path, steps.delay!.result.delayedMs, steps.answer!.result]);
+  await withEngine([workflow], async (engine) => {
+    const { runId } = await engine.run("predefined", { id: "seven77" });
+    await engine.signal(runId, "go", { by: "kim" });
+    const { results, error } = await engine.wait("predefined", runId, { timeoutMs: 20_000 });
+    const [path, delayed, answer] = (results.end?.result ?? []) as [string, number, unknown];
+    assert.deepEqual([path, delayed >= 7, answer], ["/seven77", true, { by: "kim" }], JSON.stringify(error));
+  });
+  server.close();
+});
+
+test("timeouts abort the signal; cancel ends the run at once", async () => {
+  const aborted: string[] = [];
+  const hangs = ({ signal, run }: StepContext) =>
+    new Promise((resolve) => {
+      signal.addEventListener("abort", () => {
+        aborted.push(run.stepName);
+        resolve("too late");
+      });
+    });
+  const slow = createWorkflow("slow").step({ alias: "late", fn: hangs, timeout: 50 });
+  const endless = createWorkflow("endless").step("hang", hangs);
+  await withEngine([slow, endless], async (engine) => {
+    const result = await outcome(engine, "slow");
+    assert.equal(result.status, "failed");
+    assert.match(String(result.results.late?.error?.message), /50 ms|timed out|timeout/i);
+    const { runId } = await engine.run("endless");
+    while ((await engine.state(runId)).steps.length === 0) await new Promise((done) => setTimeout(done, 10));
+    await engine.cancel(runId);
+    assert.equal((await engine.wait("endless", runId)).status, "cancelled");
+    while (aborted.length < 2) await new Promise((done) => setTimeout(done, 10));
+    assert.deepEqual(aborted, ["late", "hang"]);
+  });
+});
+
+test("a pending step is completed from outside; Results are checked", async () => {
+  const results = Results({ good: z.object({ n: z.number() }), bad: z.object({ n: z.number() }) });
+  const workflow = defineWorkflow("checked", {
+    steps: [
+      { fn: () => pending("handle-7"), alias: "later" },
+      { fn: ({ steps }: StepContext) => ({ n: steps.later!.result, more: 1 }), alias: "good" },
+      { fn: () => ({ n: "x" }), alias: "bad" },
+    ],
+    results,
+  });
+  await withEngine([workflow], async (engine) => {
+    const { runId } = await engine.run("checked");
+    for (;;) {
+      try {
+        await engine.complete(runId, "handle-7", { result: 5 });
+        break;
+      } catch {
+        await new Promise((done) => setTimeout(done, 10));
+      }
+    }
+    const { results: all, failedStep } = await engine.wait("checked", runId);
+    assert.deepEqual(all.good?.result, { n: 5 });
+    assert.equal(failedStep, "bad");
+    assert.match(String(all.bad?.error?.message), /does not fit its schema: n/);
+  });
+});
+
+test("a run goes on after the engine is killed, and completed steps are not repeated", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "rival-kill-"));
+  const calls: Record<string, number> = { a: 0, b: 0, c: 0 };
+  let gate: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => (gate = resolve));
+  const workflow = createWorkflow("survivor")
+    .step("a", () => ++calls.a!)
+    .step("b", async () => {
+      calls.b!++;
+      await opened;
+      return "b";
+    })
+    .step("c", ({ steps }) => [++calls.c!, steps.a.result]);
+  const engine = rival({ store: join(folder, "kept.db") }, workflow);
+  try {
+    const { runId } = await engine.run("survivor");
+    while (calls.b === 0) await new Promise((done) => setTimeout(done, 5));
+    process.kill((engine as unknown as { child: EngineChild }).child.pid!, "SIGKILL");
+    setTimeout(gate, 100);
+    const { status, results } = await engine.wait("survivor", runId, { timeoutMs: 30_000 });
+    assert.equal(status, "completed");
+    assert.deepEqual(results.c?.result, [1, 1]);
+    assert.equal(calls.a, 1);
+  } finally {
+    await engine.close();
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("ten thousand items go through, and long results are seen by later steps", async () => {
+  const workflow = createWorkflow("many")
+    .step("items", () => Array.from({ length: 10_000 }, (_, i) => ({ i, text: "x".repeat(100) })))
+    .forEach("each", { items: ({ steps }) => steps.items.result, run: ({ loop }: any) => loop.item.i, parallel: true })
+    .step("sum", ({ steps }) => steps.each.result.iterations.reduce((sum: number, one: any) => sum + one.results.run.result, 0));
+  await withEngine([workflow], async (engine) => {
+    const { runId } = await engine.run("many");
+    const { results, error } = await engine.wait("many", runId, { timeoutMs: 60_000 });
+    assert.equal(results.sum?.result, 49_995_000, JSON.stringify(error));
+  });
+});

@@ -1,0 +1,2 @@
+// Tests are TypeScript, loaded as workflow files are.
+import "../dist/register.js";

@@ -1,0 +1,99 @@
+/* agent.h: models: who they are, what they are asked, what they answer.
+ *
+ * A *provider* is a place where models are: an address that speaks one of two protocols. A *talk* is a
+ * conversation so far, in our own words; it becomes the body of a request in those of the provider, and the
+ * body of its answer becomes what was *spoken*. All of that is pure; requests go out by exec/, and whoever begins
+ * one asks the provider for its place first: rv__provider_enter(). */
+#ifndef RV_AGENT_AGENT_H
+#define RV_AGENT_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rival/base.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+enum {
+    RV__AGENT_PROVIDERS = 100,          /* in one configuration: more are a mistake */
+    RV__AGENT_MAX_TOKENS = 8192,        /* of an answer, where a protocol must be told a bound */
+    RV__AGENT_REQUEST_BYTES = 16 << 20, /* of a conversation: models take less */
+    RV__AGENT_CALLS = 100,              /* of tools, in one answer: as plans have it */
+};
+
+/* ------------------------------------------------------------------------------ providers --- */
+
+struct rv__providers;
+struct rv__provider;
+
+enum rv__provider_kind { PROVIDER_OPENAI, PROVIDER_ANTHROPIC, PROVIDER_KINDS };
+
+/* From the `providers` of a configuration, a JSON object (none: there are no providers). `file` is for
+ * messages. Errors: RV_EINVAL: what is wrong with it, and where; RV_ENOMEM. */
+int rv__providers_new(struct rv__str json, const char *file, struct rv__providers **ret,
+                      rv_error *err);
+void rv__providers_free(struct rv__providers *providers); /* NULL is allowed */
+/* NULL: there is none of that name. `providers` may be NULL. */
+struct rv__provider *rv__providers_find(const struct rv__providers *providers, struct rv__str name);
+/* "a, b": their names, for messages; of none "". */
+void rv__providers_names(const struct rv__providers *providers, struct rv__buf *out);
+
+const char *rv__provider_name(const struct rv__provider *provider);
+const char *rv__provider_url(const struct rv__provider *provider);      /* where requests go */
+struct rv__str rv__provider_model(const struct rv__provider *provider); /* none: not said */
+/* The value of its key, from the environment as it is now. NULL: it has a variable for it, and that is not
+ * set; "": it needs none. */
+const char *rv__provider_key(const struct rv__provider *provider);
+const char *rv__provider_key_variable(const struct rv__provider *provider);
+/* The headers of a request with that key, ending with NULL, in the arena. NULL: no memory. */
+const char *const *rv__provider_headers(const struct rv__provider *provider, const char *key,
+                                        struct rv__arena *arena);
+
+/* What so many tokens cost, by its prices; 0 where it has none. */
+double rv__provider_cost(const struct rv__provider *provider, int64_t input, int64_t output);
+
+/* May a request be sent now? 0: yes, and rv__provider_leave() is owed. Else so many milliseconds from now: a
+ * limit of the provider is reached. `now_ms` by a clock that does not jump. Thread: any. */
+int64_t rv__provider_enter(struct rv__provider *provider, int64_t now_ms);
+void rv__provider_leave(struct rv__provider *provider, int64_t now_ms, int64_t tokens);
+
+/* ---------------------------------------------------------------------------------- talks --- */
+
+enum rv__role { ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL };
+
+struct rv__message {
+    enum rv__role role;
+    struct rv__str text;    /* plain; none: there is none */
+    struct rv__str calls;   /* ASSISTANT: a JSON array [{id, name, arguments}]; none: no calls */
+    struct rv__str call_id; /* TOOL: which it answers: a JSON string */
+    bool failed;            /* TOOL */
+};
+
+struct rv__talk {
+    const struct rv__provider *provider;
+    struct rv__str model, system; /* plain text; none: none */
+    const struct rv__message *messages;
+    size_t count;
+    struct rv__str tools;  /* a JSON array [{name, description, schema}]; none: no tools */
+    struct rv__str schema; /* what its answer must be: JSON Schema; none: text */
+};
+
+/* Append the body of the request. Errors: RV_ETOOBIG: beyond the bound of `out`; RV_ENOMEM. */
+int rv__talk_write(const struct rv__talk *talk, struct rv__buf *out, rv_error *err);
+
+struct rv__spoken {
+    struct rv__str text;  /* plain; empty: none */
+    struct rv__str calls; /* a JSON array [{id, name, arguments}]; none: no calls. `arguments` is
+                                     JSON; a text that is none, as a string */
+    struct rv__str model, finish; /* plain; none: not said */
+    int64_t input_tokens, output_tokens;
+    bool cut; /* the answer was longer than it may be, and ends in the midst */
+};
+
+/* Texts live in `arena` or `body`. Errors: RV_EINVAL: it is not an answer of that protocol, and *err says
+ * what is missing; RV_ENOMEM. */
+int rv__spoken_read(const struct rv__provider *provider, struct rv__str body,
+                    struct rv__arena *arena, struct rv__spoken *ret, rv_error *err);
+
+#endif

@@ -1,0 +1,170 @@
+/* anthropic.c: the protocol of /v1/messages. What tools answered is one message of the user for each turn. It
+ * has no place for a schema of the answer: the system prompt says it. */
+#include "agent/protocol.h"
+
+#include "base/error.h"
+
+static void put_block_text(struct rv__buf *out, struct rv__str text)
+{
+    rv__buf_text(out, "{\"type\":\"text\",\"text\":");
+    rv__buf_json_str(out, text);
+    rv__buf_char(out, '}');
+}
+
+static void put_assistant(struct rv__buf *out, const struct rv__message *m)
+{
+    struct rv__json_iter it;
+    struct rv__str call, id, name, arguments;
+    bool first = m->text.len == 0;
+    rv__buf_text(out, ",{\"role\":\"assistant\",\"content\":[");
+    if (m->text.len > 0)
+        put_block_text(out, m->text);
+    rv__json_iter_init(&it, rv__str_none(m->calls) ? rv__str("[]") : m->calls);
+    while (rv__json_next(&it, NULL, &call)) {
+        if (!rv__json_get(call, "id", &id) || !rv__json_get(call, "name", &name) ||
+            !rv__json_get(call, "arguments", &arguments))
+            continue;
+        rv__buf_text(out, first ? "" : ",");
+        first = false;
+        rv__buf_text(out, "{\"type\":\"tool_use\",\"id\":");
+        rv__buf_str(out, id);
+        rv__buf_text(out, ",\"name\":");
+        rv__buf_str(out, name);
+        rv__buf_text(out, ",\"input\":");
+        rv__buf_str(out, rv__json_is(arguments, RV__JSON_OBJECT) ? arguments : rv__str("{}"));
+        rv__buf_char(out, '}');
+    }
+    if (first) /* it wants something */
+        put_block_text(out, rv__str("(no answer)"));
+    rv__buf_text(out, "]}");
+}
+
+/* All that tools say in a row. Returns how many messages that are. */
+static size_t put_results(struct rv__buf *out, const struct rv__message *m, size_t count)
+{
+    size_t i = 0;
+    rv__buf_text(out, ",{\"role\":\"user\",\"content\":[");
+    for (; i < count && m[i].role == ROLE_TOOL; i++) {
+        rv__buf_text(out, i == 0 ? "" : ",");
+        rv__buf_text(out, "{\"type\":\"tool_result\",\"tool_use_id\":");
+        rv__buf_str(out, m[i].call_id);
+        rv__talk_text(out, "content", rv__str_none(m[i].text) ? rv__str("") : m[i].text);
+        rv__buf_text(out, m[i].failed ? ",\"is_error\":true}" : "}");
+    }
+    rv__buf_text(out, "]}");
+    return i;
+}
+
+static void put_system(struct rv__buf *out, const struct rv__talk *talk)
+{
+    struct rv__buf text;
+    if (rv__str_none(talk->system) && rv__str_none(talk->schema))
+        return;
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the two */
+    rv__buf_str(&text, talk->system);
+    if (!rv__str_none(talk->schema)) {
+        rv__buf_text(&text, text.len > 0 ? "\n\n" : "");
+        rv__buf_text(&text, "Answer with one JSON value and nothing else: no words around it, no "
+                            "code fence. It must fit this JSON Schema: ");
+        rv__buf_str(&text, talk->schema);
+    }
+    rv__talk_text(out, "system", rv__buf_view(&text));
+    if (text.rc < 0)
+        out->rc = text.rc;
+    rv__buf_done(&text);
+}
+
+static void write(const struct rv__talk *talk, struct rv__buf *out)
+{
+    rv__buf_text(out, "{\"model\":");
+    rv__buf_json_str(out, talk->model);
+    rv__buf_fmt(out, ",\"max_tokens\":%d", RV__AGENT_MAX_TOKENS);
+    put_system(out, talk);
+    rv__buf_text(out, ",\"messages\":[");
+    size_t begin = out->len;
+    for (size_t i = 0; i < talk->count; i++) {
+        const struct rv__message *m = &talk->messages[i];
+        if (m->role == ROLE_ASSISTANT) {
+            put_assistant(out, m);
+        } else if (m->role == ROLE_TOOL) {
+            i += put_results(out, m, talk->count - i) - 1;
+        } else {
+            rv__buf_text(out, ",{\"role\":\"user\"");
+            rv__talk_text(out, "content", m->text);
+            rv__buf_char(out, '}');
+        }
+    }
+    if (out->rc == RV_OK && out->len > begin)
+        out->text[begin] = ' '; /* the first has no comma before it */
+    rv__buf_char(out, ']');
+    rv__talk_tools(out, talk->tools, "{\"name\":", "input_schema", "}");
+    rv__buf_char(out, '}');
+}
+
+/* One part of the content. */
+static int read_block(struct rv__str block, struct rv__buf *text, struct rv__buf *calls,
+                      struct rv__arena *arena, rv_error *err)
+{
+    struct rv__str type, value, id, name, input;
+    if (!rv__json_is(block, RV__JSON_OBJECT) || !rv__json_get(block, "type", &type))
+        return rv__fail(err, RV_EINVAL, "a part of its 'content' has no type");
+    if (rv__json_string_is(type, rv__str("text"))) {
+        int rc = rv__spoken_text(block, "text", arena, &value, err);
+        rv__buf_str(text, value);
+        return rc;
+    }
+    if (!rv__json_string_is(type, rv__str("tool_use")))
+        return RV_OK; /* thinking, and what may come: it is not ours to judge */
+    if (!rv__json_get(block, "id", &id) || !rv__json_is(id, RV__JSON_STRING) ||
+        !rv__json_get(block, "name", &name) || !rv__json_is(name, RV__JSON_STRING))
+        return rv__fail(err, RV_EINVAL, "a tool call in it has no id or no name");
+    rv__spoken_call(calls, id, name, rv__json_get(block, "input", &input) ? input : rv__str("{}"));
+    return RV_OK;
+}
+
+static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str content, block, usage;
+    struct rv__buf text, calls;
+    if (!rv__json_get(body, "content", &content) || !rv__json_is(content, RV__JSON_ARRAY))
+        return rv__fail(err, RV_EINVAL, "it has no 'content'");
+    if (rv__json_count(content) > (size_t)10 * RV__AGENT_CALLS)
+        return rv__fail(err, RV_EINVAL, "its 'content' has more than %d parts",
+                        10 * RV__AGENT_CALLS);
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the answer */
+    rv__buf_init(&calls, SIZE_MAX / 8);
+    int rc = RV_OK;
+    rv__json_iter_init(&it, content);
+    while (rc == RV_OK && rv__json_next(&it, NULL, &block))
+        rc = read_block(block, &text, &calls, arena, err);
+    if (rc == RV_OK)
+        rc = rv__buf_err(&text, err);
+    if (rc == RV_OK && rv__str_copy(arena, rv__buf_view(&text), &ret->text) < 0)
+        rc = rv__nomem(err);
+    if (rc == RV_OK)
+        rc = rv__spoken_calls(&calls, arena, ret, err);
+    rv__buf_done(&text);
+    rv__buf_done(&calls);
+    if (rc == RV_OK && !rv__str_none(ret->calls) && rv__json_count(ret->calls) > RV__AGENT_CALLS)
+        rc = rv__fail(err, RV_EINVAL, "it calls more than %d tools at once", RV__AGENT_CALLS);
+    if (rc == RV_OK)
+        rc = rv__spoken_text(body, "stop_reason", arena, &ret->finish, err);
+    if (rc == RV_OK)
+        rc = rv__spoken_text(body, "model", arena, &ret->model, err);
+    if (rv__json_get(body, "usage", &usage) && rv__json_is(usage, RV__JSON_OBJECT)) {
+        ret->input_tokens = rv__spoken_count(usage, "input_tokens");
+        ret->output_tokens = rv__spoken_count(usage, "output_tokens");
+    }
+    ret->cut = rv__str_is(ret->finish, "max_tokens");
+    return rc;
+}
+
+const struct rv__protocol rv__anthropic = {
+    .name = "anthropic",
+    .path = "/v1/messages",
+    .key_header = "x-api-key: %s",
+    .more_header = "anthropic-version: 2023-06-01",
+    .write = write,
+    .read = read,
+};

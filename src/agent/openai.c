@@ -1,0 +1,157 @@
+/* openai.c: the protocol of /v1/chat/completions, which many servers speak. */
+#include "agent/protocol.h"
+
+#include "base/error.h"
+
+static void put_calls(struct rv__buf *out, struct rv__str calls)
+{
+    struct rv__json_iter it;
+    struct rv__str call, id, name, arguments;
+    bool first = true;
+    rv__buf_text(out, ",\"tool_calls\":[");
+    rv__json_iter_init(&it, calls);
+    while (rv__json_next(&it, NULL, &call)) {
+        if (!rv__json_get(call, "id", &id) || !rv__json_get(call, "name", &name) ||
+            !rv__json_get(call, "arguments", &arguments))
+            continue;
+        rv__buf_text(out, first ? "{\"id\":" : ",{\"id\":");
+        first = false;
+        rv__buf_str(out, id);
+        rv__buf_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
+        rv__buf_str(out, name);
+        rv__buf_text(out, ",\"arguments\":");
+        if (rv__json_is(arguments, RV__JSON_STRING))
+            rv__buf_str(out, arguments); /* it was no JSON: as it came */
+        else
+            rv__buf_json_str(out, arguments);
+        rv__buf_text(out, "}}");
+    }
+    rv__buf_char(out, ']');
+}
+
+static void put_message(struct rv__buf *out, const struct rv__message *m)
+{
+    static const char *const roles[] = { "user", "assistant", "tool" };
+    rv__buf_fmt(out, ",{\"role\":\"%s\"", roles[m->role]);
+    if (m->role == ROLE_TOOL) {
+        rv__buf_text(out, ",\"tool_call_id\":");
+        rv__buf_str(out, m->call_id);
+    }
+    if (m->text.len > 0 || m->role != ROLE_ASSISTANT)
+        rv__talk_text(out, "content", rv__str_none(m->text) ? rv__str("") : m->text);
+    else
+        rv__buf_text(out, ",\"content\":null");
+    if (!rv__str_none(m->calls))
+        put_calls(out, m->calls);
+    rv__buf_char(out, '}');
+}
+
+static void write(const struct rv__talk *talk, struct rv__buf *out)
+{
+    rv__buf_text(out, "{\"model\":");
+    rv__buf_json_str(out, talk->model);
+    rv__buf_text(out, ",\"messages\":[");
+    size_t begin = out->len;
+    if (!rv__str_none(talk->system)) {
+        rv__buf_text(out, ",{\"role\":\"system\"");
+        rv__talk_text(out, "content", talk->system);
+        rv__buf_char(out, '}');
+    }
+    for (size_t i = 0; i < talk->count; i++)
+        put_message(out, &talk->messages[i]);
+    if (out->rc == RV_OK && out->len > begin)
+        out->text[begin] = ' '; /* the first has no comma before it */
+    rv__buf_char(out, ']');
+    rv__talk_tools(out, talk->tools, "{\"type\":\"function\",\"function\":{\"name\":", "parameters",
+                   "}}");
+    if (!rv__str_none(talk->schema)) {
+        rv__buf_text(out, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":"
+                          "{\"name\":\"result\",\"schema\":");
+        rv__buf_str(out, talk->schema);
+        rv__buf_text(out, "}}");
+    }
+    rv__buf_char(out, '}');
+}
+
+/* A text that should be JSON: as it is, if it is; else as a string. */
+static void put_arguments(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                          struct rv__str text)
+{
+    struct rv__str json = { NULL, 0 };
+    struct rv__buf quoted;
+    if (text.len == 0)
+        text = rv__str("{}");
+    if (rv__json_check(text, RV__JSON_VALUE_DEPTH, &json, NULL) == RV_OK) {
+        rv__spoken_call(calls, id, name, json);
+        return;
+    }
+    rv__buf_init(&quoted, SIZE_MAX / 8); /* bounded by the answer */
+    rv__buf_json_str(&quoted, text);
+    rv__spoken_call(calls, id, name, rv__buf_view(&quoted));
+    if (quoted.rc < 0)
+        calls->rc = quoted.rc;
+    rv__buf_done(&quoted);
+}
+
+static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv__spoken *ret,
+                      rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str list, call, function = { NULL, 0 }, id = function, name = id, text = id;
+    struct rv__buf calls;
+    int rc = RV_OK;
+    if (!rv__json_get(message, "tool_calls", &list) || !rv__json_is(list, RV__JSON_ARRAY))
+        return RV_OK;
+    if (rv__json_count(list) > RV__AGENT_CALLS)
+        return rv__fail(err, RV_EINVAL, "it calls more than %d tools at once", RV__AGENT_CALLS);
+    rv__buf_init(&calls, SIZE_MAX / 8);
+    rv__json_iter_init(&it, list);
+    while (rc == RV_OK && rv__json_next(&it, NULL, &call)) {
+        if (!rv__json_is(call, RV__JSON_OBJECT) || !rv__json_get(call, "function", &function) ||
+            !rv__json_is(function, RV__JSON_OBJECT) || !rv__json_get(call, "id", &id) ||
+            !rv__json_is(id, RV__JSON_STRING) || !rv__json_get(function, "name", &name) ||
+            !rv__json_is(name, RV__JSON_STRING))
+            rc = rv__fail(err, RV_EINVAL, "a tool call in it has no id or no name");
+        if (rc == RV_OK)
+            rc = rv__spoken_text(function, "arguments", arena, &text, err);
+        if (rc == RV_OK)
+            put_arguments(&calls, id, name, text);
+    }
+    if (rc == RV_OK)
+        rc = rv__spoken_calls(&calls, arena, ret, err);
+    rv__buf_done(&calls);
+    return rc;
+}
+
+static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str choices, choice, message, usage;
+    if (!rv__json_get(body, "choices", &choices) || !rv__json_is(choices, RV__JSON_ARRAY))
+        return rv__fail(err, RV_EINVAL, "it has no 'choices'");
+    rv__json_iter_init(&it, choices);
+    if (!rv__json_next(&it, NULL, &choice) || !rv__json_is(choice, RV__JSON_OBJECT) ||
+        !rv__json_get(choice, "message", &message) || !rv__json_is(message, RV__JSON_OBJECT))
+        return rv__fail(err, RV_EINVAL, "its first choice has no 'message'");
+    int rc = rv__spoken_text(message, "content", arena, &ret->text, err);
+    if (rc == RV_OK)
+        rc = rv__spoken_text(choice, "finish_reason", arena, &ret->finish, err);
+    if (rc == RV_OK)
+        rc = rv__spoken_text(body, "model", arena, &ret->model, err);
+    if (rc == RV_OK)
+        rc = read_calls(message, arena, ret, err);
+    if (rv__json_get(body, "usage", &usage) && rv__json_is(usage, RV__JSON_OBJECT)) {
+        ret->input_tokens = rv__spoken_count(usage, "prompt_tokens");
+        ret->output_tokens = rv__spoken_count(usage, "completion_tokens");
+    }
+    ret->cut = rv__str_is(ret->finish, "length");
+    return rc;
+}
+
+const struct rv__protocol rv__openai = {
+    .name = "openai",
+    .path = "/v1/chat/completions",
+    .key_header = "Authorization: Bearer %s",
+    .write = write,
+    .read = read,
+};

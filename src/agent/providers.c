@@ -1,0 +1,405 @@
+/* providers.c: providers by name, as a configuration has them, and their limits.
+ *
+ * A limit is kept here and not on disk: it protects the provider's account, and a process that begins anew has
+ * sent nothing yet. `requests` at once are counted; what goes by the minute leaks out of a bucket that
+ * holds a minute's worth. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/protocol.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/suggest.h"
+
+enum {
+    MINUTE_MS = 60000,
+    FULL_MS = 250, /* how soon to ask again where so many requests are under way: one may end */
+    MOST_NAME = 100,
+};
+
+struct rv__provider {
+    struct rv__provider *next;
+    char *name, *url, *key_variable; /* key_variable NULL: it needs none */
+    struct rv__str model;            /* none: not said */
+    const struct rv__protocol *protocol;
+    int64_t requests, requests_per_minute, tokens_per_minute; /* 0: no limit */
+    double input_price, output_price;                         /* of a million tokens; 0: not said */
+    pthread_mutex_t lock;                                     /* of the rest */
+    int64_t active;
+    double request_level, token_level; /* in the buckets, at */
+    int64_t level_ms;                  /* this time */
+};
+
+struct rv__providers {
+    struct rv__arena arena;
+    struct rv__provider *first;
+};
+
+static const struct rv__protocol *const protocols[PROVIDER_KINDS] = {
+    [PROVIDER_OPENAI] = &rv__openai,
+    [PROVIDER_ANTHROPIC] = &rv__anthropic,
+};
+
+/* What is being read. */
+struct reading {
+    struct rv__providers *to;
+    const char *file;
+    struct rv__str name; /* of the provider */
+    rv_error *err;
+};
+
+static int wrong(const struct reading *r, const char *key, const char *why)
+{
+    return rv__fail(r->err, RV_EINVAL, "%s: provider '%.*s': %s%s%s%s", r->file, RV__ARG(r->name),
+                    key != NULL ? "'" : "", key != NULL ? key : "", key != NULL ? "' " : "", why);
+}
+
+static int check_keys(const struct reading *r, struct rv__str object, const char *const *keys,
+                      size_t count)
+{
+    struct rv__json_iter it;
+    struct rv__str key, word;
+    rv__json_iter_init(&it, object);
+    while (rv__json_next(&it, &key, NULL)) {
+        size_t i = 0;
+        while (i < count && !rv__json_string_is(key, rv__str(keys[i])))
+            i++;
+        if (i < count)
+            continue;
+        if (rv__json_string(key, &r->to->arena, &word) < 0)
+            return rv__nomem(r->err);
+        const char *meant = rv__suggest(word, keys, count);
+        char why[200];
+        snprintf(why, sizeof why, "unknown key '%.60s'%s%s%s", word.at,
+                 meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+        return wrong(r, NULL, why);
+    }
+    return RV_OK;
+}
+
+static int read_text(const struct reading *r, struct rv__str object, const char *key, char **ret)
+{
+    struct rv__str value, text;
+    *ret = NULL;
+    if (!rv__json_get(object, key, &value))
+        return RV_OK;
+    if (!rv__json_is(value, RV__JSON_STRING))
+        return wrong(r, key, "must be a text");
+    if (rv__json_string(value, &r->to->arena, &text) < 0)
+        return rv__nomem(r->err);
+    if (text.len == 0 || memchr(text.at, '\0', text.len) != NULL)
+        return wrong(r, key, "must not be empty");
+    *ret = rv__arena_dup(&r->to->arena, text.at, text.len);
+    return *ret != NULL ? RV_OK : rv__nomem(r->err);
+}
+
+static int read_count(const struct reading *r, struct rv__str object, const char *key, int64_t *ret)
+{
+    struct rv__str value;
+    if (!rv__json_get(object, key, &value))
+        return RV_OK;
+    if (rv__json_int(value, ret) < 0 || *ret < 1)
+        return wrong(r, key, "must be a whole number, at least 1");
+    return RV_OK;
+}
+
+static int read_price(const struct reading *r, struct rv__str object, const char *key, double *ret)
+{
+    struct rv__str value;
+    if (!rv__json_get(object, key, &value))
+        return RV_OK;
+    if (rv__json_double(value, ret) < 0 || !(*ret >= 0))
+        return wrong(r, key, "must be a number, not below 0");
+    return RV_OK;
+}
+
+static int read_part(const struct reading *r, struct rv__str object, const char *key,
+                     const char *const *keys, size_t count, struct rv__str *ret)
+{
+    if (!rv__json_get(object, key, ret)) {
+        *ret = rv__str("{}");
+        return RV_OK;
+    }
+    if (!rv__json_is(*ret, RV__JSON_OBJECT))
+        return wrong(r, key, "must be a mapping");
+    return check_keys(r, *ret, keys, count);
+}
+
+static int read_limits(const struct reading *r, struct rv__str object, struct rv__provider *p)
+{
+    static const char *const limits[] = { "requests", "requestsPerMinute", "tokensPerMinute" };
+    static const char *const prices[] = { "input", "output" };
+    struct rv__str part;
+    int rc = read_part(r, object, "limits", limits, 3, &part);
+    if (rc == RV_OK)
+        rc = read_count(r, part, "requests", &p->requests);
+    if (rc == RV_OK)
+        rc = read_count(r, part, "requestsPerMinute", &p->requests_per_minute);
+    if (rc == RV_OK)
+        rc = read_count(r, part, "tokensPerMinute", &p->tokens_per_minute);
+    if (rc == RV_OK)
+        rc = read_part(r, object, "prices", prices, 2, &part);
+    if (rc == RV_OK)
+        rc = read_price(r, part, "input", &p->input_price);
+    if (rc == RV_OK)
+        rc = read_price(r, part, "output", &p->output_price);
+    return rc;
+}
+
+/* Without slashes at its end, and without the /v1 that we add ourselves. */
+static int make_url(const struct reading *r, struct rv__provider *p, char *base)
+{
+    size_t len = strlen(base);
+    while (len > 0 && base[len - 1] == '/')
+        base[--len] = '\0';
+    if (strncmp(base, "http://", 7) != 0 && strncmp(base, "https://", 8) != 0)
+        return wrong(r, "baseUrl", "must begin with http:// or https://");
+    if (len >= 3 && strcmp(base + len - 3, "/v1") == 0)
+        return wrong(r, "baseUrl", "is without /v1 at its end: that is added");
+    size_t room = len + strlen(p->protocol->path) + 1;
+    p->url = rv__arena_alloc(&r->to->arena, room);
+    if (p->url == NULL)
+        return rv__nomem(r->err);
+    snprintf(p->url, room, "%s%s", base, p->protocol->path);
+    return RV_OK;
+}
+
+static int read_provider(struct reading *r, struct rv__str object, struct rv__provider *p)
+{
+    static const char *const keys[] = { "kind", "baseUrl", "model", "keyEnv", "limits", "prices" };
+    char *kind = NULL, *base = NULL, *model = NULL;
+    if (!rv__json_is(object, RV__JSON_OBJECT))
+        return wrong(r, NULL, "it must be a mapping with 'kind' and 'baseUrl'");
+    int rc = check_keys(r, object, keys, sizeof keys / sizeof *keys);
+    if (rc == RV_OK)
+        rc = read_text(r, object, "kind", &kind);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; kind != NULL && i < PROVIDER_KINDS; i++)
+        if (strcmp(kind, protocols[i]->name) == 0)
+            p->protocol = protocols[i];
+    if (p->protocol == NULL)
+        return wrong(r, "kind", "must be openai or anthropic");
+    rc = read_text(r, object, "baseUrl", &base);
+    if (rc == RV_OK && base == NULL)
+        rc = wrong(r, "baseUrl", "is missing: where its models are, such as http://127.0.0.1:8000");
+    else if (rc == RV_OK)
+        rc = make_url(r, p, base);
+    if (rc == RV_OK)
+        rc = read_text(r, object, "model", &model);
+    if (rc == RV_OK)
+        p->model = rv__str(model);
+    if (rc == RV_OK)
+        rc = read_text(r, object, "keyEnv", &p->key_variable);
+    return rc == RV_OK ? read_limits(r, object, p) : rc;
+}
+
+static int read_all(struct reading *r, struct rv__str json)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    struct rv__provider **end = &r->to->first;
+    if (rv__str_none(json))
+        return RV_OK;
+    if (!rv__json_is(json, RV__JSON_OBJECT))
+        return rv__fail(r->err, RV_EINVAL, "%s: 'providers' must be a mapping by name", r->file);
+    if (rv__json_count(json) > RV__AGENT_PROVIDERS)
+        return rv__fail(r->err, RV_EINVAL, "%s: there are more than %d providers", r->file,
+                        RV__AGENT_PROVIDERS);
+    rv__json_iter_init(&it, json);
+    while (rv__json_next(&it, &key, &value)) {
+        struct rv__provider *p = rv__arena_zalloc(&r->to->arena, 1, sizeof *p);
+        if (p == NULL || rv__json_string(key, &r->to->arena, &r->name) < 0)
+            return rv__nomem(r->err);
+        if (r->name.len == 0 || r->name.len > MOST_NAME ||
+            memchr(r->name.at, '\0', r->name.len) != NULL)
+            return rv__fail(r->err, RV_EINVAL, "%s: the name of a provider has 1 to %d bytes",
+                            r->file, MOST_NAME);
+        p->name = rv__arena_dup(&r->to->arena, r->name.at, r->name.len);
+        if (p->name == NULL)
+            return rv__nomem(r->err);
+        int rc = read_provider(r, value, p);
+        if (rc < 0)
+            return rc;
+        if (pthread_mutex_init(&p->lock, NULL) != 0)
+            return rv__nomem(r->err);
+        *end = p;
+        end = &p->next;
+    }
+    return RV_OK;
+}
+
+int rv__providers_new(struct rv__str json, const char *file, struct rv__providers **ret,
+                      rv_error *err)
+{
+    struct rv__providers *all = rv__zalloc(1, sizeof *all);
+    if (all == NULL)
+        return rv__nomem(err);
+    rv__arena_init(&all->arena, SIZE_MAX); /* bounded by the configuration */
+    struct reading r = { .to = all, .file = file, .err = err };
+    int rc = read_all(&r, json);
+    if (rc < 0) {
+        rv__providers_free(all);
+        return rc;
+    }
+    *ret = all;
+    return RV_OK;
+}
+
+void rv__providers_free(struct rv__providers *providers)
+{
+    if (providers == NULL)
+        return;
+    for (struct rv__provider *p = providers->first; p != NULL; p = p->next)
+        pthread_mutex_destroy(&p->lock);
+    rv__arena_done(&providers->arena);
+    rv__free(providers);
+}
+
+struct rv__provider *rv__providers_find(const struct rv__providers *providers, struct rv__str name)
+{
+    struct rv__provider *p = providers != NULL ? providers->first : NULL;
+    while (p != NULL && !rv__str_is(name, p->name))
+        p = p->next;
+    return p;
+}
+
+void rv__providers_names(const struct rv__providers *providers, struct rv__buf *out)
+{
+    for (const struct rv__provider *p = providers != NULL ? providers->first : NULL; p != NULL;
+         p = p->next) {
+        rv__buf_text(out, p->name);
+        rv__buf_text(out, p->next != NULL ? ", " : "");
+    }
+}
+
+const char *rv__provider_name(const struct rv__provider *provider)
+{
+    return provider->name;
+}
+
+const char *rv__provider_url(const struct rv__provider *provider)
+{
+    return provider->url;
+}
+
+struct rv__str rv__provider_model(const struct rv__provider *provider)
+{
+    return provider->model;
+}
+
+const char *rv__provider_key_variable(const struct rv__provider *provider)
+{
+    return provider->key_variable;
+}
+
+const char *rv__provider_key(const struct rv__provider *provider)
+{
+    if (provider->key_variable == NULL)
+        return "";
+    const char *key = getenv(provider->key_variable);
+    return key != NULL && *key != '\0' ? key : NULL;
+}
+
+double rv__provider_cost(const struct rv__provider *provider, int64_t input, int64_t output)
+{
+    return ((double)input * provider->input_price + (double)output * provider->output_price) / 1e6;
+}
+
+const char *const *rv__provider_headers(const struct rv__provider *provider, const char *key,
+                                        struct rv__arena *arena)
+{
+    const char **lines = rv__arena_zalloc(arena, 5, sizeof *lines);
+    size_t room = strlen(key) + 64, count = 0;
+    char *line = rv__arena_alloc(arena, room);
+    if (lines == NULL || line == NULL)
+        return NULL;
+    lines[count++] = "Content-Type: application/json";
+    lines[count++] = "Accept: application/json";
+    if (provider->protocol->more_header != NULL)
+        lines[count++] = provider->protocol->more_header;
+    if (*key != '\0') {
+        /* The format is one of the two in our own table. */
+        const char *format = provider->protocol->key_header, *mark = strstr(format, "%s");
+        snprintf(line, room, "%.*s%s", (int)(mark - format), format, key);
+        lines[count++] = line;
+    }
+    return lines;
+}
+
+/* ---------------------------------------------------------------------------------- limits --- */
+
+/* What leaked out of a bucket that holds `per_minute` since then. */
+static double leak(double level, int64_t per_minute, int64_t passed_ms)
+{
+    double left = level - (double)per_minute * (double)passed_ms / MINUTE_MS;
+    return left > 0 ? left : 0;
+}
+
+/* How long until `more` fits into it; 0: it does. */
+static int64_t wait_for(double level, double more, int64_t per_minute)
+{
+    double over = level + more - (double)per_minute;
+    if (per_minute == 0 || over <= 0)
+        return 0;
+    return (int64_t)(over * MINUTE_MS / (double)per_minute) + 1;
+}
+
+static void flow_on(struct rv__provider *p, int64_t now_ms)
+{
+    int64_t passed = p->level_ms != 0 && now_ms > p->level_ms ? now_ms - p->level_ms : 0;
+    p->request_level = leak(p->request_level, p->requests_per_minute, passed);
+    p->token_level = leak(p->token_level, p->tokens_per_minute, passed);
+    p->level_ms = now_ms;
+}
+
+int64_t rv__provider_enter(struct rv__provider *p, int64_t now_ms)
+{
+    pthread_mutex_lock(&p->lock);
+    flow_on(p, now_ms);
+    int64_t wait = p->requests > 0 && p->active >= p->requests ? FULL_MS : 0;
+    if (wait == 0)
+        wait = wait_for(p->request_level, 1, p->requests_per_minute);
+    if (wait == 0) /* how many a request takes is known when it is answered */
+        wait = wait_for(p->token_level, 0, p->tokens_per_minute);
+    if (wait == 0) {
+        p->active++;
+        p->request_level += p->requests_per_minute > 0;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return wait;
+}
+
+void rv__provider_leave(struct rv__provider *p, int64_t now_ms, int64_t tokens)
+{
+    pthread_mutex_lock(&p->lock);
+    flow_on(p, now_ms);
+    p->active--;
+    if (p->tokens_per_minute > 0)
+        p->token_level += (double)tokens;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ----------------------------------------------------------------------------------- talks --- */
+
+int rv__talk_write(const struct rv__talk *talk, struct rv__buf *out, rv_error *err)
+{
+    talk->provider->protocol->write(talk, out);
+    return rv__buf_err(out, err);
+}
+
+int rv__spoken_read(const struct rv__provider *provider, struct rv__str body,
+                    struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+{
+    struct rv__str json;
+    rv_error why;
+    *ret = (struct rv__spoken){ .text = { NULL, 0 } };
+    if (rv__json_check(body, RV__JSON_MAX_DEPTH, &json, &why) < 0)
+        return rv__fail(err, RV_EINVAL, "it is not JSON: %s", why.message);
+    if (!rv__json_is(json, RV__JSON_OBJECT))
+        return rv__fail(err, RV_EINVAL, "it is not a JSON object");
+    return provider->protocol->read(json, arena, ret, err);
+}

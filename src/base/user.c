@@ -1,0 +1,18 @@
+/* user.c: what a user of this machine is called. */
+#include "base/user.h"
+
+#include <pwd.h>
+#include <stdio.h>
+
+enum { ENTRY_BYTES = 4096 }; /* of the database: name, home, shell; a longer one counts as none */
+
+void rv__user_name(uid_t uid, char ret[RV__USER_NAME_SIZE])
+{
+    char texts[ENTRY_BYTES];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(uid, &entry, texts, sizeof texts, &found) == 0 && found != NULL &&
+        found->pw_name[0] != '\0')
+        snprintf(ret, RV__USER_NAME_SIZE, "%.*s", RV__USER_NAME_SIZE - 1, found->pw_name);
+    else
+        snprintf(ret, RV__USER_NAME_SIZE, "uid %lu", (unsigned long)uid);
+}

@@ -1,0 +1,28 @@
+/* asjson.c: a file of YAML or JSON that is no workflow, as JSON text: a configuration. */
+#include "base/error.h"
+#include "define/tree.h"
+
+int rv__define_json(const char *file, struct rv__buf *out, rv_error *err)
+{
+    struct rv__arena arena;
+    struct rv__source source = { .file = rv__str(file) };
+    struct rv__problems problems = { .arena = &arena };
+    struct rv__tree *tree = NULL;
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the file, which is */
+    int rc = rv__source_read(file, &arena, &source.text);
+    if (rc == RV_OK)
+        rc = rv__tree_read(&source, &arena, &problems, &tree);
+    if (rc < 0 || problems.rc < 0) {
+        rc = rv__nomem(err);
+    } else if (problems.count > 0 || tree == NULL) {
+        const struct rv__problem *first = problems.items;
+        rc = rv__fail(err, RV_EINVAL, "%s:%lu: %.*s", file,
+                      problems.count > 0 ? (unsigned long)first->line : 1UL,
+                      RV__ARG(problems.count > 0 ? first->message : rv__str("it is empty")));
+    } else {
+        rv__tree_json(tree, out);
+        rc = rv__buf_err(out, err);
+    }
+    rv__arena_done(&arena);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* lowering.h: what the files that lower share: lower.c (workflows) and manifest.c. Inside define/ only. */
+#ifndef RV_DEFINE_LOWERING_H
+#define RV_DEFINE_LOWERING_H
+
+#include "define/lower.h"
+
+struct rv__lowering {
+    const struct rv__source *source;
+    struct rv__arena *arena;
+    struct rv__nesting *nesting;
+    struct rv__problems *problems;
+    struct rv__buf *out;
+    int rc;                          /* RV_ENOMEM */
+    const struct rv__tree *defaults; /* a mapping: of all steps that do work; NULL: none */
+};
+
+/* One more spot; after a failure one that is never read. */
+struct rv__spot *rv__lowering_spot(struct rv__lowering *l, struct rv__spot *parent,
+                                   struct rv__str label, uint32_t at);
+
+/* A member of the object that is open: its key; with a value of the file as it is. */
+void rv__lowering_key(struct rv__lowering *l, const char *key);
+void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__tree *value);
+
+/* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
+void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias);
+
+/* Kind and parameters of a step or a handler. */
+void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,
+                    const struct rv__tree *value);
+/* The name of a workflow that is nested. False, with a problem: there is none. */
+bool rv__lower_nested(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *value);
+/* `name`: onError, finally. */
+void rv__lower_handler(struct rv__lowering *l, struct rv__spot *parent, const char *name,
+                       const struct rv__tree *value);
+
+/* manifest.c: the members of a plan document, from a manifest. */
+void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
+                        const struct rv__manifest *manifest, struct rv__spot *root);
+
+#endif

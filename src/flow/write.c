@@ -1,0 +1,302 @@
+/* write.c: outcomes of finished nodes as JSON.
+ *
+ * The nested JSON is put together here, on reading; what is inside the result of a supervisor its kind
+ * writes (write_result). Finished iterations are not in memory at all: they are rows in the store, in the
+ * same shape, but for iterations nested in them, which are rows of their own (expand.c).
+ *
+ * Long texts are not in memory either, but values in the store (value.c). A row has references to them,
+ * under names of their own, so that nothing a user wrote can be taken for one: in an outcome "resultValue"
+ * and "stateValue" instead of "result" and "state", beside the latter a "description" that belongs
+ * into it (or "descriptionValue"), in an iteration "itemValue" instead of "item". A row that has any says
+ * so at its end (RV__ROW_REFERS), for most have none and are passed on as they are. */
+#include "flow/write.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+
+/* -------------------------------------------------------------------------------- writer --- */
+
+void rv__writer_fail(struct rv__writer *w, int rc)
+{
+    if (w->rc == RV_OK)
+        w->rc = rc;
+}
+
+/* Is there room for so many more bytes? If not, this and what comes after it is counted only. */
+static bool has_room(struct rv__writer *w, size_t len)
+{
+    if (w->counts && !w->counting && len > w->out->max_bytes - w->out->len)
+        w->counting = true;
+    return !w->counting;
+}
+
+void rv__writer_put_str(struct rv__writer *w, struct rv__str text)
+{
+    w->bytes += text.len;
+    if (has_room(w, text.len))
+        rv__buf_str(w->out, text);
+}
+
+void rv__writer_put(struct rv__writer *w, const char *text)
+{
+    rv__writer_put_str(w, rv__str(text));
+}
+
+void rv__writer_put_int(struct rv__writer *w, int64_t n)
+{
+    char text[24];
+    int len = snprintf(text, sizeof text, "%lld", (long long)n);
+    rv__writer_put_str(w, (struct rv__str){ text, (size_t)len });
+}
+
+void rv__writer_put_alias(struct rv__writer *w, struct rv__str alias) /* needs no escapes */
+{
+    rv__writer_put(w, "\"");
+    rv__writer_put_str(w, alias);
+    rv__writer_put(w, "\"");
+}
+
+void rv__writer_put_key(struct rv__writer *w, struct rv__str key, bool *first)
+{
+    if (!*first)
+        rv__writer_put(w, ",");
+    *first = false;
+    rv__writer_put_alias(w, key);
+    rv__writer_put(w, ":");
+}
+
+/* Anything else to be done? Reading from the store is not, once it has failed. */
+bool rv__writer_failed(const struct rv__writer *w)
+{
+    return w->rc < 0 || w->out->rc < 0;
+}
+
+/* A reference, as long as it is only counted, is not read. */
+void rv__writer_put_json(struct rv__writer *w, struct rv__blob *json, const char *none)
+{
+    struct rv__blob *text = NULL;
+    if (json == NULL || rv__writer_failed(w)) {
+        rv__writer_put(w, none);
+        return;
+    }
+    if (rv__blob_is_reference(json) && !has_room(w, json->len)) {
+        w->bytes += json->len;
+        return;
+    }
+    int rc = rv__blob_get(json, w->rows, &text, w->err);
+    if (rc < 0)
+        rv__writer_fail(w, rc);
+    else
+        rv__writer_put_str(w, rv__blob_str(text));
+    rv__blob_unref(text);
+}
+
+static void put_reference(struct rv__writer *w, const struct rv__blob *json)
+{
+    w->referred = true;
+    rv__reference_write(json, w->out);
+}
+
+void rv__writer_put_member(struct rv__writer *w, const char *key, struct rv__blob *json,
+                           const char *none)
+{
+    bool reference = w->as_row && rv__blob_is_reference(json);
+    rv__writer_put(w, "\"");
+    rv__writer_put(w, key);
+    rv__writer_put(w, reference ? "Value\":" : "\":");
+    if (reference)
+        put_reference(w, json);
+    else
+        rv__writer_put_json(w, json, none);
+}
+
+void rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
+                                struct rv__blob *description)
+{
+    struct rv__blob *text = NULL;
+    struct rv__str found = RV__STR("null");
+    if (description != NULL || state == NULL || rv__writer_failed(w)) {
+        rv__writer_put_json(w, description, "null");
+        return;
+    }
+    int rc = rv__blob_get(state, w->rows, &text, w->err);
+    if (rc < 0)
+        rv__writer_fail(w, rc);
+    else if (rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT) /* a disk may lie */
+        (void)rv__json_get(rv__blob_str(text), "description", &found);
+    rv__writer_put_str(w, found);
+    rv__blob_unref(text);
+}
+
+/* The state with a description in it: as an object of its own. */
+static void put_described(struct rv__writer *w, struct rv__blob *state,
+                          struct rv__blob *description)
+{
+    struct rv__blob *text = NULL;
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    int rc = rv__writer_failed(w) ? w->rc : rv__blob_get(state, w->rows, &text, w->err);
+    rv__writer_put(w, "{\"description\":");
+    rv__writer_put_json(w, description, "null");
+    if (rc < 0)
+        rv__writer_fail(w, rc);
+    bool has = text != NULL && rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT;
+    rv__json_iter_init(&it, has ? rv__blob_str(text) : rv__str("{}")); /* a disk may lie */
+    while (rv__json_next(&it, &key, &value)) {
+        rv__writer_put(w, ",");
+        rv__writer_put_str(w, key);
+        rv__writer_put(w, ":");
+        rv__writer_put_str(w, value);
+    }
+    rv__writer_put(w, "}");
+    rv__blob_unref(text);
+}
+
+void rv__writer_put_state(struct rv__writer *w, struct rv__blob *state,
+                          struct rv__blob *description)
+{
+    bool refers = rv__blob_is_reference(state) || rv__blob_is_reference(description);
+    if (description == NULL) {
+        rv__writer_put_member(w, "state", state, "{}");
+    } else if (w->as_row && refers) {
+        rv__writer_put_member(w, "description", description, "null");
+        rv__writer_put(w, ",");
+        rv__writer_put_member(w, "state", state, "{}");
+    } else {
+        rv__writer_put(w, "\"state\":");
+        put_described(w, state, description);
+    }
+}
+
+/* An error is never a reference: it has a bound of its own. */
+static void put_status(struct rv__writer *w, enum rv__status status, struct rv__blob *error)
+{
+    rv__writer_put(w, ",\"status\":\"");
+    rv__writer_put(w, rv__status_name(status));
+    rv__writer_put(w, "\"");
+    if (error != NULL) {
+        rv__writer_put(w, ",\"error\":");
+        rv__writer_put_str(w, rv__blob_str(error));
+    }
+    rv__writer_put(w, "}");
+}
+
+/* Of what has no state. */
+void rv__writer_put_outcome_end(struct rv__writer *w, enum rv__status status,
+                                struct rv__blob *error)
+{
+    rv__writer_put(w, ",\"state\":{}");
+    put_status(w, status, error);
+}
+
+int rv__writer_end(struct rv__writer *w)
+{
+    rv__blob_unref(w->piece);
+    w->piece = NULL;
+    if (w->rc == RV_ENOMEM)
+        return rv__nomem(w->err);
+    return w->rc < 0 ? w->rc : rv__buf_err(w->out, w->err);
+}
+
+/* ------------------------------------------------------------------------------ outcomes --- */
+
+/* The entry that has its result: of some kinds it is another's. */
+static const struct rv__entry *result_of(const struct rv__entry *entry)
+{
+    const struct rv__entry *from = entry;
+    while (from != NULL) {
+        const struct rv__flow_kind *kind = rv__flow_kind(from->node);
+        entry = from;
+        from = kind->result_from != NULL ? kind->result_from(entry) : NULL;
+    }
+    return entry;
+}
+
+static bool is_kept(const struct rv__entry *entry)
+{
+    return rv__is_step(entry->node) || entry->inner == NULL;
+}
+
+void rv__result_write(struct rv__writer *w, const struct rv__entry *entry)
+{
+    entry = result_of(entry);
+    if (is_kept(entry))
+        rv__writer_put_json(w, entry->result, "null");
+    else
+        rv__flow_kind(entry->node)->write_result(w, entry);
+}
+
+void rv__result_member_write(struct rv__writer *w, const struct rv__entry *entry)
+{
+    const struct rv__entry *has = result_of(entry);
+    if (is_kept(has)) {
+        rv__writer_put_member(w, "result", has->result, "null");
+        return;
+    }
+    rv__writer_put(w, "\"result\":");
+    rv__result_write(w, has);
+}
+
+void rv__entry_write(struct rv__writer *w, const struct rv__entry *entry)
+{
+    rv__writer_put(w, "{");
+    rv__result_member_write(w, entry);
+    rv__writer_put(w, ",");
+    rv__writer_put_state(w, entry->state, entry->description);
+    put_status(w, entry->status, entry->error);
+}
+
+/* The entries of one body, oldest first. */
+void rv__members_write(struct rv__writer *w, const struct rv__entry *newest,
+                       const struct rv__entry *base, bool *first)
+{
+    size_t count = 0;
+    for (const struct rv__entry *e = newest; e != base; e = e->outer)
+        count++;
+    if (count == 0)
+        return;
+    const struct rv__entry **order = rv__zalloc(count, sizeof *order);
+    if (order == NULL) {
+        rv__writer_fail(w, RV_ENOMEM);
+        return;
+    }
+    size_t at = count;
+    for (const struct rv__entry *e = newest; e != base; e = e->outer)
+        order[--at] = e;
+    for (size_t i = 0; i < count; i++) {
+        rv__writer_put_key(w, order[i]->node->alias, first);
+        rv__entry_write(w, order[i]);
+    }
+    rv__free(order);
+}
+
+void rv__entries_write(struct rv__writer *w, const struct rv__entry *newest,
+                       const struct rv__entry *base)
+{
+    bool first = true;
+    rv__writer_put(w, "{");
+    rv__members_write(w, newest, base, &first);
+    rv__writer_put(w, "}");
+}
+
+int rv__entry_state(const struct rv__entry *entry, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err)
+{
+    struct rv__writer w = { .rows = rows, .out = out, .err = err };
+    if (entry->description != NULL)
+        put_described(&w, entry->state, entry->description);
+    else
+        rv__writer_put_json(&w, entry->state, "{}");
+    return rv__writer_end(&w);
+}
+
+int rv__entry_result(const struct rv__entry *entry, struct rv__row_source *rows,
+                     struct rv__buf *out, rv_error *err)
+{
+    struct rv__writer w = { .rows = rows, .out = out, .err = err };
+    rv__result_write(&w, entry);
+    return rv__writer_end(&w);
+}

@@ -1,0 +1,182 @@
+/* chat.c: a chat in a plan: a conversation with a model, turn by turn, and the tools that it may call.
+ *
+ * Its first body is a turn: one step of kind chat, the request. Each of the others is a tool: one step or
+ * workflow, begun for each call of it, with the arguments of the call as its input. */
+#include "plan/kinds.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+enum { MAX_TOOL_NAME = 64 }; /* what models take */
+
+struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *with_json,
+                                      const struct rv__chat_opts *chat,
+                                      const struct rv__draft_opts *opts)
+{
+    struct rv__draft_node *node = rv__draft_add(in, NODE_CHAT, opts);
+    struct rv__draft_body *turn = rv__draft_body(node, 0, "turn", true);
+    (void)rv__draft_step(turn, STEP_CHAT, NULL, with_json, NULL);
+    node->chat.max_turns = chat != NULL ? chat->max_turns : 0;
+    node->chat.tokens = chat != NULL ? chat->budget_tokens : 0;
+    node->given |= node->chat.max_turns != 0 ? GIVEN_MAX_TURNS : 0;
+    node->given |= node->chat.tokens != 0 ? GIVEN_BUDGET : 0;
+    return node;
+}
+
+struct rv__draft_body *rv__draft_tool(struct rv__draft_node *chat)
+{
+    return rv__draft_body(chat, chat->body_count, NULL, true);
+}
+
+/* {"tokens": N} */
+static void read_budget(struct rv__draft_node *node, const struct rv__subject *s)
+{
+    const struct rv__member *budget = rv__subject_get(s, KEY_BUDGET);
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    if (budget == NULL)
+        return;
+    rv__json_iter_init(&it, budget->value);
+    if (!it.object || !rv__json_next(&it, &key, &value) ||
+        !rv__json_string_is(key, rv__str("tokens")) ||
+        rv__json_int(value, &node->chat.tokens) < 0 || rv__json_next(&it, NULL, NULL)) {
+        rv__subject_complain(s, NULL, "invalid budget %s: must be {\"tokens\": a whole number}",
+                             rv__show(budget->value).text);
+        return;
+    }
+    node->given |= GIVEN_BUDGET;
+}
+
+static void read_chat(struct rv__draft_node *node, const struct rv__subject *s)
+{
+    const struct rv__member *tools = rv__subject_get(s, KEY_TOOLS);
+    struct rv__draft_body *turn = rv__draft_body(node, 0, "turn", true);
+    struct rv__draft_node *request = rv__draft_step(turn, STEP_CHAT, NULL, NULL, NULL);
+    request->step.with = rv__subject_raw(s, KEY_WITH);
+    if (rv__subject_int(s, KEY_MAX_TURNS, INT64_MAX, &node->chat.max_turns))
+        node->given |= GIVEN_MAX_TURNS;
+    read_budget(node, s);
+    if (tools == NULL)
+        return;
+    if (*tools->value.at != '[')
+        rv__subject_complain(s, NULL, "invalid tools %s: must be a list of steps and workflows",
+                             rv__show(tools->value).text);
+    else
+        for (const struct rv__object *object = tools->first; object != NULL; object = object->next)
+            rv__draft_node_read(rv__draft_tool(node), object);
+}
+
+/* Is it good as the name of a tool, for the models of all providers? */
+static bool is_tool_name(struct rv__str alias)
+{
+    return alias.len <= MAX_TOOL_NAME && memchr(alias.at, '.', alias.len) == NULL;
+}
+
+static int build_tool(struct rv__compiler *c, const struct rv__draft_body *draft,
+                      struct rv__body *body, unsigned depth, const struct rv__frame *within)
+{
+    const struct rv__draft_node *tool = draft->first;
+    struct rv__place place = RV__IN(body, NULL);
+    body->bare = true;
+    if (draft->count != 1) {
+        rv__compiler_refuse(c, place, "a tool is one step or workflow");
+        return RV_OK;
+    }
+    if (!tool->broken && tool->kind != NODE_STEP && tool->kind != NODE_WORKFLOW) {
+        rv__compiler_refuse(c, place, "a tool is a step or a workflow, not %s",
+                            rv__node_kind_phrase(tool->kind));
+        return RV_OK;
+    }
+    if (tool->when.kind != EXPR_NONE)
+        rv__compiler_refuse(c, place, "a tool takes no 'when'");
+    if (!is_tool_name(body->alias))
+        rv__compiler_refuse(c, place,
+                            "'%.*s' cannot be the name of a tool: at most %d letters, digits, _ "
+                            "and -",
+                            RV__ARG(body->alias), MAX_TOOL_NAME);
+    return rv__build_body(c, draft, body, depth, within);
+}
+
+static int build_chat(struct rv__compiler *c, const struct rv__draft_node *draft,
+                      struct rv__node *node, unsigned depth, const struct rv__frame *within)
+{
+    uint32_t count = draft->body_count;
+    struct rv__step_config *config = &node->chat.config;
+    if (count > RV__MAX_TOOLS + 1) {
+        rv__compiler_refuse(c, RV__AT(node), "a chat has at most %d tools", RV__MAX_TOOLS);
+        return RV_OK;
+    }
+    int rc = rv__make_bodies(c, node, count);
+    if (rc == RV_OK)
+        rc = rv__check_config(c, draft, node, config);
+    if (rc < 0)
+        return rc;
+    node->chat.max_turns = draft->given & GIVEN_MAX_TURNS ? draft->chat.max_turns
+                                                          : RV__DEFAULT_MAX_TURNS;
+    node->chat.budget_tokens = draft->chat.tokens;
+    if (node->chat.max_turns < 1 || node->chat.max_turns > RV__MAX_TURNS)
+        rv__compiler_refuse(c, RV__AT(node), "invalid maxTurns %" PRId64 ": must be from 1 to %d",
+                            node->chat.max_turns, RV__MAX_TURNS);
+    if (draft->given & GIVEN_BUDGET && node->chat.budget_tokens < 1)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "invalid budget of %" PRId64 " tokens: must be at least 1",
+                            node->chat.budget_tokens);
+    if (draft->needs_count > 0)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "a chat takes no 'needs': its prompt says what it reads");
+    if (draft->on_error != NULL)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "a chat takes no 'onError': 'continueOnError' lets its sequence go on");
+    rc = rv__name_children(c, draft, node);
+    const struct rv__draft_body *from = draft->bodies;
+    for (uint32_t i = 0; i < count && rc == RV_OK; i++, from = from->next) {
+        struct rv__body *body = &node->bodies[i];
+        body->bare = true;
+        rc = i == 0 ? rv__build_body(c, from, body, depth + 1, within)
+                    : build_tool(c, from, body, depth + 1, within);
+    }
+    if (rc == RV_OK && count > 0 && node->bodies[0].count == 1)
+        node->bodies[0].nodes[0]->step.config.hide_input = config->hide_input;
+    return rc;
+}
+
+static void write_chat(struct rv__writer *w, const struct rv__node *node)
+{
+    rv__write_raw(w, "with", node->bodies[0].nodes[0]->step.with);
+    rv__write_int(w, "maxTurns", node->chat.max_turns, RV__DEFAULT_MAX_TURNS);
+    if (node->chat.budget_tokens > 0) {
+        rv__write_key(w, "budget");
+        rv__buf_text(w->out, "{\"tokens\":");
+        rv__buf_int(w->out, node->chat.budget_tokens);
+        rv__buf_char(w->out, '}');
+    }
+    rv__write_config(w, node, &node->chat.config);
+    if (node->body_count < 2)
+        return;
+    rv__write_key(w, "tools");
+    for (uint32_t i = 1; i < node->body_count; i++) {
+        rv__buf_char(w->out, i == 1 ? '[' : ',');
+        rv__write_node(w, node->bodies[i].nodes[0]);
+    }
+    rv__buf_char(w->out, ']');
+}
+
+uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name)
+{
+    for (uint32_t i = 1; i < chat->body_count; i++) /* RV__MAX_TOOLS at most */
+        if (rv__str_eq(chat->bodies[i].alias, name))
+            return i;
+    return 0;
+}
+
+const struct rv__kind rv__kind_chat = {
+    .phrase = "a chat",
+    .bodies = BODIES_TURNS,
+    .most_bodies = UINT32_MAX, /* in order */
+    .takes_config = true,
+    .read = read_chat,
+    .build = build_chat,
+    .write = write_chat,
+};

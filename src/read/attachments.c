@@ -1,0 +1,491 @@
+/* attachments.c: rv_attachments: what the attempts of a run's states left.
+ *
+ * Those that have ended are rows of the store (flow/attachment.c); of those that have not the journal tells.
+ * Nothing is looked up by name in the store: a run's rows are read in one go, and there are as many as it had
+ * attempts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/opts.h"
+#include "read/read.h"
+
+enum {
+    LIMIT_DEFAULT = 100,
+    LIMIT_MOST = 1000,
+    LIMIT_RESULTS = 100, /* the most with results: each may be long */
+    SUMMARY_BYTES = 200, /* of a result or an error, where the agent said nothing of it */
+};
+
+struct found {
+    rv_attachment it;
+    int64_t number; /* of its actor: the order in which they began */
+    int64_t stage;  /* of the actor of its stage */
+    struct rv__str row;
+};
+
+struct anew {
+    int64_t stage, number;
+};
+
+/* No text of one is ever NULL. */
+static const rv_attachment blank = { .id = "",
+                                     .stage = "",
+                                     .state = "",
+                                     .agent = "",
+                                     .path = "",
+                                     .status = "",
+                                     .description = "",
+                                     .result = "",
+                                     .error = "" };
+
+struct gather {
+    const rv_attachment_query *query;
+    int64_t now_ms;
+    struct rv__arena arena, row; /* what is kept; what is of the row at hand */
+    struct found *at;
+    size_t count, cap;
+    struct anew *anew;
+    size_t anew_count, anew_cap;
+    rv_error *err;
+};
+
+void rv_attachment_query_init(rv_attachment_query *query)
+{
+    if (query != NULL)
+        *query = (rv_attachment_query){ .size = sizeof *query };
+}
+
+static int grow(void **at, size_t *cap, size_t count, size_t size, rv_error *err)
+{
+    if (count < *cap)
+        return RV_OK;
+    size_t more = *cap > 0 ? *cap * 2 : 32;
+    void *grown = rv__realloc(*at, more * size);
+    if (grown == NULL)
+        return rv__nomem(err);
+    *at = grown;
+    *cap = more;
+    return RV_OK;
+}
+
+/* ---------------------------------------------------------------------------------- rows --- */
+
+static int bad_row(struct gather *g)
+{
+    return rv__fail(g->err, RV_ESTORE, "an attachment in the store is not as it should be");
+}
+
+static int copy_text(struct gather *g, struct rv__str text, const char **ret)
+{
+    struct rv__str copy;
+    if (rv__str_copy(&g->arena, text, &copy) < 0)
+        return rv__nomem(g->err);
+    *ret = copy.at;
+    return RV_OK;
+}
+
+static int take_text(struct gather *g, struct rv__str row, const char *key, const char **ret)
+{
+    struct rv__str json, text;
+    if (!rv__json_get(row, key, &json))
+        return bad_row(g);
+    int rc = rv__json_string(json, &g->row, &text);
+    if (rc == RV_OK)
+        rc = rv__str_copy(&g->row, text, &text); /* with a NUL behind */
+    if (rc == RV_EINVAL)
+        return bad_row(g);
+    *ret = text.at;
+    return rc < 0 ? rv__nomem(g->err) : RV_OK;
+}
+
+static bool take_int(struct rv__str row, const char *key, int64_t *ret)
+{
+    struct rv__str json;
+    return rv__json_get(row, key, &json) && rv__json_int(json, ret) == RV_OK;
+}
+
+static bool is_wanted(const struct gather *g, const rv_attachment *a)
+{
+    const rv_attachment_query *q = g->query;
+    bool ended = a->completed_at != 0;
+    return (q->id == NULL || strcmp(q->id, a->id) == 0) &&
+           (q->stage == NULL || strcmp(q->stage, a->stage) == 0) &&
+           (q->state == NULL || strcmp(q->state, a->state) == 0) &&
+           (q->status == NULL || strcmp(q->status, a->status) == 0) && !(q->incomplete && ended) &&
+           !(q->last > 0 && !ended) &&
+           !(q->older_than_ms > 0 && a->started_at > g->now_ms - q->older_than_ms);
+}
+
+static int keep(struct gather *g, const struct found *found)
+{
+    void *at = g->at;
+    int rc = grow(&at, &g->cap, g->count, sizeof *g->at, g->err);
+    g->at = at;
+    if (rc == RV_OK)
+        g->at[g->count++] = *found;
+    return rc;
+}
+
+static int take_row(void *arg, int64_t index, struct rv__str json)
+{
+    struct gather *g = arg;
+    struct found f = { .number = index, .it = blank };
+    int64_t attempt;
+    if (rv__json_check_stored(json, RV__JSON_MAX_DEPTH, &json, NULL) < 0 ||
+        rv__json_type(json) != RV__JSON_OBJECT || !take_int(json, "attempt", &attempt) ||
+        !take_int(json, "startedAt", &f.it.started_at) ||
+        !take_int(json, "completedAt", &f.it.completed_at) || !take_int(json, "o", &f.stage))
+        return bad_row(g);
+    f.it.attempt = (int)attempt;
+    const struct {
+        const char *key, **ret;
+    } texts[] = { { "id", &f.it.id },       { "stage", &f.it.stage }, { "state", &f.it.state },
+                  { "agent", &f.it.agent }, { "path", &f.it.path },   { "status", &f.it.status } };
+    size_t count = sizeof texts / sizeof *texts;
+    int rc = RV_OK;
+    rv__arena_reset(&g->row);
+    for (size_t i = 0; rc == RV_OK && i < count; i++)
+        rc = take_text(g, json, texts[i].key, texts[i].ret);
+    if (rc < 0 || !is_wanted(g, &f.it))
+        return rc;
+    for (size_t i = 0; rc == RV_OK && i < count; i++)
+        rc = copy_text(g, rv__str(*texts[i].ret), texts[i].ret);
+    if (rc == RV_OK && rv__str_copy(&g->arena, json, &f.row) < 0)
+        rc = rv__nomem(g->err);
+    return rc < 0 ? rc : keep(g, &f);
+}
+
+static int take_anew(void *arg, int64_t index, struct rv__str json)
+{
+    struct gather *g = arg;
+    int64_t stage, number;
+    void *at = g->anew;
+    (void)index; /* only unique */
+    if (rv__json_check_stored(json, RV__JSON_MAX_DEPTH, &json, NULL) < 0 ||
+        rv__json_type(json) != RV__JSON_OBJECT || !take_int(json, "o", &stage) ||
+        !take_int(json, "n", &number))
+        return bad_row(g);
+    int rc = grow(&at, &g->anew_cap, g->anew_count, sizeof *g->anew, g->err);
+    g->anew = at;
+    if (rc == RV_OK)
+        g->anew[g->anew_count++] = (struct anew){ stage, number };
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------- in flight --- */
+
+/* An attempt that has not ended, as the trace has it. */
+static int take_live(struct gather *g, const struct rv__trace *t, uint32_t i)
+{
+    const struct rv__traced *a = &t->at[i];
+    const struct rv__node *node = t->plan->nodes[a->node];
+    const struct rv__body *body = &node->bodies[a->iteration];
+    struct rv__str agent = node->stage.states[a->iteration].agent_id;
+    int64_t vector[RV__PLAN_MAX_DEPTH];
+    struct rv__buf path;
+    bool runs = a->first != 0 && t->at[a->first].status != STATUS_PENDING;
+    struct found f = {
+        .number = (int64_t)a->actor,
+        .stage = (int64_t)t->at[a->parent].actor,
+        .it = blank,
+    };
+    f.it.attempt = a->attempt - 1;
+    f.it.status = rv__attachment_status_name(runs ? ATTACHMENT_RUNNING : ATTACHMENT_INIT);
+    f.it.started_at = a->started_ms;
+    (void)rv__trace_vector(t, i, vector);
+    rv__buf_init(&path, SIZE_MAX / 8); /* bounded by the plan's depth */
+    rv__body_path(body, vector, &path);
+    int rc = rv__buf_err(&path, g->err);
+    if (rc == RV_OK)
+        rc = copy_text(g, rv__str(t->texts.text + a->attachment), &f.it.id);
+    if (rc == RV_OK)
+        rc = copy_text(g, node->alias, &f.it.stage);
+    if (rc == RV_OK)
+        rc = copy_text(g, body->alias, &f.it.state);
+    if (rc == RV_OK)
+        rc = copy_text(g, rv__str_none(agent) ? body->alias : agent, &f.it.agent);
+    if (rc == RV_OK)
+        rc = copy_text(g, rv__buf_view(&path), &f.it.path);
+    rv__buf_done(&path);
+    if (rc < 0)
+        return rc;
+    return is_wanted(g, &f.it) ? keep(g, &f) : RV_OK;
+}
+
+static int take_all_live(struct gather *g, const struct rv__trace *t)
+{
+    int rc = RV_OK;
+    for (uint32_t i = 1; rc == RV_OK && i < t->count; i++)
+        if (t->at[i].frame && t->at[i].live && t->at[i].attachment != 0 &&
+            t->at[i].iteration < t->plan->nodes[t->at[i].node]->body_count)
+            rc = take_live(g, t, i);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------- choosing --- */
+
+static int by_stage(const void *a, const void *b)
+{
+    const struct anew *x = a, *y = b;
+    if (x->stage != y->stage)
+        return x->stage < y->stage ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    int64_t at = x->it.completed_at != 0 ? x->it.completed_at : INT64_MAX;
+    int64_t other = y->it.completed_at != 0 ? y->it.completed_at : INT64_MAX;
+    if (at != other)
+        return at < other ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* By state, the newest first. */
+static int by_state(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    int order = strcmp(x->it.path, y->it.path);
+    return order != 0 ? order : (x->number < y->number) - (x->number > y->number);
+}
+
+/* By number, those with a row first. */
+static int by_number(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->row.len == 0) - (y->row.len == 0);
+}
+
+/* What ended between the two readings is there twice: as its row says it, it counts. */
+static void drop_twins(struct gather *g)
+{
+    size_t kept = 0;
+    if (g->count > 0)
+        qsort(g->at, g->count, sizeof *g->at, by_number);
+    for (size_t i = 0; i < g->count; i++)
+        if (kept == 0 || g->at[i].number != g->at[kept - 1].number)
+            g->at[kept++] = g->at[i];
+    g->count = kept;
+}
+
+static void mark_superseded(struct gather *g)
+{
+    if (g->anew_count > 0)
+        qsort(g->anew, g->anew_count, sizeof *g->anew, by_stage);
+    for (size_t i = 0; i < g->count; i++) {
+        struct anew want = { g->at[i].stage, g->at[i].number + 1 };
+        size_t from = 0, to = g->anew_count; /* the first at or behind it */
+        while (from < to) {
+            size_t mid = from + (to - from) / 2;
+            if (by_stage(&g->anew[mid], &want) < 0)
+                from = mid + 1;
+            else
+                to = mid;
+        }
+        g->at[i].it.superseded = from < g->anew_count && g->anew[from].stage == want.stage;
+    }
+}
+
+static void choose(struct gather *g)
+{
+    const rv_attachment_query *q = g->query;
+    size_t kept = 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (!g->at[i].it.superseded || (!q->latest && q->last == 0))
+            g->at[kept++] = g->at[i];
+    g->count = kept;
+    if (q->latest && g->count > 0) {
+        qsort(g->at, g->count, sizeof *g->at, by_state);
+        kept = 1;
+        for (size_t i = 1; i < g->count; i++)
+            if (strcmp(g->at[i].it.path, g->at[kept - 1].it.path) != 0)
+                g->at[kept++] = g->at[i];
+        g->count = kept;
+    }
+    if (g->count > 0)
+        qsort(g->at, g->count, sizeof *g->at, by_end);
+    if (q->last > 0 && g->count > q->last) {
+        memmove(g->at, g->at + (g->count - q->last), q->last * sizeof *g->at);
+        g->count = q->last;
+    }
+}
+
+/* -------------------------------------------------------------------------------- filling --- */
+
+/* Of a text its beginning; of any other value that of its JSON. */
+static int summary(struct gather *g, struct rv__str json, const char **ret)
+{
+    struct rv__str text = json;
+    if (rv__json_type(json) == RV__JSON_STRING && rv__json_string(json, &g->arena, &text) < 0)
+        return rv__nomem(g->err);
+    size_t len = text.len < SUMMARY_BYTES ? text.len : SUMMARY_BYTES;
+    while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xC0) == 0x80)
+        len--; /* not in the midst of a character */
+    return copy_text(g, (struct rv__str){ text.at, len }, ret);
+}
+
+/* The result as far as it is at hand: for a summary only. */
+static struct rv__str short_result(struct rv__str row)
+{
+    struct rv__str value;
+    if (rv__json_get(row, "result", &value) && !rv__str_is(value, "null"))
+        return value;
+    if (rv__json_get(row, "error", &value) && rv__json_type(value) == RV__JSON_OBJECT &&
+        rv__json_get(value, "message", &value))
+        return value;
+    return (struct rv__str){ NULL, 0 };
+}
+
+static int fill(struct gather *g, const struct rv__plan *plan, struct rv__row_source *rows,
+                struct found *f)
+{
+    struct rv__buf text;
+    struct rv__str error, rest;
+    if (f->row.len == 0)
+        return RV_OK;
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the result */
+    int rc = rv__attachment_description(f->row, rows, &text, g->err);
+    if (rc == RV_OK && !rv__str_is(rv__buf_view(&text), "null"))
+        rc = summary(g, rv__buf_view(&text), &f->it.description);
+    else if (rc == RV_OK && (rest = short_result(f->row)).len > 0)
+        rc = summary(g, rest, &f->it.description);
+    rv__buf_reset(&text);
+    if (rc == RV_OK && g->query->results) {
+        rc = rv__attachment_result(plan, f->row, rows, &text, g->err);
+        if (rc == RV_OK)
+            rc = copy_text(g, rv__buf_view(&text), &f->it.result);
+        if (rc == RV_OK && rv__json_get(f->row, "error", &error))
+            rc = copy_text(g, error, &f->it.error);
+    }
+    rv__buf_done(&text);
+    return rc;
+}
+
+/* The list with its attachments and their texts behind it, in one allocation. */
+static int make_list(const struct gather *g, size_t from, size_t count, size_t total,
+                     rv_attachment_list **ret, rv_error *err)
+{
+    size_t items_at = sizeof(rv_attachment_list), put = items_at + count * sizeof(rv_attachment);
+    size_t size = put;
+    for (size_t i = 0; i < count; i++) {
+        const rv_attachment *a = &g->at[from + i].it;
+        const char *const texts[] = { a->id,     a->stage,       a->state,  a->agent, a->path,
+                                      a->status, a->description, a->result, a->error };
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            size += strlen(texts[k]) + 1;
+    }
+    char *mem = rv__zalloc(1, size);
+    if (mem == NULL)
+        return rv__nomem(err);
+    rv_attachment_list *list = (rv_attachment_list *)(void *)mem;
+    rv_attachment *items = (rv_attachment *)(void *)(mem + items_at);
+    for (size_t i = 0; i < count; i++) {
+        rv_attachment *a = &items[i];
+        *a = g->at[from + i].it;
+        const char **const texts[] = { &a->id,     &a->stage,       &a->state,  &a->agent, &a->path,
+                                       &a->status, &a->description, &a->result, &a->error };
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+            size_t len = strlen(*texts[k]) + 1;
+            memcpy(mem + put, *texts[k], len);
+            *texts[k] = mem + put;
+            put += len;
+        }
+    }
+    *list = (rv_attachment_list){ .count = count, .attachments = items, .total = total };
+    *ret = list;
+    return RV_OK;
+}
+
+/* ---------------------------------------------------------------------------------- asking --- */
+
+static int check_query(const char *run_id, const rv_attachment_query *q, void *ret, rv_error *err)
+{
+    static const char *const statuses[] = { "init", "running", "finished", "errored", "skipped" };
+    if (ret == NULL || q->size == 0)
+        return rv__fail(err, RV_EINVAL, "rv_attachments: %s",
+                        ret == NULL ? "nowhere to put them"
+                                    : "make the query with RV_ATTACHMENT_QUERY");
+    if (run_id == NULL || !rv__id_valid(rv__str(run_id)))
+        return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", run_id != NULL ? run_id : "");
+    for (size_t i = 0; q->status != NULL; i++) {
+        if (i == sizeof statuses / sizeof *statuses)
+            return rv__fail(err, RV_EINVAL,
+                            "'%.40s' is no status of an attachment: it is one of init, running, "
+                            "finished, errored, skipped",
+                            q->status);
+        if (strcmp(q->status, statuses[i]) == 0)
+            break;
+    }
+    return RV_OK;
+}
+
+static int gather(struct gather *g, struct rv__reading *r, const char *run_id,
+                  struct rv__read_run *run)
+{
+    const struct rv__trace *trace = NULL;
+    struct rv__str id = rv__str(run_id);
+    pthread_mutex_lock(&r->lock);
+    int rc = rv__read_run(&r->plans, r->store, id, run, g->err);
+    /* What is in flight first: what ends meanwhile is then a row as well, and that one counts. */
+    if (rc == RV_OK && !run->terminal)
+        rc = rv__reading_trace(r, run_id, &trace, g->err);
+    if (rc == RV_OK && trace != NULL)
+        rc = take_all_live(g, trace);
+    if (rc == RV_OK)
+        rc = rv__store_results(r->store, id, rv__str(RV__ANEW_KEY), INT64_MIN, SIZE_MAX, take_anew,
+                               g, g->err);
+    if (rc == RV_OK)
+        rc = rv__store_results(r->store, id, rv__str(RV__ATTACHMENT_KEY), INT64_MIN, SIZE_MAX,
+                               take_row, g, g->err);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+int rv__attachments(struct rv__reading *r, const char *run_id, const rv_attachment_query *query,
+                    int64_t now_ms, struct rv__row_source *rows, rv_attachment_list **ret,
+                    rv_error *err)
+{
+    rv_attachment_query known = { .size = sizeof known };
+    struct rv__read_run run = { .plan = NULL };
+    if (query != NULL)
+        rv__opts_take(&known, sizeof known, query, query->size);
+    int rc = check_query(run_id, &known, ret, err);
+    if (rc < 0)
+        return rc;
+    struct gather g = { .query = &known, .now_ms = now_ms, .err = err };
+    rv__arena_init(&g.arena, SIZE_MAX); /* bounded by what the run has */
+    rv__arena_init(&g.row, SIZE_MAX);   /* the same */
+    rc = gather(&g, r, run_id, &run);
+    if (rc == RV_OK) {
+        drop_twins(&g);
+        mark_superseded(&g);
+        choose(&g);
+        size_t most = known.results ? LIMIT_RESULTS : LIMIT_MOST;
+        size_t limit = known.limit == 0 ? LIMIT_DEFAULT : known.limit < most ? known.limit : most;
+        size_t from = known.offset < g.count ? known.offset : g.count;
+        size_t count = g.count - from < limit ? g.count - from : limit;
+        for (size_t i = 0; rc == RV_OK && i < count; i++)
+            rc = fill(&g, run.plan->plan, rows, &g.at[from + i]);
+        if (rc == RV_OK)
+            rc = make_list(&g, from, count, g.count, ret, err);
+    }
+    rv__plan_cache_put(&r->plans, run.plan);
+    rv__arena_done(&g.arena);
+    rv__arena_done(&g.row);
+    rv__free(g.at);
+    rv__free(g.anew);
+    return rc;
+}
+
+void rv_attachment_list_free(rv_attachment_list *list)
+{
+    rv__free(list);
+}

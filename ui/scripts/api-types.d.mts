@@ -1,0 +1,1 @@
+export function typesOf(openapi: unknown): Promise<string>;

@@ -1,0 +1,128 @@
+/* From a failed run to what failed in it. */
+import { expect, test } from "./fixture";
+
+test("a failed run leads to the node that failed, in each view", async ({ page, api }) => {
+  const id = await api.launch("nested");
+  await expect.poll(() => api.status(id)).toBe("failed");
+  await page.goto(`/runs/${id}`);
+  const way = page
+    .getByRole("group", { name: "Error of the run" })
+    .getByRole("link", { name: "tables #2 › rows #4 › insert › reject" });
+  await expect(way).toBeVisible();
+  // Before anything is clicked, the graph shows the iterations that failed.
+  const graph = page.getByRole("region", { name: /^Graph of the run/ });
+  await expect(graph.getByRole("button", { name: "failed: reject" })).toBeVisible();
+  await expect(graph.getByRole("button", { name: "#2 of 3" })).toBeVisible();
+  await expect(graph.getByRole("button", { name: "#4 of 5" })).toBeVisible();
+  await way.click();
+  const card = page.getByRole("complementary", { name: /^Node tables:iter1:/ });
+  await expect(card.getByRole("group", { name: "Error" })).toContainText("duplicate key 13");
+  for (const tab of ["Timeline", "Nodes"]) {
+    await page.getByRole("navigation", { name: "Parts of the run" }).getByRole("link", { name: tab }).click();
+    await expect(page.getByRole("row", { name: /reject/, selected: true })).toBeVisible();
+    await expect(card).toBeVisible();
+  }
+  await page.goto(`/runs/${id}/nodes`);
+  await expect(page.getByRole("row", { name: /reject/ })).toBeVisible();
+  // What was unfolded on the way can be folded by one click.
+  const rows = page.getByRole("row", { name: /failed: rows/ });
+  await expect(rows).toHaveAttribute("aria-expanded", "true");
+  await rows.getByRole("button", { name: "Close rows" }).click();
+  await expect(page.getByRole("row", { name: /reject/ })).toHaveCount(0);
+});
+
+test("of five thousand nested iterations the culprit is two clicks and two seconds away", async ({ page, api }) => {
+  test.slow(); // to make them
+  const id = await api.launch("nested", { tables: 10, rows: 500 });
+  await expect.poll(() => api.status(id), { timeout: 120_000 }).toBe("failed");
+  await page.goto("/runs");
+  await expect(page.getByRole("link", { name: id })).toBeVisible();
+  const begun = Date.now();
+  await page.getByRole("link", { name: id }).click();
+  await page
+    .getByRole("group", { name: "Error of the run" })
+    .getByRole("link", { name: /rows #4/ })
+    .click();
+  const card = page.getByRole("complementary", { name: /^Node tables:iter1:/ });
+  await expect(card.getByRole("group", { name: "Error" })).toContainText("duplicate key 13");
+  await expect(card.getByRole("group", { name: "the input" })).toContainText("duplicate key 13"); // its argv
+  await expect(card.getByRole("region", { name: "Log of this node" })).toContainText("duplicate key 13");
+  const took = Date.now() - begun;
+  console.log(`from the list to the culprit of 5,000: two clicks, ${took} ms`);
+  expect(took).toBeLessThan(2000);
+});
+
+test("iterations are a table: by status, by number, with why they failed", async ({ page, api }) => {
+  const id = await api.launch("some", { items: 2000 });
+  await expect.poll(() => api.status(id)).toBe("completed");
+  await page.goto(`/runs/${id}/nodes?node=each`);
+  const table = page.getByRole("region", { name: "Iterations" });
+  await expect(table.getByRole("button", { name: "failed 2", exact: true })).toHaveAttribute("aria-pressed", "true");
+  await expect(table.getByRole("listitem")).toHaveCount(2);
+  await expect(table.getByRole("listitem").last()).toContainText("#1,235");
+  await expect(table.getByRole("listitem").last()).toContainText("no luck with 1234");
+  await expect(table.getByRole("listitem").last()).toContainText("order 1234");
+  await table.getByRole("button", { name: "all 2,000", exact: true }).click();
+  await table.getByLabel("Go to").fill("1999");
+  await table.getByRole("button", { name: "Go", exact: true }).click();
+  await table.getByRole("button", { name: /#1,999/ }).click();
+  await expect(page.getByRole("complementary", { name: "Node each:iter1998" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "#1,999 · order 1998" })).toBeVisible();
+});
+
+test("without a label an iteration is known by its item", async ({ page, api }) => {
+  const id = await api.launch("nested");
+  await expect.poll(() => api.status(id)).toBe("failed");
+  await page.goto(`/runs/${id}/nodes?node=tables:iter1:node0:rows`);
+  await expect(page.getByRole("row", { name: /failed: #2/ })).toContainText("1");
+  const card = page.getByRole("complementary", { name: "Node tables:iter1:node0:rows" });
+  await expect(card.getByRole("listitem").first()).toContainText("row 3 of 1");
+  await page.goto(`/runs/${id}/nodes?node=tables`);
+  const failed = page.getByRole("region", { name: "Iterations" }).getByRole("listitem");
+  await expect(failed.first()).toContainText(/#2\s*1\s*failed/i);
+});
+
+test("the tree lists the iterations of one status, with why they failed", async ({ page, api }) => {
+  const id = await api.launch("some", { items: 2000 });
+  await expect.poll(() => api.status(id)).toBe("completed");
+  await page.goto(`/runs/${id}/nodes`);
+  const chip = page.getByRole("button", { name: "Only failed iterations of each" });
+  await expect(chip).toHaveText("failed 2");
+  await chip.click();
+  const failed = page.getByRole("row", { name: /failed: #/ });
+  await expect(failed).toHaveCount(2);
+  await expect(failed.last()).toContainText("#1,235");
+  await expect(failed.last().getByRole("gridcell").first()).toContainText("no luck with 1234");
+  await expect(page.getByRole("row", { name: /completed: #/ })).toHaveCount(0);
+  await chip.click();
+  await expect(page.getByRole("row", { name: /completed: #1$|completed: #1 / }).first()).toBeVisible();
+});
+
+test("the focus goes to the card, and back to where it was", async ({ page, api }) => {
+  const id = await api.launch("nested");
+  await expect.poll(() => api.status(id)).toBe("failed");
+  await page.goto(`/runs/${id}/nodes`);
+  const row = page.getByRole("row", { name: /failed: tables/ });
+  await row.focus();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("complementary", { name: "Node tables" })).toBeFocused();
+  await page.keyboard.press("Escape");
+  await expect(row).toBeFocused();
+});
+
+test("the log of one node, in one iteration or in all", async ({ page, api }) => {
+  const id = await api.launch("colours");
+  await expect.poll(() => api.status(id)).toBe("failed");
+  await page.goto(`/runs/${id}/logs`);
+  const lines = page.getByRole("log").locator(".log-line");
+  await expect(lines.first()).toBeVisible();
+  await page.getByRole("combobox", { name: "Node" }).selectOption({ label: "\u00a0\u00a0say" });
+  await expect(page.getByText("2 lines")).toBeVisible();
+  await page.getByLabel("each #").fill("2");
+  await expect(page.getByText("1 line", { exact: true })).toBeVisible();
+  await expect(lines).toContainText("item b");
+  await expect(page).toHaveURL(/in=each%3Aiter1%3Anode0%3Asay/);
+  await page.reload();
+  await expect(page.getByText("1 line", { exact: true })).toBeVisible();
+  await expect(page.getByLabel("each #")).toHaveValue("2");
+});
