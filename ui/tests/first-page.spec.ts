@@ -23,6 +23,11 @@ test("the first page is small, and painted soon", async ({ browser, server }) =>
     const page = await context.newPage();
     await page.goto("/");
     await expect(page.getByText("Nothing waits for anybody.")).toBeVisible();
+    await page.waitForFunction(
+      () =>
+        performance.getEntriesByName("first-contentful-paint").length > 0 &&
+        performance.getEntriesByType("resource").some((entry) => entry.name.endsWith("/metrics")),
+    );
     loads.push(
       await page.evaluate(() => {
         const entries = [
