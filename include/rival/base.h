@@ -1,7 +1,7 @@
-/* base.h: what the whole public API of Rival shares: versions, errors, cancel tokens, panics.
+/* base.h: shared by the whole public API of Rival: versions, errors, cancel tokens, panics.
  *
- * Included by <rival/group.h>; there is rarely a reason to include it by itself. C99, and
- * accepted by a C++ compiler. Every name begins with rv_ or RV_. */
+ * <rival/rival.h> and <rival/group.h> include it; there is rarely a reason to include it by itself.
+ * C99, and accepted by a C++ compiler. Every name begins with rv_ or RV_. */
 #ifndef RIVAL_BASE_H
 #define RIVAL_BASE_H
 
@@ -30,8 +30,8 @@ RV_API const char *rv_version(void); /* static text; never NULL. Thread: any. */
 /* ------------------------------------------------------------------------------------------
  * Errors
  *
- * A call that can fail returns RV_OK (or a count) when it went well and one of these codes,
- * always negative, when it did not. A number is never reused; new ones go at the end. */
+ * A call that can fail returns RV_OK (or a count) on success, and one of these codes, always
+ * negative, on failure. A number is never reused; new ones are added at the end. */
 #define RV_ERR_MAP(X)                                         \
     X(EINVAL, -1, "invalid argument")                         \
     X(ENOMEM, -2, "out of memory")                            \
@@ -59,13 +59,13 @@ enum rv_err {
 #undef RV_ERR_ENUM
 };
 
-/* What went wrong: the code is for the program, the message for the person.
+/* What went wrong: the code is for the program, the message for people.
  *
  * The caller owns the struct; a function writes it only when it fails. Wherever the API takes
- * an `rv_error *`, NULL means "the code is enough". */
+ * an `rv_error *`, NULL means that the code is enough. */
 typedef struct rv_error {
     int code;          /* 0 = no error; else a negative RV_E… code, or a task's own */
-    char message[256]; /* one sentence, NUL-terminated, cut at 255 bytes if need be */
+    char message[256]; /* one sentence, NUL-terminated, cut at 255 bytes if it is longer */
 } rv_error;
 
 /* The general text of a code, e.g. "out of memory"; "unknown error" for a code that is not ours.
@@ -79,44 +79,45 @@ RV_API const char *rv_errname(int code);
 /* ------------------------------------------------------------------------------------------
  * Cancel tokens
  *
- * A token says "stop, and why" to everybody who holds it. It fires once; the first cause stays.
- * Tokens form trees: firing one fires all below it, never above. A token stays usable as long as
- * somebody holds it: a child keeps what it needs of its parent, so the order of freeing is free. */
+ * A token tells everyone who holds it to stop, and why. It fires once; the first cause is kept.
+ * Tokens form trees: firing a token fires all tokens below it, and none above. Tokens may be freed
+ * in any order: a child keeps what it needs from its parent. */
 typedef struct rv_cancel rv_cancel;
 
-/* Make a token, below `parent` unless that is NULL. Below a fired parent it is born fired.
+/* Make a token, as a child of `parent` unless that is NULL. If the parent has fired, the new token
+ * has fired too.
  *
- * Returns the token, to give to rv_cancel_free(), or NULL without memory. Thread: any. */
+ * Returns a token for rv_cancel_free(), or NULL if there is no memory. Thread: any. */
 RV_API rv_cancel *rv_cancel_new(rv_cancel *parent);
 
-/* Fire the token and all below it, and wake whoever waits on one of them.
+/* Fire the token and all tokens below it, and wake every thread that waits for one of them.
  *
- * `code` 0 means RV_ECANCELED; `why` is copied, NULL means the code's general text. Firing a
- * fired token, or NULL, does nothing. Thread: any, but not a signal handler. */
+ * `code` 0 means RV_ECANCELED; `why` is copied, NULL means the code's general text. Firing a token
+ * again, or NULL, does nothing. Thread: any, but not a signal handler. */
 RV_API void rv_cancel_fire(rv_cancel *c, int code, const char *why);
 
 /* Has it fired? A single atomic load: cheap enough for an inner loop. NULL: false. Thread: any. */
 RV_API bool rv_cancel_fired(const rv_cancel *c);
 
-/* Wait until it fires (true), or for so long (false). timeout_ms < 0: for ever; NULL never fires.
- * For code that would otherwise sleep and look. Thread: any. */
+/* Wait until it fires (returns true) or the time is over (false). timeout_ms < 0: no limit; a NULL
+ * token never fires. For code that would otherwise sleep and poll. Thread: any. */
 RV_API bool rv_cancel_wait(rv_cancel *c, int64_t timeout_ms);
 
-/* Why it fired: writes *why (if not NULL) and returns its code; 0, with *why untouched, if it has
- * not fired. Thread: any. */
+/* Why it fired: writes *why (if not NULL) and returns the code. Returns 0 and leaves *why untouched if
+ * it has not fired. Thread: any. */
 RV_API int rv_cancel_cause(rv_cancel *c, rv_error *why);
 
-/* Give the token back; it is not fired by that. NULL is allowed. Nobody may be using this
- * reference any more; tokens below it live on by themselves. Thread: any. */
+/* Free the token. This does not fire it. NULL is allowed. No other thread may use this reference any
+ * more; tokens below it stay valid. Thread: any. */
 RV_API void rv_cancel_free(rv_cancel *c);
 
 /* ------------------------------------------------------------------------------------------
  * Panics
  *
- * End the present task at once because a bug was met. Inside a task, it becomes that task's error
- * (RV_EPANIC, with this message), unless its group has `panic_aborts`; outside of any task, the
- * message goes to stderr and the process aborts. The task's frames are left without running
- * anything in them: what it had locked stays locked, what it had allocated is leaked.
+ * End the current task at once because of a bug. Inside a task, the panic becomes that task's error
+ * (RV_EPANIC, with this message), unless its group has `panic_aborts`. Outside of any task, the
+ * message goes to stderr and the process aborts. The stack of the task is not unwound: its locks
+ * stay locked, and its memory is leaked.
  *
  * Does not return. Thread: any. */
 RV_API RV_NORETURN void rv_panic(const char *fmt, ...) RV_PRINTF(1, 2);

@@ -1,7 +1,7 @@
 /* rival.h: the public API of librival: durable workflows inside your program.
  *
- * A workflow is steps in order. A run of it survives the death of the process: what a step returned
- * is on disk before the next one starts, and a new process goes on where the old one was.
+ * A workflow is a sequence of steps. A run survives the death of its process: the result of a step is
+ * on disk before the next step starts, and a new process continues where the old one stopped.
  *
  *     static int find(rv_ctx *c) { return rv_return(c, "{s:s}", "tree", "oak-123"); }
  *     static int chop(rv_ctx *c)
@@ -18,16 +18,16 @@
  *     rv_run(engine, "lumber", "{}", RV_RUN_OPTS(.run_id = "today"), &info, &err);
  *     rv_wait(engine, "lumber", "today", NULL, &outcome, &err);
  *
- * Rules that hold for all of it:
- *   - A call that can fail returns 0 (or a count) or a negative RV_E… code, and says why in *err.
- *     Results are written on success only, *err on failure only; err may be NULL.
- *   - JSON goes in and out as UTF-8 text. Text that goes in is copied; text that comes out belongs to
- *     the object it came from.
- *   - Option structs: zero is the default, NULL is all defaults; make them with their macro, or with
- *     their rv_…_init() where macros cannot be used. Their `size` lets fields be added later.
- *   - Every function may be called from any thread, also from inside a step, unless it says
- *     otherwise. Functions that take an rv_ctx: from the step's own thread.
- *   - Two engines in one process do not notice each other. One store has one engine at a time. */
+ * Rules for the whole API:
+ *   - A call that can fail returns 0 (or a count), or a negative RV_E… code with the reason in *err.
+ *     Results are written only on success, *err only on failure; err may be NULL.
+ *   - JSON is passed as UTF-8 text in both directions. The library copies the text you pass in; text it
+ *     returns belongs to the object it came from.
+ *   - Option structs: zero means the default, a NULL struct means all defaults. Make them with their
+ *     macro, or with rv_…_init() where macros cannot be used. `size` lets us add fields later.
+ *   - Every function may be called from any thread, and from inside a step, unless its comment says
+ *     otherwise. Functions that take an rv_ctx: only from the thread of that step.
+ *   - Engines in one process are independent of each other. A store has one engine at a time. */
 #ifndef RIVAL_RIVAL_H
 #define RIVAL_RIVAL_H
 
@@ -39,166 +39,171 @@ extern "C" {
 #endif
 
 typedef struct rv_engine rv_engine;     /* runs workflows on one store */
-typedef struct rv_workflow rv_workflow; /* a definition being written */
+typedef struct rv_workflow rv_workflow; /* a definition under construction */
 typedef struct rv_body rv_body;         /* a sequence of nodes in it */
 typedef struct rv_ctx rv_ctx;           /* a running step, as its function sees it */
 
 #define RV_MODULE_SIZE 17 /* the hash of a loaded module: 16 hexadecimal digits and a NUL */
-/* JSON in a C source, as it is, without quotes around it: RV_JSON({ "type": "object", "required": ["id"] }).
- * Commas are fine; so are macros, which it does not expand. */
+/* JSON in C source, without quotes around it: RV_JSON({ "type": "object", "required": ["id"] }).
+ * Commas are allowed. Macros inside it are not expanded. */
 #define RV_JSON(...)   #__VA_ARGS__
 
 #define RV_RUN_ID_SIZE 129 /* [A-Za-z0-9._:-]{1,128} and a NUL */
 
-/* A step: returns 0 after rv_return…() (or without: its result is null), else what rv_fail() or
- * rv_stop(), rv_continue(), rv_retry() returned. */
+/* The function of a step. It returns 0 after rv_return…() (without rv_return…() its result is null),
+ * or the return value of rv_fail(), rv_stop(), rv_continue() or rv_retry(). */
 typedef int (*rv_step_fn)(rv_ctx *ctx);
 
 /* ------------------------------------------------------------------------------------------
  * Engines */
 
 typedef struct rv_engine_opts {
-    size_t size; /* filled in by RV_ENGINE_OPTS */
-    const char *
-        store; /* a file, or "postgres://…"; NULL = "rival.db"; ":memory:" = gone with the engine */
-    uint32_t workers;     /* steps at once; 0 = 256, threads made on demand */
-    uint32_t max_crashes; /* a step to blame for more deaths suspends its run; 0 = 3 */
-    int64_t grace_ms;     /* for steps to end at close; 0 = 10000; negative = for ever */
-    const char *const
-        *allow_env; /* names that expressions see in `env`; ends in NULL; NULL = none */
-    /* Finished runs leave the store, the oldest first, when they ended longer ago than this; when there
-     * are more of them; when the store is larger. 0 = they stay. See rv_retain(). */
+    size_t size;       /* filled in by RV_ENGINE_OPTS */
+    const char *store; /* a file, or "postgres://…"; NULL = "rival.db"; ":memory:" = not kept */
+    uint32_t workers;  /* steps running at once; 0 = 256; threads are made on demand */
+    uint32_t max_crashes; /* a step that crashed more often than this suspends its run; 0 = 3 */
+    int64_t grace_ms;     /* at close: time for steps to end; 0 = 10000; negative = no limit */
+    /* Names of environment variables that expressions may read in `env`; ends in NULL; NULL = none */
+    const char *const *allow_env;
+    /* Finished runs are deleted, oldest first, once they ended longer ago than this, there are more of
+     * them than this, or the store is larger than this. 0 = no limit. See rv_retain(). */
     int64_t retain_age_ms;
     uint64_t retain_runs, retain_bytes;
-    uint32_t hosts;       /* processes for the steps of C files; 0 = twice the processors */
-    uint64_t host_memory; /* bytes of memory each of them may have; 0 = no limit */
-    int64_t
-        host_grace_ms; /* a step in one that was told to stop gets SIGTERM after this, and SIGKILL
-                              after twice as long again; 0 = 1000 */
-    /* Expressions are evaluated in processes of their own (the program `rival`: RIVAL_HOST, beside this
-     * library, or in PATH). What takes more CPU time than this fails; 0 = 1000 ms. */
+    uint32_t hosts;       /* processes for the steps of C files; 0 = twice the number of CPUs */
+    uint64_t host_memory; /* memory limit of each of them, in bytes; 0 = none */
+    /* A step in a host process that was asked to stop gets SIGTERM after this time, and SIGKILL after
+     * twice this time more; 0 = 1000 */
+    int64_t host_grace_ms;
+    /* Expressions are evaluated in separate processes (the program `rival`: from RIVAL_HOST, beside this
+     * library, or in PATH). An expression that takes more CPU time than this fails; 0 = 1000 ms. */
     int64_t eval_cpu_ms;
-    uint64_t eval_memory; /* bytes of memory each of these may have; 0 = 1 GiB */
-    /* This run only: the other runs of the store stay as they are, and a call about one of them is
-     * RV_ESTATE (lists, logs and nodes aside, which only read). NULL = all runs. */
+    uint64_t eval_memory; /* memory limit of each of these processes, in bytes; 0 = 1 GiB */
+    /* Drive only this run. The other runs of the store are not touched, and a call about one of them
+     * returns RV_ESTATE, except lists, logs and nodes, which only read. NULL = all runs. */
     const char *only_run;
-    bool
-        idle; /* start no work: signals, decisions and new runs are for the next engine to act on */
-    bool read_only; /* change nothing: works also while another process has the store. Calls that
-                       would write, and to wait for a run that has not ended, are RV_ESTATE */
-    /* Listen on a Unix socket beside the store ("NAME.sock", for this user only), so that other processes
-     * can tell these runs something: engines that attach, and the commands of `rival`. */
+    bool idle;      /* start no work: the next engine acts on signals, decisions and new runs */
+    bool read_only; /* change nothing; works while another process has the store open. Calls that
+                       would write, and waiting for an unfinished run, return RV_ESTATE */
+    /* Listen on a Unix socket beside the store ("NAME.sock", for this user only), so that other
+     * processes can send calls for these runs: engines with `attach`, and the commands of `rival`. */
     bool control;
-    /* Where another process drives the store and listens so, go by it: this engine reads the store, and
-     * rv_run, rv_cancel_run, rv_signal, rv_complete, rv_decide, rv_why, rv_workflows and rv_wait are
-     * answered by the other. Where nobody drives it, as if this were not set; with read_only, nothing is
-     * ever told, but rv_wait() waits, and rv_why() knows what runs where. See rv_engine_driver(). */
+    /* If another process drives the store and listens (`control`), attach to it: this engine reads the
+     * store itself, and the driver answers rv_run, rv_cancel_run, rv_signal, rv_complete, rv_decide,
+     * rv_why, rv_workflows and rv_wait. If no process drives it, this option has no effect. With
+     * read_only, nothing that changes a run is sent to the driver, but rv_wait() waits, and rv_why()
+     * knows what runs where. See rv_engine_driver(). */
     bool attach;
-    int64_t drain_ms; /* at close, steps go on undisturbed for so long, before they are told */
-    /* `http` steps may not connect to addresses of this machine, of private networks and of links, looked at
-     * when the name has been resolved and after each redirect. For who runs workflows of others. */
+    int64_t drain_ms; /* at close: how long steps run on before they are asked to stop */
+    /* `http` steps may not connect to addresses of this machine, of private networks or to link-local
+     * addresses. The address is checked after the name is resolved and after each redirect. For
+     * engines that run other people's workflows. */
     bool http_deny_private;
-    /* A file with lines NAME=value, for the secrets that workflows declare; the others are looked for in the
-     * environment. Only its owner may be able to read it. NULL = the environment only. */
+    /* A file with lines NAME=value: values for the secrets that workflows declare. Secrets that are not
+     * in it are read from the environment. Only its owner may have access to it. NULL = environment only. */
     const char *secrets_file;
-    /* The configuration, YAML: the providers of models that `chat` nodes name. NULL = "rival.yaml" beside the
-     * store, if there is one. */
+    /* The configuration (YAML): the model providers that `chat` nodes name. NULL = "rival.yaml" beside
+     * the store, if there is one. */
     const char *config_file;
-    /* Who acts through this engine: recorded as `by` with the runs that it starts, cancels, signals and decides
-     * about, unless a call says otherwise. At most RV_BY_BYTES. NULL = nobody is named. */
+    /* Who uses this engine: recorded as `by` when it starts, cancels, signals or decides about a run,
+     * unless the call says otherwise. At most RV_BY_BYTES. NULL = no name is recorded. */
     const char *by;
 } rv_engine_opts;
-enum { RV_BY_BYTES = 128 }; /* of a name in `by`, here and in the options of calls */
+enum { RV_BY_BYTES = 128 }; /* longest name in `by`, here and in the options of calls */
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
 RV_API void rv_engine_opts_init(rv_engine_opts *opts);
 
-/* Open an engine on its store, which is made if it is not there, and plan the recovery of unfinished
- * runs: they go on as soon as their workflows are registered. One whose workflow has not been
- * registered after five seconds is suspended when it needs a function, and says which; it goes on by
- * itself when that appears.
+/* Open an engine on its store, and plan the recovery of unfinished runs. The store is created if it does
+ * not exist. An unfinished run continues as soon as its workflow is registered. If a run needs a function
+ * that is still missing after five seconds, it is suspended and names the function; it continues by
+ * itself when the function is registered.
  *
- * Returns once recovery is planned, not once those runs have finished. Keeps no reference to `opts`.
- * On success *ret is an engine to give to rv_engine_free().
- * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE (unreadable, newer than this library), RV_EBUSY (another
- * process has the store; the message says which), RV_ESYS (`control`: it cannot listen). */
+ * Returns when recovery is planned, not when those runs have finished. Keeps no reference to `opts`.
+ * On success *ret is an engine; free it with rv_engine_free().
+ * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE (the store is unreadable, or newer than this library),
+ * RV_EBUSY (another process has the store; the message says which), RV_ESYS (`control`: cannot listen). */
 RV_API int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err);
 
-/* Who drives the store that an engine is attached to. */
+/* The process that drives the store an engine is attached to. */
 typedef struct rv_driver {
     int64_t pid;
     char version[32];              /* of its library */
-    char only_run[RV_RUN_ID_SIZE]; /* it drives this run alone; "" = all */
-    char refuses[256]; /* why it cannot write to the store, so that nothing goes on; "" = it can */
+    char only_run[RV_RUN_ID_SIZE]; /* it drives only this run; "" = all */
+    char refuses[256]; /* why it cannot write to the store, so that no run continues; "" = it can */
 } rv_driver;
-/* 1: another process does, and answers for this engine: *ret says which, as it was when this one was
- * made. 0: none, or (rv_hand_over) it has ended since. Such an engine tells by RV_ECLOSED that the driver has gone and nothing was done: make
- * another; by RV_EBUSY that it drives another run; by RV_EFAILED that it went before it answered.
+/* Returns 1 if another process drives the store and answers for this engine: *ret describes it as it was
+ * when this engine was made. Returns 0 if there is none, or if it has ended since rv_hand_over().
+ * Calls on an attached engine return RV_ECLOSED if the driver has ended and nothing was done (make
+ * another engine), RV_EBUSY if it drives another run, RV_EFAILED if it ended before it answered.
  * Errors: RV_EINVAL. */
 RV_API int rv_engine_driver(rv_engine *engine, rv_driver *ret, rv_error *err);
-/* Does that process drive this run, as it was when this engine was made? */
+/* Did the driver drive this run when this engine was made? */
 RV_API bool rv_engine_drives(rv_engine *engine, const char *run_id);
 
-/* Stop. Nothing new is started; steps that run are told (rv_ctx_cancelled), after `drain_ms`, and have
- * `grace_ms` to end. What they return is kept; one that fails because it was told, or has not ended by
- * then, is handed back: the next engine attempts it again, and neither a failure nor a crash is counted.
- * Everything is on disk when this returns, unless the store still refuses after `grace_ms`: then it is as
- * after a crash. Callers inside rv_wait() get RV_ECLOSED, and so does every later call, but for those that
- * read the store by themselves (rv_list, rv_logs, rv_nodes).
+/* Stop the engine. It starts nothing new. After `drain_ms`, running steps are asked to stop
+ * (rv_ctx_cancelled) and have `grace_ms` to end. The results of steps that end in time are kept. A step
+ * that fails because it was asked to stop, or has not ended in time, is handed back: the next engine
+ * attempts it again, and neither a failure nor a crash is counted. When this returns, everything is on
+ * disk, unless the store still refuses writes after `grace_ms`: that is then the same as a crash.
+ * Callers inside rv_wait() get RV_ECLOSED, and so does every later call, except rv_list, rv_logs and
+ * rv_nodes, which read the store by themselves.
  *
- * Returns how many steps had not ended: their code cannot be stopped, so the program should end, or wait
- * for them in rv_engine_free(). A second time it only says that again. From a step of this engine it
- * cannot work, and panics. Thread: any, one at a time. */
+ * Returns how many steps had not ended. Their code cannot be stopped: end the program, or wait for them
+ * in rv_engine_free(). A second call only returns the same number. Called from a step of this engine, it
+ * panics. Thread: any, one at a time. */
 RV_API int rv_engine_close(rv_engine *engine);
 
-/* For a process that has done what it wanted, and drives runs that others handed over (rv_hand_over): begin
- * nothing new, and let what runs take all the time it needs. New calls get RV_ECLOSED from now on. RV_OK: nothing
- * runs any more, or there are no such runs; rv_engine_close() is next in any case.
+/* For a process that has finished its own work but drives runs that others handed over (rv_hand_over):
+ * start nothing new, and let running steps take all the time they need. New calls get RV_ECLOSED from
+ * now on. RV_OK: nothing is running any more, or there are no such runs. Call rv_engine_close() next in
+ * any case.
  * Errors: RV_ETIMEDOUT (after timeout_ms; negative: never), RV_ECANCELED (`by` fired; may be NULL),
- * RV_EINVAL, RV_ESYS, RV_ENOMEM. Thread: any but a step's. */
+ * RV_EINVAL, RV_ESYS, RV_ENOMEM. Thread: any except a step's. */
 RV_API int rv_engine_drain(rv_engine *engine, int64_t timeout_ms, rv_cancel *by, rv_error *err);
 
-/* Can it write? While the store refuses (the disk is full, another program has locked the file), nothing
- * goes on: no step is begun, and calls that change something wait until it is over; so do those that
- * read, up to five seconds at first, and then tell what is on disk. What was decided is tried again ten
- * times a second, and nothing is lost. A store that was deleted or replaced under the engine is noticed
- * before anything that would be lost with it is acted upon. */
+/* Whether the engine can write to its store. While the store refuses writes (the disk is full, another
+ * program has locked the file), no step is started, and calls that change something wait until it
+ * accepts them again. Calls that read wait too, up to five seconds the first time, and then return what
+ * is on disk. Pending writes are retried ten times a second, and nothing is lost. If the store is
+ * deleted or replaced while the engine runs, the engine notices before it acts on anything that would
+ * be lost. */
 typedef struct rv_health {
-    bool stuck; /* the store refuses */
-    bool
-        gone; /* for ever: its file, or that of its WAL, was deleted or replaced. Steps that run are
-                          told to end (rv_ctx_cancelled), every call is RV_EGONE: the program should end */
-    int64_t since;     /* so long: ms since 1970; 0 = it does not */
-    uint64_t attempts; /* since then */
-    rv_error why;      /* of the last */
+    bool stuck; /* the store refuses writes */
+    /* The store's file, or its WAL file, was deleted or replaced; this is final. Running steps are asked
+     * to stop (rv_ctx_cancelled), and every call returns RV_EGONE: the program should end. */
+    bool gone;
+    int64_t since;     /* when that began: ms since 1970; 0 = the store accepts writes */
+    uint64_t attempts; /* write attempts since then */
+    rv_error why;      /* the error of the last attempt */
 } rv_health;
-/* Answers at once, whatever the engine is doing. Errors: RV_EINVAL. */
+/* Returns at once, whatever the engine is doing. Errors: RV_EINVAL. */
 RV_API int rv_engine_health(rv_engine *engine, rv_health *ret, rv_error *err);
 
-/* Close, wait for steps that still run, and free. NULL is allowed. Nobody may be using it any more. */
+/* Close, wait for steps that still run, and free. NULL is allowed. No other thread may use the engine any
+ * more. */
 RV_API void rv_engine_free(rv_engine *engine);
 
 /* ------------------------------------------------------------------------------------------
  * Definitions
  *
- * rv_workflow_new() and the rv_add_…() functions never fail on the spot: what is wrong (names, limits,
- * no memory) is told by rv_register(), all of it at once. They return the body or bodies to go on
- * with; these belong to the workflow. Thread: one at a time for one workflow. */
+ * rv_workflow_new() and the rv_add_…() functions report no errors. rv_register() reports everything that
+ * is wrong (names, limits, no memory) at once. The rv_add_…() functions return the bodies to add further
+ * nodes to; bodies belong to the workflow. Thread: one at a time for one workflow. */
 
 RV_API rv_workflow *rv_workflow_new(const char *name); /* NULL: no memory */
-RV_API void rv_workflow_free(rv_workflow *workflow);   /* NULL is allowed; registered ones stay */
+RV_API void rv_workflow_free(rv_workflow *workflow);   /* NULL is allowed; it stays registered */
 RV_API void rv_workflow_describe(rv_workflow *workflow, const char *text);
 RV_API void rv_workflow_input(rv_workflow *workflow, const char *json_schema);
-/* It reads these nodes of whoever nests it: rv_workflow_needs(w, RV_NEEDS("validateOrder")). Each place that
- * nests it is held to that, and alone it cannot be run. */
+/* The workflow reads these nodes of the workflow that nests it: rv_workflow_needs(w,
+ * RV_NEEDS("validateOrder")). Each place that nests it is checked for them. It cannot run by itself. */
 RV_API void rv_workflow_needs(rv_workflow *workflow, const char *const *aliases);
 RV_API void rv_workflow_on_error(rv_workflow *workflow, const char *name, rv_step_fn handler);
-/* The same as a list of nodes, which may be tried again as any others: add them to what this returns. */
+/* The same, as a list of nodes, which can be retried like any others: add them to the returned body. */
 RV_API rv_body *rv_workflow_on_error_body(rv_workflow *workflow);
 /* Nodes that run at the end of every run, however it ended: completed, failed or cancelled. */
 RV_API rv_body *rv_workflow_finally(rv_workflow *workflow);
-/* A function that no step of it uses any more, for runs that began when one did. */
+/* A function that no step uses any more, for older runs that still need it. */
 RV_API void rv_workflow_function(rv_workflow *workflow, const char *name, rv_step_fn fn);
-/* Variables that its steps may send as .secrets.NAME; ends in NULL: RV_SECRETS("API_KEY"). */
+/* Secrets that its steps may send as .secrets.NAME; ends in NULL: RV_SECRETS("API_KEY"). */
 RV_API void rv_workflow_secrets(rv_workflow *workflow, const char *const *names);
 RV_API rv_body *rv_workflow_body(rv_workflow *workflow);
 
@@ -206,7 +211,7 @@ enum rv_on_timeout { RV_STOP = 0, RV_RETRY = 1 };
 enum rv_backoff { RV_LINEAR = 1, RV_EXPONENTIAL = 2 }; /* 0 = linear, or as configured */
 enum rv_keep { RV_KEEP_ALL = 0, RV_KEEP_LAST = 1, RV_KEEP_NONE = 2 };
 
-/* How a step is run (SPEC: config of a step). */
+/* How a step is run. */
 typedef struct rv_step_opts {
     size_t size;             /* filled in by RV_STEP_OPTS */
     const char *name;        /* the function's name, by which a restarted program finds it;
