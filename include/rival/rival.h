@@ -213,47 +213,47 @@ enum rv_keep { RV_KEEP_ALL = 0, RV_KEEP_LAST = 1, RV_KEEP_NONE = 2 };
 
 /* How a step is run. */
 typedef struct rv_step_opts {
-    size_t size;             /* filled in by RV_STEP_OPTS */
-    const char *name;        /* the function's name, by which a restarted program finds it;
+    size_t size;      /* filled in by RV_STEP_OPTS */
+    const char *name; /* the function's name; a restarted program finds it by this name;
                                 NULL = the alias */
-    rv_step_fn when;         /* false (false or null): the step is skipped; NULL = always */
-    const char *when_name;   /* of that function; NULL = "<name>.when" */
-    const char *when_expr;   /* instead: an expression, "${ .input.total > 100 }" */
-    const char *description; /* for people, said when it has ended: "Sent ${ .result.count }" */
+    rv_step_fn when;  /* if its result is false or null, the step is skipped; NULL = always run */
+    const char *when_name;   /* the name of that function; NULL = "<name>.when" */
+    const char *when_expr;   /* instead of `when`: an expression, "${ .input.total > 100 }" */
+    const char *description; /* shown to people after it has ended: "Sent ${ .result.count }" */
     int64_t timeout_ms;      /* of each attempt; 0 = none */
     int on_timeout;          /* RV_STOP, RV_RETRY */
     int max_attempts;        /* 0 = 1, or what the step's own error says */
     int backoff;             /* RV_LINEAR: base × attempt; RV_EXPONENTIAL: base × 2^(attempt-1) */
     int64_t backoff_base_ms; /* 0 = 100 */
     int64_t max_backoff_ms;  /* 0 = 60000 */
-    double jitter;           /* 0..1: a wait is shortened by up to this part of it */
-    rv_step_fn on_error;     /* runs when the step ends failed; NULL = none */
+    double jitter;           /* 0..1: each wait is shortened by a random part, up to this much */
+    rv_step_fn on_error;     /* runs when the step has failed for good; NULL = none */
     const char *on_error_name; /* NULL = "<name>.onError" */
     /* JSON lists of exit codes, HTTP statuses and error codes: "[75, 503, \"timeout\"]". With retry_on only
-     * these are tried again; what no_retry_on lists never is. NULL = not said */
+     * these errors are retried; errors in no_retry_on never are. NULL = no list */
     const char *retry_on, *no_retry_on;
     bool
-        continue_on_error; /* when its attempts are used up, it is failed and the workflow goes on */
-    bool hide_input;       /* what its attempts are given is not recorded (rv_attempt: input) */
+        continue_on_error; /* when no attempts are left, the step is failed and the workflow goes on */
+    bool hide_input;       /* do not record the input of its attempts (rv_attempt: input) */
 } rv_step_opts;
 #define RV_STEP_OPTS(...) (&(rv_step_opts){ .size = sizeof(rv_step_opts), __VA_ARGS__ })
 RV_API void rv_step_opts_init(rv_step_opts *opts);
 
 /* A step. `alias` is the key of its result; [A-Za-z_][A-Za-z0-9_.-]*, no "__". */
 RV_API void rv_add_step(rv_body *in, const char *alias, rv_step_fn fn, const rv_step_opts *opts);
-/* Nodes that run when the step which was added last to `in` ends failed: instead of its on_error. */
+/* Nodes that run when the step that was last added to `in` has failed for good, instead of its on_error. */
 RV_API rv_body *rv_add_on_error(rv_body *in);
-/* A durable timer: right over restarts, and without a thread. Result {delayedMs, startedAt, endedAt}. */
+/* A durable timer: survives restarts, and occupies no thread. Result {delayedMs, startedAt, endedAt}. */
 RV_API void rv_add_delay(rv_body *in, const char *alias, int64_t ms);
-/* Waits for rv_signal(). Its result is the payload; after timeout_ms (0 = none) it is `default_json`,
- * or, where that is NULL, the step fails. */
+/* Waits for rv_signal(). Its result is the payload. After timeout_ms (0 = no limit) its result is
+ * `default_json` or, if that is NULL, the step fails. */
 RV_API void rv_add_signal(rv_body *in, const char *alias, const char *signal, int64_t timeout_ms,
                           const char *default_json);
-/* Another workflow, by its name, registered before; or by the file that defines it ("./payment.yaml",
- * "./pay.c", relative to the working directory), which rv_register() registers, too. Its result is that of
- * its last node. */
+/* Another workflow: by its name, registered before this one; or by the file that defines it
+ * ("./payment.yaml", "./pay.c", relative to the working directory), which rv_register() then registers
+ * too. Its result is that of its last node. */
 RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
-/* Any node, as C files write it, with all that is in it; see "Nodes":
+/* Any node, written as in C files, with everything inside it; see "Nodes":
  *     rv_add(body, RV_HTTP("https://example.org/${ .input.id }", .alias = "fetch", .max_attempts = 3));
  *     rv_add(body, RV_NESTED("./pay.c", .input = RV_JSON({ "amount": "${ .steps.fetch.result.data.sum }" })));
  * The node is copied. Commands are relative to the working directory. */
@@ -261,21 +261,21 @@ RV_API void rv_add_workflow(rv_body *in, const char *alias, const char *name);
 typedef struct rv_node_def rv_node_def;
 RV_API void rv_add_node(rv_body *in, const rv_node_def *node, size_t node_size);
 
-/* A condition, then one of two sequences. `condition` is a step function whose result decides. */
+/* A condition, then one of two sequences. `condition` is a step function; its result decides. */
 typedef struct rv_branch_bodies {
     rv_body *then, *otherwise;
 } rv_branch_bodies;
 RV_API rv_branch_bodies rv_add_branch(rv_body *in, const char *alias, rv_step_fn condition,
                                       const char *condition_name);
 
-/* A sequence again and again: while a condition holds (tested before), or until it does (after). Give
- * one of the two; the other is NULL. */
+/* A sequence that repeats: while a condition holds (tested before each iteration), or until it holds
+ * (tested after). Set one of the two functions; leave the other NULL. */
 typedef struct rv_loop_opts {
     size_t size; /* filled in by RV_LOOP_OPTS */
     rv_step_fn while_, until;
     const char *condition_name; /* NULL = "<alias>.while", "<alias>.until" */
-    int64_t max_iterations;     /* 0 = 1000; more are asked for then: the loop fails */
-    int keep;                   /* RV_KEEP_ALL, _LAST, _NONE: which iterations are in its result */
+    int64_t max_iterations;     /* 0 = 1000; the loop fails if it would need more */
+    int keep; /* RV_KEEP_ALL, _LAST, _NONE: which iterations its result contains */
 } rv_loop_opts;
 #define RV_LOOP_OPTS(...) (&(rv_loop_opts){ .size = sizeof(rv_loop_opts), __VA_ARGS__ })
 RV_API void rv_loop_opts_init(rv_loop_opts *opts);
@@ -286,8 +286,8 @@ typedef struct rv_foreach_opts {
     size_t size;            /* filled in by RV_FOREACH_OPTS */
     const char *items_name; /* NULL = "<alias>.items" */
     bool parallel;
-    int64_t concurrency; /* with parallel: at once; 0 = all */
-    bool collect;        /* an iteration that fails does not fail it: the others run */
+    int64_t concurrency; /* with parallel: iterations at once; 0 = all */
+    bool collect;        /* a failed iteration does not fail the node: the others run */
 } rv_foreach_opts;
 #define RV_FOREACH_OPTS(...) (&(rv_foreach_opts){ .size = sizeof(rv_foreach_opts), __VA_ARGS__ })
 RV_API void rv_foreach_opts_init(rv_foreach_opts *opts);
@@ -297,9 +297,9 @@ RV_API rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
 /* Several at once: add children with rv_concurrent_step() and rv_concurrent_body(). */
 typedef struct rv_concurrent_opts {
     size_t size;   /* filled in by RV_CONCURRENT_OPTS */
-    bool detached; /* the sequence goes on at once; they go on by themselves */
-    bool collect;  /* a failure of one does not end the others */
-    int64_t join;  /* how many must complete; the rest is then cancelled; 0 = all */
+    bool detached; /* the sequence goes on at once, while the children run */
+    bool collect;  /* a failed child does not cancel the others */
+    int64_t join;  /* how many must complete; the others are then cancelled; 0 = all */
 } rv_concurrent_opts;
 #define RV_CONCURRENT_OPTS(...) \
     (&(rv_concurrent_opts){ .size = sizeof(rv_concurrent_opts), __VA_ARGS__ })
@@ -311,38 +311,39 @@ RV_API void rv_concurrent_step(rv_concurrent *block, const char *alias, rv_step_
                                const rv_step_opts *opts);
 RV_API rv_body *rv_concurrent_body(rv_concurrent *block, const char *alias);
 
-/* Check a workflow, all of it, and make it known. New runs of that name take this definition; runs that
- * began with another version keep theirs, and find their functions by name. The workflow stays the
- * caller's and may be freed or registered elsewhere.
- * Errors: RV_EINVAL (the first thing that is wrong, and how many more), RV_EEXIST (its name is "already
- * registered", if only by the same definition: rv_unregister() first), RV_ENOMEM, RV_ESTORE. */
+/* Check a workflow and register it. New runs with its name use this definition. Runs that began with
+ * another version keep theirs, and find their functions by name. The workflow stays the caller's: free
+ * it, or register it with another engine.
+ * Errors: RV_EINVAL (the first error found, and how many more there are), RV_EEXIST (the name is "already
+ * registered", even by the same definition: call rv_unregister() first), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_register(rv_engine *engine, const rv_workflow *workflow, rv_error *err);
 
 typedef struct rv_agent_opts {
     size_t size;  /* filled in by RV_AGENT_OPTS */
-    bool replace; /* another function of that id gives way */
+    bool replace; /* replace another function with this id */
 } rv_agent_opts;
 #define RV_AGENT_OPTS(...) (&(rv_agent_opts){ .size = sizeof(rv_agent_opts), __VA_ARGS__ })
 RV_API void rv_agent_opts_init(rv_agent_opts *opts);
 
-/* Make a C function known as the agent `id`: states of manifests may name it as their `agent_id`, and any step
- * as `call: id`. It is a step like any other: what its state depends on is .inputs.NAME, its parameters are
- * .parameters.NAME, .state has {name, stage, priority, attempt (from 0)}. An errored dependency is
- * {"error": {"message", "attachmentId"}}. Register agents before the manifests that name them.
- * Errors: RV_EINVAL (no such id can be), RV_EEXIST (there is one, and `replace` is not set), RV_ENOMEM,
+/* Register a C function as the agent `id`: states of manifests may name it as their `agent_id`, and any
+ * step as `call: id`. It is a step function like any other. The results its state depends on are
+ * .inputs.NAME, its parameters .parameters.NAME; .state has {name, stage, priority, attempt (from 0)}. A
+ * dependency that errored is {"error": {"message", "attachmentId"}}. Register agents before the manifests
+ * that name them.
+ * Errors: RV_EINVAL (not a valid id), RV_EEXIST (the id exists, and `replace` is not set), RV_ENOMEM,
  * RV_ECLOSED.   Thread: any. */
 RV_API int rv_agent(rv_engine *engine, const char *id, rv_step_fn fn, const rv_agent_opts *opts,
                     rv_error *err);
 
-/* Take a workflow back: no new run of it can be started, nor another workflow nest it. Runs of it go on,
- * with the functions they have. Registering it again brings it back.
+/* Unregister a workflow: no new run of it can be started, and no other workflow can nest it. Its runs
+ * continue with the functions they have. Registering it again makes it available again.
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED. */
 RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Workflow files in C
  *
- * A .c file whose functions are its steps and that declares its workflow, once, with RV_WORKFLOW:
+ * A .c file that declares its workflow, once, with RV_WORKFLOW. Its functions are the steps:
  *
  *     #include <rival/rival.h>
  *     static int findTree(rv_ctx *c) { return rv_return(c, "{s:s}", "treeId", "oak-123"); }
@@ -351,24 +352,25 @@ RV_API int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
  *                 .steps = RV_STEPS(RV_STEP(findTree),
  *                                   RV_STEP(chopTree, .timeout_ms = 60000, .max_attempts = 3)))
  *
- * Or it is a library: functions for files that call them, and no workflow:
+ * Or the file is a library: functions that other files call, and no workflow:
  *
  *     RV_FUNCTIONS(findTree, chopTree)
  *
- * Functions are known by their names, so a run finds them again in a changed file. Files in YAML call them
- * by that name or, where several C files have one of it, as "file/function" (file: its name without ".c").
+ * Functions are found by name, so a run finds them again after the file has changed. YAML files call them
+ * by that name or, if several C files have a function of that name, as "file/function" (file: its name
+ * without ".c").
  *
- * Nodes. What a node may say is in rv_node_def; fields that mean nothing for its kind are refused when the
- * file is registered. A node's result is found by its alias: .alias, or else the name of its function, or what
- * its kind is called ("httpRequest"). Where a field takes a function (.when, .on_error), that is known
- * as "<alias>.when", "<alias>.onError".
+ * Nodes. rv_node_def has all fields of nodes; a field that does not apply to a node's kind is refused when
+ * the file is registered. The alias of a node is the key of its result. It is .alias or, without that, the
+ * name of its function or of its kind ("httpRequest"). Functions given as fields are named after it:
+ * "<alias>.when", "<alias>.onError".
  *
- * Where a field takes JSON or a text (.with, .input, items), it is as in YAML: a text that begins with {, [
- * or " is JSON; true, false, null and numbers are themselves; anything else is a text, and "${ … }" in it are
+ * Fields that take JSON or text (.with, .input, items) work as in YAML: text that begins with {, [ or " is
+ * JSON; true, false, null and numbers are themselves; anything else is text, in which "${ … }" are
  * expressions. Conditions and items are functions or expressions: RV_BRANCH(isBig, …) calls a function,
- * RV_BRANCH("${ .input.total > 100 }", …) evaluates. */
+ * RV_BRANCH("${ .input.total > 100 }", …) evaluates an expression. */
 
-#define RV_FILE_ABI 3 /* of the structs below; a file that was compiled for another is refused */
+#define RV_FILE_ABI 3 /* of the structs below; a file compiled for another version is refused */
 
 enum rv_node_kind {
     RV_NODE_STEP = 1,
@@ -388,19 +390,18 @@ enum rv_node_kind {
 };
 
 struct rv_node_def {
-    int kind;         /* set by the macros, as are the next four */
-    const char *name; /* of its function, signal or workflow */
-    rv_step_fn fn;    /* the step, the condition, the items; or, instead, */
-    const char *expr; /* an expression for that */
-    const char
-        *with; /* http, command, value, delay: what it is to do, as in YAML behind that word */
+    int kind;          /* set by the macros, as are the next four */
+    const char *name;  /* the name of its function, signal or workflow */
+    rv_step_fn fn;     /* the step, the condition or the items; or */
+    const char *expr;  /* an expression instead */
+    const char *with;  /* http, command, value, delay: the value of that key, as in YAML */
     const char *alias; /* NULL = the name */
 
-    rv_step_fn when;         /* any node but RV_NODES: false: it is skipped */
+    rv_step_fn when;         /* all nodes except RV_NODES: if false, the node is skipped */
     const char *when_expr;   /* the same, as an expression: "${ .input.total > 100 }" */
-    const char *description; /* for people, said when it has ended: "Sent ${ .result.count }" */
+    const char *description; /* shown to people after it has ended: "Sent ${ .result.count }" */
     int64_t timeout_ms;      /* steps: of each attempt; signals: of the wait; 0 = none */
-    int on_timeout;          /* steps, as in rv_step_opts, and so the next eleven */
+    int on_timeout;          /* this and the next eleven fields: steps, as in rv_step_opts */
     int max_attempts;
     int backoff;
     int64_t backoff_base_ms, max_backoff_ms;
@@ -409,20 +410,20 @@ struct rv_node_def {
     bool continue_on_error, hide_input;
     rv_step_fn on_error;
     const rv_node_def *const *on_error_steps; /* instead of on_error: RV_STEPS(…) */
-    const char *const *needs; /* steps: RV_NEEDS("a", "b"): nodes that must be there before */
+    const char *const *needs; /* steps: RV_NEEDS("a", "b"): nodes that must come before it */
     int64_t delay_ms;         /* delays; set by RV_DELAY */
-    const char *default_json; /* signals: the result after the time-out; NULL = it fails */
+    const char *default_json; /* signals: the result after the time-out; NULL = the step fails */
     const rv_node_def *const *then, *const *otherwise; /* branches */
     const rv_node_def *const *body; /* loops, forEach, concurrent (its children), RV_NODES */
     int64_t max_iterations;         /* loops; 0 = 1000 */
     int keep;                       /* loops: RV_KEEP_ALL, … */
     bool parallel;                  /* forEach */
     int64_t concurrency;            /* forEach, with parallel; 0 = all at once */
-    bool collect;                   /* forEach and concurrent: a failure does not end the others */
-    bool detached;                  /* concurrent, and so the next */
+    bool collect;                   /* forEach, concurrent: a failure does not end the others */
+    bool detached;                  /* concurrent; also the next field */
     int64_t join;                   /* 0 = all */
-    const char *input;              /* nested workflows: JSON or a text; NULL = that of this one */
-    int rv_end;                     /* of the macros */
+    const char *input; /* nested workflows: JSON or text; NULL = this workflow's input */
+    int rv_end;        /* used by the macros */
 };
 
 typedef struct rv_workflow_def {
@@ -434,9 +435,9 @@ typedef struct rv_workflow_def {
     rv_step_fn on_error;                      /* when a run fails */
     const rv_node_def *const *on_error_steps; /* instead of on_error: RV_STEPS(…) */
     const rv_node_def *const *finally;        /* RV_STEPS(…): at the end of every run */
-    const char *const
-        *needs; /* RV_NEEDS("a"): nodes of who nests it; alone it cannot be run then */
-    const char *const *secrets; /* RV_SECRETS("API_KEY"): what its steps send as .secrets.API_KEY */
+    /* RV_NEEDS("a"): it reads these nodes of the workflow that nests it, and cannot run by itself */
+    const char *const *needs;
+    const char *const *secrets; /* RV_SECRETS("API_KEY"): its steps may send .secrets.API_KEY */
     int rv_end;
 } rv_workflow_def;
 
@@ -452,7 +453,7 @@ typedef struct rv_workflow_def {
 #define RV_NAMED_(node_kind, text, ...) RV_NODE_(node_kind, .name = (text), __VA_ARGS__)
 #define RV_WITH_(node_kind, text, ...)  RV_NODE_(node_kind, .with = (text), __VA_ARGS__)
 #define RV_NODES_(text, ...)            RV_NODE_(RV_NODE_NODES, .alias = (text), __VA_ARGS__)
-/* One of two: a function or a text. Anything else is refused by the compiler. */
+/* A function or a text. The compiler refuses anything else. */
 #define RV_IF_FN_(x, fn, text)          _Generic((x), rv_step_fn : fn, char * : text, const char * : text)
 #define RV_EITHER_(node_kind, x, ...)                                                  \
     RV_NODE_(node_kind, .name = RV_IF_FN_(x, #x, NULL), .fn = RV_IF_FN_(x, (x), NULL), \
@@ -467,15 +468,15 @@ typedef struct rv_workflow_def {
  * RV_HTTP("https://…", …), RV_HTTP(RV_JSON({ "url": "https://…", "method": "POST", "body": { … } }), …).
  * RV_COMMAND(RV_JSON(["./saw", "${ .loop.item }"]), …), RV_COMMAND(RV_JSON({ "argv": […], "stdin": "none" }), …):
  * relative to the file.
- * RV_VALUE("${ .input.id }", …), RV_VALUE(RV_JSON({ "sum": "${ … }" }), …): no work, only a value.
+ * RV_VALUE("${ .input.id }", …), RV_VALUE(RV_JSON({ "sum": "${ … }" }), …): a value, no work.
  * RV_CALL("function", …): a function of any file, by its name.
  * RV_DELAY(milliseconds, …), RV_DELAY("1h30m", …), RV_DELAY("${ .input.wait }", …).
- * RV_SIGNAL("name", .timeout_ms = …, .default_json = …, …), or all of it as in YAML:
+ * RV_SIGNAL("name", .timeout_ms = …, .default_json = …, …), or as in YAML:
  * RV_SIGNAL(RV_JSON({ "name": "go", "timeout": "3d", "default": { "approved": false } }), …).
  * RV_NESTED("workflow", .input = …): another workflow, by its name, or by the file that defines it, beside
  * this one: RV_NESTED("./pay.c"), RV_NESTED("./payment.yaml").
  * RV_BRANCH(condition, .then = RV_STEPS(…), .otherwise = RV_STEPS(…)).
- * RV_WHILE(condition, .body = RV_STEPS(…), …), RV_UNTIL(condition, …): a sequence again and again.
+ * RV_WHILE(condition, .body = RV_STEPS(…), …), RV_UNTIL(condition, …): a sequence that repeats.
  * RV_FOREACH(items, .body = RV_STEPS(…), .parallel = true, .concurrency = 4).
  * RV_CONCURRENT(.alias = "…", .body = RV_STEPS(…)): its children are steps, nested workflows, or
  * RV_NODES("alias", .body = RV_STEPS(…)). */
@@ -503,12 +504,12 @@ typedef struct rv_workflow_def {
                                             .name = (workflow_name),                    \
                                             __VA_ARGS__ };
 
-/* Functions that files may call by name: a library of steps, beside a workflow or instead of one. A name that
- * is no function is an error of the compiler. */
+/* Functions that files may call by name: a library of steps, beside a workflow or instead of one. If a name
+ * is not a function, the file does not compile. */
 typedef struct rv_functions_def {
     uint32_t abi, size;          /* set by RV_FUNCTIONS, as is the rest */
-    const char *names;           /* as they were written, with commas in between */
-    const rv_step_fn *functions; /* in that order; ends in NULL */
+    const char *names;           /* as written, separated by commas */
+    const rv_step_fn *functions; /* in the same order; ends in NULL */
 } rv_functions_def;
 #define RV_FUNCTIONS(...)                                                                        \
     extern RV_API const rv_functions_def rv_file_functions;                                      \
@@ -518,8 +519,8 @@ typedef struct rv_functions_def {
                                                  .functions = (const rv_step_fn[]){ __VA_ARGS__, \
                                                                                     NULL } };
 
-/* The main function of a host process: argv as the engine gave it, "host" first. `rival host` is this;
- * a program that is to be its own host (RIVAL_HOST) calls it too. Returns an exit code, or does not. */
+/* The main function of a host process. `argv` comes from the engine, "host" first. `rival host` calls it; a
+ * program that is its own host (RIVAL_HOST) must call it too. Returns an exit code, or does not return. */
 RV_API int rv_host_main(int argc, char **argv);
 
 /* ------------------------------------------------------------------------------------------
