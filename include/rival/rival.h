@@ -526,15 +526,15 @@ RV_API int rv_host_main(int argc, char **argv);
 /* ------------------------------------------------------------------------------------------
  * Files
  *
- * Workflows in YAML or JSON (docs/reference/workflow-file.md), looked at without an engine. */
+ * Reading workflow files (docs/reference/workflow-file.md) without an engine. */
 
-/* Something wrong in a file. Texts belong to the report. */
+/* An error in a file. Texts belong to the report. */
 typedef struct rv_problem {
     const char *file;
-    int line, column;    /* from 1, columns in characters; line 0: the file as a whole */
-    const char *message; /* what and why, one sentence */
-    const char *excerpt; /* the line, or the part of it around the column; "" for line 0 */
-    int caret;           /* characters of the excerpt before the one that is meant */
+    int line, column;    /* from 1, columns in characters; line 0: the whole file */
+    const char *message; /* what is wrong and why, one sentence */
+    const char *excerpt; /* the line, or the part around the column; "" for line 0 */
+    int caret;           /* position of the column in the excerpt, in characters from 0 */
 } rv_problem;
 
 /* A workflow in a file without problems. */
@@ -545,35 +545,34 @@ typedef struct rv_file_workflow {
     const char *version;
     const char *file;
     const char *directory; /* absolute: its commands are relative to it */
-    int node_count;        /* all of them, nested workflows included */
+    int node_count;        /* all nodes, including those of nested workflows */
     bool partial; /* it nests a C or TypeScript file that was not loaded: no version, no plan */
 } rv_file_workflow;
 
-/* A file in C, TypeScript or JavaScript whose plan was not looked at: that takes running its code. */
+/* A C, TypeScript or JavaScript file that was not loaded: reading its plan would run its code. */
 typedef struct rv_c_file {
     const char *file;
-    const char *name; /* of its workflow, as its text has it; else the file's */
+    const char *name; /* of its workflow, from its text; else the name of the file */
 } rv_c_file;
 
 typedef struct rv_report {
-    size_t file_count; /* workflow files looked at */
+    size_t file_count; /* workflow files checked */
     size_t workflow_count;
     const rv_file_workflow *workflows;
     size_t problem_count; /* by file, then by line */
     const rv_problem *problems;
-    size_t untold;        /* problems found beyond the hundred that are told of a file */
-    size_t warning_count; /* of what is good, and most likely not meant */
+    size_t untold;        /* problems beyond the first hundred of a file, which are not listed */
+    size_t warning_count; /* valid, but probably a mistake */
     const rv_problem *warnings;
-    size_t c_file_count; /* those that were not loaded */
+    size_t c_file_count; /* files that were not loaded */
     const rv_c_file *c_files;
 } rv_report;
 
-/* How far files in C, TypeScript and JavaScript are looked into. The latter need Node.js for all but their names. */
+/* How C, TypeScript and JavaScript files are read. TypeScript and JavaScript need Node.js, except for names. */
 enum rv_c_files {
-    RV_C_FILES_NAMED = 0,    /* by their text: nothing is compiled or run */
-    RV_C_FILES_COMPILED = 1, /* the errors of the compiler or parser are told; nothing is run */
-    RV_C_FILES_LOADED =
-        2, /* a host process loads them, which runs their code, and tells their plans */
+    RV_C_FILES_NAMED = 0,    /* only their names, from the text: nothing is compiled or run */
+    RV_C_FILES_COMPILED = 1, /* also the errors of the compiler or parser; nothing is run */
+    RV_C_FILES_LOADED = 2, /* also their plans: a host process loads them, which runs their code */
 };
 
 typedef struct rv_check_opts {
@@ -583,11 +582,11 @@ typedef struct rv_check_opts {
 #define RV_CHECK_OPTS(...) (&(rv_check_opts){ .size = sizeof(rv_check_opts), __VA_ARGS__ })
 RV_API void rv_check_opts_init(rv_check_opts *opts);
 
-/* Check files and folders (recursively; hidden ones are left out): syntax, keys, schemas, expressions,
- * nested workflows; everything that is wrong is in the report. A bad file is no error of this call. Files
- * that these nest are found and checked, too. Files in C, TypeScript and JavaScript are looked into as far as opts->c_files says (NULL:
- * by their text); of those in a folder only what declares a workflow or functions.
- * *ret is for rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
+/* Check files and folders (recursively; hidden files and folders are skipped): syntax, keys, schemas,
+ * expressions, nested workflows. The report lists everything that is wrong; a bad file is not an error of
+ * this call. Files nested by these files are found and checked too. opts->c_files says how C, TypeScript and
+ * JavaScript files are read (NULL: names only); in a folder, only those that declare a workflow or functions.
+ * Free *ret with rv_report_free(). Errors: RV_EINVAL (no paths), RV_ETOOBIG (too many files), RV_ENOMEM. */
 RV_API int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *opts,
                           rv_report **ret, rv_error *err);
 RV_API void rv_report_free(rv_report *report); /* NULL is allowed */
@@ -597,56 +596,59 @@ enum rv_plan_format {
     RV_PLAN_TEXT = 1,    /* a tree for people */
     RV_PLAN_MERMAID = 2, /* a flowchart */
 };
-/* The plan of a workflow in the report, by its index. *ret lives as long as the report.
+/* The plan of a workflow in the report, by its index. *ret is valid as long as the report.
  * Errors: RV_EINVAL, RV_ESTATE (it is partial), RV_ENOMEM, RV_ETOOBIG.   Thread: one at a time for one report. */
 RV_API int rv_report_plan(rv_report *report, size_t workflow, int format, const char **ret,
                           rv_error *err);
 
-/* A manifest in YAML in the usual layout: keys in snake_case, two columns for each level, no space at the ends
- * of lines. Comments, quotes and the order of keys stay, and it means the same. *ret is for rv_free(). Done again it
- * changes nothing.
- * Errors: RV_EINVAL (it is not YAML, and where), RV_ESTATE (it would not mean the same), RV_ETOOBIG, RV_ENOMEM.   Thread: any. */
+/* Format a YAML manifest: keys in snake_case, two columns per level, no trailing spaces. Comments, quotes, the
+ * order of keys and the meaning stay the same. Formatting the result again changes nothing. Free *ret with
+ * rv_free().
+ * Errors: RV_EINVAL (not YAML; the message says where), RV_ESTATE (the meaning would change), RV_ETOOBIG,
+ * RV_ENOMEM.   Thread: any. */
 RV_API int rv_manifest_format(const char *text, char **ret, rv_error *err);
 
 /* How files are registered. */
 typedef struct rv_file_opts {
     size_t size;        /* filled in by RV_FILE_OPTS */
-    bool replace;       /* another definition of a name gives way: new runs take this one */
-    rv_report **report; /* all that was found, and all that is wrong; NULL = err tells the first */
-    bool in_process; /* C: its steps run on threads of this process: quicker to call, but a crash in
-                           one is a crash of all, and an endless one cannot be stopped */
-    void (*tell)(void *arg, const char *text); /* C: gets all that the compiler printed */
-    void *arg;                                 /* of `tell` */
+    bool replace;       /* replace another definition of the same name, for new runs */
+    rv_report **report; /* everything that was found, with all errors; NULL = *err has the first */
+    bool
+        in_process; /* C: run its steps on threads of this process. Calls are faster, but a crash in a
+                        step ends the process, and a step that never ends cannot be stopped */
+    void (*tell)(void *arg, const char *text); /* C: called with the output of the compiler */
+    void *arg;                                 /* passed to `tell` */
 } rv_file_opts;
 #define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
 RV_API void rv_file_opts_init(rv_file_opts *opts);
 
-/* Register the workflow of a file; those of all files in a folder, and the folders in it (hidden ones
- * left out). Commands in a file are relative to its folder.
+/* Register the workflow of a file, or those of all files in a folder and its subfolders (hidden ones are
+ * skipped). Commands in a file are relative to its folder.
  *
- * A .c file is compiled first ($CC or cc, with $RIVAL_CFLAGS; kept in $XDG_CACHE_HOME/rival or
- * ~/.cache/rival until it changes); a .so was made from one. Its steps run in host processes (the program
- * `rival`, found by RIVAL_HOST, beside this library, or in PATH), so that one that crashes, or never ends,
- * takes nobody with it; rv_ctx_engine() is NULL there.
+ * A .c file is compiled first ($CC or cc, with $RIVAL_CFLAGS; the result is kept in $XDG_CACHE_HOME/rival
+ * or ~/.cache/rival until the file changes); a .so is one that is compiled already. Its steps run in host
+ * processes (the program `rival`, found by RIVAL_HOST, beside this library, or in PATH), so a step that
+ * crashes, or never ends, harms nothing else. rv_ctx_engine() is NULL there.
  *
- * Returns how many workflows were registered: a library of functions (RV_FUNCTIONS) has none. A file that is bad does not keep the good ones from it: it is in
- * the report or, without one, makes this RV_EINVAL with the first problem.
+ * Returns how many workflows were registered (a library of functions, RV_FUNCTIONS, has none). A bad file
+ * does not stop good ones from being registered. Its errors are in the report; without a report, this
+ * returns RV_EINVAL with the first error.
  * Errors: RV_EINVAL, RV_ETOOBIG, RV_ENOMEM, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_register_file(rv_engine *engine, const char *path, const rv_file_opts *opts,
                             rv_error *err);
 RV_API int rv_register_dir(rv_engine *engine, const char *path, const rv_file_opts *opts,
                            rv_error *err);
 
-/* What is registered, by name. *ret is for rv_workflow_list_free(). */
+/* The registered workflows, sorted by name. Free *ret with rv_workflow_list_free(). */
 typedef struct rv_workflow_info {
     const char *name;
     const char *description;  /* "" = none */
     const char *input_schema; /* JSON; "" = any input */
     const char *version;
-    const char *source; /* its file; "" = the program */
+    const char *source; /* its file; "" = registered by the program */
     int step_count;     /* at the top level */
-    const char *
-        cannot_start; /* why rv_run() refuses it now, such as a secret without a value; "" = nothing */
+    /* Why rv_run() would refuse it now, such as a secret without a value; "" = it can start */
+    const char *cannot_start;
 } rv_workflow_info;
 typedef struct rv_workflow_list {
     size_t count;
@@ -660,7 +662,7 @@ RV_API void rv_workflow_list_free(rv_workflow_list *list); /* NULL is allowed */
 
 enum rv_run_status {
     RV_RUNNING = 1,
-    RV_SUSPENDED = 2, /* waits for a decision: rv_decide() */
+    RV_SUSPENDED = 2, /* waiting for a decision: rv_decide() */
     RV_COMPLETED = 3,
     RV_FAILED = 4,
     RV_CANCELLED = 5,
@@ -670,70 +672,74 @@ RV_API const char *rv_status_name(int status); /* "running" …; NULL: no such s
 typedef struct rv_run_info {
     char run_id[RV_RUN_ID_SIZE];
     int status;
-    bool
-        schema_only; /* a worker wants to judge inputs of this workflow, and none was there (or answered within ten
-                         seconds): only the JSON Schema did */
+    /* The input was checked by the JSON Schema only: workers validate inputs of this workflow, but none was
+     * connected, or none answered within ten seconds */
+    bool schema_only;
 } rv_run_info;
 
-/* All that is wrong with an input. */
+/* Everything that is wrong with an input. */
 typedef struct rv_violation {
-    const char *path;    /* JSON pointer into the input; "" = all of it */
+    const char *path;    /* JSON pointer into the input; "" = the whole input */
     const char *message; /* what is wrong, one sentence */
 } rv_violation;
 typedef struct rv_violations {
     size_t count;
     const rv_violation *items;
-    size_t dropped; /* found beyond the thousand that are told */
+    size_t dropped; /* violations beyond the first thousand, which are not listed */
 } rv_violations;
 RV_API void rv_violations_free(rv_violations *violations); /* NULL is allowed */
 
 typedef struct rv_run_opts {
     size_t size;                /* filled in by RV_RUN_OPTS */
-    const char *run_id;         /* NULL = one is made, that sorts by time */
-    rv_violations **violations; /* written if the input is refused; NULL = err's message will do */
-    const char *rerun_of;       /* the run that this one repeats: they are linked. NULL = none */
+    const char *run_id;         /* NULL = a new one, which sorts by time */
+    rv_violations **violations; /* written if the input is refused; NULL = only *err */
+    const char *rerun_of;       /* the run that this one repeats; the two are linked. NULL = none */
     const char *by;             /* who starts it; NULL = as rv_engine_opts.by */
-    int64_t max_concurrency;    /* attempts at once in each of its stages; 0 = as its plan says */
+    int64_t max_concurrency;    /* attempts at once in each of its stages; 0 = as in its plan */
 } rv_run_opts;
 #define RV_RUN_OPTS(...) (&(rv_run_opts){ .size = sizeof(rv_run_opts), __VA_ARGS__ })
 RV_API void rv_run_opts_init(rv_run_opts *opts);
 
-/* Start a run. It is on disk when this returns, and `ret` says that it runs; its first step may have begun.
+/* Start a run. When this returns, the run is on disk, `ret` says that it runs, and its first step may have
+ * started.
  *
- * `input` is JSON; NULL = none. Where the workflow has an input schema, its defaults are put in, and an
- * input that it refuses is RV_EINVAL: there is no run then, and all violations are told. A run_id that exists: with the same workflow and the same input, that
- * run as it is now (so a start may be repeated safely); with another, RV_EEXIST.
- * Errors: RV_ENOTFOUND (no such workflow; the message lists those there are), RV_EINVAL (run_id, input),
- * RV_ETOOBIG (the input has more than 64 MB), RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Never from the engine's own callbacks. */
+ * `input` is JSON; NULL = none. If the workflow has an input schema, its defaults are filled in, and an input
+ * that violates it is RV_EINVAL: no run is created, and all violations are reported. If run_id exists with the
+ * same workflow and the same input, *ret describes that run as it is now, so a start may be repeated safely;
+ * with another workflow or input the call returns RV_EEXIST.
+ * Errors: RV_ENOTFOUND (no such workflow; the message lists the registered ones), RV_EINVAL (run_id, input),
+ * RV_ETOOBIG (the input is larger than 64 MB), RV_EEXIST, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. Do not call it from
+ * the engine's own callbacks. */
 RV_API int rv_run(rv_engine *engine, const char *workflow, const char *input,
                   const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 
-/* What a run is handed over with. */
+/* Options of rv_hand_over(). */
 typedef struct rv_hand_opts {
-    size_t size;                  /* filled in by RV_HAND_OPTS */
-    const char *run_id;           /* the run's; needed */
-    const char *input;            /* JSON; NULL = none */
-    const char *const *files;     /* the workflow's, then C files that it calls; ends in NULL */
+    size_t size;              /* filled in by RV_HAND_OPTS */
+    const char *run_id;       /* the id of the run; required */
+    const char *input;        /* JSON; NULL = none */
+    const char *const *files; /* the workflow's file, then C files that it calls; ends in NULL */
     const char *const *allow_env; /* as in rv_engine_opts */
-    const char *secrets_file;     /* the same */
-    bool resumes;                 /* the run is in the store: it goes on, with its own input */
+    const char *secrets_file;     /* as in rv_engine_opts */
+    bool resumes;                 /* the run is in the store: continue it, with its own input */
     rv_violations **violations;   /* as in rv_run_opts */
-    bool *followed;               /* written: somebody drives it already; NULL = does not matter */
-    int64_t max_concurrency;      /* the same */
+    bool *followed;          /* written: true if a process drives the run already; may be NULL */
+    int64_t max_concurrency; /* as in rv_run_opts */
 } rv_hand_opts;
 #define RV_HAND_OPTS(...) (&(rv_hand_opts){ .size = sizeof(rv_hand_opts), __VA_ARGS__ })
 RV_API void rv_hand_opts_init(rv_hand_opts *opts);
 
-/* Hand a run to the process that drives the store, from an engine that is attached to it: it loads the files,
- * and begins the run or goes on with it. Its commands, and `env` in its expressions, see the environment of this
- * process, which is never written to the store. The run goes on there as long as this engine is open:
- * rv_engine_close() hands it back, with `drain_ms` and `grace_ms` as for steps of its own, and says how many
- * steps had not ended. When the driver ends first (rv_engine_driver() is 0 then), make another engine: it drives
- * the store itself, or hands the run to whoever does now. One run for each engine.
- * A run that somebody drives already is only followed, and stays theirs.
- * Errors: RV_ESTATE (this engine is not attached; or the driver is of another version: wait for its end),
- * RV_ENOTFOUND (the driver cannot load the files), RV_EBUSY (too many are there, or the run is just being handed
- * back: try again), RV_ECLOSED (the driver is ending: make another engine); and those of rv_run(). */
+/* Hand a run to the process that drives the store, from an engine that is attached to it. The driver loads
+ * the files and starts or continues the run. The run's commands, and `env` in its expressions, see the
+ * environment of this process, which is never written to the store. The run continues there as long as this
+ * engine is open: rv_engine_close() takes it back, with `drain_ms` and `grace_ms` as for steps of its own, and
+ * returns how many steps had not ended. If the driver ends first (rv_engine_driver() then returns 0), make
+ * another engine: it drives the store itself, or hands the run to the new driver. One run for each engine.
+ * A run that a process drives already is only followed, and stays with that process.
+ * Errors: RV_ESTATE (this engine is not attached; or the driver has another version: wait until it ends),
+ * RV_ENOTFOUND (the driver cannot load the files), RV_EBUSY (too many runs were handed over, or this run is
+ * just being taken back: try again), RV_ECLOSED (the driver is ending: make another engine); and those of
+ * rv_run(). */
 RV_API int rv_hand_over(rv_engine *engine, const char *workflow, const rv_hand_opts *opts,
                         rv_run_info *ret, rv_error *err);
 
@@ -741,34 +747,36 @@ RV_API int rv_hand_over(rv_engine *engine, const char *workflow, const rv_hand_o
 typedef struct rv_outcome {
     char run_id[RV_RUN_ID_SIZE];
     int status; /* RV_COMPLETED, RV_FAILED, RV_CANCELLED */
-    const char
-        *results; /* {alias: {result, state, status, error?}} of the nodes reached, at the top */
-    int64_t results_too_large; /* 0; or their bytes, if these are more than 64 MB: then `results` is
-                                  "{}", and they are read node by node (rv_node_get) */
-    const char *error;         /* {message, code?, exitCode?, path, …} */
-    const char *failed_step;   /* alias of the top-level node that failed */
-    const char *failed_path;   /* path of the deepest node that failed: "rows:iter3:node0:insert" */
+    /* {alias: {result, state, status, error?}} of the top-level nodes that were reached */
+    const char *results;
+    /* 0; or the size of the results in bytes, if that is more than 64 MB: then `results` is "{}", and the
+     * results are read node by node (rv_node_get) */
+    int64_t results_too_large;
+    const char *error;       /* {message, code?, exitCode?, path, …} */
+    const char *failed_step; /* alias of the top-level node that failed */
+    const char *failed_path; /* path of the deepest node that failed: "rows:iter3:node0:insert" */
 } rv_outcome;
 RV_API void rv_outcome_free(rv_outcome *outcome); /* NULL is allowed */
 
 typedef struct rv_wait_opts {
     size_t size;        /* filled in by RV_WAIT_OPTS */
-    int64_t timeout_ms; /* 0 = 300000; negative = for ever */
-    rv_cancel *by;      /* give up when it fires; NULL = never */
+    int64_t timeout_ms; /* 0 = 300000; negative = no limit */
+    rv_cancel *by;      /* stop waiting when it fires; NULL = never */
 } rv_wait_opts;
 #define RV_WAIT_OPTS(...) (&(rv_wait_opts){ .size = sizeof(rv_wait_opts), __VA_ARGS__ })
 RV_API void rv_wait_opts_init(rv_wait_opts *opts);
 
-/* Wait until a run has ended. A suspended run keeps its waiters waiting. `workflow` may be NULL; if not,
- * the run must be of it. *ret is for rv_outcome_free().
+/* Wait until a run has ended. A suspended run has not ended. `workflow` may be NULL; if not, the run must be
+ * one of that workflow. Free *ret with rv_outcome_free().
  * Errors: RV_ENOTFOUND, RV_ETIMEDOUT (the message names workflow, run and time), RV_ECANCELED,
  * RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_wait(rv_engine *engine, const char *workflow, const char *run_id,
                    const rv_wait_opts *opts, rv_outcome **ret, rv_error *err);
 
-/* Cancel a run and all that is alive in it. At once, whatever it is doing; where its workflow has a `finally`,
- * that runs then, and the run stays RV_RUNNING until it has ended. A second time ends that, too. A run that has
- * ended is left as it is (what it had detached is cancelled). Errors: RV_ENOTFOUND, RV_ECLOSED, RV_ESTORE. */
+/* Cancel a run and everything that is active in it, at once, whatever it is doing. If its workflow has a
+ * `finally`, that runs next, and the run stays RV_RUNNING until it has ended. A second cancel ends the
+ * `finally` too. A run that has ended stays as it is, but its detached children are cancelled.
+ * Errors: RV_ENOTFOUND, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err);
 
 typedef struct rv_cancel_opts {
@@ -776,23 +784,23 @@ typedef struct rv_cancel_opts {
     const char *by; /* who cancels it: recorded. NULL = as rv_engine_opts.by */
 } rv_cancel_opts;
 #define RV_CANCEL_OPTS(...) (&(rv_cancel_opts){ .size = sizeof(rv_cancel_opts), __VA_ARGS__ })
-/* The same with options; NULL = none. Errors also: RV_EINVAL (`by` is too long, or no text). */
+/* The same with options; NULL = none. Errors also: RV_EINVAL (`by` is too long or not valid text). */
 RV_API int rv_cancel_run_with(rv_engine *engine, const char *run_id, const rv_cancel_opts *opts,
                               rv_error *err);
 
-/* Send a signal: kept until a step takes it. `payload` is JSON; NULL = null.
- * Errors: RV_ENOTFOUND, RV_ESTATE (the run has ended, with all that it had detached), RV_EUNWANTED (no step
- * of the run's plan waits for a signal of this name; the message lists those there are. Where a step's name
- * for its signal is an expression, every name is taken), RV_EBUSY (too many untaken), RV_EINVAL (also: the
- * payload does not fit the schema that the run's plan has for this signal). */
+/* Send a signal. It is kept until a step takes it. `payload` is JSON; NULL = null.
+ * Errors: RV_ENOTFOUND, RV_ESTATE (the run and its detached children have ended), RV_EUNWANTED (no step of the
+ * run's plan waits for a signal of this name; the message lists the names. If a step's signal name is an
+ * expression, every name is accepted), RV_EBUSY (too many signals that no step has taken), RV_EINVAL (also: the
+ * payload violates the schema that the run's plan has for this signal). */
 RV_API int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
                      rv_error *err);
 
 typedef struct rv_signal_opts {
     size_t size;
-    bool force;                 /* keep it whatever its name: never RV_EUNWANTED */
-    rv_violations **violations; /* a payload that is refused: all that is wrong, for
-                                   rv_violations_free(); NULL = only the error */
+    bool force;                 /* accept any name: never RV_EUNWANTED */
+    rv_violations **violations; /* written if the payload is refused: everything that is wrong, for
+                                   rv_violations_free(); NULL = only *err */
     const char *by;             /* who sends it: recorded. NULL = as rv_engine_opts.by */
 } rv_signal_opts;
 #define RV_SIGNAL_OPTS(...) (&(rv_signal_opts){ .size = sizeof(rv_signal_opts), __VA_ARGS__ })
@@ -800,17 +808,17 @@ typedef struct rv_signal_opts {
 RV_API int rv_signal_with(rv_engine *engine, const char *run_id, const char *name,
                           const char *payload, const rv_signal_opts *opts, rv_error *err);
 
-/* Complete a step that returned rv_return_pending() with this handle. `error` NULL: done, with `result`;
- * else it failed with that message. While the run has steps at work, an answer to a handle that is not
- * known yet waits up to a second for it: the step may just be returning it.
- * Errors: RV_ENOTFOUND: nobody waits for it (any more). */
+/* Complete a step that returned rv_return_pending() with this handle. If `error` is NULL, the step is completed
+ * with `result`; else it failed with that message. While the run has running steps, a call with a handle that
+ * is not known yet waits up to a second for it: the step may be returning it right now.
+ * Errors: RV_ENOTFOUND: no step waits for this handle (any more). */
 RV_API int rv_complete(rv_engine *engine, const char *run_id, const char *handle,
                        const char *result, const char *error, rv_error *err);
 
 typedef struct rv_complete_opts {
     size_t size;        /* filled in by RV_COMPLETE_OPTS */
     const char *result; /* JSON; NULL = null */
-    const char *error;  /* it failed with this message; NULL = it is done */
+    const char *error;  /* the step failed with this message; NULL = it completed */
     const char *by;     /* who completes it: recorded. NULL = as rv_engine_opts.by */
 } rv_complete_opts;
 #define RV_COMPLETE_OPTS(...) (&(rv_complete_opts){ .size = sizeof(rv_complete_opts), __VA_ARGS__ })
@@ -820,21 +828,21 @@ RV_API int rv_complete_with(rv_engine *engine, const char *run_id, const char *h
 enum rv_decision { RV_RESUME = 0, RV_ABORT = 1, RV_SKIP = 2, RV_RESTART_STAGE = 3 };
 typedef struct rv_decide_opts {
     size_t size;        /* filled in by RV_DECIDE_OPTS */
-    const char *path;   /* what is meant: rv_run_state.suspensions; NULL = the only one */
+    const char *path;   /* which suspension: rv_run_state.suspensions; NULL = the only one */
     const char *reason; /* for people; NULL = none */
     const char *by;     /* who decides: recorded. NULL = as rv_engine_opts.by */
 } rv_decide_opts;
 #define RV_DECIDE_OPTS(...) (&(rv_decide_opts){ .size = sizeof(rv_decide_opts), __VA_ARGS__ })
 RV_API void rv_decide_opts_init(rv_decide_opts *opts);
-/* Decide about what is suspended: a step that killed its process too often, a critical state of a stage that
- * used up its attempts, or the run as a whole (rv_run_state.suspensions). RV_RESUME: it goes on, with fresh
- * attempts; RV_ABORT: the run fails. Of a state also RV_SKIP: it has failed, and its stage goes on;
- * RV_RESTART_STAGE: its stage begins anew. Several things may be suspended at once: `path` then says which is
- * meant; it may be NULL while there is one. The decision acts at once, but nothing else begins before the
- * last is decided. The reason is recorded (NULL: none), and so is why it was suspended: as `cause` of the
- * run's error, or of the event's reason.
- * Errors: RV_ENOTFOUND, RV_ESTATE (nothing is suspended there, several are and none was named, or it cannot
- * be decided so), RV_EINVAL, RV_ETOOBIG. */
+/* Decide about a suspension: of a step that crashed its process too often, of a critical state of a stage that
+ * has no attempts left, or of the run as a whole (rv_run_state.suspensions). RV_RESUME: continue, with new
+ * attempts. RV_ABORT: the run fails. Only for states: RV_SKIP: the state has failed, and its stage goes on;
+ * RV_RESTART_STAGE: its stage starts again. If there are several suspensions, `path` says which one is meant;
+ * with only one it may be NULL. The decision takes effect at once, but nothing else starts until the last
+ * suspension is decided. The reason is recorded (NULL: none), and so is the cause of the suspension: as
+ * `cause` of the run's error, or of the event's reason.
+ * Errors: RV_ENOTFOUND, RV_ESTATE (there is no suspension at `path`; there are several and `path` is NULL; or
+ * this decision is not possible there), RV_EINVAL, RV_ETOOBIG. */
 RV_API int rv_decide(rv_engine *engine, const char *run_id, int decision,
                      const rv_decide_opts *opts, rv_error *err);
 
@@ -846,34 +854,33 @@ typedef struct rv_run_state {
     int status;
     int64_t created_at, started_at, completed_at, duration_ms;
     const char *input;
-    const char
-        *results; /* with the node that it is in, as it is: its result is null until it ends */
+    /* Includes the node that is running, as it is: its result is null until it ends */
+    const char *results;
     int64_t results_too_large; /* as in rv_outcome */
     const char *error;
     const char *failed_step, *failed_path; /* as in rv_outcome */
-    const char
-        *suspension; /* why it is suspended: {message}; of several, the oldest's; "" = it is not */
-    /* What waits for a decision, oldest first: [{path?, reason, since, actions}]; "" = nothing. Without a
-     * path it is the run as a whole. */
+    const char *suspension; /* why it is suspended: {message}, of the oldest one; "" = it is not */
+    /* All suspensions, oldest first: [{path?, reason, since, actions}]; "" = none. One without a path is
+     * that of the run as a whole. */
     const char *suspensions;
     const char *rerun_of; /* id of the run that it repeats; "" = none */
-    const char *waiting;  /* "somebody": for a signal or a decision; "" = it does not */
+    const char *waiting;  /* "somebody": it waits for a signal or a decision; "" = it does not */
 } rv_run_state;
 RV_API int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error *err);
 RV_API void rv_run_state_free(rv_run_state *state); /* NULL is allowed */
 
-/* Which runs. Everything unset: all of them, newest first. */
+/* Which runs. With nothing set: all of them, newest first. */
 typedef struct rv_query {
     size_t size;          /* filled in by RV_QUERY */
     const char *workflow; /* NULL = any */
-    int status;           /* RV_FAILED, …: those in this status; 0 = any */
-    int64_t since, until; /* created at; 0 = no bound */
-    const char *text;     /* in run id, workflow, error or input */
+    int status;           /* RV_FAILED, …; 0 = any */
+    int64_t since, until; /* time of creation; 0 = no limit */
+    const char *text;     /* text in the run id, workflow, error or input */
     size_t limit;         /* 0 = 50; at most 1000 */
-    const char *cursor;   /* rv_run_list.next of the page before; NULL = the first page */
-    const char *run_id;   /* this run alone, if it is there: the rest then does not count */
-    bool waiting;         /* only those that wait for somebody: for a signal or a decision */
-    const char *rerun_of; /* only those that repeat this run; NULL = any */
+    const char *cursor;   /* rv_run_list.next of the previous page; NULL = the first page */
+    const char *run_id;   /* only this run, if it exists; the other fields are then ignored */
+    bool waiting;         /* only runs that wait for a person: for a signal or a decision */
+    const char *rerun_of; /* only runs that repeat this run; NULL = any */
 } rv_query;
 #define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
 RV_API void rv_query_init(rv_query *query);
@@ -881,31 +888,32 @@ RV_API void rv_query_init(rv_query *query);
 typedef struct rv_run_list {
     size_t count;
     const rv_run_state *runs; /* without results */
-    const char *next;         /* cursor of the next page; "" = this was the last */
+    const char *next;         /* cursor of the next page; "" = this is the last */
 } rv_run_list;
 RV_API int rv_list(rv_engine *engine, const rv_query *query, rv_run_list **ret, rv_error *err);
 RV_API void rv_run_list_free(rv_run_list *list); /* NULL is allowed */
 
-/* How many runs there are in each status. Costs the same however many there are.
+/* How many runs there are in each status. Takes the same time for any number of runs.
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 typedef struct rv_run_counts {
     uint64_t running, suspended, completed, failed, cancelled;
-    uint64_t waiting; /* of all of them, those that wait for somebody: rv_query.waiting */
+    uint64_t waiting; /* runs in any status that wait for a person: rv_query.waiting */
 } rv_run_counts;
 RV_API int rv_count_runs(rv_engine *engine, rv_run_counts *ret, rv_error *err);
 
-/* How the runs of the last 24 hours fared, and which wait longest for somebody: JSON for rv_free().
- * {from, to, complete, others, workflows: [{workflow, ended, failed, medianMs?, slowest?: {runId, duration},
- * hours: [{ended, failed}] (24, the oldest first, the last one under way)}], oldestWaiting: [{runId, workflow,
- * status, createdAt, suspension?}] (10)}. Of more than 200 workflows, `others` counts the runs that ended since the
- * engine was opened. The median is that of a class of durations (each 1.4 x the one before). Costs what has ended since the last call;
- * the first reads the ends of a day. No call reads more than 20,000: `complete` is false then, and the next
- * goes on. Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+/* Statistics of the runs of the last 24 hours, and the runs that have waited longest for a person. *ret is JSON,
+ * for rv_free(): {from, to, complete, others, workflows: [{workflow, ended, failed, medianMs?, slowest?: {runId,
+ * duration}, hours: [{ended, failed}] (24, oldest first, the last one is the current hour)}], oldestWaiting:
+ * [{runId, workflow, status, createdAt, suspension?}] (10)}. At most 200 workflows are listed; `others` counts the
+ * runs of the rest that ended since the engine was opened. The median is the median class of durations (each class
+ * is 1.4 times as long as the one before). The cost depends on how many runs have ended since the last call; the
+ * first call reads those of a whole day. One call reads at most 20,000: then `complete` is false, and the next call
+ * continues. Works with read_only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_overview(rv_engine *engine, char **ret, rv_error *err);
 
-/* The text of the file that a registered workflow comes from (rv_workflow_info.source), as it is now: for rv_free().
- * Errors: RV_ENOTFOUND (no such workflow, it comes from no file, or that is gone), RV_ETOOBIG (more than
- * RV_SOURCE_BYTES, or no text), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESYS. */
+/* The present text of the file that defines a registered workflow (rv_workflow_info.source). Free *ret with rv_free().
+ * Errors: RV_ENOTFOUND (no such workflow, it has no file, or the file no longer exists), RV_ETOOBIG (larger than
+ * RV_SOURCE_BYTES, or not text), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESYS. */
 enum { RV_SOURCE_BYTES = 1 << 20 };
 RV_API int rv_workflow_source(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
 
