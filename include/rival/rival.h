@@ -918,59 +918,59 @@ enum { RV_SOURCE_BYTES = 1 << 20 };
 RV_API int rv_workflow_source(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * The feed: what happens, as it is on disk
+ * The feed: events of runs, as they are on disk
  *
- * Every committed change of a run is an event, and so is every line of a step's log. A feed hands them
- * out in the order in which they were committed, over all runs or of one, never before they are on
- * disk. It reads at its own pace: a slow one holds nothing in the engine, and no feed costs nothing.
+ * Every committed change of a run is an event, and so is every line of a step's log. A feed returns the
+ * events of all runs, or of one run, in the order in which they were committed, and never before they are
+ * on disk. It reads at its own pace: a slow reader uses no memory of the engine. Without feeds there is no cost.
  *
- * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and the fields of its kind:
+ * Each event is JSON: {seq, index, kind, runId, workflow, at, path?} and fields that depend on the kind:
  *   run.started {status, version, input, by?}   run.completed {status}   run.cancelled {status, by?}
- *   run.cancelling {status, by?}: its `finally` runs, then it is cancelled
+ *   run.cancelling {status, by?}: its `finally` runs first, then it is cancelled
  *   run.failed {status, error, failedStep, failedPath}   run.suspended {status, path, reason}
- *   run.resumed {status, path?, decision, reason?, by?}: one suspension was decided; its status is "suspended"
- *   as long as others are left   run.aborted {status, reason, by?}: decided so; run.failed follows
+ *   run.resumed {status, path?, decision, reason?, by?}: one suspension was decided; the status is "suspended"
+ *   while others are left   run.aborted {status, reason, by?}: by a decision; run.failed follows
  *   state.started {attempt}   state.ended {attempt, succeed, next, to?, error?}: an attempt of a state of a
  *   stage; `next` is done, final, retry, redirect (to another state), errored or suspend
- *   step.started {attempt, dueAt?}   step.retrying {attempt, error, dueAt}: that attempt has failed
+ *   step.started {attempt, dueAt?}   step.retrying {attempt, error, dueAt}: this attempt has failed
  *   step.completed {attempt, result, state}   step.failed {attempt?, error, state, stops}
- *   step.skipped {attempt?, state}   step.cancelled {attempt?}: without one, none had begun
+ *   step.skipped {attempt?, state}   step.cancelled {attempt?}: no `attempt` if none had started
  *   node.started, node.completed, node.failed {error}: supervisors
- *   node.described {description}: behind the end of a supervisor, a delay, a signal or a pending step
- *   timer.armed {dueAt}: behind the event that set a durable timer (a delay, a retry, a time-out of
+ *   node.described {description}: after the end of a supervisor, a delay, a signal or a pending step
+ *   timer.armed {dueAt}: after the event that set a durable timer (a delay, a retry, the time-out of
  *   a signal or of a pending step)   signal.received {name, payload, by?}
  *   log {level, message, metadata, stepName, attempt}
- * `by` is who did it, where that is known: rv_engine_opts.by, or the same option of the call. A step that
- * rv_complete() ended has it, too.
- * A value longer than 4 KiB is not in its event: `resultBytes` (stateBytes …) then says how long it is.
+ * `by` is who did it, if known: rv_engine_opts.by, or `by` in the options of the call. The end of a step that
+ * rv_complete() ended has it too.
+ * A value longer than 4 KiB is left out of its event; `resultBytes` (stateBytes …) has its length instead.
  *
- * (seq, index) is an event's position; seq may have gaps. The steps that a cancelled run or a failed
- * block takes with it have their step.cancelled before the event that is the cause; the node that an
- * abort fails its step.failed or node.failed before run.failed. */
+ * (seq, index) is the position of an event; seq may have gaps. When a cancelled run or a failed block cancels
+ * steps, their step.cancelled events come before the event of the run or block. When an abort fails a node, its
+ * step.failed or node.failed comes before run.failed. */
 typedef struct rv_feed rv_feed;
 
 enum rv_feed_from {
-    RV_FROM_NOW = 0,     /* what is committed after the call */
-    RV_FROM_OLDEST = 1,  /* all that is still in the store */
-    RV_FROM_POSITION = 2 /* what comes behind (seq, index) */
+    RV_FROM_NOW = 0,     /* events committed after the call */
+    RV_FROM_OLDEST = 1,  /* all events that are still in the store */
+    RV_FROM_POSITION = 2 /* events after (seq, index) */
 };
 
 typedef struct rv_feed_opts {
     size_t size;         /* filled in by RV_FEED_OPTS */
-    const char *run_id;  /* of this run only; NULL = of all */
+    const char *run_id;  /* only events of this run; NULL = of all runs */
     int from;            /* enum rv_feed_from */
-    uint64_t seq, index; /* RV_FROM_POSITION: the last event that was seen */
+    uint64_t seq, index; /* RV_FROM_POSITION: the last event that was read */
     bool no_logs;        /* leave `log` events out */
 } rv_feed_opts;
 #define RV_FEED_OPTS(...) (&(rv_feed_opts){ .size = sizeof(rv_feed_opts), __VA_ARGS__ })
 RV_API void rv_feed_opts_init(rv_feed_opts *opts);
 
-/* Follow the feed. NULL opts: all runs, from now on. *ret is for rv_feed_close(). It holds a connection
- * to the store. It may outlive the engine: rv_feed_next() then says RV_ECLOSED.
- * Errors: RV_ENOTFOUND (there is no such run; or the position is older than what retention has kept, or
- * not of this store), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
+/* Open a feed. NULL opts: all runs, from now on. Close *ret with rv_feed_close(). A feed holds one connection to
+ * the store. It may outlive the engine: rv_feed_next() then returns RV_ECLOSED.
+ * Errors: RV_ENOTFOUND (no such run; or the position is older than what retention has kept, or is from
+ * another store), RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_feed_open(rv_engine *engine, const rv_feed_opts *opts, rv_feed **ret, rv_error *err);
-RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; nobody else is using it */
+RV_API void rv_feed_close(rv_feed *feed); /* NULL is allowed; no other thread may be using it */
 
 typedef struct rv_event {
     uint64_t seq, index;
@@ -978,83 +978,83 @@ typedef struct rv_event {
     const char *kind; /* "step.completed", … */
     const char *run_id;
     const char *workflow;
-    const char *path; /* of the node; "" where it is about the run */
-    const char *json; /* all of it */
+    const char *path; /* of the node; "" if the event is about the run */
+    const char *json; /* the whole event */
 } rv_event;
 
-/* The next event, waited for if need be; *ret and its texts live until the next call on this feed.
- * Threads that call it on one feed at a time take turns.
- * Errors: RV_ETIMEDOUT (timeout_ms: 0 = do not wait, negative = for ever), RV_ECANCELED (`by`, which may
- * be NULL, fired), RV_ECLOSED (the engine has closed; what it wrote was handed out before), RV_ENOTFOUND
+/* Return the next event, and wait for it if there is none yet. *ret and its texts are valid until the next call on
+ * this feed. Threads that use one feed at the same time take turns.
+ * Errors: RV_ETIMEDOUT (timeout_ms: 0 = do not wait, negative = no limit), RV_ECANCELED (`by`, which may
+ * be NULL, fired), RV_ECLOSED (the engine has closed, and all its events have been returned), RV_ENOTFOUND
  * (retention has removed events that this feed had not read yet: open another), RV_ENOMEM, RV_ESTORE
- * (both may pass: call again, nothing was skipped). */
+ * (both may be temporary: call again, nothing is skipped). */
 RV_API int rv_feed_next(rv_feed *feed, int64_t timeout_ms, rv_cancel *by, rv_event *ret,
                         rv_error *err);
 
-/* Where a feed is: all up to here has been handed out, or came before what it was opened for. To go on
- * from there later, RV_FROM_POSITION; *seq is 0 where nothing was before: RV_FROM_OLDEST. */
+/* The position of a feed: all events up to here have been returned, or came before the start of the feed. To
+ * continue later, use RV_FROM_POSITION; if *seq is 0, there was no event: use RV_FROM_OLDEST. */
 RV_API void rv_feed_position(rv_feed *feed, uint64_t *seq, uint64_t *index);
 
 /* ------------------------------------------------------------------------------------------
- * Listeners: told what happens in the life of staged schedules */
+ * Listeners: called for events in the life of manifest runs */
 
-/* What happened, in flat members. A text that it has not is "". Texts live until the listener returns. */
+/* An event. Texts that do not apply are "". Texts are valid until the listener returns. */
 typedef struct rv_lifecycle {
     rv_engine *engine;
-    const char *
-        type; /* "dispatch": an attempt of a state begins; "state_completed": a state has settled, or
-                         waits for a decision; "stage_completed"; "suspend": somebody has to decide; "redirect":
-                         to another state first; "exhausted": a state's attempts are used up; "final": a final
-                         state has completed; "completed": the run; "aborted": the run failed or was cancelled */
+    /* "dispatch": an attempt of a state starts; "state_completed": a state has ended, or waits for a decision;
+     * "stage_completed"; "suspend": a decision is needed; "redirect": another state runs first; "exhausted": a
+     * state has no attempts left; "final": a final state has completed; "completed": the run; "aborted": the run
+     * failed or was cancelled */
+    const char *type;
     const char *run_id, *workflow;
-    const char *path; /* of the state or stage; of a suspension: what rv_decide() takes */
+    const char *path; /* of the state or stage; of a suspension: the path for rv_decide() */
     const char *stage, *state;
-    int attempt;               /* from 0; -1: it is about none */
+    int attempt;               /* from 0; -1: does not apply */
     bool succeed;              /* state_completed */
     const char *attachment_id; /* dispatch, state_completed, redirect, exhausted, final */
     const char *error;         /* JSON: why it failed, or is suspended */
     const char *to;            /* redirect: the other state */
     int64_t at;                /* ms since 1970 */
-    const char *json; /* all of it: {type, runId, workflow, at, path?, stage?, state?, …} */
+    const char *json; /* the whole event: {type, runId, workflow, at, path?, stage?, state?, …} */
 } rv_lifecycle;
 
-/* Returns 0; anything negative is a failure, and so is rv_panic(): logged with the run, and ignored. */
+/* Returns 0. A negative value or rv_panic() is a failure: it is logged with the run, and otherwise ignored. */
 typedef int (*rv_listener_fn)(const rv_lifecycle *event, void *arg);
 
-/* Have `fn` called for each event of this type, of all runs of the store, from now on; on a thread of its own, one
- * listener after the other, after the event is on disk. Several compose, in the order of their registration; one
- * of the same `id` is replaced; without an id (NULL) the same function with the same arg and type is registered
- * once, and stays until the engine is closed. A listener may call anything but rv_engine_close() and
- * rv_engine_free(); one for "suspend" decides by rv_decide(): the first decision counts, a later one is RV_ESTATE. It
- * is first told what is undecided already, whatever process it came up in; what comes up meanwhile it may be told
- * twice. Who has no listener pays nothing.
+/* Call `fn` for each event of this type, of all runs of the store, from now on. All listeners are called on one
+ * thread of their own, one after the other, in the order of their registration, after the event is on disk. A
+ * listener with the same `id` is replaced. Without an id (NULL), the same function with the same arg and type is
+ * registered only once, and stays until the engine is closed. A listener may call any function except
+ * rv_engine_close() and rv_engine_free(). A listener for "suspend" may decide with rv_decide(): the first decision
+ * counts, later ones return RV_ESTATE. It is first called for the suspensions that exist already, whichever process
+ * they come from; one that arises meanwhile may be reported twice. Without listeners there is no cost.
  * Errors: RV_EINVAL (no such type), RV_ETOOBIG (there are 1,000), RV_ECLOSED, RV_ENOMEM, RV_ESYS.   Thread: any. */
 RV_API int rv_on(rv_engine *engine, const char *type, rv_listener_fn fn, void *arg, const char *id,
                  rv_error *err);
-/* That one is not called any more: when this returns it does not run, unless it is the one that calls this.
+/* Remove the listener with this id. When this returns, it is not running, unless it made this call itself.
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM.   Thread: any. */
 RV_API int rv_off(rv_engine *engine, const char *id, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Logs and nodes of a run */
 
-/* Which lines of a run's log. Everything unset: all of them, from the first. */
+/* Which lines of a run's log. With nothing set: all of them, from the first. */
 typedef struct rv_log_query {
     size_t size;      /* filled in by RV_LOG_QUERY */
-    const char *step; /* alias; NULL = of all steps */
-    int level;        /* enum rv_log_level: this one and graver; 0 = all */
-    const char *text; /* part of the message; the case of ASCII letters does not count */
-    uint64_t after;   /* rv_log_list.next of the page before; 0 = from the first */
+    const char *step; /* alias; NULL = all steps */
+    int level;        /* enum rv_log_level: this level and above; 0 = all */
+    const char *text; /* text in the message; ASCII letters match in either case */
+    uint64_t after;   /* rv_log_list.next of the previous page; 0 = from the first */
     size_t limit;     /* 0 = 100; at most 1000 */
     const char
-        *path;   /* of the node at this path and all in it, its iterations too; NULL = of all */
-    int attempt; /* only what this attempt said, from 1; of a state's agent: of its state. 0 = all */
+        *path;   /* only the node at this path, with all nodes and iterations in it; NULL = all */
+    int attempt; /* only this attempt, from 1; in an agent of a state: of that state. 0 = all */
 } rv_log_query;
 #define RV_LOG_QUERY(...) (&(rv_log_query){ .size = sizeof(rv_log_query), __VA_ARGS__ })
 RV_API void rv_log_query_init(rv_log_query *query);
 
 typedef struct rv_log_line {
-    uint64_t id; /* = the seq of its event in the feed */
+    uint64_t id; /* the seq of its event in the feed */
     int64_t at;  /* ms since 1970 */
     int level;   /* enum rv_log_level */
     int attempt;
@@ -1066,123 +1066,119 @@ typedef struct rv_log_line {
 
 typedef struct rv_log_list {
     size_t count;
-    const rv_log_line *lines; /* in the order in which they were kept */
-    uint64_t next;            /* for `after`: always something to go on from, also at the end */
+    const rv_log_line *lines; /* in the order in which they were recorded */
+    uint64_t next;            /* for `after`; also at the end of the log, to continue from there */
 } rv_log_list;
 
-/* Read a page of a run's log, as it is on disk. To follow a log as it grows, call again with `after`, or
- * follow the feed of the run: its `log` events are the same lines, and an event's seq is a line's id.
- * Fewer lines than `limit`: there are no more yet. *ret is for rv_log_list_free().
+/* Read a page of a run's log from disk. To follow a growing log, call again with `after`, or open the feed of
+ * the run: its `log` events are the same lines, and an event's seq is a line's id. Fewer lines than `limit`
+ * means that there are no more yet. Free *ret with rv_log_list_free().
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *query,
                    rv_log_list **ret, rv_error *err);
 RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
 
-/* Which attachments of a run. Everything unset: the first hundred of all. */
+/* Which attachments of a run. With nothing set: the first hundred of all. */
 typedef struct rv_attachment_query {
     size_t size;        /* filled in by RV_ATTACHMENT_QUERY */
     const char *id;     /* exactly this one; NULL = all */
-    const char *stage;  /* alias; NULL = of all stages */
-    const char *state;  /* alias; NULL = of all states */
+    const char *stage;  /* alias; NULL = all stages */
+    const char *state;  /* alias; NULL = all states */
     const char *status; /* "init", "running", "finished", "errored", "skipped"; NULL = all */
-    bool latest; /* of each state of each stage only the last that is not superseded: latest wins */
-    size_t last; /* the last so many that have ended and are not superseded; 0 = not only those */
-    bool incomplete;       /* only those that have not ended */
-    int64_t older_than_ms; /* only those that began at least so long ago */
-    bool results;          /* with `result` and `error`; else these are "" */
+    bool latest;        /* only the last one of each state of each stage that is not superseded */
+    size_t last;        /* only the last N that have ended and are not superseded; 0 = all */
+    bool incomplete;    /* only those that have not ended */
+    int64_t older_than_ms; /* only those that began at least this long ago */
+    bool results;          /* include `result` and `error`; else they are "" */
     size_t offset, limit;  /* limit 0 = 100; at most 1000, or 100 with `results` */
 } rv_attachment_query;
 #define RV_ATTACHMENT_QUERY(...) \
     (&(rv_attachment_query){ .size = sizeof(rv_attachment_query), __VA_ARGS__ })
 RV_API void rv_attachment_query_init(rv_attachment_query *query);
 
-/* What one attempt of a state of a stage left. */
+/* The record of one attempt of a state of a stage. */
 typedef struct rv_attachment {
     const char *id; /* [stage][state][agent]_YYMMDDTHHMMSS_attempt, unique in its run */
     const char *stage, *state, *agent;
-    const char *path;   /* of the state, with the iterations around its stage */
-    int attempt;        /* from 0 */
-    const char *status; /* "init", "running", "finished", "errored", "skipped" */
-    const char
-        *description; /* what the agent said of it, or the beginning of its result or error; "" */
+    const char *path;                 /* of the state, including the iterations around its stage */
+    int attempt;                      /* from 0 */
+    const char *status;               /* "init", "running", "finished", "errored", "skipped" */
+    const char *description;          /* by the agent, or the start of its result or error; "" */
     int64_t started_at, completed_at; /* ms since 1970; 0 = not yet */
-    bool superseded;                  /* its stage was begun anew since */
-    const char *result;               /* JSON; "" = none, or not asked for */
-    const char *error;                /* the same */
+    bool superseded;                  /* its stage was started again later */
+    const char *result;               /* JSON; "" = none, or not requested */
+    const char *error;                /* as `result` */
 } rv_attachment;
 
 typedef struct rv_attachment_list {
     size_t count;
-    const rv_attachment
-        *attachments; /* in the order in which they ended; those that have not come last */
-    size_t total;     /* that the query is about, without `offset` and `limit` */
+    const rv_attachment *attachments; /* in the order in which they ended; unfinished ones last */
+    size_t total;                     /* that match the query, without `offset` and `limit` */
 } rv_attachment_list;
 
-/* What the attempts of a run's states left, as it is on disk. Asked for by `id`, one that is not there is
- * an empty list. Costs time linear in how many the run has. *ret is for rv_attachment_list_free().
+/* The records of the attempts of a run's states, from disk. If `id` is set and does not exist, the list is
+ * empty. Takes time linear in the number of attachments of the run. Free *ret with rv_attachment_list_free().
  * Errors: RV_ENOTFOUND (no such run), RV_EINVAL, RV_ENOMEM, RV_ESTORE.   Thread: any. */
 RV_API int rv_attachments(rv_engine *engine, const char *run_id, const rv_attachment_query *query,
                           rv_attachment_list **ret, rv_error *err);
 RV_API void rv_attachment_list_free(rv_attachment_list *list); /* NULL is allowed */
 
-/* How the iterations of a forEach or a loop fare. One that waits for a place is in `total` only. */
+/* Counts of the iterations of a forEach or a loop. An iteration that waits for a free place is in `total` only. */
 typedef struct rv_iterations {
-    size_t total; /* how many there will be; 0 = not known: a loop, or items still to come */
+    size_t total; /* how many there will be; 0 = not known: a loop, or items not evaluated yet */
     size_t running, completed, failed, cancelled;
 } rv_iterations;
 
-/* A node of a run, or an iteration, a branch's path or a child that holds nodes, and how it fared. Times
- * in ms since 1970, 0 = not yet. */
+/* A node of a run, or a sequence inside one: an iteration, a path of a branch, a child. Times in ms since 1970,
+ * 0 = not yet. */
 typedef struct rv_node {
-    const char *path;  /* also what its children are asked for by */
+    const char *path;  /* also for rv_node_query.parent, to list its children */
     const char *alias; /* the last part of the path: an alias, "iter3", "then", "onError" */
     const char *kind; /* "step", "workflow", "branch", "loop", "forEach", "concurrent"; "iteration",
                           "path", "child": a sequence inside one of those; "handler" */
-    const char
-        *status; /* "pending" …; nodes on the path that was not taken: "skipped"; what a run is
-                           suspended for: "suspended", as long as it is */
+    /* "pending" …; "skipped" also for nodes on the path that was not taken; "suspended" while the run is
+     * suspended because of it */
+    const char *status;
     int64_t started_at, completed_at;
-    int64_t duration_ms; /* from start to end; of one that runs: until now */
-    int64_t queue_ms;    /* of that and before: ready, and waiting for a place; over all attempts */
-    int64_t due_at;      /* it waits for its timer until then; 0 = it does not */
+    int64_t duration_ms; /* from start to end, or until now while it runs */
+    int64_t queue_ms;    /* how long it was ready and waited for a free place; over all attempts */
+    int64_t due_at;      /* when its timer fires; 0 = it does not wait for one */
     int attempt;         /* the last one, from 1; 0 = none yet */
-    int retry_count;     /* attempts behind the first */
-    int crashes;         /* times it was lost with the process it ran in, or was run from */
+    int retry_count;     /* attempts after the first */
+    int crashes;         /* times it was lost in a crash of its process or of the engine's */
     char module[RV_MODULE_SIZE]; /* of its last attempt: see rv_attempt */
-    const char *error; /* {message, …}, the last one, also if it was tried again since; "" = none */
-    int error_attempt;       /* in which attempt that was */
-    int64_t error_at;        /* and when */
-    const char *description; /* said by rv_describe() or made of `description`; at most 500 bytes */
-    size_t children;         /* how many rv_nodes() would list below it */
+    const char *error; /* {message, …}, the last one, even if it was retried since; "" = none */
+    int error_attempt; /* the attempt with that error */
+    int64_t error_at;  /* and its time */
+    const char *description;  /* from rv_describe() or its `description`; at most 500 bytes */
+    size_t children;          /* how many nodes rv_nodes() would list below it */
     rv_iterations iterations; /* of a forEach or a loop */
-    /* Of an iteration of a forEach, at most 200 bytes and "…": its item, a string as it is, anything else as
-     * JSON; and what `label` made of that, of the first 10,000. "" = none. */
+    /* Of an iteration of a forEach, each at most 200 bytes and "…": its item (a string as it is, anything else as
+     * JSON), and its `label`, for the first 10,000 iterations. "" = none. */
     const char *item, *label;
 } rv_node;
 
 typedef struct rv_node_list {
-    size_t count, total; /* in this window; in all, in that status */
+    size_t count, total; /* in this window; in all, with the same `status` */
     const rv_node *nodes;
 } rv_node_list;
 
 typedef struct rv_node_query {
-    size_t size; /* filled in by RV_NODE_QUERY */
-    const char
-        *parent; /* the path of the node whose children are meant; NULL or "": the top level */
-    const char
-        *status;   /* those in this status, and the window and `total` are of these; NULL = all */
-    size_t offset; /* children to leave out before the first */
-    size_t limit;  /* 0 = 100; at most 1000 */
+    size_t size;        /* filled in by RV_NODE_QUERY */
+    const char *parent; /* path of the node whose children to list; NULL or "": the top level */
+    const char *status; /* only children in this status, also in `total`; NULL = all */
+    size_t offset;      /* children to skip */
+    size_t limit;       /* 0 = 100; at most 1000 */
 } rv_node_query;
 #define RV_NODE_QUERY(...) (&(rv_node_query){ .size = sizeof(rv_node_query), __VA_ARGS__ })
 RV_API void rv_node_query_init(rv_node_query *query);
 
-/* The children of a node, in order, a window of them; query NULL: the first of the top level. Nodes that
- * were not reached yet are listed too, as "pending"; of a forEach or a loop the iterations that have
- * begun. Reads what is on disk; the first call for a run reads its journal, later ones what was added,
- * as long as the run is among those asked for last. What a window costs depends on its size, and hardly on
- * where it is or how many children there are. *ret is for rv_node_list_free().
- * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (beyond some millions of nodes), RV_EINVAL, RV_ENOMEM,
+/* List a window of the children of a node, in order; query NULL: the first ones of the top level. Nodes that have
+ * not been reached are listed too, as "pending"; of a forEach or a loop, only iterations that have started. Reads
+ * the store: the first call for a run reads its whole journal, later calls only what was added, as long as the run
+ * is among the last ones read. The cost depends on the size of the window, and hardly on its place or on the number
+ * of children. Free *ret with rv_node_list_free().
+ * Errors: RV_ENOTFOUND (run or node), RV_ETOOBIG (more than some millions of nodes), RV_EINVAL, RV_ENOMEM,
  * RV_ESTORE. */
 RV_API int rv_nodes(rv_engine *engine, const char *run_id, const rv_node_query *query,
                     rv_node_list **ret, rv_error *err);
@@ -1190,71 +1186,70 @@ RV_API void rv_node_list_free(rv_node_list *list); /* NULL is allowed */
 
 /* One attempt of a step, or one wait of a delay or a signal. Times as in rv_node. */
 typedef struct rv_attempt {
-    int attempt; /* from 1; one that was lost is followed by another of the same number */
-    const char
-        *outcome; /* "running", "completed", "failed", "skipped", "cancelled", "lost" (with its
-                            process) */
+    int attempt; /* from 1; the attempt after a lost one has the same number */
+    /* "running", "completed", "failed", "skipped", "cancelled", "lost" (its process died) */
+    const char *outcome;
     int64_t started_at, completed_at;
-    int64_t queue_ms;  /* before it: ready, and waiting for a place */
-    int64_t due_at;    /* failed: the next one was, or is, due then; a wait: until when; 0 = none */
+    int64_t queue_ms;  /* how long it was ready and waited for a free place */
+    int64_t due_at;    /* failed: when the next one is or was due; a wait: its end; 0 = none */
     const char *error; /* {message, …}; "" = none */
-    char module[RV_MODULE_SIZE]; /* of a function of a C file: which build of it; "" = none */
-    /* What it was given, {name: value, …}, "" = nothing: `argv`, `stdin`, `env`, `cwd` of a command; `method`,
-     * `url`, `headers`, `body` of a request; `delay`, `signal`; and by their paths (".input.id",
-     * ".steps.find.result", ".loop.item") values that its function or expressions saw. Secrets are masked. At most
-     * RV_GIVEN_BYTES: a long value is a text, its beginning and how many bytes it has. On disk with the
-     * end of the attempt, of one that goes on within 200 ms. */
+    char module[RV_MODULE_SIZE]; /* which build of a C file its function is from; "" = none */
+    /* Its input, {name: value, …}, "" = none: `argv`, `stdin`, `env`, `cwd` of a command; `method`, `url`,
+     * `headers`, `body` of a request; `delay`, `signal`; and the values that its function or expressions read, by
+     * path (".input.id", ".steps.find.result", ".loop.item"). Secrets are masked. At most RV_GIVEN_BYTES: a long
+     * value is replaced by a text with its beginning and its size. It is on disk when the attempt has ended; while
+     * the attempt runs, within 200 ms. */
     const char *input;
     int64_t
-        down_since; /* lost with the engine's process: that was last heard of then; 0 = it was not */
+        down_since; /* lost in a crash of the engine: when that was last seen alive; 0 = not lost */
 } rv_attempt;
 enum { RV_GIVEN_BYTES = 16384 };
 
-/* One node with all that is known of it. Texts are JSON and belong to it; "" where there is none. */
+/* One node with all details. Texts are JSON and belong to it; "" = none. */
 typedef struct rv_node_detail {
     rv_node node;
-    const char *input;  /* of a nested workflow that is given its own */
-    const char *result; /* of a step; what a supervisor gives is in its children */
+    const char *input;  /* of a nested workflow that has its own input */
+    const char *result; /* of a step; the results of a supervisor are in its children */
     const char *state;  /* of a step: {description, …} */
     size_t attempt_count;
     const rv_attempt *attempts; /* in order */
-    size_t earlier;             /* attempts before these, beyond the thousand that are told */
+    size_t earlier;             /* earlier attempts: only the last thousand are listed */
 } rv_node_detail;
 
-/* Look at one node, by its path. Reads the run's journal: for one that somebody looks at, not for all of
- * them. *ret is for rv_node_detail_free(). Errors: as rv_nodes(). */
+/* Read one node, by its path. Reads the run's journal, so it is meant for one node, not for all of them. Free *ret
+ * with rv_node_detail_free(). Errors: as rv_nodes(). */
 RV_API int rv_node_get(rv_engine *engine, const char *run_id, const char *path,
                        rv_node_detail **ret, rv_error *err);
 RV_API void rv_node_detail_free(rv_node_detail *detail); /* NULL is allowed */
 
-/* The plan that a run began with, and keeps; the one that new runs of a workflow take. *ret is JSON,
- * as `rival plan` shows it, for rv_free().
- * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED (of a workflow), RV_ENOMEM, RV_ESTORE. */
+/* The plan that a run started with and keeps, or the plan that new runs of a workflow use. *ret is JSON, as
+ * `rival plan` prints it, for rv_free().
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED (only rv_plan_of_workflow), RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_plan_of_run(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
 RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **ret, rv_error *err);
 
-/* Why a run does not go on. *ret is JSON, for rv_free():
+/* Why a run makes no progress. *ret is JSON, for rv_free():
  *   {runId, status, waits: [{reason, count, since, message, step?, …, nodes: [{path, since, …}]}]}
- * Everything alive in the run has exactly one reason, and those with the same reason at the same step are
- * one group, the oldest group first, with the first ten nodes of each:
- *   running      on which `executor`: "thread", "host" (a process for C files), "command", "http",
- *                "evaluator", "function" (to a reader, who cannot tell the first two apart there);
- *                `evaluating` says which condition, items or input it is
- *   place        could go on, and waits for a place at its `executor`, which has `limitSize`; `limit` says what
- *                they are: "workers", "hosts", "io" (commands), "connections" (http), "evaluator"
- *   concurrency  iterations held back by their own forEach's `limitSize`
+ * Every active node of the run has exactly one reason. Nodes of one step with the same reason form a group, the
+ * oldest group first, with the first ten nodes of each:
+ *   running      it runs on `executor`: "thread", "host" (a process for C files), "command", "http",
+ *                "evaluator"; "function" if the engine only reads and cannot tell thread from host;
+ *                `evaluating` says which condition, items or input is evaluated
+ *   place        ready, but `executor` has no free place among its `limitSize`; `limit` says which places:
+ *                "workers", "hosts", "io" (commands), "connections" (http), "evaluator"
+ *   concurrency  iterations held back by the `limitSize` of their forEach
  *   timer, retry (`attempt`)   until `dueAt`
- *   signal, handle   a signal or an rv_complete() of that `name`, until `dueAt` if there is one
- *   worker       somebody who has its `function`: nobody here does; it goes on when that is registered
+ *   signal, handle   waits for a signal or an rv_complete() of that `name`, until `dueAt` if there is one
+ *   worker       no process here has its `function`; it continues when that is registered
  *   decision     the run is suspended: `cause` says why
- *   turn         nothing: it goes on at once
- * A run that has ended and has nothing alive: `waits` is empty; one that failed has `failedPath`.
+ *   turn         not waiting: it continues at once
+ * If the run has ended and nothing is active, `waits` is empty; a failed run has `failedPath`.
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
-RV_API void rv_free(void *text); /* text that the library handed out; NULL is allowed */
+RV_API void rv_free(void *text); /* frees text that the library returned; NULL is allowed */
 
-/* The engine's figures, in the text format that Prometheus reads. *ret is for rv_free(). Counters begin
- * at 0 with the engine. Steps are told apart by workflow and alias, up to 500 pairs; the rest is
+/* The engine's metrics, in the text format of Prometheus. *ret is for rv_free(). Counters start at 0 when the
+ * engine is opened. Steps are labelled by workflow and alias, up to 500 pairs; the rest is
  * workflow="other",alias="other".
  * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_metrics(rv_engine *engine, char **ret, rv_error *err);
