@@ -1255,149 +1255,153 @@ RV_API void rv_free(void *text); /* frees text that the library returned; NULL i
 RV_API int rv_metrics(rv_engine *engine, char **ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Workers of other machines (docs/worker-protocol.md)
+ * Workers on other machines (docs/worker-protocol.md)
  *
- * Processes that offer functions come to the socket beside the store (`control`), or to a TCP address. */
+ * Processes that offer functions connect to the socket beside the store (`control`), or to a TCP address. */
 
 typedef struct rv_workers_opts {
     size_t size;        /* filled in by RV_WORKERS_OPTS */
     const char *listen; /* HOST:PORT; port 0 = a free one */
-    /* PEM files; with them every connection is TLS. Required unless the address is a loopback one. */
+    /* PEM files; with them every connection uses TLS. Required unless the address is a loopback address. */
     const char *tls_cert, *tls_key;
-    /* May it come in? `token` is what its hello has, "" if there is none; `from` its address, for a log. Is not to
-     * block: all connections wait for it. NULL: everybody may, which only a loopback address allows. Thread: one
-     * of the engine's, one at a time. */
+    /* May this worker connect? `token` is the one in its hello, "" if there is none; `from` is its address, for a
+     * log. It must not block, since all connections wait for it. NULL: every worker may connect, which is allowed
+     * on loopback addresses only. Thread: one of the engine's, one call at a time. */
     bool (*admits)(void *arg, const char *token, const char *from);
     void *arg;
 } rv_workers_opts;
 #define RV_WORKERS_OPTS(...) (&(rv_workers_opts){ .size = sizeof(rv_workers_opts), __VA_ARGS__ })
 RV_API void rv_workers_opts_init(rv_workers_opts *opts);
 
-/* Let workers come to a TCP address, until the engine closes. *ret_port (may be NULL) is the port. Keeps no reference
- * to the texts of `opts`. Errors: RV_EINVAL (an address or a certificate that will not do, no TLS or `admits` beyond
- * loopback), RV_EBUSY (the address is in use), RV_EEXIST (there is one already), RV_ESTATE (this engine runs no
- * steps), RV_ENOMEM, RV_ESYS. Thread: any, one at a time. */
+/* Accept workers on a TCP address, until the engine closes. *ret_port (may be NULL) is the port. Keeps no reference
+ * to the texts of `opts`. Errors: RV_EINVAL (a bad address or certificate, or no TLS or `admits` beyond loopback),
+ * RV_EBUSY (the address is in use), RV_EEXIST (the engine listens already), RV_ESTATE (this engine runs no steps),
+ * RV_ENOMEM, RV_ESYS. Thread: any, one at a time. */
 RV_API int rv_workers_listen(rv_engine *engine, const rv_workers_opts *opts, uint16_t *ret_port,
                              rv_error *err);
 
-/* `admits` may have changed its mind: every worker that came to that address is cut off, and asked again when it
- * comes back, which good ones do at once: what they have goes on. Errors: RV_EINVAL. Thread: any. */
+/* Check all workers again, after the answers of `admits` have changed: every worker that connected to the TCP address
+ * is disconnected, and `admits` is called again when it reconnects. Well-behaved workers reconnect at once, and their
+ * steps continue. Errors: RV_EINVAL. Thread: any. */
 RV_API int rv_workers_again(rv_engine *engine, rv_error *err);
 
-/* Where workers can come, and who is there. *ret is JSON, for rv_free(): {protocol, listen: {host, port, tls} or null,
- * socket: the path beside the store, or null, connections: [{name, credits, busy, local}]}.
+/* Where workers can connect, and which are connected. *ret is JSON, for rv_free(): {protocol, listen: {host, port, tls}
+ * or null, socket: the path beside the store, or null, connections: [{name, credits, busy, local}]}.
  * Errors: RV_EINVAL, RV_ECLOSED, RV_ENOMEM. */
 RV_API int rv_workers(rv_engine *engine, char **ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Being a worker: a program that has no engine, and offers functions to one that runs elsewhere
+ * Writing a worker: a program without an engine that offers functions to an engine elsewhere
  *
  *     rv_worker_new(RV_WORKER_OPTS(.address = "tls://rival.example.org:7070", .token = token), &worker, &err);
  *     rv_worker_offer(worker, workflow, &err);
  *     rv_worker_run(worker, stop, &err);         // until `stop` fires
  *
- * Steps are functions of rv_ctx as anywhere. If the process dies, its steps are attempted again. examples/worker.c. */
+ * Its step functions take an rv_ctx as everywhere. If the process dies, its steps are attempted again. See
+ * examples/worker.c. */
 
 typedef struct rv_worker rv_worker;
 
 typedef struct rv_worker_opts {
     size_t size; /* filled in by RV_WORKER_OPTS */
-    const char *
-        address; /* "STORE.sock", the socket beside a store; "tls://HOST:PORT", "tcp://HOST:PORT" */
-    const char *token;   /* of role worker; NULL = none */
-    const char *trusted; /* tls: a PEM file of certificates to trust; NULL = those of the system */
+    /* "STORE.sock", the socket beside a store; or "tls://HOST:PORT", "tcp://HOST:PORT" */
+    const char *address;
+    const char *token;   /* a token with the role worker; NULL = none */
+    const char *trusted; /* tls: a PEM file of certificates to trust; NULL = the system's */
     const char *name;    /* for people, at most 100 bytes; NULL = none */
-    uint32_t credits;    /* steps at once, each on a thread; 0 = 16 */
+    uint32_t credits;    /* steps at once, each on its own thread; 0 = 16 */
 } rv_worker_opts;
 #define RV_WORKER_OPTS(...) (&(rv_worker_opts){ .size = sizeof(rv_worker_opts), __VA_ARGS__ })
 RV_API void rv_worker_opts_init(rv_worker_opts *opts);
 
-/* Make a worker; nothing is connected yet. *ret is for rv_worker_free(). Errors: RV_EINVAL (an address or certificates that
- * will not do), RV_ENOMEM, RV_ESYS. */
+/* Make a worker. It does not connect yet. Free *ret with rv_worker_free(). Errors: RV_EINVAL (a bad address or bad
+ * certificates), RV_ENOMEM, RV_ESYS. */
 RV_API int rv_worker_new(const rv_worker_opts *opts, rv_worker **ret, rv_error *err);
 
-/* Offer a workflow with its functions. One that nests others by name comes after them. The workflow stays the caller's, and
- * has to outlive the worker. Not while it runs. Errors: RV_EINVAL (what is wrong with it), RV_ENOMEM. */
+/* Offer a workflow with its functions. Offer workflows that it nests by name first. The workflow stays the caller's,
+ * and must outlive the worker. Do not call it while the worker runs. Errors: RV_EINVAL (what is wrong with it),
+ * RV_ENOMEM. */
 RV_API int rv_worker_offer(rv_worker *worker, const rv_workflow *workflow, rv_error *err);
 /* Offer a function that any workflow file can `call`. Errors: RV_EINVAL, RV_ENOMEM. */
 RV_API int rv_worker_function(rv_worker *worker, const char *name, rv_step_fn fn, rv_error *err);
 
-/* Connect, run what the engine asks for, connect again when the connection is lost; until `stop` fires. Then functions
- * that run may end: after 10 s they are told (rv_ctx_cancelled), 10 s later what they do is left to be attempted elsewhere;
- * this returns when they have returned.
- * Errors: RV_EINVAL (nothing is offered; the token is wrong; the engine refuses what is offered: the message says why),
- * RV_EEXIST (a workflow of that name is the engine's own), RV_ENOMEM, RV_ESYS. Thread: one, its own. */
+/* Connect, run the steps that the engine sends, and reconnect when the connection is lost, until `stop` fires. Then
+ * running functions may finish: after 10 s they are asked to stop (rv_ctx_cancelled); 10 s later their steps are left
+ * to be attempted elsewhere. Returns when all functions have returned.
+ * Errors: RV_EINVAL (nothing is offered; the token is wrong; the engine refuses an offer: the message says why),
+ * RV_EEXIST (the engine has its own workflow of that name), RV_ENOMEM, RV_ESYS. Thread: one, its own. */
 RV_API int rv_worker_run(rv_worker *worker, rv_cancel *stop, rv_error *err);
 
-/* 1: it is connected, and the engine knows it; 0: not, and *ret_why (may be NULL) says why not, if there is a reason:
- * code 0, there is none. Thread: any. */
+/* Returns 1 if the worker is connected and the engine has accepted it. Else returns 0, and *ret_why (may be NULL) is
+ * the reason; code 0: no reason is known. Thread: any. */
 RV_API int rv_worker_state(rv_worker *worker, rv_error *ret_why);
 
-RV_API void rv_worker_free(rv_worker *worker); /* it does not run; NULL is allowed */
+RV_API void rv_worker_free(rv_worker *worker); /* it must not be running; NULL is allowed */
 
 /* ------------------------------------------------------------------------------------------
  * Retention */
 
 typedef struct rv_retain_opts {
     size_t size;        /* filled in by RV_RETAIN_OPTS */
-    int64_t max_age_ms; /* runs that ended longer ago go; 0 = age does not count */
-    uint64_t max_runs;  /* finished runs that stay; 0 = any number */
-    uint64_t max_bytes; /* of the store, unfinished runs included, which never go; 0 = any size */
-    bool dry_run; /* only count them; with max_bytes an estimate: by what a run takes on average */
+    int64_t max_age_ms; /* remove runs that ended longer ago than this; 0 = no limit */
+    uint64_t max_runs;  /* how many finished runs to keep; 0 = no limit */
+    uint64_t
+        max_bytes; /* of the store, with unfinished runs, which are never removed; 0 = no limit */
+    bool dry_run;  /* only count them; with max_bytes an estimate from the average size of a run */
 } rv_retain_opts;
 #define RV_RETAIN_OPTS(...) (&(rv_retain_opts){ .size = sizeof(rv_retain_opts), __VA_ARGS__ })
 RV_API void rv_retain_opts_init(rv_retain_opts *opts);
 
-/* Remove finished runs with all that is theirs (journal, results, logs), now, the oldest first; NULL
- * opts: by the engine's own bounds, which it also looks at by itself, some time after they are passed.
- * Runs go on meanwhile. A run that is being waited for or looked at stays for this time. Feeds that have
- * not read the events of a removed run yet are told so (RV_ENOTFOUND), and so is who wants to resume
- * there. Returns when it is done; *ret (may be NULL) is how many runs went.
+/* Remove finished runs with everything that belongs to them (journal, results, logs), now, oldest first. NULL opts:
+ * by the engine's own limits, which it also applies by itself, some time after they are exceeded. Other runs
+ * continue meanwhile. A run that someone is waiting for or reading is kept this time. Feeds that have not read the
+ * events of a removed run yet get RV_ENOTFOUND, and so do feeds opened at a position there. Returns when it is done;
+ * *ret (may be NULL) is the number of removed runs.
  * Errors: RV_EINVAL, RV_ECLOSED, RV_ESTORE. */
 RV_API int rv_retain(rv_engine *engine, const rv_retain_opts *opts, uint64_t *ret, rv_error *err);
 
-/* How much the store holds, as it is on disk. */
+/* How much the store contains. */
 typedef struct rv_usage {
-    uint64_t runs;     /* all of them */
-    uint64_t finished; /* those that rv_retain() may remove */
-    uint64_t bytes;    /* of all that is in the store, without free space: its file does not shrink,
-                          but what was removed makes room for what comes */
+    uint64_t runs;     /* all runs */
+    uint64_t finished; /* runs that rv_retain() may remove */
+    uint64_t bytes;    /* of all data, without free space: the file does not shrink, but new data
+                          reuses the space of removed runs */
 } rv_usage;
-/* Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+/* Works with read_only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_store_usage(rv_engine *engine, rv_usage *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Keeping: a run as a file, a store as a file
+ * Export and backup: a run as a file, a store as a file
  *
- * Both read what is on disk, as it is at one moment, while runs go on, in this process or in another: they
- * work on an engine for reading only. Files appear under their name when they are whole and on disk, or
- * not at all, and only their owner may read them. docs/guide/keeping.md tells when to use which. */
+ * Both read a consistent snapshot of the store while runs continue, in this process or in another, so they work with
+ * read_only. A file appears under its name only when it is complete and on disk. Only its owner may read it.
+ * docs/guide/keeping.md says when to use which. */
 
 typedef struct rv_export_opts {
     size_t size;      /* filled in by RV_EXPORT_OPTS */
-    const char *path; /* the file to make; or NULL, and: */
-    bool replace;     /* if it is there, it gives way */
-    /* Gets the text piece by piece, when all of it is known to be good; 0 to go on, anything else ends it
-     * with RV_ECANCELED. */
+    const char *path; /* the file to create; or NULL, and `write`: */
+    bool replace;     /* replace the file if it exists */
+    /* Called with the text in pieces, after the whole run has been checked. Return 0 to continue; anything else
+     * stops with RV_ECANCELED. */
     int (*write)(void *arg, const char *bytes, size_t count);
     void *arg;
 } rv_export_opts;
 #define RV_EXPORT_OPTS(...) (&(rv_export_opts){ .size = sizeof(rv_export_opts), __VA_ARGS__ })
 RV_API void rv_export_opts_init(rv_export_opts *opts);
 
-/* Write one run with all that belongs to it: definition, input, history, logs. Lines of JSON, see
- * docs/reference/export-format.md. The run stays, and goes on: imported elsewhere it would go on there too.
- * So export what has ended, or cancel it here before it is imported there. Memory does not grow with the
- * run.
- * Errors: RV_ENOTFOUND, RV_EINVAL, RV_EEXIST (the file is there), RV_ESYS (it cannot be written: no room,
+/* Write one run with everything that belongs to it: definition, input, history, logs. The format is lines of JSON, see
+ * docs/reference/export-format.md. The run stays in the store and continues; imported elsewhere, it would continue
+ * there too. So export runs that have ended, or cancel the run here before you import it there. Memory use does not
+ * depend on the size of the run.
+ * Errors: RV_ENOTFOUND, RV_EINVAL, RV_EEXIST (the file exists), RV_ESYS (it cannot be written: no space,
  * …), RV_ECANCELED, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_export(rv_engine *engine, const char *run_id, const rv_export_opts *opts,
                      rv_error *err);
 
 typedef struct rv_import_opts {
     size_t size;      /* filled in by RV_IMPORT_OPTS */
-    const char *path; /* the file to read; or NULL, and: */
-    /* Fills in up to `room` bytes and says how many; 0 = that was all; negative ends it with
+    const char *path; /* the file to read; or NULL, and `read`: */
+    /* Writes up to `room` bytes to `into` and returns how many; 0 = end of the text; negative stops with
      * RV_ECANCELED. */
     long (*read)(void *arg, char *into, size_t room);
     void *arg;
@@ -1405,14 +1409,14 @@ typedef struct rv_import_opts {
 #define RV_IMPORT_OPTS(...) (&(rv_import_opts){ .size = sizeof(rv_import_opts), __VA_ARGS__ })
 RV_API void rv_import_opts_init(rv_import_opts *opts);
 
-/* Take over a run that rv_export() wrote, under the same id, in one transaction: all of it or nothing. Its
- * whole history is checked as if it were hostile. It goes on where it was as soon as an engine drives the
- * store and its functions are registered: this one at once, unless it is idle. Timers keep their time; what
- * fell due meanwhile fires once; an attempt that was in flight is made again, and nobody is to blame.
- * Its events come in the feed behind all that was there. Other runs wait meanwhile, about as long as SQLite
- * takes to write as much: a second or two for each hundred thousand small turns, ten for those of 2 KB.
- * Errors: RV_EEXIST (the store has a run of that id), RV_EPARSE (it is cut, altered, or no export at all;
- * the message says in which line), RV_EINVAL (a newer version of Rival wrote it), RV_ESYS (the file
+/* Import a run that rv_export() wrote, under the same id, in one transaction: all of it or nothing. Its whole history
+ * is checked as untrusted input. The run continues where it was, as soon as an engine drives the store and its
+ * functions are registered; this engine does so at once, unless it is idle. Timers keep their times; those that are
+ * overdue fire once. An attempt that was in flight is made again and not counted as a crash. Its events come last in
+ * the feed. Other runs wait during the import, about as long as SQLite needs to write the data: a second or two for
+ * each hundred thousand small turns, ten for turns of 2 KB.
+ * Errors: RV_EEXIST (the store has a run with that id), RV_EPARSE (the text is cut, altered, or not an export;
+ * the message has the line), RV_EINVAL (written by a newer version of Rival), RV_ESYS (the file
  * cannot be read), RV_ESTATE (this engine only reads, or is for another run), RV_ECLOSED, RV_ECANCELED, RV_ENOMEM,
  * RV_ESTORE. */
 RV_API int rv_import(rv_engine *engine, const rv_import_opts *opts, rv_run_info *ret,
@@ -1420,30 +1424,30 @@ RV_API int rv_import(rv_engine *engine, const rv_import_opts *opts, rv_run_info 
 
 typedef struct rv_backup_opts {
     size_t size;      /* filled in by RV_BACKUP_OPTS */
-    const char *path; /* the file to make */
-    bool replace;     /* if it is there, it gives way when the new one is whole */
-    /* Called now and then: how far it is, in pages of the store. 0 to go on, anything else ends it with
-     * RV_ECANCELED. NULL: nobody asks. */
+    const char *path; /* the file to create */
+    bool replace;     /* replace the file if it exists, once the new one is complete */
+    /* Called from time to time with the progress, in pages of the store. Return 0 to continue; anything else stops
+     * with RV_ECANCELED. NULL: no progress is reported. */
     int (*progress)(void *arg, uint64_t done, uint64_t total);
     void *arg;
 } rv_backup_opts;
 #define RV_BACKUP_OPTS(...) (&(rv_backup_opts){ .size = sizeof(rv_backup_opts), __VA_ARGS__ })
 RV_API void rv_backup_opts_init(rv_backup_opts *opts);
 
-/* Copy the whole store into one file, read the copy over, and give it its name. It is a store: open it, or
- * put it in the place of the old one when no engine has that open.
+/* Copy the whole store into one file, verify the copy, and then give it its name. The copy is a store: open it, or
+ * put it in place of the old one while no engine has that open.
  * Errors: RV_EINVAL, RV_EEXIST (the file is there), RV_ESYS (it cannot be made), RV_ECANCELED, RV_ESTATE
- * (an engine for tests has no store that could be copied), RV_ENOMEM, RV_ESTORE (no room; the store or its
+ * (a test engine has no store to copy), RV_ENOMEM, RV_ESTORE (no space; the store or its
  * copy is damaged). */
 RV_API int rv_backup(rv_engine *engine, const rv_backup_opts *opts, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * Instances */
 
-/* An instance: one run's name, to ask about again and again. */
+/* A handle for one run, for several calls about it. */
 typedef struct rv_instance rv_instance;
 RV_API rv_instance *rv_instance_new(rv_engine *engine, const char *workflow, const char *run_id);
-RV_API void rv_instance_free(rv_instance *instance); /* NULL is allowed; the run goes on */
+RV_API void rv_instance_free(rv_instance *instance); /* NULL is allowed; the run continues */
 RV_API int rv_instance_run(rv_instance *instance, const char *input, rv_run_info *ret,
                            rv_error *err);
 RV_API int rv_instance_wait(rv_instance *instance, const rv_wait_opts *opts, rv_outcome **ret,
@@ -1454,24 +1458,25 @@ RV_API int rv_instance_state(rv_instance *instance, rv_run_state **ret, rv_error
 /* ------------------------------------------------------------------------------------------
  * Inside a step
  *
- * Text that these return lives until the step's function returns. */
+ * Text that these functions return is valid until the step's function returns. */
 
-/* The result. `format` is Jansson's (json_pack): "{s:s, s:i}", "key", "text", "n", 5; or JSON text. For
- * the function to return: 0; or a code, if the format is bad, it is not JSON, or has more than 64 MB. */
+/* Set the result. `format` is that of Jansson's json_pack(): "{s:s, s:i}", "key", "text", "n", 5; or JSON text.
+ * Return its value from the step function: 0, or a code if the format is bad, the text is not JSON, or it is larger
+ * than 64 MB. */
 RV_API int rv_return(rv_ctx *ctx, const char *format, ...);
 RV_API int rv_return_json(rv_ctx *ctx, const char *json);
 RV_API int rv_return_bool(rv_ctx *ctx, bool value); /* for conditions */
-/* Not done yet: somebody will rv_complete() this handle. The step is parked, durably, not run again. */
+/* The step is not done: it waits, durably, until rv_complete() is called with this handle. It is not run again. */
 RV_API int rv_return_pending(rv_ctx *ctx, const char *handle);
 
-/* The step failed; all of these are for the function to return. A plain error is tried again while attempts
- * are left, and then stops the workflow. */
+/* The step failed. The step function returns the value of these calls. An error from rv_fail() is retried while
+ * attempts are left, and then stops the workflow. */
 RV_API int rv_fail(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
-/* It failed, and this is what to do. Stop the workflow: it is not tried again. */
+/* Stop the workflow; do not retry. */
 RV_API int rv_stop(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
-/* Go on with the next node: this one is `failed`, and is not tried again. */
+/* Continue with the next node: this one is `failed`, and is not retried. */
 RV_API int rv_continue(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
-/* Try again, up to so many attempts; where the step's own options say fewer, up to those. */
+/* Retry, up to this many attempts; if the step's own options allow fewer, up to those. */
 typedef struct rv_retry_opts {
     size_t size;      /* filled in by RV_RETRY_OPTS */
     int max_attempts; /* 0 = as the step's options say */
@@ -1481,58 +1486,59 @@ typedef struct rv_retry_opts {
 RV_API void rv_retry_opts_init(rv_retry_opts *opts);
 RV_API int rv_retry(rv_ctx *ctx, const rv_retry_opts *opts, const char *fmt, ...) RV_PRINTF(3, 4);
 
-/* The step's own state: a sentence for people; anything by key; skipped (its result is then null).
- * RV_EINVAL: it is not JSON; RV_ETOOBIG: the state would have more than 1 MB, and the step fails for that. */
+/* The state of the step: a description for people; any JSON value by key; skipped (the result is then null).
+ * RV_EINVAL: not JSON; RV_ETOOBIG: the state would be larger than 1 MB, and the step fails for that. */
 RV_API void rv_describe(rv_ctx *ctx, const char *fmt, ...) RV_PRINTF(2, 3);
 RV_API int rv_set_state(rv_ctx *ctx, const char *key, const char *json);
-RV_API int rv_skip(rv_ctx *ctx); /* for the function to return: 0 */
+RV_API int rv_skip(rv_ctx *ctx); /* returns 0, for the step function to return */
 
-/* What it sees, by path, in the words of workflow files: ".input.id", ".steps.find.result.list[0]",
- * ".steps[\"find-tree\"].result", ".lastStep.result", ".loop.item". All that there is:
+/* Read values by path, written as in workflow files: ".input.id", ".steps.find.result.list[0]",
+ * ".steps[\"find-tree\"].result", ".lastStep.result", ".loop.item". These values exist:
  *
  *   .input          the run's input
- *   .steps.ALIAS    of a node that ran before, in scope: .result, .state, .status, .error
+ *   .steps.ALIAS    a node that ran before, in scope: .result, .state, .status, .error
  *   .lastStep       the node before: .result, .state ({} for the first), .alias, .stepName
- *   .loop           in an iteration: .item, .items (forEach), .index, .parent (the iteration around it). In
- *                   the condition of a loop .index is that of the iteration to come (while) or that
- *                   ended (until)
+ *   .loop           in an iteration: .item, .items (forEach), .index, .parent (the enclosing iteration). In
+ *                   the condition of a loop .index is that of the next iteration (while) or of the one that
+ *                   has just ended (until)
  *   .run            .runId, .workflowName, .stepName, .path, .attempt, .executionId, .idempotencyKey
- *   .error, .failedStep, .workflowState   in a handler (onError): what happened, {message, …}; the node it
- *                   happened to, {result, state, alias, stepName, status}; {input, steps, status, …}
- *   .               all of this at once, for rv_json(): can be large
+ *   .error, .failedStep, .workflowState   in a handler (onError): the error, {message, …}; the node that failed,
+ *                   {result, state, alias, stepName, status}; {input, steps, status, …}
+ *   .               all of this at once, for rv_json(); can be large
  *
- * An index in brackets counts from 0, from the end if it is negative; a key that is no plain word stands in
- * brackets and quotes. What is not there, is null, or is of another type: NULL, or the fallback. The step's
- * log has a warning where the type is another one.
+ * An index in brackets counts from 0, or from the end if it is negative. A key that is not a plain word is written
+ * in brackets and quotes. If the value is missing, null or of another type, the function returns NULL or the
+ * fallback. If it is of another type, the step's log gets a warning.
  *
- * A path that can lead nowhere is a mistake in the code, and does not pass: one that cannot be read, or that
- * names what no context has (".inptu", ".steps.find.reslt"), fails the step when its function returns, and
- * it is not tried again. A node that this one can never see is an error in the step's log.
+ * A path that can never lead to a value is a bug in the step. A path that cannot be parsed, or names something that
+ * does not exist (".inptu", ".steps.find.reslt"), fails the step when its function returns, and the step is not
+ * retried. For a node that this step can never see, the step's log gets an error.
  *
- * Each call walks the text: for many values of one large result, take rv_json() once and parse that. */
-RV_API const char *rv_str(rv_ctx *ctx, const char *path);               /* the text of a string */
+ * Each call scans the JSON text. To read many values of one large result, call rv_json() once and parse that. */
+RV_API const char *rv_str(rv_ctx *ctx, const char *path);               /* strings, unquoted */
 RV_API int64_t rv_int(rv_ctx *ctx, const char *path, int64_t fallback); /* written as an integer */
 RV_API double rv_num(rv_ctx *ctx, const char *path, double fallback);
 RV_API bool rv_bool(rv_ctx *ctx, const char *path, bool fallback);
-RV_API const char *rv_json(rv_ctx *ctx, const char *path); /* anything, "null" too, as JSON text */
+RV_API const char *rv_json(rv_ctx *ctx, const char *path); /* any value as JSON text, also "null" */
 
-/* Which run and step. The key is the same over all attempts of one step, and no other's. */
+/* Which run and step this is. */
 RV_API const char *rv_ctx_run_id(rv_ctx *ctx);
 RV_API const char *rv_ctx_workflow(rv_ctx *ctx);
 RV_API const char *rv_ctx_step(rv_ctx *ctx);
 RV_API const char *rv_ctx_path(rv_ctx *ctx);
 RV_API int rv_ctx_attempt(rv_ctx *ctx);              /* from 1 */
 RV_API const char *rv_ctx_execution_id(rv_ctx *ctx); /* of this attempt, unique in its run */
-/* For whoever must not act twice: the same in each attempt of this step, and no other ever has it; neither a
- * run in another store, nor one that is given the id of a run that was removed. */
+/* A key for requests that must not take effect twice. It is the same in every attempt of this step, and no other step
+ * ever has it: no run in another store, and no run that reuses the id of a removed run. */
 RV_API const char *rv_ctx_idempotency_key(rv_ctx *ctx);
 RV_API rv_engine *rv_ctx_engine(rv_ctx *ctx); /* to start or signal other runs */
 
-/* Should it stop? (Cancelled, timed out, or the engine closes.) Poll, or hand the token on. */
+/* Should the step stop? (It was cancelled or timed out, or the engine closes.) Poll this, or pass the token on. */
 RV_API bool rv_ctx_cancelled(rv_ctx *ctx);
-RV_API rv_cancel *rv_ctx_token(rv_ctx *ctx); /* not to be freed, nor kept after the step's end */
+RV_API rv_cancel *rv_ctx_token(
+    rv_ctx *ctx); /* do not free it, or use it after the step has ended */
 
-/* The step's log, kept with the run. */
+/* Write to the step's log, which is stored with the run. */
 enum rv_log_level { RV_DEBUG = 0, RV_INFO = 1, RV_WARN = 2, RV_ERROR = 3 };
 RV_API void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, ...)
     RV_PRINTF(4, 5);
@@ -1544,39 +1550,39 @@ RV_API void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char
 /* ------------------------------------------------------------------------------------------
  * Testing workflows
  *
- * A test engine is the real engine on a store in memory, with a clock that moves when told and steps
- * that run one at a time, in an order that comes from the seed. Everything above works with it:
- * rv_wait() runs what can run and lets time skip to the next timer, up to its timeout_ms; the other
- * calls answer without a step running. Nothing happens by itself in between. So a workflow that takes
- * days is tested in milliseconds, and what a seed has shown it shows again.
- * Thread: one at a time; a step may call it too. */
+ * A test engine is the real engine with a store in memory, a clock that you control, and steps that run one at a
+ * time in an order derived from the seed. All functions above work with it. rv_wait() runs everything that can run
+ * and skips time to the next timer, up to its timeout_ms; the other calls return without running a step. Nothing
+ * happens between calls. So a workflow that takes days is tested in milliseconds, and the same seed always gives the
+ * same run.
+ * Thread: one at a time; steps may call it too. */
 typedef struct rv_test_opts {
-    size_t size;      /* filled in by RV_TEST_OPTS */
-    uint64_t seed;    /* of the order of steps, of jitter, of crashes */
-    int64_t start_ms; /* the wall clock at the beginning; 0 = 2026-01-01 00:00 UTC */
+    size_t size;           /* filled in by RV_TEST_OPTS */
+    uint64_t seed;         /* for the order of steps, jitter and crashes */
+    int64_t start_ms;      /* wall clock at the start; 0 = 2026-01-01 00:00 UTC */
+    uint32_t crash_one_in; /* one commit in this many crashes, before or after it; 0 = none */
+    uint32_t workers;      /* steps in flight at once; 0 = 256 */
     uint32_t
-        crash_one_in; /* one commit in so many ends in a crash, before or after it; 0 = none does */
-    uint32_t workers; /* steps in flight at once; 0 = 256 */
-    uint32_t max_crashes; /* as of an engine, but 0 = no limit: these crashes are not the steps' */
+        max_crashes; /* as in rv_engine_opts, but 0 = no limit: steps do not cause these crashes */
 } rv_test_opts;
 #define RV_TEST_OPTS(...) (&(rv_test_opts){ .size = sizeof(rv_test_opts), __VA_ARGS__ })
 RV_API void rv_test_opts_init(rv_test_opts *opts);
 /* Errors: RV_EINVAL, RV_ENOMEM. *ret is for rv_engine_free(). */
 RV_API int rv_test_engine_new(const rv_test_opts *opts, rv_engine **ret, rv_error *err);
 
-/* Let time pass, doing everything that falls due in it. 0: only what can be done now. */
+/* Advance the clock, and do everything that falls due. 0: only what can be done now. */
 RV_API int rv_test_advance(rv_engine *engine, int64_t ms, rv_error *err);
-RV_API int64_t rv_test_now(rv_engine *engine); /* ms since 1970, by its clock */
+RV_API int64_t rv_test_now(rv_engine *engine); /* its clock, ms since 1970 */
 
-/* Run `fn` instead of the step of this alias, whatever its kind, in every workflow; NULL: no longer. */
+/* Run `fn` instead of steps with this alias, of any kind, in every workflow; NULL: undo that. */
 RV_API int rv_test_replace(rv_engine *engine, const char *alias, rv_step_fn fn, rv_error *err);
-/* In a step: its answer comes so much later by the engine's clock, so that a time-out may be first. */
+/* In a step: its result arrives this much later by the engine's clock, so that a time-out may fire first. */
 RV_API void rv_test_takes(rv_ctx *ctx, int64_t ms);
 
-/* The process dies here and a new one opens the store: what was on disk goes on, what was in flight is
- * attempted again. Registered workflows and replaced steps stay. Not from inside a step. */
+/* Simulate the death of the process, and a new one that opens the store: what was on disk continues, attempts in
+ * flight are made again. Registered workflows and replaced steps stay. Do not call it from a step. */
 RV_API int rv_test_crash(rv_engine *engine, rv_error *err);
-RV_API int64_t rv_test_crashes(rv_engine *engine); /* how many there were, of either kind */
+RV_API int64_t rv_test_crashes(rv_engine *engine); /* how many crashes so far, of both kinds */
 
 #ifdef __cplusplus
 }
