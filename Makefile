@@ -26,8 +26,8 @@ help: ## this list
 
 LISTEN ?= 127.0.0.1:7400
 # DEPLOY_KEY: the secret of examples/yaml/deploy, which only copies a file.
-run: all ## build, serve examples/ and say where: open that in a browser; Ctrl-C ends it
-	@DEPLOY_KEY=$${DEPLOY_KEY:-not-a-real-key} exec $(BUILD)/rival serve examples --store $(BUILD)/run.db --listen $(LISTEN) --watch
+run: all ## build, serve the workflow files of examples/ and say where: open that in a browser; Ctrl-C ends it
+	@DEPLOY_KEY=$${DEPLOY_KEY:-not-a-real-key} exec $(BUILD)/rival serve examples/yaml examples/files examples/manifests --store $(BUILD)/run.db --listen $(LISTEN) --watch
 
 check: deps-test all ## in two minutes: build, and the unit tests that take seconds
 	@scripts/run-tests --release $(BUILD) --suites quick

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples.sh RUNTIME: the programs of sdk/node/examples, on Node.js or on Bun.
+# examples.sh RUNTIME: the programs of examples/typescript, on Node.js or on Bun.
 . "$(dirname "$0")/../e2e/tap.sh"
 sdk=$RIVAL_SOURCE/sdk/node
 if [ ! -f "$sdk/dist/.built" ]; then
@@ -7,7 +7,7 @@ if [ ! -f "$sdk/dist/.built" ]; then
     done_testing
 fi
 export RIVAL_BIN=$rival
-cp -r "$sdk/examples" "$tmp/examples" && cd "$tmp/examples" || exit 1
+cp -r "$RIVAL_SOURCE/examples/typescript" "$tmp/examples" && cd "$tmp/examples" || exit 1
 mkdir -p node_modules && ln -s "$sdk" node_modules/rival && ln -s "$sdk/node_modules/zod" node_modules/zod
 
 case $1 in
@@ -28,10 +28,15 @@ bun)
     ;;
 esac
 
-run "${runtime[@]}" builder.ts
-is "builder.ts ends well" "$rc" 0
-is "and does what it says" "$out" "$(cat expected/builder.txt)"
-run "${runtime[@]}" files.ts
-is "files.ts ends well" "$rc" 0
-is "and does what it says" "$out" "$(cat expected/files.txt)"
+for program in *.ts; do
+    run "${runtime[@]}" "$program"
+    is "$program ends well" "$rc:$err" "0:"
+    is "and does what it says" "$out" "$(cat "expected/${program%.ts}.txt")"
+done
+if [ "$1" = node ]; then # what the program itself does with the files
+    run "$rival" check --load workflows
+    is "every file is a good one" "$rc:$err:$(grep -c '^ok' <<<"$out")" "0::$(ls workflows/*.ts | wc -l)"
+    run "$rival" exec workflows/tree-processing.ts -i '{"treeType":"oak"}'
+    is "and runs without a program" "$rc:$(jq -r .results.chopTree.state.description <<<"$out")" "0:Chopped tree oak-123"
+fi
 done_testing

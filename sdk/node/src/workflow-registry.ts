@@ -1,14 +1,17 @@
 /** workflow-registry.ts: `WorkflowRegistry`: workflows and their runs in one object. */
 import { Engine, isTerminal, type RivalOptions, type RunSummary, type WorkflowInstance } from "./engine/engine.js";
-import { Catalog, type WorkflowMetadata } from "./registry.js";
+import { Catalog, defaultRegistry, type WorkflowMetadata } from "./registry.js";
 import type { WorkflowDefinition } from "./types.js";
 
 const PAGE = 1000;
 const ACTIVE = ["running", "suspended"]; // what a server can be asked for today
 
-/** Registers workflows and launches them. The engine behind it starts with the first launch. */
+/**
+ * Registers workflows and launches them; it also has those that were registered in this process (`.register()`, files). The engine
+ * behind it starts with the first launch.
+ */
 export class WorkflowRegistry {
-  private readonly catalog = new Catalog();
+  private readonly catalog = new Catalog(defaultRegistry);
   private started: Engine | undefined;
 
   constructor(private readonly options: RivalOptions = {}) {}

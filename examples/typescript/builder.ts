@@ -158,7 +158,7 @@ await engine.close()
 // --- the registry
 const registry = new WorkflowRegistry()
 registry.register(createWorkflow('slow').step('wait', ({ signal }) => new Promise((done) => signal.addEventListener('abort', done))))
-console.log(registry.list().map(({ name, stepCount }) => `${name}:${stepCount}`).join())
+console.log(registry.list().map(({ name, stepCount }) => `${name}:${stepCount}`).join(' '))
 const { runId } = await registry.launch('slow', {})
 console.log((await registry.getActiveRuns('slow')).map((run) => run.status).join())
 

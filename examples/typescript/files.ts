@@ -1,10 +1,8 @@
-// files.ts: the workflows of a folder, in one program: bun files.ts.
+// files.ts: the workflows of a folder, in one program: node --import rival/register files.ts, or bun files.ts
 import { registerWorkflowsFromDirectory, rival } from 'rival'
 
-const folder = new URL('./workflows', import.meta.url).pathname
-
 // Automatically discover and register all workflow files
-registerWorkflowsFromDirectory(folder)
+registerWorkflowsFromDirectory('./workflows')
 
 const engine = rival()
 await engine.ready()
