@@ -52,7 +52,7 @@ static int show(struct rv_ctx *ctx, const char *id, struct rv__host *host,
         return rc;
     const struct rv__entry *entry = want.part == PART_STEP ? rv__view_find(&ctx->view, want.alias)
                                                            : ctx->view.last;
-    struct rv__shared shared = rv__invoked_shared(ctx, want.part, entry);
+    struct rv__shared shared = rv__invoked_shared(ctx, want.part, want.alias, entry);
     bool known = shared.identity != NULL && rv__kept_has(kept, shared.identity, &slot);
     rv__buf_init(&room, RV__JSON_MAX_BYTES);
     if (!known || want.part == PART_STEP || want.part == PART_LAST)

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -45,13 +46,26 @@ static void unref_scope(void *identity)
     rv__entry_unref((struct rv__entry *)(void *)((char *)identity - 1));
 }
 
+/* The items of an iteration around the innermost, if that is what `what` says: "items", "parent.items" … */
+static const struct rv__blob *items_of_parent(const struct rv_ctx *ctx, struct rv__str what)
+{
+    static const struct rv__str up = RV__STR("parent.");
+    const struct rv__view *view = ctx->view.parent;
+    while (view != NULL && what.len > up.len && memcmp(what.at, up.at, up.len) == 0) {
+        what = (struct rv__str){ what.at + up.len, what.len - up.len };
+        view = view->parent;
+    }
+    return view != NULL && rv__str_is(what, "items") ? view->items : NULL;
+}
+
 struct rv__shared rv__invoked_shared(const struct rv_ctx *ctx, enum rv__part part,
-                                     const struct rv__entry *entry)
+                                     struct rv__str alias, const struct rv__entry *entry)
 {
     const struct rv__view *view = &ctx->view;
     switch (part) {
     case PART_INPUT: return (struct rv__shared){ view->input, unref_blob };
     case PART_ITEMS: return (struct rv__shared){ view->items, unref_blob };
+    case PART_PARENT: return (struct rv__shared){ items_of_parent(ctx, alias), unref_blob };
     case PART_STEP:
     case PART_LAST: return (struct rv__shared){ entry, unref_entry };
     case PART_STEPS:
@@ -59,7 +73,6 @@ struct rv__shared rv__invoked_shared(const struct rv_ctx *ctx, enum rv__part par
             break;
         return (struct rv__shared){ (const char *)view->scope + 1, unref_scope };
     case PART_ITEM:
-    case PART_PARENT:
     case PART_ERROR:
     case PART_FAILED:
     case PART_INPUTS:
@@ -174,6 +187,17 @@ void rv__invoked_given(struct rv_ctx *ctx, enum rv__part part, struct rv__str al
     rv__buf_done(&path);
 }
 
+/* The indices of the iterations around the innermost, inner first. */
+static void put_parents(const struct rv__view *parent, struct rv__buf *out)
+{
+    rv__buf_text(out, ",\"parents\":");
+    for (char before = '['; parent != NULL; parent = parent->parent, before = ',') {
+        rv__buf_char(out, before);
+        rv__buf_int(out, parent->loop_index);
+    }
+    rv__buf_char(out, ']');
+}
+
 void rv__invoked_ask(struct rv_ctx *ctx, const char *id, struct rv__buf *out)
 {
     rv__wire_text(out, "id", rv__str(id));
@@ -182,6 +206,8 @@ void rv__invoked_ask(struct rv_ctx *ctx, const char *id, struct rv__buf *out)
     rv__ctx_put_run(ctx, out);
     if (ctx->loop_index >= 0)
         rv__wire_int(out, "index", ctx->loop_index);
+    if (ctx->loop_index >= 0 && ctx->view.parent != NULL)
+        put_parents(ctx->view.parent, out);
     if (ctx->timeout_ms > 0)
         rv__wire_int(out, "timeoutMs", ctx->timeout_ms);
     if (ctx->eval >= 0)

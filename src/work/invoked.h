@@ -14,7 +14,7 @@ void rv__invoked_item(struct rv_ctx *ctx, size_t most_item, struct rv__buf *room
 
 /* What a part is known by, if others may see it too: identity NULL: they may not. It is not held yet. */
 struct rv__shared rv__invoked_shared(const struct rv_ctx *ctx, enum rv__part part,
-                                     const struct rv__entry *entry);
+                                     struct rv__str alias, const struct rv__entry *entry);
 void rv__invoked_hold(struct rv__shared value);
 
 /* A `get`: which part, of which node. RV_EPARSE: there is no such part. */

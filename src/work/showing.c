@@ -114,13 +114,13 @@ bool rv__session_put_along(struct rv__session *s, struct rv_ctx *ctx, struct rv_
         if (seen.json.len <= RV__KEPT_SMALL)
             rv__wire_json(members, "input", seen.json);
         else if (s->sees & SEES_INPUT)
-            put_slot_value(s, rv__invoked_shared(ctx, PART_INPUT, NULL), seen.json, "inputSlot",
-                           out, members);
+            put_slot_value(s, rv__invoked_shared(ctx, PART_INPUT, rv__str(NULL), NULL), seen.json,
+                           "inputSlot", out, members);
     }
     if ((s->sees & SEES_ITEMS) && view->items != NULL && view->pieces == NULL &&
         !rv__blob_is_reference(view->items))
-        put_slot_value(s, rv__invoked_shared(ctx, PART_ITEMS, NULL), rv__blob_str(view->items),
-                       "itemsSlot", out, members);
+        put_slot_value(s, rv__invoked_shared(ctx, PART_ITEMS, rv__str(NULL), NULL),
+                       rv__blob_str(view->items), "itemsSlot", out, members);
     return true;
 }
 
@@ -302,7 +302,7 @@ int rv__session_show(struct rv__session *s, struct rv_ctx *ctx, const struct rv_
                                         : rv__view_find(&ctx->view, want.alias);
     if (want.part == PART_STEP && entry != NULL)
         want.alias = rv__entry_alias(entry);
-    struct rv__shared shared = rv__invoked_shared(ctx, want.part, entry);
+    struct rv__shared shared = rv__invoked_shared(ctx, want.part, want.alias, entry);
     bool known = shared.identity != NULL && rv__kept_has(&s->kept, shared.identity, &slot);
     rc = see_at_hand(ctx, want.part, entry, known, &seen);
     if (rc == RV_EBUSY && show_later(s, ctx, &want, shared))

@@ -14,6 +14,8 @@ export interface WorkflowMetadata {
   inputSchema?: InputSchema;
   /** Its own nodes, at the top level. */
   stepCount: number;
+  /** The engine's name for this definition: known once an engine has taken it. */
+  version?: string;
   /** The file that it came from. */
   source?: string;
 }
@@ -24,6 +26,8 @@ export class Catalog {
   private readonly owners = new Map<string, { workflow: string; fn: unknown }>();
   private readonly exported = new Map<string, StepFunction>();
   private readonly pending = new Set<Promise<unknown>>();
+  /** As an engine has called them. */
+  readonly versions = new Map<string, string>();
 
   /** `below`: a catalog whose workflows this one has as well, also those that are registered there later. */
   constructor(private readonly below?: Catalog) {}
@@ -73,6 +77,7 @@ export class Catalog {
       ...(workflow.description === undefined ? {} : { description: workflow.description }),
       ...(workflow.inputSchema === undefined ? {} : { inputSchema: workflow.inputSchema }),
       stepCount: workflow.steps.length,
+      ...(this.versions.has(workflow.name) ? { version: this.versions.get(workflow.name)! } : {}),
       ...(workflow.source === undefined ? {} : { source: workflow.source }),
     }));
   }

@@ -1,11 +1,15 @@
 // client.test.ts: an engine that is somewhere else, by its address: runs of workflows that are defined there.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { rival, RunTimeoutError, type Engine, type RivalEvent } from "../dist/engine/index.js";
+import { rival, RunTimeoutError, type Engine, type LifecycleEvent, type RivalEvent } from "../dist/engine/index.js";
 import { newRunId } from "../dist/engine/ids.js";
 import { Server } from "./serving.js";
 
 const FILES = {
+  "noisy.yaml": 'name: noisy\nsteps:\n  - say: { command: ["sh", "-c", "echo words >&2"] }\n',
+  "staged.yaml":
+    "name: staged\nstages:\n  one:\n    - { name: good, agent_id: good }\n    - { name: bad, agent_id: bad, critical: true, priority: 200, max_retry: 1 }\n" +
+    'agents:\n  - { id: good, command: ["true"] }\n  - { id: bad, command: ["false"] }\n',
   "hello.yaml": 'name: hello\ninput: { type: object, required: [who], properties: { who: { type: string } } }\nsteps:\n  - say: { value: "hello ${ .input.who }" }\n',
   "approval.yaml": 'name: approval\nsteps:\n  - answer: { signal: approval }\n  - then: { value: "by ${ .steps.answer.result.by }" }\n',
 };
@@ -34,7 +38,7 @@ test("run starts, wait has the outcome, and the same id starts nothing again", a
 });
 
 test("an unknown workflow is named, with the ones there are", async () => {
-  await assert.rejects(engine.run("helo", {}), { message: "there is no workflow 'helo'; available: approval, hello" });
+  await assert.rejects(engine.run("helo", {}), { message: "there is no workflow 'helo'; available: approval, hello, noisy, staged" });
 });
 
 test("bad input is refused with every violation", async () => {
@@ -81,6 +85,47 @@ test("events are heard by kind, by alias, and no longer after off", async () => 
   assert.ok(heard.includes("run.cancelled approval-2"));
   for (const one of [all, id, bad]) assert.equal(engine.off(one), true);
   assert.equal(engine.off(id), false);
+});
+
+test("a schedule tells of its life, and a listener for suspend decides, also one that comes later", async () => {
+  const heard: string[] = [];
+  const ids = (["dispatch", "state_completed", "exhausted", "stage_completed", "final", "completed", "aborted"] as const).map((type) =>
+    engine.on(type, (event) => {
+      if (event.runId === "staged-1") heard.push([event.type, event.stage, event.state, event.attempt, event.succeed].join(" ").trim());
+    }),
+  );
+  await engine.run("staged", {}, "staged-1");
+  // Undecided when it comes to listen, or told as it happens: either way it hears of it.
+  const suspended = await new Promise<LifecycleEvent>((resolve) => ids.push(engine.on("suspend", resolve)));
+  assert.deepEqual([suspended.type, suspended.runId, suspended.path, suspended.stage, suspended.state], ["suspend", "staged-1", "one:bad", "one", "bad"]);
+  const again = await new Promise<LifecycleEvent>((resolve) => ids.push(engine.on("suspend", resolve, "second")));
+  assert.equal(again.path, "one:bad");
+  await engine.decide("staged-1", "skip", { path: "one:bad" });
+  assert.equal((await engine.wait("staged", "staged-1")).status, "completed");
+  await new Promise<void>((resolve) => {
+    const look = (): void => (heard.at(-1) === "completed" ? resolve() : void setTimeout(look, 10));
+    look();
+  });
+  assert.deepEqual(heard, [
+    "dispatch one bad 0",
+    "dispatch one bad 1",
+    "state_completed one bad 1 false",
+    "exhausted one bad 1 false",
+    "dispatch one good 0",
+    "state_completed one good 0 true",
+    "stage_completed one",
+    "completed",
+  ]);
+  for (const id of ids) assert.equal(engine.off(id), true);
+  assert.throws(() => engine.on("state_complete", () => undefined), /there is no event 'state_complete'/);
+});
+
+test("log lines are heard by those who want them", async () => {
+  const quiet = engine.on("run.completed", () => undefined);
+  const line = new Promise<RivalEvent>((resolve) => engine.on("log", resolve, "lines"));
+  await engine.run("noisy");
+  assert.equal((await line).message, "words");
+  for (const id of [quiet, "lines"]) engine.off(id);
 });
 
 test("ids of runs sort by time", () => {

@@ -151,6 +151,35 @@ test("forEach, loop, branch, concurrent and nested workflows", async () => {
   });
 });
 
+test("an iteration sees those around it", async () => {
+  const items = () => [["a", "b"], ["c"]];
+  const seen: unknown[] = [];
+  const workflow = createWorkflow("nested")
+    .forEach("outer", {
+      items,
+      run: [
+        {
+          type: "forEach",
+          alias: "inner",
+          items: ({ loop }: StepContext) => loop!.item,
+          run: [
+            { fn: ({ loop }: StepContext) => `${loop!.parent!.index}${loop!.index}${loop!.item}${loop!.parent!.item.length}`, alias: "named" },
+            { fn: (context: StepContext) => void seen.push(context.loop), alias: "whole" },
+            { type: "loop", alias: "again", body: [{ fn: ({ loop: { parent } }: any) => [parent.item, parent.parent.items.length], alias: "third" }], until: () => true },
+          ],
+        },
+      ],
+    });
+  await withEngine([workflow], async (engine) => {
+    const { results, status, error } = await outcome(engine, "nested");
+    assert.equal(status, "completed", JSON.stringify(error));
+    const inner = results.outer?.result.iterations.flatMap((one: any) => one.results.inner.result.iterations);
+    assert.deepEqual(inner.map((one: any) => one.results.named.result), ["00a2", "01b2", "10c1"]);
+    assert.deepEqual(inner.map((one: any) => one.results.again.result.iterations[0].results.third.result), [["a", 2], ["b", 2], ["c", 2]]);
+    assert.deepEqual(seen[1], { item: "b", index: 1, items: ["a", "b"], parent: { item: ["a", "b"], index: 0, items: items() } });
+  });
+});
+
 test("predefined steps, with fields that are functions", async () => {
   const server = createServer((request, response) => {
     response.setHeader("content-type", "application/json");

@@ -46,3 +46,12 @@ test("what is not understood reads everything", () => {
   assert.equal(show(Math.max as never), "* | * | *");
   assert.equal(show(new Function("c", "return eval('c')") as never), "* | * | *");
 });
+
+test("of iterations around the innermost, what is named", () => {
+  const parent = (fn: (...args: never[]) => unknown): string => [...(readsOf(fn).parent ?? ["*"])].sort().join();
+  assert.equal(parent(({ loop }: any) => loop.item), "");
+  assert.equal(parent(({ loop }: any) => loop.parent.item + loop.parent?.parent.index), "index,item,parent");
+  assert.equal(parent(({ loop }: any) => use(loop.parent)), "*");
+  assert.equal(parent(({ loop: { parent: above } }: any) => above.item), "*");
+  assert.equal(parent((context: any) => context.loop.parent.item), "*");
+});

@@ -160,6 +160,9 @@ export class Engine {
       offers,
       functions: new Map([...this.catalog.functions].map(([name, fn]) => [name, { fn }])),
       module: hashOf(offers),
+      onTaken: (workflows) => {
+        for (const { name, version } of workflows) this.catalog.versions.set(name, version);
+      },
     });
     this.connection = connection;
     await connection.open();
@@ -344,10 +347,11 @@ export class Engine {
   }
 
   /**
-   * Hear of what happens, after it is on disk: `run.completed`, `step.failed`, … or `*`. Returns the listener's id; the same id
-   * replaces, the same handler without an id is registered once.
+   * Hear of what happens, after it is on disk: `run.completed`, `step.failed`, … or `*`; of schedules `dispatch`, `state_completed`,
+   * `suspend`, … Returns the listener's id; the same id replaces, the same handler without an id is registered once. A listener for
+   * `suspend` is first told what is undecided.
    */
-  on(kind: string, handler: EventHandler, id?: string): string {
+  on<Kind extends string>(kind: Kind, handler: EventHandler<Kind>, id?: string): string {
     if (this.closed) throw new Error("the engine has been closed");
     return this.feed.on(kind, handler, id);
   }

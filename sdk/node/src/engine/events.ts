@@ -1,5 +1,6 @@
 /** events.ts: what happens, as it is committed: one stream of server-sent events for all listeners of an engine. */
 import type { HttpApi } from "./http.js";
+import { isLifecycle, lifecycleOf, suspensionOf, type LifecycleEvent, type LifecycleType, type Suspension } from "./lifecycle.js";
 
 const RETRY_FIRST_MS = 100;
 const RETRY_MOST_MS = 5000;
@@ -16,10 +17,11 @@ export interface RivalEvent {
   [key: string]: unknown;
 }
 
-export type EventHandler = (event: RivalEvent) => void;
+export type EventHandler<Kind extends string = string> = (event: Kind extends LifecycleType ? LifecycleEvent : RivalEvent) => unknown;
+type AnyHandler = (event: never) => unknown;
 
 /** Names that listeners may use for a kind. */
-const ALIASES: Record<string, string> = {
+const ALIASES: Readonly<Record<string, string>> = {
   "workflow:started": "run.started",
   "workflow:completed": "run.completed",
   "workflow:failed": "run.failed",
@@ -27,9 +29,11 @@ const ALIASES: Record<string, string> = {
 };
 
 export class EventFeed {
-  private readonly listeners = new Map<string, { kind: string; handler: EventHandler }>();
+  private readonly listeners = new Map<string, { kind: string; handler: AnyHandler }>();
   private next = 0;
   private position: string | undefined;
+  /** Does somebody want log lines? */
+  private logs = false;
   private stopped: AbortController | undefined;
   private opened: Promise<void> | undefined;
 
@@ -43,14 +47,21 @@ export class EventFeed {
     return this.opened ?? Promise.resolve();
   }
 
-  on(kind: string, handler: EventHandler, id?: string): string {
-    const real = ALIASES[kind] ?? kind;
+  on(kind: string, handler: AnyHandler, id?: string): string {
+    const real = Object.hasOwn(ALIASES, kind) ? ALIASES[kind]! : kind;
+    if (real !== "*" && !real.includes(".") && !isLifecycle(real) && real !== "log") throw new TypeError(`there is no event '${kind}'`);
     if (id === undefined)
       for (const [known, listener] of this.listeners)
         if (listener.kind === real && listener.handler === handler) return known;
     const name = id ?? `listener-${++this.next}`;
     this.listeners.set(name, { kind: real, handler });
+    if (!this.logs && (real === "log" || real === "*")) {
+      this.logs = true; // from where it is, with log lines
+      this.stopped?.abort();
+      this.stopped = undefined;
+    }
     if (this.stopped === undefined) this.begin();
+    if (real === "suspend") void this.recall(name, this.stopped!.signal);
     return name;
   }
 
@@ -65,6 +76,7 @@ export class EventFeed {
     this.stopped?.abort();
     this.stopped = undefined;
     this.opened = undefined;
+    this.logs = false;
   }
 
   private begin(): void {
@@ -92,7 +104,7 @@ export class EventFeed {
 
   private async stream(signal: AbortSignal, opened: () => void): Promise<void> {
     const headers: Record<string, string> = this.position === undefined ? {} : { "last-event-id": this.position };
-    const response = await this.api.fetch("GET", "api/v1/events?logs=0", undefined, signal, headers);
+    const response = await this.api.fetch("GET", `api/v1/events?logs=${this.logs ? 1 : 0}`, undefined, signal, headers);
     if (response.status === 410) this.position = undefined; // retention was quicker: from now on
     if (!response.ok || response.body === null) throw new Error(`the server answered ${response.status}`);
     let text = "";
@@ -115,13 +127,44 @@ export class EventFeed {
     }
     if (data === undefined) return;
     const event = JSON.parse(data) as RivalEvent;
-    for (const { kind, handler } of [...this.listeners.values()]) {
-      if (kind !== event.kind && kind !== "*") continue;
-      try {
-        handler(event);
-      } catch (error) {
-        this.onHandlerError(error);
+    this.tell(event, (kind) => kind === event.kind || kind === "*");
+    for (const life of lifecycleOf(event)) this.tell(life, (kind) => kind === life.type);
+  }
+
+  private tell(event: RivalEvent | LifecycleEvent, wants: (kind: string) => boolean): void {
+    for (const [id, { kind, handler }] of [...this.listeners]) if (wants(kind) && this.listeners.has(id)) this.call(handler, event);
+  }
+
+  /** One that fails is told, and ignored; whether it is so at once or by its promise. */
+  private call(handler: AnyHandler, event: RivalEvent | LifecycleEvent): void {
+    try {
+      const returned: unknown = handler(event as never);
+      if (returned instanceof Promise) returned.catch(this.onHandlerError);
+    } catch (error) {
+      this.onHandlerError(error);
+    }
+  }
+
+  /** Tell one that has come what is undecided by now, in whatever process it came up. */
+  private async recall(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.opened;
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+        const page = (await this.api.request("GET", `api/v1/runs?status=suspended&limit=100${query}`)) as {
+          runs: { runId: string; workflow: string; suspensions?: Suspension[] }[];
+          nextCursor: string | null;
+        };
+        for (const run of page.runs)
+          for (const one of run.suspensions ?? []) {
+            const listener = this.listeners.get(id);
+            if (signal.aborted || listener?.kind !== "suspend") return;
+            this.call(listener.handler, suspensionOf(run, one));
+          }
+        cursor = page.nextCursor;
       }
+    } catch (error) {
+      if (!signal.aborted) this.onHandlerError(error);
     }
   }
 }

@@ -13,3 +13,4 @@ export {
   type WorkflowInstance,
 } from "./engine.js";
 export type { EventHandler, RivalEvent } from "./events.js";
+export type { LifecycleEvent, LifecycleType } from "./lifecycle.js";

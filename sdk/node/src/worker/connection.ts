@@ -8,7 +8,7 @@
  * sent again on the next connection. If the engine does not know the session any more, they are dropped and what runs is told to stop:
  * the engine attempts those steps again.
  */
-import { connect as connectPlain, type Socket } from "node:net";
+import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { OfferedFunction } from "../define/lower.js";
 import type { FileProblem } from "../errors.js";
@@ -62,6 +62,8 @@ export interface ConnectionOptions {
   module?: string;
   /** Of a host of files: what is wrong with them. It offers what it has without being asked, and only once. */
   problems?: FileProblem[];
+  /** The engine has taken what is offered, under these versions. */
+  onTaken?: (workflows: { name: string; version: string }[]) => void;
   onReady?: () => void;
   onLost?: (reason: string) => void;
 }
@@ -289,7 +291,10 @@ export class Connection {
     if (answer.type === "error") throw new RefusedError(String(answer.message), Number(answer.code));
     this.session = answer.session as string;
     this.watch(socket, Number(answer.heartbeatMs ?? 10_000));
-    if (this.options.problems === undefined) await this.ask("register", this.offer());
+    if (this.options.problems === undefined) {
+      const { workflows } = await this.ask("register", this.offer());
+      this.options.onTaken?.((workflows ?? []) as { name: string; version: string }[]);
+    }
     for (const json of this.untaken.values()) this.writer.send(json);
     this.failures = 0;
     this.state = "ready";
@@ -481,8 +486,8 @@ export class Connection {
   readonly sendText = (json: string): void => this.writer?.send(json);
 
   /** @internal */
-  async get(id: string, part: string, of?: { entry: number; alias: string }): Promise<Fetched> {
-    let which: { entry?: number; alias?: string } = of === undefined ? {} : { entry: of.entry };
+  async get(id: string, part: string, of?: { entry?: number; alias: string }): Promise<Fetched> {
+    let which: { entry?: number; alias?: string } = of?.entry === undefined ? { alias: of?.alias } : { entry: of.entry };
     for (;;) {
       const seq = ++this.nextGet;
       try {
@@ -508,7 +513,7 @@ function dial(address: Address): Promise<Socket> {
       address.path !== undefined
         ? connectPlain({ path: address.path })
         : address.tls === true
-          ? connectTls({ host: address.host, port: address.port!, servername: address.host })
+          ? connectTls({ host: address.host, port: address.port!, ...(isIP(address.host!) === 0 ? { servername: address.host } : {}) })
           : connectPlain({ host: address.host, port: address.port! });
     socket.once(address.tls === true && address.path === undefined ? "secureConnect" : "connect", () => {
       socket.removeListener("error", reject);

@@ -31,7 +31,7 @@ const LEVELS: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 
 export interface Wire {
   sendText(json: string): void;
   /** Ask for a part; the answer is the `value` frame, already kept. */
-  get(id: string, part: string, of?: { entry: number; alias: string }): Promise<Fetched>;
+  get(id: string, part: string, of?: { entry?: number; alias: string }): Promise<Fetched>;
 }
 
 export interface Fetched {
@@ -45,6 +45,7 @@ export class Invocation {
   private readonly scope: Entry | undefined;
   private readonly lastEntry: Entry | undefined;
   private readonly index: number | undefined;
+  private readonly parents: LoopContext[];
   private readonly handles: string | undefined;
   private input: { value: unknown } | undefined;
   private item: { value: unknown } | undefined;
@@ -68,6 +69,7 @@ export class Invocation {
     this.id = frame.id!;
     this.run = Object.freeze(frame.run) as RunInfo;
     this.index = frame.index as number | undefined;
+    this.parents = ((frame.parents ?? []) as number[]).map((index) => ({ item: undefined, index, items: undefined as unknown as unknown[] }));
     this.handles = frame.handles as string | undefined;
     this.scope = frame.scope === undefined ? undefined : kept.entry(frame.scope as number);
     this.lastEntry = frame.last === undefined ? undefined : kept.entry(frame.last as number);
@@ -154,6 +156,10 @@ export class Invocation {
       const loop = (member: string): boolean => reads.loop?.has(member) ?? true;
       if (this.item === undefined && loop("item")) work.push(this.ask("item").then((found) => void (this.item = found)));
       if (this.items === undefined && loop("items")) work.push(this.ask("items").then((found) => void (this.items = found)));
+      if (loop("parent"))
+        for (const member of ["item", "items"] as const)
+          if (reads.parent?.has(member) ?? true)
+            this.parents.forEach((parent, up) => work.push(this.fillParent(parent, `${"parent.".repeat(up)}${member}`, member)));
     }
     if (isHandler && (may("error") || may("failedStep"))) work.push(this.fetchFailure());
     return work.length > 0 ? Promise.all(work) : undefined;
@@ -166,6 +172,10 @@ export class Invocation {
   private async fill(entry: Entry): Promise<void> {
     const { found } = await this.wire.get(this.id, "step", { entry: entry.number, alias: entry.alias });
     entry.fill(found?.value ?? null);
+  }
+
+  private async fillParent(parent: LoopContext, alias: string, member: "item" | "items"): Promise<void> {
+    parent[member] = (await this.wire.get(this.id, "parent", { alias })).found?.value as unknown[];
   }
 
   private async fetchFailure(): Promise<void> {
@@ -202,11 +212,8 @@ export class Invocation {
 
   private loop(): LoopContext | undefined {
     if (this.index === undefined) return undefined;
-    return Object.freeze({
-      item: freeze(this.item?.value),
-      index: this.index,
-      items: freeze(this.items?.value) as unknown[],
-    });
+    const parent = this.parents.reduceRight<LoopContext | undefined>((above, one) => around(one, above), undefined);
+    return around({ item: this.item?.value, index: this.index, items: this.items?.value as unknown[] }, parent);
   }
 
   private handlerContext(): ErrorContext {
@@ -281,6 +288,12 @@ export class Invocation {
       return JSON.stringify(frame); // the state itself is no JSON
     }
   }
+}
+
+/** An iteration, in the one around it. */
+function around(one: LoopContext, parent: LoopContext | undefined): LoopContext {
+  const { item, index, items } = one;
+  return Object.freeze({ item: freeze(item), index, items: freeze(items), ...(parent === undefined ? {} : { parent }) });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

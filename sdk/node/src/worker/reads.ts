@@ -13,10 +13,12 @@ export interface Reads {
   readonly steps: ReadonlySet<string> | undefined;
   /** Members of `loop`; undefined: any. */
   readonly loop: ReadonlySet<string> | undefined;
+  /** Members of any `.parent` in it; undefined: any. */
+  readonly parent: ReadonlySet<string> | undefined;
 }
 
-const EVERYTHING: Reads = { members: undefined, steps: undefined, loop: undefined };
-const NOTHING: Reads = { members: new Set(), steps: new Set(), loop: new Set() };
+const EVERYTHING: Reads = { members: undefined, steps: undefined, loop: undefined, parent: undefined };
+const NOTHING: Reads = { members: new Set(), steps: new Set(), loop: new Set(), parent: new Set() };
 const WORD = "[\\p{ID_Start}$_][\\p{ID_Continue}$\\u200c\\u200d]*";
 const HEAD = new RegExp(`^(?:async\\s*(?=[\\s(*])\\s*)?(?:function\\s*\\*?\\s*)?(?:${WORD}\\s*)?\\(\\s*|^(?:async\\s+)?(?=${WORD}\\s*=>)`, "u");
 
@@ -41,7 +43,7 @@ function analyse(source: string): Reads {
   if (name === null) return EVERYTHING;
   const members = membersOf(name[1]!, rest.slice(name[0].length));
   // `context.steps.a` is seen as `steps` alone: then all of it.
-  return members === undefined ? EVERYTHING : { members, steps: undefined, loop: undefined };
+  return members === undefined ? EVERYTHING : { members, steps: undefined, loop: undefined, parent: undefined };
 }
 
 /** `{ input, steps: all, loop: { item } = {} }, …` */
@@ -69,7 +71,18 @@ function pattern(source: string): Reads {
     const local = members.get(member);
     return local === undefined ? undefined : membersOf(local, body);
   };
-  return { members: new Set(members.keys()), steps: part("steps"), loop: part("loop") };
+  const loop = part("loop");
+  return { members: new Set(members.keys()), steps: part("steps"), loop, parent: loop === undefined ? undefined : parentsOf(body) };
+}
+
+/** The members of `.parent` that the text uses, whosever it is. */
+function parentsOf(text: string): Set<string> | undefined {
+  const members = new Set<string>();
+  for (const match of text.matchAll(new RegExp(`\\.\\s*parent(?![\\p{ID_Continue}$])(?=(?:\\s*\\??\\.\\s*(${WORD}))?)`, "gu"))) {
+    if (match[1] === undefined) return undefined;
+    members.add(match[1]);
+  }
+  return members;
 }
 
 /** Where the entry of a pattern ends: at its comma or at the closing brace. Anything with quotes is not understood. */
