@@ -167,14 +167,14 @@ static const struct rv__option options[] = {
       RV__INTO(struct attachments, last) },
     RV__OPTIONS_WHERE(struct attachments, look.where),
     RV__OPTION_JSON(struct attachments, look.json,
-                    "{\"attachments\": [...], \"total\"}; of one, with its result or error"),
+                    "{\"attachments\": [...], \"total\"}; with AID: one, with its result or error"),
     { NULL },
 };
 
 const struct rv__command rv__cmd_attachments = {
     .name = "attachments",
     .section = SECTION_LOOK,
-    .summary = "list what the states of a run left, or show one of these",
+    .summary = "list the records of the states of a run, or show one",
     .arguments = { { "ID", "of which run?", .completes = COMPLETES_RUN }, { "AID" } },
     .options = options,
     .paragraphs = { "Each attempt of each state of a stage leaves one attachment: its result or "

@@ -355,14 +355,12 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_audit = {
     .name = "audit",
     .section = SECTION_LOOK,
-    .summary = "say who did what in a run, and what its agents saw, when",
+    .summary = "show who did what in a run, and what its agents saw",
     .arguments = { { "ID", "of which run?", .completes = COMPLETES_RUN } },
     .options = options,
     .paragraphs = { "Starts, cancels, signals, decisions and completed handles, with the name of "
-                    "the "
-                    "token or the user; and each attempt of a state (`see`), with its scope and "
-                    "the "
-                    "attachments that it was given as inputs." },
+                    "the token or the user; and each attempt of a state (`see`), with its scope "
+                    "and the attachments that it got as inputs." },
     .examples = { { "rival audit review-1" },
                   { "rival audit review-1 --json | jq '.entries[] | select(.action == "
                     "\"see\")'" } },

@@ -34,8 +34,8 @@ const struct rv__command rv__cmd_cancel = {
     .arguments = { { "ID", "which run?", .completes = COMPLETES_LIVE_RUN } },
     .options = options,
     .paragraphs = { "A run that has ended keeps its status; steps it detached are cancelled.",
-                    "Where the workflow has a 'finally', the run stays running until that has run. "
-                    "Cancelling it a second time ends the 'finally', too.",
+                    "If the workflow has a 'finally', the run stays running until that has run. "
+                    "Cancelling it a second time ends the 'finally' too.",
                     "ID is the whole id of the run." },
     .examples = { { "rival cancel order-1" } },
     .run = run_cancel,

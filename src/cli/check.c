@@ -192,7 +192,7 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_check = {
     .name = "check",
     .section = SECTION_FILES,
-    .summary = "find what is wrong with workflow files",
+    .summary = "find mistakes in workflow files",
     .arguments = { { "FILE|DIR", "which files or folders?", .many = true,
                      .completes = COMPLETES_FILE } },
     .options = options,
@@ -208,6 +208,6 @@ const struct rv__command rv__cmd_check = {
     .examples = { { "rival check order.yaml" },
                   { "rival check workflows/ && echo good" },
                   { "rival check --json . | jq '.problems[].message'" } },
-    .exits = { { CLI_OK, "all good" }, { CLI_FAILED, "something is wrong" } },
+    .exits = { { CLI_OK, "no problems" }, { CLI_FAILED, "there are problems" } },
     .run = run_check,
 };

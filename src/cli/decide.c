@@ -32,7 +32,7 @@ static int run_decide(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--path", "PATH", "which is meant; needed while several wait for a decision",
+    { "--path", "PATH", "which suspension; required if there are several",
       RV__INTO(struct decision, path) },
     { "--reason", "TEXT",
       "recorded, with the cause of the suspension; with abort, the error of the run",
@@ -45,17 +45,18 @@ static const struct rv__option options[] = {
 const struct rv__command rv__cmd_decide = {
     .name = "decide",
     .section = SECTION_TELL,
-    .summary = "resume, skip or abort what is suspended",
-    .arguments = { { "ID", "which run, and what is to become of it?",
-                     .completes = COMPLETES_LIVE_RUN },
+    .summary = "decide what happens to a suspended run",
+    .arguments = { { "ID", "which run, and which decision?", .completes = COMPLETES_LIVE_RUN },
                    { "resume|skip|abort|restart_stage", "which decision?", .choices = words } },
     .options = options,
-    .paragraphs = { "`resume` continues with fresh attempts. `abort` fails the run. Of a critical "
-                    "state of a manifest also: `skip` records it as failed, and its stage goes on, "
-                    "with the error for who depends on it; `restart_stage` runs its stage anew. ID "
-                    "is the whole id of the run.",
-                    "`rival why ID` says why it is suspended. While several states of a run wait, "
-                    "--path says which is meant; nothing else begins before the last is decided." },
+    .paragraphs = { "`resume` continues with new attempts. `abort` fails the run. Only for "
+                    "critical "
+                    "states of a manifest: `skip` records the state as failed, and its stage goes "
+                    "on; states that depend on it get the error. `restart_stage` runs its stage "
+                    "again. ID is the whole id of the run.",
+                    "`rival why ID` says why it is suspended. If several states wait for a "
+                    "decision, --path says which one is meant. Nothing else starts until all are "
+                    "decided." },
     .examples = { { "rival decide order-1 resume" },
                   { "rival decide order-1 abort --reason \"the customer has gone\"" },
                   { "rival decide report-7 skip --path triage:gather" } },

@@ -200,11 +200,12 @@ static void put_markdown_command(struct rv__buf *out, const struct rv__command *
 static void put_markdown(struct rv__buf *out)
 {
     const char *before = NULL;
-    rv__buf_text(out,
-                 "# The commands\n\n"
-                 "What `rival COMMAND --help` says, for reading. What holds for all commands is in "
-                 "[the command line](cli.md).\nThis page is made by "
-                 "`rival describe markdown`.\n");
+    rv__buf_text(
+        out,
+        "# The commands\n\n"
+        "The output of `rival COMMAND --help`, on one page. What all commands have in common is in "
+        "[the command line](cli.md).\nThis page is made by "
+        "`rival describe markdown`.\n");
     for (size_t i = 0; rv__commands[i] != NULL; i++) {
         const char *section = rv__help_section(rv__commands[i]->section);
         if (section == NULL)

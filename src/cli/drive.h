@@ -34,28 +34,28 @@ struct rv__drive_opts {
 extern const char *const rv__on_suspend_words[];
 #define RV__EVAL_TIME_MEANING "the CPU time an expression may take (1s)" /* also of serve */
 #define RV__SECRETS_MEANING                                                                     \
-    "lines NAME=value: the secrets that workflows name, before those of the environment; only " \
-    "you "                                                                                      \
-    "may be able to read it" /* also of serve */
+    "lines NAME=value: values of secrets, used before those in the environment; no other user " \
+    "may "                                                                                      \
+    "have access to it" /* also of serve */
 #define RV__CONFIG_MEANING \
-    "the configuration: providers of models (rival.yaml beside the store, if there is one)" /* also \
+    "the configuration: model providers (rival.yaml beside the store, if there is one)" /* also \
                                                                                          of serve */
 /* clang-format off */
 #define RV__DRIVE_OPTIONS(type, member, json_shape) \
     { "--input", "JSON", "the input; @FILE reads it from a file, - from stdin", .letter = "-i", \
       .completes = COMPLETES_INPUT, RV__INTO(type, member.input) }, \
     { "--run-id", "ID", "the id of the run (default: generated). With the id of an unfinished run, " \
-      "continues it, without its input being given again; with that of a finished run, prints its " \
+      "continues it; the input need not be given again. With the id of a finished run, prints its " \
       "outcome", .completes = COMPLETES_RUN, RV__INTO(type, member.run_id) }, \
     { "--store", "FILE", "where runs are kept (" RV__CLI_STORE "), created if missing", \
       .completes = COMPLETES_FILE, RV__INTO(type, member.store) }, \
     { "--on-suspend", "WHAT", "what to do when the run is suspended: wait, abort, resume or skip " \
-      "(on a terminal you are asked; else it stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
+      "(default: asks on a terminal; else the run stays suspended, and the exit code is 4)", .choices = rv__on_suspend_words, \
       RV__INTO(type, member.on_suspend) }, \
     { "--allow-env", "NAME", "let expressions read this variable, as .env.NAME; repeat for more", \
       RV__INTO(type, member.allow_env) }, \
     { "--eval-time", "DURATION", RV__EVAL_TIME_MEANING, RV__INTO(type, member.eval_time) }, \
-    { "--max-concurrency", "N", "attempts at once in each stage of a manifest, instead of what it says", \
+    { "--max-concurrency", "N", "attempts at once in each stage of a manifest; overrides the file", \
       RV__INTO(type, member.max_concurrency) }, \
     RV__OPTION_JSON(type, member.json, json_shape)
 /* clang-format on */

@@ -231,7 +231,7 @@ static int run_exec(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    RV__DRIVE_OPTIONS(struct exec, drive, "nothing but the outcome"),
+    RV__DRIVE_OPTIONS(struct exec, drive, "print only the outcome"),
     { "--secrets", "FILE", RV__SECRETS_MEANING, .completes = COMPLETES_FILE,
       RV__INTO(struct exec, drive.secrets) },
     { "--workflow", "NAME", "which workflow, of a file with several manifests",

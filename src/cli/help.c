@@ -15,7 +15,7 @@ enum {
 
 static const char *const sections[] = {
     [SECTION_DO] = "Run workflows", [SECTION_LOOK] = "Look at runs",
-    [SECTION_TELL] = "Tell a run",  [SECTION_FILES] = "Workflow files",
+    [SECTION_TELL] = "Act on runs", [SECTION_FILES] = "Workflow files",
     [SECTION_STORE] = "Stores",     [SECTION_PROGRAM] = "The program itself",
     [SECTION_HIDDEN] = NULL,
 };

@@ -173,7 +173,7 @@ static int run_logs(int argc, char **argv)
 static const struct rv__option options[] = {
     { "--follow", .letter = "-f", .meaning = "follow until the run has ended",
       RV__INTO(struct logs, follow) },
-    { "--step", "ALIAS", "only lines of this step, or of all in this path",
+    { "--step", "ALIAS", "only lines of this step, or of all nodes in this path",
       .completes = COMPLETES_STEP, RV__INTO(struct logs, query.step) },
     { "--attempt", "N", "only lines of this attempt, from 1", RV__INTO(struct logs, attempt) },
     { "--level", "LEVEL", "debug, info, warn or error: this level and above (info)",

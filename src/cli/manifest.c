@@ -119,14 +119,13 @@ const struct rv__command rv__cmd_manifest = {
     .name = "manifest",
     .section = SECTION_FILES,
     .summary = "format a manifest",
-    .arguments = { { "fmt", "what is to be done? There is fmt", .choices = words },
+    .arguments = { { "fmt", "which action? there is: fmt", .choices = words },
                    { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "`rival manifest fmt FILE` prints a manifest in YAML in the usual layout: keys "
-                    "in "
-                    "snake_case, two columns for each level, no space at the ends of lines. "
-                    "Comments, quotes and the order of keys stay, and it means the same: else it "
-                    "is refused and left as it is." },
+    .paragraphs = { "`rival manifest fmt FILE` prints a YAML manifest in the standard layout: keys "
+                    "in snake_case, two columns per level, no trailing spaces. Comments, quotes "
+                    "and the order of keys are kept. If the meaning would change, the file is "
+                    "refused and not changed." },
     .examples = { { "rival manifest fmt weather.yaml" },
                   { "rival manifest fmt weather.yaml --write" },
                   { "rival manifest fmt weather.yaml --check", "for hooks and CI" } },

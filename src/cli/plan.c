@@ -76,9 +76,9 @@ const struct rv__command rv__cmd_plan = {
     .summary = "show what a workflow will do",
     .arguments = { { "FILE", "which file?", .completes = COMPLETES_FILE } },
     .options = options,
-    .paragraphs = { "Checks the file as `rival check` does, and prints its plan, nested workflows "
-                    "in their place. The plan of a file in C or TypeScript is known only by "
-                    "running its code: it is refused, unless --load allows that." },
+    .paragraphs = { "Checks the file as `rival check` does, and prints its plan, including "
+                    "nested workflows. The plan of a file in C or TypeScript is known only by "
+                    "running its code, so these files are refused without --load." },
     .examples = { { "rival plan order.yaml --format text" },
                   { "rival plan order.yaml --format mermaid > order.mmd" },
                   { "rival plan order.yaml | jq '.steps[].alias'" } },

@@ -569,7 +569,7 @@ static const struct rv__option options[] = {
       "address where workers of other machines connect (none); port 0 takes a free port; with "
       "--tls-cert they use TLS, which an address that others can reach needs",
       RV__INTO(struct serve, workers) },
-    { "--token-file", "FILE", "who may come: lines `viewer|operator|admin|worker TOKEN [NAME]`",
+    { "--token-file", "FILE", "who may log in: lines `viewer|operator|admin|worker TOKEN [NAME]`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
     { "--insecure",
       .meaning = "need no token at an address that others can reach: anyone can run commands",

@@ -33,7 +33,7 @@ static int run_signal(int argc, char **argv)
 }
 
 static const struct rv__option options[] = {
-    { "--force", NULL, "keep it though no step of the run waits for that name",
+    { "--force", NULL, "keep the signal even if no step of the run waits for this name",
       RV__INTO(struct message, force) },
     RV__OPTIONS_WHERE(struct message, tell.where),
     RV__OPTION_TOLD(struct message, tell.json),

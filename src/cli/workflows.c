@@ -182,15 +182,15 @@ static const struct rv__option options[] = {
                  "\"stepCount\", \"cannotStart\", \"inputSchema\"}]}",
       RV__INTO(struct workflows, json) },
     RV__OPTIONS_SERVER(struct workflows, where),
-    { "--store", "FILE", "those of the process that drives this store", .completes = COMPLETES_FILE,
-      RV__INTO(struct workflows, where.store) },
+    { "--store", "FILE", "workflows of the process that drives this store",
+      .completes = COMPLETES_FILE, RV__INTO(struct workflows, where.store) },
     { NULL },
 };
 
 const struct rv__command rv__cmd_workflows = {
     .name = "workflows",
     .section = SECTION_FILES,
-    .summary = "list what can be run",
+    .summary = "list workflows that can be run",
     .arguments = { { "DIR|FILE", .many = true, .completes = COMPLETES_FILE } },
     .options = options,
     .paragraphs = { "Lists the workflows in the given files and folders. Without arguments, lists "

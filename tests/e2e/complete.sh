@@ -24,7 +24,7 @@ printf 'name: quick\nsteps: [ { a: { value: 1 } } ]\n' >folder/quick.yaml
 
 words() { "$rival" offer "$@" | cut -f1 | xargs; }
 is "a command is completed" "$(words wor)" workflows
-is "with what it does" "$("$rival" offer wor)" "$(printf 'workflows\tlist what can be run')"
+is "with what it does" "$("$rival" offer wor)" "$(printf 'workflows\tlist workflows that can be run')"
 is "those that are not for people are not offered" "$(words ho) $(words desc) $(words off)" "  "
 is "help completes commands" "$(words help sig)" signal
 is "options of a command" "$(words logs --)" "--follow --step --attempt --level --text --server --token-file --store --json --help"
@@ -106,7 +106,7 @@ if command -v fish >/dev/null; then
     ok "the script for fish is good fish" fish -n "$scripts/rival.fish"
     fish_offers() { HOME=$tmp fish --no-config -c "source $scripts/rival.fish; complete -C '$1'" 2>&1; }
     is "fish completes a command, and says what it is" "$(fish_offers 'rival workf')" \
-        "$(printf 'workflows\tlist what can be run')"
+        "$(printf 'workflows\tlist workflows that can be run')"
     is "and a value of an option" "$(fish_offers 'rival list --status susp')" suspended
     is "and a run id" "$(fish_offers 'rival cancel a' | cut -f1)" ab:1
     is "and a file" "$(fish_offers 'rival check flo' | cut -f1)" flow.yaml
