@@ -58,6 +58,15 @@ bool rv__str_utf8(struct rv__str s)
     return true;
 }
 
+struct rv__str rv__str_begin(struct rv__str s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    while (max > 0 && ((unsigned char)s.at[max] & 0xC0) == 0x80)
+        max--;
+    return (struct rv__str){ s.at, max };
+}
+
 struct rv__str rv__str_end(struct rv__str s, size_t max)
 {
     if (s.len <= max)

@@ -53,7 +53,10 @@ int rv__str_copy(struct rv__arena *arena, struct rv__str s, struct rv__str *ret)
 /* Is it well-formed UTF-8 (no surrogates, nothing overlong, nothing past U+10FFFF)? */
 bool rv__str_utf8(struct rv__str s);
 
-/* The end of it: at most `max` bytes, from where a character begins. */
+/* Its beginning: at most `max` bytes, up to where a character ends. */
+struct rv__str rv__str_begin(struct rv__str s, size_t max);
+
+/* Its end: at most `max` bytes, from where a character begins. */
 struct rv__str rv__str_end(struct rv__str s, size_t max);
 
 /* Mix into a 64-bit hash for tables in memory. Start with RV__HASH_START. Not for untrusted

@@ -197,17 +197,6 @@ static void put_who(struct rv__buf *out, const struct rv__answer_want *want)
         rv__buf_add(out, url.at + begin, end - begin);
 }
 
-/* The start of a body, cut where a character begins. */
-static struct rv__str start_of(struct rv__str body)
-{
-    if (body.len <= SHOWN_BODY)
-        return trimmed(body);
-    body.len = SHOWN_BODY;
-    while (body.len > 0 && ((unsigned char)body.at[body.len] & 0xC0) == 0x80)
-        body.len--;
-    return trimmed(body);
-}
-
 static void put_answer(struct rv__buf *out, const struct rv__fetch_result *result,
                        const struct headers *headers)
 {
@@ -230,7 +219,7 @@ static void put_error(struct rv__buf *out, const struct rv__fetch_result *result
         rv__buf_char(out, ',');
         put_answer(out, result, headers);
         rv__buf_text(out, ",\"body\":");
-        rv__buf_json_str(out, start_of(result->body));
+        rv__buf_json_str(out, trimmed(rv__str_begin(result->body, SHOWN_BODY)));
     }
     if (answer->retry_after_ms > 0)
         rv__buf_fmt(out, ",\"retryAfterMs\":%lld", (long long)answer->retry_after_ms);
@@ -286,7 +275,8 @@ static bool is_final(enum rv__fetch_end end, int status)
 
 static void put_status(struct rv__buf *message, const struct rv__fetch_result *result)
 {
-    struct rv__str text = status_text(result->head), body = start_of(result->body);
+    struct rv__str text = status_text(result->head),
+                   body = trimmed(rv__str_begin(result->body, SHOWN_BODY));
     rv__buf_fmt(message, ": it was answered with status %d", result->status);
     if (text.len > 0)
         rv__buf_fmt(message, " (%.*s)", RV__ARG(text));

@@ -326,10 +326,7 @@ static int summary(struct gather *g, struct rv__str json, const char **ret)
     struct rv__str text = json;
     if (rv__json_type(json) == RV__JSON_STRING && rv__json_string(json, &g->arena, &text) < 0)
         return rv__nomem(g->err);
-    size_t len = text.len < SUMMARY_BYTES ? text.len : SUMMARY_BYTES;
-    while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xC0) == 0x80)
-        len--; /* not in the midst of a character */
-    return copy_text(g, (struct rv__str){ text.at, len }, ret);
+    return copy_text(g, rv__str_begin(text, SUMMARY_BYTES), ret);
 }
 
 /* The result as far as it is at hand: for a summary only. */

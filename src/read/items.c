@@ -148,11 +148,7 @@ static size_t put_short(struct rv__buf *out, struct rv__str json)
     if (rv__json_type(json) == RV__JSON_STRING)
         (void)rv__json_string(json, &arena, &text); /* no memory: with its quotes */
     bool cut = text.len > RV__ITEM_BYTES;
-    if (cut) {
-        text.len = RV__ITEM_BYTES;
-        while (text.len > 0 && ((unsigned char)text.at[text.len] & 0xc0) == 0x80)
-            text.len--;
-    }
+    text = rv__str_begin(text, RV__ITEM_BYTES);
     for (size_t i = 0; i < text.len; i++) {
         if (text.at[i] == '\0') /* for C: no NUL in it */
             rv__buf_char(out, ' ');

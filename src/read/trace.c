@@ -383,12 +383,8 @@ static void note_description(struct rv__trace *t, uint32_t i, struct rv__str val
     if (!t->keep_ended || value.len == 0)
         return;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the state */
-    if (rv__json_string(value, &arena, &text) == RV_OK) {
-        size_t len = text.len < DESCRIPTION_BYTES ? text.len : DESCRIPTION_BYTES;
-        while (len > 0 && len < text.len && ((unsigned char)text.at[len] & 0xC0) == 0x80)
-            len--; /* not in the midst of a character */
-        t->at[i].description = keep_text(t, (struct rv__str){ text.at, len });
-    }
+    if (rv__json_string(value, &arena, &text) == RV_OK)
+        t->at[i].description = keep_text(t, rv__str_begin(text, DESCRIPTION_BYTES));
     rv__arena_done(&arena);
 }
 

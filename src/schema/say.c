@@ -7,13 +7,8 @@
 
 const char *rv__quote(struct rv__str text, char out[RV__QUOTED])
 {
-    size_t len = text.len;
-    bool cut = len > RV__SCHEMA_QUOTE;
-    if (cut) {
-        len = RV__SCHEMA_QUOTE;
-        while (len > 0 && ((unsigned char)text.at[len] & 0xC0) == 0x80)
-            len--;
-    }
+    size_t len = rv__str_begin(text, RV__SCHEMA_QUOTE).len;
+    bool cut = len < text.len;
     for (size_t i = 0; i < len; i++) /* no line may break, nor a terminal be driven */
         out[i] = (char)((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7F ? ' ' : text.at[i]);
     memcpy(out + len, cut ? "…" : "", cut ? sizeof "…" : 1);

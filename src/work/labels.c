@@ -42,13 +42,7 @@ static void put_label(struct rv_ctx *ctx, struct rv__str json)
         rv__buf_text(&l->json, "null");
         return;
     }
-    struct rv__str text = rv__ctx_text(ctx, json);
-    if (text.len > RV__LABEL_BYTES) {
-        text.len = RV__LABEL_BYTES;
-        while (text.len > 0 && ((unsigned char)text.at[text.len] & 0xc0) == 0x80)
-            text.len--;
-    }
-    rv__buf_json_str(&l->json, text);
+    rv__buf_json_str(&l->json, rv__str_begin(rv__ctx_text(ctx, json), RV__LABEL_BYTES));
 }
 
 static void take_label(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)

@@ -156,6 +156,23 @@ static void a_message_keeps_its_end(void **state)
     assert_int_equal(rv__str_end(rv__str("\x80\x80\x80"), 2).len, 0);
 }
 
+static void a_beginning_cuts_no_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t max;
+        const char *kept;
+    } rows[] = {
+        { "", 4, "" },      { "abcd", 4, "abcd" }, { "abcde", 4, "abcd" }, { "aé", 2, "a" },
+        { "aéb", 3, "aé" }, { "a😀b", 4, "a" },     { "a😀b", 5, "a😀" },     { "é", 1, "" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!rv__str_is(rv__str_begin(rv__str(rows[i].text), rows[i].max), rows[i].kept))
+            fail_msg("row %zu", i);
+    assert_true(rv__str_none(rv__str_begin((struct rv__str){ NULL, 0 }, 3)));
+}
+
 static void a_copy_lives_in_the_arena(void **state)
 {
     (void)state;
@@ -180,6 +197,7 @@ int main(void)
         cmocka_unit_test(the_bound_is_exact_and_sticks),
         cmocka_unit_test(no_memory_is_remembered),
         cmocka_unit_test(a_message_keeps_its_end),
+        cmocka_unit_test(a_beginning_cuts_no_character),
         cmocka_unit_test(a_copy_lives_in_the_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
