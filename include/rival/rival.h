@@ -885,6 +885,9 @@ typedef struct rv_query {
 #define RV_QUERY(...) (&(rv_query){ .size = sizeof(rv_query), __VA_ARGS__ })
 RV_API void rv_query_init(rv_query *query);
 
+/* Inputs may be long, so a list has only the beginning of each: RV_LIST_INPUT_BYTES at most, cut between two
+ * characters. rv_query.run_id and rv_state() give the whole input of one run. */
+enum { RV_LIST_INPUT_BYTES = 1024 };
 typedef struct rv_run_list {
     size_t count;
     const rv_run_state *runs; /* without results */

@@ -542,7 +542,7 @@ int rv_list(rv_engine *e, const rv_query *query, rv_run_list **ret, rv_error *er
         .text = rv__str(query->text),
         .cursor = rv__str(query->cursor != NULL && *query->cursor != '\0' ? query->cursor : NULL),
         .limit = query->limit ? query->limit : 50,
-        .with_input = true,
+        .input_bytes = RV_LIST_INPUT_BYTES,
     };
     if (query->status > 0)
         store.status = rv__str(rv_status_name(query->status));

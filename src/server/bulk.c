@@ -4,6 +4,7 @@
  * stop at any time, and nothing is kept here in between. What one run refuses is told, and the others go on. */
 #include <string.h>
 
+#include "base/error.h"
 #include "server/api.h"
 
 enum bulk_end { BULK_DONE, BULK_UNCHANGED, BULK_FAILED };
@@ -34,14 +35,23 @@ static enum bulk_end cancel_one(struct bulk *bulk, const rv_run_state *run, rv_e
     return rc < 0 ? BULK_FAILED : BULK_DONE;
 }
 
-/* With its input, by the definition that is registered now. */
+/* With the same input, by the definition that is registered now. The list has only the beginning of the input. */
 static enum bulk_end start_again(struct bulk *bulk, const rv_run_state *run, rv_error *err)
 {
+    rv_engine *engine = bulk->call->engine;
+    rv_run_list *row = NULL;
     rv_run_info info;
     if (!has_ended(run))
         return BULK_UNCHANGED;
-    if (rv_run(bulk->call->engine, run->workflow, *run->input != '\0' ? run->input : NULL,
-               RV_RUN_OPTS(.rerun_of = run->run_id, .by = bulk->call->request->by), &info, err) < 0)
+    int rc = rv_list(engine, RV_QUERY(.run_id = run->run_id), &row, err);
+    if (rc == RV_OK && row->count == 0) /* retention has removed it meanwhile */
+        rc = rv__fail(err, RV_ENOTFOUND, "there is no run '%s' any more", run->run_id);
+    if (rc == RV_OK)
+        rc = rv_run(engine, run->workflow, *row->runs[0].input != '\0' ? row->runs[0].input : NULL,
+                    RV_RUN_OPTS(.rerun_of = run->run_id, .by = bulk->call->request->by), &info,
+                    err);
+    rv_run_list_free(row);
+    if (rc < 0)
         return BULK_FAILED;
     rv__buf_fmt(&bulk->started, "%s{\"runId\":\"%s\",\"rerunOf\":\"%s\"}",
                 bulk->started.len > 0 ? "," : "", info.run_id, run->run_id);

@@ -18,15 +18,13 @@ enum { NODES_PAGE = 1000, SUMMARY_BYTES = 160 };
 /* The input in a line, to tell runs apart: its beginning, as text. */
 static void put_summary(struct rv__buf *out, const char *input)
 {
-    size_t len = strlen(input);
-    struct rv__str text = { input, len < SUMMARY_BYTES ? len : SUMMARY_BYTES };
-    if (len == 0)
+    const struct rv__str whole = rv__str(input);
+    const struct rv__str text = rv__str_begin(whole, SUMMARY_BYTES);
+    if (whole.len == 0)
         return;
-    while (text.len < len && text.len > 0 && (input[text.len] & 0xc0) == 0x80)
-        text.len--; /* a character is not cut */
     rv__buf_text(out, ",\"inputSummary\":");
     rv__buf_json_str(out, text);
-    if (text.len < len && out->rc == RV_OK) { /* before its quote */
+    if (text.len < whole.len && out->rc == RV_OK) { /* before its quote */
         rv__buf_cut(out, out->len - 1);
         rv__buf_text(out, "…\"");
     }

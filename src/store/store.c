@@ -117,6 +117,12 @@ bool rv__store_query_takes(const struct rv__store_query *query, const struct rv_
            rv__store_contains(row->input, query->text);
 }
 
+struct rv__str rv__store_query_input(const struct rv__store_query *query, struct rv__str input)
+{
+    const struct rv__str none = { NULL, 0 };
+    return query->input_bytes == 0 ? none : rv__str_begin(input, query->input_bytes);
+}
+
 int rv__store_check_write(const struct rv__store_write *write, rv_error *err)
 {
     if (write->row != NULL && write->touch != NULL)

@@ -174,7 +174,7 @@ struct rv__store_query {
     struct rv__str text;   /* part of id, workflow, error or input; ASCII case does not count */
     struct rv__str cursor; /* from the last list with the same filters; none = the newest */
     size_t limit;          /* 0 = 100; more than 1000 is 1000 */
-    bool with_input;       /* the visitor wants `input`; else it is none */
+    size_t input_bytes; /* of `input` the visitor gets its beginning, at most so much; 0 = none */
 };
 
 /* Which lines of the logs to read. */
@@ -424,6 +424,9 @@ void rv__store_cursor_write(struct rv__buf *cursor, const struct rv__store_run *
 int rv__store_query_start(const struct rv__store_query *query, int64_t *created_ms,
                           struct rv__str *id, rv_error *err);
 bool rv__store_query_takes(const struct rv__store_query *query, const struct rv__store_run *row);
+
+/* For stores: the part of a run's input that the visitor of this list gets. */
+struct rv__str rv__store_query_input(const struct rv__store_query *query, struct rv__str input);
 
 static inline int rv__store_commit(struct rv__store *store, struct rv__store_write *writes,
                                    size_t count, rv_error *err)

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-enum { PAGE_ROWS = 1000 };
+enum { PAGE_ROWS = 1000, CHARACTER_BYTES = 4 };
 
 static int64_t clamp(uint64_t n)
 {
@@ -368,8 +368,7 @@ static int visit_listed(void *arg, const PGresult *row, rv_error *err)
     int rc = rv__buf_err(&list->id, err);
     if (rc < 0 || !rv__store_query_takes(list->query, &run))
         return rc;
-    if (!list->query->with_input)
-        run.input = (struct rv__str){ NULL, 0 };
+    run.input = rv__store_query_input(list->query, run.input);
     list->found++;
     return list->visit(list->arg, &run);
 }
@@ -421,7 +420,12 @@ static int list_page(struct rv__pg *pg, struct list *list, size_t page, rv_error
     rv__pg_add_str(&pg->params, rv__buf_view(&id));
     rv__pg_add_int(&pg->params, query->since_ms != 0 ? query->since_ms : INT64_MIN);
     rv__pg_add_int(&pg->params, (int64_t)page);
-    rv__pg_add_int4(&pg->params, query->with_input || !rv__str_none(query->text));
+    /* A text is looked for in the whole of it. */
+    rv__pg_add_int4(&pg->params,
+                    !rv__str_none(query->text) || query->input_bytes >= INT32_MAX - CHARACTER_BYTES
+                        ? INT32_MAX
+                    : query->input_bytes == 0 ? 0
+                                              : (int32_t)query->input_bytes + CHARACTER_BYTES);
     if (!rv__str_none(by))
         rv__pg_add_str(&pg->params, by);
     list->in_page = 0;

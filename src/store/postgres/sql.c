@@ -37,9 +37,10 @@
     " UNION ALL SELECT 3, ''::bytea, 1 FROM new WHERE waiting), c AS (" COUNT_INTO ")"
 #define ALL_FOUND " SELECT 1 / (CASE WHEN count(*) = cardinality($2) THEN 1 ELSE 0 END) FROM new"
 
-#define LIST_OF(condition)                                                              \
-    "SELECT " COLUMNS_BUT_INPUT "CASE WHEN $5 <> 0 THEN r.input END FROM runs r WHERE " \
-    "(r.created_ms, r.id) < ($1, $2) AND r.created_ms >= $3" condition                  \
+#define LIST_OF(condition)                                                          \
+    "SELECT " COLUMNS_BUT_INPUT                                                     \
+    "CASE WHEN $5 > 0 THEN substring(r.input FROM 1 FOR $5) END FROM runs r WHERE " \
+    "(r.created_ms, r.id) < ($1, $2) AND r.created_ms >= $3" condition              \
     " ORDER BY r.created_ms DESC, r.id DESC LIMIT $4"
 
 #define LOG_COLUMNS "l.at_ms, l.level, l.path, l.step, l.attempt, l.message, l.metadata"

@@ -446,8 +446,7 @@ int rv__sim_read_list(struct rv__sim_store *sim, const struct rv__store_query *q
         qsort(sorted, count, sizeof *sorted, compare_newest);
     for (found = 0; found < count && found < limit && rc == RV_OK; found++) {
         struct rv__store_run row = row_of(sorted[found]);
-        if (!query->with_input)
-            row.input = (struct rv__str){ NULL, 0 };
+        row.input = rv__store_query_input(query, row.input);
         rc = visit(arg, &row);
     }
     if (rc == RV_OK && cursor != NULL) {

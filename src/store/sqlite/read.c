@@ -479,7 +479,7 @@ static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *
                     rv_error *err)
 {
     struct rv__store_run row = { .number = 0 };
-    bool with_input = query->with_input || !rv__str_none(query->text);
+    bool with_input = query->input_bytes > 0 || !rv__str_none(query->text);
     int rc = fetch_run(conn, sqlite3_column_int64(st, 1), with_input, &row, err);
     if (rc == RV_OK && row.damaged) {
         row.created_ms = sqlite3_column_int64(st, 0);
@@ -487,8 +487,7 @@ static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *
     }
     *ret_found = rc == RV_OK &&
                  (row.damaged ? damaged_match(query) : rv__store_query_takes(query, &row));
-    if (!query->with_input)
-        row.input = (struct rv__str){ NULL, 0 };
+    row.input = rv__store_query_input(query, row.input);
     if (*ret_found)
         rc = visit(arg, &row);
     let_go_of(conn);

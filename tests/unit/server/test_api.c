@@ -531,6 +531,38 @@ static void a_run_and_its_repeats_are_linked(void **state)
     expect(w, "nobody is waited for any more", 200, "{'runs':[]}");
 }
 
+/* Inputs may be long: a list has only their beginnings, and run again takes the whole. */
+static void a_long_input_is_not_in_a_list(void **state)
+{
+    struct world *w = *state;
+    char input[3000], line[3100];
+    memset(input, 'x', sizeof input);
+    memcpy(input, "{\"name\":\"", 9);
+    memcpy(input + sizeof input - 4, "é\"}", 4);
+    snprintf(line, sizeof line, "{\"input\":%.*s,\"runId\":\"long\"}", (int)sizeof input, input);
+    ask_for(w, "POST /api/v1/workflows/greet/runs", line);
+    expect(w, "it begins", 202, "{'runId':'long'}");
+    rv_test_advance(w->engine, 1000, NULL);
+
+    rv_run_list *list = NULL;
+    assert_int_equal(rv_list(w->engine, RV_QUERY(.limit = 1), &list, NULL), RV_OK);
+    assert_string_equal(list->runs[0].run_id, "long");
+    assert_int_equal(strlen(list->runs[0].input), RV_LIST_INPUT_BYTES);
+    rv_run_list_free(list);
+    assert_int_equal(rv_list(w->engine, RV_QUERY(.run_id = "long"), &list, NULL), RV_OK);
+    assert_memory_equal(list->runs[0].input, input, sizeof input);
+    rv_run_list_free(list);
+
+    ask_for(w, "POST /api/v1/bulk/again?q=long", NULL);
+    expect(w, "again", 200, "{'matched':1,'done':1,'failed':[]}");
+    ask_for(w, "GET /api/v1/runs?rerunOf=long", NULL);
+    json_t *one = json_array_get(json_object_get(w->document, "runs"), 0);
+    const char *id = json_string_value(json_object_get(one, "runId"));
+    assert_int_equal(rv_list(w->engine, RV_QUERY(.run_id = id), &list, NULL), RV_OK);
+    assert_memory_equal(list->runs[0].input, input, sizeof input);
+    rv_run_list_free(list);
+}
+
 /* Piece by piece; what has ended is left as it is, and what is refused is told. */
 static void many_runs_are_told_at_once(void **state)
 {
@@ -1203,6 +1235,7 @@ int main(void)
         API_TEST(numbers_keep_their_digits),
         API_TEST(pages_follow_each_other),
         API_TEST(many_runs_are_told_at_once),
+        API_TEST(a_long_input_is_not_in_a_list),
         API_TEST(the_history_of_a_run_comes_in_pages),
         API_TEST(a_run_and_its_repeats_are_linked),
         API_TEST(roles_say_who_may_do_what),

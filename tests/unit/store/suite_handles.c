@@ -120,7 +120,7 @@ static int see_no_count(void *arg, struct rv__str status, uint64_t runs)
 
 static int list_all(struct fixture *fx, struct rv__buf *cursor)
 {
-    struct rv__store_query query = { .limit = 1, .with_input = true, .text = rv__str("a") };
+    struct rv__store_query query = { .limit = 1, .input_bytes = SIZE_MAX, .text = rv__str("a") };
     return rv__store_list(fx->store, &query, see_nothing, NULL, cursor, NULL);
 }
 

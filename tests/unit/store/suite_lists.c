@@ -220,7 +220,7 @@ static void lists_have_the_newest_first(void **state)
     some_runs(fx);
     list_is(fx, (struct rv__store_query){ .limit = 0 }, "r4 r3 r2b r2a r1 ");
     list_is(fx, (struct rv__store_query){ .limit = 2 }, "r4 r3 ");
-    list_is(fx, (struct rv__store_query){ .with_input = true, .limit = 1 }, "r4+ ");
+    list_is(fx, (struct rv__store_query){ .input_bytes = SIZE_MAX, .limit = 1 }, "r4+ ");
 }
 
 static void lists_are_filtered(void **state)
@@ -303,6 +303,39 @@ static void lists_tell_who_waits_for_somebody_and_who_repeats(void **state)
     oldest_waiting_are(fx, 1, "w2 ");
 }
 
+static int see_input(void *arg, const struct rv__store_run *row)
+{
+    struct fixture *fx = arg;
+    rv__buf_str(&fx->seen, row->input);
+    rv__buf_char(&fx->seen, ' ');
+    return RV_OK;
+}
+
+/* A page of runs with inputs of megabytes must not hold them all. */
+static void lists_have_the_beginning_of_inputs(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store_run row = full_row("long");
+    row.input = rv__str("\"aé-zz\"");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("long"), .row = &row });
+    static const struct {
+        size_t bytes;
+        const char *text, *seen;
+    } rows[] = {
+        { 0, NULL, " " },          { 2, NULL, "\"a " },
+        { 3, NULL, "\"a " },       { 4, NULL, "\"aé " },
+        { 8, NULL, "\"aé-zz\" " }, { 9, NULL, "\"aé-zz\" " },
+        { 2, "zz", "\"a " },       { SIZE_MAX, "zz", "\"aé-zz\" " },
+        { 0, "zz", " " },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__store_query query = { .input_bytes = rows[i].bytes,
+                                         .text = rv__str(rows[i].text) };
+        assert_int_equal(rv__store_list(fx->store, &query, see_input, fx, NULL, NULL), RV_OK);
+        seen(fx, rows[i].seen);
+    }
+}
+
 static void lists_are_searched_for_text(void **state)
 {
     struct fixture *fx = *state;
@@ -314,7 +347,8 @@ static void lists_are_searched_for_text(void **state)
     list_is(fx, (struct rv__store_query){ .text = rv__str("R2") }, "r2b r2a ");
     list_is(fx, (struct rv__store_query){ .text = rv__str("BET") }, "r3 r2a ");
     list_is(fx, (struct rv__store_query){ .text = rv__str("no route") }, "other ");
-    list_is(fx, (struct rv__store_query){ .text = rv__str("ada"), .with_input = true }, "other+ ");
+    list_is(fx, (struct rv__store_query){ .text = rv__str("ada"), .input_bytes = SIZE_MAX },
+            "other+ ");
     list_is(fx, (struct rv__store_query){ .text = rv__str("0%_") }, "other ");
     list_is(fx, (struct rv__store_query){ .text = rv__str("%") }, "other ");
     list_is(fx, (struct rv__store_query){ .text = rv__str("nowhere") }, "");
@@ -403,6 +437,7 @@ int store_suite_lists(void)
         STORE_CASE(long_journals_and_results_are_whole),
         STORE_CASE(a_damaged_row_stops_nobody),
         STORE_CASE(lists_have_the_newest_first),
+        STORE_CASE(lists_have_the_beginning_of_inputs),
         STORE_CASE(lists_are_filtered),
         STORE_CASE(lists_tell_who_waits_for_somebody_and_who_repeats),
         STORE_CASE(lists_are_searched_for_text),

@@ -284,13 +284,13 @@ static int read_results_seq(struct fixture *fx)
 
 static void lists_say(struct fixture *fx, const char *with_input, const char *without)
 {
-    struct rv__store_query query = { .with_input = true };
+    struct rv__store_query query = { .input_bytes = SIZE_MAX };
     assert_int_equal(rv__store_active(fx->store, see_run, fx, NULL), RV_OK);
     seen(fx, with_input);
     assert_int_equal(rv__store_list(fx->store, &query, see_run, fx, NULL, NULL), RV_OK);
     assert_int_equal(fx->seen.len, strlen(with_input)); /* in another order */
     rv__buf_reset(&fx->seen);
-    query.with_input = false;
+    query.input_bytes = 0;
     assert_int_equal(rv__store_list(fx->store, &query, see_run, fx, NULL, NULL), RV_OK);
     assert_int_equal(fx->seen.len, strlen(without));
     rv__buf_reset(&fx->seen);
@@ -498,7 +498,7 @@ static bool use_all(struct fixture *fx)
     int (*const reads[])(struct fixture *) = { read_journal,      read_whole,       read_run,
                                                read_value,        read_snapshot,    read_definition,
                                                read_large_result, read_results_seq, read_results };
-    struct rv__store_query query = { .with_input = true, .text = rv__str("F") };
+    struct rv__store_query query = { .input_bytes = SIZE_MAX, .text = rv__str("F") };
     struct rv__store_log_query lines = { .limit = SIZE_MAX };
     struct rv__store_touch touch = { .status = rv__str("t"), .completed_ms = 5 };
     struct rv__store_result result = { rv__str("k"), 2, rv__str("r") };

@@ -161,7 +161,7 @@ static int dump_count(void *arg, struct rv__str status, uint64_t runs)
 static int dump(struct rv__store *store, struct rv__buf *ret, rv_error *err)
 {
     static const char *const runs[] = { "a", "b", "c", "d", "e" };
-    struct rv__store_query query = { .with_input = true, .limit = 1000 };
+    struct rv__store_query query = { .input_bytes = SIZE_MAX, .limit = 1000 };
     struct rv__store_log_query lines = { .limit = SIZE_MAX };
     struct rv__store_usage usage;
     rv__buf_reset(ret);
