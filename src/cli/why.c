@@ -36,9 +36,10 @@ static bool is(struct rv__str wait, const char *reason)
            memcmp(value.at + 1, reason, len) == 0;
 }
 
-/* What to type, at the place that was looked at; `last` is an argument behind the others, or NULL. */
-static void print_command(const struct rv__look *look, const char *command, const char *run_id,
-                          const char *last)
+/* What to type, at the place that was looked at; `last` is an argument behind the others, or NULL; so is
+ * `path`, of --path. */
+static void print_command_at(const struct rv__look *look, const char *command, const char *run_id,
+                             const char *last, const char *path)
 {
     struct rv__buf line;
     rv__buf_init(&line, LINE_BYTES);
@@ -47,10 +48,61 @@ static void print_command(const struct rv__look *look, const char *command, cons
         rv__buf_text(&line, " ");
         rv__text_shell(&line, last);
     }
+    if (path != NULL) {
+        rv__buf_text(&line, " --path ");
+        rv__text_shell(&line, path);
+    }
     rv__where_again(&look->where, &line);
     if (line.rc == RV_OK)
         printf("  %s=> %s%s\n", rv__colour(stdout, DIM), line.text, rv__colour(stdout, PLAIN));
     rv__buf_done(&line);
+}
+
+static void print_command(const struct rv__look *look, const char *command, const char *run_id,
+                          const char *last)
+{
+    print_command_at(look, command, run_id, last, NULL);
+}
+
+/* A line for each decision that a suspension takes; with its path if there are several. */
+static void print_decisions(const struct rv__look *look, struct rv__str suspension, bool only_one)
+{
+    struct rv__str actions, action, path;
+    struct rv__json_iter it;
+    struct rv__buf word, where;
+    rv__buf_init(&word, LINE_BYTES);
+    rv__buf_init(&where, LINE_BYTES);
+    bool named = !only_one && rv__json_get(suspension, "path", &path);
+    if (named)
+        rv__text_error(&where, path);
+    if (!rv__json_get(suspension, "actions", &actions))
+        actions = rv__str("[]");
+    rv__json_iter_init(&it, actions);
+    while (rv__json_next(&it, NULL, &action)) {
+        rv__buf_reset(&word);
+        rv__text_error(&word, action);
+        print_command_at(look, "decide ", look->run_id, rv__buf_view(&word).at,
+                         named ? rv__buf_view(&where).at : NULL);
+    }
+    rv__buf_done(&word);
+    rv__buf_done(&where);
+}
+
+static void print_suspensions(const struct rv__look *look)
+{
+    rv_run_list *row = NULL;
+    struct rv__json_iter it;
+    struct rv__str one;
+    size_t shown = 0;
+    if (rv__client_list(look->client, RV_QUERY(.run_id = look->run_id), &row, NULL) < 0)
+        return;
+    if (row->count == 1 && *row->runs[0].suspensions == '[') {
+        size_t count = rv__json_count(rv__str(row->runs[0].suspensions));
+        rv__json_iter_init(&it, rv__str(row->runs[0].suspensions));
+        while (shown++ < NODES && rv__json_next(&it, NULL, &one))
+            print_decisions(look, one, count == 1);
+    }
+    rv_run_list_free(row);
 }
 
 /* Where something can be done about it. */
@@ -71,8 +123,7 @@ static void print_hint(const struct rv__look *look, struct rv__str wait)
                "restart it%s\n",
                rv__colour(stdout, DIM), rv__buf_view(&text).at, rv__colour(stdout, PLAIN));
     } else if (is(wait, "decision")) {
-        print_command(look, "decide ", look->run_id, "resume");
-        print_command(look, "decide ", look->run_id, "abort");
+        print_suspensions(look);
     }
     rv__buf_done(&text);
 }

@@ -167,6 +167,9 @@ suspend() {
 }
 suspend r1
 is "critical and out of attempts: exec without a terminal leaves it suspended" "$rc $(get '.status')" "4 suspended"
+is "why shows each decision that can be made" \
+    "$("$rival" why r1 --store c.db | sed -n 's/^  => rival decide r1 \([a-z_]*\) --store c.db$/\1/p' | tr '\n' ' ')" \
+    "resume skip abort restart_stage "
 is "… what is of lower priority was held back" "$(paste -sd' ' critical.log)" "must must"
 run "$rival" why r1 --store c.db --json
 is "… why says that it waits for a decision" "$(get '[.waits[].reason]')" '["decision"]'
