@@ -28,6 +28,8 @@
 #include "base/hash.h"
 #include "define/compiler.h"
 
+#include <rival-paths.h> /* made by the build: where this tree is, and where it is installed */
+
 enum {
     MAX_PATH = 4096,
     MAX_NAME = 96, /* of a file in the cache */
@@ -36,14 +38,6 @@ enum {
     FOR_EVER = -1,
     BUILD_S = 3600, /* nobody is at work on a file for so long */
 };
-
-/* The headers of the tree that this was built from, and of where it is to be installed. */
-#ifndef RV__SOURCE_INCLUDE
-#define RV__SOURCE_INCLUDE ""
-#endif
-#ifndef RV__INSTALLED_INCLUDE
-#define RV__INSTALLED_INCLUDE "/usr/local/include"
-#endif
 
 /* --------------------------------------------------------------------------- where things are --- */
 

@@ -26,6 +26,8 @@
 #include "base/json.h"
 #include "exec/launch.h"
 
+#include <rival-paths.h> /* made by the build: where this tree is, and where it is installed */
+
 enum {
     PATH_BYTES = 4096,
     DESCRIBE_MS = 60000, /* for all files to be imported */
@@ -37,13 +39,6 @@ enum {
     PRINTED_BYTES = 65536,
 };
 
-/* The package of the tree that this was built from, and where it is to be installed. */
-#ifndef RV__SOURCE_SDK
-#define RV__SOURCE_SDK ""
-#endif
-#ifndef RV__INSTALLED_SDK
-#define RV__INSTALLED_SDK "/usr/local/lib/rival/node"
-#endif
 #define HOST "/dist/host/main.js" /* in the package */
 
 struct rv__script {
