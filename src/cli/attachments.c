@@ -79,7 +79,7 @@ static int print_table(struct rv__str document)
     struct rv__json_iter it;
     struct rv__str one, list = member(document, "attachments");
     if (list.len == 0 || rv__json_type(list) != RV__JSON_ARRAY || rv__json_count(list) == 0) {
-        fprintf(stderr, "no attachments: only the states of stages leave some\n");
+        fprintf(stderr, "no attachments: only states of stages have them\n");
         return CLI_OK;
     }
     struct rv__table *table = rv__table_new(4);

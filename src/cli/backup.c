@@ -62,7 +62,7 @@ static int run_backup(int argc, char **argv)
     if (b.live && b.shown >= 0)
         fprintf(stderr, "\r      \r");
     if (rc == RV_ECANCELED)
-        return rv__cli_fail(CLI_INTERRUPTED, "stopped: nothing is kept of the backup", NULL);
+        return rv__cli_fail(CLI_INTERRUPTED, "stopped: no backup was written", NULL);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message,
                             rc == RV_EEXIST ? "--force replaces it" : NULL);

@@ -136,7 +136,7 @@ static void print_text(const rv_report *report)
             printf("%d node%s)\n", w->node_count, w->node_count == 1 ? "" : "s");
     }
     for (size_t i = 0; i < report->c_file_count; i++)
-        printf("%s--%s  %s  (%s; its plan was not looked at: --load does, and runs its code)\n",
+        printf("%s--%s  %s  (%s; its plan was not checked: --load does that, and runs its code)\n",
                rv__colour(stdout, DIM), rv__colour(stdout, PLAIN), report->c_files[i].file,
                looked_at(report->c_files[i].file));
     if (report->problem_count > 0)

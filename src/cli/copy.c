@@ -62,7 +62,7 @@ static int copy_run(struct copying *c, const char *id, rv_error *err)
     if (rc == RV_OK && fflush(c->between) != 0)
         rc = RV_ECANCELED;
     if (rc == RV_ECANCELED)
-        return rv__fail(err, RV_ESYS, "the temporary file cannot be written: is there room?");
+        return rv__fail(err, RV_ESYS, "the temporary file cannot be written: is the disk full?");
     rewind(c->between);
     if (rc == RV_OK)
         rc = rv_import(c->to, RV_IMPORT_OPTS(.read = get, .arg = c->between), NULL, err);
@@ -106,7 +106,7 @@ static int copy_all(struct copying *c)
         fprintf(stderr, "\r\033[K");
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, why,
-                            "what was copied stays; the same command again copies the rest");
+                            "the copied runs stay; run the command again to copy the rest");
     if (c->json)
         printf("{\"runs\":%zu,\"copied\":%zu,\"alreadyThere\":%zu}\n", c->total, c->copied,
                c->there);
@@ -132,8 +132,7 @@ static int run_copy(int argc, char **argv)
     if (c.between != NULL)
         rc = copy_all(&c);
     else if (c.to != NULL)
-        (void)rv__cli_fail(CLI_FAILED, "no temporary file can be made",
-                           "TMPDIR says where they go");
+        (void)rv__cli_fail(CLI_FAILED, "no temporary file can be made", "TMPDIR sets their folder");
     if (c.between != NULL)
         (void)fclose(c.between);
     rv_engine_free(c.to);

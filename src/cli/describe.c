@@ -12,20 +12,20 @@ enum { PAGE_BYTES = 1 << 22 };
 static const struct {
     const char *term, *meaning;
 } environment[] = {
-    { "NO_COLOR", "if it is set and not empty, nothing is coloured." },
-    { "TERM", "dumb: no colours, and no progress that is drawn in its place." },
-    { "LC_ALL, LC_CTYPE, LANG", "the first that is set decides whether symbols beyond ASCII are "
-                                "used: it has to name UTF-8." },
+    { "NO_COLOR", "if it is set and not empty, the output has no colours." },
+    { "TERM", "dumb: no colours, and no live progress." },
+    { "LC_ALL, LC_CTYPE, LANG",
+      "the first one that is set must name UTF-8, or only ASCII symbols are used." },
 };
 
 static const struct rv__exit exits[] = {
-    { CLI_OK, "good; of a run: completed." },
+    { CLI_OK, "success; for a run: completed." },
     { CLI_FAILED, "failed." },
-    { CLI_USAGE, "wrong use, a broken file, a refused input: nothing was run." },
+    { CLI_USAGE, "wrong usage, a broken file, a refused input: nothing was run." },
     { CLI_CANCELLED, "the run was cancelled." },
     { CLI_SUSPENDED, "the run is suspended." },
     { CLI_GONE, "the store was deleted or replaced while it was in use." },
-    { CLI_INTERRUPTED, "stopped by Ctrl-C: the run can go on." },
+    { CLI_INTERRUPTED, "stopped by Ctrl-C: the run can be continued." },
 };
 
 /* ------------------------------------------------------------------------------------ man --- */
@@ -134,14 +134,13 @@ static void put_man(struct rv__buf *out)
     rv__buf_text(out, ".SH NAME\nrival \\- workflows and agents that survive crashes\n"
                       ".SH SYNOPSIS\n.B rival\n.I COMMAND\n.RI [ ARGUMENTS ]\n"
                       ".SH DESCRIPTION\n");
-    put(out,
-        "Rival runs workflows whose runs are recorded in a store, step by step, so that they go "
-        "on where they were when the process or the machine dies.");
+    put(out, "Rival runs workflows whose runs are recorded in a store, step by step, so that they "
+             "continue where they were after the process or the machine dies.");
     rv__buf_text(out, ".PP\n");
     put(out, "Results go to stdout, everything else to stderr. Options and arguments may be mixed; "
-             "`--name VALUE` and `--name=VALUE` are the same; `--` ends the options. An ID may be "
-             "cut, as long as it is the only one that begins so. `rival COMMAND --help` shows the "
-             "page of a command.");
+             "`--name VALUE` and `--name=VALUE` are the same; `--` ends the options. A unique "
+             "prefix of an ID is enough for commands that only read. `rival COMMAND --help` shows "
+             "the page of a command.");
     put_commands(out);
     rv__buf_text(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof exits / sizeof *exits; i++) {

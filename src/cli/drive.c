@@ -103,7 +103,7 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
                                           .config_file = d->opts.config, .by = rv__cli_user(user));
     int rc = rv_engine_new(&opts, &d->engine, err);
     if (rc == RV_ESYS && opts.control) {
-        fprintf(stderr, "%s: other processes cannot tell this run anything\n", err->message);
+        fprintf(stderr, "%s: other processes cannot send anything to this run\n", err->message);
         opts.control = false;
         rc = rv_engine_new(&opts, &d->engine, err);
     }
@@ -144,7 +144,7 @@ static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *what)
             if (rv__json_get(wait, "secret", &value))
                 rv__buf_fmt(what, "the secret %.*s has no value", RV__ARG(value));
             else if (rv__json_get(wait, "function", &value))
-                rv__buf_fmt(what, "nobody here has the function %.*s", RV__ARG(value));
+                rv__buf_fmt(what, "no process here has the function %.*s", RV__ARG(value));
         }
     }
     rv_free(text);
@@ -1012,7 +1012,7 @@ static int take_over(struct follow *f)
         return code;
     rv__screen_clear(&f->view);
     if (rv_engine_driver(f->d->engine, &driver, NULL) == 1)
-        fprintf(stderr, "the process that drove the run has ended; process %lld drives it now\n",
+        fprintf(stderr, "the process that drove the run has ended; process %lld now drives it\n",
                 (long long)driver.pid);
     else
         fprintf(stderr, "the process that drove the run has ended; this one continues it\n");
@@ -1054,7 +1054,7 @@ static int follow(struct follow *f)
         }
         if (rc == RV_ETIMEDOUT && is_given_up(f))
             return leave(f, "waiting");
-        f->view.state = f->ended       ? "ended; what it detached goes on"
+        f->view.state = f->ended       ? "ended; its detached steps continue"
                         : f->suspended ? "suspended"
                                        : NULL;
         rv__screen_frame(&f->view, false);

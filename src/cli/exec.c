@@ -111,8 +111,7 @@ static int check_compiled(struct file *file)
     if (!found && rc == 0 && (report == NULL || report->problem_count == 0)) {
         char why[600];
         snprintf(why, sizeof why,
-                 "%.400s declares functions (RV_FUNCTIONS), and no workflow that could be run",
-                 file->path);
+                 "%.400s declares functions (RV_FUNCTIONS), but no workflow to run", file->path);
         (void)rv__cli_fail(CLI_USAGE, why, "run a file that calls them");
     }
     if (!found)

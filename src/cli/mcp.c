@@ -97,7 +97,7 @@ static void ask_server(void *arg, const struct rv__api_request *request, struct 
     if (status > 0 &&
         rv__json_check_stored(rv__buf_view(&text), RV__JSON_STORED_DEPTH, NULL, &err) < 0)
         status = rv__fail(&err, RV_EPARSE,
-                          "the server at %.80s answers with something else than JSON", m->url);
+                          "the server at %.80s answered with something other than JSON", m->url);
     if (status < 0) {
         rv__api_problem(503, NULL, err.message, ret);
     } else {
@@ -250,7 +250,7 @@ static int serve_store(struct mcp *m, const char *const *paths, size_t count)
     bool watched = code == CLI_OK && m->stop != NULL &&
                    pthread_create(&watcher, NULL, watch_driver, m) == 0;
     if (code == CLI_OK && !watched)
-        code = rv__cli_fail(CLI_FAILED, "out of memory, or of threads", NULL);
+        code = rv__cli_fail(CLI_FAILED, "out of memory or threads", NULL);
     if (code == CLI_OK)
         code = rv__mcp_serve(&place, STDIN_FILENO, STDOUT_FILENO, m->interrupt);
     if (watched) {

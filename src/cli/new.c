@@ -146,7 +146,7 @@ static int run_new(int argc, char **argv)
     if (code == CLI_OK && form.json)
         printf("{\"name\":\"%s\",\"file\":\"%s\"}\n", argv[0], file);
     else if (code == CLI_OK)
-        printf("made %s; run it with: rival exec %s\n", file, file);
+        printf("created %s; run it with: rival exec %s\n", file, file);
     return code;
 }
 

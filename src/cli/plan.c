@@ -18,7 +18,7 @@ static int print_plan(rv_report *report, const char *file, const char *name, int
     if (unloaded)
         return rv__cli_fail(CLI_FAILED,
                             "the plan of a file in C or TypeScript is known only by running its "
-                            "code, which is not done unasked",
+                            "code; --load allows that",
                             "--load does it");
     if (index == report->workflow_count) {
         if (report->problem_count == 0)

@@ -79,7 +79,7 @@ static bool is_object(const struct rv__buf *answer, rv_error *why)
     if (rv__json_check(rv__buf_view(answer), RV__JSON_MAX_DEPTH, &value, why) < 0)
         return false;
     return rv__json_type(value) == RV__JSON_OBJECT ||
-           rv__fail(why, RV_EPARSE, "it is no object") == RV_OK;
+           rv__fail(why, RV_EPARSE, "it is not an object") == RV_OK;
 }
 
 /* Ask; the answer is in `answer`, which is for rv__buf_done(), and is a JSON object whatever came and whatever
@@ -98,10 +98,10 @@ static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, 
     if (status >= 0 && (status < 200 || status > 299))
         rc = rv__wire_problem(wire, status, good ? rv__buf_view(answer) : rv__str("{}"), err);
     else if (status >= 0)
-        rc = good
-                 ? RV_OK
-                 : rv__fail(err, RV_EPARSE, "what %.80s answers is not a document of Rival: %.100s",
-                            rv__wire_url(wire), why.message);
+        rc = good ? RV_OK
+                  : rv__fail(err, RV_EPARSE,
+                             "the answer of %.80s is not a document of Rival: %.100s",
+                             rv__wire_url(wire), why.message);
     if (!good)
         make_empty(answer);
     return answer->rc < 0 && rc == RV_OK ? rv__nomem(err) : rc;
@@ -511,7 +511,7 @@ int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *pare
                 *ret = list;
             } else {
                 rv_node_list_free(list);
-                rc = rv__fail(err, RV_EPARSE, "what %.80s answers are not nodes below '%.80s'",
+                rc = rv__fail(err, RV_EPARSE, "the answer of %.80s has no nodes below '%.80s'",
                               rv__wire_url(wire), parent);
             }
         }

@@ -88,7 +88,7 @@ static int run_retain(int argc, char **argv)
     rv_retain_opts opts = { .size = sizeof opts, .dry_run = r.dry_run };
     if (r.age == NULL && r.keep == NULL && r.bytes == NULL)
         return rv__cli_usage("retain",
-                             "what may be deleted? Give --older-than, --keep or --max-bytes");
+                             "what should be deleted? Give --older-than, --keep or --max-bytes");
     if (r.age != NULL &&
         (rv__duration_ms(rv__str(r.age), &opts.max_age_ms) < 0 || opts.max_age_ms < 1))
         return rv__cli_usage("retain", "--older-than '%s' is not a duration: 12h, 30d", r.age);

@@ -27,8 +27,9 @@ static int say_started(const struct rv__drive *d)
         return CLI_OK;
     }
     if (d->schema_only)
-        fprintf(stderr,
-                "its worker is not connected: the input was only held to the JSON Schema\n");
+        fprintf(
+            stderr,
+            "its worker is not connected: the input was checked against the JSON Schema only\n");
     printf("%s\n", d->run_id);
     if (!isatty(STDERR_FILENO) || d->served)
         return CLI_OK;

@@ -57,7 +57,7 @@ static rv_engine *open_store(const rv_engine_opts *opts)
                 ? "it does not listen; reading works meanwhile: rival list, show, why, logs, wait"
                 : "reading works meanwhile: rival list, show, why, logs, wait";
     else if (opts->read_only && !rv__store_name_exists(opts->store))
-        hint = "`rival exec FILE` makes one; --store says where another is";
+        hint = "`rival exec FILE` creates one; --store names another";
     (void)rv__cli_fail(CLI_FAILED, err.message, hint);
     return NULL;
 }
@@ -153,7 +153,7 @@ int rv__find_exact(struct rv__client *client, const char *given, char ret[RV_RUN
     rv__buf_init(&names, (size_t)5 * RV_RUN_ID_SIZE + 16);
     rv__buf_init(&hint, (size_t)6 * RV_RUN_ID_SIZE);
     if (count_runs(client, given, near, &names, &err) > 0) /* nobody means to end one by a slip */
-        rv__buf_fmt(&hint, "a command that changes a run takes its whole id; these begin so: %s",
+        rv__buf_fmt(&hint, "a command that changes a run needs the whole id; these match: %s",
                     rv__buf_view(&names).at);
     else
         rv__buf_text(&hint, "`rival list` shows the runs there are");
@@ -179,7 +179,7 @@ int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_I
     } else if (found == 0) {
         (void)no_run(client, given, "`rival list` shows the runs there are");
     } else if (found > 1) {
-        snprintf(message, sizeof message, "'%.130s' is the beginning of several runs", given);
+        snprintf(message, sizeof message, "'%.130s' is the prefix of several run ids", given);
         (void)rv__cli_fail(CLI_FAILED, message, rv__buf_view(&names).at);
     }
     rv__buf_done(&names);
@@ -246,7 +246,7 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
     }
     code = rc == RV_OK ? print_result_line(tell, client)
                        : rv__cli_fail(CLI_FAILED, err.message,
-                                      rc == RV_EUNWANTED ? "--force sends it all the same" : NULL);
+                                      rc == RV_EUNWANTED ? "--force sends it anyway" : NULL);
     rv__client_close(client);
     return code;
 }

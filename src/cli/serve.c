@@ -207,7 +207,7 @@ static void follow(struct serve *s)
             rv_feed_close(s->feed);
             s->feed = NULL;
             (void)rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, NULL);
-            rv__log(s->log, RV__LOG_WARN, "some runs were removed before they were told here");
+            rv__log(s->log, RV__LOG_WARN, "some runs were removed before their events were logged");
         } else if (rc != RV_ETIMEDOUT && rc != RV_ECANCELED) { /* no feed, memory or store */
             (void)rv_cancel_wait(s->interrupt, RV__REFUSAL_MS);
         }
@@ -273,10 +273,10 @@ static int open_engine(struct serve *s)
     if (rc == RV_EBUSY && rv_cancel_fired(s->interrupt))
         return CLI_OK; /* without an engine */
     if (rc < 0)
-        return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
-                            rc == RV_EBUSY ? "one process drives a store: ask that one, or take "
-                                             "another --store"
-                                           : NULL);
+        return rv__cli_fail(
+            rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
+            rc == RV_EBUSY ? "only one process drives a store: use that one, or another --store"
+                           : NULL);
     s->refusal.engine = s->engine;
     if (rv__log_on(s->log, RV__LOG_WARN) && /* without a feed nobody pays for it */
         rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, &err) < 0)
@@ -407,7 +407,7 @@ static int stop(struct serve *s)
     (void)rv_cancel_cause(s->interrupt, &why);
     notify("STOPPING=1");
     rv__log(s->log, RV__LOG_INFO,
-            "stopping: steps that run may end; a second signal leaves at once",
+            "stopping: running steps may finish; a second signal exits at once",
             RV__LOG_STR("why", why.message), RV__LOG_INT("graceMs", s->drain_ms));
     int left = rv_engine_close(s->engine);
     while (s->feed != NULL && rv_feed_next(s->feed, 0, NULL, &event, NULL) == RV_OK)
@@ -458,7 +458,7 @@ static void read_tokens(void *arg)
             (void)rv_workers_again(s->engine, NULL); /* the engine is there */
     }
     if (ended < 0)
-        rv__log(s->log, RV__LOG_ERROR, "the token file is broken: the tokens stay as they were",
+        rv__log(s->log, RV__LOG_ERROR, "the token file is broken: the old tokens stay valid",
                 RV__LOG_STR("problem", err.message));
     else
         rv__log(s->log, RV__LOG_INFO, "tokens loaded again", RV__LOG_STR("file", s->token_file),
@@ -495,7 +495,7 @@ static int serve(struct serve *s)
     if (left == 0) /* else steps run that cannot be stopped: we leave them */
         rv_engine_free(s->engine);
     if (code == CLI_OK)
-        rv__log(s->log, RV__LOG_INFO, "stopped; what was not done goes on with the next start",
+        rv__log(s->log, RV__LOG_INFO, "stopped; unfinished runs continue at the next start",
                 RV__LOG_INT("stepsLeft", left));
     return code;
 }

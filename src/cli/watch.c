@@ -54,7 +54,7 @@ struct rv__watch {
 static void tell_unwatched(struct rv__watch *w, const char *path, const char *why)
 {
     if (!w->warned)
-        rv__log(w->served->log, RV__LOG_WARN, "not everything is watched: SIGHUP loads the files",
+        rv__log(w->served->log, RV__LOG_WARN, "some files are not watched: SIGHUP reloads them",
                 RV__LOG_STR("path", path), RV__LOG_STR("why", why));
     w->warned = true;
 }

@@ -158,8 +158,8 @@ static void refuse_second(rv_workflow *w, const char *name, const char *first, c
         return;
     w->rc = RV_EINVAL;
     snprintf(w->why, sizeof w->why,
-             "two functions would be known as '%.60s': one of '%.60s' and one of '%.60s'; give one "
-             "another alias, or a .name",
+             "two functions would have the name '%.60s': one of '%.60s' and one of '%.60s'; give "
+             "one another alias, or a .name",
              name, first != NULL ? first : "rv_workflow_function()",
              second != NULL ? second : "rv_workflow_function()");
 }

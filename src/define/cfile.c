@@ -72,8 +72,8 @@ int rv__cfile_include(char folder[RV__CFILE_PATH], rv_error *err)
         snprintf(folder, RV__CFILE_PATH, "%s", said);
         if (has_header(folder))
             return RV_OK;
-        return rv__fail(err, RV_ENOTFOUND,
-                        "RIVAL_INCLUDE is '%.120s', where there is no rival/rival.h", said);
+        return rv__fail(err, RV_ENOTFOUND, "RIVAL_INCLUDE is '%.120s', which has no rival/rival.h",
+                        said);
     }
     if (include_beside(folder))
         return RV_OK;
@@ -130,7 +130,7 @@ static int cache_open(char folder[MAX_PATH], int *ret, rv_error *err)
     if (!is_ours(fd, S_IFDIR)) {
         close(fd);
         return rv__fail(err, RV_ESYS,
-                        "%.100s is another user's, or others may write to it, and what is in it "
+                        "%.100s belongs to another user or is writable by others, and its contents "
                         "would be run: chmod go-w, or set XDG_CACHE_HOME",
                         folder);
     }
@@ -394,7 +394,7 @@ int rv__cfile_open(const char *object, rv_error *err)
         return rv__fail(err, RV_ENOTFOUND, "%.180s: %m", object);
     if (fd == 0 || !is_ours(fd, S_IFREG)) {
         close(fd);
-        return rv__fail(err, RV_ESYS, "%.150s is another user's, or others may write to it",
+        return rv__fail(err, RV_ESYS, "%.150s belongs to another user or is writable by others",
                         object);
     }
     return fd;

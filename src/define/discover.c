@@ -210,7 +210,7 @@ static int discover_folder(struct rv__loader *l, const char *path, unsigned dept
     char **names = NULL;
     size_t count = 0;
     if (depth > RV__DEFINE_MAX_FOLDERS) {
-        refuse(l, path, "folders within folders, too deep to be meant");
+        refuse(l, path, "folders are nested too deep");
         return RV_OK;
     }
     DIR *dir = opendir(path);
@@ -269,7 +269,7 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
     if (kind == KIND_NONE && depth > 0)
         return RV_OK;
     if (!S_ISREG(st.st_mode))
-        refuse(l, path, "this is no file");
+        refuse(l, path, "this is not a file");
     else if (kind == KIND_NONE)
         refuse(
             l, path,

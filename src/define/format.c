@@ -422,8 +422,7 @@ int rv__manifest_format(struct rv__str text, struct rv__buf *out, rv_error *err)
         assert(rc < 0 || after != NULL);
         if (rc == RV_EINVAL || (rc == RV_OK && !means_same(before, after)))
             rc = rv__fail(err, RV_ESTATE,
-                          "it would not mean the same when it is written in the usual way: it is "
-                          "left as it is");
+                          "formatting would change its meaning: the file was not changed");
     }
     if (rc < 0)
         rv__buf_cut(out, begin);

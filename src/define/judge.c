@@ -36,7 +36,7 @@ static bool link_to(struct nesting *n, struct rv__entry *to, const struct rv__tr
     if (rv__str_none(to->name)) {
         (void)snprintf(n->why, sizeof n->why,
                        to->several ? "the file '%s' has several manifests: nest one by its name"
-                                   : "the file '%s' is no workflow with a name",
+                                   : "the file '%s' has no workflow with a name",
                        rv__cite(rv__tree_real(reference)->text).text);
         *why = n->why;
         return false;
@@ -100,7 +100,7 @@ static bool find_c_file(struct nesting *n, const char *path, struct rv__str *nam
         return true;
     }
     (void)snprintf(n->why, sizeof n->why,
-                   rc == RV_EINVAL ? "'%s' cannot be loaded: its own problems say why"
+                   rc == RV_EINVAL ? "'%s' cannot be loaded: see its own problems"
                                    : "there is no workflow file '%s'",
                    rv__cite(rv__str(path)).text);
     *why = n->why;

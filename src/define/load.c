@@ -130,7 +130,7 @@ static int parse_entry(struct rv__loader *l, struct rv__entry *entry)
         return RV_OK;
     if (tree->kind != TREE_MAP) {
         rv__problem_add(&l->problems, &entry->source, tree->at,
-                        "a workflow is a mapping with 'name' and 'steps', and this is %s",
+                        "a workflow must be a mapping with 'name' and 'steps'; this is %s",
                         rv__tree_phrase(tree));
         return RV_OK;
     }

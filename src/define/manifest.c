@@ -304,11 +304,9 @@ static void check_agent_keys(struct rv__lowering *l, const struct rv__tree *agen
         struct rv__str camel = rv__camel(child->key, &room);
         if (rv__str_is(camel, "timeout") || rv__str_is(camel, "maxRetry") ||
             rv__str_is(camel, "maxAttempts"))
-            rv__problem_add(
-                l->problems, l->source, child->key_at,
-                "'%s' is not an agent's: how long and how often it is tried, its states "
-                "say ('timeout', 'max_retry')",
-                rv__cite(child->key).text);
+            rv__problem_add(l->problems, l->source, child->key_at,
+                            "an agent takes no '%s': its states set 'timeout' and 'max_retry'",
+                            rv__cite(child->key).text);
         else
             unknown_key(l, child, "an agent", all, count, NULL);
     }
@@ -539,8 +537,7 @@ static void check_redirect(struct rv__lowering *l, const struct rv__tree *state)
     if (is_null(retry) ||
         (rv__tree_real(retry)->kind == TREE_NUMBER && rv__str_is(rv__tree_real(retry)->text, "0")))
         rv__problem_warn(l->problems, l->source, on_failure->key_at,
-                         "on_failure never fires: with max_retry 0 there is no retry that it could "
-                         "go before");
+                         "on_failure never runs: with max_retry 0 there are no retries");
 }
 
 /* The agent of a state; NULL, with a problem: there is none; *code: it is in code, by this name. */
@@ -699,7 +696,7 @@ static void lower_mapping(struct manifest *m, struct rv__spot *root, const struc
             if (!rv__str_none(said) && !rv__str_eq(said, stage->key))
                 rv__problem_add(l->problems, l->source,
                                 rv__form_get(rv__tree_real(item), "stage")->at,
-                                "this state stands in the stage '%s', and says '%s'",
+                                "this state is in the stage '%s', but says '%s'",
                                 rv__cite(stage->key).text, rv__cite(said).text);
             if (!first)
                 rv__buf_char(l->out, ',');

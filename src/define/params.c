@@ -251,9 +251,9 @@ static void check_save(const struct rv__params *p, const char *other)
     if (said == NULL)
         said = rv__form_get(value, other);
     if (save != NULL && said != NULL)
-        rv__problem_add(p->problems, p->source, said->key_at,
-                        "'%s' has no meaning with 'saveTo': the bytes go to the file as they come",
-                        other);
+        rv__problem_add(
+            p->problems, p->source, said->key_at,
+            "'%s' has no effect with 'saveTo': the bytes are written to the file unchanged", other);
 }
 
 void rv__params_http(const struct rv__params *p)

@@ -268,18 +268,18 @@ static void say_unseen(const struct rv__plan *plan, const struct template *t, st
                        meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
     } else if (node == t->node) {
         (void)snprintf(
-            why, room, "'%.*s' is this very node, which has no result yet%s", shown, name,
+            why, room, "'%.*s' is this node itself, which has no result yet%s", shown, name,
             t->slot == SLOT_DESCRIPTION ? "; in its description, its own result is .result" : "");
     } else if (is_around(node, t->node)) {
-        (void)snprintf(why, room, "'%.*s' is around this node, and has no result before it ends",
+        (void)snprintf(why, room, "'%.*s' contains this node, and has no result before it ends",
                        shown, name);
     } else if (stands_in(t, node->body)) {
         (void)snprintf(why, room, "'%.*s' comes later: only nodes before this one have a result",
                        shown, name);
     } else {
         const struct rv__node *owner = node->body->owner; /* the outermost body we stand in */
-        (void)snprintf(why, room, "'%.*s' is inside of '%.*s' and cannot be seen from here%s",
-                       shown, name, RV__ARG(owner->alias),
+        (void)snprintf(why, room, "'%.*s' is inside '%.*s' and cannot be read from here%s", shown,
+                       name, RV__ARG(owner->alias),
                        owner->is_handler ? "" : "; its result is in that node's result");
     }
 }

@@ -48,8 +48,8 @@ static struct rv__str add_function(struct reader *r, const char *base, const cha
         if (!rv__str_is(f->name, name))
             continue;
         if (f->fn != fn)
-            refuse(r, RV_EINVAL, "two functions would be known as '%.80s': give one node an .alias",
-                   name);
+            refuse(r, RV_EINVAL,
+                   "two functions would have the name '%.80s': give one node an .alias", name);
         return f->name;
     }
     struct rv__named_fn *named = rv__arena_zalloc(&r->table->arena, 1, sizeof *named);
@@ -194,7 +194,7 @@ static void put_with(struct reader *r, const rv_node_def *n, const char *base)
                               : n->kind == RV_NODE_COMMAND ? FORM_COMMAND
                                                            : FORM_DELAY;
     if (n->with == NULL)
-        refuse(r, RV_EINVAL, "the node '%.80s' does not say what it is to do", base);
+        refuse(r, RV_EINVAL, "the node '%.80s' does not say what to do", base);
     else if (rv__params_of_text(kind, rv__str(n->with), r->out, &why) < 0)
         refuse(r, why.code == RV_ENOMEM ? RV_ENOMEM : RV_EINVAL, "the node '%.80s': %.170s", base,
                why.message);
@@ -235,7 +235,7 @@ static void put_signal(struct reader *r, const rv_node_def *n)
         rv_error why = { .code = 0 };
         rv__buf_text(r->out, ",\"kind\":\"signal\"");
         if (n->timeout_ms != 0 || n->default_json != NULL)
-            refuse(r, RV_EINVAL, "a signal in JSON has its timeout and default there");
+            refuse(r, RV_EINVAL, "a signal in JSON takes its timeout and default in the JSON");
         else if (rv__params_of_text(FORM_SIGNAL, rv__str(n->name), r->out, &why) < 0)
             refuse(r, why.code == RV_ENOMEM ? RV_ENOMEM : RV_EINVAL, "a signal: %.200s",
                    why.message);
@@ -283,7 +283,8 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
         return;
     }
     if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_CALL || (n->fn != NULL && !n->name)) {
-        refuse(r, RV_EINVAL, "a node of kind %d: make nodes with RV_STEP and its like", n->kind);
+        refuse(r, RV_EINVAL,
+               "a node of unknown kind %d: make nodes with RV_STEP and the other macros", n->kind);
         return;
     }
     rv__buf_fmt(r->out, "{\"type\":\"%s\"", types[n->kind]);
@@ -343,7 +344,7 @@ static void check_fields(struct reader *r, const rv_node_def *n)
     if (!step && (n->on_timeout || n->max_attempts || n->backoff || n->backoff_base_ms ||
                   n->max_backoff_ms || n->jitter != 0 || n->on_error || n->needs || n->retry_on ||
                   n->no_retry_on || n->continue_on_error || n->hide_input || n->on_error_steps))
-        misplaced = "what only a step can say";
+        misplaced = "a field that only steps have";
     else if (!step && n->kind != RV_NODE_SIGNAL && n->timeout_ms)
         misplaced = ".timeout_ms";
     else if (n->kind != RV_NODE_SIGNAL && n->default_json)
@@ -365,12 +366,12 @@ static void check_fields(struct reader *r, const rv_node_def *n)
     else if (n->kind == RV_NODE_NODES && (n->when || n->when_expr || n->description))
         misplaced = ".when, .when_expr or .description";
     else if (n->when && n->when_expr)
-        misplaced = ".when and .when_expr, of which one";
+        misplaced = ".when besides .when_expr";
     else if (n->with && n->kind != RV_NODE_DELAY &&
              (n->kind < RV_NODE_HTTP || n->kind == RV_NODE_CALL))
         misplaced = ".with";
     if (misplaced != NULL)
-        refuse(r, RV_EINVAL, "the node '%.80s' has %s, which means nothing there",
+        refuse(r, RV_EINVAL, "the node '%.80s' has %s, which does not apply to it",
                n->alias  ? n->alias
                : n->name ? n->name
                          : "?",
@@ -458,7 +459,7 @@ static void take_functions(struct reader *r, const rv_functions_def *def)
         const char *behind = at + len + strspn(at + len, " \t\n");
         snprintf(name, sizeof name, "%.*s", (int)len, at);
         if (len == 0 || len >= sizeof name || (*behind != ',' && *behind != '\0'))
-            refuse(r, RV_EINVAL, "RV_FUNCTIONS takes names of functions, and '%.80s' is none", at);
+            refuse(r, RV_EINVAL, "RV_FUNCTIONS takes names of functions; '%.80s' is not one", at);
         else
             (void)add_function(r, name, NULL, def->functions[i]);
         at = *behind == ',' ? behind + 1 : behind;

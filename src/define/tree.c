@@ -93,7 +93,7 @@ int rv__tree_check_keys(const struct rv__tree *map, const struct rv__source *sou
             size_t line, column;
             rv__json_where(source->text, source->text.at + sorted[i - 1]->key_at, &line, &column);
             rv__problem_add(problems, source, sorted[i]->key_at,
-                            "the key '%s' is there twice: first in line %zu",
+                            "the key '%s' is given twice: first in line %zu",
                             rv__cite(sorted[i]->key).text, line);
         }
     rv__free(sorted);

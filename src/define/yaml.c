@@ -100,7 +100,8 @@ static enum verdict place(struct builder *b, struct rv__tree *tree)
     }
     rv__tree_add(top->tree, tree);
     if (top->tree->size > RV__DEFINE_MAX_NODES)
-        return REFUSE(b, tree->at, "the file has more than %d values, with what aliases repeat",
+        return REFUSE(b, tree->at,
+                      "the file has more than %d values, counting each use of an alias",
                       RV__DEFINE_MAX_NODES);
     if (top->tree->depth + b->depth > RV__DEFINE_MAX_LEVELS)
         return REFUSE(b, tree->at, "nested deeper than %d levels", RV__DEFINE_MAX_LEVELS);
@@ -155,7 +156,7 @@ static enum verdict resolve(struct builder *b, struct rv__tree *tree, const char
                 (kind == TREE_NUMBER && strcmp(tag, "int") == 0 &&
                  memchr(json.at, '.', json.len) == NULL && memchr(json.at, 'e', json.len) == NULL);
     if (!fits)
-        return REFUSE(b, tree->at, "'%s' is no !!%s", rv__cite(tree->text).text, tag);
+        return REFUSE(b, tree->at, "'%s' is not a !!%s", rv__cite(tree->text).text, tag);
     tree->kind = kind;
     if (kind != TREE_STRING)
         tree->text = json;
@@ -237,7 +238,7 @@ static enum verdict take_alias(struct builder *b, struct fy_event *event)
     if (anchor == NULL)
         return REFUSE(b, at, "there is no anchor '&%s' before this", rv__cite(name).text);
     if (anchor->open)
-        return REFUSE(b, at, "'*%s' stands inside of what it repeats", rv__cite(name).text);
+        return REFUSE(b, at, "'*%s' refers to a value that contains it", rv__cite(name).text);
     struct rv__tree *tree = new_tree(b, anchor->tree->kind, at);
     if (tree == NULL)
         return NO_MEMORY;

@@ -102,7 +102,7 @@ int rv__enter_body(struct rv__compiler *c, const struct rv__draft_body *draft,
     const struct rv__draft_node *workflow = draft != NULL ? rv__only_workflow(draft) : NULL;
     if (draft != NULL && draft->bare && draft->count > 1)
         rv__compiler_refuse(c, RV__IN(body, NULL),
-                            "it has to be one step or one workflow, and there are %" PRIu32,
+                            "it must be one step or one workflow; there are %" PRIu32,
                             draft->count);
     if (workflow == NULL)
         return rv__build_body(c, draft, body, depth, within);

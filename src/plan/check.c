@@ -289,7 +289,7 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
 
     node->step.delay_ms = -1;
     if (rv__str_none(with)) {
-        rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': how long it is");
+        rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': its duration");
         return;
     }
     if (has_template(with))
@@ -386,8 +386,8 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
         rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
     else if (has_template(name) && !rv__str_none(node->step.signal_schema))
         rv__compiler_refuse(c, RV__AT(node),
-                            "a signal with a schema has a name without expressions: a payload is "
-                            "checked when it comes, perhaps before the step is reached");
+                            "the name of a signal with a schema cannot have expressions: a payload "
+                            "is checked when it arrives, which may be before the step is reached");
     node->step.parks = !template;
     if (!template)
         node->step.signal = name;
@@ -460,12 +460,12 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
     bool turn = node->body != NULL && node->body->owner != NULL &&
                 node->body->owner->kind == NODE_CHAT && node->body->index == 0;
     if (node->step.kind == STEP_CHAT && !turn)
-        rv__compiler_refuse(c, RV__AT(node), "a chat is no step: it has the type 'chat'");
+        rv__compiler_refuse(c, RV__AT(node), "a chat is not a step: its type is 'chat'");
     rc = rv__check_config(c, draft, node, &node->step.config);
     if (rc < 0)
         return rc;
     if (node->is_handler && (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL))
-        rv__compiler_refuse(c, RV__AT(node), "a handler does something; it cannot be a %s",
+        rv__compiler_refuse(c, RV__AT(node), "a handler must do something: it cannot be a %s",
                             rv__step_kind_name(node->step.kind));
     rc = rv__take_needs(c, draft->needs, draft->needs_count, &node->step.needs,
                         &node->step.needs_count);
@@ -474,7 +474,7 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
 
     bool lost = rv__str_none(node->step.with) && !rv__str_none(draft->step.with); /* not JSON */
     if (node->step.kind == STEP_VALUE && rv__str_none(draft->step.with))
-        rv__compiler_refuse(c, RV__AT(node), "a value needs 'with': what it is");
+        rv__compiler_refuse(c, RV__AT(node), "a value needs 'with': the value");
     if (node->step.kind == STEP_DELAY && !lost)
         check_delay(c, node);
     if (node->step.kind == STEP_SIGNAL && !lost)

@@ -155,7 +155,7 @@ static int take_listener(struct rv__compiler *c, struct rv__place place, struct 
         }
     }
     if (rc == RV_OK && !has_on)
-        rv__compiler_refuse(c, place, "a listener needs 'on': the events that it is told");
+        rv__compiler_refuse(c, place, "a listener needs 'on': the events it is called for");
     if (rc == RV_OK && targets != 1)
         rv__compiler_refuse(c, place, "a listener has either a 'command' or a 'webhook'");
     return rc;

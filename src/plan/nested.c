@@ -136,7 +136,7 @@ static int build_secrets(struct rv__compiler *c, const struct rv__draft_workflow
         if (!is_variable(wrap->secrets[i]))
             rv__compiler_refuse(c, RV__IN(body, "secrets"),
                                 "invalid name '%s' in secrets: must be letters, digits and '_', "
-                                "as of a variable of the environment",
+                                "like an environment variable",
                                 rv__show(wrap->secrets[i]).text);
         else if (rv__wrap_has_secret(&before, wrap->secrets[i]))
             rv__compiler_refuse(c, RV__IN(body, "secrets"), "secrets has '%s' twice",

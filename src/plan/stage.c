@@ -176,9 +176,10 @@ static void refuse_unknown(struct rv__compiler *c, const struct rv__body *body, 
                            const struct rv__node *stage, struct rv__str said)
 {
     const char *meant = meant_state(stage, said);
-    rv__compiler_refuse(c, RV__IN(body, NULL), "%s names '%s', which is no state of '%.*s'%s%s%s",
-                        what, rv__show(said).text, RV__ARG(stage->alias),
-                        meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    rv__compiler_refuse(c, RV__IN(body, NULL),
+                        "%s names '%s', which is not a state of '%.*s'%s%s%s", what,
+                        rv__show(said).text, RV__ARG(stage->alias), meant ? "; did you mean '" : "",
+                        meant ? meant : "", meant ? "'?" : "");
 }
 
 /* {param: {state, stage?, field?}}, one of them. Errors: RV_ENOMEM, RV_ETOOBIG. */
@@ -345,7 +346,7 @@ static int take_state(struct rv__compiler *c, const struct rv__draft_body *draft
             refuse_unknown(c, body, "onFailure", body->owner, said->on_failure);
         else if (state->on_failure == body->index)
             rv__compiler_refuse(c, place,
-                                "onFailure names the state itself: that is what a retry does");
+                                "onFailure names the state itself: a retry runs it again anyway");
     }
     return take_dependencies(c, body, said->depends_on, state);
 }
@@ -367,10 +368,11 @@ static void check_priorities(struct rv__compiler *c, const struct rv__node *node
         for (uint32_t k = i + 1; other == i; k++) /* there is one behind it */
             if (node->stage.states[k].priority == state->priority)
                 other = k;
-        rv__compiler_refuse(c, RV__IN(&node->bodies[i], NULL),
-                            "a %s state has its priority to itself: '%.*s' has %d, too",
-                            state->critical ? "critical" : "final",
-                            RV__ARG(node->bodies[other].alias), state->priority);
+        rv__compiler_refuse(
+            c, RV__IN(&node->bodies[i], NULL),
+            "the priority of a %s state must be unique in its stage: '%.*s' has %d too",
+            state->critical ? "critical" : "final", RV__ARG(node->bodies[other].alias),
+            state->priority);
     }
     for (uint32_t i = 0; i < node->body_count; i++) {
         const struct rv__state *state = &node->stage.states[i];
@@ -459,7 +461,7 @@ static int check_cycles(struct rv__compiler *c, const struct rv__node *node)
                     c, RV__IN(&node->bodies[at], NULL),
                     "%s '%.*s' leads back to this state: it would wait for itself%s",
                     more ? "its dependency" : "onFailure", RV__ARG(node->bodies[on].alias),
-                    redirect ? " (redirects form no cycle)" : "");
+                    redirect ? " (redirects must not form a cycle)" : "");
             } else if (on != RV__NO_STATE && colour[on] == FRESH) {
                 colour[on] = OPEN;
                 stack[depth++] = (typeof(*stack)){ on, 0 };

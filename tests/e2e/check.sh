@@ -93,7 +93,7 @@ C
 echo 'int twice(int n) { return 2 * n; }' >"$tmp/c/plain.c"
 run "$rival" check "$tmp/c/outer.yaml"
 is "a YAML file may nest a workflow of a C file beside it" "$rc:$err:$out" "0::ok  outer  ($tmp/c/outer.yaml, without the file that it nests)
---  $tmp/c/pay.c  (compiles; its plan was not looked at: --load does, and runs its code)"
+--  $tmp/c/pay.c  (compiles; its plan was not checked: --load does that, and runs its code)"
 run "$rival" check "$tmp/c"
 is "a folder with a C file that does not compile: exit code 1" "$rc" 1
 like "at its line and column" "$err" "^$tmp/c/wrong.c:2:54: error: expected"
@@ -167,7 +167,7 @@ export XDG_CACHE_HOME=$tmp/cache
 mkdir -p "$tmp/cache/rival" && chmod 777 "$tmp/cache/rival"
 run "$rival" check --load "$tmp/c/pay.c"
 is "a cache that others may write to is refused" "$rc" 1
-like "saying what to do" "$err" 'others may write to it.*chmod go-w'
+like "saying what to do" "$err" 'writable by others.*chmod go-w'
 chmod 700 "$tmp/cache/rival"
 umask 000
 run "$rival" check --load "$tmp/c/pay.c"

@@ -291,7 +291,7 @@ is "a cancelled run: exit code 3" "$rc:$(jq_ .status)" "3:cancelled"
 printf 'name: missing\nsteps:\n  - it: { call: nobodyHasIt }\n' >missing.yaml
 run "$rival" exec missing.yaml --run-id m0
 is "a function that nobody has, without a terminal: exit code 4" "$rc:$(jq_ .status)" "4:running"
-like "and it says which" "$err" 'nobody here has the function "nobodyHasIt"'
+like "and it says which" "$err" 'no process here has the function "nobodyHasIt"'
 mkdir pill && cd pill || exit 1
 cat >pill.c <<'C'
 #include <rival/rival.h>

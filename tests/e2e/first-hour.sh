@@ -46,7 +46,7 @@ terminal first
 terminal second
 
 enter first "rival new hello"
-shows "new makes a file" first '^made hello.yaml; run it with: rival exec hello.yaml'
+shows "new makes a file" first '^created hello.yaml; run it with: rival exec hello.yaml'
 back first
 enter first "rival check hello.yaml"
 shows "check likes it" first '^ok  hello  \(hello.yaml, 4 nodes\)'

@@ -248,7 +248,7 @@ agents:
   - { id: late, command: ["true"], stdin: none }
 Y
 "$rival" check flows/two.yaml >check.out 2>&1
-like "check: critical states have their priority to themselves" "$(cat check.out)" "two.yaml:4:.*a critical state has its priority to itself"
+like "check: critical states have their priority to themselves" "$(cat check.out)" "two.yaml:4:.*the priority of a critical state must be unique"
 sed -i 's/name: b, agent_id: late, priority: 9, depends_on: {}/name: b, agent_id: fails, priority: 20, critical: true/' flows/two.yaml
 "$rival" serve flows --listen 127.0.0.1:0 --store two.db >serve.out 2>&1 &
 pid=$!

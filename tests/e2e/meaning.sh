@@ -41,7 +41,7 @@ is "a run that is driven is not marked" "$("$rival" list | grep -c 'nobody drive
 for what in "cancel order" "signal order go" "decide order abort" "complete order h 1"; do
     run "$rival" $what # words
     is "$what: the beginning of an id will not do" "$rc:$out" "1:"
-    like "and the whole one is told" "$err" "takes its whole id; these begin so: order-1"
+    like "and the whole one is told" "$err" "needs the whole id; these match: order-1"
 done
 run "$rival" show order --json
 is "to look, it will" "$rc:$(printf '%s' "$out" | jq -r .runId)" "0:order-1"

@@ -137,7 +137,7 @@ eventually grep -q retry events
 printf 'root %s\n' admin-0123456789 >tokens
 kill -HUP "$pid"
 ok "a token file that will not do is told at SIGHUP, with its line" \
-    eventually grep -q '"the token file is broken: the tokens stay as they were".*tokens:1: ' log
+    eventually grep -q '"the token file is broken: the old tokens stay valid".*tokens:1: ' log
 is "and changes nothing" "$(status -b jar "$url/api/v1/runs")" 200
 printf 'admin %s\n' admin-0123456789 >tokens
 kill -HUP "$pid"

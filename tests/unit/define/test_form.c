@@ -178,11 +178,10 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           W("- a: { command: [x], saveTo: f, output: json }\n"
             "- b: { http: { url: 'http://x', saveTo: f, responseType: text }, saveTo: g }\n"
             "- c: { command: [x], saveTo: [] }\n"),
-          "3:33: 'output' has no meaning with 'saveTo': the bytes go to the file as they come\n"
-          "4:44: 'responseType' has no meaning with 'saveTo': the bytes go to the file as they "
-          "come\n"
-          "4:66: http has its 'saveTo' already\n"
-          "5:30: invalid saveTo a list: must be a text\n" },
+          "3:33: 'output' has no effect with 'saveTo': the bytes are written to the file "
+          "unchanged\n4:44: 'responseType' has no effect with 'saveTo': the bytes are written to "
+          "the file unchanged\n4:66: http has its 'saveTo' already\n5:30: invalid saveTo a list: "
+          "must be a text\n" },
         { "a word that is none", W("- a: { command: [x], stdin: all }\n"),
           "3:29: invalid stdin 'all': must be context, none, or an expression ${ … }\n" },
         { "http without an address", W("- a: { http: { method: GET } }\n"),

@@ -148,7 +148,7 @@ static void a_device_or_pipe_is_no_file(void **state)
     char path[128];
     snprintf(path, sizeof path, "%s/pipe.yaml", folder->path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    expect(folder, load(folder, "pipe.yaml"), "pipe.yaml:0: this is no file\n");
+    expect(folder, load(folder, "pipe.yaml"), "pipe.yaml:0: this is not a file\n");
 }
 
 static void names_are_found_whatever_the_order(void **state)

@@ -125,7 +125,7 @@ static void stages_and_states_correspond(void **state)
           "3:5: a state in a flat list needs its 'stage'\n" },
         { "a state that says another stage",
           M("stages: { one: [ { name: a, agent_id: f, stage: two } ] }\n"),
-          "2:49: this state stands in the stage 'one', and says 'two'\n" },
+          "2:49: this state is in the stage 'one', but says 'two'\n" },
         { "both layouts", M("stages: { one: [] }\nstates: []\n"),
           "3:1: a manifest has either a mapping of 'stages' or a flat list of 'states'\n" },
         { "no list of states", M("stages: { one: { name: a } }\n"),
@@ -209,10 +209,8 @@ static void agents_are_steps_of_their_type(void **state)
         { "unknown keys", AGENT("{ id: x, command: [./x], descrbe: y }"),
           "4:28: unknown key 'descrbe' of an agent; did you mean 'describe'?\n" },
         { "what is its state's", AGENT("{ id: x, command: [./x], timeout: 5, max_retry: 1 }"),
-          "4:28: 'timeout' is not an agent's: how long and how often it is tried, its states say "
-          "('timeout', 'max_retry')\n4:40: 'max_retry' is not an agent's: how long and how often "
-          "it "
-          "is tried, its states say ('timeout', 'max_retry')\n" },
+          "4:28: an agent takes no 'timeout': its states set 'timeout' and 'max_retry'\n"
+          "4:40: an agent takes no 'max_retry': its states set 'timeout' and 'max_retry'\n" },
         { "no id",
           "name: m\nstages: { one: [ { name: a, agent_id: x } ] }\nagents:\n- { id: x, call: f "
           "}\n- { call: f }\n- 5\n",
@@ -249,8 +247,8 @@ static void priorities_follow_their_rules(void **state)
           STATES("  - { name: a, agent_id: f, critical: true }\n  - { name: b, agent_id: f }\n"
                  "  - { name: c, agent_id: f, priority: 5 }\n  - { name: d, agent_id: f, priority: "
                  "5, final: true }\n"),
-          "4:29: a critical state has its priority to itself: 'b' has 100, too\n"
-          "7:42: a final state has its priority to itself: 'c' has 5, too\n" },
+          "4:29: the priority of a critical state must be unique in its stage: 'b' has 100 too\n"
+          "7:29: the priority of a final state must be unique in its stage: 'c' has 5 too\n" },
     };
     (void)state;
     CHECK_RULES(rules);
@@ -263,7 +261,8 @@ static void dependencies_follow_their_rules(void **state)
           STATES("  - { name: parser, agent_id: f }\n  - name: b\n    agent_id: f\n    priority: "
                  "5\n    depends_on:\n"
                  "      good: { state: parser }\n      bad: { state: praser }\n"),
-          "9:7: depends_on names 'praser', which is no state of 'one'; did you mean 'parser'?\n" },
+          "9:7: depends_on names 'praser', which is not a state of 'one'; did you mean "
+          "'parser'?\n" },
         { "those of the same stage have a strictly higher priority",
           STATES("  - { name: a, agent_id: f }\n  - { name: b, agent_id: f, depends_on: { x: { "
                  "state: a } } }\n"),
@@ -293,13 +292,13 @@ static void redirects_follow_their_rules(void **state)
         { "another state of the same stage",
           STATES("  - { name: a, agent_id: f, max_retry: 1, on_failure: a }\n  - { name: b, "
                  "agent_id: f, max_retry: 1, on_failure: bravo }\n"),
-          "4:43: on_failure names the state itself: that is what a retry does\n"
-          "5:43: on_failure names 'bravo', which is no state of 'one'\n" },
+          "4:43: on_failure names the state itself: a retry runs it again anyway\n"
+          "5:43: on_failure names 'bravo', which is not a state of 'one'\n" },
         { "no cycle",
           STATES("  - { name: a, agent_id: f, max_retry: 1, on_failure: b }\n  - { name: b, "
                  "agent_id: f, max_retry: 1, on_failure: a }\n"),
-          "5:43: on_failure 'a' leads back to this state: it would wait for itself (redirects form "
-          "no cycle)\n" },
+          "5:43: on_failure 'a' leads back to this state: it would wait for itself (redirects must "
+          "not form a cycle)\n" },
         { "nor with a dependency",
           STATES("  - { name: a, agent_id: f, priority: 9, max_retry: 1, on_failure: b }\n"
                  "  - { name: b, agent_id: f, priority: 8, depends_on: { x: { state: a } } }\n"),
@@ -319,7 +318,7 @@ static void a_redirect_without_retries_is_a_warning(void **state)
     assert_int_equal(found->problem_count, 0);
     assert_int_equal(found->warning_count, 1);
     assert_int_equal(found->warnings[0].line, 4);
-    assert_true(strstr(found->warnings[0].message.at, "on_failure never fires") != NULL);
+    assert_true(strstr(found->warnings[0].message.at, "on_failure never runs") != NULL);
     rv__definitions_free(found);
 }
 
@@ -390,7 +389,7 @@ static void everything_is_told_at_once(void **state)
         "2:18: invalid max_concurrency none: must be a whole number of 1 or more\n"
         "5:29: invalid priority 5000: must be from 0 to 999\n"
         "6:26: there is no agent 'g'\n"
-        "6:56: depends_on names 'nobody', which is no state of 'one'\n"
+        "6:56: depends_on names 'nobody', which is not a state of 'one'\n"
         "7:50: unknown key 'color' of a state\n"
         "10:26: '.steps' is only for agents of states with accessibility 'all': that of 'c' is "
         "'none'\n"

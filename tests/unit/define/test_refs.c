@@ -18,7 +18,7 @@ static void references_are_checked(void **state)
         { "with brackets", W("- a: { value: '${ .steps[\"x y\"].result }' }\n"),
           "3:19: there is no node 'x y'\n" },
         { "itself", W("- a: { value: '${ .steps.a.result }' }\n"),
-          "3:19: 'a' is this very node, which has no result yet\n" },
+          "3:19: 'a' is this node itself, which has no result yet\n" },
         { "its own result in its description",
           W("- a: { value: 1, description: 'got ${ .result }' }\n"), "" },
         { "its own result elsewhere", W("- a: { value: '${ .result }' }\n"),
@@ -26,7 +26,7 @@ static void references_are_checked(void **state)
           "'.result'\n" },
         { "its own alias in its description",
           W("- a: { value: 1, description: '${ .steps.a.result }' }\n"),
-          "3:35: 'a' is this very node, which has no result yet; in its description, its own "
+          "3:35: 'a' is this node itself, which has no result yet; in its description, its own "
           "result "
           "is .result\n" },
         { "a root that is none", W("- a: { value: '${ .inptu.x }' }\n"),
@@ -45,21 +45,21 @@ static void references_are_checked(void **state)
           "3:47: 'z' comes later: only nodes before this one have a result\n" },
         { "what is around",
           W("- e: { forEach: [1], run: [ { b: { value: '${ .steps.e }' } } ] }\n"),
-          "3:47: 'e' is around this node, and has no result before it ends\n" },
+          "3:47: 'e' contains this node, and has no result before it ends\n" },
         { "inside of another node",
           W("- e: { forEach: [1], run: [ { b: { value: 1 } } ] }\n- z: { value: '${ .steps.b }' "
             "}\n"),
-          "4:19: 'b' is inside of 'e' and cannot be seen from here; its result is in that node's "
+          "4:19: 'b' is inside 'e' and cannot be read from here; its result is in that node's "
           "result\n" },
         { "children do not see each other",
           W("- c: { concurrent: { x: { value: 1 }, y: { value: '${ .steps.x }' } } }\n"),
-          "3:55: 'x' is inside of 'c' and cannot be seen from here; its result is in that node's "
+          "3:55: 'x' is inside 'c' and cannot be read from here; its result is in that node's "
           "result\n" },
         { "else does not see then",
           W("- d: { if: '${ 1 }', then: [ { x: { value: 1 } } ], else: [ { y: { value: '${ "
             ".steps.x "
             "}' } } ] }\n"),
-          "3:79: 'x' is inside of 'd' and cannot be seen from here; its result is in that node's "
+          "3:79: 'x' is inside 'd' and cannot be read from here; its result is in that node's "
           "result\n" },
         { "a loop sees the iteration before",
           W("- l: { loop: [ { x: { value: '${ .steps.y }' } }, { y: { value: 1 } } ],\n"
@@ -189,8 +189,8 @@ static void schemas_of_signals_are_checked(void **state)
           "workflow\n" },
         { "a name that is not known before",
           W("- a: { signal: { name: '${ .input }', schema: { type: object } } }\n"),
-          "3:8: a signal with a schema has a name without expressions: a payload is checked when "
-          "it comes, perhaps before the step is reached\n" },
+          "3:8: the name of a signal with a schema cannot have expressions: a payload is checked "
+          "when it arrives, which may be before the step is reached\n" },
         { "expressions, and what is none",
           W("- a: { signal: { name: x, default: '${ .input }', schema: 5 } }\n"),
           "3:8: invalid schema 5 of a signal: a JSON Schema is an object, true or false\n"

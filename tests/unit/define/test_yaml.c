@@ -43,11 +43,11 @@ static void what_is_no_yaml_is_told_at_its_place(void **state)
                     "4:18: JSON has no number '.NaN'; write \".NaN\" if it is a text\n");
     expect_problems("a tag of its own", VALUE("!mine 5"),
                     "4:20: unknown tag: only YAML's core tags are known (!!str, !!int, …)\n");
-    expect_problems("a tag that does not fit", VALUE("!!int x"), "4:20: 'x' is no !!int\n");
+    expect_problems("a tag that does not fit", VALUE("!!int x"), "4:20: 'x' is not a !!int\n");
     expect_problems("a bracket that never closes", VALUE("[1, 2"),
                     "4:14: flow sequence without a closing bracket\n");
     expect_problems("a key twice", VALUE("{ a: 1, b: 2, a: 3 }"),
-                    "4:28: the key 'a' is there twice: first in line 4\n");
+                    "4:28: the key 'a' is given twice: first in line 4\n");
     expect_problems("a list as a key", VALUE("{ [1]: 2 }"),
                     "4:16: a key must be a text, not a list\n");
     expect_problems("merge keys", VALUE("{ <<: { a: 1 } }"),
@@ -55,14 +55,13 @@ static void what_is_no_yaml_is_told_at_its_place(void **state)
     expect_problems("an alias of nothing", VALUE("*x"),
                     "4:15: there is no anchor '&x' before this\n");
     expect_problems("an alias inside of itself", VALUE("&x [*x]"),
-                    "4:19: '*x' stands inside of what it repeats\n");
+                    "4:19: '*x' refers to a value that contains it\n");
     expect_problems("two documents", "name: w\n---\nname: v\n",
                     "2:1: a second document: a file holds one workflow\n");
     expect_problems("nothing", "", "0:0: the file is empty\n");
     expect_problems("only a comment", "# nothing\n", "0:0: the file is empty\n");
     expect_problems("a list", "- a\n",
-                    "1:1: a workflow is a mapping with 'name' and 'steps', and "
-                    "this is a list\n");
+                    "1:1: a workflow must be a mapping with 'name' and 'steps'; this is a list\n");
     expect_problems("bytes that are no UTF-8", "name: w\nx: \xff\n", "2:4: this is not UTF-8\n");
     expect_problems("control characters", "name: w\nx: \x01\n",
                     "2:4: a control character (0x01)\n");
@@ -74,7 +73,7 @@ static void json_is_told_at_its_place(void **state)
     expect_problems_in("w.json", "a comma too many", "{\n  \"name\": \"w\",\n}", "3:1: expected …");
     expect_problems_in("w.json", "a key twice", "{\"name\":\"w\",\n\"name\":\"v\"}",
                        "1:1: a workflow needs 'steps' with at least one node\n"
-                       "2:2: the key 'name' is there twice: first in line 1\n");
+                       "2:2: the key 'name' is given twice: first in line 1\n");
     expect_problems_in("w.json", "an unknown key",
                        "{\"name\":\"w\",\n \"steps\":[{\"a\":{\"value\":1,\n  \"wen\":2}}]}",
                        "3:4: unknown key 'wen' of a node with 'value'; did you mean 'when'?\n");
@@ -96,7 +95,7 @@ static void laughter_is_bounded(void **state)
         rv__buf_text(&text, "]\n");
     }
     expect_problems("sixty levels of ten", text.text,
-                    "10:62: the file has more than 200000 values, with what aliases repeat\n");
+                    "10:62: the file has more than 200000 values, counting each use of an alias\n");
     rv__buf_done(&text);
 }
 

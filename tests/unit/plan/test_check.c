@@ -68,8 +68,8 @@ static void the_document_is_checked(void **state)
           "secrets: invalid secrets \"A\": must be a list of names\n" },
         { "of names, each once", "{\"name\":\"w\",\"secrets\":[\"A_1\",\"1A\",\"A-B\",\"A_1\",7],\"steps\":[" F "]}",
           "secrets: invalid name 7 in secrets: must be a text\n"
-          "secrets: invalid name '1A' in secrets: must be letters, digits and '_', as of a variable of the environment\n"
-          "secrets: invalid name 'A-B' in secrets: must be letters, digits and '_', as of a variable of the environment\n"
+          "secrets: invalid name '1A' in secrets: must be letters, digits and '_', like an environment variable\n"
+          "secrets: invalid name 'A-B' in secrets: must be letters, digits and '_', like an environment variable\n"
           "secrets: secrets has 'A_1' twice\n" },
         { "schemas that are", "{\"name\":\"w\",\"input\":false,\"steps\":[" F "]}", "" },
         { "handler that is no step", "{\"name\":\"w\",\"onError\":\"x\",\"steps\":[" F "]}",
@@ -108,8 +108,8 @@ static void the_document_is_checked(void **state)
           "onError: unknown key 'knd' of a handler; did you mean 'kind'?\n" },
         { "handlers do something", "{\"name\":\"w\",\"onError\":{\"kind\":\"delay\",\"with\":5},\"steps\":["
           "{\"type\":\"step\",\"name\":\"f\",\"onError\":{\"kind\":\"signal\",\"with\":{\"name\":\"x\"}}}]}",
-          "f:onError: a handler does something; it cannot be a signal\n"
-          "onError: a handler does something; it cannot be a delay\n" },
+          "f:onError: a handler must do something: it cannot be a signal\n"
+          "onError: a handler must do something: it cannot be a delay\n" },
         { "handler of an unknown kind", "{\"name\":\"w\",\"onError\":{\"kind\":\"fnction\"},\"steps\":[" F "]}",
           "onError: unknown kind \"fnction\": must be function, call, http, command, value, delay, signal, "
           "chat or tool; did you mean 'function'?\n" },
@@ -198,10 +198,10 @@ static void steps_are_checked(void **state)
         { "unknown kind", S("\"kind\":\"htp\",\"timeout\":-1"),
           "s: unknown kind \"htp\": must be function, call, http, command, value, delay, signal, chat or tool; "
           "did you mean 'http'?\n" },
-        { "value of nothing", S("\"kind\":\"value\""), "s: a value needs 'with': what it is\n" },
+        { "value of nothing", S("\"kind\":\"value\""), "s: a value needs 'with': the value\n" },
         { "kinds that need nothing", DOC("{\"type\":\"step\",\"kind\":\"http\"},{\"type\":\"step\",\"kind\":\"command\"},"
           "{\"type\":\"step\",\"kind\":\"tool\"}"), "" },
-        { "chat that is a step", S("\"kind\":\"chat\""), "s: a chat is no step: it has the type 'chat'\n" },
+        { "chat that is a step", S("\"kind\":\"chat\""), "s: a chat is not a step: its type is 'chat'\n" },
         { "chat", DOC("{\"type\":\"chat\",\"alias\":\"c\",\"with\":{},\"tools\":[{\"type\":\"workflow\",\"name\":\"w.x\",\"steps\":[" F "]},{\"type\":\"branch\",\"if\":1,\"then\":[]},{\"type\":\"step\",\"alias\":\"turn\",\"name\":\"f\",\"when\":\"${ 1 }\"}]}"),
           "c:turn:call:turn: duplicate tool 'turn'\n"
           "c:turn:call:w.x: 'w.x' cannot be the name of a tool: at most 64 letters, digits, _ and -\n"
@@ -289,7 +289,7 @@ static void delays_and_signals_are_checked(void **state)
 #define SIGNAL(with) S("\"kind\":\"signal\",\"with\":" with)
 #define RANGE ": must be a number, not below 0 and at most a hundred years\n"
     static const struct row rows[] = {
-        { "no time", S("\"kind\":\"delay\""), "s: a delay needs 'with': how long it is\n" },
+        { "no time", S("\"kind\":\"delay\""), "s: a delay needs 'with': its duration\n" },
         { "negative", DELAY("-1"), "s: invalid delay -1" RANGE },
         { "too long", DELAY("{\"seconds\":3155760001}"), "s: invalid delay 3155760001" RANGE },
         { "words are not for here", DELAY("\"5s\""), "s: invalid delay \"5s\"" RANGE },
@@ -341,7 +341,7 @@ static void manifests_are_checked(void **state)
         { "two targets, bad ones, and no event", "'listeners':[{'command':'a b','webhook':'ftp://x'}]",
           "listeners: invalid command \"a b\" in listeners: must be a list of texts, the program and its arguments\n"
           "listeners: invalid webhook \"ftp://x\" in listeners: must be a URL, http://… or https://…\n"
-          "listeners: a listener needs 'on': the events that it is told\n"
+          "listeners: a listener needs 'on': the events it is called for\n"
           "listeners: a listener has either a 'command' or a 'webhook'\n" },
         { "parameters", "'parameters':[1]", "parameters: invalid parameters [1]: must be an object\n" },
     };
@@ -385,10 +385,10 @@ static void stages_are_checked(void **state)
           "g:a: a critical state has a priority of at least 1\n" },
         { "critical and final states have their priority to themselves",
           STAGE(ST("a", "'critical':true,") "," ST("b", "") "," ST("c", "'priority':5,") "," ST("d", "'priority':5,'final':true,")),
-          "g:a: a critical state has its priority to itself: 'b' has 100, too\n"
-          "g:d: a final state has its priority to itself: 'c' has 5, too\n" },
+          "g:a: the priority of a critical state must be unique in its stage: 'b' has 100 too\n"
+          "g:d: the priority of a final state must be unique in its stage: 'c' has 5 too\n" },
         { "dependsOn names existing states", STAGE(ST("parser", "") "," ST("b", "'priority':5,'dependsOn':{'x':{'state':'praser'},'y':{},'z':7,'w':{'state':'parser','field':'size','from':1}},")),
-          "g:b: dependsOn names 'praser', which is no state of 'g'; did you mean 'parser'?\n"
+          "g:b: dependsOn names 'praser', which is not a state of 'g'; did you mean 'parser'?\n"
           "g:b: dependsOn 'y' needs a 'state'\n"
           "g:b: invalid dependsOn 'z': must be an object with its 'state'\n"
           "g:b: unknown key \"from\" in dependsOn 'w': it has state, field and stage\n"
@@ -399,10 +399,10 @@ static void stages_are_checked(void **state)
           ",{'type':'stage','alias':'h','states':[" ST("b", "") "]}",
           "g:a: dependsOn 'x' names the stage 'h', which is not an earlier one\n" },
         { "onFailure names another state of the same stage", STAGE(ST("a", "'maxRetry':1,'onFailure':'a',") "," ST("b", "'maxRetry':1,'onFailure':'c',")),
-          "g:a: onFailure names the state itself: that is what a retry does\n"
-          "g:b: onFailure names 'c', which is no state of 'g'\n" },
+          "g:a: onFailure names the state itself: a retry runs it again anyway\n"
+          "g:b: onFailure names 'c', which is not a state of 'g'\n" },
         { "redirects form no cycle", STAGE(ST("a", "'onFailure':'b',") "," ST("b", "'onFailure':'a',")),
-          "g:b: onFailure 'a' leads back to this state: it would wait for itself (redirects form no cycle)\n" },
+          "g:b: onFailure 'a' leads back to this state: it would wait for itself (redirects must not form a cycle)\n" },
         { "nor do redirects and dependencies together", STAGE(ST("a", "'priority':9,'onFailure':'b',") "," ST("b", "'priority':5,'dependsOn':{'x':{'state':'a'}},")),
           "g:b: its dependency 'a' leads back to this state: it would wait for itself\n" },
         { "retries and time-outs", STAGE(ST("a", "'maxRetry':-1,'timeout':0,") "," ST("b", "'maxRetry':1.5,")),

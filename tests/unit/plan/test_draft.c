@@ -256,7 +256,7 @@ static void what_only_a_builder_can_get_wrong_is_told_too(void **state)
         "forEach: a forEach needs 'items'\n"
         "forEach: invalid concurrency -2: must be at least 1\n"
         "forEach: 'concurrency' is only for a forEach that is 'parallel'\n"
-        "forEach:run: it has to be one step or one workflow, and there are 2\n"
+        "forEach:run: it must be one step or one workflow; there are 2\n"
         "concurrent: a concurrent has no body 5\n"
         "concurrent: invalid join -1: must be from 1 to the number of children, 1\n"
         "concurrent: 'join' cannot be used with 'continueOn' detached\n"

@@ -144,8 +144,8 @@ static const struct {
 } unseen[] = {
     { ".steps.fnd.result", "there is no node 'fnd'; did you mean 'find'?" },
     { ".steps.later.status", "'later' comes later" },
-    { ".steps.wrong", "'wrong' is this very node" },
-    { ".steps.letter.result", "'letter' is inside of 'each'" },
+    { ".steps.wrong", "'wrong' is this node itself" },
+    { ".steps.letter.result", "'letter' is inside 'each'" },
     { ".steps.find.result.nobody", NULL },
 };
 

@@ -506,7 +506,7 @@ static void two_functions_of_one_name_are_refused(void **state)
     rv_body *each = rv_add_foreach(rv_workflow_body(w), "each", one, NULL);
     rv_add_step(each, "save", two, NULL);
     assert_int_equal(rv_register(fx->engine, w, &fx->err), RV_EINVAL);
-    if (strstr(fx->err.message, "known as 'save': one of 'save' and one of 'each:save'") == NULL)
+    if (strstr(fx->err.message, "the name 'save': one of 'save' and one of 'each:save'") == NULL)
         fail_msg("%s", fx->err.message);
     rv_workflow_free(w);
 
