@@ -3,8 +3,11 @@
  *
  *   bench_worker [--json] [--quick]
  *
- * The worker is a process of its own that answers every `invoke` with `null`, so it is the engine and the wire that are
- * measured. 200 runs are in flight, of ten steps each. `--quick` takes few steps, to see that it works. */
+ * A worker is a process of its own that answers every `invoke` with `null`: one in C, so that it is the engine and the wire that
+ * are measured, and one in Node.js with the npm package (node_worker.mjs; left out where there is none). 200 runs are in
+ * flight, of ten steps each. RIVAL_BENCH_DIR says where the store is, /tmp if it is not set: what a step costs shows best in
+ * memory (/dev/shm), since a disk that syncs slowly makes all of them wait alike. `--quick` takes few steps, to see
+ * that it works. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -24,13 +29,20 @@
 #include "bench.h"
 #include "wire/wire.h"
 
-enum { RUNS_EACH = 25, RUNS_EACH_QUICK = 1, STEPS = 10, IN_FLIGHT = 200, CREDITS = 256 };
+enum {
+    RUNS_EACH = 25,
+    RUNS_EACH_QUICK = 1,
+    STEPS = 10,
+    IN_FLIGHT = 200,
+    CREDITS = 256,
+    MOST_WORKERS = 4
+};
 enum {
     BARE = 200000,
     BARE_QUICK = 4000,
-    ITEM_BYTES = 128,
+    ITEM_BYTES = 1024,
     FEW = 10000,
-    MANY = 100000,
+    MANY = 60000, /* one value may have 64 MB */
     FEW_QUICK = 100,
     MANY_QUICK = 1000
 };
@@ -52,21 +64,34 @@ static double seconds(void)
 
 static uint64_t *heard_bytes; /* of the worker: frames that came; shared with it */
 
-/* An item that did not come along is asked for, and answered then. */
+static void put_list(struct rv__buf *out, struct rv__str count_json)
+{
+    int64_t count = 0;
+    (void)rv__json_int(count_json, &count);
+    rv__buf_text(out, ",\"result\":[");
+    for (int64_t i = 0; i < count; i++)
+        rv__buf_fmt(out, "%s\"%0*d\"", i > 0 ? "," : "", ITEM_BYTES - 2, (int)i);
+    rv__buf_char(out, ']');
+}
+
+/* An item that did not come along is asked for, and answered then. `list` gives so many items as its input says. */
 static void answer_frame(const struct rv__frame *frame, struct rv__buf *out)
 {
-    enum { ID, INDEX, ITEM, KEYS };
+    enum { ID, INDEX, ITEM, FUNCTION, INPUT, KEYS };
     struct rv__str has[KEYS];
     if (frame->type == FRAME_PING)
         rv__wire_end(out, rv__wire_begin(out, FRAME_PONG));
     if (frame->type != FRAME_INVOKE && frame->type != FRAME_VALUE)
         return;
-    rv__frame_members(frame, (const char *[]){ "id", "index", "item" }, has, KEYS);
+    rv__frame_members(frame, (const char *[]){ "id", "index", "item", "function", "input" }, has,
+                      KEYS);
     bool asks = frame->type == FRAME_INVOKE && !rv__str_none(has[INDEX]) && rv__str_none(has[ITEM]);
     size_t start = rv__wire_begin(out, asks ? FRAME_GET : FRAME_RESULT);
     rv__wire_json(out, "id", has[ID]);
     if (asks)
         rv__wire_text(out, "part", rv__str("item"));
+    if (!rv__str_none(has[FUNCTION]) && rv__json_string_is(has[FUNCTION], rv__str("list")))
+        put_list(out, has[INPUT]);
     rv__wire_end(out, start);
 }
 
@@ -112,9 +137,9 @@ static void put_plans(struct rv__buf *out)
                     i > 0 ? "," : "", i);
     rv__buf_text(out,
                  "]},\"functions\":[\"f\"]},{\"plan\":{\"name\":\"items\",\"steps\":[{\"type\":"
-                 "\"forEach\",\"alias\":\"each\",\"items\":\"${ .input }\",\"parallel\":true,"
+                 "\"forEach\",\"alias\":\"each\",\"items\":{\"fn\":\"list\"},\"parallel\":true,"
                  "\"run\":[{\"type\":\"step\",\"kind\":\"function\",\"name\":\"f\",\"alias\":"
-                 "\"s\"}]}]},\"functions\":[\"f\"]}]");
+                 "\"s\"}]}]},\"functions\":[\"f\",\"list\"]}]");
 }
 
 /* A process that offers both workflows to the engine that will be there. */
@@ -123,6 +148,7 @@ static pid_t start_worker(const char *store)
     pid_t child = fork();
     if (child != 0)
         return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct rv__buf out;
     int fd = dial(store);
     rv__buf_init(&out, 1 << 20);
@@ -137,6 +163,19 @@ static pid_t start_worker(const char *store)
     (void)rv__frames_send(fd, &out);
     serve(fd);
     _exit(0);
+}
+
+/* The same, in Node.js. */
+static pid_t start_node(const char *store)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    char socket_path[320];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(socket_path, sizeof socket_path, "%s.sock", store);
+    execlp("node", "node", BENCH "/node_worker.mjs", socket_path, (char *)NULL);
+    _exit(127);
 }
 
 /* ------------------------------------------------------------------------------- measured --- */
@@ -188,26 +227,35 @@ static double bare(int count)
     return count / took;
 }
 
-static void await_workflow(rv_engine *engine, const char *name)
+/* Until so many workers are there and have registered what they offer. False: they do not come. */
+static bool await_workers(rv_engine *engine, size_t workers, const char *workflow)
 {
     for (int tries = 0; tries < 10000; tries++) {
         rv_workflow_list *list = NULL;
+        char *there = NULL;
         rv_error err;
-        must(rv_workflows(engine, &list, &err), &err);
         bool found = false;
+        size_t count = 0;
+        must(rv_workers(engine, &there, &err), &err);
+        must(rv_workflows(engine, &list, &err), &err);
         for (size_t i = 0; i < list->count; i++)
-            found |= strcmp(list->items[i].name, name) == 0;
+            found |= strcmp(list->items[i].name, workflow) == 0;
+        for (const char *at = there; (at = strstr(at, "\"credits\"")) != NULL; at++)
+            count++;
+        free(there);
         rv_workflow_list_free(list);
+        found &= count == workers;
         if (found)
-            return;
+            return true;
         usleep(1000);
     }
-    abort();
+    return false;
 }
 
 struct caller {
     pthread_t thread;
     rv_engine *engine;
+    const char *workflow;
     int runs;
 };
 
@@ -218,7 +266,7 @@ static void *call_runs(void *arg)
         rv_run_info info;
         rv_outcome *outcome;
         rv_error err;
-        must(rv_run(caller->engine, "ten", NULL, NULL, &info, &err), &err);
+        must(rv_run(caller->engine, caller->workflow, NULL, NULL, &info, &err), &err);
         must(rv_wait(caller->engine, NULL, info.run_id, NULL, &outcome, &err), &err);
         if (outcome->status != RV_COMPLETED)
             abort();
@@ -228,12 +276,12 @@ static void *call_runs(void *arg)
 }
 
 /* Runs of ten steps, IN_FLIGHT at once, each with a caller that waits for it: steps a second. */
-static double steps(rv_engine *engine, int runs_each)
+static double steps(rv_engine *engine, const char *workflow, int runs_each)
 {
     static struct caller callers[IN_FLIGHT];
     double before = seconds();
     for (int i = 0; i < IN_FLIGHT; i++) {
-        callers[i] = (struct caller){ .engine = engine, .runs = runs_each };
+        callers[i] = (struct caller){ .engine = engine, .workflow = workflow, .runs = runs_each };
         if (pthread_create(&callers[i].thread, NULL, call_runs, &callers[i]) != 0)
             abort();
     }
@@ -245,18 +293,14 @@ static double steps(rv_engine *engine, int runs_each)
 /* A forEach over so many items: the bytes that the worker hears. */
 static double items(rv_engine *engine, int count, double *took)
 {
-    struct rv__buf input;
+    char input[32];
     rv_run_info info;
     rv_outcome *outcome;
     rv_error err;
     uint64_t bytes = *heard_bytes;
-    rv__buf_init(&input, SIZE_MAX / 2);
-    rv__buf_char(&input, '[');
-    for (int i = 0; i < count; i++)
-        rv__buf_fmt(&input, "%s\"%0*d\"", i > 0 ? "," : "", ITEM_BYTES - 2, i);
-    rv__buf_char(&input, ']');
+    snprintf(input, sizeof input, "%d", count);
     double before = seconds();
-    must(rv_run(engine, "items", input.text, NULL, &info, &err), &err);
+    must(rv_run(engine, "items", input, NULL, &info, &err), &err);
     must(rv_wait(engine, NULL, info.run_id, RV_WAIT_OPTS(.timeout_ms = -1), &outcome, &err), &err);
     *took = seconds() - before;
     if (outcome->status != RV_COMPLETED) {
@@ -264,71 +308,162 @@ static double items(rv_engine *engine, int count, double *took)
         abort();
     }
     rv_outcome_free(outcome);
-    rv__buf_done(&input);
     return (double)(*heard_bytes - bytes);
 }
 
 /* One run of ten steps, alone. */
-static double latency_ms(rv_engine *engine, int rounds)
+static double latency_ms(rv_engine *engine, const char *workflow, int rounds)
 {
     rv_run_info info;
     rv_outcome *outcome;
     rv_error err;
     double before = seconds();
     for (int i = 0; i < rounds; i++) {
-        must(rv_run(engine, "ten", NULL, NULL, &info, &err), &err);
+        must(rv_run(engine, workflow, NULL, NULL, &info, &err), &err);
         must(rv_wait(engine, NULL, info.run_id, NULL, &outcome, &err), &err);
         rv_outcome_free(outcome);
     }
     return (seconds() - before) * 1000 / rounds;
 }
 
+/* CPU time of this process, in microseconds. */
+static double cpu_us(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e6 +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* The same, of others. */
+static double cpu_us_of(const pid_t *pids, int count)
+{
+    double ticks = 0;
+    for (int i = 0; i < count; i++) {
+        char name[64], line[512] = "";
+        unsigned long user = 0, sys = 0;
+        snprintf(name, sizeof name, "/proc/%d/stat", (int)pids[i]);
+        FILE *file = fopen(name, "r");
+        const char *rest = file != NULL && fgets(line, sizeof line, file) != NULL
+                               ? strrchr(line, ')') /* behind its name */
+                               : NULL;
+        if (rest != NULL &&
+            sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) == 2)
+            ticks += (double)(user + sys);
+        if (file != NULL)
+            (void)fclose(file);
+    }
+    return ticks * 1e6 / (double)sysconf(_SC_CLK_TCK);
+}
+
+struct contest {
+    struct bench *bench;
+    rv_engine *engine;
+    const char *store;
+    bool quick;
+};
+
+static void end_workers(const pid_t *workers, int count)
+{
+    for (int i = 0; i < count; i++)
+        kill(workers[i], SIGKILL);
+    for (int i = 0; i < count; i++)
+        waitpid(workers[i], NULL, 0);
+}
+
+/* So many workers of one kind. False: there are none of that kind here. */
+static bool through_workers(const struct contest *c, const char *kind, pid_t (*start)(const char *),
+                            const char *workflow, int count)
+{
+    pid_t workers[MOST_WORKERS];
+    char says[80];
+    int runs_each = c->quick ? RUNS_EACH_QUICK : RUNS_EACH;
+    for (int i = 0; i < count; i++)
+        workers[i] = start(c->store);
+    bool there = await_workers(c->engine, (size_t)count, workflow);
+    if (there) {
+        (void)steps(c->engine, workflow, c->quick ? 1 : 5); /* warm */
+        int bare_count = c->quick ? BARE_QUICK : BARE, all = IN_FLIGHT * runs_each * STEPS;
+        double loop = bare(bare_count);
+        double cpu = cpu_us(), theirs = cpu_us_of(workers, count);
+        double rate = steps(c->engine, workflow, runs_each);
+        cpu = (cpu_us() - cpu) / all;
+        theirs = (cpu_us_of(workers, count) - theirs) / all;
+        loop = (loop + bare(bare_count)) / 2; /* before and after: others use this machine too */
+        snprintf(says, sizeof says, "steps through %d in %s, 200 runs in flight", count, kind);
+        bench_figure(c->bench, says, rate, "/s");
+        snprintf(says, sizeof says, "%d in %s, of the bare loop", count, kind);
+        if (count == 1 && !c->quick)
+            bench_goal(c->bench, says, rate / loop * 100, "%", true, 25);
+        else
+            bench_figure(c->bench, says, rate / loop * 100, "%");
+        snprintf(says, sizeof says, "%d in %s: CPU of the engine, a step", count, kind);
+        bench_figure(c->bench, says, cpu, "us");
+        snprintf(says, sizeof says, "%d in %s: CPU of the workers, a step", count, kind);
+        bench_figure(c->bench, says, theirs, "us");
+        if (count == 1) {
+            snprintf(says, sizeof says, "one run of ten steps, alone, in %s", kind);
+            bench_figure(c->bench, says, latency_ms(c->engine, workflow, c->quick ? 5 : 100), "ms");
+        }
+    }
+    end_workers(workers, count);
+    return there && await_workers(c->engine, 0, workflow);
+}
+
+static void items_linear(const struct contest *c)
+{
+    int counts[2] = { c->quick ? FEW_QUICK : FEW, c->quick ? MANY_QUICK : MANY };
+    double each[2], took;
+    pid_t worker = start_worker(c->store);
+    if (!await_workers(c->engine, 1, "items"))
+        abort();
+    for (int i = 0; i < 2; i++) {
+        char says[80];
+        each[i] = items(c->engine, counts[i], &took) / counts[i];
+        snprintf(says, sizeof says, "%d items of %d bytes: bytes each", counts[i], ITEM_BYTES);
+        bench_figure(c->bench, says, each[i], "B");
+        snprintf(says, sizeof says, "%d items: a second", counts[i]);
+        bench_figure(c->bench, says, counts[i] / took, "/s");
+    }
+    bench_goal(c->bench, "bytes each, of the longer list", each[1] / each[0], "x", false, 1.2);
+    end_workers(&worker, 1);
+}
+
 int main(int argc, char **argv)
 {
     struct bench b;
-    bool quick = false;
-    char folder[] = "/tmp/rival-bench-XXXXXX", store[64], command[64];
-    double took = 0;
-    rv_engine *engine;
+    struct contest contest = { .bench = &b };
+    const char *where = getenv("RIVAL_BENCH_DIR");
+    char folder[100], store[120], command[120];
     rv_error err;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) {
-            quick = true;
+            contest.quick = true;
         } else if (strcmp(argv[i], "--json") != 0) {
             fprintf(stderr, "usage: bench_worker [--json] [--quick]\n");
             return 2;
         }
     }
     bench_init(&b, "worker", argc, argv);
+    snprintf(folder, sizeof folder, "%.60s/rival-bench-XXXXXX", where != NULL ? where : "/tmp");
     heard_bytes = mmap(NULL, sizeof *heard_bytes, PROT_READ | PROT_WRITE,
                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (heard_bytes == MAP_FAILED || mkdtemp(folder) == NULL)
         return 1;
-    double loop = bare(quick ? BARE_QUICK : BARE);
-    bench_figure(&b, "a bare loop of the same frames", loop, "/s");
+    bench_figure(&b, "a bare loop of the same frames", bare(contest.quick ? BARE_QUICK : BARE),
+                 "/s");
     snprintf(store, sizeof store, "%s/s.db", folder);
-    pid_t worker = start_worker(store);
-    must(rv_engine_new(RV_ENGINE_OPTS(.store = store, .control = true), &engine, &err), &err);
-    await_workflow(engine, "items");
-    (void)steps(engine, RUNS_EACH_QUICK); /* warm */
-    double through = steps(engine, quick ? RUNS_EACH_QUICK : RUNS_EACH);
-    bench_figure(&b, "steps through one worker, 200 runs in flight", through, "/s");
-    bench_figure(&b, "the same, of the bare loop", through / loop * 100, "%");
-    bench_figure(&b, "one run of ten steps, alone", latency_ms(engine, quick ? 5 : 100), "ms");
-    int counts[2] = { quick ? FEW_QUICK : FEW, quick ? MANY_QUICK : MANY };
-    double each[2];
-    for (int i = 0; i < 2; i++) {
-        char says[80];
-        each[i] = items(engine, counts[i], &took) / counts[i];
-        snprintf(says, sizeof says, "%d items of %d bytes: bytes each", counts[i], ITEM_BYTES);
-        bench_figure(&b, says, each[i], "B");
-        snprintf(says, sizeof says, "%d items: a second", counts[i]);
-        bench_figure(&b, says, counts[i] / took, "/s");
+    contest.store = store;
+    must(rv_engine_new(RV_ENGINE_OPTS(.store = store, .control = true), &contest.engine, &err),
+         &err);
+    bool node = true;
+    for (int workers = 1; workers <= (contest.quick ? 1 : MOST_WORKERS); workers *= 2) {
+        if (!through_workers(&contest, "C", start_worker, "ten", workers))
+            abort();
+        node = node && through_workers(&contest, "Node.js", start_node, "node-ten", workers);
     }
-    bench_goal(&b, "bytes each, of ten times as many items", each[1] / each[0], "x", false, 1.2);
-    rv_engine_free(engine);
-    kill(worker, SIGKILL);
-    waitpid(worker, NULL, 0);
+    items_linear(&contest);
+    rv_engine_free(contest.engine);
     snprintf(command, sizeof command, "rm -r %s", folder);
     return bench_done(&b) | (system(command) != 0);
 }

@@ -423,9 +423,11 @@ void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_json_str(out, rv__str(rv_ctx_step(ctx)));
     rv__buf_text(out, ",\"path\":");
     rv__buf_json_str(out, rv__str(rv_ctx_path(ctx)));
-    rv__buf_fmt(out,
-                ",\"attempt\":%d,\"executionId\":\"%s\",\"idempotencyKey\":", rv_ctx_attempt(ctx),
-                rv_ctx_execution_id(ctx));
+    rv__buf_text(out, ",\"attempt\":");
+    rv__buf_int(out, rv_ctx_attempt(ctx));
+    rv__buf_text(out, ",\"executionId\":");
+    rv__buf_json_str(out, rv__str(rv_ctx_execution_id(ctx)));
+    rv__buf_text(out, ",\"idempotencyKey\":");
     rv__buf_json_str(out, rv__str(rv_ctx_idempotency_key(ctx)));
     rv__buf_char(out, '}');
 }

@@ -88,6 +88,7 @@ extern const struct rv__source rv__engine_source;
 /* A piece of work that a worker has; workers.c. */
 struct rv__invoked {
     struct rv__wire_task begin, cancel;
+    struct rv_ctx *next; /* that began in the same breath: one task brings all of them */
     char id[40];
     uint32_t slot;    /* among those of its session */
     bool sent;        /* the worker has been told of it */

@@ -253,9 +253,8 @@ static void token_fired(struct rv__cancel_watch *watch)
     rv__wires_post(ctx->shop->wires, &ctx->invoked.cancel);
 }
 
-static void work_arrives(struct rv__wire_task *task)
+static void begin_one(struct rv_ctx *ctx)
 {
-    struct rv_ctx *ctx = RV__CONTAINER(task, struct rv_ctx, invoked.begin);
     struct rv__session *s = ctx->session;
     rv_error err;
     if (s->state.gone || give_slot(s, ctx) < 0) { /* only this thread writes the state */
@@ -272,15 +271,30 @@ static void work_arrives(struct rv__wire_task *task)
     }
 }
 
+/* All that a turn of the engine has begun: sent together. */
+static void work_arrives(struct rv__wire_task *task)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(task, struct rv_ctx, invoked.begin);
+    for (struct rv_ctx *next; ctx != NULL; ctx = next) {
+        next = ctx->invoked.next; /* it may be gone afterwards */
+        begin_one(ctx);
+    }
+}
+
 static size_t workers_start(struct rv__executor *self, struct rv__work *const *works, size_t count)
 {
     struct rv__workers *w = (struct rv__workers *)self;
-    for (size_t i = 0; i < count; i++) {
+    struct rv_ctx *next = NULL;
+    for (size_t i = count; i-- > 0;) {
         struct rv_ctx *ctx = (struct rv_ctx *)works[i];
         memset(&ctx->invoked, 0, sizeof ctx->invoked);
         ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
-        ctx->invoked.begin.run = work_arrives;
-        rv__wires_post(w->shop->wires, &ctx->invoked.begin);
+        ctx->invoked.next = next;
+        next = ctx;
+    }
+    if (next != NULL) {
+        next->invoked.begin.run = work_arrives;
+        rv__wires_post(w->shop->wires, &next->invoked.begin);
     }
     return count;
 }

@@ -57,6 +57,32 @@ test("frames come out whole, however they come in", () => {
   assert.throws(() => new FrameReader(() => undefined).push(Buffer.from([0, 0, 0, 2, 91, 93])), /an object with a 'type'/);
 });
 
+test("frames that come together are taken one by one: those before a bad one count", () => {
+  const framed = (json: string): Buffer => {
+    const bytes = Buffer.from(json);
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(bytes.length);
+    return Buffer.concat([head, bytes]);
+  };
+  const taken = (...frames: (string | Buffer)[]): unknown[] => {
+    const out: unknown[] = [];
+    try {
+      new FrameReader((frame) => out.push(frame.n)).push(Buffer.concat(frames.map((one) => (typeof one === "string" ? framed(one) : one))));
+    } catch (error) {
+      out.push((error as Error).name);
+    }
+    return out;
+  };
+  const good = (n: unknown): string => JSON.stringify({ type: "x", n });
+  assert.deepEqual(taken(good(1), good("ä𝄞"), good([])), [1, "ä𝄞", []]);
+  assert.deepEqual(taken(good(1), "{not json", good(2)), [1, "SyntaxError"]);
+  assert.deepEqual(taken(good(1), "[]", good(2)), [1, "Error"]);
+  assert.deepEqual(taken(good(1), Buffer.from([255, 255, 255, 255])), [1, "Error"]);
+  // Bytes that would be two members of a list, or none, are no frame.
+  assert.deepEqual(taken(good(1), `${good(2)},${good(3)}`, good(4)), [1, "SyntaxError"]);
+  assert.deepEqual(taken(good(1), `{"type":"x","n":2`, `}`, good(4)), [1, "SyntaxError"]);
+});
+
 test("a step sees its context, and everything but its state is read-only", async () => {
   let seen: StepContext | undefined;
   await withWorker(

@@ -270,11 +270,15 @@ export class Invocation {
   }
 
   private result(returned: unknown): string {
-    const frame: Frame = { type: "result", id: this.id, ...this.stated() };
-    if (isPending(returned)) return JSON.stringify({ ...frame, pending: returned.handle });
+    const said = this.stated();
+    const state = said.state === undefined ? "" : `,"state":${JSON.stringify(said.state)}`;
+    const head = `{"type":"result","id":${JSON.stringify(this.id)}${state}`;
+    if (returned === null || returned === undefined) return `${head}}`;
+    if (isPending(returned)) return `${head},"pending":${JSON.stringify(returned.handle)}}`;
     // A function or a symbol is no JSON and would vanish without a word.
     if (typeof returned === "function" || typeof returned === "symbol") throw new TypeError(`the result is a ${typeof returned}, which is no JSON`);
-    return JSON.stringify({ ...frame, result: returned });
+    const json = JSON.stringify(returned) as string | undefined; // undefined: its toJSON() says so
+    return json === undefined ? `${head}}` : `${head},"result":${json}}`;
   }
 
   private error(thrown: unknown): string {
