@@ -50,7 +50,8 @@ RV_API const char *rv_version(void); /* static text; never NULL. Thread: any. */
     X(ENOTFOUND, -15, "not found")                            \
     X(EEXIST, -16, "exists already")                          \
     X(EUNWANTED, -17, "nobody waits for it")                  \
-    X(EGONE, -18, "the store is gone")
+    X(EGONE, -18, "the store is gone")                        \
+    X(EDENIED, -19, "not allowed")
 
 enum rv_err {
     RV_OK = 0,

@@ -1052,6 +1052,8 @@ typedef struct rv_log_query {
     const char
         *path;   /* only the node at this path, with all nodes and iterations in it; NULL = all */
     int attempt; /* only this attempt, from 1; in an agent of a state: of that state. 0 = all */
+    bool
+        for_agents; /* without lines that agents may not see: those with `public: false` in their metadata */
 } rv_log_query;
 #define RV_LOG_QUERY(...) (&(rv_log_query){ .size = sizeof(rv_log_query), __VA_ARGS__ })
 RV_API void rv_log_query_init(rv_log_query *query);
@@ -1080,6 +1082,36 @@ typedef struct rv_log_list {
 RV_API int rv_logs(rv_engine *engine, const char *run_id, const rv_log_query *query,
                    rv_log_list **ret, rv_error *err);
 RV_API void rv_log_list_free(rv_log_list *list); /* NULL is allowed */
+
+/* What an execution, an attempt of a state, can read of its run through its scope. */
+enum rv_read_what {
+    RV_READ_LOGS = 1,    /* the log of its run; with `for_agents` */
+    RV_READ_ATTACHMENTS, /* the list of attachments, without results */
+    RV_READ_ATTACHMENT,  /* the one called `name`, with its result */
+    RV_READ_RUN,         /* anything else; `name` says what, for the record: "nodes", "plan" … */
+};
+typedef struct rv_read {
+    size_t size; /* filled in by RV_READ */
+    const char *run_id;
+    int what;            /* enum rv_read_what */
+    const char *name;    /* of RV_READ_ATTACHMENT and RV_READ_RUN */
+    const char *through; /* the interface, for the record: "http", "cli"; NULL = not recorded */
+} rv_read;
+#define RV_READ(...)    (&(rv_read){ .size = sizeof(rv_read), __VA_ARGS__ })
+#define RV_TOKEN_PREFIX "rvx_" /* what the token of an execution begins with */
+RV_API void rv_read_init(rv_read *read);
+
+/* May the execution that has this token read that? Ask before you show it. A command that is the agent of a state has
+ * the token in RIVAL_TOKEN; it is valid while the attempt runs. When this returns RV_OK, the read is on disk, with its
+ * time: `rival audit` lists it. An engine that attaches asks the process that drives the store.
+ * Errors: RV_EDENIED (the scope does not allow it), RV_ENOTFOUND (no attempt of this run that is under way has the token),
+ * RV_EINVAL, RV_ESTATE (nobody drives the store), RV_ENOMEM, RV_ECLOSED.   Thread: any. */
+RV_API int rv_read_as(rv_engine *engine, const char *token, const rv_read *read, rv_error *err);
+
+/* Set the address of this engine's server, once: commands that are agents of states get it in RIVAL_URL, and read there
+ * with their token. Without it they get the store in RIVAL_STORE, if the engine has `control`.
+ * Errors: RV_EINVAL, RV_ESTATE (it is set already), RV_ENOMEM.   Thread: any. */
+RV_API int rv_engine_set_url(rv_engine *engine, const char *url, rv_error *err);
 
 /* Which attachments of a run. With nothing set: the first hundred of all. */
 typedef struct rv_attachment_query {

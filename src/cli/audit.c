@@ -2,7 +2,7 @@
  *
  * All of it is in the run's events and its plan: starts, cancels, signals, decisions and completed handles have
  * `by`; what an attempt of a state sees of the others follows from its scope, what it depends on, and which
- * attempts had settled when it began. */
+ * attempts had settled when it began. What it reads afterwards is an event of its own. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -30,8 +30,10 @@ struct state {
 struct audit {
     struct rv__look look;
     struct rv__arena arena;
-    struct rv__index states, settled; /* by stage and name; by path */
-    struct rv__buf out;               /* the entries as JSON, comma-separated */
+    struct rv__index states; /* by stage and name */
+    /* By path: the last attempt that has settled, and the last that has begun. */
+    struct rv__index settled, begun;
+    struct rv__buf out; /* the entries as JSON, comma-separated */
     size_t count;
 };
 
@@ -102,25 +104,25 @@ static struct rv__str find_state(const struct audit *a, struct rv__str stage, st
     return (struct rv__str){ NULL, 0 };
 }
 
-static struct settled *find_settled(const struct audit *a, const char *path)
+static struct settled *find_settled(const struct rv__index *index, struct rv__str path)
 {
-    struct rv__index_entry *e = rv__index_first(&a->settled,
-                                                rv__str_hash(RV__HASH_START, rv__str(path)));
-    while (e != NULL && strcmp(RV__CONTAINER(e, struct settled, entry)->path, path) != 0)
+    struct rv__index_entry *e = rv__index_first(index, rv__str_hash(RV__HASH_START, path));
+    while (e != NULL && !rv__str_is(path, RV__CONTAINER(e, struct settled, entry)->path))
         e = rv__index_next(e);
     return e != NULL ? RV__CONTAINER(e, struct settled, entry) : NULL;
 }
 
-static void settle(struct audit *a, const char *path, const char *attachment)
+static void settle(struct audit *a, struct rv__index *index, const char *path,
+                   const char *attachment)
 {
-    struct settled *one = find_settled(a, path);
+    struct settled *one = find_settled(index, rv__str(path));
     if (one == NULL) {
         struct rv__str copy;
         one = rv__arena_zalloc(&a->arena, 1, sizeof *one);
         if (one == NULL || rv__str_copy(&a->arena, rv__str(path), &copy) < 0)
             return;
         one->path = copy.at;
-        (void)rv__index_add(&a->settled, &one->entry, rv__str_hash(RV__HASH_START, copy));
+        (void)rv__index_add(index, &one->entry, rv__str_hash(RV__HASH_START, copy));
     }
     one->attachment = attachment;
 }
@@ -141,7 +143,7 @@ static const char *seen_of(struct audit *a, const char *path, const char *stage,
         rv__buf_add(&want, path, around);
     }
     rv__buf_fmt(&want, ":%s", state);
-    const struct settled *one = find_settled(a, rv__buf_view(&want).at);
+    const struct settled *one = find_settled(&a->settled, rv__buf_view(&want));
     rv__buf_done(&want);
     return one != NULL ? one->attachment : NULL;
 }
@@ -196,6 +198,26 @@ static void begin(struct audit *a, const rv_event *event, const char *action, st
     }
 }
 
+/* What an attempt has read since it began; by the attempt of the innermost state around it. */
+static void put_read(struct audit *a, const rv_event *event, struct rv__str json)
+{
+    struct rv__str path = rv__str(event->path);
+    const struct settled *of = find_settled(&a->begun, path);
+    while (of == NULL && path.len > 0) {
+        while (path.len > 0 && path.at[--path.len] != ':')
+            ;
+        of = find_settled(&a->begun, path);
+    }
+    begin(a, event, "read", (struct rv__str){ NULL, 0 });
+    if (of != NULL) {
+        rv__buf_text(&a->out, ",\"by\":");
+        rv__buf_json_str(&a->out, rv__str(of->attachment));
+    }
+    put_member(a, "what", member(json, "what"));
+    put_member(a, "through", member(json, "by"));
+    rv__buf_char(&a->out, '}');
+}
+
 static void hear(struct audit *a, const rv_event *event)
 {
     static const struct {
@@ -223,10 +245,13 @@ static void hear(struct audit *a, const rv_event *event)
         begin(a, event, "see", member(json, "attachmentId"));
         put_seen(a, event, json);
         rv__buf_char(&a->out, '}');
+        settle(a, &a->begun, event->path, text_of(a, member(json, "attachmentId")));
+    } else if (strcmp(event->kind, "step.read") == 0) {
+        put_read(a, event, json);
     } else if (strcmp(event->kind, "state.ended") == 0 &&
                !rv__str_is(member(json, "next"), "\"retry\"") &&
                !rv__str_is(member(json, "next"), "\"redirect\"")) {
-        settle(a, event->path, text_of(a, member(json, "attachmentId")));
+        settle(a, &a->settled, event->path, text_of(a, member(json, "attachmentId")));
     }
 }
 
@@ -275,7 +300,7 @@ static void print_entry(struct audit *a, struct rv__str one)
     int64_t at = 0;
     struct rv__buf line;
     const char *action = text_of(a, member(one, "action")), *by = text_of(a, member(one, "by"));
-    static const char *const details[] = { "decision", "name", "path", "scope" };
+    static const char *const details[] = { "decision", "name", "path", "scope", "what", "through" };
     if (member(one, "at").len > 0)
         (void)rv__json_int(member(one, "at"), &at);
     rv__buf_init(&line, SIZE_MAX / 8);
@@ -333,6 +358,7 @@ static int show(struct rv__look *look)
     rv__buf_done(&a->out);
     rv__index_done(&a->states);
     rv__index_done(&a->settled);
+    rv__index_done(&a->begun);
     rv__arena_done(&a->arena);
     rv_free(plan);
     return code;
@@ -360,7 +386,8 @@ const struct rv__command rv__cmd_audit = {
     .options = options,
     .paragraphs = { "Starts, cancels, signals, decisions and completed handles, with the name of "
                     "the token or the user; and each attempt of a state (`see`), with its scope "
-                    "and the attachments that it got as inputs." },
+                    "and the attachments that it got as inputs; and what it read of its run "
+                    "later (`read`): logs, attachments, results of other nodes." },
     .examples = { { "rival audit review-1" },
                   { "rival audit review-1 --json | jq '.entries[] | select(.action == "
                     "\"see\")'" } },

@@ -22,6 +22,8 @@ struct rv__client {
     rv_engine *engine; /* one of the two */
     struct rv__wire *wire;
     bool borrowed; /* the engine is somebody else's */
+    const char *
+        pass; /* of an execution that this command was started by: what it reads is asked for; NULL: none */
     char name[300];
 };
 
@@ -31,6 +33,12 @@ static const char *from_environment(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && *value != '\0' ? value : NULL;
+}
+
+bool rv__cli_is_execution(void)
+{
+    const char *token = from_environment("RIVAL_TOKEN");
+    return token != NULL && strncmp(token, RV_TOKEN_PREFIX, sizeof RV_TOKEN_PREFIX - 1) == 0;
 }
 
 static void put_option(struct rv__buf *out, const char *name, const char *value)
@@ -62,6 +70,8 @@ static struct rv__client *client_new(rv_engine *engine, struct rv__wire *wire, c
         return NULL;
     client->engine = engine;
     client->wire = wire;
+    if (wire == NULL && rv__cli_is_execution())
+        client->pass = from_environment("RIVAL_TOKEN");
     rv__buf_init(&shown, sizeof client->name);
     rv__store_name_shown(name, &shown);
     snprintf(client->name, sizeof client->name, "%s", shown.len > 0 ? shown.text : "");
@@ -72,8 +82,10 @@ static struct rv__client *client_new(rv_engine *engine, struct rv__wire *wire, c
 struct rv__client *rv__client_of(rv_engine *engine)
 {
     struct rv__client *client = client_new(engine, NULL, "");
-    if (client != NULL)
+    if (client != NULL) {
         client->borrowed = true;
+        client->pass = NULL; /* it drives its runs itself */
+    }
     return client;
 }
 
@@ -191,9 +203,9 @@ struct rv__client *rv__client_open(const struct rv__where *where, enum rv__acces
 {
     const char *store;
     struct rv__client *client = server_or_store(where, &store, code);
+    bool asks = access == ACCESS_ASK || rv__cli_is_execution(); /* may it? */
     if (store != NULL)
-        client = own(access == ACCESS_ASK ? rv__store_to_ask(store) : rv__store_to_read(store),
-                     store);
+        client = own(asks ? rv__store_to_ask(store) : rv__store_to_read(store), store);
     if (client == NULL && store != NULL)
         *code = CLI_FAILED;
     return client;
@@ -237,14 +249,39 @@ rv_engine *rv__client_engine(const struct rv__client *client)
 
 /* ------------------------------------------------------------------------------------ calls --- */
 
+/* In the command of a state's agent: what it reads of a store goes through its scope, as with a server. */
+static int may_read(struct rv__client *c, const char *run_id, int what, const char *name,
+                    rv_error *err)
+{
+    return c->pass == NULL
+               ? RV_OK
+               : rv_read_as(c->engine, c->pass,
+                            RV_READ(.run_id = run_id, .what = what, .name = name, .through = "cli"),
+                            err);
+}
+
+/* The same for what is not its own run's. */
+static int may_else(const struct rv__client *c, rv_error *err)
+{
+    return c->pass == NULL
+               ? RV_OK
+               : rv__fail(err, RV_EDENIED, "the token of an execution is for reading its own run");
+}
+
 int rv__client_list(struct rv__client *c, const rv_query *query, rv_run_list **ret, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_list(c->wire, query, ret, err)
                            : rv_list(c->engine, query, ret, err);
 }
 
 int rv__client_state(struct rv__client *c, const char *run_id, rv_run_state **ret, rv_error *err)
 {
+    int rc = may_read(c, run_id, RV_READ_RUN, "run", err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_state(c->wire, run_id, ret, err)
                            : rv_state(c->engine, run_id, ret, err);
 }
@@ -252,6 +289,9 @@ int rv__client_state(struct rv__client *c, const char *run_id, rv_run_state **re
 int rv__client_nodes(struct rv__client *c, const char *run_id, const char *parent, size_t offset,
                      size_t limit, rv_node_list **ret, rv_error *err)
 {
+    int rc = may_read(c, run_id, RV_READ_RUN, "nodes", err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL
                ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, ret, err)
                : rv_nodes(c->engine, run_id,
@@ -262,8 +302,13 @@ int rv__client_nodes(struct rv__client *c, const char *run_id, const char *paren
 int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query *query,
                     rv_log_list **ret, rv_error *err)
 {
+    rv_log_query known = *query;
+    int rc = may_read(c, run_id, RV_READ_LOGS, NULL, err);
+    if (rc < 0)
+        return rc;
+    known.for_agents |= c->pass != NULL;
     return c->wire != NULL ? rv__remote_logs(c->wire, run_id, query, ret, err)
-                           : rv_logs(c->engine, run_id, query, ret, err);
+                           : rv_logs(c->engine, run_id, &known, ret, err);
 }
 
 /* The document that the server would have given. */
@@ -290,7 +335,9 @@ int rv__client_attachments(struct rv__client *c, const char *run_id,
     rv_attachment_list *list = NULL;
     if (c->wire != NULL)
         return rv__remote_attachments(c->wire, run_id, query, ret, err);
-    int rc = rv_attachments(c->engine, run_id, query, &list, err);
+    int rc = may_read(c, run_id, RV_READ_ATTACHMENTS, NULL, err);
+    if (rc == RV_OK)
+        rc = rv_attachments(c->engine, run_id, query, &list, err);
     if (rc == RV_OK)
         rc = attachments_text(list, ret, err);
     rv_attachment_list_free(list);
@@ -304,7 +351,9 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
     struct rv__buf out;
     if (c->wire != NULL)
         return rv__remote_attachment(c->wire, run_id, id, ret, err);
-    int rc = rv_attachments(c->engine, run_id, RV_ATTACHMENT_QUERY(.id = id, .results = true),
+    int rc = may_read(c, run_id, RV_READ_ATTACHMENT, id, err);
+    if (rc == RV_OK)
+        rc = rv_attachments(c->engine, run_id, RV_ATTACHMENT_QUERY(.id = id, .results = true),
                             &list, err);
     if (rc < 0)
         return rc;
@@ -326,18 +375,27 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
 
 int rv__client_plan(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
 {
+    int rc = may_read(c, run_id, RV_READ_RUN, "plan", err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_plan(c->wire, run_id, ret, err)
                            : rv_plan_of_run(c->engine, run_id, ret, err);
 }
 
 int rv__client_why(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
 {
+    int rc = may_read(c, run_id, RV_READ_RUN, "why", err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_why(c->wire, run_id, ret, err)
                            : rv_why(c->engine, run_id, ret, err);
 }
 
 int rv__client_workflows(struct rv__client *c, rv_workflow_list **ret, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_workflows(c->wire, ret, err)
                            : rv_workflows(c->engine, ret, err);
 }
@@ -345,12 +403,18 @@ int rv__client_workflows(struct rv__client *c, rv_workflow_list **ret, rv_error 
 int rv__client_run(struct rv__client *c, const char *workflow, const char *input,
                    const rv_run_opts *opts, rv_run_info *ret, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_run(c->wire, workflow, input, opts, ret, err)
                            : rv_run(c->engine, workflow, input, opts, ret, err);
 }
 
 int rv__client_cancel(struct rv__client *c, const char *run_id, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_cancel(c->wire, run_id, err)
                            : rv_cancel_run(c->engine, run_id, err);
 }
@@ -358,6 +422,9 @@ int rv__client_cancel(struct rv__client *c, const char *run_id, rv_error *err)
 int rv__client_decide(struct rv__client *c, const char *run_id, int decision,
                       const rv_decide_opts *opts, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_decide(c->wire, run_id, decision, opts, err)
                            : rv_decide(c->engine, run_id, decision, opts, err);
 }
@@ -365,6 +432,9 @@ int rv__client_decide(struct rv__client *c, const char *run_id, int decision,
 int rv__client_signal(struct rv__client *c, const char *run_id, const char *name,
                       const char *payload, bool force, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_signal(c->wire, run_id, name, payload, force, err)
                            : rv_signal_with(c->engine, run_id, name, payload,
                                             RV_SIGNAL_OPTS(.force = force), err);
@@ -373,6 +443,9 @@ int rv__client_signal(struct rv__client *c, const char *run_id, const char *name
 int rv__client_complete(struct rv__client *c, const char *run_id, const char *handle,
                         const char *result, const char *error, rv_error *err)
 {
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_complete(c->wire, run_id, handle, result, error, err)
                            : rv_complete(c->engine, run_id, handle, result, error, err);
 }
@@ -419,10 +492,12 @@ int rv__follow_open(struct rv__client *c, const rv_feed_opts *opts, struct rv__f
                     rv_error *err)
 {
     struct rv__buf path;
+    int rc = may_else(c, err);
+    if (rc < 0)
+        return rc;
     struct rv__follow *follow = rv__zalloc(1, sizeof *follow);
     if (follow == NULL)
         return rv__nomem(err);
-    int rc;
     if (c->wire != NULL) {
         rc = rv__remote_events_path(opts->run_id, opts->no_logs, opts->from == RV_FROM_OLDEST,
                                     &path, err);

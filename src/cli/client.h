@@ -38,6 +38,9 @@ int rv__where_wire(const struct rv__where *where, const char *url, struct rv__wi
       " if no server answers)", .completes = COMPLETES_FILE, RV__INTO(type, member.store) }
 /* clang-format on */
 
+/* Was this command started by an execution, which reads through its scope? By its token ($RIVAL_TOKEN). */
+bool rv__cli_is_execution(void);
+
 struct rv__client;
 
 enum rv__access {

@@ -98,7 +98,9 @@ bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out)
     char clock[RV__WHEN_TEXT];
     const char *word = strchr(event->kind, '.');
     bool is_log = strcmp(event->kind, "log") == 0, is_run = strncmp(event->kind, "run.", 4) == 0;
-    if (strcmp(event->kind, "timer.armed") == 0 || (is_log && is_debug(event)))
+    bool quiet = strcmp(event->kind, "timer.armed") == 0 ||
+                 strcmp(event->kind, "step.read") == 0; /* `rival audit` has them */
+    if (quiet || (is_log && is_debug(event)))
         return false;
     bool is_state = strncmp(event->kind, "state.", 6) == 0;
     if (is_state && state_word(event) == NULL)

@@ -168,7 +168,9 @@ int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_I
     rv_error err;
     char message[400];
     struct rv__buf names;
-    if (strlen(given) < RV_RUN_ID_SIZE && run_exists(client, given)) {
+    bool execution = rv__cli_is_execution() &&
+                     rv__id_valid(rv__str(given)); /* its own, or refused */
+    if (strlen(given) < RV_RUN_ID_SIZE && (execution || run_exists(client, given))) {
         snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
         return RV_OK;
     }

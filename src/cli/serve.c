@@ -376,6 +376,8 @@ static int open_workers(struct serve *s)
 
 static void say_started(const struct serve *s)
 {
+    if (s->server != NULL) /* without: they read the store, which will do */
+        (void)rv_engine_set_url(s->engine, rv__server_url(s->server), NULL);
     if (s->workers != NULL)
         rv__log(s->log, RV__LOG_INFO, "listening for workers", RV__LOG_STR("address", s->workers),
                 RV__LOG_INT("port", s->workers_port), RV__LOG_BOOL("tls", s->tls_cert != NULL),

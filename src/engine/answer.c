@@ -38,13 +38,16 @@ enum key {
     OUTCOME,
     RERUN_OF,
     MAX_CONCURRENCY,
+    TOKEN,
+    WHAT,
+    THROUGH,
     KEYS
 };
 static const char *const keys[KEYS] = {
     "method", "runId",   "workflow", "input",          "name",    "payload", "force",
     "action", "reason",  "path",     "handle",         "result",  "error",   "timeoutMs",
     "files",  "env",     "allowEnv", "secretsFile",    "resumes", "drainMs", "graceMs",
-    "id",     "outcome", "rerunOf",  "maxConcurrency",
+    "id",     "outcome", "rerunOf",  "maxConcurrency", "token",   "what",    "through",
 };
 
 enum {
@@ -215,6 +218,24 @@ static int answer_workflows(struct request *r, const char *run_id, rv_error *err
     rv__buf_char(r->out, ']');
     rv_workflow_list_free(list);
     return RV_OK;
+}
+
+static int answer_read(struct request *r, const char *run_id, rv_error *err)
+{
+    const char *token = NULL;
+    int64_t what = 0;
+    rv_read read = { .size = sizeof read, .run_id = run_id };
+    int rc = take_text(r, TOKEN, &token, err);
+    if (rc == RV_OK)
+        rc = take_text(r, NAME, &read.name, err);
+    if (rc == RV_OK)
+        rc = take_text(r, THROUGH, &read.through, err);
+    if (rc == RV_OK && (rv__str_none(r->values[WHAT]) || rv__json_int(r->values[WHAT], &what) < 0 ||
+                        what < RV_READ_LOGS || what > RV_READ_RUN))
+        rc = rv__fail(err, RV_EINVAL, "'what' must be a number from %d to %d", RV_READ_LOGS,
+                      RV_READ_RUN);
+    read.what = (int)what;
+    return rc == RV_OK ? rv_read_as(r->engine, token, &read, err) : rc;
 }
 
 static int answer_why(struct request *r, const char *run_id, rv_error *err)
@@ -599,6 +620,7 @@ static const struct method {
     { "workflows", answer_workflows, false, false }, { "why", answer_why, true, false },
     { "state", answer_state, true, false },          { "wait", answer_wait, true, false },
     { "exec", answer_exec, false, false },           { "release", answer_release, true, false },
+    { "read", answer_read, false, false },
 };
 
 static int check_driven(rv_engine *e, const struct method *method, const char *run_id,

@@ -396,6 +396,63 @@ static int send_message(rv_engine *engine, const char *run_id, struct rv__msg ms
     return rc;
 }
 
+void rv_read_init(rv_read *read)
+{
+    *read = (rv_read){ .size = sizeof *read };
+}
+
+/* The message is sent by whoever has the token, which only the loop knows: call.c. */
+static int send_read(rv_engine *engine, const char *token, const rv_read *read, rv_error *err)
+{
+    struct rv__call call;
+    struct rv__buf what;
+    int rc = call_init(&call, engine, CALL_MESSAGE, err);
+    if (rc < 0)
+        return rc;
+    rv__buf_init(&what, RV__READ_NAME_BYTES);
+    rv__access_name_read(read->what, read->name, &what);
+    call.msg = (struct rv__msg){ .kind = MSG_READ,
+                                 .name = rv__buf_view(&what),
+                                 .by = rv__str(read->through) };
+    call.pass = token;
+    call.wanted = read;
+    rc = rv__buf_err(&what, err);
+    if (rc == RV_OK)
+        rc = set_run_id(&call, read->run_id, err);
+    if (rc == RV_OK)
+        call_send(&call);
+    if (rc == RV_OK)
+        rc = call_result(&call, err);
+    call_done(&call);
+    rv__buf_done(&what);
+    return rc;
+}
+
+int rv_read_as(rv_engine *engine, const char *token, const rv_read *read, rv_error *err)
+{
+    rv_read known = { .size = sizeof known };
+    if (read != NULL)
+        rv__opts_take(&known, sizeof known, read, read->size);
+    if (engine == NULL || token == NULL || read == NULL || known.size == 0)
+        return rv__fail(err, RV_EINVAL, "rv_read_as: %s",
+                        engine == NULL  ? "no engine given"
+                        : token == NULL ? "no token given"
+                                        : "say what is read with RV_READ");
+    if (known.what < RV_READ_LOGS || known.what > RV_READ_RUN)
+        return rv__fail(err, RV_EINVAL, "rv_read_as: there is no such thing to read");
+    if (known.name == NULL)
+        known.name = "";
+    if (known.through != NULL && strlen(known.through) > RV_BY_BYTES)
+        return rv__fail(err, RV_EINVAL, "rv_read_as: 'through' has more than %d bytes",
+                        RV_BY_BYTES);
+    if (engine->attached == NULL && !engine->read_only)
+        return send_read(engine, token, &known, err);
+    int rc = engine->attached != NULL ? rv__attached_read(engine, token, &known, err) : RV_ECLOSED;
+    return rc != RV_ECLOSED
+               ? rc
+               : rv__fail(err, RV_ESTATE, "nobody drives the store: no token is valid now");
+}
+
 int rv_cancel_run(rv_engine *engine, const char *run_id, rv_error *err)
 {
     return rv_cancel_run_with(engine, run_id, NULL, err);

@@ -374,6 +374,18 @@ int rv__attached_signal(rv_engine *e, const char *run_id, const char *name, cons
     return tell_driver(e, &request, start, put_json(&request, "payload", payload, err), err);
 }
 
+int rv__attached_read(rv_engine *e, const char *token, const rv_read *read, rv_error *err)
+{
+    struct rv__buf request;
+    size_t start = begin_call(&request, "read");
+    put_text(&request, "runId", read->run_id);
+    put_text(&request, "token", token);
+    rv__wire_int(&request, "what", read->what);
+    put_text(&request, "name", read->name);
+    put_text(&request, "through", read->through);
+    return tell_driver(e, &request, start, RV_OK, err);
+}
+
 int rv__attached_complete(rv_engine *e, const char *run_id, const char *handle, const char *result,
                           const char *error, rv_error *err)
 {

@@ -125,6 +125,11 @@ static void fill_context(struct rv_ctx *ctx, struct rv__run *run, const struct r
     ctx->eval = effect->eval;
     ctx->records = effect->eval < 0 && !effect->node->step.config.hide_input;
     ctx->outcome = MSG_DONE;
+    bool scoped = false;
+    if (leaves_process(effect) && effect->node->step.kind == STEP_COMMAND)
+        (void)rv__node_access(effect->node, &scoped);
+    if (scoped)
+        rv__pass_make(ctx->pass);
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by the results that a step asks for */
     rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
 }
@@ -227,12 +232,40 @@ void rv__attempt_told(struct rv__attempt *a)
     a->untold = NULL;
 }
 
+int rv__attempt_tell_reads(struct rv__attempt *a)
+{
+    struct rv__read_note *newest = NULL, *oldest = NULL, **end = &a->unrecorded;
+    if (atomic_load_explicit(&a->ctx.reads, memory_order_relaxed) != NULL)
+        newest = atomic_exchange_explicit(&a->ctx.reads, NULL, memory_order_acquire);
+    while (newest != NULL) {
+        struct rv__read_note *older = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = older;
+    }
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = oldest;
+    while (a->unrecorded != NULL) {
+        struct rv__msg msg = { .kind = MSG_READ,
+                               .actor = a->ctx.view.actor,
+                               .token = a->ctx.view.token,
+                               .name = a->unrecorded->what,
+                               .by = a->unrecorded->through };
+        if (rv__run_send(a->run, &msg, NULL) == RV_ENOMEM)
+            return RV_ENOMEM;
+        a->unrecorded = a->unrecorded->next; /* nobody asks for it any more: then it is over */
+    }
+    return RV_OK;
+}
+
 void rv__attempt_tell_given(struct rv__attempt *a)
 {
     struct rv__msg msg = { .kind = MSG_GIVEN,
                            .actor = a->ctx.view.actor,
                            .token = a->ctx.view.token };
-    if (a->ctx.eval >= 0) /* labels, which come with its end */
+    (void)rv__attempt_tell_reads(a); /* no memory: the next time */
+    if (a->ctx.eval >= 0)            /* labels, which come with its end */
         return;
     if (rv__attempt_given(a, &msg.given) < 0 || msg.given == NULL)
         return;
@@ -248,6 +281,8 @@ static int answer(rv_engine *e, struct rv__attempt *a)
     const struct rv_ctx *ctx = &a->ctx;
     struct rv__blob *state = NULL, *given = NULL;
     int rc = state_of(ctx, &state);
+    if (rc == RV_OK)
+        rc = rv__attempt_tell_reads(a);
     if (rc == RV_OK)
         rc = rv__attempt_given(a, &given);
     if (rc == RV_OK)
@@ -329,6 +364,7 @@ static void hand_back(struct rv__attempt *a)
                            .actor = a->ctx.view.actor,
                            .token = a->ctx.view.token };
     (void)rv__attempt_keep_logs(a, false);  /* no memory: without them, then */
+    (void)rv__attempt_tell_reads(a);        /* the same */
     (void)rv__attempt_given(a, &msg.given); /* the same */
     (void)rv__run_send(a->run, &msg, NULL); /* and as after a crash */
     rv__blob_unref(msg.given);

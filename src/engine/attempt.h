@@ -33,6 +33,7 @@ struct rv__attempt {
     int64_t queued_ns;                        /* how long it had waited for its place */
     struct rv__log_line *unkept;              /* oldest first; taken, but there was no memory */
     struct rv__given *untold;                 /* oldest first; taken, and not yet said by its run */
+    struct rv__read_note *unrecorded;         /* the same, of what it has read */
 
     /* A testing kit's: */
     int64_t takes_ms;             /* rv_test_takes(): its answer comes so much later */
@@ -72,7 +73,10 @@ int rv__run_hand_back(struct rv__run *run);
  * taken, it is told. RV_ENOMEM. */
 int rv__attempt_given(struct rv__attempt *attempt, struct rv__blob **ret);
 void rv__attempt_told(struct rv__attempt *attempt);
-/* The same, of one that goes on, or is cut off now: as a message of its own. Its run can take it. No memory: the
+/* What it has read and its run has not said: as messages of their own. Its run can take them. RV_ENOMEM: the rest
+ * waits. */
+int rv__attempt_tell_reads(struct rv__attempt *attempt);
+/* Both, of one that goes on, or is cut off now: as messages of their own. Its run can take them. No memory: the
  * next time, if there is one. */
 void rv__attempt_tell_given(struct rv__attempt *attempt);
 

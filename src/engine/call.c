@@ -341,6 +341,20 @@ static int not_found(struct rv__call *call, int rc)
     return rc;
 }
 
+/* Whose token is it, and may that read what it wants? The message says then who has read. */
+static int find_reader(const rv_engine *e, const struct rv__run *run, struct rv__call *call)
+{
+    const struct rv__attempt *a = run->work;
+    while (a != NULL && (a->life != e->life || !rv__pass_is(a->ctx.pass, call->pass)))
+        a = a->next;
+    if (a == NULL)
+        return rv__fail(&call->err, RV_ENOTFOUND,
+                        "the token is of no attempt of run '%s' that is under way", run->id);
+    call->msg.actor = a->ctx.view.actor;
+    call->msg.token = a->ctx.view.token;
+    return rv__access_check(&a->ctx, call->wanted->what, call->wanted->name, &call->err);
+}
+
 /* A message to a run: cancel, signal, answer, decision. */
 static int take_message(rv_engine *e, struct rv__call *call)
 {
@@ -357,6 +371,8 @@ static int take_message(rv_engine *e, struct rv__call *call)
         rv__call_reply(call, RV__CHECK_INPUT);
         return RV_OK;
     }
+    if (call->msg.kind == MSG_READ && (rc = find_reader(e, run, call)) < 0)
+        return rc;
     for (struct rv__attempt *a = run->work; a != NULL && call->msg.kind == MSG_CANCEL; a = a->next)
         rv__attempt_tell_given(a); /* this may be its end */
     rc = rv__run_send(run, &call->msg, &call->err);

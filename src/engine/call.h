@@ -50,6 +50,8 @@ struct rv__call {
     struct rv__session *validator; /* CALL_RUN: the worker that is to judge it; held; NULL: none */
     bool schema_only;              /* the same: one should, and none is there */
     struct rv__msg msg;
+    const char *pass;      /* MSG_READ: the token of who reads, */
+    const rv_read *wanted; /* and what */
 
     int (*look)(struct rv__call *call, struct rv__run *run);
     int (*ask)(struct rv__call *call);

@@ -88,6 +88,7 @@ static inline bool rv__attached_asks_driver(const rv_engine *engine)
 int rv__attached_run(rv_engine *engine, const char *workflow, const char *input,
                      const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
 int rv__attached_cancel(rv_engine *engine, const char *run_id, rv_error *err);
+int rv__attached_read(rv_engine *engine, const char *token, const rv_read *read, rv_error *err);
 int rv__attached_signal(rv_engine *engine, const char *run_id, const char *name,
                         const char *payload, bool force, rv_error *err);
 int rv__attached_complete(rv_engine *engine, const char *run_id, const char *handle,

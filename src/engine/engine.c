@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/store_name.h"
 #include "engine/attempt.h"
 #include "engine/call.h"
 #include "engine/control.h"
@@ -58,6 +59,8 @@ static void engine_destroy(rv_engine *e)
         rv__metrics_done(e->metrics);
     rv__free(e->metrics);
     rv__free(e->owed);
+    rv__free(e->store_name);
+    rv__free(e->url);
     rv__reading_free(e->reading);
     rv__store_close(e->step_reader);
     rv__store_close(e->loader);
@@ -140,6 +143,57 @@ static int fill_env(struct rv__buf *env, const rv_engine_opts *opts, rv_error *e
     return rv__buf_err(env, err);
 }
 
+/* NULL: no memory. */
+static char *copy_text(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = rv__alloc(size);
+    if (copy != NULL)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+/* The store as commands in other folders can name it; NULL: they cannot, or nobody listens beside it. A password is
+ * not for them. */
+static char *name_for_commands(const rv_engine_opts *opts)
+{
+    const char *name = opts->store != NULL ? opts->store : RV__STORE_DEFAULT;
+    struct rv__buf shown;
+    char *ret = NULL, *real;
+    if (!opts->control || opts->read_only)
+        return NULL;
+    if (!rv__store_name_is_address(name)) {
+        real = realpath(name, NULL); /* of ":memory:" there is none */
+        ret = real != NULL ? copy_text(real) : NULL;
+        free(real);
+        return ret;
+    }
+    rv__buf_init(&shown, SIZE_MAX / 8);
+    rv__store_name_shown(name, &shown);
+    if (rv__str_is(rv__buf_view(&shown), name))
+        ret = rv__buf_take(&shown);
+    rv__buf_done(&shown);
+    return ret;
+}
+
+int rv_engine_set_url(rv_engine *e, const char *url, rv_error *err)
+{
+    if (e == NULL || url == NULL || *url == '\0')
+        return rv__fail(err, RV_EINVAL, "rv_engine_set_url: no engine, or no URL given");
+    rv__engine_enter(e);
+    char *copy = copy_text(url);
+    const char *none = NULL;
+    int rc = copy == NULL ? rv__nomem(err) : RV_OK;
+    if (rc == RV_OK && !atomic_compare_exchange_strong(&e->shop.url, &none, copy)) {
+        rc = rv__fail(err, RV_ESTATE, "rv_engine_set_url: it has one already");
+        rv__free(copy);
+    } else if (rc == RV_OK) {
+        e->url = copy; /* for the engine's end only */
+    }
+    rv__engine_leave(e);
+    return rc;
+}
+
 /* What attempts use of it, besides what is made when it is first needed. */
 static void fill_shop(rv_engine *e)
 {
@@ -220,6 +274,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
         fill_shop(e);
     if (rc == RV_OK)
         rc = e->around.open(e, opts, err);
+    if (rc == RV_OK)
+        e->shop.reading = e->reading;
+    if (rc == RV_OK)
+        e->shop.store_name = e->store_name = name_for_commands(opts); /* now it is there */
     if (rc == RV_OK && !e->read_only)
         rv__recover(e);
     return rc;

@@ -302,6 +302,7 @@ struct rv_engine {
     bool several_cpus;             /* its thread and the others' may run at the same time */
     bool idle, read_only;          /* start no work; change nothing */
     char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
+    char *store_name, *url;        /* what commands with a token are told: struct rv__workshop */
     int64_t down_ms; /* the store was last written then, before this engine; 0: not known */
     char by[RV_BY_BYTES + 1];    /* who acts here unless a call says; "" = nobody is named */
     struct rv__control *control; /* others ask through it; NULL: they do not */

@@ -164,7 +164,9 @@ void rv__fetch_logs(rv_engine *e)
     for (struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next) {
         bool busy = !rv__run_takes(a->run, false) && !RV__BUG(58);
         if (atomic_load_explicit(&a->ctx.logs, memory_order_relaxed) == NULL && a->unkept == NULL &&
-            atomic_load_explicit(&a->ctx.given, memory_order_relaxed) == NULL && a->untold == NULL)
+            atomic_load_explicit(&a->ctx.given, memory_order_relaxed) == NULL &&
+            a->untold == NULL && a->unrecorded == NULL &&
+            atomic_load_explicit(&a->ctx.reads, memory_order_relaxed) == NULL)
             continue;
         silent = false;
         if (busy || a->run->cell == NULL || a->life != e->life)

@@ -33,6 +33,7 @@ static const struct {
     [FACT_STEP_PARKED] = { STEP, PHASE(RUNNING) },
     [FACT_STEP_LOST] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
     [FACT_STEP_GIVEN] = { STEP, PHASE(RUNNING) },
+    [FACT_STEP_READ] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
     [FACT_TIMER_FIRED] = { NODE, PHASE(RETRY) },
     [FACT_DETACHED_ENDED] = { FRAME, PHASE(RUNNING) },
 };
@@ -156,7 +157,10 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
         return "it has no value, or two";
     if (fact->items != NULL && (actor->is_frame || fact->eval != EVAL_ITEMS))
         return "it has no items";
-    bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST;
+    bool needs_work = fact->kind == FACT_EVAL_COMPLETED || fact->kind == FACT_STEP_LOST ||
+                      fact->kind == FACT_STEP_READ;
+    if (fact->kind == FACT_STEP_READ && fact->name == NULL)
+        return "it does not say what";
     if (needs_work && !working)
         return "no work is in flight";
     if ((fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_EVAL_COMPLETED ||

@@ -295,6 +295,21 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
     return rv__step_send(turn, actor, msg, err);
 }
 
+/* Who asks is answered once this is on disk: so it is an error if there is nobody who could have read. */
+static int say_read(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
+{
+    const struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
+    if (actor == NULL || actor->token != msg->token || actor->fresh || !rv__actor_working(actor))
+        return rv__fail(err, RV_ENOTFOUND, "the attempt that wanted to read is over");
+    struct rv__fact fact = { .kind = FACT_STEP_READ,
+                             .actor = actor->id,
+                             .node = rv__actor_about(actor)->id,
+                             .name = rv__blob_new(msg->name) };
+    int rc = fact.name != NULL ? rv__say(turn, &fact, err) : rv__nomem(err);
+    rv__blob_unref(fact.name);
+    return rc;
+}
+
 static int answer(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__channel *channel = rv__channel_get(turn->cell, msg->name, true, false);
@@ -552,6 +567,7 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
     case MSG_TIMER:
     case MSG_GIVEN:
     case MSG_LOST: return work_send(&turn, msg, err);
+    case MSG_READ: return say_read(&turn, msg, err);
     case MSG_ANSWER: return answer(&turn, msg, err);
     case MSG_SIGNAL: return signal_run(&turn, msg, err);
     case MSG_CANCEL: return cancel(&turn, err);

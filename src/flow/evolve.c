@@ -554,7 +554,8 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_NODE_RETRYING:
         assert(actor != NULL);
         return rv__flow_kind(actor->node)->retried(cell, actor, fact);
-    case FACT_STEP_GIVEN: return RV_OK; /* for readers */
+    case FACT_STEP_GIVEN:
+    case FACT_STEP_READ: return RV_OK; /* for readers */
     case FACT_STEP_LOST: lost(cell, actor, fact); return RV_OK;
     case FACT_SIGNAL_RECEIVED: return signal_received(cell, fact);
     case FACT_DETACHED_ENDED: rv__actor_end(cell, actor); return RV_OK;

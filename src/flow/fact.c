@@ -93,6 +93,7 @@ static const struct {
     [FACT_STEP_LOST] = { "step.lost",
                          F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR | F_GIVEN },
     [FACT_STEP_GIVEN] = { "step.given", F_WHO | F_ATTEMPT | F_GIVEN },
+    [FACT_STEP_READ] = { "step.read", F_WHO | F_NAME | F_BY },
     [FACT_TIMER_FIRED] = { "timer.fired", F_WHO },
     [FACT_SIGNAL_RECEIVED] = { "signal.received", F_NAME | F_RESULT | F_BY },
     [FACT_DETACHED_ENDED] = { "detached.ended", F_WHO },

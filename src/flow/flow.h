@@ -116,6 +116,7 @@ enum rv__msg_kind {
     MSG_LOST,   /* it is not done: it never began, or (crash) its process died. blame: it had that
                     process to itself, and error says how it died; shared: with others */
     MSG_GIVEN,  /* an attempt that goes on: what it was given so far, in `given` */
+    MSG_READ, /* work in flight has read `name` through `by`. RV_ENOTFOUND: it is not in flight any more */
     MSG_ANSWER, /* somebody completes the handle `name`: as MSG_DONE, or with `error` MSG_FAILED */
     MSG_SIGNAL, /* a signal `name` with `result` as its payload */
     MSG_CANCEL,
@@ -152,7 +153,8 @@ struct rv__msg {
     /* Of an attempt: what it was given, a JSON object, or what of that was not sent with MSG_GIVEN before.
      * It is recorded for people and changes nothing. NULL: nothing. */
     struct rv__blob *given;
-    struct rv__str name; /* of a handle, a signal; of a decision: the path it is about */
+    struct rv__str
+        name; /* of a handle, a signal; of a decision: the path it is about; of MSG_READ: what */
     bool skipped;
     enum rv__behavior behavior;
     int max_attempts; /* of a retry step error; 0 = not said */
@@ -199,6 +201,7 @@ enum rv__fact_kind {
     FACT_STEP_PARKED,
     FACT_STEP_LOST,
     FACT_STEP_GIVEN,  /* what an attempt that goes on was given; of one that ends its end says it */
+    FACT_STEP_READ,   /* what work in flight has read of its run: `name`, through `by` */
     FACT_TIMER_FIRED, /* of a retry: it waits for a place now, or its chat begins anew */
     FACT_SIGNAL_RECEIVED,
     FACT_DETACHED_ENDED,     /* a detached block has nothing left to do */
@@ -399,7 +402,7 @@ int rv__cell_load(const struct rv__cell_opts *opts, struct rv__str json, struct 
 void rv__cell_free(struct rv__cell *cell); /* NULL is allowed */
 
 /* Deliver a message. RV_OK: it was taken (or was stale: then no fact). RV_ENOMEM: not taken, nothing
- * changed: send it again. MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
+ * changed: send it again. MSG_READ: RV_ENOTFOUND if the work is not in flight; MSG_ANSWER: RV_ENOTFOUND if the handle is not waited for; MSG_SIGNAL:
  * RV_ESTATE if nothing of the run is alive, RV_EUNWANTED if no step of the plan waits for that name (the
  * error lists those there are); a decision: RV_ESTATE if it is not suspended, if several nodes are and none
  * is named, if the named one is not, or cannot be decided so. */
@@ -554,6 +557,8 @@ struct rv__view {
     const struct rv__body *body; /* whose input is evaluated; NULL for everything else */
     struct rv__blob *input;
     struct rv__entry *scope; /* newest first */
+    const struct rv__body
+        *fence; /* of that, and of `last`, only what is in this state; NULL: all of it */
     struct rv__entry *last;
     struct rv__entry *ended; /* whose description is evaluated; NULL for everything else */
     struct rv__blob *items;  /* of the forEach, if that is the innermost iteration around it; */
@@ -605,6 +610,9 @@ uint64_t rv__view_items_serial(const struct rv__view *view);
 int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                     rv_error *err);
 
+/* Is that the attachment of something that its state depends on, as it was when the attempt began? */
+bool rv__view_given(const struct rv__view *view, struct rv__str attachment);
+
 /* Its parts as JSON; the steps in order of execution, each alias once. `rows` may be NULL: then an
  * iteration list or a value in them is RV_ENOTFOUND. */
 int rv__view_steps(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
@@ -617,6 +625,8 @@ const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__st
 struct rv__entry *rv__entry_ref(struct rv__entry *entry); /* counted; immutable. NULL is allowed */
 void rv__entry_unref(struct rv__entry *entry);            /* NULL is allowed. Thread: any */
 const struct rv__entry *rv__entry_before(const struct rv__entry *entry); /* in its scope; or NULL */
+/* The same, of an entry of the view's scope; NULL: the view shows no more. */
+const struct rv__entry *rv__view_before(const struct rv__view *view, const struct rv__entry *entry);
 struct rv__str rv__entry_alias(const struct rv__entry *entry);
 int64_t rv__entry_number(const struct rv__entry *entry); /* of a turn or call of a chat; 0: none */
 const struct rv__node *rv__entry_node(const struct rv__entry *entry);

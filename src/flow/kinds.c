@@ -36,9 +36,10 @@ const char *rv__eval_name(enum rv__eval eval)
 
 const char *rv__msg_kind_name(enum rv__msg_kind kind)
 {
-    static const char *const names[MSG_KINDS] = { "done",   "failed", "park",   "timer",  "lost",
-                                                  "given",  "answer", "signal", "cancel", "suspend",
-                                                  "resume", "abort",  "skip",   "restart" };
+    static const char *const names[MSG_KINDS] = {
+        "done",   "failed", "park",    "timer",  "lost",  "given", "read",   "answer",
+        "signal", "cancel", "suspend", "resume", "abort", "skip",  "restart"
+    };
     return names[kind];
 }
 

@@ -799,6 +799,16 @@ int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, st
     return rv__writer_end(&w);
 }
 
+bool rv__view_given(const struct rv__view *view, struct rv__str attachment)
+{
+    const struct rv__inner *inputs = view->inputs;
+    for (uint32_t i = 0; inputs != NULL && i < inputs->child_count; i++)
+        if (inputs->children[i].attachment != NULL &&
+            rv__str_eq(rv__blob_str(inputs->children[i].attachment), attachment))
+            return true;
+    return false;
+}
+
 /* ---------------------------------------------------------------------------- from disk --- */
 
 static const char *body_fits(const struct rv__actor *sup, int64_t index)

@@ -319,6 +319,7 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
         }
         return step->phase == PHASE_PARKED ? parked_timer(turn, step, msg, err) : stale(turn);
     case MSG_LOST: /* coordinator.c: the same for evaluations */
+    case MSG_READ:
     case MSG_ANSWER:
     case MSG_SIGNAL:
     case MSG_CANCEL:

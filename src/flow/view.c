@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "flow/write.h"
@@ -152,6 +153,25 @@ static void see_talk(const struct rv__actor *actor, struct rv__view *ret)
         ret->talk = rv__entry_ref(chat->sup.inner->children[0].scope);
 }
 
+static bool is_outside(const struct rv__view *view, const struct rv__entry *entry)
+{
+    return view->fence != NULL && entry != NULL && !rv__body_encloses(view->fence, entry->node);
+}
+
+/* What a state does not let its agent see, nothing below that sees either. */
+static void see_fence(struct rv__view *ret)
+{
+    ret->fence = RV__BUG(84) ? NULL : rv__node_fence(ret->node);
+    if (is_outside(ret, ret->scope)) {
+        rv__entry_unref(ret->scope);
+        ret->scope = NULL;
+    }
+    if (is_outside(ret, ret->last)) {
+        rv__entry_unref(ret->last);
+        ret->last = NULL;
+    }
+}
+
 int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, struct rv__view *ret)
 {
     const struct rv__actor *actor = rv__cell_find(cell, id);
@@ -191,6 +211,7 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
         rv__view_done(ret);
         return RV_ENOMEM;
     }
+    see_fence(ret);
     if (rv__actor_is_step(actor) && actor->phase == PHASE_RUNNING)
         ret->attempt = actor->step.attempt;
     see_failure(cell, actor, ret);
@@ -301,7 +322,7 @@ const struct rv__entry **rv__view_entries(const struct rv__view *view, size_t *c
 {
     size_t all = 0, visible = 0;
     struct seen seen = { .size = 8 };
-    for (const struct rv__entry *e = view->scope; e != NULL; e = e->outer)
+    for (const struct rv__entry *e = view->scope; e != NULL; e = rv__view_before(view, e))
         all++;
     while (seen.size < all * 2)
         seen.size *= 2;
@@ -312,7 +333,7 @@ const struct rv__entry **rv__view_entries(const struct rv__view *view, size_t *c
         rv__free(entries);
         return NULL;
     }
-    for (const struct rv__entry *e = view->scope; e != NULL; e = e->outer)
+    for (const struct rv__entry *e = view->scope; e != NULL; e = rv__view_before(view, e))
         if (!seen_before(&seen, e->node->alias))
             entries[visible++] = e;
     for (size_t l = 0, r = visible; l + 1 < r; l++) { /* the chain is newest first */
@@ -370,10 +391,15 @@ const struct rv__entry *rv__entry_before(const struct rv__entry *entry)
     return entry->outer;
 }
 
+const struct rv__entry *rv__view_before(const struct rv__view *view, const struct rv__entry *entry)
+{
+    return is_outside(view, entry->outer) ? NULL : entry->outer;
+}
+
 const struct rv__entry *rv__view_find(const struct rv__view *view, struct rv__str alias)
 {
     const struct rv__entry *entry = view->scope;
     while (entry != NULL && !rv__str_eq(entry->node->alias, alias))
-        entry = entry->outer;
+        entry = rv__view_before(view, entry);
     return entry;
 }

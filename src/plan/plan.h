@@ -211,6 +211,13 @@ enum {
 /* What an agent may see besides its own task. */
 enum rv__access { ACCESS_ALL, ACCESS_LOGS, ACCESS_EXPLICIT, ACCESS_NONE, ACCESSES };
 const char *rv__access_name(enum rv__access access);
+/* The scope of a node: the narrowest of the states around it. *scoped (unless NULL): it is in one. A node that is
+ * in none, and no chat's, has no scope: it sees everything. */
+enum rv__access rv__node_access(const struct rv__node *node, bool *scoped);
+/* The innermost state around it that does not let its agent see everything: what is in it sees nothing of the
+ * nodes outside. NULL: there is none. */
+const struct rv__body *rv__node_fence(const struct rv__node *node);
+bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node);
 
 struct rv__dependency {
     struct rv__str param;         /* the name under which the state gets it */

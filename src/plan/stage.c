@@ -20,12 +20,61 @@ const char *rv__access_name(enum rv__access access)
     return access_names[access];
 }
 
+static const struct rv__body *body_outside(const struct rv__body *body)
+{
+    return body->owner != NULL ? rv__node_around(body->owner) : NULL;
+}
+
+static const struct rv__state *state_of_body(const struct rv__body *body)
+{
+    return body->owner != NULL && body->owner->kind == NODE_STAGE
+               ? &body->owner->stage.states[body->index]
+               : NULL;
+}
+
 const struct rv__state *rv__node_state(const struct rv__node *node)
 {
-    const struct rv__body *body = node->body;
-    if (body == NULL || body->owner == NULL || body->owner->kind != NODE_STAGE)
-        return NULL;
-    return &body->owner->stage.states[body->index];
+    return node->body != NULL ? state_of_body(node->body) : NULL;
+}
+
+enum rv__access rv__node_access(const struct rv__node *node, bool *scoped)
+{
+    static const int width[ACCESSES] = {
+        [ACCESS_NONE] = 0, [ACCESS_LOGS] = 1, [ACCESS_EXPLICIT] = 2, [ACCESS_ALL] = 3
+    };
+    enum rv__access access = ACCESS_ALL;
+    bool in_state = false;
+    for (const struct rv__body *b = rv__node_around(node); b != NULL; b = body_outside(b)) {
+        const struct rv__state *state = state_of_body(b);
+        if (state == NULL)
+            continue;
+        /* What a state outside was given, is not for those further in. */
+        enum rv__access of = in_state && state->access == ACCESS_EXPLICIT ? ACCESS_LOGS
+                                                                          : state->access;
+        if (width[of] < width[access])
+            access = of;
+        in_state = true;
+    }
+    if (scoped != NULL)
+        *scoped = in_state;
+    return access;
+}
+
+const struct rv__body *rv__node_fence(const struct rv__node *node)
+{
+    const struct rv__body *body = rv__node_around(node);
+    while (body != NULL &&
+           (state_of_body(body) == NULL || state_of_body(body)->access == ACCESS_ALL))
+        body = body_outside(body);
+    return body;
+}
+
+bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node)
+{
+    const struct rv__body *b = rv__node_around(node);
+    while (b != NULL && b != body)
+        b = body_outside(b);
+    return b != NULL;
 }
 
 uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias)

@@ -198,6 +198,7 @@ static const char *kind_of(const struct rv__events *e, const struct rv__read_fac
     case FACT_STEP_SKIPPED:
     case FACT_STEP_FAILED:
     case FACT_STEP_RETRYING:
+    case FACT_STEP_READ:
     case FACT_SIGNAL_RECEIVED: return rv__fact_kind_name(fact->kind);
     case FACT_NODE_SKIPPED: return "step.skipped";   /* its `when` was false, or it is left out */
     case FACT_NODE_RETRYING: return "step.retrying"; /* a chat is tried as a step is */
@@ -301,6 +302,7 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         break;
     case FACT_STEP_RETRYING:
     case FACT_NODE_RETRYING: put_value(e, "error", fact->error); break;
+    case FACT_STEP_READ: put_value(e, "what", fact->name); break;
     case FACT_SIGNAL_RECEIVED:
         if (fact->name.len > 0) {
             rv__buf_text(&e->texts, ",\"name\":");

@@ -5,12 +5,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/opts.h"
 #include "read/read.h"
 
 enum { LIMIT_DEFAULT = 100, LIMIT_MOST = 1000 };
 
 struct log_page {
+    bool for_agents;
+    size_t looked_at;
+    uint64_t last; /* that was looked at */
     struct rv__buf texts;
     struct {
         rv_log_line line;
@@ -27,9 +31,22 @@ static size_t keep(struct rv__buf *texts, struct rv__str text)
     return at;
 }
 
+bool rv__line_is_private(struct rv__str metadata)
+{
+    struct rv__str said;
+    bool public = true;
+    return metadata.len > 0 && rv__json_type(metadata) == RV__JSON_OBJECT &&
+           rv__json_get(metadata, "public", &said) && rv__json_bool(said, &public) == RV_OK &&
+           !public;
+}
+
 static int take_line(void *arg, const struct rv__store_log *line)
 {
     struct log_page *page = arg;
+    page->looked_at++;
+    page->last = line->id;
+    if (page->for_agents && rv__line_is_private(line->metadata))
+        return RV_OK;
     if (page->count == page->cap) {
         size_t cap = page->cap ? page->cap * 2 : 64;
         void *rows = rv__realloc(page->rows, cap * sizeof *page->rows);
@@ -71,7 +88,7 @@ static int make_list(const struct log_page *page, uint64_t after, rv_log_list **
     }
     list->count = page->count;
     list->lines = lines;
-    list->next = page->count > 0 ? lines[page->count - 1].id : after;
+    list->next = page->looked_at > 0 ? page->last : after;
     *ret = list;
     return RV_OK;
 }
@@ -109,12 +126,21 @@ int rv__logs(struct rv__reading *r, const char *run_id, const rv_log_query *quer
                  : query->limit > LIMIT_MOST ? LIMIT_MOST
                                              : query->limit,
     };
+    size_t had = 0;
+    page.for_agents = query->for_agents;
     rv__buf_init(&page.texts, SIZE_MAX / 8); /* bounded by LIMIT_MOST lines */
     pthread_mutex_lock(&r->lock);
     int rc = rv__store_run(r->store, rv__str(run_id), visit_nothing, NULL, err);
-    if (rc == RV_OK)
+    while (rc == RV_OK) { /* until there are enough, or no more */
+        size_t looked_at = page.looked_at, wanted = store.limit;
         rc = rv__store_logs(r->store, &store, take_line, &page, err);
-    else if (rc == RV_ENOTFOUND)
+        store.after_id = page.last;
+        store.limit = wanted - (page.count - had);
+        if (page.looked_at - looked_at < wanted || store.limit == 0)
+            break;
+        had = page.count;
+    }
+    if (rc == RV_ENOTFOUND)
         rc = rv__fail(err, rc, "there is no run '%s'", run_id);
     pthread_mutex_unlock(&r->lock);
     if (rc == RV_OK)

@@ -263,6 +263,7 @@ int rv__nodes(struct rv__reading *reading, const char *run_id, const rv_node_que
               int64_t now_ms, rv_node_list **ret, rv_error *err);
 int rv__node_get(struct rv__reading *reading, const char *run_id, const char *path, int64_t now_ms,
                  rv_node_detail **ret, rv_error *err);
+bool rv__line_is_private(struct rv__str metadata); /* hidden from agents */
 int rv__logs(struct rv__reading *reading, const char *run_id, const rv_log_query *query,
              rv_log_list **ret, rv_error *err);
 /* Of what a run is suspended for, as its row has it, the oldest's reason: [{"reason":…}, …]; none: it is not suspended. */

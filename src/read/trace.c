@@ -762,6 +762,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
         if (!is_step(t, i))
             a->status = STATUS_RUNNING;
         break;
+    case FACT_STEP_READ:
     case FACT_RUN_STARTED:
     case FACT_RUN_COMPLETED:
     case FACT_RUN_FAILED:
@@ -817,6 +818,7 @@ int rv__trace_fold(struct rv__trace *t, const struct rv__read_fact *fact, rv_err
         run_suspended(t, 0, fact); /* as a whole */
         return t->no_memory ? rv__nomem(err) : RV_OK;
     case FACT_SIGNAL_RECEIVED:
+    case FACT_STEP_READ:
     case FACT_DETACHED_ENDED: return RV_OK;
     case FACT_DETACHED_CANCELLED: detached_cancelled(t, fact); return RV_OK;
     default: break;

@@ -54,6 +54,7 @@ int rv__api_status(int code)
     case RV_EEXIST:
     case RV_EUNWANTED:
     case RV_ESTATE: return 409;
+    case RV_EDENIED: return 403;
     case RV_ETOOBIG: return 422;
     case RV_EBUSY: return 429;
     case RV_ESTORE:
@@ -215,6 +216,33 @@ static bool may_call(struct rv__api_call *call)
     return false;
 }
 
+/* What an execution reads goes through its scope, and is recorded first (rv_read_as). */
+static bool in_scope(struct rv__api_call *call)
+{
+    const struct rv__route *route = call->route;
+    const char *pass = call->request->pass, *last = strrchr(route->path, '/') + 1;
+    rv_error err;
+    if (pass == NULL || *pass == '\0' || route->role == RV__ROLE_NONE)
+        return true;
+    if (route->reads == 0) {
+        rv__api_refuse(call, 403, "the token of an execution is for reading its own run");
+        return false;
+    }
+    const char *name = route->reads == RV_READ_ATTACHMENT ? call->names[1]
+                       : route->reads != RV_READ_RUN      ? NULL
+                       : is_name(rv__str(last))           ? "run"
+                                                          : last;
+    int rc = rv_read_as(
+        call->engine, pass,
+        RV_READ(.run_id = call->names[0], .what = route->reads, .name = name, .through = "http"),
+        &err);
+    if (rc == RV_ENOTFOUND)
+        rv__api_refuse(call, 401, "%s", err.message);
+    else if (rc < 0)
+        rv__api_error(call, &err);
+    return rc == RV_OK;
+}
+
 /* A call that changes something would wait for a store that refuses: better to be told so. */
 static bool can_change(struct rv__api_call *call)
 {
@@ -353,7 +381,7 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
     rv__buf_init(&call.out, ANSWER_BYTES);
     call.file = (struct rv__outfile){ .file = -1 };
     if (find_route(&call) && may_call(&call) && rv__api_read_query(&call) &&
-        rv__api_read_body(&call) && can_change(&call)) {
+        rv__api_read_body(&call) && in_scope(&call) && can_change(&call)) {
         call.route->handle(&call);
         finish(&call);
     }

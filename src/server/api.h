@@ -54,6 +54,7 @@ struct rv__route {
     const char *schema;              /* of the answer; NULL: it is not JSON */
     const char *type;                /* NULL: application/json */
     int problems[8];                 /* statuses of its own, 0 behind them */
+    int reads; /* enum rv_read_what: what of its run an execution would read so; 0: it may not */
 };
 extern const struct rv__route rv__routes[];
 extern const size_t rv__route_count;

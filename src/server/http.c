@@ -58,6 +58,7 @@ static struct rv__api_request request_of(const struct rv__exchange *x)
         .body_length = x->body.len,
         .role = x->who.role,
         .by = x->who.name,
+        .pass = x->who.pass,
         .local = rv__visit_local(x->visit),
         .room = &x->server->room,
     };

@@ -59,17 +59,37 @@ enum MHD_Result rv__login_answer(struct rv__exchange *x)
     return x->answer.kind == RV__ANSWER_LOGOUT ? log_out(x) : tell_session(x);
 }
 
+/* An execution's token is not looked up here: whether it is valid is asked with what it wants to read. */
+static bool is_execution(struct rv__exchange *x, const char *token)
+{
+    size_t len = strlen(token);
+    if (strncmp(token, RV_TOKEN_PREFIX, sizeof RV_TOKEN_PREFIX - 1) != 0 ||
+        len >= sizeof x->who.pass)
+        return false;
+    x->who.role = RV__ROLE_VIEWER;
+    memcpy(x->who.pass, token, len + 1);
+    return true;
+}
+
 int rv__login_identify(struct rv__exchange *x, const char **why)
 {
     static const char bearer[] = "Bearer ";
     struct rv__server *server = x->server;
     const char *authorization = x->headers.authorization, *name;
+    bool token = authorization != NULL &&
+                 strncasecmp(authorization, bearer, sizeof bearer - 1) == 0;
+    if (token && is_execution(x, authorization + sizeof bearer - 1)) {
+        if (strcmp(x->path, "/mcp") != 0)
+            return 0;
+        *why = "the token of an execution is for reading its own run";
+        return MHD_HTTP_FORBIDDEN;
+    }
     if (!server->auth) {
         x->who.role = RV__ROLE_ADMIN;
         return 0;
     }
     if (authorization != NULL) {
-        if (strncasecmp(authorization, bearer, sizeof bearer - 1) == 0 &&
+        if (token &&
             rv__door_token(&server->door, rv__str(authorization + sizeof bearer - 1), &x->who))
             return 0;
         return wrong_token(x, why);

@@ -22,6 +22,7 @@ void rv__api_logs(struct rv__api_call *call)
         .attempt = (int)rv__api_int(call, "attempt"),
         .after = (uint64_t)rv__api_int(call, "after"),
         .limit = (size_t)rv__api_int(call, "limit"),
+        .for_agents = call->request->pass != NULL && call->request->pass[0] != '\0',
     };
     if (rv_logs(call->engine, call->names[0], &query, &list, &err) < 0) {
         rv__api_error(call, &err);

@@ -42,8 +42,10 @@ struct rv__api_request {
     const char *body;         /* not yet looked at; NULL = none */
     size_t body_length;
     enum rv__role role;
-    const char *by;        /* what the caller's token is called; NULL or "": not known */
-    bool local;            /* the caller is on this machine */
+    const char *by; /* what the caller's token is called; NULL or "": not known */
+    const char
+        *pass;  /* the token of an execution, which reads through its scope; NULL or "": none */
+    bool local; /* the caller is on this machine */
     struct rv__room *room; /* for the answer; NULL: it is as long as it is, and in memory */
 };
 

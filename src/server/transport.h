@@ -70,12 +70,15 @@ int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error 
 
 /* --------------------------------------------------------------------------------- door.c --- */
 
+enum { RV__PASS_BYTES = 128 }; /* of the token of an execution: longer ones are nobody's */
+
 /* Who asks, and by what right. */
 struct rv__who {
     enum rv__role role;
     char token[RV__SHA256_HEX];     /* its hash; "": there are no tokens here */
     uint64_t session;               /* that began with it; 0: the token came with the request */
     char name[RV__TOKEN_NAME_SIZE]; /* of the token's owner; "": not known */
+    char pass[RV__PASS_BYTES];      /* the token of an execution, as it came; "": it is none */
 };
 
 struct rv__session;

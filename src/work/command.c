@@ -63,6 +63,7 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
     char attempt[16];
     struct rv__json_iter it;
     struct rv__str map = { NULL, 0 }, key, value, name;
+    const char *url = atomic_load(&ctx->shop->url), *store = ctx->shop->store_name;
     snprintf(attempt, sizeof attempt, "%d", rv_ctx_attempt(ctx));
     const struct {
         const char *name, *value;
@@ -73,6 +74,10 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
         { "RIVAL_PATH", rv_ctx_path(ctx) },
         { "RIVAL_ATTEMPT", attempt },
         { "RIVAL_IDEMPOTENCY_KEY", rv_ctx_idempotency_key(ctx) },
+        /* An execution reads with its own token, whatever this process has in its environment. */
+        { "RIVAL_TOKEN", ctx->pass[0] != '\0' ? ctx->pass : NULL },
+        { "RIVAL_URL", ctx->pass[0] != '\0' ? url != NULL ? url : "" : NULL },
+        { "RIVAL_STORE", ctx->pass[0] != '\0' ? store != NULL && url == NULL ? store : "" : NULL },
     };
     enum { OWN = sizeof own / sizeof *own };
     size_t more = rv__json_get(with, "env", &map) ? rv__json_count(map) : 0, count = 0;
@@ -86,7 +91,7 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
         return false;
     }
     for (size_t i = 0; i < OWN; i++)
-        if (!add_env(ctx, env, &count, own[i].name, rv__str(own[i].value)))
+        if (own[i].value != NULL && !add_env(ctx, env, &count, own[i].name, rv__str(own[i].value)))
             return false;
     if (more > 0)
         rv__json_iter_init(&it, map);

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
+#include "work/access.h"
 #include "work/given.h"
 #include "work/sight.h"
 
@@ -175,6 +176,12 @@ struct rv_ctx {
     int64_t wait_ms; /* MSG_FAILED: not again before that; 0 = as its step says */
     _Atomic(struct rv__log_line *) logs; /* newest first; the loop takes them now and then */
     size_t log_count;
+
+    /* what it has read of its run (access.h) */
+    _Atomic(struct rv__read_note *) reads; /* newest first; the loop takes them now and then */
+    struct rv__read_note *read_last; /* the same and those that were taken; of who does the work */
+    size_t read_count;
+    char pass[RV__PASS_SIZE]; /* its token; "": it has none. Set before it begins */
 
     /* what it was given, for people (given.h) */
     bool records;

@@ -166,13 +166,18 @@ void rv__invoked_given(struct rv_ctx *ctx, enum rv__part part, struct rv__str al
                        struct rv__str json)
 {
     static const char *const paths[PARTS] = {
-        [PART_INPUT] = ".input",         [PART_STEP] = ".steps.",
-        [PART_STEPS] = ".steps",         [PART_LAST] = ".lastStep.result",
-        [PART_ITEM] = ".loop.item",      [PART_ITEMS] = ".loop.items",
-        [PART_ERROR] = ".error",         [PART_FAILED] = ".failedStep",
-        [PART_PARENT] = ".loop.parent.",
+        [PART_INPUT] = ".input",           [PART_STEP] = ".steps.",
+        [PART_STEPS] = ".steps",           [PART_LAST] = ".lastStep.result",
+        [PART_ITEM] = ".loop.item",        [PART_ITEMS] = ".loop.items",
+        [PART_ERROR] = ".error",           [PART_FAILED] = ".failedStep",
+        [PART_PARENT] = ".loop.parent.",   [PART_INPUTS] = ".inputs",
+        [PART_PARAMETERS] = ".parameters", [PART_STATE] = ".state",
     };
     struct rv__buf path;
+    if (part == PART_STEP || part == PART_STEPS)
+        rv__access_saw_steps(ctx, part == PART_STEP ? alias : rv__str(NULL));
+    else if (part == PART_LAST && ctx->view.last != NULL)
+        rv__access_saw_steps(ctx, rv__entry_alias(ctx->view.last));
     if (!ctx->records)
         return;
     rv__buf_init(&path, RV__GIVEN_NAME_BYTES);

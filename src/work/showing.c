@@ -39,10 +39,11 @@ static bool at_hand(const struct rv__entry *entry, struct rv__str *json)
     return json->len <= ENTRY_EAGER;
 }
 
-static void put_entry(struct rv__session *s, const struct rv__entry *entry, struct rv__buf *out)
+static void put_entry(struct rv__session *s, const struct rv__view *view,
+                      const struct rv__entry *entry, struct rv__buf *out)
 {
     struct rv__str json = { NULL, 0 }, state = { NULL, 0 };
-    const struct rv__entry *before = rv__entry_before(entry);
+    const struct rv__entry *before = rv__view_before(view, entry);
     bool here = at_hand(entry, &json) && rv__entry_state_here(entry, &state);
     size_t start = rv__wire_begin(out, FRAME_ENTRY);
     uint32_t number = rv__kept_add_entry(&s->kept, rv__entry_serial(entry), here ? json.len : 0);
@@ -63,13 +64,15 @@ static void put_entry(struct rv__session *s, const struct rv__entry *entry, stru
 }
 
 /* All nodes of a scope that the worker does not have, the oldest first. False: no memory. */
-static bool put_scope(struct rv__session *s, const struct rv__entry *scope, struct rv__buf *out)
+static bool put_scope(struct rv__session *s, const struct rv__view *view,
+                      const struct rv__entry *scope, struct rv__buf *out)
 {
     size_t count = 0, bytes = 0;
     bool no_memory;
     struct rv__str json;
     const struct rv__entry *e = scope;
-    for (; e != NULL && rv__kept_entry(&s->kept, rv__entry_serial(e)) == 0; e = rv__entry_before(e))
+    for (; e != NULL && rv__kept_entry(&s->kept, rv__entry_serial(e)) == 0;
+         e = rv__view_before(view, e))
         count++, bytes += at_hand(e, &json) ? json.len : 0;
     if (count == 0)
         return true;
@@ -78,17 +81,17 @@ static bool put_scope(struct rv__session *s, const struct rv__entry *scope, stru
             return false;
         rv__wire_end(out, rv__wire_begin(out, FRAME_FORGET));
         rv__kept_forget(&s->kept);
-        return put_scope(s, scope,
+        return put_scope(s, view, scope,
                          out); /* all of it: it is new to the worker, and fits or is let pass */
     }
     const struct rv__entry **chain = rv__alloc(count * sizeof *chain);
     if (chain == NULL)
         return false;
     e = scope;
-    for (size_t i = count; i-- > 0; e = rv__entry_before(e))
+    for (size_t i = count; i-- > 0; e = rv__view_before(view, e))
         chain[i] = e;
     for (size_t i = 0; i < count; i++)
-        put_entry(s, chain[i], out);
+        put_entry(s, view, chain[i], out);
     rv__free((void *)chain);
     return true;
 }
@@ -99,9 +102,13 @@ bool rv__session_put_along(struct rv__session *s, struct rv_ctx *ctx, struct rv_
 {
     const struct rv__view *view = &ctx->view;
     struct rv__seen seen = { .status = NULL };
-    if ((s->sees & SEES_STEPS) && view->scope != NULL && !put_scope(s, view->scope, out))
+    if ((s->sees & SEES_STEPS) && view->scope != NULL)
+        rv__access_saw_steps(ctx, rv__str(NULL));
+    else if ((s->sees & SEES_LAST) && view->last != NULL)
+        rv__access_saw_steps(ctx, rv__entry_alias(view->last));
+    if ((s->sees & SEES_STEPS) && view->scope != NULL && !put_scope(s, view, view->scope, out))
         return false;
-    if ((s->sees & SEES_LAST) && view->last != NULL && !put_scope(s, view->last, out))
+    if ((s->sees & SEES_LAST) && view->last != NULL && !put_scope(s, view, view->last, out))
         return false;
     if ((s->sees & SEES_STEPS) &&
         view->scope != NULL) /* a `forget` of the last one may be between */
@@ -238,7 +245,7 @@ static const struct rv__entry *numbered(const struct rv__session *s, const struc
         return NULL;
     const struct rv__entry *e = ctx->view.scope;
     while (e != NULL && (int64_t)rv__kept_entry(&s->kept, rv__entry_serial(e)) != wanted)
-        e = rv__entry_before(e);
+        e = rv__view_before(&ctx->view, e);
     const struct rv__entry *last = ctx->view.last;
     if (e == NULL && last != NULL &&
         (int64_t)rv__kept_entry(&s->kept, rv__entry_serial(last)) == wanted)

@@ -77,6 +77,7 @@ static int find_step(struct rv_ctx *ctx, struct rv__str alias, struct rv__str fi
     const struct rv__entry *entry = rv__view_find(&ctx->view, alias);
     if (entry == NULL)
         return RV_ENOTFOUND;
+    rv__access_saw_steps(ctx, alias);
     if (rv__str_is(field, "result"))
         return is_result(entry, ret);
     if (rv__str_is(field, "state"))
@@ -89,6 +90,8 @@ static int find_step(struct rv_ctx *ctx, struct rv__str alias, struct rv__str fi
 static int find_last(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_text *ret)
 {
     const struct rv__entry *last = ctx->view.last;
+    if (last != NULL)
+        rv__access_saw_steps(ctx, rv__entry_alias(last));
     if (rv__str_is(name, "state"))
         return last != NULL ? is_state(last, ret) : is_text(rv__str("{}"), ret);
     if (rv__str_is(name, "result"))

@@ -184,11 +184,15 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
             ret->json = rv__str("null");
         return rc;
     case PART_STEP:
+        rv__access_saw_steps(ctx, alias);
         rc = see_entry(ctx, rv__view_find(&ctx->view, alias), room, ret);
         if (rc == RV_ENOTFOUND)
             note_unseen(ctx, alias);
         return rc;
-    case PART_LAST: return see_entry(ctx, ctx->view.last, room, ret);
+    case PART_LAST:
+        if (ctx->view.last != NULL)
+            rv__access_saw_steps(ctx, rv__entry_alias(ctx->view.last));
+        return see_entry(ctx, ctx->view.last, room, ret);
     case PART_ITEM:
         rc = see_item(ctx, &ctx->view, room, ret);
         if (rc < 0)
@@ -207,6 +211,8 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
     case PART_ERROR: ret->json = rv__blob_str(ctx->view.error); break;
     case PART_STEPS:
     case PART_FAILED:
+        if (part == PART_STEPS)
+            rv__access_saw_steps(ctx, (struct rv__str){ NULL, 0 });
         rc = part == PART_STEPS ? see_steps(ctx, room) : see_failed(ctx, room);
         if (rc == RV_OK)
             rc = rv__buf_err(room, NULL);

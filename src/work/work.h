@@ -28,8 +28,12 @@
 #include "work/workers.h"
 
 /* What the attempts of one engine use. The engine fills it in and frees what is in it. */
+struct rv__reading;
 struct rv__workshop {
     struct rv__clock *clock;
+    struct rv__reading *reading; /* of those who read through a scope */
+    const char *store_name; /* for commands, where somebody listens beside it; NULL: nobody does */
+    _Atomic(const char *) url; /* the same, of the server; NULL: there is none */
     pthread_mutex_t *reader_lock;
     struct rv__store **reader;       /* of steps, one at a time: under that lock */
     struct rv__evaluator *evaluator; /* of expressions; by hand made when first needed */

@@ -39,7 +39,7 @@ for folder, names, files in os.walk("."):
 PY
 is "every link leads somewhere" "$(python3 "$tmp/links.py")" ""
 
-for folder in include/rival $(ls src/*/*.c | xargs dirname | sort -u) tests bench scripts examples docs/adr; do
+for folder in include/rival $(ls src/*/*.c | xargs dirname | sort -u) tests bench scripts examples; do
     ok "$folder has a README of a screen" \
         test -f "$folder/README.md" -a "$(cat "$folder/README.md" 2>/dev/null | wc -l)" -le 50
 done

@@ -99,9 +99,9 @@ static void signal_run(struct world *world, struct run *run)
 /* Something that fits nothing, or no longer. */
 static void stray(struct world *world, struct run *run)
 {
-    static const enum rv__msg_kind kinds[] = { MSG_DONE,  MSG_FAILED, MSG_PARK,
-                                               MSG_TIMER, MSG_LOST,   MSG_ANSWER };
-    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 5)] };
+    static const enum rv__msg_kind kinds[] = { MSG_DONE, MSG_FAILED, MSG_PARK, MSG_TIMER,
+                                               MSG_LOST, MSG_ANSWER, MSG_READ };
+    struct rv__msg msg = { .kind = kinds[between(&world->chance, 0, 6)] };
     msg.actor = (uint64_t)skewed(&world->chance, 0, 2 * (int64_t)run->rec.actor_cap + 5);
     msg.token = (uint64_t)skewed(&world->chance, 0, 20);
     const struct rv__effect *owed = judge_owed(run, msg.actor);
@@ -113,7 +113,7 @@ static void stray(struct world *world, struct run *run)
     /* That fits, or may when it arrives: what is on its way moves the token on. */
     if (owed != NULL && msg.token >= owed->token)
         msg.token = one_in(&world->chance, 2) ? owed->token + 1000 : owed->token - 1;
-    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK)
+    if (msg.kind == MSG_ANSWER || msg.kind == MSG_PARK || msg.kind == MSG_READ)
         msg.name = rv__str("nothing");
     if (msg.kind == MSG_FAILED)
         msg.error = sim_blob(rv__str("{\"message\":\"stray\"}"));

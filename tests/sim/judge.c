@@ -370,6 +370,12 @@ static void expect_of_work(struct world *world, struct run *run, const struct rv
         if (!eval && owed->kind == EFFECT_START)
             expect(e, FACT_STEP_GIVEN);
         break;
+    case MSG_READ:
+        if (owed->kind == EFFECT_START)
+            expect(e, FACT_STEP_READ);
+        else
+            e->rc = RV_ENOTFOUND;
+        break;
     case MSG_LOST:
         if (owed->kind == EFFECT_START)
             expect(e, FACT_STEP_LOST);
@@ -456,10 +462,13 @@ void judge_before(struct world *world, struct run *run, const struct rv__msg *ms
     case MSG_PARK:
     case MSG_TIMER:
     case MSG_GIVEN:
+    case MSG_READ:
     case MSG_LOST: {
         const struct rv__effect *owed = judge_owed(run, msg->actor);
         if (owed != NULL && owed->token == msg->token)
             expect_of_work(world, run, msg, owed, ret);
+        else if (msg->kind == MSG_READ)
+            ret->rc = RV_ENOTFOUND;
         break;
     }
     case MSG_ANSWER: {

@@ -289,6 +289,7 @@ static const char *const bugs[] = {
     [81] = "a stage that begins anew keeps what was settled in it",
     [82] = "a state begins before what it depends on has settled",
     [83] = "the time of an attempt goes on when its agent has ended",
+    [84] = "an agent sees the steps that its scope hides",
     [220] = "two attempts of one second leave attachments of the same name",
     [221] = "an attempt that is tried again leaves no attachment",
     [222] = "an attempt that is cut short leaves no attachment",

@@ -785,6 +785,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         return NULL;
     case FACT_STEP_GIVEN:
         return inst != NULL && inst->status == STATUS_RUNNING ? NULL : "it was given to nobody";
+    case FACT_STEP_READ: return NULL; /* that it is in flight: judge.c */
     case FACT_TIMER_FIRED:
         if (inst->status != STATUS_WAITING_RETRY)
             return "a timer fires for a step that waits for none";
@@ -957,6 +958,7 @@ static const char *take_in(struct record *rec, const struct rv__fact *fact)
     case FACT_STEP_PARKED:
     case FACT_STEP_LOST:
     case FACT_STEP_GIVEN:
+    case FACT_STEP_READ:
     case FACT_TIMER_FIRED: return known_fact(rec, fact);
     case FACT_NODE_SKIPPED: return fact->owner != 0 ? left_out(rec, fact) : known_fact(rec, fact);
     case FACT_KINDS: break;

@@ -1285,12 +1285,19 @@ static uint32_t seen_before(const struct rv__node *node)
     return node->is_handler ? node->handler_in->count : node->index;
 }
 
+/* A state that does not let its agent see everything hides all that is around it. */
+static bool is_fenced(const struct rv__body *body)
+{
+    return body->owner != NULL && body->owner->kind == NODE_STAGE &&
+           body->owner->stage.states[body->index].access != ACCESS_ALL;
+}
+
 /* All that a sequence sees when it begins: the previous round of a loop, and what is around. */
 static void see_around(struct reference *ref, const struct rv__body *body, struct at at,
                        json_t *map)
 {
     int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    while (body->owner != NULL) {
+    while (body->owner != NULL && !is_fenced(body)) {
         const struct rv__node *owner = body->owner;
         struct at outer = { at.vector, iterates(owner) ? at.depth - 1 : at.depth };
         if (owner->kind == NODE_LOOP && at.vector[at.depth - 1] > 0)
@@ -1361,7 +1368,7 @@ json_t *reference_last(struct reference *ref, const struct rv__node *node,
         before = reached(ref, body, at);
     }
     /* The first node inside a supervisor sees the one before that supervisor. */
-    while (before == 0 && body->owner != NULL) {
+    while (before == 0 && body->owner != NULL && !is_fenced(body)) {
         const struct rv__node *owner = body->owner;
         at.depth -= iterates(owner);
         body = rv__node_around(owner);

@@ -251,7 +251,7 @@ void world_deliver(struct world *world, struct letter *letter)
           RV__ARG(letter->msg.name),
           letter->msg.actor > 0 ? work_name(run, letter->msg.actor, name, sizeof name) : "it",
           (unsigned long long)letter->msg.token);
-    if (letter->msg.kind != MSG_ANSWER && letter->msg.actor != 0)
+    if (letter->msg.kind != MSG_ANSWER && letter->msg.kind != MSG_READ && letter->msg.actor != 0)
         world_work_remove(world, run, letter->msg.actor, letter->msg.token);
     judge_before(world, run, &letter->msg, &expected);
     size_t facts_before = run->facts.count;

@@ -164,6 +164,12 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
     *work = (struct work){ world->works, run, effect->actor, effect->token, effect->place };
     world->works = work;
 
+    if ((effect->token + effect->actor) % 4 ==
+        0) { /* it reads, and goes on, or has ended by then */
+        struct rv__msg msg = { .kind = MSG_READ, .actor = effect->actor, .token = effect->token };
+        msg.name = rv__str("steps");
+        world_send(world, run, &msg, (int64_t)(effect->token % 3) * 20);
+    }
     struct spot spot = { .vector = actor->vector, .depth = actor->depth };
     int64_t test = 0;
     if (effect->eval == EVAL_DESCRIPTION) {

@@ -237,6 +237,11 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         (void)rig_turn(rig, &given);
         rv__blob_unref(given.given);
     }
+    if (attempt && msg.token % 5 == 0) {
+        struct rv__msg reads = { .kind = MSG_READ, .actor = msg.actor, .token = msg.token };
+        reads.name = rv__str("steps/a");
+        (void)rig_turn(rig, &reads);
+    }
     if (attempt && msg.token % 2 == 0)
         msg.given = rv__blob_new(rv__str("{\"argv\":[\"a\"]}"));
     (void)rig_turn(rig, &msg);

@@ -158,6 +158,7 @@ static void readers_and_replay_agree(void **state)
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"suspect\":true,\"crash\":true}",
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"blame\":true}",
         "{\"k\":\"step.given\",\"a\":2,\"n\":0,\"at\":5,\"attempt\":1,\"input\":{\"argv\":[1]}}",
+        "{\"k\":\"step.read\",\"a\":2,\"n\":0,\"at\":5,\"name\":\"logs\",\"by\":\"http\"}",
         "{\"k\":\"timer.fired\",\"a\":2,\"n\":0,\"at\":5}",
         "{\"k\":\"signal.received\",\"at\":5,\"name\":\"go\",\"result\":1}",
         "{\"k\":\"detached.ended\",\"a\":2,\"n\":0,\"at\":5}",
