@@ -1067,6 +1067,8 @@ typedef struct rv_log_line {
     const char *path; /* with iterations */
     const char *message;
     const char *metadata; /* JSON; "" = none */
+    const char *
+        kind; /* "" = an ordinary line; "stream": a piece of an answer, gone once that is recorded */
 } rv_log_line;
 
 typedef struct rv_log_list {

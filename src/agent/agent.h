@@ -40,7 +40,8 @@ struct rv__provider *rv__providers_find(const struct rv__providers *providers, s
 void rv__providers_names(const struct rv__providers *providers, struct rv__buf *out);
 
 const char *rv__provider_name(const struct rv__provider *provider);
-const char *rv__provider_url(const struct rv__provider *provider);      /* where requests go */
+const char *rv__provider_url(const struct rv__provider *provider); /* where requests go */
+bool rv__provider_streams(const struct rv__provider *provider); /* its answers may come in pieces */
 struct rv__str rv__provider_model(const struct rv__provider *provider); /* none: not said */
 /* The value of its key, from the environment as it is now. NULL: it has a variable for it, and that is not
  * set; "": it needs none. */
@@ -77,6 +78,7 @@ struct rv__talk {
     size_t count;
     struct rv__str tools;  /* a JSON array [{name, description, schema}]; none: no tools */
     struct rv__str schema; /* what its answer must be: JSON Schema; none: text */
+    bool stream;           /* the answer is to come piece by piece */
 };
 
 /* Append the body of the request. Errors: RV_ETOOBIG: beyond the bound of `out`; RV_ENOMEM. */
@@ -88,12 +90,27 @@ struct rv__spoken {
                                      JSON; a text that is none, as a string */
     struct rv__str model, finish; /* plain; none: not said */
     int64_t input_tokens, output_tokens;
-    bool cut; /* the answer was longer than it may be, and ends in the midst */
+    bool cut;  /* the answer was longer than it may be, and ends in the midst */
+    bool busy; /* of a stream that broke: the provider said that it is too busy, and no more */
 };
 
 /* Texts live in `arena` or `body`. Errors: RV_EINVAL: it is not an answer of that protocol, and *err says
  * what is missing; RV_ENOMEM. */
 int rv__spoken_read(const struct rv__provider *provider, struct rv__str body,
                     struct rv__arena *arena, struct rv__spoken *ret, rv_error *err);
+
+/* ------------------------------------------------------------------------------- streams --- */
+
+/* An answer that comes piece by piece: server-sent events. Thread: one at a time. */
+struct rv__incoming;
+int rv__incoming_new(const struct rv__provider *provider, struct rv__incoming **ret, rv_error *err);
+void rv__incoming_free(struct rv__incoming *stream); /* NULL is allowed */
+/* More has come: `body` is all of it so far. What is wrong with it is told at the end. */
+void rv__incoming_take(struct rv__incoming *stream, struct rv__str body);
+/* Its text so far, plain; only ever longer. Valid until the next call. */
+struct rv__str rv__incoming_text(const struct rv__incoming *stream);
+/* All of it has come. As rv__spoken_read(); tokens and `busy` of *ret are set even if it fails. */
+int rv__incoming_end(struct rv__incoming *stream, struct rv__str body, struct rv__arena *arena,
+                     struct rv__spoken *ret, rv_error *err);
 
 #endif

@@ -98,6 +98,7 @@ static void write(const struct rv__talk *talk, struct rv__buf *out)
         out->text[begin] = ' '; /* the first has no comma before it */
     rv__buf_char(out, ']');
     rv__talk_tools(out, talk->tools, "{\"name\":", "input_schema", "}");
+    rv__buf_text(out, talk->stream ? ",\"stream\":true" : "");
     rv__buf_char(out, '}');
 }
 
@@ -156,8 +157,90 @@ static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken 
         ret->input_tokens = rv__spoken_count(usage, "input_tokens");
         ret->output_tokens = rv__spoken_count(usage, "output_tokens");
     }
-    ret->cut = rv__str_is(ret->finish, "max_tokens");
+    ret->cut = rv__str_is(ret->finish, rv__anthropic.finish_cut);
     return rc;
+}
+
+/* ------------------------------------------------------------------------------- streams --- */
+
+static void take_usage(struct rv__incoming *s, struct rv__str object)
+{
+    struct rv__str usage, count;
+    if (!rv__json_get(object, "usage", &usage) || !rv__json_is(usage, RV__JSON_OBJECT))
+        return;
+    if (rv__json_get(usage, "input_tokens", &count))
+        s->input_tokens = rv__spoken_count(usage, "input_tokens");
+    if (rv__json_get(usage, "output_tokens", &count)) /* of all so far */
+        s->output_tokens = rv__spoken_count(usage, "output_tokens");
+}
+
+static int64_t index_of(struct rv__str json)
+{
+    struct rv__str value;
+    int64_t index = 0;
+    if (rv__json_get(json, "index", &value))
+        (void)rv__json_int(value, &index);
+    return index;
+}
+
+static void begin_block(struct rv__incoming *s, struct rv__str json)
+{
+    struct rv__str block, type, input;
+    if (!rv__json_get(json, "content_block", &block) || !rv__json_get(block, "type", &type)) {
+        s->rc = rv__fail(&s->err, RV_EINVAL, "event %zu of the stream begins a part without a type",
+                         s->events);
+        return;
+    }
+    if (rv__json_string_is(type, rv__str("text")))
+        rv__incoming_add(s, block, "text", &s->text);
+    if (!rv__json_string_is(type, rv__str("tool_use")))
+        return; /* thinking, and what may come */
+    struct rv__incoming_call *call = rv__incoming_call(s, index_of(json));
+    if (call == NULL)
+        return;
+    rv__incoming_keep(s, block, "id", &call->id);
+    rv__incoming_keep(s, block, "name", &call->name);
+    if (rv__json_get(block, "input", &input) && rv__json_count(input) > 0)
+        rv__buf_str(&call->arguments, input); /* else it comes in pieces */
+}
+
+static void take_delta(struct rv__incoming *s, struct rv__str json)
+{
+    struct rv__str delta, type;
+    if (!rv__json_get(json, "delta", &delta) || !rv__json_get(delta, "type", &type)) {
+        s->rc = rv__fail(&s->err, RV_EINVAL, "event %zu of the stream has no 'delta'", s->events);
+    } else if (rv__json_string_is(type, rv__str("text_delta"))) {
+        rv__incoming_add(s, delta, "text", &s->text);
+    } else if (rv__json_string_is(type, rv__str("input_json_delta"))) {
+        struct rv__incoming_call *call = rv__incoming_call(s, index_of(json));
+        if (call != NULL)
+            rv__incoming_add(s, delta, "partial_json", &call->arguments);
+    }
+}
+
+static void take_event(struct rv__incoming *s, struct rv__str json)
+{
+    struct rv__str type, value;
+    if (!rv__json_get(json, "type", &type) || !rv__json_is(type, RV__JSON_STRING)) {
+        s->rc = rv__fail(&s->err, RV_EINVAL, "event %zu of the stream has no type", s->events);
+    } else if (rv__json_string_is(type, rv__str("message_start"))) {
+        if (rv__json_get(json, "message", &value)) {
+            rv__incoming_keep_text(s, value, "model", &s->model);
+            take_usage(s, value);
+        }
+    } else if (rv__json_string_is(type, rv__str("content_block_start"))) {
+        begin_block(s, json);
+    } else if (rv__json_string_is(type, rv__str("content_block_delta"))) {
+        take_delta(s, json);
+    } else if (rv__json_string_is(type, rv__str("message_delta"))) {
+        if (rv__json_get(json, "delta", &value))
+            rv__incoming_keep_text(s, value, "stop_reason", &s->finish);
+        take_usage(s, json);
+    } else if (rv__json_string_is(type, rv__str("message_stop"))) {
+        s->over = true;
+    } else if (rv__json_string_is(type, rv__str("error"))) {
+        rv__incoming_refuse(s, rv__json_get(json, "error", &value) ? value : json);
+    } /* pings, and what may come */
 }
 
 const struct rv__protocol rv__anthropic = {
@@ -167,4 +250,7 @@ const struct rv__protocol rv__anthropic = {
     .more_header = "anthropic-version: 2023-06-01",
     .write = write,
     .read = read,
+    .finish_cut = "max_tokens",
+    .event = take_event,
+    .cut_words = "no message_stop",
 };

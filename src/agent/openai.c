@@ -70,27 +70,9 @@ static void write(const struct rv__talk *talk, struct rv__buf *out)
         rv__buf_str(out, talk->schema);
         rv__buf_text(out, "}}");
     }
+    if (talk->stream)
+        rv__buf_text(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     rv__buf_char(out, '}');
-}
-
-/* A text that should be JSON: as it is, if it is; else as a string. */
-static void put_arguments(struct rv__buf *calls, struct rv__str id, struct rv__str name,
-                          struct rv__str text)
-{
-    struct rv__str json = { NULL, 0 };
-    struct rv__buf quoted;
-    if (text.len == 0)
-        text = rv__str("{}");
-    if (rv__json_check(text, RV__JSON_VALUE_DEPTH, &json, NULL) == RV_OK) {
-        rv__spoken_call(calls, id, name, json);
-        return;
-    }
-    rv__buf_init(&quoted, SIZE_MAX / 8); /* bounded by the answer */
-    rv__buf_json_str(&quoted, text);
-    rv__spoken_call(calls, id, name, rv__buf_view(&quoted));
-    if (quoted.rc < 0)
-        calls->rc = quoted.rc;
-    rv__buf_done(&quoted);
 }
 
 static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv__spoken *ret,
@@ -115,7 +97,7 @@ static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv
         if (rc == RV_OK)
             rc = rv__spoken_text(function, "arguments", arena, &text, err);
         if (rc == RV_OK)
-            put_arguments(&calls, id, name, text);
+            rv__spoken_call_text(&calls, id, name, text);
     }
     if (rc == RV_OK)
         rc = rv__spoken_calls(&calls, arena, ret, err);
@@ -144,8 +126,59 @@ static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken 
         ret->input_tokens = rv__spoken_count(usage, "prompt_tokens");
         ret->output_tokens = rv__spoken_count(usage, "completion_tokens");
     }
-    ret->cut = rv__str_is(ret->finish, "length");
+    ret->cut = rv__str_is(ret->finish, rv__openai.finish_cut);
     return rc;
+}
+
+/* ------------------------------------------------------------------------------- streams --- */
+
+static void take_calls(struct rv__incoming *s, struct rv__str list)
+{
+    struct rv__json_iter it;
+    struct rv__str piece, value, function;
+    int64_t place = 0;
+    rv__json_iter_init(&it, list);
+    for (; s->rc == RV_OK && rv__json_next(&it, NULL, &piece); place++) {
+        int64_t index = place; /* where it is not said */
+        if (rv__json_get(piece, "index", &value))
+            (void)rv__json_int(value, &index);
+        struct rv__incoming_call *call = rv__incoming_call(s, index);
+        if (call == NULL)
+            return;
+        rv__incoming_keep(s, piece, "id", &call->id);
+        if (!rv__json_get(piece, "function", &function))
+            continue;
+        rv__incoming_keep(s, function, "name", &call->name);
+        rv__incoming_add(s, function, "arguments", &call->arguments);
+    }
+}
+
+static void take_event(struct rv__incoming *s, struct rv__str json)
+{
+    struct rv__json_iter it;
+    struct rv__str choices, choice, delta, value;
+    if (rv__json_get(json, "error", &value) && !rv__json_is(value, RV__JSON_NULL)) {
+        rv__incoming_refuse(s, value);
+        return;
+    }
+    if (!rv__json_get(json, "choices", &choices) || !rv__json_is(choices, RV__JSON_ARRAY)) {
+        s->rc = rv__fail(&s->err, RV_EINVAL, "event %zu of the stream has no 'choices'", s->events);
+        return;
+    }
+    rv__incoming_keep_text(s, json, "model", &s->model);
+    if (rv__json_get(json, "usage", &value) && rv__json_is(value, RV__JSON_OBJECT)) {
+        s->input_tokens = rv__spoken_count(value, "prompt_tokens");
+        s->output_tokens = rv__spoken_count(value, "completion_tokens");
+    }
+    rv__json_iter_init(&it, choices);
+    if (!rv__json_next(&it, NULL, &choice)) /* the last one has only the usage */
+        return;
+    rv__incoming_keep_text(s, choice, "finish_reason", &s->finish);
+    if (!rv__json_get(choice, "delta", &delta))
+        return;
+    rv__incoming_add(s, delta, "content", &s->text);
+    if (rv__json_get(delta, "tool_calls", &value) && rv__json_is(value, RV__JSON_ARRAY))
+        take_calls(s, value);
 }
 
 const struct rv__protocol rv__openai = {
@@ -154,4 +187,8 @@ const struct rv__protocol rv__openai = {
     .key_header = "Authorization: Bearer %s",
     .write = write,
     .read = read,
+    .finish_cut = "length",
+    .event = take_event,
+    .last_word = "[DONE]",
+    .cut_words = "no [DONE]",
 };

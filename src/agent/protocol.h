@@ -13,8 +13,53 @@ struct rv__protocol {
     void (*write)(const struct rv__talk *talk, struct rv__buf *out);
     int (*read)(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret,
                 rv_error *err);
+    const char *finish_cut; /* the reason to finish of an answer that was too long */
+    /* Of a stream: one event, a JSON object; */
+    void (*event)(struct rv__incoming *stream, struct rv__str json);
+    const char *last_word; /* an event that is no JSON, and ends it; NULL: an event says so; */
+    const char *cut_words; /* and what one that was cut has not had. */
 };
 extern const struct rv__protocol rv__openai, rv__anthropic;
+const struct rv__protocol *rv__provider_protocol(const struct rv__provider *provider);
+
+/* A call of a tool that comes in pieces. */
+struct rv__incoming_call {
+    struct rv__incoming_call *next;
+    int64_t index;           /* as the protocol counts */
+    struct rv__str id, name; /* JSON strings; none: not said yet */
+    struct rv__buf arguments;
+};
+
+struct rv__incoming {
+    const struct rv__protocol *protocol;
+    size_t line,
+        seen; /* of the body: where the line begins that has not ended; what was looked at */
+    size_t events;
+    bool in_event;
+    bool over; /* the protocol's last word has come */
+    bool busy;
+    int rc;       /* what is wrong, the first thing; */
+    rv_error err; /* in words */
+    struct rv__arena arena;
+    struct rv__buf event; /* the data of the one that has not ended */
+    struct rv__buf text;
+    struct rv__incoming_call *calls, **end;
+    struct rv__str model, finish; /* plain; none: not said */
+    int64_t input_tokens, output_tokens;
+};
+
+/* The call of that number, a new one if there is none. NULL: s->rc says why. */
+struct rv__incoming_call *rv__incoming_call(struct rv__incoming *s, int64_t index);
+/* Keep a member that is a string: as JSON, or plain. Nothing, if it is not there. */
+void rv__incoming_keep(struct rv__incoming *s, struct rv__str object, const char *key,
+                       struct rv__str *ret);
+void rv__incoming_keep_text(struct rv__incoming *s, struct rv__str object, const char *key,
+                            struct rv__str *ret);
+/* Append a member that is a string, plain. */
+void rv__incoming_add(struct rv__incoming *s, struct rv__str object, const char *key,
+                      struct rv__buf *to);
+/* The provider gives up in the midst of it: {"type"|"code", "message"}, or anything. */
+void rv__incoming_refuse(struct rv__incoming *s, struct rv__str error);
 
 /* "key":"text", with a comma before it; nothing, if it is none. */
 void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text);
@@ -28,6 +73,9 @@ int64_t rv__spoken_count(struct rv__str object, const char *key); /* 0: it is no
 /* One more call of a reply: {"id":…,"name":…,"arguments":…}. `arguments` is JSON. */
 void rv__spoken_call(struct rv__buf *calls, struct rv__str id, struct rv__str name,
                      struct rv__str arguments);
+/* The same with arguments that should be JSON: as they are, if they are; else as a string. */
+void rv__spoken_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                          struct rv__str text);
 /* The calls that were put: into the reply, in the arena. */
 int rv__spoken_calls(struct rv__buf *calls, struct rv__arena *arena, struct rv__spoken *ret,
                      rv_error *err);

@@ -27,7 +27,8 @@ struct rv__provider {
     const struct rv__protocol *protocol;
     int64_t requests, requests_per_minute, tokens_per_minute; /* 0: no limit */
     double input_price, output_price;                         /* of a million tokens; 0: not said */
-    pthread_mutex_t lock;                                     /* of the rest */
+    bool streams;
+    pthread_mutex_t lock; /* of the rest */
     int64_t active;
     double request_level, token_level; /* in the buckets, at */
     int64_t level_ms;                  /* this time */
@@ -169,7 +170,8 @@ static int make_url(const struct reading *r, struct rv__provider *p, char *base)
 
 static int read_provider(struct reading *r, struct rv__str object, struct rv__provider *p)
 {
-    static const char *const keys[] = { "kind", "baseUrl", "model", "keyEnv", "limits", "prices" };
+    static const char *const keys[] = { "kind",   "baseUrl", "model", "keyEnv",
+                                        "limits", "prices",  "stream" };
     char *kind = NULL, *base = NULL, *model = NULL;
     if (!rv__json_is(object, RV__JSON_OBJECT))
         return wrong(r, NULL, "it must be a mapping with 'kind' and 'baseUrl'");
@@ -194,6 +196,11 @@ static int read_provider(struct reading *r, struct rv__str object, struct rv__pr
         p->model = rv__str(model);
     if (rc == RV_OK)
         rc = read_text(r, object, "keyEnv", &p->key_variable);
+    p->streams = true;
+    struct rv__str streams;
+    if (rc == RV_OK && rv__json_get(object, "stream", &streams) &&
+        rv__json_bool(streams, &p->streams) < 0)
+        rc = wrong(r, "stream", "must be true or false");
     return rc == RV_OK ? read_limits(r, object, p) : rc;
 }
 
@@ -286,6 +293,16 @@ const char *rv__provider_url(const struct rv__provider *provider)
     return provider->url;
 }
 
+bool rv__provider_streams(const struct rv__provider *provider)
+{
+    return provider->streams;
+}
+
+const struct rv__protocol *rv__provider_protocol(const struct rv__provider *provider)
+{
+    return provider->protocol;
+}
+
 struct rv__str rv__provider_model(const struct rv__provider *provider)
 {
     return provider->model;
@@ -318,7 +335,7 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
     if (lines == NULL || line == NULL)
         return NULL;
     lines[count++] = "Content-Type: application/json";
-    lines[count++] = "Accept: application/json";
+    lines[count++] = "Accept: application/json, text/event-stream";
     if (provider->protocol->more_header != NULL)
         lines[count++] = provider->protocol->more_header;
     if (*key != '\0') {

@@ -71,6 +71,25 @@ void rv__spoken_call(struct rv__buf *calls, struct rv__str id, struct rv__str na
     rv__buf_char(calls, '}');
 }
 
+void rv__spoken_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                          struct rv__str text)
+{
+    struct rv__str json = { NULL, 0 };
+    struct rv__buf quoted;
+    if (text.len == 0)
+        text = rv__str("{}");
+    if (rv__json_check(text, RV__JSON_VALUE_DEPTH, &json, NULL) == RV_OK) {
+        rv__spoken_call(calls, id, name, json);
+        return;
+    }
+    rv__buf_init(&quoted, SIZE_MAX / 8); /* bounded by the answer */
+    rv__buf_json_str(&quoted, text);
+    rv__spoken_call(calls, id, name, rv__buf_view(&quoted));
+    if (quoted.rc < 0)
+        calls->rc = quoted.rc;
+    rv__buf_done(&quoted);
+}
+
 int rv__spoken_calls(struct rv__buf *calls, struct rv__arena *arena, struct rv__spoken *ret,
                      rv_error *err)
 {

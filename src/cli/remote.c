@@ -193,6 +193,7 @@ static const struct field log_fields[] = {
     FIELD("path", FIELD_NAME, rv_log_line, path),
     FIELD("message", FIELD_TEXT, rv_log_line, message),
     FIELD("metadata", FIELD_JSON, rv_log_line, metadata),
+    FIELD("kind", FIELD_NAME, rv_log_line, kind),
     { NULL },
 };
 static const struct field workflow_fields[] = {

@@ -321,9 +321,12 @@ static int answer(rv_engine *e, struct rv__attempt *a)
             .state = msg.state,
             .given = msg.given
         }; /* it stopped because we close, or its run was given back */
+    uint32_t completed = run->facts.said[FACT_STEP_COMPLETED];
     rc = rv__run_send(run, &msg, NULL);
     if (rc == RV_OK)
         rv__attempt_told(a);
+    if (rc == RV_OK && ctx->streamed && run->facts.said[FACT_STEP_COMPLETED] != completed)
+        rv__attempt_forget_stream(a);
     rv__blob_unref(state);
     rv__blob_unref(given);
     return rc;

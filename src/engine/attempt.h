@@ -85,5 +85,7 @@ void rv__fetch_logs(rv_engine *engine);
 /* What it has said since it was last asked, for the next commit; at its end also how much more it said
  * than is kept. RV_ENOMEM: not all of it; the rest waits. */
 int rv__attempt_keep_logs(struct rv__attempt *attempt, bool ended);
+/* Its answer is among the facts of this turn: what of it stands in the log, piece by piece, goes with the commit. */
+void rv__attempt_forget_stream(struct rv__attempt *attempt);
 
 #endif

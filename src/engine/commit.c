@@ -38,6 +38,7 @@ struct room {
     struct rv__store_result *results;
     struct rv__store_value *values;
     struct rv__store_log *logs;
+    struct rv__str *answered;
 };
 
 static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
@@ -56,10 +57,19 @@ static void fill_logs(struct rv__run *run, struct rv__store_log *logs)
         at += head.step;
         logs[i].message = (struct rv__str){ at, head.message };
         at += head.message;
+        if (head.stream)
+            logs[i].kind = rv__str(RV__STORE_STREAM);
         if (head.metadata > 0)
             logs[i].metadata = (struct rv__str){ at, head.metadata };
         at += head.metadata;
     }
+}
+
+static void fill_answered(const struct rv__run *run, struct rv__str *answered)
+{
+    const char *at = run->answered.text;
+    for (size_t i = 0; i < run->answered_count; i++, at += strlen(at) + 1)
+        answered[i] = rv__str(at);
 }
 
 /* What is to be decided, as its row says it; none: nothing. Without memory the row goes without: the journal
@@ -86,7 +96,7 @@ static void maybe_snapshot(struct rv__run *run)
 }
 
 static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *results,
-                       size_t *values, size_t *logs)
+                       size_t *values, size_t *logs, size_t *answered)
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
@@ -116,6 +126,10 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
     w->log_count = run->log_count;
     fill_logs(run, &b->logs[*logs]);
     *logs += run->log_count;
+    w->answered = &b->answered[*answered];
+    w->answered_count = run->answered_count;
+    fill_answered(run, &b->answered[*answered]);
+    *answered += run->answered_count;
     maybe_snapshot(run);
     if (run->snapshot.len > 0)
         w->snapshot = rv__buf_view(&run->snapshot);
@@ -225,12 +239,13 @@ static void note_health(rv_engine *e, const rv_error *why)
 /* Room for the writes of all deciding runs. */
 static int make_room(rv_engine *e, struct room *b, struct rv__arena *arena)
 {
-    size_t runs = 0, results = 0, values = 0, logs = 0;
+    size_t runs = 0, results = 0, values = 0, logs = 0, answered = 0;
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
         runs++;
         results += run->facts.row_count;
         values += run->facts.value_count;
         logs += run->log_count;
+        answered += run->answered_count;
     }
     b->writes = rv__arena_zalloc(arena, runs, sizeof *b->writes);
     b->runs = rv__arena_zalloc(arena, runs, sizeof *b->runs);
@@ -240,9 +255,10 @@ static int make_room(rv_engine *e, struct room *b, struct rv__arena *arena)
     b->results = rv__arena_zalloc(arena, results + 1, sizeof *b->results);
     b->values = rv__arena_zalloc(arena, values + 1, sizeof *b->values);
     b->logs = rv__arena_zalloc(arena, logs + 1, sizeof *b->logs);
+    b->answered = rv__arena_zalloc(arena, answered + 1, sizeof *b->answered);
     return b->writes != NULL && b->runs != NULL && b->rows != NULL && b->touches != NULL &&
                    b->definitions != NULL && b->results != NULL && b->values != NULL &&
-                   b->logs != NULL
+                   b->logs != NULL && b->answered != NULL
                ? RV_OK
                : RV_ENOMEM;
 }
@@ -252,7 +268,7 @@ static int gather(rv_engine *e, struct rv__batch *batch)
 {
     struct room room = { .writes = NULL }, *b = &room;
     struct rv__arena *arena = &batch->arena;
-    size_t results = 0, values = 0, logs = 0, count = 0;
+    size_t results = 0, values = 0, logs = 0, answered = 0, count = 0;
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in)
         if (rv__log_failures(run) < 0)
             return RV_ENOMEM;
@@ -263,7 +279,7 @@ static int gather(rv_engine *e, struct rv__batch *batch)
         return RV_ENOMEM;
     }
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
-        fill_write(run, b, count, &results, &values, &logs);
+        fill_write(run, b, count, &results, &values, &logs, &answered);
         b->runs[count] = run;
         if (has_something(&b->writes[count]))
             count++;
@@ -369,6 +385,8 @@ static void act(struct rv__run *run)
     rv__facts_reset(&run->facts);
     rv__buf_reset(&run->logs);
     run->log_count = 0;
+    rv__buf_reset(&run->answered);
+    run->answered_count = 0;
     rv__release_effects(run);
     if (run->owes_again)
         rv__owe_again(run);

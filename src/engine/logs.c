@@ -21,6 +21,7 @@ static int keep_line(struct rv__run *run, const struct speaker *speaker,
     struct rv__kept_line head = { .at_ms = line->at_ms,
                                   .level = line->level,
                                   .attempt = speaker->attempt,
+                                  .stream = line->stream,
                                   .path = (uint32_t)speaker->path.len,
                                   .step = (uint32_t)speaker->step.len,
                                   .message = (uint32_t)line->message.len,
@@ -57,6 +58,45 @@ static void take_lines(struct rv__attempt *attempt)
     *end = oldest;
 }
 
+/* The pieces of an answer that its lines begin with: as one line. RV_ENOMEM: nothing is taken. */
+static int keep_pieces(struct rv__attempt *attempt, const struct speaker *speaker)
+{
+    const struct rv__log_line *first = attempt->unkept, *line = first;
+    struct rv__buf text;
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by two of them */
+    for (; line != NULL && line->stream && text.len < RV__LOG_BYTES; line = line->next)
+        rv__buf_str(&text, line->message);
+    int rc = rv__buf_err(&text, NULL);
+    if (rc == RV_OK)
+        rc = keep_line(attempt->run, speaker,
+                       &(struct rv__log_line){ .at_ms = first->at_ms,
+                                               .level = first->level,
+                                               .stream = true,
+                                               .message = rv__buf_view(&text) });
+    rv__buf_done(&text);
+    while (rc == RV_OK && attempt->unkept != line)
+        attempt->unkept = attempt->unkept->next;
+    return rc;
+}
+
+void rv__attempt_forget_stream(struct rv__attempt *attempt)
+{
+    struct rv__run *run = attempt->run;
+    struct rv__buf path;
+    rv__buf_init(&path, RV__PATH_BYTES);
+    rv__node_path(attempt->ctx.view.node, attempt->ctx.view.vector, &path);
+    size_t before = run->answered.len;
+    rv__buf_str(&run->answered, rv__buf_view(&path));
+    rv__buf_char(&run->answered, '\0');
+    if (path.rc == RV_OK && run->answered.rc == RV_OK) {
+        run->answered_count++;
+    } else { /* no memory: they stay, and nobody minds */
+        rv__buf_cut(&run->answered, before);
+        run->answered.rc = RV_OK;
+    }
+    rv__buf_done(&path);
+}
+
 /* Its step may still run: nothing of it is touched but the lines. */
 int rv__attempt_keep_logs(struct rv__attempt *attempt, bool ended)
 {
@@ -74,6 +114,10 @@ int rv__attempt_keep_logs(struct rv__attempt *attempt, bool ended)
     int number = ctx->view.state != NULL ? ctx->view.state_attempt : rv_ctx_attempt(ctx);
     struct speaker speaker = { rv__buf_view(&path), ctx->view.node->alias, number };
     while (rc == RV_OK && attempt->unkept != NULL) {
+        if (attempt->unkept->stream) {
+            rc = keep_pieces(attempt, &speaker);
+            continue;
+        }
         rc = keep_line(run, &speaker, attempt->unkept);
         if (rc == RV_OK)
             attempt->unkept = attempt->unkept->next;

@@ -68,6 +68,7 @@ struct rv__run *rv__run_make(rv_engine *e, const char *id)
     run->mail.last = &run->mail.first;
     rv__facts_init(&run->facts);
     rv__buf_init(&run->logs, SIZE_MAX / 8);
+    rv__buf_init(&run->answered, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
     rv__buf_init(&run->suspensions, SIZE_MAX / 8);
     run->row_status = RUN_STATUSES; /* none written */
@@ -100,6 +101,7 @@ void rv__run_unref(struct rv__run *run)
     assert(run->cell == NULL && run->work == NULL && run->mail.first == NULL);
     rv__facts_done(&run->facts);
     rv__buf_done(&run->logs);
+    rv__buf_done(&run->answered);
     rv__buf_done(&run->snapshot);
     rv__buf_done(&run->suspensions);
     rv__blob_unref(run->input);
@@ -292,6 +294,8 @@ static void empty(struct rv__run *run, bool tell)
     rv__facts_drop_failures(&run->facts, 0);
     rv__buf_reset(&run->logs);
     run->log_count = 0;
+    rv__buf_reset(&run->answered);
+    run->answered_count = 0;
     rv__buf_reset(&run->snapshot);
     run->walk_credit = 0;
 }

@@ -59,6 +59,7 @@ const char *rv__run_phase_name(enum rv__run_phase phase);
 struct rv__kept_line {
     int64_t at_ms;
     int level, attempt;
+    bool stream;
     uint32_t path, step, message, metadata; /* lengths, in this order behind it */
 };
 
@@ -114,6 +115,9 @@ struct rv__run {
 
     struct rv__buf logs; /* lines that wait for the next commit: rv__kept_line */
     size_t log_count;
+    struct rv__buf
+        answered; /* paths, each with a NUL behind it: the facts record answers that streamed in */
+    size_t answered_count;
     uint64_t number;      /* in the store; 0: not known, it is new */
     uint64_t seq;         /* of its last journal row */
     size_t journal_bytes; /* since its last snapshot */

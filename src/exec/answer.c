@@ -129,6 +129,23 @@ static struct rv__str header(const struct headers *headers, const char *name)
     return (struct rv__str){ "", 0 };
 }
 
+bool rv__fetch_is_type(struct rv__str head, const char *type)
+{
+    static const char name[] = "content-type:";
+    size_t len = strlen(type), name_len = sizeof name - 1;
+    while (head.len > 0) {
+        const char *end = memchr(head.at, '\n', head.len);
+        size_t line = end != NULL ? (size_t)(end - head.at) + 1 : head.len;
+        if (line > name_len && strncasecmp(head.at, name, name_len) == 0) {
+            struct rv__str value = trimmed((struct rv__str){ head.at + name_len, line - name_len });
+            return value.len >= len && strncasecmp(value.at, type, len) == 0 &&
+                   (value.len == len || strchr("; \t", value.at[len]) != NULL);
+        }
+        head = (struct rv__str){ head.at + line, head.len - line };
+    }
+    return false;
+}
+
 /* {"name":"value"}; one that is there several times has its values with ", " between them. */
 static void put_headers(struct rv__buf *out, const struct headers *headers)
 {

@@ -400,6 +400,9 @@ struct rv__fetch {
                                    RV__SAVE_MAX_BYTES; NULL: it does not */
     int64_t timeout_ms;       /* of all of it; 0 = none */
     void (*begun)(struct rv__fetch *fetch); /* it is on its way. NULL: nobody asks */
+    /* More of the body of an answer with a status of 200 to 299 has come; `body` is all of it so far, with its
+     * headers, both valid until it returns. NULL: nobody asks. Not together with `save`. */
+    void (*came)(struct rv__fetch *fetch, struct rv__str head, struct rv__str body);
     void (*done)(struct rv__fetch *fetch, const struct rv__fetch_result *result);
 
     struct { /* io's; zero before the start */
@@ -435,6 +438,9 @@ struct rv__answer_want {
     bool any_status; /* a status of 400 and above is a result, and no error */
     int64_t now_ms;  /* wall clock, for a Retry-After that names a time */
 };
+
+/* Do the headers of an answer say that its body is of this type, whatever its parameters? */
+bool rv__fetch_is_type(struct rv__str head, const char *type);
 
 /* A wait that a server asks for is kept, but not beyond this: it may be wrong, or not mean well. */
 #define RV__RETRY_AFTER_MS (INT64_C(3600) * 1000)

@@ -137,13 +137,16 @@ static void take_out(struct rv__transfer *t)
 }
 
 /* Only what was asked for: not what redirects and failures have to say. */
-static bool is_saved(const struct rv__transfer *t)
+static bool is_success(const struct rv__transfer *t)
 {
     long status = 0;
-    if (t->fetch == NULL || t->fetch->save == NULL)
-        return false;
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     return status >= 200 && status < 300;
+}
+
+static bool is_saved(const struct rv__transfer *t)
+{
+    return t->fetch != NULL && t->fetch->save != NULL && is_success(t);
 }
 
 /* Tell its owner; the transfer stays. */
@@ -246,7 +249,11 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     if (is_saved(t))
         return save(t, (struct rv__str){ bytes, size * count }) ? size * count : 0;
     rv__buf_add(&t->body, bytes, size * count);
-    return t->body.rc == RV_OK ? size * count : 0;
+    if (t->body.rc != RV_OK)
+        return 0;
+    if (t->fetch != NULL && t->fetch->came != NULL && is_success(t))
+        t->fetch->came(t->fetch, rv__buf_view(&t->head), rv__buf_view(&t->body));
+    return size * count;
 }
 
 /* -------------------------------------------------------------------------------- to begin --- */

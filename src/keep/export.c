@@ -187,6 +187,8 @@ static int put_log(void *arg, const struct rv__store_log *line)
         put_text(out, "step", line->step);
     put_number(out, "attempt", line->attempt);
     put_text(out, "message", line->message);
+    if (!rv__str_none(line->kind))
+        put_text(out, "kind", line->kind);
     if (!rv__str_none(line->metadata)) {
         rv__buf_text(out, "\"metadata\":");
         put_json(out, line->metadata);

@@ -359,6 +359,8 @@ static int read_log(struct rv__import *im, struct rv__str json, struct rv__store
         rc = get_text(im, json, "step", false, arena, &im->log.step, err);
     if (rc == RV_OK)
         rc = get_text(im, json, "message", true, arena, &im->log.message, err);
+    if (rc == RV_OK)
+        rc = get_text(im, json, "kind", false, arena, &im->log.kind, err);
     if (rc < 0)
         return rc;
     if (level_of(level) < 0)

@@ -374,6 +374,8 @@ void rv__event_log_fields(struct rv__buf *own, const struct rv__store_log *line)
         rv__buf_text(own, ",\"metadata\":");
         rv__buf_str(own, line->metadata);
     }
+    if (rv__str_is(line->kind, RV__STORE_STREAM)) /* `kind` is the event's */
+        rv__buf_text(own, ",\"stream\":true");
     if (line->step.len > 0) {
         rv__buf_text(own, ",\"stepName\":");
         rv__buf_json_str(own, line->step);

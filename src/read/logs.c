@@ -18,7 +18,7 @@ struct log_page {
     struct rv__buf texts;
     struct {
         rv_log_line line;
-        size_t step, path, message, metadata; /* where in `texts` */
+        size_t step, path, message, metadata, kind; /* where in `texts` */
     } * rows;
     size_t count, cap;
 };
@@ -63,6 +63,7 @@ static int take_line(void *arg, const struct rv__store_log *line)
     page->rows[page->count].path = keep(&page->texts, line->path);
     page->rows[page->count].message = keep(&page->texts, line->message);
     page->rows[page->count].metadata = keep(&page->texts, line->metadata);
+    page->rows[page->count].kind = keep(&page->texts, line->kind);
     page->count++;
     return rv__buf_err(&page->texts, NULL);
 }
@@ -85,6 +86,7 @@ static int make_list(const struct log_page *page, uint64_t after, rv_log_list **
         lines[i].path = texts + page->rows[i].path;
         lines[i].message = texts + page->rows[i].message;
         lines[i].metadata = texts + page->rows[i].metadata;
+        lines[i].kind = texts + page->rows[i].kind;
     }
     list->count = page->count;
     list->lines = lines;

@@ -193,7 +193,8 @@ static const struct {
       OBJECT("'id','level','message','timestamp','workflowId','stepName','path','attempt'",
              "'id':" COUNT ",'level':{'enum':['debug','info','warn','error']},'message':" TEXT
              ",'timestamp':" TIME ",'metadata':" REF("Any") ",'workflowId':" REF("RunId")
-             ",'stepName':" TEXT ",'path':" TEXT ",'attempt':" COUNT) },
+             ",'stepName':" TEXT ",'path':" TEXT ",'attempt':" COUNT
+             ",'kind':{'type':'string','description':'stream: a piece of an answer, gone once that is recorded.'}") },
     { "LogList", OBJECT("'logs','next'", "'logs':" LIST("LogLine") ",'next':" COUNT) },
     { "Attachment", OBJECT(ATTACHMENT_REQUIRED, ATTACHMENT_FIELDS) },
     { "AttachmentList",
@@ -214,6 +215,7 @@ static const struct {
       ",'failedStep':" TEXT ",'failedPath':" FAILED_PATH ",'name':{'type':'string','description':'Of the signal.'}"
       ",'payload':" REF("Any") ",'payloadBytes':" COUNT ",'succeed':{'type':'boolean'},'next':" TEXT ",'to':" TEXT
       ",'level':{'enum':['debug','info','warn','error']},'message':" TEXT ",'metadata':" REF("Any") ",'stepName':" TEXT
+      ",'stream':{'type':'boolean','description':'The line is a piece of an answer, gone once that is recorded.'}"
       "},'additionalProperties':false}" },
     { "History",
       OBJECT("'events','next','more'",

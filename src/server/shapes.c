@@ -176,6 +176,8 @@ void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line
     rv__put_text(out, "stepName", line->step);
     rv__put_text(out, "path", line->path);
     rv__put_int(out, "attempt", line->attempt);
+    if (*line->kind != '\0')
+        rv__put_text(out, "kind", line->kind);
     rv__buf_char(out, '}');
 }
 

@@ -132,7 +132,9 @@ struct rv__store_log {
     int64_t attempt;
     struct rv__str message;
     struct rv__str metadata; /* JSON */
+    struct rv__str kind;     /* RV__STORE_STREAM: a piece of an answer that is not recorded yet */
 };
+#define RV__STORE_STREAM "stream"
 
 /* What one run writes in a turn. A commit has at most one of these for a run. */
 struct rv__store_write {
@@ -149,6 +151,10 @@ struct rv__store_write {
     struct rv__str snapshot; /* its state after `facts`; replaces the last one; none = keep */
     const struct rv__store_log *logs;
     size_t log_count;
+    /* Paths of nodes whose answers `facts` record: their lines of kind RV__STORE_STREAM are deleted, those of
+     * this write too. Only together with facts. */
+    const struct rv__str *answered;
+    size_t answered_count;
     const struct rv__store_definition *definitions; /* kept first, even if the write is refused */
     size_t definition_count;
     uint64_t seq;                   /* out: that of the journal row; 0 if there was none */

@@ -5,6 +5,8 @@
  * their states, and what the tools said. So nothing is kept here between two turns, and a turn that is asked
  * again after a crash sends the same. Begun on the evaluator's thread, ended on that of the I/O loop.
  *
+ * An answer that streams in is told piece by piece in the log. It is recorded as any other, when it is whole.
+ *
  * An answer that must fit a schema and does not is recorded like any other, with what is wrong as `invalid` in
  * its state and a call of no tool, so that the model is asked again, and told; a second one in a row fails. */
 #include <stdio.h>
@@ -13,14 +15,17 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/mask.h"
+#include "work/secrets.h"
 #include "work/work.h"
 
 enum {
     WITHIN_MS = 600000, /* of one request, where its step says nothing: models think for minutes */
     FIRST_WAIT_MS =
         1000, /* where a server is busy and does not say for how long; doubled each time, */
-    MOST_WAIT_MS = 60000, /* up to this */
-    INVALID_BYTES = 2000, /* of what is told about an answer that does not fit */
+    MOST_WAIT_MS = 60000,    /* up to this */
+    INVALID_BYTES = 2000,    /* of what is told about an answer that does not fit */
+    ANSWER_BYTES = 64 << 20, /* of an answer as it comes: in a stream each word has its own event */
 };
 
 /* --------------------------------------------------------------------------- what was said --- */
@@ -305,7 +310,8 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *t
 /* The body of the request, in the arena. */
 static bool take_body(struct rv_ctx *ctx, struct rv__str with)
 {
-    struct rv__talk talk = { .provider = ctx->provider };
+    struct rv__talk talk = { .provider = ctx->provider,
+                             .stream = rv__provider_streams(ctx->provider) };
     struct rv__buf body;
     rv_error err = { .message = "" };
     rv__buf_init(&body, RV__AGENT_REQUEST_BYTES);
@@ -338,8 +344,6 @@ static void come_later(struct rv_ctx *ctx, int64_t wait_ms)
     ctx->wait_ms = wait_ms + (int64_t)(some % 1000) * wait_ms / 4000; /* up to a quarter more */
 }
 
-/* --------------------------------------------------------------------------------- the end --- */
-
 /* The provider's key, should it be in what the provider says. */
 static struct rv__str without_key(struct rv_ctx *ctx, struct rv__str text)
 {
@@ -354,6 +358,92 @@ static struct rv__str without_key(struct rv_ctx *ctx, struct rv__str text)
         memset(at, '*', len);
     return (struct rv__str){ copy, text.len };
 }
+
+/* ------------------------------------------------------------------------------ as it comes --- */
+
+struct rv__streaming {
+    struct rv__incoming *stream;
+    struct rv__mask_stream *masked; /* NULL: the plan has no secrets */
+    size_t told;                    /* of its text: so much was given to the mask, */
+    struct rv__buf unsaid;          /* and this came out and is not in the log */
+};
+
+static void streaming_done(struct rv_ctx *ctx)
+{
+    if (ctx->streaming == NULL)
+        return;
+    rv__incoming_free(ctx->streaming->stream);
+    rv__mask_stream_free(ctx->streaming->masked);
+    rv__buf_done(&ctx->streaming->unsaid);
+    ctx->streaming = NULL;
+}
+
+/* False: it does not come as events, or there is no memory for it: then it is read when it is whole. */
+static bool streaming_begin(struct rv_ctx *ctx, struct rv__str head)
+{
+    struct rv__mask *mask = rv__secrets_mask(ctx->secrets);
+    if (ctx->streaming != NULL || !rv__fetch_is_type(head, "text/event-stream"))
+        return ctx->streaming != NULL;
+    ctx->streaming = rv__arena_zalloc(&ctx->arena, 1, sizeof *ctx->streaming);
+    if (ctx->streaming == NULL)
+        return false;
+    rv__buf_init(&ctx->streaming->unsaid, ANSWER_BYTES);
+    if (rv__incoming_new(ctx->provider, &ctx->streaming->stream, NULL) == RV_OK &&
+        (mask == NULL || rv__mask_stream_new(mask, &ctx->streaming->masked, NULL) == RV_OK))
+        return true;
+    streaming_done(ctx);
+    return false;
+}
+
+/* How much of the end of a text may be the beginning of the key. */
+static size_t maybe_key(struct rv__str text, const char *key, size_t len)
+{
+    size_t most = text.len < len - 1 ? text.len : len - 1;
+    for (size_t n = most; n > 0; n--)
+        if (memcmp(text.at + text.len - n, key, n) == 0)
+            return n;
+    return 0;
+}
+
+/* What is known to hold no secret goes to the log. */
+static void say_pieces(struct rv_ctx *ctx, bool all)
+{
+    struct rv__streaming *s = ctx->streaming;
+    struct rv__str text = rv__incoming_text(s->stream);
+    struct rv__str piece = { text.at + s->told, text.len - s->told };
+    const char *key = rv__provider_key(ctx->provider);
+    size_t len = key != NULL ? strlen(key) : 0;
+    if (s->masked != NULL && piece.len > 0)
+        rv__mask_stream_add(s->masked, piece, &s->unsaid);
+    else
+        rv__buf_str(&s->unsaid, piece);
+    if (s->masked != NULL && all)
+        rv__mask_stream_end(s->masked, &s->unsaid);
+    s->told = text.len;
+    if (s->unsaid.rc < 0) /* no memory: some of it is not told */
+        rv__buf_reset(&s->unsaid);
+    struct rv__str said = without_key(ctx, rv__buf_view(&s->unsaid));
+    size_t held = all || len < RV__MASK_SHORTEST ? 0 : maybe_key(said, key, len);
+    said.len -= held;
+    if (said.len == 0)
+        return;
+    rv__ctx_keep_stream(ctx, rv__wall_ms(ctx->shop->clock), said);
+    ctx->streamed = true;
+    size_t keep_from = s->unsaid.len - held;
+    memmove(s->unsaid.text, s->unsaid.text + keep_from, held);
+    rv__buf_cut(&s->unsaid, held);
+}
+
+static void came(struct rv__fetch *fetch, struct rv__str head, struct rv__str body)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
+    if (!streaming_begin(ctx, head))
+        return;
+    rv__incoming_take(ctx->streaming->stream, body);
+    say_pieces(ctx, false);
+}
+
+/* --------------------------------------------------------------------------------- the end --- */
 
 /* The JSON in a text: some models put it into a fence. */
 static struct rv__str unfenced(struct rv__str text)
@@ -485,6 +575,14 @@ static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
     }
 }
 
+static int64_t next_wait(const struct rv_ctx *ctx)
+{
+    int64_t wait = FIRST_WAIT_MS;
+    for (int i = 1; i < ctx->attempt && wait < MOST_WAIT_MS; i++)
+        wait *= 2;
+    return wait < MOST_WAIT_MS ? wait : MOST_WAIT_MS;
+}
+
 /* It was answered, and not well; or it was not answered. */
 static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *result)
 {
@@ -507,13 +605,22 @@ static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *resu
     ctx->wait_ms = answer.retry_after_ms;
     bool busy = result->end == RV__FETCH_ANSWERED &&
                 (result->status == 429 || result->status == 503 || result->status == 529);
-    int64_t wait = FIRST_WAIT_MS;
-    for (int i = 1; i < ctx->attempt && wait < MOST_WAIT_MS; i++)
-        wait *= 2;
     if (busy)
-        come_later(ctx, answer.retry_after_ms > 0 ? answer.retry_after_ms
-                        : wait < MOST_WAIT_MS     ? wait
-                                                  : MOST_WAIT_MS);
+        come_later(ctx, answer.retry_after_ms > 0 ? answer.retry_after_ms : next_wait(ctx));
+}
+
+/* What was said, whole. `ret` has what is known even if it cannot be read. */
+static int read_reply(struct rv_ctx *ctx, const struct rv__fetch_result *result,
+                      struct rv__spoken *ret, rv_error *err)
+{
+    struct rv__str body = without_key(ctx, result->body);
+    if (!streaming_begin(ctx, result->head))
+        return rv__spoken_read(ctx->provider, body, &ctx->arena, ret, err);
+    int rc = rv__incoming_end(ctx->streaming->stream, body, &ctx->arena, ret, err);
+    ret->text = without_key(ctx, ret->text); /* the pieces may have had it in parts */
+    ret->calls = without_key(ctx, ret->calls);
+    say_pieces(ctx, true); /* of one that broke off, they are all there is */
+    return rc;
 }
 
 static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result)
@@ -523,21 +630,24 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
     rv_error err;
     rv__io_ended(ctx);
     bool good = result->end == RV__FETCH_ANSWERED && result->status >= 200 && result->status < 300;
-    int rc = good ? rv__spoken_read(ctx->provider, without_key(ctx, result->body), &ctx->arena,
-                                    &reply, &err)
-                  : RV_OK;
+    int rc = good ? read_reply(ctx, result, &reply, &err) : RV_OK;
     rv__provider_leave(ctx->provider, rv__mono_ms(ctx->shop->clock),
                        reply.input_tokens + reply.output_tokens);
     if (!good) {
+        if (ctx->streaming != NULL)
+            say_pieces(ctx, true);
         take_failure(ctx, result);
     } else if (rc < 0) {
         rv_fail(ctx, "the answer of provider '%s' cannot be read: %s",
                 rv__provider_name(ctx->provider), err.message);
-        rv__ctx_error_code(ctx, "badAnswer");
+        rv__ctx_error_code(ctx, reply.busy ? "busy" : "badAnswer");
+        if (reply.busy)
+            come_later(ctx, next_wait(ctx));
     } else {
         take_reply(ctx, &reply);
         rv__ctx_check_state(ctx);
     }
+    streaming_done(ctx);
     rv__work_finish(ctx);
 }
 
@@ -564,7 +674,9 @@ void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
 {
     static const char *const told[] = { "provider", "model", "system", "prompt" };
     struct rv__str value;
-    ctx->fetch = (struct rv__fetch){ .method = "POST", .begun = begun, .done = ended };
+    ctx->fetch = (struct rv__fetch){
+        .method = "POST", .max_bytes = ANSWER_BYTES, .begun = begun, .came = came, .done = ended
+    };
     for (size_t i = 0; ctx->view.talk == NULL && i < sizeof told / sizeof *told; i++)
         if (rv__json_get(with, told[i], &value))
             rv__ctx_given(ctx, told[i], value);

@@ -1116,6 +1116,14 @@ void rv_log(rv_ctx *ctx, int level, const char *metadata_json, const char *fmt, 
     ctx->source->log(ctx, level, (struct rv__str){ text, len }, metadata);
 }
 
+static void push_line(struct rv_ctx *ctx, struct rv__log_line *line)
+{
+    line->next = atomic_load_explicit(&ctx->logs, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&ctx->logs, &line->next, line,
+                                                  memory_order_release, memory_order_relaxed))
+        ; /* the loop has just taken those before */
+}
+
 void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__str message,
                       struct rv__str metadata)
 {
@@ -1136,8 +1144,16 @@ void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__s
         (void)rv__str_copy(&ctx->arena, metadata, &line->metadata);
     line->level = level;
     line->at_ms = at_ms;
-    line->next = atomic_load_explicit(&ctx->logs, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&ctx->logs, &line->next, line,
-                                                  memory_order_release, memory_order_relaxed))
-        ; /* the loop has just taken those before */
+    push_line(ctx, line);
+}
+
+void rv__ctx_keep_stream(struct rv_ctx *ctx, int64_t at_ms, struct rv__str text)
+{
+    struct rv__log_line *line = rv__arena_zalloc(&ctx->arena, 1, sizeof *line);
+    if (line == NULL || rv__str_copy(&ctx->arena, text, &line->message) < 0)
+        return; /* the answer itself comes whole */
+    line->level = RV_INFO;
+    line->at_ms = at_ms;
+    line->stream = true;
+    push_line(ctx, line);
 }

@@ -16,6 +16,7 @@
 
 struct rv__plan_exprs;
 struct rv__provider;
+struct rv__streaming;
 struct rv__save;
 struct rv__secrets;
 struct rv__workshop;
@@ -38,6 +39,7 @@ struct rv__log_line {
     struct rv__log_line *next;
     int64_t at_ms;
     int level;
+    bool stream; /* a piece of an answer: those in a row become one line */
     struct rv__str message, metadata;
 };
 
@@ -132,8 +134,10 @@ struct rv_ctx {
         };
         struct rv__invoked invoked; /* or a worker */
     };
-    struct rv__provider *provider; /* of a turn of a chat: who is asked, */
-    struct rv__str returns;        /* and what the answer must be, JSON Schema; none: text */
+    struct rv__provider *provider;   /* of a turn of a chat: who is asked, */
+    struct rv__str returns;          /* what the answer must be, JSON Schema; none: text; */
+    struct rv__streaming *streaming; /* and what has come of it, if it comes in pieces */
+    bool streamed;                   /* pieces of it stand in the log */
     enum rv__output_as output_as;
     struct rv__save *save;         /* its file, in the arena; NULL: what it gets is its result */
     pthread_mutex_t gate;          /* held while it is started, */
@@ -195,6 +199,8 @@ void rv__ctx_run(struct rv__work *work);
 /* A line of its log, for the loop to fetch. `at_ms` by the wall. */
 void rv__ctx_keep_log(struct rv_ctx *ctx, int64_t at_ms, int level, struct rv__str message,
                       struct rv__str metadata);
+/* A piece of an answer that streams in. It is masked already. */
+void rv__ctx_keep_stream(struct rv_ctx *ctx, int64_t at_ms, struct rv__str text);
 /* What it is to say as its own result or state, if that is JSON: as rv_return_json, rv_set_state. */
 int rv__ctx_result(struct rv_ctx *ctx, struct rv__str json);
 int rv__ctx_state(struct rv_ctx *ctx, struct rv__str key, struct rv__str json);

@@ -17,6 +17,7 @@ providers:
   oa: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: CHAT_KEY, prices: { input: 100000, output: 200000 } }
   an: { kind: anthropic, baseUrl: "http://127.0.0.1:$port/", model: plain, keyEnv: CHAT_KEY }
   keyless: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: NOT_SET_ANYWHERE }
+  quiet: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, stream: false }
   narrow: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { requests: 1 } }
 EOF
 cat >add.yaml <<'EOF'
@@ -75,6 +76,54 @@ empty badAnswer has no 'choices'
 cut dropped ended before the answer did
 refuses status status 401
 ROWS
+for provider in oa an; do
+    while read -r model code words; do
+        chat "provider: $provider, model: $model, prompt: go"
+        is "$provider: $model is told as $code" "$rc $(field .error.code) $(field .failedPath)" "1 $code ask:turn1"
+        like "$provider: $model: in words" "$(field .error.message)" "$words"
+    done <<'ROWS'
+stream-cut badAnswer the stream ends before the answer does: 4 events came, and no (.DONE.|message_stop)
+stream-mid badAnswer the stream ends before the answer does: 4 events came
+stream-dropped dropped ended before the answer did
+stream-bad badAnswer event 5 of the stream is not JSON
+stream-list badAnswer event 5 of the stream is not a JSON object
+stream-error badAnswer after 4 events the provider reports: it broke
+ROWS
+    chat "provider: $provider, model: stream-busy, prompt: go"
+    is "$provider: a stream that ends for being busy is asked for again later" "$rc $(field .results.ask.result) $(wc -l <requests)" "0 hello 2"
+
+    # An answer is in the log as it comes, and is gone from there when it is recorded.
+    printf 'name: w\nsteps:\n  - ask: { chat: { provider: %s, model: gated, prompt: go } }\n' $provider >w.yaml
+    rm -f w.db* requests go
+    "$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
+    pid=$!
+    until "$rival" logs r1 --store w.db --json 2>/dev/null | grep -q first; do sleep 0.05; done
+    "$rival" logs r1 --store w.db --json >before
+    is "$provider: a piece of an answer is a line of kind stream" "$(jq -r '[.kind, .path, .level] | join(" ")' before | sort -u)" "stream ask:turn1 info"
+    like "$provider: it is what has come of it" "$(jq -rj .message before)" '^first'
+    mkfifo heard
+    "$rival" logs r1 --store w.db -f >heard 2>/dev/null &
+    follower=$!
+    exec 7<heard
+    read -r line <&7
+    like "$provider: logs -f shows it" "$line" 'ask:turn1  first'
+    touch go
+    wait $pid
+    is "$provider: the answer is whole" "$? $(jq -r .results.ask.result exec.out)" "0 first half, second half"
+    cat <&7 >rest
+    exec 7<&-
+    wait $follower
+    rm heard
+    run "$rival" logs r1 --store w.db --json
+    is "$provider: then the pieces are gone" "$rc $out" "0 "
+done
+chat 'provider: quiet, model: gated, prompt: go'
+is "a provider that is not to stream is asked for the whole" "$(asked .body.stream)" null
+chat 'provider: oa, model: stream-cut, prompt: go'
+run "$rival" logs "$(field .runId)" --store w.db --json
+is "of an answer that broke off, the pieces stay" "$(jq -rj 'select(.kind == "stream").message' <<<"$out")" "one two three"
+chat "provider: oa, model: tells-key, prompt: go"
+is "a key in an answer is not shown" "$(field .results.ask.result)" "your key: Bearer ******************, is it not?"
 is "a key that comes back is not shown" "$(grep -c "$CHAT_KEY" <<<"$out")" 0
 is "nor is it in the store" "$(cat w.db* | grep -c "$CHAT_KEY")" 0
 chat 'provider: oa, model: slow, prompt: go' 'timeout: 300ms'
@@ -95,7 +144,7 @@ chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { tokens: 30
 is "a budget bounds it, too" "$rc $(field .error.code) $(field .results.ask.state.usage.totalTokens)" "1 budget 30"
 
 chat 'provider: nobody, prompt: go'
-like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, narrow"
+like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, narrow"
 chat 'provider: keyless, prompt: go'
 like "a key that is not set" "$(field .error.message)" "key of provider 'keyless' is not set: give NOT_SET_ANYWHERE"
 printf 'providers: { x: { kind: other, baseUrl: "http://a" } }\n' >other.yaml

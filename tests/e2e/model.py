@@ -1,9 +1,10 @@
 """model.py: a scripted endpoint that speaks both protocols of models (/v1/chat/completions, /v1/messages).
 
-What it does is chosen by the name of the model; each request is a line of FOLDER/requests, as JSON. Says its port on
-stdout, and ends when stdin does. Usage: model.py FOLDER
+What it does is chosen by the name of the model; each request is a line of FOLDER/requests, as JSON. An answer to a
+request with "stream": true comes in pieces, as server-sent events. Says its port on stdout, and ends when stdin does.
+Usage: model.py FOLDER
 """
-import http.server, json, sys, threading, time
+import http.server, json, os, sys, threading, time
 
 folder = sys.argv[1]
 lock = threading.Lock()
@@ -15,13 +16,18 @@ def note(path, headers, body):
         with open(folder + "/requests", "a", encoding="utf-8") as f:
             f.write(json.dumps({"path": path, "key": headers.get("authorization") or headers.get("x-api-key"),
                                 "version": headers.get("anthropic-version"), "body": body}) + "\n")
-        key = body.get("model", "")
+        key = path + body.get("model", "")
         seen[key] = seen.get(key, 0) + 1
         return seen[key]
 
 
 def answers(body):
     return sum(1 for m in body["messages"] if m["role"] == "assistant")
+
+
+def pieces(text):
+    """As words come from a model: some at a time."""
+    return [text[i:i + 5] for i in range(0, len(text or ""), 5)]
 
 
 class Model(http.server.BaseHTTPRequestHandler):
@@ -42,27 +48,104 @@ class Model(http.server.BaseHTTPRequestHandler):
         if cut:
             self.close_connection = True
 
-    def reply(self, model, text=None, calls=()):
+    def reply(self, model, text=None, calls=(), tokens=(10, 5)):
         """calls: (id, name, arguments as a text)"""
-        if self.path.endswith("/completions"):
-            message = {"role": "assistant", "content": text}
-            if calls:
-                message["tool_calls"] = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}}
-                                         for i, n, a in calls]
-            self.send(200, {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model,
-                            "choices": [{"index": 0, "message": message, "logprobs": None,
-                                         "finish_reason": "tool_calls" if calls else "stop"}],
-                            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}})
-            return
+        events = self.openai(model, text, calls, tokens) if self.path.endswith("/completions") \
+            else self.anthropic(model, text, calls, tokens)
+        if self.body.get("stream"):
+            self.stream(events[1])
+        else:
+            self.send(200, events[0])
+
+    def openai(self, model, text, calls, tokens):
+        """The answer whole, and as a list of events."""
+        usage = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+        finish = "tool_calls" if calls else "stop"
+        message = {"role": "assistant", "content": text, "refusal": None}
+        if calls:
+            message["tool_calls"] = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}}
+                                     for i, n, a in calls]
+        whole = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": model,
+                 "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+                 "usage": usage}
+        deltas = [{"role": "assistant", "content": ""}] + [{"content": piece} for piece in pieces(text)]
+        for k, (i, n, a) in enumerate(calls):
+            deltas.append({"tool_calls": [{"index": k, "id": i, "type": "function", "function": {"name": n, "arguments": ""}}]})
+            deltas += [{"tool_calls": [{"index": k, "function": {"arguments": piece}}]} for piece in pieces(a)]
+        def chunk(choices, **more):
+            return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model,
+                    "choices": choices, **more}
+        chunks = [chunk([{"index": 0, "delta": d, "logprobs": None, "finish_reason": None}]) for d in deltas]
+        chunks.append(chunk([{"index": 0, "delta": {}, "logprobs": None, "finish_reason": finish}]))
+        if self.body.get("stream_options", {}).get("include_usage"):
+            chunks.append(chunk([], usage=usage))
+        return whole, ["data: %s\n\n" % json.dumps(c) for c in chunks] + ["data: [DONE]\n\n"]
+
+    def anthropic(self, model, text, calls, tokens):
         content = [{"type": "text", "text": text}] if text else []
         content += [{"type": "tool_use", "id": i, "name": n, "input": json.loads(a)} for i, n, a in calls]
-        self.send(200, {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content,
-                        "stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None,
-                        "usage": {"input_tokens": 10, "output_tokens": 5}})
+        finish = "tool_use" if calls else "end_turn"
+        whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": content,
+                 "stop_reason": finish, "stop_sequence": None,
+                 "usage": {"input_tokens": tokens[0], "output_tokens": tokens[1]}}
+        start = dict(whole, content=[], stop_reason=None, usage={"input_tokens": tokens[0], "output_tokens": 1})
+        events = [{"type": "message_start", "message": start}]
+        for k, block in enumerate(content):
+            if block["type"] == "text":
+                begin, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": p} for p in pieces(text)]
+            else:
+                begin = dict(block, input={})
+                deltas = [{"type": "input_json_delta", "partial_json": p} for p in pieces(json.dumps(block["input"]))]
+            events.append({"type": "content_block_start", "index": k, "content_block": begin})
+            if k == 0:
+                events.append({"type": "ping"})
+            events += [{"type": "content_block_delta", "index": k, "delta": d} for d in deltas]
+            events.append({"type": "content_block_stop", "index": k})
+        events.append({"type": "message_delta", "delta": {"stop_reason": finish, "stop_sequence": None},
+                       "usage": {"output_tokens": tokens[1]}})
+        events.append({"type": "message_stop"})
+        return whole, ["event: %s\ndata: %s\n\n" % (e["type"], json.dumps(e)) for e in events]
+
+    def stream(self, events, dropped=False):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            if callable(event):
+                event()
+                continue
+            data = event.encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+        if not dropped:
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            self.close_connection = True
+
+    def broken_stream(self, model):
+        """Half of an answer, and then what the name of the model says."""
+        events = (self.openai if self.path.endswith("/completions") else self.anthropic)(model, "one two three", (), (10, 5))[1]
+        half = events[:4]
+        if model == "stream-cut":
+            self.stream(half)
+        elif model == "stream-mid":
+            self.stream(half + [events[4][:20]])
+        elif model == "stream-dropped":
+            self.stream(half, dropped=True)
+        elif model == "stream-bad":
+            self.stream(half + ["data: {\"choi\n\n"] + events[4:])
+        elif model == "stream-list":
+            self.stream(half + ["data: []\n\n"] + events[4:])
+        else:  # stream-error, stream-busy
+            kind = "overloaded_error" if model == "stream-busy" else "api_error"
+            error = {"type": "error", "error": {"type": kind, "message": "it broke"}}
+            self.stream(half + ["event: error\ndata: %s\n\n" % json.dumps(error)])
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         model = body["model"]
+        self.body = body
         times = note(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
         turn = answers(body)
         if model == "busy" and times <= 2:
@@ -77,6 +160,19 @@ class Model(http.server.BaseHTTPRequestHandler):
             self.send(200, {})
         elif model == "cut":
             self.send(200, b'{"choices":[{"mess', cut=1000)
+        elif model == "stream-busy" and times > 1:
+            self.reply(model, "hello")
+        elif model.startswith("stream-"):
+            self.broken_stream(model)
+        elif model == "gated":  # the second half comes when FOLDER/go is there
+            whole, events = (self.openai if self.path.endswith("/completions") else self.anthropic)(
+                model, "first half, second half", (), (10, 5))
+            def gate():
+                while not os.path.exists(folder + "/go"):
+                    time.sleep(0.01)
+            self.stream(events[:5] + [gate] + events[5:])
+        elif model == "tells-key":
+            self.reply(model, "your key: %s, is it not?" % self.headers.get("Authorization"))
         elif model == "slow":
             time.sleep(30)
         elif model == "two-seconds":

@@ -27,6 +27,7 @@ enum rv__pg_sql {
     PG_SET_RUNS,
     PG_TOUCH_RUNS,
     PG_ADD_LOGS,
+    PG_DROP_STREAM,
     PG_ADD_JOURNAL,
     PG_ADD_RESULTS,
     PG_SET_RESULTS_SEQS,

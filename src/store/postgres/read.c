@@ -480,6 +480,7 @@ struct rv__store_log rv__pg_log_of(const PGresult *row)
         .attempt = rv__pg_int(row, 6),
         .message = rv__pg_str(row, 7),
         .metadata = rv__pg_str(row, 8),
+        .kind = rv__pg_str(row, 9),
     };
 }
 

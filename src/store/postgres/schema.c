@@ -79,8 +79,9 @@ static const char version_1[] =
     "CREATE TABLE rival.logs ("
     " id bigint PRIMARY KEY, run bigint NOT NULL, at_ms bigint NOT NULL,"
     " level bigint NOT NULL, path bytea, step bytea, attempt bigint NOT NULL,"
-    " message bytea NOT NULL, metadata bytea);"
+    " message bytea NOT NULL, metadata bytea, kind bytea);"
     "CREATE INDEX logs_of_run ON rival.logs (run, id);"
+    "CREATE INDEX logs_stream ON rival.logs (run, path) WHERE kind = 'stream';"
     /* Runs whose rows are still to be deleted. */
     "CREATE TABLE rival.forgotten (run bigint PRIMARY KEY);"
     /* For people with a shell. */

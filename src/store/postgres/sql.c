@@ -43,7 +43,7 @@
     "(r.created_ms, r.id) < ($1, $2) AND r.created_ms >= $3" condition              \
     " ORDER BY r.created_ms DESC, r.id DESC LIMIT $4"
 
-#define LOG_COLUMNS "l.at_ms, l.level, l.path, l.step, l.attempt, l.message, l.metadata"
+#define LOG_COLUMNS "l.at_ms, l.level, l.path, l.step, l.attempt, l.message, l.metadata, l.kind"
 #define LOG_WANTED \
     " AND l.level >= $3 AND ($4::bytea IS NULL OR l.step = $4) ORDER BY l.id LIMIT $5"
 
@@ -108,12 +108,16 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " (r.completed_ms <> 0 AND NOT r.active AND r.wake_at_ms = 0) AS finished, "
         "r.waiting), " COUNT_CHANGED ALL_FOUND,
     [PG_ADD_LOGS] =
-        "INSERT INTO logs (id, run, at_ms, level, path, step, attempt, message, metadata)"
+        "INSERT INTO logs (id, run, at_ms, level, path, step, attempt, message, metadata, kind)"
         " SELECT nextval('seqs'), " RUN ", w.at_ms, w.level, w.path, w.step, w.attempt, w.message,"
-        " w.metadata FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], "
+        " w.metadata, w.kind FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], "
         "$5::bytea[],"
-        " $6::bytea[], $7::bigint[], $8::bytea[], $9::bytea[]) w(run, id, at_ms, level, path, step,"
-        " attempt, message, metadata)",
+        " $6::bytea[], $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[]) w(run, id, at_ms, "
+        "level,"
+        " path, step, attempt, message, metadata, kind)",
+    [PG_DROP_STREAM] = "DELETE FROM logs l USING (SELECT " RUN " AS run, w.path FROM"
+                       " unnest($1::bigint[], $2::bytea[], $3::bytea[]) w(run, id, path)) x"
+                       " WHERE l.run = x.run AND l.path = x.path AND l.kind = 'stream'",
     [PG_ADD_JOURNAL] = "INSERT INTO journal (seq, run, prev, facts) SELECT nextval('seqs'), " RUN
                        ", w.prev, w.facts FROM unnest($1::bigint[], $2::bytea[], $3::bigint[],"
                        " $4::bytea[]) w(run, id, prev, facts) RETURNING seq",
@@ -219,8 +223,9 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " greatest((SELECT max(seq) FROM journal WHERE seq <= $1),"
         " (SELECT max(id) FROM logs WHERE id <= $1), least(m.forgotten_seq, $1)),"
         " m.forgotten_seq, (SELECT sum(runs)::bigint FROM counts WHERE kind = 3) FROM meta m",
-    [PG_HISTORY] = "SELECT l.id, $1::bytea, " LOG_COLUMNS
-                   ", true, NULL::bytea FROM logs l WHERE l.run = " NUMBER_OF
-                   " UNION ALL SELECT j.seq, $1, 0, 0, NULL, NULL, 0, NULL, NULL, false, j.facts"
-                   " FROM journal j WHERE j.run = " NUMBER_OF " ORDER BY 1",
+    [PG_HISTORY] =
+        "SELECT l.id, $1::bytea, " LOG_COLUMNS
+        ", true, NULL::bytea FROM logs l WHERE l.run = " NUMBER_OF
+        " UNION ALL SELECT j.seq, $1, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, false, j.facts"
+        " FROM journal j WHERE j.run = " NUMBER_OF " ORDER BY 1",
 };

@@ -40,11 +40,11 @@ static int whole_turn(void *arg, const PGresult *row, rv_error *err)
 {
     struct whole *whole = arg;
     (void)err;
-    if (rv__pg_bool(row, 9)) {
+    if (rv__pg_bool(row, 10)) {
         struct rv__store_log line = rv__pg_log_of(row);
         return whole->visitor->log(whole->arg, &line);
     }
-    return whole->visitor->row(whole->arg, (uint64_t)rv__pg_int(row, 0), rv__pg_str(row, 10));
+    return whole->visitor->row(whole->arg, (uint64_t)rv__pg_int(row, 0), rv__pg_str(row, 11));
 }
 
 static int read_whole(struct rv__pg *pg, struct rv__str run, struct whole *whole, rv_error *err)

@@ -169,7 +169,7 @@ static int send_touches(struct rv__pg *pg, const struct rv__pg_batch *b, rv_erro
 
 static void begin_logs(struct rv__pg *pg)
 {
-    add_arrays(pg, "itiittitt");
+    add_arrays(pg, "itiittittt");
 }
 
 static int send_logs(struct rv__pg *pg, const struct rv__pg_batch *b, rv_error *err)
@@ -189,6 +189,27 @@ static int send_logs(struct rv__pg *pg, const struct rv__pg_batch *b, rv_error *
             rv__pg_put_int(params, 6, line->attempt);
             rv__pg_put_str(params, 7, line->message);
             rv__pg_put_str(params, 8, line->metadata);
+            rv__pg_put_str(params, 9, line->kind);
+        }
+    }
+    gather_flush(&g, err);
+    return g.rc;
+}
+
+static void begin_answered(struct rv__pg *pg)
+{
+    add_arrays(pg, "itt");
+}
+
+static int send_answered(struct rv__pg *pg, const struct rv__pg_batch *b, rv_error *err)
+{
+    struct gather g = { pg, PG_DROP_STREAM, begin_answered, 0, 0, RV_OK };
+    for (size_t i = b->from; i < b->to; i++) {
+        const struct rv__store_write *w = &b->writes[i];
+        for (size_t k = 0; is_wanted(w) && k < w->answered_count; k++) {
+            struct rv__pg_params *params = gather_row(&g, w->answered[k].len, err);
+            put_run(params, w, &b->items[i]);
+            rv__pg_put_str(params, 2, w->answered[k]);
         }
     }
     gather_flush(&g, err);
@@ -298,6 +319,8 @@ int rv__pg_send_writes(struct rv__pg *pg, struct rv__pg_batch *b, size_t from, s
         rc = send_touches(pg, b, err);
     if (rc == RV_OK)
         rc = send_logs(pg, b, err);
+    if (rc == RV_OK)
+        rc = send_answered(pg, b, err);
     if (rc == RV_OK)
         rc = send_journal(pg, b, err);
     if (rc == RV_OK)

@@ -76,6 +76,7 @@ static void line_done(struct rv__sim_line *line)
     text_done(&line->step);
     text_done(&line->message);
     text_done(&line->metadata);
+    text_done(&line->kind);
 }
 
 static void run_free(struct rv__sim_run *run)
@@ -257,7 +258,8 @@ static int prepare_lines(struct prepared *p, const struct rv__store_write *write
         line->level = from->level;
         if (text_copy(&line->path, from->path) < 0 || text_copy(&line->step, from->step) < 0 ||
             text_copy(&line->message, from->message) < 0 ||
-            text_copy(&line->metadata, from->metadata) < 0)
+            text_copy(&line->metadata, from->metadata) < 0 ||
+            text_copy(&line->kind, from->kind) < 0)
             return RV_ENOMEM;
     }
     return RV_OK;
@@ -449,6 +451,27 @@ static void apply_values(struct rv__sim_run *run, struct prepared *p)
     }
 }
 
+static bool is_answered(const struct rv__store_write *write, const struct rv__sim_line *line)
+{
+    for (size_t i = 0; i < write->answered_count; i++)
+        if (rv__str_eq(view(&line->path), write->answered[i]))
+            return rv__str_is(view(&line->kind), RV__STORE_STREAM);
+    return false;
+}
+
+static void drop_streams(struct rv__sim_store *sim, const struct rv__store_write *write,
+                         const struct rv__sim_run *run)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sim->line_count; i++) {
+        if (sim->lines[i].run == run && is_answered(write, &sim->lines[i]))
+            line_done(&sim->lines[i]);
+        else
+            sim->lines[kept++] = sim->lines[i];
+    }
+    sim->line_count = kept;
+}
+
 /* Cannot fail: the memory is there. */
 static void apply(struct rv__sim_store *sim, const struct rv__store_write *write,
                   struct prepared *p, uint64_t *ret_seq)
@@ -465,6 +488,8 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         sim->lines[sim->line_count++] = p->lines[i];
         p->lines[i] = (struct rv__sim_line){ 0 };
     }
+    if (write->answered_count > 0)
+        drop_streams(sim, write, run);
     *ret_seq = 0;
     if (p->row.facts.at != NULL) {
         *ret_seq = ++sim->seq;

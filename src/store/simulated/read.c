@@ -109,6 +109,7 @@ static struct rv__store_log log_of(const struct rv__sim_line *line)
         .attempt = line->attempt,
         .message = view(&line->message),
         .metadata = view(&line->metadata),
+        .kind = view(&line->kind),
     };
 }
 

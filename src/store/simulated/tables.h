@@ -60,7 +60,7 @@ struct rv__sim_line {
     struct rv__sim_run *run;
     int64_t at_ms, attempt;
     enum rv__store_level level;
-    struct text path, step, message, metadata;
+    struct text path, step, message, metadata, kind;
 };
 
 static inline struct rv__str view(const struct text *text)

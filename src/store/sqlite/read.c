@@ -580,6 +580,7 @@ struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stm
         .attempt = rv__sqlite_int(conn, st, 6),
         .message = rv__sqlite_some_text(conn, st, 7),
         .metadata = rv__sqlite_text(conn, st, 8),
+        .kind = rv__sqlite_text(conn, st, 9),
     };
 }
 

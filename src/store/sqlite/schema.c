@@ -60,8 +60,9 @@ static const char *const migrations[] = {
     "CREATE TABLE snapshots(run INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state TEXT NOT NULL);"
     "CREATE TABLE logs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, at INTEGER NOT NULL,"
     " level INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT, path TEXT,"
-    " message TEXT NOT NULL, metadata TEXT);"
+    " message TEXT NOT NULL, metadata TEXT, kind TEXT);"
     "CREATE INDEX logs_run ON logs(run);"
+    "CREATE INDEX logs_stream ON logs(run, path) WHERE kind = 'stream';"
     /* Runs whose rows are gone, and whose journal, results and logs are being deleted. */
     "CREATE TABLE forgotten(run INTEGER PRIMARY KEY, head INTEGER NOT NULL);"
     /* For people with a shell. */

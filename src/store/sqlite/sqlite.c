@@ -43,8 +43,9 @@ enum {
 #define WITHOUT_INPUT ", NULL"
 #define KEY_OF(id)    "(SELECT key FROM runs WHERE id = " id ")"
 #define NAME_ID(name) "(SELECT id FROM names WHERE name = " name ")"
-#define LOG_COLUMNS \
-    "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata FROM logs l"
+#define LOG_COLUMNS                                                                       \
+    "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata, l.kind" \
+    " FROM logs l"
 /* Lists of runs find the times and keys, from an index alone; each row is then read for itself, so that
  * one that cannot be read stops nobody.
  *
@@ -100,8 +101,10 @@ static const char *const texts[SQLS] = {
     [SQL_LAST_LOG_OF_RUN] = "SELECT id FROM logs INDEXED BY logs_run WHERE run = ?1"
                             " ORDER BY id DESC LIMIT 1",
     [SQL_SET_SNAPSHOT] = "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?1, ?2, ?3)",
-    [SQL_ADD_LOG] = "INSERT INTO logs(id, run, at, level, attempt, step, path, message, metadata)"
-                    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [SQL_ADD_LOG] = "INSERT INTO logs(id, run, at, level, attempt, step, path, message, metadata,"
+                    " kind) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [SQL_DROP_STREAM] = "DELETE FROM logs INDEXED BY logs_stream WHERE run = ?1 AND path = ?2"
+                        " AND kind = 'stream'",
     [SQL_ADD_DEFINITION] = "INSERT OR IGNORE INTO definitions(hash, plan) VALUES(?1, ?2)",
     [SQL_ADD_COUNT] = "INSERT INTO counts(status, runs) VALUES(?1, ?2)"
                       " ON CONFLICT(status) DO UPDATE SET runs = runs + ?2",

@@ -378,6 +378,15 @@ static int write_logs(struct rv__sqlite_conn *conn, int64_t key,
         rv__sqlite_bind_str(conn, st, 7, line->path);
         rv__sqlite_bind_str(conn, st, 8, line->message);
         rv__sqlite_bind_str(conn, st, 9, line->metadata);
+        rv__sqlite_bind_str(conn, st, 10, line->kind);
+        rc = rv__sqlite_do(conn, st, err);
+    }
+    for (size_t i = 0; i < write->answered_count && rc == RV_OK; i++) {
+        sqlite3_stmt *st = rv__sqlite_get(conn, SQL_DROP_STREAM, &rc, err);
+        if (st == NULL)
+            return rc;
+        rv__sqlite_bind_int(conn, st, 1, key);
+        rv__sqlite_bind_str(conn, st, 2, write->answered[i]);
         rc = rv__sqlite_do(conn, st, err);
     }
     return rc;

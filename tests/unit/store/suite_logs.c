@@ -101,12 +101,58 @@ static void log_lines_of_a_node_are_those_of_all_in_it(void **state)
     logs_are(fx, (struct rv__store_log_query){ .path = rv__str("eac") }, "");
 }
 
+static int see_kind(void *arg, const struct rv__store_log *line)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "%.*s:%.*s ", RV__ARG(line->message), RV__ARG(line->kind));
+    return RV_OK;
+}
+
+static void kinds_are(struct fixture *fx, const char *expected)
+{
+    struct rv__store_log_query query = { .limit = SIZE_MAX };
+    assert_int_equal(rv__store_logs(fx->store, &query, see_kind, fx, NULL), RV_OK);
+    seen(fx, expected);
+}
+
+static struct rv__store_log piece(const char *path, const char *message, const char *kind)
+{
+    return (struct rv__store_log){ .path = rv__str(path),
+                                   .message = rv__str(message),
+                                   .kind = rv__str(kind) };
+}
+
+static void pieces_go_when_their_answer_is_recorded(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store_log lines[] = { piece("ask:turn1", "a1", "stream"),
+                                     piece("ask:turn1", "plain", NULL),
+                                     piece("ask:turn10", "a10", "stream"),
+                                     piece("ask:turn1", "a2", "stream") };
+    struct rv__store_log last = piece("ask:turn1", "a3", "stream");
+    struct rv__str answered = rv__str("ask:turn1");
+    begin(fx, "a", "");
+    begin(fx, "b", "");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("a"), .logs = lines, .log_count = 4 });
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("b"), .logs = lines, .log_count = 1 });
+    kinds_are(fx, "a1:stream plain: a10:stream a2:stream a1:stream ");
+    commit_one(fx, (struct rv__store_write){ .run = rv__str("a"),
+                                             .facts = rv__str("[1]"),
+                                             .logs = &last,
+                                             .log_count = 1,
+                                             .answered = &answered,
+                                             .answered_count = 1 });
+    reopen(fx);
+    kinds_are(fx, "plain: a10:stream a1:stream ");
+}
+
 int store_suite_logs(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_CASE(log_lines_are_kept_in_order),
         STORE_CASE(log_lines_are_filtered),
         STORE_CASE(log_lines_of_a_node_are_those_of_all_in_it),
+        STORE_CASE(pieces_go_when_their_answer_is_recorded),
     };
     return STORE_GROUP("store: logs", tests);
 }

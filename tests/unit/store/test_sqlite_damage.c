@@ -482,8 +482,8 @@ static void a_damaged_line_does_not_hide_the_log(void **state)
     struct rv__store_log_query lines = { .limit = 9 };
     make_store(fx);
     execute(fx,
-            "INSERT INTO logs SELECT 1000, run, at, level, attempt, step, path, 'late', metadata"
-            " FROM logs; UPDATE logs SET metadata = x'00' WHERE id < 1000");
+            "INSERT INTO logs SELECT 1000, run, at, level, attempt, step, path, 'late', metadata,"
+            " kind FROM logs; UPDATE logs SET metadata = x'00' WHERE id < 1000");
     open_store(fx);
     assert_int_equal(rv__store_logs(fx->store, &lines, see_log, fx, NULL), RV_OK);
     seen(fx, "b:(this line of the log is damaged) b:late ");

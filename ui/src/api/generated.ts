@@ -460,6 +460,8 @@ export interface LogLine {
   stepName: string;
   path: string;
   attempt: number;
+  /** stream: a piece of an answer, gone once that is recorded. */
+  kind?: string;
 }
 
 export interface LogList {
@@ -556,6 +558,8 @@ export interface Event {
   message?: string;
   metadata?: Any;
   stepName?: string;
+  /** The line is a piece of an answer, gone once that is recorded. */
+  stream?: boolean;
 }
 
 export interface History {

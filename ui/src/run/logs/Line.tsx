@@ -15,7 +15,7 @@ export function Line({ line, plan, level }: { line: LogLine; plan: RunPlan; leve
     iteration === undefined ? [] : [`#${count(iteration + 1)}`],
   );
   return (
-    <div className={`log-line level-${level}`}>
+    <div className={`log-line level-${level}${line.kind === "stream" ? " log-stream" : ""}`}>
       <LineTime line={line} />
       <span className="log-level">{line.level}</span>
       <span className="log-step" title={line.path + (line.attempt > 1 ? `, attempt ${line.attempt}` : "")}>
