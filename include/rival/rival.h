@@ -101,8 +101,8 @@ typedef struct rv_engine_opts {
     /* A file with lines NAME=value: values for the secrets that workflows declare. Secrets that are not
      * in it are read from the environment. Only its owner may have access to it. NULL = environment only. */
     const char *secrets_file;
-    /* The configuration (YAML): the model providers that `chat` nodes name. NULL = "rival.yaml" beside
-     * the store, if there is one. */
+    /* The configuration (YAML): the model providers that `chat` nodes name, and the MCP servers whose
+     * tools steps and chats call. NULL = "rival.yaml" beside the store, if there is one. */
     const char *config_file;
     /* Who uses this engine: recorded as `by` when it starts, cancels, signals or decides about a run,
      * unless the call says otherwise. At most RV_BY_BYTES. NULL = no name is recorded. */
@@ -387,6 +387,7 @@ enum rv_node_kind {
     RV_NODE_COMMAND = 12,
     RV_NODE_VALUE = 13,
     RV_NODE_CALL = 14,
+    RV_NODE_TOOL = 15,
 };
 
 struct rv_node_def {
@@ -394,7 +395,7 @@ struct rv_node_def {
     const char *name;  /* the name of its function, signal or workflow */
     rv_step_fn fn;     /* the step, the condition or the items; or */
     const char *expr;  /* an expression instead */
-    const char *with;  /* http, command, value, delay: the value of that key, as in YAML */
+    const char *with;  /* http, command, value, delay, tool: the value of that key, as in YAML */
     const char *alias; /* NULL = the name */
 
     rv_step_fn when;         /* all nodes except RV_NODES: if false, the node is skipped */
@@ -470,6 +471,8 @@ typedef struct rv_workflow_def {
  * relative to the file.
  * RV_VALUE("${ .input.id }", …), RV_VALUE(RV_JSON({ "sum": "${ … }" }), …): a value, no work.
  * RV_CALL("function", …): a function of any file, by its name.
+ * RV_TOOL(RV_JSON({ "server": "web", "name": "search", "arguments": { "query": "${ .input }" } }), …): a tool of
+ * an MCP server of the configuration.
  * RV_DELAY(milliseconds, …), RV_DELAY("1h30m", …), RV_DELAY("${ .input.wait }", …).
  * RV_SIGNAL("name", .timeout_ms = …, .default_json = …, …), or as in YAML:
  * RV_SIGNAL(RV_JSON({ "name": "go", "timeout": "3d", "default": { "approved": false } }), …).
@@ -485,6 +488,7 @@ typedef struct rv_workflow_def {
 #define RV_COMMAND(...)    RV_WITH_(RV_NODE_COMMAND, __VA_ARGS__, .rv_end = 0)
 #define RV_VALUE(...)      RV_WITH_(RV_NODE_VALUE, __VA_ARGS__, .rv_end = 0)
 #define RV_CALL(...)       RV_NAMED_(RV_NODE_CALL, __VA_ARGS__, .rv_end = 0)
+#define RV_TOOL(...)       RV_WITH_(RV_NODE_TOOL, __VA_ARGS__, .rv_end = 0)
 #define RV_DELAY(...)      RV_DELAY_(__VA_ARGS__, .rv_end = 0)
 #define RV_SIGNAL(...)     RV_NAMED_(RV_NODE_SIGNAL, __VA_ARGS__, .rv_end = 0)
 #define RV_NESTED(...)     RV_NAMED_(RV_NODE_WORKFLOW, __VA_ARGS__, .rv_end = 0)

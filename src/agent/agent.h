@@ -1,4 +1,4 @@
-/* agent.h: models: who they are, what they are asked, what they answer.
+/* agent.h: models: who they are, what they are asked, what they answer. (Tools of MCP servers: tools.h.)
  *
  * A *provider* is a place where models are: an address that speaks one of two protocols. A *talk* is a
  * conversation so far, in our own words; it becomes the body of a request in those of the provider, and the
@@ -12,6 +12,7 @@
 
 #include <rival/base.h>
 
+#include "agent/tools.h"
 #include "base/arena.h"
 #include "base/str.h"
 

@@ -116,11 +116,7 @@ void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv
     case FORM_DELAY: rv__params_delay(&params); break;
     case FORM_SIGNAL: rv__params_signal(&params); break;
     case FORM_CHAT: rv__params_chat(&params); break;
-    case FORM_TOOL:
-        rv__problem_add(l->problems, l->source, value->key_at,
-                        "steps of the kind '%s' cannot be run yet", rv__kind_words[kind].key);
-        rv__lowering_raw(l, "with", value);
-        break;
+    case FORM_TOOL: rv__params_tool(&params); break;
     case FORM_VALUE: rv__lowering_raw(l, "with", value); break;
     case FORM_WORKFLOW:
     case FORM_IF:

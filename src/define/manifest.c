@@ -257,7 +257,7 @@ static enum rv__form_kind agent_kind(struct rv__lowering *l, const struct rv__tr
         return FORM_KINDS;
     }
     enum rv__form_kind kind = found != FORM_KINDS ? found : type;
-    if (kind == FORM_CHAT || kind == FORM_TOOL) {
+    if (kind == FORM_CHAT) {
         rv__problem_add(l->problems, l->source, *value != NULL ? (*value)->key_at : agent->at,
                         "agents of the type '%s' cannot be run yet", rv__kind_words[kind].key);
         return FORM_KINDS;

@@ -64,6 +64,11 @@ static const struct param chat_params[] = {
     { "returnType", WANT_MAP },
     { "access", WANT_WORD, "none|logs|explicit|all", "none, logs, explicit or all" },
 };
+static const struct param tool_params[] = {
+    { "server", WANT_TEXT },
+    { "name", WANT_TEXT },
+    { "arguments", WANT_MAP },
+};
 static const char *const chat_keys[] = { "provider", "prompt", "model",    "system", "returnType",
                                          "access",   "tools",  "maxTurns", "budget" };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -473,6 +478,24 @@ void rv__params_chat(const struct rv__params *p)
     write_chat_bounds(p, real);
 }
 
+void rv__params_tool(const struct rv__params *p)
+{
+    const struct rv__tree *real = rv__tree_real(p->value);
+    bool first = true;
+    begin_with(p);
+    rv__buf_char(p->out, '{');
+    if (real->kind != TREE_MAP)
+        rv__problem_add(p->problems, p->source, p->value->at,
+                        "a tool is a mapping with its 'server', its 'name' and its 'arguments'");
+    else
+        write_map(p, real, tool_params, COUNT(tool_params), "a tool", &first);
+    for (size_t i = 0; real->kind == TREE_MAP && i < 2; i++)
+        if (rv__form_get(real, tool_params[i].key) == NULL)
+            rv__problem_add(p->problems, p->source, p->value->key_at, "a tool needs a '%s'",
+                            tool_params[i].key);
+    rv__buf_char(p->out, '}');
+}
+
 int rv__text_value(struct rv__str text, struct rv__buf *out, rv_error *err)
 {
     struct rv__str value;
@@ -506,6 +529,8 @@ static int check_text(enum rv__form_kind kind, struct rv__source *source, struct
         rv__params_command(&params);
     else if (value != NULL && kind == FORM_SIGNAL)
         rv__params_signal(&params);
+    else if (value != NULL && kind == FORM_TOOL)
+        rv__params_tool(&params);
     else if (value != NULL)
         rv__params_delay(&params);
     if (problems.rc < 0)

@@ -23,6 +23,7 @@ void rv__params_signal(const struct rv__params *p); /* {name, timeout?, default?
 /* {provider, prompt, model?, system?, returnType?, access?}; and maxTurns, budget beside it. Its tools are not
  * looked at. */
 void rv__params_chat(const struct rv__params *p);
+void rv__params_tool(const struct rv__params *p); /* {server, name, arguments?} */
 
 /* A warning for a time-out that is a small bare number: it is in milliseconds, and looks like seconds. */
 void rv__params_check_timeout(const struct rv__source *source, struct rv__problems *problems,
@@ -31,7 +32,7 @@ void rv__params_check_timeout(const struct rv__source *source, struct rv__proble
 /* What C writes (rv_node_def): a text that begins with {, [ or " is JSON, and so are true, false, null and
  * numbers; anything else is a text. Append it as JSON. RV_EPARSE: it begins as JSON, and is none. */
 int rv__text_value(struct rv__str text, struct rv__buf *out, rv_error *err);
-/* The parameters of a kind (http, command, delay, signal), as such a text, held to the rules of the YAML form. Appends
+/* The parameters of a kind (http, command, delay, signal, tool), as such a text, held to the rules of the YAML form. Appends
  * ,"with":… Errors: RV_EINVAL: the first thing that is wrong; RV_ENOMEM. */
 int rv__params_of_text(enum rv__form_kind kind, struct rv__str text, struct rv__buf *out,
                        rv_error *err);

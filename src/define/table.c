@@ -186,12 +186,13 @@ static void put_step(struct reader *r, const rv_node_def *n, const char *base, u
     put_handler(r, base, n->on_error, n->on_error_steps, depth);
 }
 
-/* http, command, delay: by the rules of the YAML form. */
+/* http, command, tool, delay: by the rules of the YAML form. */
 static void put_with(struct reader *r, const rv_node_def *n, const char *base)
 {
     rv_error why = { .code = 0 };
     enum rv__form_kind kind = n->kind == RV_NODE_HTTP      ? FORM_HTTP
                               : n->kind == RV_NODE_COMMAND ? FORM_COMMAND
+                              : n->kind == RV_NODE_TOOL    ? FORM_TOOL
                                                            : FORM_DELAY;
     if (n->with == NULL)
         refuse(r, RV_EINVAL, "the node '%.80s' does not say what to do", base);
@@ -205,7 +206,7 @@ static void put_work(struct reader *r, const rv_node_def *n, const char *base)
 {
     static const char *const kinds[] = {
         [RV_NODE_HTTP] = "http", [RV_NODE_COMMAND] = "command", [RV_NODE_VALUE] = "value",
-        [RV_NODE_CALL] = "call", [RV_NODE_DELAY] = "delay",
+        [RV_NODE_CALL] = "call", [RV_NODE_DELAY] = "delay",     [RV_NODE_TOOL] = "tool",
     };
     if (n->kind != RV_NODE_STEP)
         rv__buf_fmt(r->out, ",\"kind\":\"%s\"", kinds[n->kind]);
@@ -273,16 +274,17 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     const char *base = n->alias != NULL                         ? n->alias
                        : n->name != NULL && !is_object(n->name) ? n->name
                                                                 : "node";
-    static const char *const types[] = { "",       "step", "step", "step",    "workflow",
-                                         "branch", "loop", "loop", "forEach", "concurrent",
-                                         "",       "step", "step", "step",    "step" };
+    static const char *const types[] = { "",         "step",       "step", "step",
+                                         "workflow", "branch",     "loop", "loop",
+                                         "forEach",  "concurrent", "",     "step",
+                                         "step",     "step",       "step", "step" };
     if (n->kind == RV_NODE_NODES) {
         rv__buf_fmt(r->out, "{\"alias\":");
         rv__buf_json_str(r->out, rv__str(base));
         put_nodes(r, "nodes", n->body, depth);
         return;
     }
-    if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_CALL || (n->fn != NULL && !n->name)) {
+    if (n->kind < RV_NODE_STEP || n->kind > RV_NODE_TOOL || (n->fn != NULL && !n->name)) {
         refuse(r, RV_EINVAL,
                "a node of unknown kind %d: make nodes with RV_STEP and the other macros", n->kind);
         return;
@@ -300,6 +302,7 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     case RV_NODE_COMMAND:
     case RV_NODE_VALUE:
     case RV_NODE_CALL:
+    case RV_NODE_TOOL:
         put_work(r, n, base);
         put_step(r, n, base, depth);
         break;

@@ -27,13 +27,31 @@ static int check_keys(struct rv__str json, const char *file, rv_error *err)
     struct rv__json_iter it;
     struct rv__str key;
     if (rv__json_type(json) != RV__JSON_OBJECT)
-        return rv__fail(err, RV_EINVAL, "%s: a configuration is a mapping with 'providers'", file);
+        return rv__fail(err, RV_EINVAL,
+                        "%s: a configuration is a mapping with 'providers' and 'mcpServers'", file);
     rv__json_iter_init(&it, json);
     while (rv__json_next(&it, &key, NULL))
-        if (!rv__json_string_is(key, rv__str("providers")))
-            return rv__fail(err, RV_EINVAL, "%s: unknown key %.*s: a configuration has 'providers'",
-                            file, (int)(key.len < 60 ? key.len : 60), key.at);
+        if (!rv__json_string_is(key, rv__str("providers")) &&
+            !rv__json_string_is(key, rv__str("mcpServers")))
+            return rv__fail(
+                err, RV_EINVAL,
+                "%s: unknown key %.*s: a configuration has 'providers' and 'mcpServers'", file,
+                (int)(key.len < 60 ? key.len : 60), key.at);
     return RV_OK;
+}
+
+static int find_secret(void *arg, const char *name, struct rv__str *value)
+{
+    struct rv__secret_source *source = arg;
+    return source->find(source, name, value);
+}
+
+static int read_servers(rv_engine *e, struct rv__str json, const char *file, rv_error *err)
+{
+    const struct rv__tool_secrets secrets = { find_secret, e->registry->secret_source };
+    struct rv__str servers = { NULL, 0 };
+    (void)rv__json_get(json, "mcpServers", &servers); /* or there are none */
+    return rv__tool_servers_new(servers, file, &secrets, &e->shop.tool_servers, err);
 }
 
 static int read_config(rv_engine *e, const char *file, rv_error *err)
@@ -50,6 +68,8 @@ static int read_config(rv_engine *e, const char *file, rv_error *err)
         (void)rv__json_get(rv__buf_view(&json), "providers", &providers);
         rc = rv__providers_new(providers, file, &e->shop.providers, err);
     }
+    if (rc == RV_OK)
+        rc = read_servers(e, rv__buf_view(&json), file, err);
     rv__buf_done(&json);
     return rc;
 }

@@ -42,6 +42,7 @@ static void engine_destroy(rv_engine *e)
     rv__evaluator_free(e->shop.evaluator); /* so it goes when nobody is left */
     rv__hosts_free(e->shop.hosts);
     rv__providers_free(e->shop.providers);
+    rv__tool_servers_free(e->shop.tool_servers);
     rv__wires_free(e->shop.wires);
     pthread_mutex_destroy(&e->shop.hosts_lock);
     for (size_t b = 0; b < RUN_BUCKETS; b++)

@@ -545,32 +545,6 @@ static int find_draft(struct rv__resolver *self, struct rv__str name, const stru
     return RV_OK;
 }
 
-/* Kinds of step that this engine cannot do yet are refused here, not at run time. */
-static int check_runnable(const struct rv__plan *plan, rv_error *err)
-{
-    for (uint32_t i = 0; i < plan->node_count; i++) {
-        const struct rv__node *node = plan->nodes[i];
-        if (node->kind != NODE_STEP)
-            continue;
-        switch (node->step.kind) {
-        case STEP_FUNCTION:
-        case STEP_CALL:
-        case STEP_VALUE:
-        case STEP_DELAY:
-        case STEP_SIGNAL:
-        case STEP_COMMAND:
-        case STEP_HTTP:
-        case STEP_CHAT:
-        case STEP_KINDS: continue;
-        case STEP_TOOL: break;
-        }
-        return rv__fail(err, RV_EINVAL,
-                        "'%.*s' is a step of the kind %s, which this engine cannot do",
-                        RV__ARG(node->alias), rv__step_kind_name(node->step.kind));
-    }
-    return RV_OK;
-}
-
 /* The path as the engine's own. NULL: none was given, or (*no_memory) it cannot be kept. */
 static const char *keep_module(rv_engine *e, const char *path, bool *no_memory)
 {
@@ -676,9 +650,7 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         return rv__fail(err, RV_EEXIST, "workflow '%.*s' is already registered%s%s%s",
                         RV__ARG(name), same_definition(known, r) ? "" : ", with another definition",
                         known->source[0] ? ", from " : "", known->source);
-    int rc = check_runnable(r->plan, err);
-    if (rc == RV_OK)
-        rc = rv__plan_draft(r->plan, &draft, err);
+    int rc = rv__plan_draft(r->plan, &draft, err);
     if (rc < 0)
         goto out;
     pthread_mutex_lock(&e->plans.lock);

@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/chain.h"
 #include "exec/io.h"
 #include "exec/process.h"
 #include "exec/spawn.h"
@@ -24,9 +23,11 @@ enum { TRY_AGAIN_MS = 100, GIVE_UP_MS = 10000 };
 
 struct rv__commands {
     struct rv__io *io;
-    struct rv__chain inbox, killed; /* under io->lock */
-    struct rv__chain queue, running;
-    size_t count, max; /* of those that run */
+    /* Those of commands, and those of services, which take no place of theirs: */
+    struct rv__chain inbox[2], queue[2]; /* inbox: under io->lock */
+    size_t count[2], max[2];             /* that run */
+    struct rv__chain killed;             /* under io->lock */
+    struct rv__chain running;
     uv_timer_t again;
     struct rv__processes processes;
 };
@@ -50,7 +51,7 @@ int rv__command_start(struct rv__io *io, struct rv__command *c)
     } else {
         memset(&c->io, 0, sizeof c->io);
         c->io.started = true;
-        rv__chain_add(&all->inbox, &c->io.listed);
+        rv__chain_add(&all->inbox[c->service], &c->io.listed);
     }
     pthread_mutex_unlock(&io->lock);
     if (rc == RV_OK)
@@ -75,6 +76,11 @@ void rv__command_kill(struct rv__io *io, struct rv__command *c, enum rv__kill wh
 
 /* -------------------------------------------------------------------------- loop's thread --- */
 
+int rv__command_send(struct rv__command *c, struct rv__str bytes)
+{
+    return c->io.process != NULL ? rv__process_send(c->io.process, bytes) : RV_ECLOSED;
+}
+
 static void tell_done(struct rv__commands *all, struct rv__command *c,
                       const struct rv__command_result *result)
 {
@@ -94,7 +100,7 @@ static void drop(struct rv__commands *all, struct rv__command *c, enum rv__kill 
     if (err != NULL)
         result.error = *err;
     result.output = result.tail = result.control = (struct rv__str){ "", 0 };
-    rv__chain_remove(&all->queue, &c->io.listed);
+    rv__chain_remove(&all->queue[c->service], &c->io.listed);
     tell_done(all, c, &result);
 }
 
@@ -113,10 +119,19 @@ static bool may_try_again(struct rv__command *c)
     return now - c->io.refused_ms < GIVE_UP_MS;
 }
 
+/* The next one that has a place; NULL: none has. */
+static struct rv__command *next_queued(struct rv__commands *all)
+{
+    for (int sort = 1; sort >= 0; sort--)
+        if (all->queue[sort].first != NULL && all->count[sort] < all->max[sort])
+            return command_of(all->queue[sort].first);
+    return NULL;
+}
+
 static void start_queued(struct rv__commands *all)
 {
-    while (all->queue.first != NULL && all->count < all->max) {
-        struct rv__command *c = command_of(all->queue.first);
+    struct rv__command *c;
+    while ((c = next_queued(all)) != NULL) {
         rv_error err = { 0 };
         int rc = rv__process_start(&all->processes, c, &c->io.process, &err);
         if (rc == RV_EBUSY && may_try_again(c)) { /* it keeps its place, the rest wait too */
@@ -127,9 +142,9 @@ static void start_queued(struct rv__commands *all)
             drop(all, c, RV__KILL_NONE, &err);
             continue;
         }
-        rv__chain_remove(&all->queue, &c->io.listed);
+        rv__chain_remove(&all->queue[c->service], &c->io.listed);
         rv__chain_add(&all->running, &c->io.listed);
-        all->count++;
+        all->count[c->service]++;
         if (c->begun != NULL)
             c->begun(c);
     }
@@ -139,7 +154,7 @@ static void on_over(void *arg, struct rv__command *c, const struct rv__command_r
 {
     struct rv__commands *all = arg;
     rv__chain_remove(&all->running, &c->io.listed);
-    all->count--;
+    all->count[c->service]--;
     tell_done(all, c, result);
     rv__io_wake(all->io); /* the next one's turn, or the end of the loop */
 }
@@ -150,7 +165,8 @@ static void take_new_and_killed(struct rv__commands *all)
 {
     for (;;) {
         pthread_mutex_lock(&all->io->lock);
-        rv__chain_move(&all->queue, &all->inbox);
+        for (int sort = 0; sort < 2; sort++)
+            rv__chain_move(&all->queue[sort], &all->inbox[sort]);
         struct rv__command *c = all->killed.first != NULL
                                     ? RV__CONTAINER(all->killed.first, struct rv__command,
                                                     io.killed)
@@ -175,8 +191,9 @@ void rv__commands_turn(struct rv__commands *all, bool closing)
         start_queued(all);
         return;
     }
-    while (all->queue.first != NULL)
-        drop(all, command_of(all->queue.first), RV__KILL_SHUTDOWN, NULL);
+    for (int sort = 0; sort < 2; sort++)
+        while (all->queue[sort].first != NULL)
+            drop(all, command_of(all->queue[sort].first), RV__KILL_SHUTDOWN, NULL);
     for (struct rv__command *c = command_of(all->running.first); c != NULL;
          c = command_of(c->io.listed.next))
         rv__process_kill(c->io.process, RV__KILL_SHUTDOWN);
@@ -184,7 +201,7 @@ void rv__commands_turn(struct rv__commands *all, bool closing)
 
 bool rv__commands_idle(const struct rv__commands *all)
 {
-    return all->count == 0 && all->queue.first == NULL;
+    return all->running.first == NULL && all->queue[0].first == NULL && all->queue[1].first == NULL;
 }
 
 void rv__commands_close(struct rv__commands *all)
@@ -284,16 +301,19 @@ int rv__commands_new(struct rv__io *io, const struct rv__io_opts *opts, struct r
     if (all == NULL)
         return rv__nomem(err);
     all->io = io;
-    all->max = max;
-    rv__chain_init(&all->inbox);
+    all->max[0] = max;
+    all->max[1] = RV__IO_SERVICES;
+    for (int sort = 0; sort < 2; sort++) {
+        rv__chain_init(&all->inbox[sort]);
+        rv__chain_init(&all->queue[sort]);
+    }
     rv__chain_init(&all->killed);
-    rv__chain_init(&all->queue);
     rv__chain_init(&all->running);
     all->processes = (struct rv__processes){
         .loop = &io->loop, .warden = { .socket = -1 }, .null_fd = -1, .over = on_over, .arg = all
     };
     rv__arena_init(&all->processes.arena, START_BYTES);
-    int rc = processes_init(&all->processes, opts, max, err);
+    int rc = processes_init(&all->processes, opts, max + RV__IO_SERVICES, err);
     if (rc < 0) {
         rv__commands_free(all);
         return rc;

@@ -12,9 +12,11 @@
 
 #include <rival/base.h>
 
+#include "base/chain.h"
 #include "base/mask.h"
 #include "base/queue.h"
 #include "base/str.h"
+#include "base/timers.h"
 #include "expr/expr.h"
 #include "wire/wire.h"
 
@@ -175,11 +177,6 @@ int rv__evaluator_program(struct rv__buf *path, rv_error *err);
  * these words. */
 struct rv__io;
 
-/* A place in a list; all zero: in none (chain.h). */
-struct rv__link {
-    struct rv__link *next, **at;
-};
-
 /* A zero field means the default named beside it. */
 struct rv__io_opts {
     /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
@@ -190,6 +187,7 @@ struct rv__io_opts {
 
 #define RV__IO_PROCESSES     64    /* 256 descriptors: a quarter of the usual limit of a process */
 #define RV__IO_PROCESSES_MAX 65536 /* a bound for tables; the system has its own, lower ones */
+#define RV__IO_SERVICES      64    /* as many descriptors again */
 
 /* Start the loop, with the environment as it is now: commands inherit that. `opts` NULL: all defaults.
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS.   Thread: any. */
@@ -207,6 +205,30 @@ struct rv__later {
 };
 void rv__io_later(struct rv__io *io, struct rv__later *later);
 
+/* Something to do on the loop's thread, soon and in order. Somebody else's: it lives until it has run or was
+ * taken back. All zero, but for `run`: it was not posted. */
+struct rv__errand {
+    void (*run)(struct rv__errand *errand);
+    struct rv__link listed; /* io's, as is the rest */
+    bool off;
+};
+/* Runs once, also if it was posted twice before that. Errors: RV_ECLOSED: rv__io_free() has begun, or it was
+ * taken back.   Thread: any. */
+int rv__io_post(struct rv__io *io, struct rv__errand *errand);
+/* It is not run any more, and cannot be posted.   Thread: the loop's. */
+void rv__io_take_back(struct rv__io *io, struct rv__errand *errand);
+/* Runs when rv__io_free() begins, before requests and commands end. It is not posted.   Thread: the loop's. */
+void rv__io_at_close(struct rv__io *io, struct rv__errand *errand);
+
+/* Rings once, on the loop's thread, after so many milliseconds; set again: after those instead. A loop that closes
+ * rings no more. All zero, but for `ring`: not set. RV_ENOMEM: it is not set.   Thread: the loop's. */
+struct rv__alarm {
+    struct rv__timer timer; /* io's */
+    void (*ring)(struct rv__alarm *alarm);
+};
+int rv__io_alarm(struct rv__io *io, struct rv__alarm *alarm, int64_t ms);
+void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm); /* set or not */
+
 #define RV__SAVE_MAX_BYTES \
     (UINT64_C(64) << 30) /* of what is saved to a file; the disk is smaller */
 
@@ -220,6 +242,7 @@ void rv__io_later(struct rv__io *io, struct rv__later *later);
 
 #define RV__COMMAND_OUTPUT  (16u << 20) /* of stdout: what a result may reasonably be */
 #define RV__COMMAND_CONTROL (1u << 20)  /* of the control file: a description and a state */
+#define RV__SERVICE_UNREAD  (64u << 20) /* said to a service and not read by it: one JSON text */
 enum {
     RV__COMMAND_LINE = 8 << 10,  /* of a line of stderr: more is cut, and ends in "…" */
     RV__COMMAND_TAIL = 4 << 10,  /* of stderr, kept for the error: a screenful */
@@ -263,6 +286,11 @@ struct rv__command {
     int64_t timeout_ms;     /* from its start; then RV__KILL_TIMEOUT; 0 = none */
     int64_t grace_ms;       /* 0 = RV__COMMAND_GRACE_MS */
     struct rv__mask *mask;  /* hides secrets in stderr; NULL: there is nothing to hide */
+    /* A service is spoken with for as long as it runs: its stdin stays open for rv__command_send(), `input` comes
+     * first, its stdout goes to `heard` as it comes and nowhere else, and it takes no place of other commands:
+     * RV__IO_SERVICES run at once. When it is to end its stdin is closed, too. */
+    bool service;
+    void (*heard)(struct rv__command *command, struct rv__str bytes);
     /* Each line as it comes, without its newline. NULL: nobody listens. */
     void (*stderr_line)(struct rv__command *command, struct rv__str line);
     void (*begun)(struct rv__command *command); /* it runs. NULL: nobody asks */
@@ -285,6 +313,11 @@ int rv__command_start(struct rv__io *io, struct rv__command *command);
  * never runs. `done` comes all the same. A second reason, or one that comes too late, does nothing, but
  * the command must still exist.   Thread: any. */
 void rv__command_kill(struct rv__io *io, struct rv__command *command, enum rv__kill why);
+
+/* Say something to a service that runs: it has `begun`, and `done` has not been called. What it does not read
+ * waits in memory. Errors: RV_ECLOSED: it does not listen any more; RV_EBUSY: more than RV__SERVICE_UNREAD bytes
+ * would wait; RV_ENOMEM. After an error nothing of it was said.   Thread: the loop's. */
+int rv__command_send(struct rv__command *command, struct rv__str bytes);
 
 /* ------------------------------------------------------------------------------------------
  * What a finished command means for its step. Pure. */
@@ -398,7 +431,12 @@ struct rv__fetch {
     size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
     struct rv__outfile *save; /* the body of an answer with a status of 200 to 299 goes there, up to
                                    RV__SAVE_MAX_BYTES; NULL: it does not */
-    int64_t timeout_ms;       /* of all of it; 0 = none */
+    /* The body of an answer with a status of 200 to 299 goes here as it comes, and is not kept: however long it is.
+     * `head` as in the result. False: no more of it is wanted, the request ends as CANCELLED. NULL: it is kept. */
+    bool (*received)(struct rv__fetch *fetch, struct rv__str head, struct rv__str bytes);
+    bool
+        trusted; /* its address is the operator's choice: it may be private, whatever the loop's options say */
+    int64_t timeout_ms;                     /* of all of it; 0 = none */
     void (*begun)(struct rv__fetch *fetch); /* it is on its way. NULL: nobody asks */
     /* More of the body of an answer with a status of 200 to 299 has come; `body` is all of it so far, with its
      * headers, both valid until it returns. NULL: nobody asks. Not together with `save`. */

@@ -20,7 +20,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "exec/chain.h"
 #include "exec/io.h"
 
 enum {
@@ -195,7 +194,8 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
         return CURL_SOCKET_BAD;
     /* Here the address is what the name came to, whatever it was when somebody else looked. A proxy's own
      * address is the operator's choice: what it reaches is for the proxy to say. */
-    if (t->all->deny_private && !t->all->proxied && rv__address_private(&address->addr)) {
+    if (t->all->deny_private && !t->fetch->trusted && !t->all->proxied &&
+        rv__address_private(&address->addr)) {
         t->denied = true;
         rv__address_text(&address->addr, t->denied_address);
         return CURL_SOCKET_BAD;
@@ -248,6 +248,11 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
     t->in_body = true;
     if (is_saved(t))
         return save(t, (struct rv__str){ bytes, size * count }) ? size * count : 0;
+    if (t->fetch != NULL && t->fetch->received != NULL && is_success(t)) {
+        t->unwanted = !t->fetch->received(t->fetch, rv__buf_view(&t->head),
+                                          (struct rv__str){ bytes, size * count });
+        return t->unwanted ? 0 : size * count;
+    }
     rv__buf_add(&t->body, bytes, size * count);
     if (t->body.rc != RV_OK)
         return 0;
@@ -328,7 +333,9 @@ static bool set_up(struct rv__transfer *t)
            SET(CURLOPT_USERAGENT, "rival/" RV_VERSION) && SET(CURLOPT_ACCEPT_ENCODING, "") &&
            SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) && SET(CURLOPT_PIPEWAIT, 0L) &&
            SET(CURLOPT_MAXFILESIZE_LARGE, t->fetch->save != NULL ? (curl_off_t)RV__SAVE_MAX_BYTES
-                                                                 : (curl_off_t)t->body.max_bytes) &&
+                                          : t->fetch->received != NULL
+                                              ? (curl_off_t)0
+                                              : (curl_off_t)t->body.max_bytes) &&
            SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket) && SET(CURLOPT_OPENSOCKETDATA, t) &&
            SET(CURLOPT_CLOSESOCKETFUNCTION, rv__multi_closesocket) &&
            SET(CURLOPT_CLOSESOCKETDATA, &t->all->multi) &&
@@ -425,7 +432,7 @@ static bool names_private(CURLU *url)
 }
 
 /* An address of ours to go to; RV__FETCH_ANSWERED: it is one. */
-static enum rv__fetch_end take_url(const struct rv__fetches *all, CURLU *url, const char *text,
+static enum rv__fetch_end take_url(const struct rv__transfer *t, CURLU *url, const char *text,
                                    const char **why)
 {
     char *scheme = NULL;
@@ -440,7 +447,7 @@ static enum rv__fetch_end take_url(const struct rv__fetches *all, CURLU *url, co
         *why = rc == CURLUE_OK ? "only http and https are spoken here" : curl_url_strerror(rc);
         return RV__FETCH_BAD_URL;
     }
-    if (all->deny_private && names_private(url)) {
+    if (t->all->deny_private && !t->fetch->trusted && names_private(url)) {
         *why = RV__DENIED_WORDS;
         return RV__FETCH_DENIED;
     }
@@ -462,7 +469,7 @@ static void admit(struct rv__fetches *all, struct rv__fetch *f)
         t->easy = curl_easy_init();
         t->url = curl_url();
         if (t->easy != NULL && t->url != NULL && set_up(t))
-            result.end = take_url(all, t->url, f->url, &why);
+            result.end = take_url(t, t->url, f->url, &why);
         if (result.end == RV__FETCH_ANSWERED) {
             t->first = curl_url_dup(t->url);
             if (t->first == NULL ||
@@ -508,7 +515,7 @@ static bool redirected(struct rv__transfer *t)
         return false;
     rv__url_for_people(t->url, from, sizeof from);
     CURLU *url = curl_url();
-    enum rv__fetch_end good = url != NULL ? take_url(t->all, url, to, &why) : RV__FETCH_NO_MEMORY;
+    enum rv__fetch_end good = url != NULL ? take_url(t, url, to, &why) : RV__FETCH_NO_MEMORY;
     if (good == RV__FETCH_ANSWERED && t->redirects == RV__FETCH_REDIRECTS) {
         (void)snprintf(sentence, sizeof sentence,
                        "it was redirected more than %d times, perhaps in a circle; at last from %s",

@@ -35,6 +35,7 @@ struct rv__transfer {
     uint64_t saved;    /* bytes of the body that are in its file, */
     char unsaved[256]; /* and why one could not be written; "": they could */
     bool in_body;      /* headers that come now are trailers */
+    bool unwanted;     /* who receives its body wants no more of it */
     char error[CURL_ERROR_SIZE];
     char denied_address[RV__ADDRESS_TEXT]; /* that `denied` is about */
 };

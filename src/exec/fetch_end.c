@@ -44,6 +44,8 @@ static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence
 {
     if (t->head.rc == RV_ENOMEM || t->body.rc == RV_ENOMEM)
         return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for the answer", NULL);
+    if (t->unwanted)
+        return say(RV__FETCH_CANCELLED, sentence, room, "no more of it was wanted", NULL);
     if (t->unsaved[0] != '\0')
         return say(RV__FETCH_NOT_SAVED, sentence, room, t->unsaved, NULL);
     if (t->head.rc == RV_ETOOBIG)

@@ -47,18 +47,118 @@ void rv__io_later(struct rv__io *io, struct rv__later *later)
     later->done(later);
 }
 
+int rv__io_post(struct rv__io *io, struct rv__errand *errand)
+{
+    pthread_mutex_lock(&io->lock);
+    int rc = io->closing || errand->off ? RV_ECLOSED : RV_OK;
+    bool first = rc == RV_OK && errand->listed.at == NULL;
+    if (first)
+        rv__chain_add(&io->errands, &errand->listed);
+    pthread_mutex_unlock(&io->lock);
+    if (first)
+        rv__io_wake(io);
+    return rc;
+}
+
+void rv__io_take_back(struct rv__io *io, struct rv__errand *errand)
+{
+    pthread_mutex_lock(&io->lock);
+    errand->off = true;
+    if (errand->listed.at != NULL)
+        rv__chain_remove(&io->errands, &errand->listed);
+    pthread_mutex_unlock(&io->lock);
+}
+
+void rv__io_at_close(struct rv__io *io, struct rv__errand *errand)
+{
+    rv__chain_add(&io->at_close, &errand->listed);
+}
+
+static void say_farewell(struct rv__io *io)
+{
+    while (io->at_close.first != NULL) {
+        struct rv__errand *errand = RV__CONTAINER(io->at_close.first, struct rv__errand, listed);
+        rv__chain_remove(&io->at_close, &errand->listed);
+        errand->run(errand);
+    }
+}
+
+static void run_errands(struct rv__io *io)
+{
+    for (;;) {
+        pthread_mutex_lock(&io->lock);
+        struct rv__link *first = io->errands.first;
+        if (first != NULL)
+            rv__chain_remove(&io->errands, first);
+        pthread_mutex_unlock(&io->lock);
+        if (first == NULL)
+            return;
+        struct rv__errand *errand = RV__CONTAINER(first, struct rv__errand, listed);
+        errand->run(errand);
+    }
+}
+
+static void on_bell(uv_timer_t *bell);
+
+static void set_bell(struct rv__io *io)
+{
+    const struct rv__timer *first = rv__timers_first(&io->alarms);
+    if (uv_is_closing((uv_handle_t *)&io->bell))
+        return;
+    if (first == NULL) {
+        uv_timer_stop(&io->bell);
+        return;
+    }
+    int64_t wait = first->due - (int64_t)uv_now(&io->loop);
+    uv_timer_start(&io->bell, on_bell, wait > 0 ? (uint64_t)wait : 0, 0);
+}
+
+static void on_bell(uv_timer_t *bell)
+{
+    struct rv__io *io = RV__CONTAINER(bell, struct rv__io, bell);
+    struct rv__timer *due;
+    while ((due = rv__timers_pop_due(&io->alarms, (int64_t)uv_now(&io->loop))) != NULL) {
+        struct rv__alarm *alarm = RV__CONTAINER(due, struct rv__alarm, timer);
+        alarm->ring(alarm);
+    }
+    set_bell(io);
+}
+
+int rv__io_alarm(struct rv__io *io, struct rv__alarm *alarm, int64_t ms)
+{
+    uv_update_time(&io->loop); /* the loop's own idea of now is as old as its turn */
+    int rc = rv__timers_arm(&io->alarms, &alarm->timer, (int64_t)uv_now(&io->loop) + ms);
+    set_bell(io);
+    return rc;
+}
+
+void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm)
+{
+    rv__timers_disarm(&io->alarms, &alarm->timer);
+    set_bell(io);
+}
+
 static void on_wake(uv_async_t *awake)
 {
     struct rv__io *io = RV__CONTAINER(awake, struct rv__io, awake);
+    run_errands(io);
     pthread_mutex_lock(&io->lock);
     bool closing = io->closing;
+    bool posted = io->errands.first != NULL;
     pthread_mutex_unlock(&io->lock);
+    if (posted) { /* the last before it closed */
+        rv__io_wake(io);
+        return;
+    }
+    if (closing)
+        say_farewell(io);
     rv__commands_turn(io->commands, closing);
     rv__fetches_turn(io->fetches, closing);
     if (closing && rv__commands_idle(io->commands) && rv__fetches_idle(io->fetches) &&
         !uv_is_closing((uv_handle_t *)awake)) {
         rv__fetches_close(io->fetches);
         rv__commands_close(io->commands);
+        uv_close((uv_handle_t *)&io->bell, NULL);
         uv_close((uv_handle_t *)awake, NULL); /* the last handle: the loop ends */
     }
 }
@@ -73,6 +173,7 @@ static void *thread_main(void *arg)
 
 static void end_unborn(struct rv__io *io) /* its thread never began */
 {
+    uv_close((uv_handle_t *)&io->bell, NULL);
     uv_close((uv_handle_t *)&io->awake, NULL);
     uv_run(&io->loop, UV_RUN_DEFAULT);
     uv_loop_close(&io->loop);
@@ -103,6 +204,10 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
         rc = rv__fail(err, RV_ESYS, "cannot make an I/O loop: %s", uv_strerror(rc));
         goto out;
     }
+    uv_timer_init(&io->loop, &io->bell); /* cannot fail */
+    rv__chain_init(&io->errands);
+    rv__chain_init(&io->at_close);
+    rv__timers_init(&io->alarms);
     rc = rv__fetches_new(io, opts != NULL && opts->deny_private, &io->fetches, err);
     if (rc == RV_OK)
         rc = rv__commands_new(io, opts != NULL ? opts : &defaults, &io->commands, err);
@@ -127,6 +232,7 @@ out:
     if (io != NULL) {
         rv__commands_free(io->commands);
         rv__fetches_free(io->fetches);
+        rv__timers_done(&io->alarms);
         pthread_mutex_destroy(&io->lock);
         rv__free(io);
     }
@@ -145,6 +251,7 @@ void rv__io_free(struct rv__io *io)
     uv_loop_close(&io->loop);
     rv__commands_free(io->commands);
     rv__fetches_free(io->fetches);
+    rv__timers_done(&io->alarms);
     pthread_mutex_destroy(&io->lock);
     rv__free(io);
 }

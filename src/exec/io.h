@@ -22,6 +22,10 @@ struct rv__io {
     bool closing;
     struct rv__commands *commands;
     struct rv__fetches *fetches;
+    struct rv__chain errands; /* under lock */
+    struct rv__chain at_close;
+    struct rv__timers alarms; /* by uv_now() */
+    uv_timer_t bell;          /* for the first of them */
 };
 
 /* Have the loop take a turn. Thread: any. */

@@ -30,8 +30,10 @@ struct rv__process {
     int fds[FDS]; /* -1: closed. EXIT: the pidfd */
     uv_poll_t polls[FDS];
     uv_timer_t timer;
-    int handles;    /* not yet closed */
-    size_t written; /* of its input */
+    int handles;           /* not yet closed */
+    size_t written;        /* of its input */
+    struct rv__buf unsent; /* a service: what comes behind its input, */
+    size_t sent;           /* without so much of it */
     struct rv__buf output;
     struct rv__lines lines;
     struct rv__mask_stream *masking; /* of stderr, before it is lines; NULL: nothing is hidden */
@@ -109,6 +111,8 @@ static void ask_to_end(struct rv__process *p)
 {
     int64_t grace = p->command->grace_ms;
     p->phase = PHASE_ASKED;
+    if (p->command->service)
+        close_fd(p, IN);
     signal_group(p, SIGTERM);
     signal_group(p, SIGCONT); /* one that is stopped would not hear it */
     set_timer(p, grace > 0 ? grace : RV__COMMAND_GRACE_MS);
@@ -134,33 +138,82 @@ static void condemn(struct rv__process *p, int code, const char *message)
 
 /* ------------------------------------------------------------------------- input, output --- */
 
+enum fed { FED_ALL, FED_SOME, FED_NO_MORE };
+
+/* Write from `*from` on what it takes now. */
+static enum fed write_some(struct rv__process *p, struct rv__str text, size_t *from)
+{
+    while (*from < text.len) {
+        ssize_t n = write(p->fds[IN], text.at + *from, text.len - *from);
+        if (n >= 0)
+            *from += (size_t)n;
+        else if (errno == EAGAIN)
+            return FED_SOME;
+        else if (errno != EINTR)
+            return FED_NO_MORE; /* EPIPE: it does not want to know, which is its right */
+    }
+    return FED_ALL;
+}
+
 /* False: wait until it reads. */
 static bool feed(struct rv__process *p)
 {
-    struct rv__str input = p->command->input;
-    while (p->written < input.len) {
-        ssize_t n = write(p->fds[IN], input.at + p->written, input.len - p->written);
-        if (n >= 0)
-            p->written += (size_t)n;
-        else if (errno == EAGAIN)
-            return false;
-        else if (errno != EINTR)
-            break; /* EPIPE: it does not want to know, which is its right */
+    enum fed fed = write_some(p, p->command->input, &p->written);
+    if (fed == FED_ALL && p->command->service) {
+        fed = write_some(p, rv__buf_view(&p->unsent), &p->sent);
+        if (fed == FED_ALL) {
+            rv__buf_reset(&p->unsent);
+            p->sent = 0;
+            return true;
+        }
     }
+    if (fed == FED_SOME)
+        return false;
     close_fd(p, IN);
     return true;
 }
 
 static void on_writable(uv_poll_t *poll, int status, int events)
 {
+    struct rv__process *p = poll->data;
     (void)status; /* an error shows in the write */
     (void)events;
-    feed(poll->data);
+    if (feed(p) && p->fds[IN] >= 0)
+        uv_poll_stop(poll);
+}
+
+int rv__process_send(struct rv__process *p, struct rv__str bytes)
+{
+    if (p->fds[IN] < 0 || p->phase != PHASE_RUNNING)
+        return RV_ECLOSED;
+    if (p->sent > 0) { /* what was read of it need not be kept */
+        memmove(p->unsent.text, p->unsent.text + p->sent, p->unsent.len - p->sent);
+        rv__buf_cut(&p->unsent, p->unsent.len - p->sent);
+        p->sent = 0;
+    }
+    size_t before = p->unsent.len;
+    rv__buf_str(&p->unsent, bytes);
+    if (p->unsent.rc != RV_OK) {
+        int rc = p->unsent.rc == RV_ETOOBIG ? RV_EBUSY : RV_ENOMEM;
+        p->unsent.rc = RV_OK;
+        rv__buf_cut(&p->unsent, before);
+        return rc;
+    }
+    if (feed(p))
+        return p->fds[IN] >= 0 ? RV_OK : RV_ECLOSED;
+    if (p->polls[IN].data == NULL)
+        return poll_fd(p, IN, UV_WRITABLE, on_writable) ? RV_OK : RV_ENOMEM;
+    return uv_poll_start(&p->polls[IN], UV_WRITABLE, on_writable) == 0 ? RV_OK : RV_ENOMEM;
 }
 
 static void take_output(struct rv__process *p, struct rv__str bytes)
 {
     char message[96];
+    if (p->command->service) {
+        if (p->command->heard != NULL)
+            p->command->heard(p->command, bytes);
+        return;
+    }
     rv__buf_str(&p->output, bytes);
     if (p->output.rc == RV_ETOOBIG) {
         snprintf(message, sizeof message, "it wrote more than %zu bytes to stdout and was stopped",
@@ -326,6 +379,7 @@ static void finish(struct rv__process *p)
 
     rv__buf_done(&control);
     rv__buf_done(&p->output);
+    rv__buf_done(&p->unsent);
     rv__lines_done(&p->lines);
     rv__mask_stream_free(p->masking);
 }
@@ -337,7 +391,7 @@ static int open_pipes(struct rv__process *p, int theirs[3], rv_error *err)
 {
     int pair[2];
     for (int i = IN; i <= ERR; i++) {
-        if (i == IN && p->command->input.len == 0) {
+        if (i == IN && p->command->input.len == 0 && !p->command->service) {
             theirs[i] = p->all->null_fd;
             continue;
         }
@@ -409,6 +463,7 @@ int rv__process_start(struct rv__processes *all, struct rv__command *command,
     for (int i = 0; i < FDS; i++)
         p->fds[i] = -1;
     rv__buf_init(&p->output, command->max_output > 0 ? command->max_output : RV__COMMAND_OUTPUT);
+    rv__buf_init(&p->unsent, RV__SERVICE_UNREAD);
     rv__lines_init(&p->lines, on_line, p);
 
     int rc = command->mask != NULL ? rv__mask_stream_new(command->mask, &p->masking, err) : RV_OK;

@@ -38,6 +38,9 @@ struct rv__processes {
 int rv__process_start(struct rv__processes *all, struct rv__command *command,
                       struct rv__process **ret, rv_error *err);
 
+/* For rv__command_send(). */
+int rv__process_send(struct rv__process *process, struct rv__str bytes);
+
 /* The first reason counts; one that comes after its exit does nothing. */
 void rv__process_kill(struct rv__process *process, enum rv__kill why);
 

@@ -91,7 +91,7 @@ enum rv__lane {
     LANE_NONE,     /* needs no place: a delay, a signal, an empty body */
     LANE_FUNCTION, /* functions on threads of this process */
     LANE_HOST,     /* functions in host processes */
-    LANE_IO,       /* command, tool */
+    LANE_IO,       /* command */
     LANE_EVAL,     /* expressions */
     LANE_HTTP,     /* http, turns of a chat: as many as there are descriptors for */
     LANE_SUSPECT,  /* functions that may have killed the engine: one at a time, beside all others */

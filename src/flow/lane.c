@@ -61,7 +61,7 @@ enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first
 {
     static const enum rv__lane lanes[STEP_KINDS] = {
         [STEP_HTTP] = LANE_HTTP,   [STEP_COMMAND] = LANE_IO, [STEP_CHAT] = LANE_HTTP,
-        [STEP_TOOL] = LANE_IO,     [STEP_VALUE] = LANE_EVAL, [STEP_DELAY] = LANE_EVAL,
+        [STEP_TOOL] = LANE_HTTP,   [STEP_VALUE] = LANE_EVAL, [STEP_DELAY] = LANE_EVAL,
         [STEP_SIGNAL] = LANE_EVAL, /* of these two, one whose parameters have to be evaluated */
     };
     if (first->node == NULL)

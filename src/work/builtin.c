@@ -33,7 +33,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
 static bool needs_io(const struct rv_ctx *ctx)
 {
     enum rv__step_kind kind = ctx->eval < 0 ? ctx->view.node->step.kind : STEP_KINDS;
-    return kind == STEP_COMMAND || kind == STEP_HTTP || kind == STEP_CHAT;
+    return kind == STEP_COMMAND || kind == STEP_HTTP || kind == STEP_CHAT || kind == STEP_TOOL;
 }
 
 int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err)
@@ -319,9 +319,9 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
     case STEP_COMMAND: rv__command_begin(ctx, json); return;
     case STEP_HTTP: rv__http_begin(ctx, json); return;
     case STEP_CHAT: rv__chat_begin(ctx, json); return;
+    case STEP_TOOL: rv__tool_begin(ctx, json); return;
     case STEP_FUNCTION:
     case STEP_CALL:
-    case STEP_TOOL:
     case STEP_KINDS: rv_fail(ctx, "this kind of step cannot be run here"); break;
     }
     rv__work_finish(ctx);

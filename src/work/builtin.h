@@ -25,6 +25,9 @@ void rv__http_begin(struct rv_ctx *ctx, struct rv__str with);
 void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with);
 void rv__chat_arguments(struct rv_ctx *ctx);
 
+/* A call of a tool of an MCP server. */
+void rv__tool_begin(struct rv_ctx *ctx, struct rv__str with);
+
 /* For these: hand it to the I/O loop, and have it stopped when the step's token fires: a time-out, a
  * cancel, the engine closes. It may be gone afterwards. `what`: for messages. */
 void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_ctx *ctx),

@@ -6,6 +6,7 @@
 
 #include <rival/rival.h>
 
+#include "agent/agent.h"
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "exec/exec.h"
@@ -132,6 +133,7 @@ struct rv_ctx {
             struct rv__fetch fetch;
             bool any_status;
         };
+        struct rv__tool_call tool;
         struct rv__invoked invoked; /* or a worker */
     };
     struct rv__provider *provider;   /* of a turn of a chat: who is asked, */

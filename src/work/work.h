@@ -42,7 +42,8 @@ struct rv__workshop {
     struct rv__io
         *io; /* of commands and requests; made with the first, by the loop; by hand: none */
     struct rv__providers *providers; /* of models, as the configuration has them; NULL: none */
-    bool http_deny_private;          /* requests to private addresses are refused */
+    struct rv__tool_servers *tool_servers; /* of MCP, likewise */
+    bool http_deny_private;                /* requests to private addresses are refused */
     struct rv__wires *wires; /* of connections; made with the first listener, under hosts_lock */
     struct rv__executor *workers; /* of functions of workers; the engine's. NULL: by hand */
     pthread_mutex_t hosts_lock;

@@ -305,11 +305,16 @@ static void problems_of_a_file_are_bounded(void **state)
     rv__buf_done(&text);
 }
 
-static void what_the_engine_cannot_run_is_refused(void **state)
+static void a_tool_is_held_to_its_keys(void **state)
 {
     (void)state;
-    expect_problems("a tool", W("- a: { tool: { name: t } }\n"),
-                    "3:8: steps of the kind 'tool' cannot be run yet\n");
+    expect_problems("no server", W("- a: { tool: { name: t } }\n"),
+                    "3:8: a tool needs a 'server'\n");
+    expect_problems("arguments", W("- a: { tool: { server: s, name: t, arguments: 3 } }\n"),
+                    "3:48: invalid arguments a number: must be a mapping\n");
+    expect_problems("no mapping", W("- a: { tool: search }\n"),
+                    "3:14: a tool is a mapping with its 'server', its 'name' and its "
+                    "'arguments'\n");
 }
 
 /* Shorter ways to say the same: the plans are equal. */
@@ -388,7 +393,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_told_at_its_place),
         cmocka_unit_test(everything_is_told_at_once),
         cmocka_unit_test(problems_of_a_file_are_bounded),
-        cmocka_unit_test(what_the_engine_cannot_run_is_refused),
+        cmocka_unit_test(a_tool_is_held_to_its_keys),
         cmocka_unit_test(what_is_hardly_meant_is_a_warning),
         cmocka_unit_test(short_forms_mean_the_long_ones),
     };

@@ -1,13 +1,15 @@
 /* chain.h: lists of what is in one list at a time: added at the end, taken out anywhere, in O(1). */
-#ifndef RV_EXEC_CHAIN_H
-#define RV_EXEC_CHAIN_H
+#ifndef RV_BASE_CHAIN_H
+#define RV_BASE_CHAIN_H
 
 #include <assert.h>
 #include <stddef.h>
 
-#include "exec/exec.h"
+/* A place in a list, in what is listed; all zero: in none. */
+struct rv__link {
+    struct rv__link *next, **at;
+};
 
-/* All zero: in no list (struct rv__link: exec.h). */
 struct rv__chain {
     struct rv__link *first, **end;
 };
