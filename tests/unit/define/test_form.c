@@ -311,7 +311,7 @@ static void a_tool_is_held_to_its_keys(void **state)
     expect_problems("no server", W("- a: { tool: { name: t } }\n"),
                     "3:8: a tool needs a 'server'\n");
     expect_problems("arguments", W("- a: { tool: { server: s, name: t, arguments: 3 } }\n"),
-                    "3:48: invalid arguments a number: must be a mapping\n");
+                    "3:47: invalid arguments a number: must be a mapping\n");
     expect_problems("no mapping", W("- a: { tool: search }\n"),
                     "3:14: a tool is a mapping with its 'server', its 'name' and its "
                     "'arguments'\n");

@@ -44,7 +44,7 @@ static void work_waits_in_the_lane_of_what_comes_first(void **state)
         { DOC(STEP("\"kind\":\"http\"")), LANE_HTTP },
         { DOC(STEP("\"kind\":\"command\"")), LANE_IO },
         { DOC("{\"type\":\"chat\",\"alias\":\"s\",\"with\":{}}"), LANE_HTTP },
-        { DOC(STEP("\"kind\":\"tool\"")), LANE_IO },
+        { DOC(STEP("\"kind\":\"tool\"")), LANE_HTTP },
         { DOC(STEP("\"kind\":\"value\",\"with\":1")), LANE_EVAL },
         { DOC(STEP("\"kind\":\"delay\",\"with\":1")), LANE_NONE },
         { DOC(STEP("\"kind\":\"delay\",\"with\":\"${ 1 }\"")), LANE_EVAL },
