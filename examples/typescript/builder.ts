@@ -78,7 +78,7 @@ const processPayment = () => ({ paid: true })
     workflow.register()
 }
 
-// --- predefined steps: built, not run: they need the network, and time
+// --- predefined steps: built, not run: they need the network, and time; testing.ts runs them
 {
     const workflow = createWorkflow('predefinedSteps')
     workflow.step(httpStep({ url: 'https://api.example.com', method: 'GET' }))

@@ -1625,6 +1625,10 @@ RV_API void rv_test_takes(rv_ctx *ctx, int64_t ms);
 RV_API int rv_test_crash(rv_engine *engine, rv_error *err);
 RV_API int64_t rv_test_crashes(rv_engine *engine); /* how many crashes so far, of both kinds */
 
+/* The main function of a test engine for a program in another language, which listens on the Unix socket
+ * argv[1]. `rival kit` calls it, for the npm package. The process ends with that program. */
+RV_API int rv_kit_main(int argc, char **argv);
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,7 @@ extern const struct rv__command rv__cmd_exec;
 extern const struct rv__command rv__cmd_export;
 extern const struct rv__command rv__cmd_evaluator;
 extern const struct rv__command rv__cmd_host;
+extern const struct rv__command rv__cmd_kit;
 extern const struct rv__command rv__cmd_import;
 extern const struct rv__command rv__cmd_list;
 extern const struct rv__command rv__cmd_attachments;

@@ -42,6 +42,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_describe,
     &rv__cmd_evaluator,
     &rv__cmd_host,
+    &rv__cmd_kit,
     NULL,
 };
 

@@ -55,6 +55,7 @@ struct rv__kit {
     unsigned begin_one_in;        /* so often something begins long before it is run; 0 = never */
     unsigned lose_one_in;         /* so often a host dies with its work; 0 = never */
     struct rv__replaced *replaced;
+    struct rv__kit_host *host; /* of functions in another process (kit_host.c); NULL: none */
     unsigned crash_one_in;
     enum rv__sim_store_fate fate; /* how it dies next, or died last */
     int64_t crashes;

@@ -22,6 +22,7 @@
 #include "work/context.h"
 #include "work/exprs.h"
 #include "work/files.h"
+#include "work/invoked.h"
 #include "work/save.h"
 #include "work/scripts.h"
 #include "work/secrets.h"

@@ -1,4 +1,4 @@
-// Needs the network, and waits: compiled by the tests, not run.
+// Needs the network, and waits: testing.ts runs it.
 import { httpStep, delayStep } from 'rival'
 
 function validateInput() {

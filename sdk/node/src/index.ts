@@ -17,6 +17,7 @@ export {
 } from "./define/steps.js";
 export * from "./engine/index.js";
 export { WorkflowRegistry } from "./workflow-registry.js";
+export { testEngine, type TestEngine, type TestOptions } from "./testing/testing.js";
 export { pending, type PendingResult } from "./worker/pending.js";
 export { ConnectionLostError, RefusedError } from "./worker/connection.js";
 export {
