@@ -245,7 +245,182 @@ bool rv__lower_nested(struct rv__lowering *l, struct rv__spot *spot, const struc
     return true;
 }
 
-/* The workflows that a chat may call, by name or file. */
+/* One tool of a chat, as it is written. */
+struct tool_form {
+    const struct rv__tree *at;
+    struct rv__str server, tool; /* of an MCP server; "*": all of them */
+    struct rv__str workflow;     /* or this */
+    struct rv__str name;         /* what the model calls it */
+    bool approve;
+    const struct rv__tree *timeout, *max_attempts;
+};
+
+/* "server/tool"? What ends as a file does is one. */
+static bool split_tool(struct rv__str text, struct tool_form *form)
+{
+    static const char *const endings[] = { ".yaml", ".yml", ".json", ".c",  ".so",
+                                           ".ts",   ".mts", ".js",   ".mjs" };
+    const char *slash = text.len > 0 ? memchr(text.at, '/', text.len) : NULL;
+    if (slash == NULL || slash == text.at || *text.at == '.')
+        return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t len = strlen(endings[i]);
+        if (text.len > len && memcmp(text.at + text.len - len, endings[i], len) == 0)
+            return false;
+    }
+    form->server = (struct rv__str){ text.at, (size_t)(slash - text.at) };
+    form->tool = (struct rv__str){ slash + 1, text.len - form->server.len - 1 };
+    return true;
+}
+
+static bool find_workflow(struct rv__lowering *l, const struct rv__tree *value,
+                          struct tool_form *form)
+{
+    const char *why = NULL;
+    if (rv__tree_real(value)->kind != TREE_STRING) {
+        rv__problem_add(l->problems, l->source, value->at,
+                        "invalid workflow: must be its name, or the file that defines it");
+        return false;
+    }
+    if (!l->nesting->find(l->nesting, value, &form->workflow, &why)) {
+        rv__problem_add(l->problems, l->source, value->at, "%s", why);
+        return false;
+    }
+    if (rv__str_none(form->workflow))
+        form->workflow = rv__tree_real(value)->text;
+    return true;
+}
+
+/* {tool: "server/tool" | workflow: name, name?, approve?, timeout?, maxAttempts?} */
+static bool read_tool_map(struct rv__lowering *l, const struct rv__tree *map,
+                          struct tool_form *form)
+{
+    static const char *const keys[] = { "tool",    "workflow", "name",
+                                        "approve", "timeout",  "maxAttempts" };
+    enum { KEYS = sizeof keys / sizeof *keys };
+    const struct rv__tree *tool = rv__form_get(map, "tool"),
+                          *workflow = rv__form_get(map, "workflow"),
+                          *name = rv__form_get(map, "name"),
+                          *approve = rv__form_get(map, "approve");
+    for (const struct rv__tree *child = map->first; child != NULL; child = child->next) {
+        struct rv__key_room room;
+        struct rv__str key = rv__camel(child->key, &room);
+        size_t i = 0;
+        while (i < KEYS && !rv__str_is(key, keys[i]))
+            i++;
+        const char *meant = i < KEYS ? NULL : rv__suggest(key, keys, KEYS);
+        if (i == KEYS)
+            rv__problem_add(l->problems, l->source, child->key_at,
+                            "unknown key '%s' of a tool of a chat%s%s%s", rv__cite(child->key).text,
+                            meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    }
+    form->timeout = rv__form_get(map, "timeout");
+    form->max_attempts = rv__form_get(map, "maxAttempts");
+    bool right = (tool != NULL) != (workflow != NULL) &&
+                 (name == NULL || rv__tree_real(name)->kind == TREE_STRING) &&
+                 (approve == NULL || rv__tree_real(approve)->kind == TREE_BOOL) &&
+                 (workflow == NULL || (form->timeout == NULL && form->max_attempts == NULL));
+    if (right && tool != NULL)
+        right = rv__tree_real(tool)->kind == TREE_STRING &&
+                split_tool(rv__tree_real(tool)->text, form);
+    if (!right) {
+        rv__problem_add(l->problems, l->source, form->at->at,
+                        "a tool of a chat is { tool: server/tool, name?, approve?, timeout?, "
+                        "maxAttempts? } or { workflow: name, name?, approve? }");
+        return false;
+    }
+    if (name != NULL)
+        form->name = rv__tree_real(name)->text;
+    form->approve = approve != NULL && rv__str_is(rv__tree_real(approve)->text, "true");
+    return workflow == NULL || find_workflow(l, workflow, form);
+}
+
+static bool read_tool(struct rv__lowering *l, const struct rv__tree *child, struct tool_form *form)
+{
+    const struct rv__tree *real = rv__tree_real(child);
+    form->at = child;
+    if (real->kind == TREE_MAP)
+        return read_tool_map(l, real, form);
+    if (real->kind == TREE_STRING)
+        return split_tool(real->text, form) || find_workflow(l, child, form);
+    rv__problem_add(l->problems, l->source, child->at,
+                    "a tool of a chat is the name of a workflow, or its file, or server/tool of an "
+                    "MCP server");
+    return false;
+}
+
+/* What the model calls it, where that is not said: the tool's own name, with _ for what is no letter of names. */
+static void put_tool_name(struct rv__lowering *l, const struct tool_form *form)
+{
+    bool all = rv__str_is(form->tool, "*");
+    struct rv__str from = !rv__str_none(form->name)       ? form->name
+                          : !rv__str_none(form->workflow) ? form->workflow
+                          : all                           ? form->server
+                                                          : form->tool;
+    if (!rv__str_none(form->name) || !rv__str_none(form->workflow)) {
+        rv__buf_json_str(l->out, from);
+        return;
+    }
+    rv__buf_char(l->out, '"');
+    for (size_t i = 0; i < from.len; i++) {
+        char c = from.at[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     c == '-';
+        rv__buf_char(l->out, plain ? c : '_');
+    }
+    rv__buf_char(l->out, '"');
+}
+
+/* The step or workflow that is called. */
+static void put_tool(struct rv__lowering *l, const struct tool_form *form)
+{
+    bool all = rv__str_is(form->tool, "*");
+    if (!rv__str_none(form->workflow)) {
+        rv__buf_text(l->out, "{\"type\":\"workflow\",\"alias\":");
+        put_tool_name(l, form);
+        rv__buf_text(l->out, ",\"name\":");
+        rv__buf_json_str(l->out, form->workflow);
+        rv__buf_char(l->out, '}');
+        return;
+    }
+    rv__buf_text(l->out, "{\"type\":\"step\",\"alias\":");
+    put_tool_name(l, form);
+    rv__buf_text(l->out, ",\"kind\":\"tool\",\"with\":{\"server\":");
+    rv__buf_json_str(l->out, form->server);
+    if (all) {
+        rv__buf_text(l->out, ",\"all\":true,\"name\":\"${ .input.name }\",\"arguments\":\"${ "
+                             ".input.arguments }\"}");
+    } else {
+        rv__buf_text(l->out, ",\"name\":");
+        rv__buf_json_str(l->out, form->tool);
+        rv__buf_text(l->out, ",\"arguments\":\"${ .input }\"}");
+    }
+    if (form->timeout != NULL)
+        lower_duration(l, "timeout", form->timeout);
+    if (form->max_attempts != NULL)
+        rv__lowering_raw(l, "maxAttempts", form->max_attempts);
+    rv__buf_char(l->out, '}');
+}
+
+/* A person says yes first: the tool is then a workflow, which waits for the signal approve:<path of the call>. */
+static void put_approved_tool(struct rv__lowering *l, const struct tool_form *form)
+{
+    rv__buf_text(l->out, "{\"type\":\"workflow\",\"alias\":");
+    put_tool_name(l, form);
+    rv__buf_text(l->out,
+                 ",\"name\":\"" RV__APPROVAL "\",\"steps\":["
+                 "{\"type\":\"step\",\"alias\":\"approve\",\"kind\":\"signal\",\"with\":"
+                 "{\"name\":\"approve:${ .run.path | rtrimstr(\\\":node0:approve\\\") }\"}},"
+                 "{\"type\":\"step\",\"alias\":\"approved\",\"kind\":\"value\",\"with\":"
+                 "\"${ .steps.approve.result | if type == \\\"object\\\" and .approved == true "
+                 "then true else error(\\\"a person did not approve this call\\\" + (if type == "
+                 "\\\"object\\\" and (.reason | type) == \\\"string\\\" then \\\": \\\" + "
+                 ".reason else \\\"\\\" end)) end }\"},");
+    put_tool(l, form);
+    rv__buf_text(l->out, "]}");
+}
+
+/* What a chat may call. */
 static void lower_tools(struct rv__lowering *l, const struct rv__tree *chat)
 {
     const struct rv__tree *tools = rv__form_get(rv__tree_real(chat), "tools");
@@ -255,33 +430,21 @@ static void lower_tools(struct rv__lowering *l, const struct rv__tree *chat)
         return;
     if (list->kind != TREE_LIST) {
         rv__problem_add(l->problems, l->source, tools->at,
-                        "the 'tools' of a chat are a list of names of workflows");
+                        "the 'tools' of a chat are a list of workflows and tools of MCP servers");
         return;
     }
     rv__lowering_key(l, "tools");
     rv__buf_char(l->out, '[');
     for (const struct rv__tree *child = list->first; child != NULL; child = child->next) {
-        const struct rv__tree *real = rv__tree_real(child);
-        struct rv__str name = { NULL, 0 };
-        const char *why = NULL;
-        if (real->kind != TREE_STRING) {
-            rv__problem_add(l->problems, l->source, child->at,
-                            "a tool of a chat is the name of a workflow, or its file");
+        struct tool_form form = { .at = NULL };
+        if (!read_tool(l, child, &form))
             continue;
-        }
-        if (!l->nesting->find(l->nesting, child, &name, &why)) {
-            rv__problem_add(l->problems, l->source, child->at, "%s", why);
-            continue;
-        }
-        if (rv__str_none(name))
-            name = real->text;
-        rv__buf_text(l->out, first ? "{\"type\":\"workflow\",\"alias\":"
-                                   : ",{\"type\":\"workflow\",\"alias\":");
+        rv__buf_text(l->out, first ? "" : ",");
         first = false;
-        rv__buf_json_str(l->out, name);
-        rv__buf_text(l->out, ",\"name\":");
-        rv__buf_json_str(l->out, name);
-        rv__buf_char(l->out, '}');
+        if (form.approve)
+            put_approved_tool(l, &form);
+        else
+            put_tool(l, &form);
     }
     rv__buf_char(l->out, ']');
 }

@@ -163,12 +163,37 @@ static void write_chat(struct rv__writer *w, const struct rv__node *node)
     rv__buf_char(w->out, ']');
 }
 
+const struct rv__node *rv__tool_called(const struct rv__body *body)
+{
+    const struct rv__node *node = body->nodes[0];
+    if (node->kind == NODE_WORKFLOW && node->bodies[0].count > 0 &&
+        rv__str_is(node->bodies[0].wrap->name, RV__APPROVAL))
+        return node->bodies[0].nodes[node->bodies[0].count - 1];
+    return node;
+}
+
+bool rv__tool_is_all(const struct rv__body *body)
+{
+    const struct rv__node *node = rv__tool_called(body);
+    struct rv__str all;
+    return node->kind == NODE_STEP && node->step.kind == STEP_TOOL &&
+           !rv__str_none(node->step.with) && rv__json_get(node->step.with, "all", &all) &&
+           rv__json_type(all) == RV__JSON_TRUE;
+}
+
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name)
 {
-    for (uint32_t i = 1; i < chat->body_count; i++) /* RV__MAX_TOOLS at most */
-        if (rv__str_eq(chat->bodies[i].alias, name))
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < chat->body_count; i++) { /* RV__MAX_TOOLS at most */
+        struct rv__str alias = chat->bodies[i].alias;
+        if (rv__str_eq(alias, name))
             return i;
-    return 0;
+        bool within = name.len > alias.len + 1 && memcmp(name.at, alias.at, alias.len) == 0 &&
+                      name.at[alias.len] == '_' && rv__tool_is_all(&chat->bodies[i]);
+        if (within && (found == 0 || chat->bodies[found].alias.len < alias.len))
+            found = i;
+    }
+    return found;
 }
 
 const struct rv__kind rv__kind_chat = {

@@ -385,6 +385,13 @@ uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias);
 const struct rv__state *rv__node_state(const struct rv__node *node);
 /* The body of the tool that a chat calls so; 0: it has none. */
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name);
+/* What a person has to approve is called inside of a workflow of this name, as its last node. */
+#define RV__APPROVAL "approved-call"
+/* The step or workflow that a tool's body calls. */
+const struct rv__node *rv__tool_called(const struct rv__body *body);
+/* Are these all tools of an MCP server? Then a call of ALIAS_NAME is one of its tool NAME, and the input of the body
+ * {name, arguments}. */
+bool rv__tool_is_all(const struct rv__body *body);
 /* Is it a tool of a chat? Its input is what it is called with. */
 bool rv__body_is_tool(const struct rv__body *body);
 /* How it is to be tried, of a step or a chat; NULL: it is neither. */

@@ -27,6 +27,17 @@ void rv__chat_arguments(struct rv_ctx *ctx);
 
 /* A call of a tool of an MCP server. */
 void rv__tool_begin(struct rv_ctx *ctx, struct rv__str with);
+/* The server of that name; NULL: there is none, and the attempt has failed. */
+struct rv__tool_server *rv__tool_server_of(struct rv_ctx *ctx, struct rv__str name);
+/* It was not answered: that is the outcome. */
+void rv__tool_failed(struct rv_ctx *ctx, const struct rv__tool_result *result);
+
+/* offers.c */
+/* Is known what the tools of a turn's chat are? False: the servers are being asked, and rv__chat_begin() is called
+ * again when they have answered; or the attempt has ended. Thread: the evaluator's. */
+bool rv__offers_ready(struct rv_ctx *ctx, struct rv__str with);
+/* Append them: [{name, description?, schema}]. */
+void rv__offers_write(struct rv_ctx *ctx, struct rv__buf *out);
 
 /* For these: hand it to the I/O loop, and have it stopped when the step's token fires: a time-out, a
  * cancel, the engine closes. It may be gone afterwards. `what`: for messages. */

@@ -216,22 +216,7 @@ static int write_tools(struct rv_ctx *ctx, struct rv__str *ret, rv_error *err)
     if (chat->body_count < 2)
         return RV_OK;
     rv__buf_init(&out, RV__AGENT_REQUEST_BYTES);
-    for (uint32_t i = 1; i < chat->body_count; i++) {
-        const struct rv__node *tool = chat->bodies[i].nodes[0];
-        const struct rv__wrap *wrap = tool->kind == NODE_WORKFLOW ? tool->bodies[0].wrap : NULL;
-        rv__buf_text(&out, i == 1 ? "[{\"name\":" : ",{\"name\":");
-        rv__buf_json_str(&out, chat->bodies[i].alias);
-        if (wrap != NULL && !rv__str_none(wrap->description)) {
-            rv__buf_text(&out, ",\"description\":");
-            rv__buf_json_str(&out, wrap->description);
-        }
-        rv__buf_text(&out, ",\"schema\":");
-        rv__buf_str(&out, wrap != NULL && !rv__str_none(wrap->schema)
-                              ? wrap->schema
-                              : rv__str("{\"type\":\"object\"}"));
-        rv__buf_char(&out, '}');
-    }
-    rv__buf_char(&out, ']');
+    rv__offers_write(ctx, &out);
     int rc = rv__buf_err(&out, err);
     if (rc == RV_OK && rv__str_copy(&ctx->arena, rv__buf_view(&out), ret) < 0)
         rc = rv__nomem(err);
@@ -674,6 +659,8 @@ void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
 {
     static const char *const told[] = { "provider", "model", "system", "prompt" };
     struct rv__str value;
+    if (!rv__offers_ready(ctx, with))
+        return;
     ctx->fetch = (struct rv__fetch){
         .method = "POST", .max_bytes = ANSWER_BYTES, .begun = begun, .came = came, .done = ended
     };
@@ -708,9 +695,24 @@ void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
 
 /* ------------------------------------------------------------------------------- arguments --- */
 
+/* {"name":…,"arguments":…}: the name without that of the tools' body and the _ behind it. */
+static void put_named(struct rv_ctx *ctx, struct rv__str name, struct rv__str arguments,
+                      struct rv__buf *out)
+{
+    size_t before = ctx->view.body->alias.len + 1;
+    name = is(name, RV__JSON_STRING) ? rv__ctx_text(ctx, name) : (struct rv__str){ "", 0 };
+    if (name.len > before)
+        name = (struct rv__str){ name.at + before, name.len - before };
+    rv__buf_text(out, "{\"name\":");
+    rv__buf_json_str(out, name);
+    rv__buf_text(out, ",\"arguments\":");
+    rv__buf_str(out, arguments);
+    rv__buf_char(out, '}');
+}
+
 void rv__chat_arguments(struct rv_ctx *ctx)
 {
-    struct rv__str state = { NULL, 0 }, calls, call, arguments = { NULL, 0 };
+    struct rv__str state = { NULL, 0 }, calls, call, arguments = { NULL, 0 }, name = { NULL, 0 };
     struct rv__json_iter it;
     struct said said;
     rv_error err = { .message = "out of memory" };
@@ -728,8 +730,10 @@ void rv__chat_arguments(struct rv_ctx *ctx)
         is(calls, RV__JSON_ARRAY)) {
         rv__json_iter_init(&it, calls);
         for (int i = 0; i <= number && rv__json_next(&it, NULL, &call); i++)
-            if (i == number && is(call, RV__JSON_OBJECT))
+            if (i == number && is(call, RV__JSON_OBJECT)) {
                 (void)rv__json_get(call, "arguments", &arguments);
+                (void)rv__json_get(call, "name", &name);
+            }
     }
     if (!is(arguments, RV__JSON_OBJECT)) {
         rv_fail(ctx, "the arguments of a tool must be a JSON object, not %.*s",
@@ -738,8 +742,15 @@ void rv__chat_arguments(struct rv_ctx *ctx)
         rv__ctx_error_code(ctx, "badInput");
         return;
     }
-    if (rv__ctx_result(ctx, arguments) < 0)
+    struct rv__buf input;
+    rv__buf_init(&input, RV__JSON_MAX_BYTES);
+    if (rv__tool_is_all(ctx->view.body)) /* of whose tools it is one */
+        put_named(ctx, name, arguments, &input);
+    else
+        rv__buf_str(&input, arguments);
+    if (input.rc != RV_OK || rv__ctx_result(ctx, rv__buf_view(&input)) < 0)
         rv_fail(ctx, "out of memory");
     else
         ctx->outcome = MSG_DONE;
+    rv__buf_done(&input);
 }

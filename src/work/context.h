@@ -15,6 +15,7 @@
 #include "work/given.h"
 #include "work/sight.h"
 
+struct rv__offers;
 struct rv__plan_exprs;
 struct rv__provider;
 struct rv__streaming;
@@ -136,8 +137,9 @@ struct rv_ctx {
         struct rv__tool_call tool;
         struct rv__invoked invoked; /* or a worker */
     };
-    struct rv__provider *provider;   /* of a turn of a chat: who is asked, */
-    struct rv__str returns;          /* what the answer must be, JSON Schema; none: text; */
+    struct rv__offers *offers;     /* of a turn of a chat: tools of MCP servers; NULL: not asked */
+    struct rv__provider *provider; /* of a turn of a chat: who is asked, */
+    struct rv__str returns;        /* what the answer must be, JSON Schema; none: text; */
     struct rv__streaming *streaming; /* and what has come of it, if it comes in pieces */
     bool streamed;                   /* pieces of it stand in the log */
     enum rv__output_as output_as;

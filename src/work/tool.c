@@ -28,24 +28,31 @@ static bool refuse(struct rv_ctx *ctx, const char *code)
 
 /* -------------------------------------------------------------------------------- the call --- */
 
-static bool take_server(struct rv_ctx *ctx, struct rv__str with)
+struct rv__tool_server *rv__tool_server_of(struct rv_ctx *ctx, struct rv__str name)
 {
-    struct rv__str json, name = { "", 0 };
+    struct rv__tool_server *server = rv__tool_servers_find(ctx->shop->tool_servers, name);
     struct rv__buf names;
-    if (rv__json_get(with, "server", &json))
-        name = rv__ctx_text(ctx, json);
-    ctx->tool.server = rv__tool_servers_find(ctx->shop->tool_servers, name);
-    if (ctx->tool.server != NULL)
-        return true;
+    if (server != NULL)
+        return server;
     rv__buf_init(&names, 400);
     rv__tool_servers_names(ctx->shop->tool_servers, &names);
     rv_fail(ctx,
             "there is no MCP server '%.*s' in the configuration (rival.yaml beside the store, or "
             "--config)%s%.*s",
-            (int)(name.len < 60 ? name.len : 60), name.at,
+            (int)(name.len < 60 ? name.len : 60), name.at != NULL ? name.at : "",
             names.len > 0 ? "; there are: " : ", which has none", RV__ARG(rv__buf_view(&names)));
     rv__buf_done(&names);
-    return refuse(ctx, "noServer");
+    (void)refuse(ctx, "noServer");
+    return NULL;
+}
+
+static bool take_server(struct rv_ctx *ctx, struct rv__str with)
+{
+    struct rv__str json, name = { "", 0 };
+    if (rv__json_get(with, "server", &json))
+        name = rv__ctx_text(ctx, json);
+    ctx->tool.server = rv__tool_server_of(ctx, name);
+    return ctx->tool.server != NULL;
 }
 
 /* The parameters are gone after this: what is kept of them is copied. */
@@ -128,15 +135,8 @@ static void take_answer(struct rv_ctx *ctx, struct rv__str json)
     rv__buf_done(&result);
 }
 
-static void ended(struct rv__tool_call *call, const struct rv__tool_result *result)
+void rv__tool_failed(struct rv_ctx *ctx, const struct rv__tool_result *result)
 {
-    struct rv_ctx *ctx = RV__CONTAINER(call, struct rv_ctx, tool);
-    rv__io_ended(ctx);
-    if (result->end == TOOL_ANSWERED) {
-        take_answer(ctx, result->json);
-        rv__work_finish(ctx);
-        return;
-    }
     rv_fail(ctx, "%s", result->error);
     switch (result->end) {
     case TOOL_REFUSED:
@@ -151,6 +151,16 @@ static void ended(struct rv__tool_call *call, const struct rv__tool_result *resu
     case TOOL_CANCELLED: rv__ctx_error_code(ctx, "cancelled"); break;
     case TOOL_ANSWERED: break;
     }
+}
+
+static void ended(struct rv__tool_call *call, const struct rv__tool_result *result)
+{
+    struct rv_ctx *ctx = RV__CONTAINER(call, struct rv_ctx, tool);
+    rv__io_ended(ctx);
+    if (result->end == TOOL_ANSWERED)
+        take_answer(ctx, result->json);
+    else
+        rv__tool_failed(ctx, result);
     rv__work_finish(ctx);
 }
 

@@ -119,10 +119,11 @@ static const struct row {
       START EVENT("content_block_start", ",\"index\":1,\"content_block\":{\"type\":\"tool_use\","
                                          "\"id\":\"c1\",\"name\":\"add\",\"input\":{}}")
           EVENT("content_block_delta", ",\"index\":1,\"delta\":{\"type\":\"input_json_delta\","
-                                       "\"partial_json\":\"{\\\"a\\\":\"}") EVENT(
-              "content_block_delta",
-              ",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"1}\"}")
-              STOP,
+                                       "\"partial_json\":\"{\\\"a\\\":\"}")
+              EVENT(
+                  "content_block_delta",
+                  ",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"1}\"}")
+                  STOP,
       "|[{\"id\":\"c1\",\"name\":\"add\",\"arguments\":{\"a\":1}}]|m|end_turn|3+2" },
     { "what is not known is no matter", "an",
       START EVENT("content_block_start", ",\"index\":0,\"content_block\":{\"type\":\"thinking\"}")
