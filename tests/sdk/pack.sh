@@ -33,6 +33,18 @@ is "a second time it starts nothing" "$rc:$out" "0:completed { paid: 40 }"
 run "$rival" list --store orders.db --json
 is "there is one run" "$(printf '%s' "$out" | jq -c '[.runs[] | [.runId, .status]]')" '[["order-1","completed"]]'
 
+# Where the program is found: beside the package, as the package of the platform; and in PATH.
+platform=node_modules/@rival/$(node -p 'process.platform + "-" + process.arch')
+mkdir -p "$platform" && ln -s "$rival" "$platform/rival" && echo '{"name":"platform","version":"0.0.0"}' >"$platform/package.json"
+node=$(command -v node)
+run env -u RIVAL_BIN PATH=/nowhere "$node" order.mjs
+is "the program is found in the platform's package" "$rc:$out" "0:completed { paid: 40 }"
+rm -r "$platform"
+run env -u RIVAL_BIN PATH=/nowhere "$node" order.mjs
+like "nowhere: that is said" "$err" "the program 'rival' was not found: install it, name it with RIVAL_BIN"
+run env -u RIVAL_BIN PATH="$(dirname "$rival")" "$node" order.mjs
+is "and in PATH" "$rc:$out" "0:completed { paid: 40 }"
+
 cat >types.mts <<'TS'
 import { createWorkflow, rival, type StepContext } from "rival";
 import { z } from "zod";

@@ -276,7 +276,6 @@ test("the engine's plan names functions, keeps texts, and nests in place", () =>
           steps: [{ type: "step", alias: "one", kind: "function", name: "w__loop__each__run__one" }],
         },
       },
-      { type: "step", alias: "pay.input", kind: "function", name: "w_pay__input" },
       {
         type: "workflow",
         alias: "pay",
@@ -284,7 +283,7 @@ test("the engine's plan names functions, keeps texts, and nests in place", () =>
         inputSchema: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: {} },
         steps: [{ type: "step", alias: "charge", kind: "function", name: "pay_charge" }],
         onError: { kind: "function", name: "pay__onError" },
-        input: '${ .steps["pay.input"].result }',
+        input: { fn: "w__workflow__pay__input" },
       },
       {
         type: "branch",
@@ -313,10 +312,10 @@ test("the engine's plan names functions, keeps texts, and nests in place", () =>
     "w__branch__b__then__yes__when",
     "w__loop__each__run__one",
     "w__onError",
+    "w__workflow__pay__input",
     "w_a",
     "w_a__onError",
     "w_httpRequest__input",
-    "w_pay__input",
   ]);
 });
 

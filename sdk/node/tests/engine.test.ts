@@ -147,7 +147,7 @@ test("forEach, loop, branch, concurrent and nested workflows", async () => {
     assert.deepEqual([results.both?.result.left.result, results.both?.result.right.result], ["a", "b"]);
     assert.equal(results.inner?.result, 6);
     assert.equal(results.when?.status, "skipped");
-    assert.deepEqual(results.all?.result, ["numbers", "each", "count", "which", "both", "inner.input", "inner", "when"]);
+    assert.deepEqual(results.all?.result, ["numbers", "each", "count", "which", "both", "inner", "when"]);
   });
 });
 

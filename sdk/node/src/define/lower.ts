@@ -174,9 +174,7 @@ class Lowering {
           alias,
           ...this.when(node.when, inside.of("when")),
           ...this.nested(node.workflow, alias, undefined),
-          ...("input" in node
-            ? { input: typeof node.input === "function" ? parameter(alias) : this.value(node.input, inside.of("input")) }
-            : {}),
+          ...("input" in node ? { input: this.value(node.input, inside.of("input")) } : {}),
         };
       }
     }
@@ -184,7 +182,7 @@ class Lowering {
 
   /** A child of a concurrent block. The engine takes steps and workflows there as they are, anything else as a list. */
   private child(node: NodeDefinition, names: Names): Json {
-    if (parametersOf(node) !== undefined)
+    if (parametersOf(node) !== undefined || (node.type === "workflow" && typeof node.input === "function"))
       this.faults.push({
         path: node.alias,
         message: "what it is given cannot be a function directly in a concurrent block: use a child that is a list, { alias, steps: [...] }",
@@ -252,9 +250,8 @@ class Lowering {
   }
 }
 
-/** The function that gives what a node is given: the input of a nested workflow, or the fields of a predefined step. */
+/** The function that gives what a node is given: the fields of a predefined step. */
 function parametersOf(node: NodeDefinition): StepFunction | undefined {
-  if (node.type === "workflow") return typeof node.input === "function" ? (node.input as StepFunction) : undefined;
   if (node.type !== undefined || !isPredefined(node.run)) return undefined;
   const fields = Object.entries(node.run.options).filter((field): field is [string, StepFunction] => typeof field[1] === "function");
   if (fields.length === 0) return undefined;
@@ -267,9 +264,8 @@ function parameterAlias(alias: string): string {
 }
 
 /** Where the node finds it. */
-function parameter(alias: string, key?: string): string {
-  const path = `.steps[${JSON.stringify(parameterAlias(alias))}].result`;
-  return key === undefined ? `\${ ${path} }` : `\${ ${path}[${JSON.stringify(key)}] }`;
+function parameter(alias: string, key: string): string {
+  return `\${ .steps[${JSON.stringify(parameterAlias(alias))}].result[${JSON.stringify(key)}] }`;
 }
 
 function given(values: Json): Json {
