@@ -54,7 +54,7 @@ echo 'import { writeFileSync } from "node:fs"; writeFileSync("ran", "x");' >flow
 # Looking.
 run "$rival" check flows
 is "check parses, and loads nothing" "$rc:$err:$(ls)" "0::flows"
-like "it says so" "$out" "flows/order.ts .*parses; its plan was not looked at: --load does"
+like "it says so" "$out" "flows/order.ts .*parses; its plan was not checked: --load does"
 like "and what YAML nests of it" "$out" "ok  outer .*without the file that it nests"
 run "$rival" check --load flows
 is "with --load plans are checked" "$rc:$err:$(grep -c '^ok' <<<"$out")" "0::4"
