@@ -1042,6 +1042,12 @@ RV_API int rv_on(rv_engine *engine, const char *type, rv_listener_fn fn, void *a
  * Errors: RV_ENOTFOUND, RV_EINVAL, RV_ENOMEM.   Thread: any. */
 RV_API int rv_off(rv_engine *engine, const char *id, rv_error *err);
 
+/* Wait until the listeners of the run's manifest (`listeners:`) have been told of everything that has happened so far, or
+ * nobody tries to tell them any more; for so long (negative: without limit). An answer to `suspend` has decided by then. A run
+ * without such listeners: at once. Errors: RV_ETIMEDOUT, RV_ECLOSED, RV_EINVAL.   Thread: any but a step's or a listener's. */
+RV_API int rv_listeners_wait(rv_engine *engine, const char *run_id, int64_t timeout_ms,
+                             rv_error *err);
+
 /* ------------------------------------------------------------------------------------------
  * Logs and nodes of a run */
 

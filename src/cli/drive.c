@@ -18,11 +18,12 @@
 #include "cli/screen.h"
 
 enum {
-    GRACE_MS = 5000,   /* for steps to end by themselves after Ctrl-C */
-    TOLD_MS = 2000,    /* and then, for those that were told to */
-    RESUMES_MAX = 10,  /* --on-suspend resume: then it is left suspended */
-    NOBODY_MS = 5000,  /* so long we wait for a function that nobody has, without a terminal */
-    ANSWER_BYTES = 64, /* of a decision that is typed */
+    GRACE_MS = 5000,      /* for steps to end by themselves after Ctrl-C */
+    TOLD_MS = 2000,       /* and then, for those that were told to */
+    LISTENERS_MS = 60000, /* that listeners of a manifest have, before the program ends */
+    RESUMES_MAX = 10,     /* --on-suspend resume: then it is left suspended */
+    NOBODY_MS = 5000,     /* so long we wait for a function that nobody has, without a terminal */
+    ANSWER_BYTES = 64,    /* of a decision that is typed */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
     OUTCOME_MS = 60000,   /* to read how it ended: it has */
@@ -953,6 +954,30 @@ static int decide_asked(struct follow *f, bool *left, rv_error *err)
     return rc;
 }
 
+/* Until the listeners of its manifest have been told of all that has happened, or were given time enough. */
+static void wait_for_listeners(const struct rv__drive *d)
+{
+    int64_t until_ms = rv__mono_ms(rv__clock_real()) + LISTENERS_MS;
+    while (d->engine != NULL && !rv_cancel_fired(d->interrupt) &&
+           rv__mono_ms(rv__clock_real()) < until_ms &&
+           rv_listeners_wait(d->engine, d->run_id, 10 * RV__FRAME_MS, NULL) == RV_ETIMEDOUT)
+        ;
+}
+
+/* They may decide, too. */
+static bool listeners_decided(struct follow *f)
+{
+    rv_run_state *state = NULL;
+    rv_error err;
+    wait_for_listeners(f->d);
+    bool decided = rv__client_state(f->d->client, f->d->run_id, &state, &err) == RV_OK &&
+                   state->status != RV_SUSPENDED;
+    rv_run_state_free(state);
+    if (decided)
+        f->suspended = f->said = false;
+    return decided;
+}
+
 /* Decide, or wait for a decision. CLI_OK: the run goes on or is waited for; else the exit code. */
 static int settle_suspension(struct follow *f)
 {
@@ -964,7 +989,7 @@ static int settle_suspension(struct follow *f)
     if (what == ON_SUSPEND_WAIT)
         return CLI_OK;
     if (what == ON_SUSPEND_LEAVE)
-        return leave_suspended(f);
+        return listeners_decided(f) ? CLI_OK : leave_suspended(f);
     if (what == ON_SUSPEND_RESUME && f->resumes++ == RESUMES_MAX)
         return leave_suspended(f);
     rv__screen_clear(&f->view);
@@ -1060,6 +1085,7 @@ static int follow(struct follow *f)
         rv__screen_frame(&f->view, false);
     }
     show_the_rest(f); /* what was said while it ended */
+    wait_for_listeners(d);
     return print_outcome(d, &f->view);
 }
 

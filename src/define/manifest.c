@@ -915,11 +915,6 @@ void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
         rv__key_check_twice(l->source, l->problems, document, child);
         if (key != NAME && is_null(child))
             continue;
-        if (key == LISTENERS)
-            rv__problem_warn(
-                l->problems, l->source, child->key_at,
-                "listeners of a manifest are checked and kept, but nobody is told yet: "
-                "follow the events of the server, or use rv_on() in C");
         if (raw[key] != NULL)
             rv__lowering_raw(l, raw[key], child);
         else if (key == VERSION)

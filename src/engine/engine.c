@@ -15,6 +15,7 @@
 #include "engine/call.h"
 #include "engine/control.h"
 #include "engine/kit.h"
+#include "engine/listen.h"
 #include "engine/metrics.h"
 #include "read/read.h"
 
@@ -28,6 +29,7 @@ enum {
 static void engine_destroy(rv_engine *e)
 {
     rv__listeners_free(e);
+    rv__notify_free(e);
     rv__remote_free(e->remote);
     rv__control_free(e->control);
     rv__script_hosts_free(e->shop.scripts); /* their threads ask the engine */
@@ -154,14 +156,13 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-/* The store as commands in other folders can name it; NULL: they cannot, or nobody listens beside it. A password is
- * not for them. */
-static char *name_for_commands(const rv_engine_opts *opts)
+/* The store as others in other folders can name it; NULL: they cannot. A password is not for them. */
+static char *name_for_others(const rv_engine_opts *opts)
 {
     const char *name = opts->store != NULL ? opts->store : RV__STORE_DEFAULT;
     struct rv__buf shown;
     char *ret = NULL, *real;
-    if (!opts->control || opts->read_only)
+    if (opts->read_only)
         return NULL;
     if (!rv__store_name_is_address(name)) {
         real = realpath(name, NULL); /* of ":memory:" there is none */
@@ -278,7 +279,9 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     if (rc == RV_OK)
         e->shop.reading = e->reading;
     if (rc == RV_OK)
-        e->shop.store_name = e->store_name = name_for_commands(opts); /* now it is there */
+        e->store_name = name_for_others(opts); /* now it is there */
+    if (rc == RV_OK && opts->control)
+        e->shop.store_name = e->store_name;
     if (rc == RV_OK && !e->read_only)
         rv__recover(e);
     return rc;
@@ -387,10 +390,12 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     if (opts->control)
         rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
                              &e->control, err);
-    if (rc < 0)
+    if (rc < 0) {
         rv_engine_free(e);
-    else
-        *ret = e;
+        return rc;
+    }
+    rv__notify_reopen(e);
+    *ret = e;
     return rc;
 }
 
@@ -458,6 +463,7 @@ int rv_engine_close(rv_engine *e)
     rv__calls_close(e);
     rv__feeds_close(e->reading);
     rv__listeners_close(e);
+    rv__notify_close(e);
     pthread_mutex_lock(&e->callers_lock);
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->callers_lock);

@@ -39,6 +39,7 @@ struct rv__remote;
 struct rv__kit;
 struct rv__owed;
 struct rv__reading;
+struct rv__notify;
 struct rv__metrics;
 
 /* A plan that runs use, and the functions of its nodes as far as they are known. */
@@ -302,8 +303,10 @@ struct rv_engine {
     bool several_cpus;             /* its thread and the others' may run at the same time */
     bool idle, read_only;          /* start no work; change nothing */
     char only_run[RV_RUN_ID_SIZE]; /* "" = all runs */
-    char *store_name, *url;        /* what commands with a token are told: struct rv__workshop */
-    int64_t down_ms; /* the store was last written then, before this engine; 0: not known */
+    struct rv__notify
+        *_Atomic notify;    /* of listeners of manifests: notify.c; NULL: there are none */
+    char *store_name, *url; /* NULL: it has none. For commands with a token, and files beside it */
+    int64_t down_ms;        /* the store was last written then, before this engine; 0: not known */
     char by[RV_BY_BYTES + 1];    /* who acts here unless a call says; "" = nobody is named */
     struct rv__control *control; /* others ask through it; NULL: they do not */
     struct rv__listeners

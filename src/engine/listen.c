@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "engine/engine.h"
+#include "engine/listen.h"
 #include "group/group.h"
 
 enum {
@@ -54,14 +54,6 @@ struct rv__listeners {
 
 /* ------------------------------------------------------------------------------- telling --- */
 
-/* An event as it comes from the feed, in flat members. The texts are JSON, or none. */
-struct heard {
-    const rv_event *event;
-    struct rv__str stage, state, attachment, error, to;
-    int64_t attempt; /* from 0; -1: it is about none */
-    int succeed;     /* -1: the same */
-};
-
 static const char *text_in(struct rv__arena *arena, struct rv__str json)
 {
     struct rv__str text;
@@ -85,8 +77,7 @@ static void put_json(struct rv__buf *out, const char *key, struct rv__str json)
     rv__buf_str(out, json);
 }
 
-/* {type, runId, workflow, at, path?, stage?, state?, attempt?, succeed?, attachmentId?, error?, to?} */
-static void put_event(struct rv__buf *out, enum rv__lifecycle type, const struct heard *h)
+void rv__life_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *h)
 {
     rv__buf_fmt(out, "{\"type\":\"%s\",\"runId\":\"%s\",\"workflow\":", rv__lifecycle_name(type),
                 h->event->run_id);
@@ -172,14 +163,14 @@ static struct listener *tell(struct rv__listeners *l, struct listener *one,
 }
 
 /* `only`: it alone; NULL: all of that type. */
-static void tell_all(struct rv__listeners *l, enum rv__lifecycle type, const struct heard *h,
+static void tell_all(struct rv__listeners *l, enum rv__lifecycle type, const struct rv__heard *h,
                      struct listener *only)
 {
     struct rv__arena arena;
     struct rv__buf json;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the event */
     rv__buf_init(&json, SIZE_MAX / 8);
-    put_event(&json, type, h);
+    rv__life_json(&json, type, h);
     const rv_lifecycle event = {
         .engine = l->engine,
         .type = rv__lifecycle_name(type),
@@ -219,32 +210,32 @@ static bool is(struct rv__str json, const char *word)
 }
 
 /* What an attempt's end means for its state. */
-static void hear_end(struct rv__listeners *l, struct rv__str json, const struct heard *h)
+static void hear_end(struct rv__str json, const struct rv__heard *h, rv__life_told *told, void *arg)
 {
     struct rv__str next = member(json, "next");
     bool settled = is(next, "done") || is(next, "final");
     bool exhausted = is(next, "errored") || is(next, "suspend");
     if (settled || exhausted)
-        tell_all(l, LIFE_STATE_COMPLETED, h, NULL);
+        told(arg, LIFE_STATE_COMPLETED, h);
     if (exhausted)
-        tell_all(l, LIFE_EXHAUSTED, h, NULL);
+        told(arg, LIFE_EXHAUSTED, h);
     if (is(next, "redirect"))
-        tell_all(l, LIFE_REDIRECT, h, NULL);
+        told(arg, LIFE_REDIRECT, h);
     if (is(next, "final"))
-        tell_all(l, LIFE_FINAL, h, NULL);
+        told(arg, LIFE_FINAL, h);
 }
 
-static void hear(struct rv__listeners *l, const rv_event *event)
+void rv__life_hear(const rv_event *event, rv__life_told *told, void *arg)
 {
     struct rv__str json = rv__str(event->json);
-    struct heard h = { .event = event,
-                       .stage = member(json, "stage"),
-                       .state = member(json, "state"),
-                       .attachment = member(json, "attachmentId"),
-                       .error = member(json, "error"),
-                       .to = member(json, "to"),
-                       .attempt = -1,
-                       .succeed = -1 };
+    struct rv__heard h = { .event = event,
+                           .stage = member(json, "stage"),
+                           .state = member(json, "state"),
+                           .attachment = member(json, "attachmentId"),
+                           .error = member(json, "error"),
+                           .to = member(json, "to"),
+                           .attempt = -1,
+                           .succeed = -1 };
     struct rv__str number = member(json, "attempt");
     int64_t attempt;
     if (h.state.len > 0 && rv__json_type(h.state) == RV__JSON_OBJECT)
@@ -254,25 +245,25 @@ static void hear(struct rv__listeners *l, const rv_event *event)
     if (member(json, "succeed").len > 0)
         h.succeed = rv__str_is(member(json, "succeed"), "true");
     if (strcmp(event->kind, "state.started") == 0)
-        tell_all(l, LIFE_DISPATCH, &h, NULL);
+        told(arg, LIFE_DISPATCH, &h);
     else if (strcmp(event->kind, "state.ended") == 0)
-        hear_end(l, json, &h);
+        hear_end(json, &h, told, arg);
     else if (strcmp(event->kind, "node.completed") == 0 && h.stage.len > 0)
-        tell_all(l, LIFE_STAGE_COMPLETED, &h, NULL);
+        told(arg, LIFE_STAGE_COMPLETED, &h);
     else if (strcmp(event->kind, "run.completed") == 0)
-        tell_all(l, LIFE_COMPLETED, &h, NULL);
+        told(arg, LIFE_COMPLETED, &h);
     else if (strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0)
-        tell_all(l, LIFE_ABORTED, &h, NULL);
+        told(arg, LIFE_ABORTED, &h);
     if (strcmp(event->kind, "run.suspended") == 0) {
         h.error = member(json, "reason");
-        tell_all(l, LIFE_SUSPEND, &h, NULL);
+        told(arg, LIFE_SUSPEND, &h);
     }
 }
 
 /* ------------------------------------------------------------------------- what is undecided --- */
 
 /* The last two parts of a state's path, as JSON strings in the arena. */
-static void split_path(struct rv__arena *arena, const char *path, struct heard *h)
+static void split_path(struct rv__arena *arena, const char *path, struct rv__heard *h)
 {
     const char *last = strrchr(path, ':');
     if (last == NULL)
@@ -290,8 +281,8 @@ static void split_path(struct rv__arena *arena, const char *path, struct heard *
     h->state = (struct rv__str){ state, (size_t)n };
 }
 
-static void tell_suspension(struct rv__listeners *l, struct listener *to, const rv_run_state *run,
-                            struct rv__str one)
+static void tell_suspension(const rv_run_state *run, struct rv__str one, rv__life_told *told,
+                            void *arg)
 {
     struct rv__arena arena;
     int64_t since = 0;
@@ -303,7 +294,7 @@ static void tell_suspension(struct rv__listeners *l, struct listener *to, const 
                              .run_id = run->run_id,
                              .workflow = run->workflow,
                              .path = path };
-    struct heard h = {
+    struct rv__heard h = {
         .event = &event, .error = member(one, "reason"), .attempt = -1, .succeed = -1
     };
     struct rv__str actions = member(one, "actions"), action;
@@ -316,17 +307,16 @@ static void tell_suspension(struct rv__listeners *l, struct listener *to, const 
     }
     if (state)
         split_path(&arena, path, &h);
-    tell_all(l, LIFE_SUSPEND, &h, to);
+    told(arg, LIFE_SUSPEND, &h);
     rv__arena_done(&arena);
 }
 
-/* All that somebody has to decide about now, for one that has come since. */
-static void tell_undecided(struct rv__listeners *l, struct listener *to)
+void rv__life_undecided(rv_engine *e, rv__life_told *told, void *arg)
 {
     char cursor[RV_RUN_ID_SIZE + 32] = "";
     do {
         rv_run_list *list = NULL;
-        if (rv_list(l->engine,
+        if (rv_list(e,
                     RV_QUERY(.status = RV_SUSPENDED, .limit = PAGE,
                              .cursor = cursor[0] != '\0' ? cursor : NULL),
                     &list, NULL) < 0)
@@ -338,7 +328,7 @@ static void tell_undecided(struct rv__listeners *l, struct listener *to)
                 continue;
             rv__json_iter_init(&it, all);
             while (rv__json_next(&it, NULL, &one))
-                tell_suspension(l, to, &list->runs[i], one);
+                tell_suspension(&list->runs[i], one, told, arg);
         }
         snprintf(cursor, sizeof cursor, "%s", list->next);
         rv_run_list_free(list);
@@ -346,6 +336,17 @@ static void tell_undecided(struct rv__listeners *l, struct listener *to)
 }
 
 /* ------------------------------------------------------------------------------- the thread --- */
+
+struct telling {
+    struct rv__listeners *l;
+    struct listener *only; /* NULL: all */
+};
+
+static void tell_those(void *arg, enum rv__lifecycle type, const struct rv__heard *h)
+{
+    const struct telling *telling = arg;
+    tell_all(telling->l, type, h, telling->only);
+}
 
 /* One that has not been told yet; NULL: none. Its mark goes. */
 static struct listener *take_recap(struct rv__listeners *l)
@@ -395,7 +396,7 @@ static void *listen(void *arg)
     while (rc != RV_ECLOSED && is_needed(l)) {
         struct listener *fresh = take_recap(l);
         if (fresh != NULL) {
-            tell_undecided(l, fresh);
+            rv__life_undecided(l->engine, tell_those, &(struct telling){ l, fresh });
             continue;
         }
         if (feed == NULL || rc == RV_ENOTFOUND) { /* retention was quicker: from here on */
@@ -406,7 +407,7 @@ static void *listen(void *arg)
         if (rc == RV_OK)
             rc = rv_feed_next(feed, -1, wake, &event, &err);
         if (rc == RV_OK) {
-            hear(l, &event);
+            rv__life_hear(&event, tell_those, &(struct telling){ l, NULL });
         } else if (rc == RV_ECANCELED) {
             rc = renew(l, &wake);
         } else if (rc != RV_ECLOSED && rc != RV_ENOTFOUND) {

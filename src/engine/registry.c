@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "define/define.h"
 #include "engine/engine.h"
+#include "engine/listen.h"
 
 #define AMBIGUOUS                                                                               \
     "several files have a function '%.*s': the call is ambiguous; say which as FILE/FUNCTION, " \
@@ -681,6 +682,8 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         registry->workflows = known;
     }
     install(registry, known, ref, draft, r->directory, r->source);
+    if (ref->plan->body.wrap->listener_count > 0)
+        rv__notify_begin(e);
     draft = NULL;
 out:
     rv__plan_ref_unref(ref);

@@ -1,0 +1,34 @@
+/* listen.h: what happens in the life of a schedule, as listeners are told of it: taken from the events of the feed.
+ * Those in code are listen.c's, those of manifests notify.c's. */
+#ifndef RV_ENGINE_LISTEN_H
+#define RV_ENGINE_LISTEN_H
+
+#include "engine/engine.h"
+
+/* An event as it comes from the feed, in flat members. The texts are JSON, or none. */
+struct rv__heard {
+    const rv_event *event;
+    struct rv__str stage, state, attachment, error, to;
+    int64_t attempt; /* from 0; -1: it is about none */
+    int succeed;     /* -1: the same */
+};
+typedef void rv__life_told(void *arg, enum rv__lifecycle type, const struct rv__heard *heard);
+
+/* What an event of the feed means for listeners: nothing, one thing or several. */
+void rv__life_hear(const rv_event *event, rv__life_told *told, void *arg);
+/* All that somebody has to decide about now, as LIFE_SUSPEND, of runs that are in the store. */
+void rv__life_undecided(rv_engine *engine, rv__life_told *told, void *arg);
+/* {type, runId, workflow, at, path?, stage?, state?, attempt?, succeed?, attachmentId?, error?, to?} */
+void rv__life_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *heard);
+
+/* notify.c: listeners of manifests. Begin, if nobody has: a workflow that has some is known now, or was to an engine
+ * before. Thread: the loop's, or before there is one. No memory: they are not told, and the process log says nothing;
+ * the next registration tries again. */
+void rv__notify_begin(rv_engine *engine);
+void rv__notify_reopen(
+    rv_engine *engine); /* if a process before this one has left something to be told */
+void rv__notify_close(
+    rv_engine *engine); /* the feed has ended; what is under way has some seconds */
+void rv__notify_free(rv_engine *engine); /* nobody waits for it any more */
+
+#endif
