@@ -1,9 +1,9 @@
-/* exec.h: executors: they do the work that the engine hands out, and say when it is done.
+/* exec.h: executors. They do the work that the engine hands out, and report when it is done.
  *
- * A piece of work is somebody else's struct that begins with rv__work. Its owner starts as many pieces at
- * once as the executor has credits, and is told of each:
+ * A piece of work is a struct of the caller that begins with rv__work. The caller starts as many pieces at
+ * once as the executor has credits, and gets these callbacks for each:
  *
- *   started ──begun──▶ at work ──done──▶        `done` or `lost` comes exactly once, `begun` at most
+ *   started ──begun──▶ running ──done──▶        `done` or `lost` is called exactly once, `begun` at most
  *      └───────────────┴──┴───lost──▶           once and before that; from any thread
  *
  * After `done` or `lost` the executor never touches the work. */
@@ -25,37 +25,37 @@ struct rv__outfile;
 struct rv__random;
 
 enum rv__lost {
-    RV__LOST_ALONE,     /* its process died, which had nothing else to do: it is to blame */
-    RV__LOST_SHARED,    /* its process died, and had other work, too */
-    RV__LOST_BLAMELESS, /* nobody knows what became of its process, or it is elsewhere */
+    RV__LOST_ALONE,     /* its process died and had no other work: this work is to blame */
+    RV__LOST_SHARED,    /* its process died and had other work too */
+    RV__LOST_BLAMELESS, /* it is unknown what happened to its process, or that is remote */
 };
 
 struct rv__work {
-    void (*run)(struct rv__work *work); /* does it, for executors that have a thread for that */
-    /* Its time counts from now on: until then it was in a queue. NULL: nobody asks. */
+    void (*run)(struct rv__work *work); /* does the work, for executors that run it on a thread */
+    /* It has left the queue; its time-out counts from now on. May be NULL. */
     void (*begun)(struct rv__work *work);
-    /* err NULL: it was done, whatever came of it. Else it panicked, or could not be begun. */
+    /* err NULL: it was done, successful or not. Else it panicked, or could not be started. */
     void (*done)(struct rv__work *work, const rv_error *err);
-    /* It is not done, and never will be: its process died, or cannot be reached. NULL: its executor cannot lose
-     * any. */
+    /* It will never be done: its process died, or cannot be reached. NULL: this executor cannot lose
+     * work. */
     void (*lost)(struct rv__work *work, enum rv__lost how, const rv_error *why);
-    rv_cancel *token; /* fired: it should stop. NULL: nobody stops it */
+    rv_cancel *token; /* fired: it should stop. NULL: it cannot be stopped */
 };
 
 /* The head of every executor: its own struct begins with this. */
 struct rv__executor {
-    const char *name;   /* "thread", "host" …: who runs it, as people are told */
+    const char *name;   /* "thread", "host" …: shown to people */
     const char *limit;  /* what its credits are called: "workers", "hosts" … */
-    const char *credit; /* and one of them: "a free worker" */
-    int64_t credits;    /* how many pieces of work it takes at once. Its owner's thread reads it */
-    int lane;           /* its owner's: where work for it waits. Not looked at here */
-    /* Begin all of these. Returns how many, from the first on: there may be no thread or memory for
-     * the rest, and nothing is said of them. Thread: its owner's. */
+    const char *credit; /* what one credit is called: "a free worker" */
+    int64_t credits;    /* how many pieces of work it takes at once. Read by its owner's thread */
+    int lane;           /* for its owner: where work for it waits. Not used here */
+    /* Start all of these. Returns how many were started, from the first on: there may be no thread or memory
+     * for the rest, which get no callbacks. Thread: its owner's. */
     size_t (*start)(struct rv__executor *self, struct rv__work *const *works, size_t count);
-    /* Work that was started and has not ended is not wanted any more. `done` or `lost` comes all the same.
+    /* Work that was started and has not ended is no longer wanted. `done` or `lost` is still called.
      * Thread: its owner's. */
     void (*cancel)(struct rv__executor *self, struct rv__work *work);
-    /* The work that this thread is at; NULL: none of this executor. */
+    /* The work that the calling thread is running; NULL: none of this executor. */
     struct rv__work *(*inside)(const struct rv__executor *self);
     /* Waits for the work that runs. */
     void (*free)(struct rv__executor *self);
@@ -67,46 +67,47 @@ static inline void rv__executor_free(struct rv__executor *executor) /* NULL is a
         executor->free(executor);
 }
 
-/* `cancel` of those whose work listens to its token. */
+/* `cancel` for executors whose work checks its token. */
 void rv__executor_fire(struct rv__executor *self, struct rv__work *work);
-/* `inside` of those that run nobody's functions here. */
+/* `inside` for executors that run no work on threads of this process. */
 struct rv__work *rv__executor_outside(const struct rv__executor *self);
 
-/* Threads, made on demand, `most` at once: more than the credits of `head`, where work that waits for other work
- * lends its credit. Names, credits and lane are those of `head`; begun: a thread has it. */
+/* Threads, made on demand, at most `most`: that may be more than the credits of `head`, because work that waits for
+ * other work lends its credit. Names, credits and lane come from `head`; `begun` is called when a thread has it. */
 int rv__threads_new(const struct rv__executor *head, int most, struct rv__executor **ret,
                     rv_error *err);
 
-/* By hand: work that was started lies there until somebody says "run one", and that call returns
- * when it has run. For tests and the simulator: the order of things is theirs. A hand has several executors,
- * whose work lies on one pile.
+/* An executor driven by hand: started work waits until a call runs one piece, and that call returns when it
+ * has run. For tests and the simulator, which control the order. A hand has several executors, which share one
+ * set of waiting work.
  *
- * rv__hand_run(): one of those that lie there, by chance; false: none does. `done` has been called.
- * rv__hand_begin(): `begun` of one that lies there, by chance, before it is run; false: none.
- * rv__hand_lose(): `lost` of one of this executor, before it is run or instead of its `done`; false: none lies
- * there.
- * rv__hand_take(): one is not run, and nothing is said of it: its process died. NULL: none.
+ * rv__hand_run(): run one waiting piece, chosen at random; false: none waits. `done` has been called.
+ * rv__hand_begin(): call `begun` of a waiting piece, chosen at random, before it is run; false: none.
+ * rv__hand_lose(): call `lost` of a piece of this executor, before it is run or instead of its `done`; false: none
+ * waits.
+ * rv__hand_take(): remove one without any callback, as if its process died. NULL: none.
  * Thread: one at a time; a piece of work that runs may call these too. */
 struct rv__hand;
 int rv__hand_new(struct rv__hand **ret, rv_error *err);
-void rv__hand_free(struct rv__hand *hand); /* NULL is allowed. Before its executors are */
-/* Lives as long as the hand. `head` as above. */
+void rv__hand_free(
+    struct rv__hand *hand); /* NULL is allowed. Call it before freeing its executors */
+/* Valid as long as the hand. `head` as above. */
 int rv__hand_executor(struct rv__hand *hand, const struct rv__executor *head,
                       struct rv__executor **ret, rv_error *err);
-bool rv__hand_lies(const struct rv__hand *hand); /* does anything lie there? */
+bool rv__hand_lies(const struct rv__hand *hand); /* does any work wait? */
 bool rv__hand_run(struct rv__hand *hand, struct rv__random *random);
 bool rv__hand_begin(struct rv__hand *hand, struct rv__random *random);
 bool rv__hand_lose(struct rv__executor *executor, struct rv__random *random, const rv_error *why);
-/* This piece is lost, before it is run or (by chance) instead of its `done`. It lies there. */
+/* Lose this waiting piece, before it is run or (at random) instead of its `done`. */
 void rv__hand_lose_work(struct rv__executor *executor, struct rv__work *work,
                         struct rv__random *random, enum rv__lost how, const rv_error *why);
 struct rv__work *rv__hand_take(struct rv__hand *hand);
 
 /* ------------------------------------------------------------------------- the evaluator --- */
 
-/* Expressions. jq runs in evaluator processes of ours (`rival evaluator`; src/jq), which a thread of this
- * object asks: libjq ends its process on some data, and that is then the error of one expression and
- * nothing else. What needs no jq, constants and plain paths, is done on that thread. */
+/* Expressions. jq runs in evaluator processes (`rival evaluator`; src/jq), which a thread of this object asks:
+ * libjq aborts its process on some data, and that is then an error of one expression only. Constants and plain
+ * paths need no jq and are evaluated on that thread. */
 struct rv__evaluator;
 
 enum { RV__EVAL_CPU_MS = 1000 }; /* default: CPU time of one template; most take microseconds */
@@ -118,28 +119,28 @@ struct rv__evaluator_opts {
     uint64_t memory_bytes; /* RV__EVAL_MEMORY_BYTES */
 };
 
-/* One evaluation: somebody else's struct, begun with these fields filled in. */
+/* One evaluation: a struct of the caller, started with these fields filled in. */
 struct rv__evaluation {
     struct rv__exprs *set; /* borrowed until `done` */
     uint32_t number;       /* of the template in it */
     struct rv__scope
-        *scope;       /* asked on the evaluator's thread, until `done`; perhaps several times */
+        *scope;       /* used on the evaluator's thread until `done`, perhaps several times */
     size_t max_bytes; /* of the result; 0 = RV__EXPR_OUTPUT_BYTES */
-    int64_t cpu_ms;   /* CPU time it may take; 0 = as the evaluator's options say */
-    /* Called once, on the evaluator's thread, which waits for it: hand over, do not work. `json` is
-     * the value, valid during the call; err NULL means there is one. The evaluation may be freed in here.
+    int64_t cpu_ms;   /* CPU time limit; 0 = as in the evaluator's options */
+    /* Called once, on the evaluator's thread, which waits for it: pass the value on, do no work here. `json` is
+     * the value, valid during the call, if err is NULL. The evaluation may be freed in here.
      * Errors: RV_EINVAL: the expression failed; RV_EPARSE: jq cannot compile it; RV_ETOOBIG: its value;
-     * RV_ETIMEDOUT: the CPU time; RV_EFAILED: its process died of it, twice; RV_ENOTFOUND, RV_ESYS: there
-     * is no process to do it; RV_ENOMEM; RV_ECLOSED: the evaluator ended first; what the scope said. */
+     * RV_ETIMEDOUT: the CPU time; RV_EFAILED: it killed its process, twice; RV_ENOTFOUND, RV_ESYS: no
+     * process could be started; RV_ENOMEM; RV_ECLOSED: the evaluator was closed first; errors of the scope. */
     void (*done)(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
-    /* A process has it; once, before `done`, which must not wait for it. What needs no jq is only done. NULL:
-     * nobody asks. Thread: the evaluator's, or that of rv__evaluator_start(). */
+    /* A process has it: called once, before `done`, which must not wait for it. Not called if no jq is needed. May
+     * be NULL. Thread: the evaluator's, or that of rv__evaluator_start(). */
     void (*begun)(struct rv__evaluation *evaluation);
 
     struct { /* the evaluator's */
         struct rv__queue_node queued;
         struct rv__evaluation *next;
-        struct rv__str compile; /* set NULL: a program to be compiled */
+        struct rv__str compile; /* a program to compile, if `set` is NULL */
         uint64_t id;
         unsigned deaths; /* of its process, when it was being evaluated */
         bool begun;
@@ -149,56 +150,55 @@ struct rv__evaluation {
 /* Starts a thread; a process is started when one is first needed. */
 int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluator **ret,
                       rv_error *err);
-/* Ends its processes; what is under way or waits, and what comes, is answered with RV_ECLOSED. NULL is
- * allowed, and so is twice. Thread: one at a time, none of those that it calls. */
+/* End its processes. Evaluations under way, waiting and later ones get RV_ECLOSED. NULL is allowed, and so
+ * is a second call. Thread: one at a time, none that it calls. */
 void rv__evaluator_close(struct rv__evaluator *evaluator);
-/* Closes it first. Nobody may be inside rv__evaluator_start(), not even just before its return. */
+/* Closes it first. No thread may be inside rv__evaluator_start(), not even about to return. */
 void rv__evaluator_free(struct rv__evaluator *evaluator);
-/* Queue it. The queue's length is bounded by the places that the engine gives. Thread: any, but none
- * may be under way when the evaluator is freed. */
+/* Queue it. The engine's places limit the length of the queue. Thread: any, but none may be under way when
+ * the evaluator is freed. */
 void rv__evaluator_start(struct rv__evaluator *evaluator, struct rv__evaluation *evaluation);
-/* The same, waiting for it: appends the value to `out`. Thread: any but its own. */
+/* The same, and wait for it: appends the value to `out`. Thread: any except its own. */
 int rv__evaluator_run(struct rv__evaluator *evaluator, struct rv__exprs *set, uint32_t number,
                       struct rv__scope *scope, struct rv__buf *out, rv_error *err);
-/* For rv__exprs_check(). Lives as long as the evaluator. Thread: any but its own. */
+/* For rv__exprs_check(). Valid as long as the evaluator. Thread: any except its own. */
 struct rv__expr_compiler *rv__evaluator_compiler(struct rv__evaluator *evaluator);
 
-/* Where the program of evaluator processes is: as rv__hosts_program(). RV_ENOTFOUND: nowhere, and *err
+/* The path of the program for evaluator processes: as rv__hosts_program(). RV_ENOTFOUND: not found, and *err
  * says what to do. */
 int rv__evaluator_program(struct rv__buf *path, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
  * The I/O loop: work that mostly waits, all of it on one thread
  *
- * That thread lives as long as the rv__io, which is what the parent-death signal of its children asks
- * for. Every callback comes on it, so a callback does not block. As a guest in somebody's program it
- * installs no signal handler and waits for its own children only; but a program that ignores SIGCHLD,
- * or waits for any child, can take a command's exit status from it, and the command then fails with
- * these words. */
+ * That thread lives as long as the rv__io, as the parent-death signal of its children requires. Every callback
+ * runs on it, so callbacks must not block. As a guest in the user's program it installs no signal handler and
+ * waits only for its own children. A program that ignores SIGCHLD, or waits for any child, can take a command's
+ * exit status; the command then fails, and its error says so. */
 struct rv__io;
 
 /* A zero field means the default named beside it. */
 struct rv__io_opts {
-    /* Commands that run at once, 3 or 4 descriptors each; others queue in order. 0 = RV__IO_PROCESSES */
+    /* Commands that run at once, 3 or 4 descriptors each; others wait in order. 0 = RV__IO_PROCESSES */
     uint32_t max_processes;
     const char *temp_dir; /* where their control files are; NULL = $TMPDIR, /tmp */
-    bool deny_private; /* no request goes to an address that is not public: rv__address_private() */
+    bool deny_private; /* refuse requests to addresses that are not public: rv__address_private() */
 };
 
 #define RV__IO_PROCESSES     64    /* 256 descriptors: a quarter of the usual limit of a process */
 #define RV__IO_PROCESSES_MAX 65536 /* a bound for tables; the system has its own, lower ones */
 #define RV__IO_SERVICES      64    /* as many descriptors again */
 
-/* Start the loop, with the environment as it is now: commands inherit that. `opts` NULL: all defaults.
+/* Start the loop. Commands inherit the environment as it is now. `opts` NULL: all defaults.
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS.   Thread: any. */
 int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *err);
 
 /* End every command (RV__KILL_SHUTDOWN, with its grace time) and every request, wait for their `done`,
- * and free it. NULL is allowed. Thread: any but the loop's own. */
+ * and free it. NULL is allowed. Thread: any except the loop's own. */
 void rv__io_free(struct rv__io *io);
 
-/* What may wait for the disk, on a thread of libuv's pool; then `done`, on the loop's. Somebody else's: it
- * lives until then. rv__io_free() waits for it.   Thread: the loop's. */
+/* Work that may wait for the disk: `run` on a thread of libuv's pool, then `done` on the loop's. A struct of the
+ * caller, which must exist until then. rv__io_free() waits for it.   Thread: the loop's. */
 struct rv__later {
     void (*run)(struct rv__later *later);
     void (*done)(struct rv__later *later);
@@ -235,10 +235,10 @@ void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm); /* set or not
 /* ------------------------------------------------------------------------------------------
  * Commands: a program, its input and its output
  *
- * A command has a process group of its own and ends when its first process does: what is left of the
- * group then has RV__COMMAND_LINGER_MS to close its output, and is killed. If this program dies, by
- * whatever means, the kernel kills the first process and the warden (warden.h) the rest of the group.
- * Only a process that leaves the group (setsid) escapes both, as it means to. */
+ * A command has its own process group and ends when its first process does. The rest of the group then has
+ * RV__COMMAND_LINGER_MS to close its output, and is killed. If this program dies, for whatever reason, the
+ * kernel kills the first process, and the warden (warden.h) the rest of the group. Only a process that leaves
+ * the group on purpose (setsid) survives. */
 
 #define RV__COMMAND_OUTPUT  (16u << 20) /* of stdout: what a result may reasonably be */
 #define RV__COMMAND_CONTROL (1u << 20)  /* of the control file: a description and a state */
@@ -247,7 +247,7 @@ enum {
     RV__COMMAND_LINE = 8 << 10,  /* of a line of stderr: more is cut, and ends in "…" */
     RV__COMMAND_TAIL = 4 << 10,  /* of stderr, kept for the error: a screenful */
     RV__COMMAND_GRACE_MS = 5000, /* from TERM to KILL */
-    RV__COMMAND_LINGER_MS = 200, /* for what a command left behind to write its last words */
+    RV__COMMAND_LINGER_MS = 200, /* time for the rest of the group to write its last output */
 };
 
 /* Why a command was ended from outside. */
@@ -257,14 +257,14 @@ enum rv__command_end {
     RV__COMMAND_NOT_RUN, /* `error` says why, unless it was killed before it began */
     RV__COMMAND_EXITED,  /* `status` is its exit code */
     RV__COMMAND_SIGNAL,  /* `status` is the signal's number */
-    RV__COMMAND_LOST,    /* it ended, and `error` says why we cannot know how */
+    RV__COMMAND_LOST,    /* it ended, and `error` says why its status is unknown */
 };
 
 /* Valid during `done` only. */
 struct rv__command_result {
     enum rv__command_end end;
     int status;
-    enum rv__kill killed;   /* the first reason, if it came while the command ran or queued */
+    enum rv__kill killed;   /* the first reason, if it came while the command ran or waited */
     rv_error error;         /* code 0: none. RV_ENOTFOUND: no such program; RV_ETOOBIG: its stdout,
                                for which it was ended, or its control file; RV_EBUSY: no room for a
                                process or its descriptors for 10 s; RV_EINVAL, RV_ENOMEM, RV_ESYS */
@@ -274,7 +274,7 @@ struct rv__command_result {
     int64_t ran_ms;         /* from its start to its end */
 };
 
-/* Somebody else's: it lives, with all it points to, until `done` has been called. */
+/* A struct of the caller. It must exist, with everything it points to, until `done` has been called. */
 struct rv__command {
     const char *const *argv; /* ends with NULL; argv[0] without a '/' is looked for in PATH */
     const char *const *env; /* "NAME=value" over what is inherited; ends with NULL; NULL: nothing */
@@ -422,7 +422,7 @@ struct rv__fetch_result {
     int64_t ran_ms; /* from rv__fetch_start() on */
 };
 
-/* Somebody else's: it lives, with all it points to, until `done` has been called. */
+/* A struct of the caller. It must exist, with everything it points to, until `done` has been called. */
 struct rv__fetch {
     const char *url;
     const char *method;         /* upper case */

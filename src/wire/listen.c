@@ -1,15 +1,15 @@
-/* listen.c: a socket where others come, on the loop of connections: who may is let in, says hello, and is handed
- * over to whoever speaks with such.
+/* listen.c: accepts connections on the loop of connections. A client that may connect sends a hello and is then passed
+ * to the code that handles its role.
  *
- * At a TCP address that may be anybody. Until somebody has said hello, it is held to less: a frame of a hello's size,
- * and no more of its kind at once than a fraction of all connections, so that strangers cannot keep others out.
+ * At a TCP address that may be anyone. Until a client has sent its hello, it has tighter limits: a frame of the size of a
+ * hello, and a share of all connections, so that strangers cannot keep others out.
  *
- * Beside a store: processes of the same user, and root. The socket's mode says so (0600, from its birth: the
- * mode of the unbound socket is what bind() makes the file with, so that no umask, which is the whole
- * process's, need be touched), and the kernel says who is at the other end.
+ * Beside a store: processes of the same user, and root. The socket's mode ensures that (0600 from its creation: bind()
+ * makes the file with the mode of the unbound socket, so the umask of the whole process is not touched), and the kernel
+ * says who is at the other end.
  *
- * The socket is made under another name and renamed: at no moment is there a name without a listener. One
- * of a process that died stays behind and refuses; the next driver, who has the store's lock, replaces it. */
+ * The socket is created under another name and renamed: at no moment is there a name without a listener. The socket of
+ * a process that died stays behind and refuses connections; the next driver, which has the store's lock, replaces it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,17 +30,17 @@
 enum {
     CONNECTIONS = 512,
     HELLO_MS = 10000,
-    HELLO_BYTES = 1 << 20, /* of the first frame: a worker that comes back lists what it has */
+    HELLO_BYTES = 1 << 20, /* of the first frame: a worker that reconnects lists its invocations */
     BACKLOG = 128,
-    DEAF_MS = 100, /* after a connection could not be taken */
+    DEAF_MS = 100, /* pause after a connection could not be accepted */
 };
 
-/* Somebody who was let in and has not said hello. */
+/* A client that was accepted and has not sent its hello. */
 struct guest {
     uv_timer_t timer; /* first */
     struct rv__listener *listener;
     struct guest *next, **link;
-    struct rv__conn *conn; /* NULL: it has gone, or is somebody's */
+    struct rv__conn *conn; /* NULL: it ended, or was passed on */
 };
 
 struct rv__listener {
@@ -50,7 +50,7 @@ struct rv__listener {
     uint16_t port;           /* of a TCP address; 0: it is a Unix socket */
     size_t guest_count;
     uv_poll_t poll;
-    uv_timer_t deaf; /* nobody is let in meanwhile: there were no descriptors */
+    uv_timer_t deaf; /* nothing is accepted meanwhile: there were no descriptors */
     struct guest *guests;
     size_t handles; /* of libuv that are open */
     bool closing;
@@ -83,7 +83,7 @@ static void guest_closed(uv_handle_t *handle)
     look_if_gone(listener);
 }
 
-/* It is somebody's now, or has gone. */
+/* It was passed on, or has ended. */
 static void guest_leaves(struct guest *guest)
 {
     guest->conn = NULL;
@@ -145,13 +145,13 @@ static bool may_come(const struct rv__listener *listener, int fd)
            (who.uid == geteuid() || who.uid == 0);
 }
 
-/* A word to somebody who is sent away: as much of it as there is room for. Not in TLS: that would take a while. */
+/* Tell a refused client why: as much as the socket takes. Not with TLS: that would take a while. */
 static void send_away(const struct rv__listener *listener, int fd, int code, const char *message)
 {
     rv_error err;
     struct rv__buf out;
     if (listener->opts.tls != NULL) {
-        (void)close(fd); /* it comes again */
+        (void)close(fd); /* it will try again */
         return;
     }
     (void)rv__fail(&err, code, "%s", message);
@@ -160,7 +160,7 @@ static void send_away(const struct rv__listener *listener, int fd, int code, con
     if (out.rc == RV_OK)
         (void)!send(fd, out.text, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     rv__buf_done(&out);
-    (void)close(fd); /* it was told */
+    (void)close(fd); /* it knows why */
 }
 
 static void let_in(struct rv__listener *listener, int fd)
@@ -196,7 +196,8 @@ static void on_knock(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     int fd = accept4(listener->socket, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0) { /* it has gone again; or no descriptors: then it stays in line for a while */
+    if (fd <
+        0) { /* it has disconnected; or no descriptors: then it stays in the queue for a while */
         if (errno != EAGAIN && errno != ECONNABORTED) {
             uv_poll_stop(&listener->poll);
             uv_timer_start(&listener->deaf, on_heard_again, DEAF_MS, 0);
@@ -204,7 +205,7 @@ static void on_knock(uv_poll_t *poll, int status, int events)
         return;
     }
     int yes = 1;
-    if (listener->port != 0) /* frames are put together here; else it is only slower */
+    if (listener->port != 0) /* we collect frames ourselves; a failure only costs speed */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     if (!may_come(listener, fd))
         send_away(listener, fd, RV_EINVAL, "this socket is for its own user");
@@ -223,7 +224,7 @@ static void on_heard_again(uv_timer_t *timer)
 
 /* --------------------------------------------------------------------------------- opening --- */
 
-/* Bound under a name of its own, then put in the place of whatever is there. */
+/* Bind under a temporary name, then replace whatever has the real name. */
 static int bind_at(struct rv__listener *listener, const struct rv__socket_place *place,
                    rv_error *err)
 {
@@ -236,7 +237,7 @@ static int bind_at(struct rv__listener *listener, const struct rv__socket_place 
     bool bound = false;
     if (fchmod(listener->socket, S_IRUSR | S_IWUSR) < 0)
         goto failed;
-    (void)unlinkat(listener->folder, first, 0); /* of a dead process that had our number */
+    (void)unlinkat(listener->folder, first, 0); /* left by a dead process with our pid */
     if (bind(listener->socket, (const struct sockaddr *)&address, sizeof address) < 0)
         goto failed;
     bound = true;
@@ -304,7 +305,7 @@ static struct rv__listener *listener_new(const struct rv__listen_opts *opts, rv_
     return listener;
 }
 
-/* The socket is there: let others in. The listener is gone if that fails. */
+/* The socket exists: accept connections. Frees the listener if that fails. */
 static int listener_begin(struct rv__listener *listener, int rc, const char *where,
                           struct rv__listener **ret, rv_error *err)
 {
@@ -377,7 +378,7 @@ void rv__listener_free(struct rv__listener *listener)
 {
     if (listener == NULL)
         return;
-    if (listener->name[0] != '\0') /* nobody else has replaced it: we have the store's lock */
+    if (listener->name[0] != '\0') /* no other process has replaced it: we have the store's lock */
         (void)unlinkat(listener->folder, listener->name, 0);
     rv__wires_run(listener->opts.wires, begin_close, listener);
     pthread_mutex_lock(&listener->lock);
