@@ -153,7 +153,7 @@ static int scan_escape(struct scan *s)
     }
     int32_t low = unit < 0xDC00 ? escaped_unit(s->at + 6, s->end) : -1;
     if (low < 0xDC00 || low > 0xDFFF)
-        return wrong(s, s->at, RV_EPARSE, "this half of a surrogate pair stands alone");
+        return wrong(s, s->at, RV_EPARSE, "this is half of a surrogate pair");
     s->at += 12;
     return RV_OK;
 }

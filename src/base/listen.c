@@ -34,27 +34,23 @@ int rv__address_split(const char *text, char ret_host[256], char port[6], rv_err
     size_t host_len, port_len;
     if (colon == NULL)
         return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address: HOST:PORT is needed, "
-                        "as in 127.0.0.1:7400",
-                        text);
+                        "'%s' is not an address: use HOST:PORT, as in 127.0.0.1:7400", text);
     host_len = (size_t)(colon - text);
     if (host_len >= 2 && host[0] == '[' && host[host_len - 1] == ']') {
         host++;
         host_len -= 2;
     } else if (memchr(host, ':', host_len) != NULL) {
-        return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address: an IPv6 address is "
-                        "written in brackets, as in [::1]:7400",
-                        text);
+        return rv__fail(
+            err, RV_EINVAL,
+            "'%s' is not an address: an IPv6 address is written in brackets, as in [::1]:7400",
+            text);
     }
     if (host_len == 1 && host[0] == '*')
         host_len = 0;
     port_len = strlen(colon + 1);
     if (port_len == 0 || port_len > 5 || strspn(colon + 1, "0123456789") != port_len ||
         strtoul(colon + 1, NULL, 10) > UINT16_MAX || host_len >= 256)
-        return rv__fail(err, RV_EINVAL,
-                        "'%s' is no address: the port is a number "
-                        "up to 65535",
+        return rv__fail(err, RV_EINVAL, "'%s' is not an address: the port is a number up to 65535",
                         text);
     memcpy(ret_host, host, host_len);
     ret_host[host_len] = '\0';
@@ -129,7 +125,7 @@ int rv__listen_open(const char *text, struct rv__listen *ret, rv_error *err)
     memset(&bound, 0, sizeof bound);
     if (getsockname(out.fd, &bound.any, &bound_len) != 0) {
         close(out.fd);
-        return rv__fail(err, RV_ESYS, "cannot tell the port of '%s': %m", text);
+        return rv__fail(err, RV_ESYS, "cannot find the port of '%s': %m", text);
     }
     out.v6 = bound.any.sa_family == AF_INET6;
     out.port = ntohs(out.v6 ? bound.v6.sin6_port : bound.v4.sin_port);

@@ -50,7 +50,7 @@ int rv__outfile_open(struct rv__outfile *out, const char *path, bool replace, rv
     if (path == NULL)
         return open_nameless(out, err);
     if (!replace && access(path, F_OK) == 0)
-        return rv__fail(err, RV_EEXIST, "'%.200s' is there already, and is left as it is", path);
+        return rv__fail(err, RV_EEXIST, "'%.200s' exists already and was not changed", path);
     out->path = join(path, "");
     out->temp = join(path, PARTIAL);
     int rc = out->path == NULL || out->temp == NULL ? rv__nomem(err) : RV_OK;
@@ -66,7 +66,7 @@ int rv__outfile_open(struct rv__outfile *out, const char *path, bool replace, rv
 
 static int failed(const struct rv__outfile *out, rv_error *err)
 {
-    return rv__fail(err, RV_ESYS, "cannot write '%.200s': %s; nothing is kept of it",
+    return rv__fail(err, RV_ESYS, "cannot write '%.200s': %s; no file was kept",
                     out->path != NULL ? out->path : "a file for the time being",
                     strerrordesc_np(errno));
 }
@@ -116,8 +116,7 @@ int rv__outfile_keep(struct rv__outfile *out, rv_error *err)
             (void)unlink(out->temp); /* it is there by its other name */
     }
     if (rc < 0 && errno == EEXIST)
-        return rv__fail(err, RV_EEXIST, "'%.200s' is there already, and is left as it is",
-                        out->path);
+        return rv__fail(err, RV_EEXIST, "'%.200s' exists already and was not changed", out->path);
     if (rc < 0)
         return failed(out, err);
     rv__free(out->temp);

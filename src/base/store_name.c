@@ -102,9 +102,10 @@ static int make_folder(struct rv__buf *out, rv_error *err)
                         "the folder '%.100s' for the control socket cannot be made: %s", out->text,
                         strerrordesc_np(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return rv__fail(err, RV_ESYS,
-                        "'%.100s' is to be a folder that only its owner, this user, may enter",
-                        out->text);
+        return rv__fail(
+            err, RV_ESYS,
+            "'%.100s' must be a folder that belongs to this user and that no other user may enter",
+            out->text);
     return RV_OK;
 }
 

@@ -389,7 +389,8 @@ static int register_files(struct request *r, struct rv__registry *registry, rv_e
     rv_error why;
     int rc = take_texts(r, FILES, FILES_MOST, &files, &count, err);
     if (rc == RV_OK && count == 0)
-        rc = rv__fail(err, RV_EINVAL, "'files' is empty: which is the workflow's?");
+        rc = rv__fail(err, RV_EINVAL,
+                      "'files' is empty: it must begin with the file of the workflow");
     if (rc < 0)
         return rc;
     for (size_t i = count - 1; i > 0; i--)
@@ -399,8 +400,7 @@ static int register_files(struct request *r, struct rv__registry *registry, rv_e
         return rv__fail(err, rc, "%s", why.message);
     if (rc < 0)
         return rv__fail(err, RV_ENOTFOUND,
-                        "process %ld drives the store and was to run this workflow, but cannot "
-                        "load it: %.140s",
+                        "process %ld drives the store, but cannot load this workflow: %.140s",
                         (long)getpid(), why.message);
     return RV_OK;
 }
@@ -475,7 +475,7 @@ static int drive_guest(struct request *r, struct rv__registry *registry, const c
     if (!followed)
         (void)rv__hand_back_run(r->engine, registry, run_id, 0, GONE_GRACE_MS, &left, NULL);
     rv__registry_unref(its);
-    return rc < 0 ? rc : rv__fail(err, RV_ECLOSED, "the caller has gone");
+    return rc < 0 ? rc : rv__fail(err, RV_ECLOSED, "the caller has disconnected");
 }
 
 static int answer_exec(struct request *r, const char *run_id, rv_error *err)
@@ -484,7 +484,7 @@ static int answer_exec(struct request *r, const char *run_id, rv_error *err)
         return rv__fail(err, RV_EINVAL, "'exec' needs a 'runId'");
     if (atomic_fetch_add(r->asker->waiters, 1) >= r->asker->most) {
         atomic_fetch_sub(r->asker->waiters, 1);
-        return rv__fail(err, RV_EBUSY, "%d processes have their runs driven here already",
+        return rv__fail(err, RV_EBUSY, "%d processes already have runs driven here",
                         r->asker->most);
     }
     struct rv__registry *registry = rv__registry_new(r->engine);
@@ -632,8 +632,8 @@ static int check_driven(rv_engine *e, const struct method *method, const char *r
         (run_id != NULL && rv__engine_drives(e, run_id)))
         return RV_OK;
     return rv__fail(err, RV_EBUSY,
-                    "process %ld has the store, and drives run '%.60s' only: wait for its end "
-                    "(rival wait), or stop it, and try again",
+                    "process %ld has the store and drives only run '%.60s': wait for its end "
+                    "(rival wait) or stop it, and try again",
                     (long)getpid(), e->only_run);
 }
 
@@ -694,7 +694,8 @@ void rv__control_answer(rv_engine *engine, const struct rv__frame *frame,
     if (rc == RV_OK && out->rc < 0)
         rc = rv__fail(&err, out->rc, "the answer: %s", rv_strerror(out->rc));
     if (rc == RV_ECLOSED)
-        (void)rv__fail(&err, rc, "process %ld, which drives the store, is ending: try again soon",
+        (void)rv__fail(&err, rc,
+                       "process %ld, which drives the store, is ending: try again in a moment",
                        (long)getpid());
     if (rc < 0) {
         rv__buf_reset(out);

@@ -576,7 +576,7 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const rv_deci
                                                [RV_RESTART_STAGE] = MSG_RESTART };
     rv_decide_opts known = { .size = sizeof known };
     if (decision < RV_RESUME || decision > RV_RESTART_STAGE)
-        return rv__fail(err, RV_EINVAL, "%d is no decision: RV_RESUME, RV_ABORT, …", decision);
+        return rv__fail(err, RV_EINVAL, "%d is not a decision: RV_RESUME, RV_ABORT, …", decision);
     if (opts != NULL && opts->size == 0)
         return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_DECIDE_OPTS");
     if (opts != NULL)
@@ -668,7 +668,7 @@ int rv_engine_drain(rv_engine *engine, int64_t timeout_ms, rv_cancel *by, rv_err
         return rc;
     if (!engine->around.threads) {
         call_done(&call);
-        return rv__fail(err, RV_EINVAL, "an engine for tests is not drained");
+        return rv__fail(err, RV_EINVAL, "a test engine cannot be drained");
     }
     call_send(&call); /* it may have ended already */
     call_done(&call);

@@ -281,8 +281,9 @@ int rv_hand_over(rv_engine *e, const char *workflow, const rv_hand_opts *opts, r
     struct rv__attached *attached = e->attached;
     if (!rv__attached_asks_driver(e) || attached->handed[0] != '\0')
         return rv__fail(err, RV_ESTATE, "this engine %s",
-                        attached == NULL ? "drives the store itself: there is nobody to hand it to"
-                                         : "has handed over a run already");
+                        attached == NULL
+                            ? "drives the store itself: there is no process to hand the run to"
+                            : "has handed over a run already");
     if (strcmp(attached->driver.version, rv_version()) != 0)
         return rv__fail(err, RV_ESTATE,
                         "process %lld drives the store with version %.20s, and this is %s",
@@ -418,7 +419,7 @@ int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err
     put_text(&request, "runId", run_id);
     int rc = ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
     if (rc == RV_OK && !rv__json_get(reply.frame.json, "why", &why))
-        rc = rv__fail(err, RV_EPARSE, "the driver's answer is no reason");
+        rc = rv__fail(err, RV_EPARSE, "the driver's answer has no reason");
     if (rc == RV_OK) {
         rv__buf_init(&text, RV__FRAME_MAX);
         rv__buf_str(&text, why);
@@ -626,7 +627,7 @@ int rv__engine_attach(const rv_engine_opts *opts, rv_engine **ret, rv_error *err
         rc = rv__engine_make(opts, NULL, 0, ret, err);
         bool late = rv__mono_ns(rv__clock_real()) >= deadline_ns;
         if (rc == RV_EBUSY && late && there == RV_ESYS)
-            rc = rv__fail(err, RV_EFAILED, "another process has the store, and %s", none.message);
+            rc = rv__fail(err, RV_EFAILED, "another process has the store: %s", none.message);
         if (rc != RV_EBUSY || late)
             break;
         rv__clock_sleep_ms(ATTACH_AGAIN_MS);

@@ -567,8 +567,9 @@ static int take_look(rv_engine *e, struct rv__call *call)
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         rv__call_reply(call, describe(call, run));
     } else if (e->read_only) { /* nobody here would learn of its end */
-        rc = rv__fail(&call->err, RV_ESTATE, "run '%s' is %s, and the store open for reading only",
-                      run->id, rv__run_status_name(rv__cell_status(run->cell)));
+        rc = rv__fail(&call->err, RV_ESTATE,
+                      "run '%s' is %s, and the store is open for reading only", run->id,
+                      rv__run_status_name(rv__cell_status(run->cell)));
     } else {
         call->waiting = true;
         push(&run->waiters, call);

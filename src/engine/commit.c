@@ -349,7 +349,7 @@ static void refuse(struct rv__run *run, const rv_error *why)
     run->trouble = why->code;
     /* How a run has ended stays so, whatever becomes of what is detached from it. */
     if (again && !ended)
-        rv__run_set_aside(run, "the store does not take what the run wants to write: ");
+        rv__run_set_aside(run, "the store refuses a record of this run: ");
     if (again || was_new) {
         rv__buf_done(&logs);
         rv__run_tell_absent(run);

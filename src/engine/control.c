@@ -191,7 +191,7 @@ void rv__caller_heard(struct rv__caller *caller, const struct rv__frame *frame)
     if (a == NULL) {
         refuse_call(caller, frame, control->closed ? RV_ECLOSED : RV_EBUSY,
                     control->closed ? "the engine has closed"
-                                    : "too much is asked at once: try again");
+                                    : "too many calls at once: try again");
         return;
     }
     *a = (struct answering){ .work = { .run = answer_call, .done = call_answered },
@@ -238,7 +238,7 @@ void rv__caller_ended(struct rv__caller *caller)
     if (caller == NULL)
         return;
     caller->conn = NULL;
-    rv_cancel_fire(caller->gone, RV_ECANCELED, "the caller has gone");
+    rv_cancel_fire(caller->gone, RV_ECANCELED, "the caller has disconnected");
     look_if_over(caller);
 }
 
@@ -254,7 +254,7 @@ static void heard(void *arg, struct rv__conn *conn, const struct rv__frame *fram
     } else if (frame->type == FRAME_BYE) {
         rv__conn_end(conn, NULL);
     } else if (frame->type != FRAME_PONG) {
-        (void)rv__fail(&err, RV_EINVAL, "a client may not say '%s'",
+        (void)rv__fail(&err, RV_EINVAL, "a client may not send '%s'",
                        rv__frame_type_name(frame->type));
         rv__conn_refuse(conn, &err);
     }

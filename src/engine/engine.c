@@ -409,7 +409,7 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
     if (opts != NULL)
         memcpy(&known, opts, opts->size < sizeof known ? opts->size : sizeof known);
     if (known.workers > MOST_WORKERS)
-        return rv__fail(err, RV_EINVAL, "%u workers are more than any machine has", known.workers);
+        return rv__fail(err, RV_EINVAL, "%u workers are too many", known.workers);
     if (known.retain_age_ms < 0)
         return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (known.only_run != NULL && !rv__id_valid(rv__str(known.only_run)))
@@ -421,10 +421,10 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
     if (ret == NULL)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     if (known.control && known.read_only && !known.attach)
-        return rv__fail(err, RV_EINVAL, "an engine that only reads has nothing to control");
+        return rv__fail(err, RV_EINVAL, "an engine with read_only cannot have control");
     if ((known.control || known.attach) && known.store != NULL && !strcmp(known.store, ":memory:"))
         return rv__fail(err, RV_EINVAL,
-                        "a store in memory is nobody else's: no control, no attach");
+                        "no other process can use a store in memory: no control, no attach");
     if (known.attach)
         return rv__engine_attach(&known, ret, err);
     return rv__engine_make(&known, NULL, 0, ret, err);

@@ -51,7 +51,7 @@ static int spool(const rv_import_opts *opts, struct rv__outfile *out, rv_error *
     int rc = RV_OK;
     while (rc == RV_OK && (n = opts->read(opts->arg, piece, sizeof piece)) != 0)
         rc = n < 0 || (size_t)n > sizeof piece
-                 ? rv__fail(err, RV_ECANCELED, "the import was ended by who asked for it")
+                 ? rv__fail(err, RV_ECANCELED, "the import was cancelled by the caller")
                  : rv__outfile_write(out, (struct rv__str){ piece, (size_t)n }, err);
     if (rc == RV_OK && lseek(out->file, 0, SEEK_SET) < 0)
         rc = rv__fail(err, RV_ESYS, "cannot read what was just written: %s",
@@ -123,7 +123,7 @@ int rv_import(rv_engine *e, const rv_import_opts *opts, rv_run_info *ret, rv_err
         return rv__fail(err, RV_EINVAL, "rv_import: %s",
                         e == NULL         ? "no engine given"
                         : known.size == 0 ? "make the options with RV_IMPORT_OPTS"
-                                          : "say where it comes from: a path or a function");
+                                          : "no source given: set a path or a function");
     if (e->read_only)
         return rv__fail(err, RV_ESTATE, "the store is open for reading only");
     return known.path != NULL ? import_path(e, known.path, ret, err)

@@ -71,7 +71,7 @@ static int take_row(void *arg, const struct rv__store_run *row)
     if (row->version.len >= sizeof l->version || l->status == RUN_STATUSES ||
         row->input_key.len >= sizeof l->input_key) {
         l->damaged = true;
-        return rv__fail(&l->err, RV_ESTORE, "its row cannot be understood");
+        return rv__fail(&l->err, RV_ESTORE, "its row cannot be read");
     }
     snprintf(l->version, sizeof l->version, "%.*s", RV__ARG(row->version));
     snprintf(l->input_key, sizeof l->input_key, "%.*s", RV__ARG(row->input_key));
@@ -297,7 +297,7 @@ void rv__run_suspend_refused(struct rv__run *run)
     bool ended = rv__run_terminal(rv__cell_status(run->cell));
     struct rv__msg msg = { .kind = ended ? MSG_CANCEL : MSG_SUSPEND };
     if (!ended)
-        msg.error = reason_blob("the store does not take what the run wants to write: ", &run->why);
+        msg.error = reason_blob("the store refuses a record of this run: ", &run->why);
     int rc = ended || msg.error != NULL ? rv__run_send(run, &msg, NULL) : RV_ENOMEM;
     rv__blob_unref(msg.error);
     run->suspending = rc == RV_OK && run->facts.count > 0;

@@ -186,8 +186,7 @@ static void put_steps(struct rv__buf *out, const struct rv__metrics *m)
 {
     static const char *const outcomes[] = { "completed", "failed", "skipped", "pending" };
     char labels[2 * RV__PLAN_MAX_NAME + 64];
-    put_head(out, "rival_step_attempts_total", "counter",
-             "Attempts of steps, by what came of them.");
+    put_head(out, "rival_step_attempts_total", "counter", "Attempts of steps, by outcome.");
     for (size_t i = 0; i < m->series_count; i++) {
         labels_of(&m->series[i], labels, sizeof labels);
         for (int k = 0; k < 4; k++)
@@ -203,7 +202,7 @@ static void put_steps(struct rv__buf *out, const struct rv__metrics *m)
             put_histogram(out, "rival_step_duration_seconds", labels, &m->series[i].duration);
     }
     put_head(out, "rival_step_queue_seconds", "histogram",
-             "How long a run that could go on had waited for the place of an attempt.");
+             "How long ready attempts waited for a free place.");
     for (size_t i = 0; i < m->series_count; i++) {
         labels_of(&m->series[i], labels, sizeof labels);
         if (used(&m->series[i]))
@@ -232,7 +231,7 @@ static void put_facts(struct rv__buf *out, const uint64_t facts[FACT_KINDS])
                     (unsigned long long)facts[runs[i].kind]);
     put_number(out, "rival_runs_suspended_total", "counter", "Times a run was suspended.",
                facts[FACT_RUN_SUSPENDED]);
-    put_number(out, "rival_steps_started_total", "counter", "Attempts and waits that began.",
+    put_number(out, "rival_steps_started_total", "counter", "Attempts and waits started.",
                facts[FACT_STEP_STARTED]);
     put_head(out, "rival_steps_total", "counter",
              "Steps that ended, by outcome; and attempts that are tried again.");
@@ -267,9 +266,8 @@ static int put_store(struct rv__reading *r, struct rv__buf *out, rv_error *err)
 static void put_engine(struct rv__buf *out, const struct reading_metrics *m,
                        const struct rv__reading *r)
 {
-    put_number(out, "rival_commits_total", "counter", "Commits that went well.", m->stats.commits);
-    put_number(out, "rival_commit_failures_total", "counter", "Commits that did not.",
-               m->stats.failures);
+    put_number(out, "rival_commits_total", "counter", "Successful commits.", m->stats.commits);
+    put_number(out, "rival_commit_failures_total", "counter", "Failed commits.", m->stats.failures);
     put_number(out, "rival_commit_runs_total", "counter", "Runs in those commits.",
                m->counted.commit_runs);
     put_head(out, "rival_commit_seconds", "histogram", "How long commits took.");
@@ -278,12 +276,12 @@ static void put_engine(struct rv__buf *out, const struct reading_metrics *m,
                (uint64_t)m->stats.wal_bytes);
     put_number(out, "rival_inbox_letters_total", "counter", "Messages taken by the loop.",
                m->counted.letters);
-    put_number(out, "rival_inbox_length", "gauge", "Messages that the last turn found.",
+    put_number(out, "rival_inbox_length", "gauge", "Messages taken by the last turn.",
                m->counted.letters_last);
     put_number(out, "rival_cells", "gauge", "Runs in memory.", m->cells);
     put_number(out, "rival_owed", "gauge", "Work in flight and timers.", m->timers);
     put_number(out, "rival_workers", "gauge", "Places for functions.", (uint64_t)m->places);
-    put_number(out, "rival_workers_busy", "gauge", "Those that are taken.", (uint64_t)m->busy);
+    put_number(out, "rival_workers_busy", "gauge", "Places in use.", (uint64_t)m->busy);
     put_number(out, "rival_feeds", "gauge", "Subscriptions that are open.", atomic_load(&r->feeds));
     put_number(out, "rival_retained_total", "counter", "Runs that retention removed by itself.",
                m->retained);

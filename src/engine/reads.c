@@ -153,7 +153,7 @@ static int read_text(const char *path, struct rv__buf *out, rv_error *err)
         return rv__fail(err, errno == ENOENT ? RV_ENOTFOUND : RV_ESYS, "'%.150s': %s", path,
                         strerrordesc_np(errno));
     if (fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
-        rc = rv__fail(err, RV_ENOTFOUND, "'%.150s' is not a file any more", path);
+        rc = rv__fail(err, RV_ENOTFOUND, "'%.150s' no longer exists as a file", path);
     while (rc == RV_OK && out->rc == RV_OK) {
         ssize_t n = read(fd, piece, sizeof piece);
         if (n == 0)

@@ -365,7 +365,7 @@ static int register_nested(void *arg, struct rv__str said, struct rv__str *name)
     rv__buf_reset(&b->name);
     int rc = register_paths(b->registry, paths, 1, &opts, &b->name, b->err);
     if (rc >= 0 && b->name.len == 0)
-        rc = rv__fail(b->err, RV_EINVAL, "'%.150s' is no workflow file", path);
+        rc = rv__fail(b->err, RV_EINVAL, "'%.150s' is not a workflow file", path);
     if (rc >= 0)
         *name = rv__buf_view(&b->name);
     return rc < 0 ? rc : RV_OK;

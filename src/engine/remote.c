@@ -98,9 +98,9 @@ static int check(const rv_engine *e, const rv_workers_opts *o, rv_error *err)
     if (o->listen == NULL)
         return rv__fail(err, RV_EINVAL, "rv_workers_listen: no address");
     if (e->kit != NULL || e->attached != NULL || e->read_only || e->idle || e->shop.workers == NULL)
-        return rv__fail(err, RV_ESTATE, "this engine runs no steps: it has no use for workers");
+        return rv__fail(err, RV_ESTATE, "this engine runs no steps, so it takes no workers");
     if (e->remote != NULL)
-        return rv__fail(err, RV_EEXIST, "workers can come to an address already: one is enough");
+        return rv__fail(err, RV_EEXIST, "this engine listens for workers already");
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
         return rv__fail(err, RV_EINVAL, "TLS needs both a certificate and its key");
     char host[256], port[6];

@@ -60,8 +60,8 @@ static void take_wait(void *arg, const struct rv__wait *wait)
         bool suspect = wait->lane == LANE_SUSPECT;
         about.executor = executor->name;
         about.limit = suspect ? "suspects, one at a time" : executor->limit;
-        about.place = suspect ? "its turn: the engine died twice while it ran, and such steps run "
-                                "one at a time"
+        about.place = suspect ? "its turn: the engine died twice while this step ran, and such "
+                                "steps run one at a time"
                               : executor->credit;
         about.places = e->read_only || rv__lane_is_worker(wait->lane) ? 0
                        : suspect                                      ? 1

@@ -294,7 +294,7 @@ static void put_status(struct rv__buf *message, const struct rv__fetch_result *r
 {
     struct rv__str text = status_text(result->head),
                    body = trimmed(rv__str_begin(result->body, SHOWN_BODY));
-    rv__buf_fmt(message, ": it was answered with status %d", result->status);
+    rv__buf_fmt(message, ": the server answered with status %d", result->status);
     if (text.len > 0)
         rv__buf_fmt(message, " (%.*s)", RV__ARG(text));
     if (body.len > 0)

@@ -180,7 +180,7 @@ static void end(struct rv__transfer *t, enum rv__fetch_end end, const char *sent
 
 static void no_memory(struct rv__transfer *t)
 {
-    end(t, RV__FETCH_NO_MEMORY, "there was no memory for the request");
+    end(t, RV__FETCH_NO_MEMORY, "no memory for the request");
 }
 
 /* ------------------------------------------------------------------- asked by libcurl --- */
@@ -444,7 +444,7 @@ static enum rv__fetch_end take_url(const struct rv__transfer *t, CURLU *url, con
     if (rc == CURLUE_OUT_OF_MEMORY)
         return RV__FETCH_NO_MEMORY;
     if (rc != CURLUE_OK || !ours) {
-        *why = rc == CURLUE_OK ? "only http and https are spoken here" : curl_url_strerror(rc);
+        *why = rc == CURLUE_OK ? "only http and https are supported" : curl_url_strerror(rc);
         return RV__FETCH_BAD_URL;
     }
     if (t->all->deny_private && !t->fetch->trusted && names_private(url)) {
@@ -458,7 +458,7 @@ static enum rv__fetch_end take_url(const struct rv__transfer *t, CURLU *url, con
 static void admit(struct rv__fetches *all, struct rv__fetch *f)
 {
     struct rv__fetch_result result = { .end = RV__FETCH_NO_MEMORY };
-    const char *why = "there was no memory for the request";
+    const char *why = "no memory for the request";
     struct rv__transfer *t = rv__zalloc(1, sizeof *t);
     result.head = result.body = (struct rv__str){ "", 0 };
     if (t != NULL) {
@@ -518,12 +518,12 @@ static bool redirected(struct rv__transfer *t)
     enum rv__fetch_end good = url != NULL ? take_url(t, url, to, &why) : RV__FETCH_NO_MEMORY;
     if (good == RV__FETCH_ANSWERED && t->redirects == RV__FETCH_REDIRECTS) {
         (void)snprintf(sentence, sizeof sentence,
-                       "it was redirected more than %d times, perhaps in a circle; at last from %s",
+                       "it was redirected more than %d times, perhaps in a loop; last from %s",
                        RV__FETCH_REDIRECTS, from);
         good = RV__FETCH_BAD_URL;
     } else if (good == RV__FETCH_BAD_URL || good == RV__FETCH_DENIED) {
-        (void)snprintf(sentence, sizeof sentence, "%s redirects it to where it cannot go: %s", from,
-                       why);
+        (void)snprintf(sentence, sizeof sentence,
+                       "%s redirects to an address that cannot be used: %s", from, why);
     }
     if (good != RV__FETCH_ANSWERED) {
         curl_url_cleanup(url);

@@ -27,10 +27,9 @@ static enum rv__fetch_end not_connected(const struct rv__transfer *t, CURLcode c
         return RV__FETCH_DENIED;
     }
     if (t->socket_errno == ENOMEM)
-        return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for a connection",
-                   NULL);
+        return say(RV__FETCH_NO_MEMORY, sentence, room, "no memory for a connection", NULL);
     if (t->socket_errno != 0)
-        return say(RV__FETCH_UNREACHABLE, sentence, room, "there is no descriptor for a connection",
+        return say(RV__FETCH_UNREACHABLE, sentence, room, "no file descriptor for a connection",
                    strerrordesc_np(t->socket_errno));
     (void)curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &error);
     if (error == ECONNREFUSED)
@@ -43,7 +42,7 @@ static enum rv__fetch_end not_connected(const struct rv__transfer *t, CURLcode c
 static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence, size_t room)
 {
     if (t->head.rc == RV_ENOMEM || t->body.rc == RV_ENOMEM)
-        return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for the answer", NULL);
+        return say(RV__FETCH_NO_MEMORY, sentence, room, "no memory for the answer", NULL);
     if (t->unwanted)
         return say(RV__FETCH_CANCELLED, sentence, room, "no more of it was wanted", NULL);
     if (t->unsaved[0] != '\0')
@@ -57,10 +56,9 @@ static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence
                        "can be saved",
                        (unsigned long long)RV__SAVE_MAX_BYTES);
     else
-        (void)snprintf(
-            sentence, room,
-            "the body of the answer has more than %zu bytes (`maxBytes` allows for more)",
-            t->body.max_bytes);
+        (void)snprintf(sentence, room,
+                       "the body of the answer has more than %zu bytes (`maxBytes` allows more)",
+                       t->body.max_bytes);
     return RV__FETCH_TOO_LARGE;
 }
 
@@ -80,9 +78,8 @@ static enum rv__fetch_end no_memory(const struct rv__transfer *t, char *sentence
     curl_off_t answered = 0;
     (void)curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &answered);
     if (answered > 0 && !t->in_body)
-        return say(RV__FETCH_TOO_LARGE, sentence, room,
-                   "a header of the answer is longer than any may be", NULL);
-    return say(RV__FETCH_NO_MEMORY, sentence, room, "there was no memory for the request", NULL);
+        return say(RV__FETCH_TOO_LARGE, sentence, room, "a header of the answer is too long", NULL);
+    return say(RV__FETCH_NO_MEMORY, sentence, room, "no memory for the request", NULL);
 }
 
 /* libcurl takes a connection's end for that of the headers. */
@@ -142,14 +139,14 @@ void rv__transfer_late(const struct rv__transfer *t, char *sentence, size_t room
     char *rest = sentence + used;
     room -= used;
     if (t->waits)
-        (void)snprintf(rest, room, "it waited for others' names to be looked up, %d at once",
+        (void)snprintf(rest, room, "it waited while other host names were looked up, %d at once",
                        RV__FETCH_LOOKUPS);
     else if (t->looking)
         (void)snprintf(rest, room, "its name was still being looked up");
     else if (t->in_body)
-        (void)snprintf(rest, room, "%zu bytes of the answer's body had come", t->body.len);
+        (void)snprintf(rest, room, "%zu bytes of the answer's body had arrived", t->body.len);
     else if (ready > 0)
-        (void)snprintf(rest, room, "no answer had come");
+        (void)snprintf(rest, room, "no answer had arrived");
     else
         (void)snprintf(rest, room, "no connection had been made (or, with https, no TLS on it)");
 }

@@ -221,7 +221,7 @@ int rv__child_reap(struct rv__child *process, int64_t patience_ms)
 void rv__child_tell(int status, char *text, size_t size)
 {
     if (status == -1) {
-        snprintf(text, size, "ended, nobody knows how");
+        snprintf(text, size, "ended for an unknown reason");
     } else if (WIFSIGNALED(status)) {
         int sig = WTERMSIG(status);
         const char *name = sigabbrev_np(sig), *says = sigdescr_np(sig);

@@ -118,12 +118,12 @@ static void add_killed(struct rv__buf *buf, const struct rv__command_result *r, 
 {
     rv__buf_fmt(buf, "'%s' ", program);
     if (r->killed == RV__KILL_TIMEOUT && r->end != RV__COMMAND_NOT_RUN)
-        rv__buf_fmt(buf, "timed out and was ended after %lld ms", (long long)r->ran_ms);
+        rv__buf_fmt(buf, "timed out and was stopped after %lld ms", (long long)r->ran_ms);
     else if (r->killed == RV__KILL_TIMEOUT)
         rv__buf_text(buf, "timed out before it began");
     else
         rv__buf_text(buf, r->killed == RV__KILL_CANCEL ? "was cancelled"
-                                                       : "was ended: the engine shuts down");
+                                                       : "was stopped: the engine is closing");
 }
 
 static void add_tail(struct rv__buf *buf, struct rv__str tail)
@@ -388,7 +388,7 @@ int rv__command_outcome(const struct rv__command_result *r, const char *program,
         if (rc < 0)
             goto out;
         if (why.code != RV_OK) {
-            rv__buf_fmt(&message, "what '%s' wrote to stdout %s", program, why.message);
+            rv__buf_fmt(&message, "the stdout of '%s' %s", program, why.message);
             code = RV_EFAILED;
         }
     }

@@ -220,7 +220,7 @@ static void take_output(struct rv__process *p, struct rv__str bytes)
                  p->output.max_bytes);
         condemn(p, RV_ETOOBIG, message);
     } else if (p->output.rc != RV_OK) {
-        condemn(p, RV_ENOMEM, "there is no memory for its stdout");
+        condemn(p, RV_ENOMEM, "no memory for its stdout");
     }
 }
 
@@ -303,9 +303,9 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
         return; /* not yet */
     if (rc < 0) {
         p->result.end = RV__COMMAND_LOST;
-        rv__fail(&p->result.error, RV_ESYS,
-                 "its exit status was taken by the program around us, which ignores SIGCHLD or "
-                 "waits for any child");
+        rv__fail(
+            &p->result.error, RV_ESYS,
+            "the host program took its exit status: it ignores SIGCHLD or waits for any child");
     } else {
         p->result.end = info.si_code == CLD_EXITED ? RV__COMMAND_EXITED : RV__COMMAND_SIGNAL;
         p->result.status = info.si_status;
@@ -331,7 +331,7 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
         if (errno != ENOENT) /* it removed the file: nothing to say */
             condemn(p, RV_ESYS, "its control file cannot be read");
     } else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        condemn(p, RV_EINVAL, "what it put in the place of its control file is not a file");
+        condemn(p, RV_EINVAL, "its control file was replaced by something that is not a file");
     } else {
         ssize_t n = 1;
         while (n > 0 && control->rc == RV_OK) {
@@ -344,7 +344,7 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
         else if (control->rc == RV_ETOOBIG)
             condemn(p, RV_ETOOBIG, "it wrote too much to its control file (1 MiB is the limit)");
         else if (control->rc != RV_OK)
-            condemn(p, RV_ENOMEM, "there is no memory for its control file");
+            condemn(p, RV_ENOMEM, "no memory for its control file");
     }
     if (fd >= 0)
         close(fd);

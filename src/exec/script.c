@@ -162,7 +162,7 @@ static int take_frame(const struct rv__frame *frame, struct rv__buf *hello, stru
     rv__arena_init(&arena, RV__JSON_MAX_BYTES);
     if (frame->type != FRAME_ERROR || rv__str_none(message) ||
         rv__json_string(message, &arena, &message) < 0)
-        message = rv__str("it said what it may not");
+        message = rv__str("it sent a frame that it may not send");
     int rc = rv__fail(err, RV_EINVAL, "%.*s", RV__ARG(message));
     rv__arena_done(&arena);
     return rc;
@@ -205,7 +205,7 @@ static int listen_to(struct rv__child *child, int wake, struct rv__buf *hello, s
         if (at[1].revents != 0)
             pass_on(child);
         if (at[2].revents != 0) {
-            rc = rv__fail(err, RV_ECANCELED, "it was to stop before its files were loaded");
+            rc = rv__fail(err, RV_ECANCELED, "it was stopped before its files were loaded");
             break;
         }
         int got = at[0].revents != 0 ? rv__frames_read(&frames, child->fd) : 0;

@@ -196,7 +196,7 @@ int rv__talk_next(struct rv__talk *talk, struct rv__frame *frame, struct rv__eva
         rv__frame_members(frame, (const char *[]){ "id" }, &value, 1);
         if (!talk->greeted || talk->asked.first == NULL || rv__str_none(value) ||
             rv__json_int(value, &id) < 0 || (uint64_t)id != talk->asked.first->own.id)
-            return rv__fail(err, RV_EPARSE, "it answered what it was not asked");
+            return rv__fail(err, RV_EPARSE, "it sent an answer without a request");
         *ret = rv__evaluations_take(&talk->asked);
         talk->alone = false;
         return 1;

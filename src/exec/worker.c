@@ -613,11 +613,11 @@ static void tell_end(const struct talk *talk, int status, int rc, const rv_error
     char how[120], more[100] = "";
     rv__child_tell(status, how, sizeof how);
     if (rc != RV_ECLOSED)
-        rv__fail(err, RV_EFAILED, "the host process was ended, for it said something wrong: %s",
-                 why->message);
+        rv__fail(err, RV_EFAILED,
+                 "the host process was stopped, because it sent something wrong: %s", why->message);
     else if (talk->termed)
         rv__fail(err, RV_EFAILED,
-                 "the host process %s: it was told to stop, and did not within %lld ms", how,
+                 "the host process %s: it was asked to stop, and did not within %lld ms", how,
                  (long long)opts->term_ms);
     else {
         if (talk->host->no_memory && opts->memory_bytes > 0)
@@ -659,7 +659,7 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
     rv__lines_end(&talk.lines);
     rv__lines_done(&talk.lines);
     if (rc == 1 && talk.host->sent < talk.host->out.len)
-        rc = rv__fail(&why, RV_EPARSE, "it answered before it had heard all");
+        rc = rv__fail(&why, RV_EPARSE, "it answered before it had received everything");
     if (rc == 1) {
         release(hosts, &waiter, true);
         rc = RV_OK;

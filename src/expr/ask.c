@@ -93,7 +93,7 @@ static int put_text(struct asking *a, struct rv__str root, struct rv__str name,
     if (rc < 0)
         return rc;
     if (json.len > MOST_BYTES) {
-        rc = rv__fail(a->err, RV_ETOOBIG, "'%.*s' is larger than the %d MB that jq is given",
+        rc = rv__fail(a->err, RV_ETOOBIG, "'%.*s' is larger than the %d MB that jq accepts",
                       RV__ARG(root), MOST_BYTES >> 20);
         rv__blob_unref(own);
         return rc;

@@ -138,8 +138,7 @@ int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_te
         else
             rc = put_answered(&e, &answer, piece->kind, out);
         if (rc == RV_OK && out->rc == RV_ETOOBIG && piece->expr != NULL)
-            rc = rv__expr_failed(piece->expr, RV_ETOOBIG, err,
-                                 "the value is larger than it may be");
+            rc = rv__expr_failed(piece->expr, RV_ETOOBIG, err, "the value is too large");
     }
     rv__buf_done(&work);
     if (rc == RV_OK)
@@ -152,7 +151,7 @@ int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_te
 }
 
 /* jq cites the values that it could not use, cut: a mask would not know them. */
-static const char hidden[] = "jq failed, and what it said is not shown, since a secret is in use";
+static const char hidden[] = "jq failed; its message is not shown, because a secret is in use";
 
 int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int code,
                      const char *why, rv_error *err)

@@ -135,7 +135,7 @@ int rv__path_read(struct rv__arena *arena, struct rv__str text, struct rv__expr_
         return rv__nomem(err);
     if (expr.path == NULL || expr.path_count == 0 || lexer.at != text.at + text.len)
         return rv__fail(err, RV_EPARSE,
-                        "it is no plain path, such as .steps.find.result.list[0] or "
+                        "it is not a plain path, such as .steps.find.result.list[0] or "
                         ".steps[\"find-tree\"].result");
     *path = expr.path;
     *count = expr.path_count;

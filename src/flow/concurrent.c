@@ -67,7 +67,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     }
     if (sup->sup.error != NULL)
         return rv__node_end(turn, sup, FACT_NODE_FAILED, sup->sup.error, err);
-    return rv__node_fail(turn, sup, "join", "fewer children completed than `join` asks for", err);
+    return rv__node_fail(turn, sup, "join", "fewer children completed than `join` requires", err);
 }
 
 static struct rv__inner *outcomes(const struct rv__node *node, struct rv__entry *scope)

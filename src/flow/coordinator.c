@@ -346,12 +346,12 @@ static int refuse_signal(const struct rv__cell *cell, struct rv__str name, rv_er
     name.len = name.len < SHOWN ? name.len : SHOWN;
     if (cell->plan->signal_count == 0)
         return rv__fail(err, RV_EUNWANTED,
-                        "nobody would take the signal '%.*s': no step of this run waits for one",
+                        "the signal '%.*s' has no receiver: no step of this run waits for a signal",
                         RV__ARG(name));
     list_signals(cell->plan, names, sizeof names);
     return rv__fail(err, RV_EUNWANTED,
-                    "no step of this run waits for the signal '%.*s'; there are: %s", RV__ARG(name),
-                    names);
+                    "no step of this run waits for the signal '%.*s'; known signals: %s",
+                    RV__ARG(name), names);
 }
 
 static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)

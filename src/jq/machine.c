@@ -248,7 +248,7 @@ static int only_value(struct rv__jq *jq, jq_state *state, jv *ret, rv_error *err
     else if (!jv_is_valid(value) && jv_invalid_has_msg(jv_copy(value)))
         rc = jq_failed(jq, jv_invalid_get_msg(jv_copy(value)), err);
     else if (!jv_is_valid(value))
-        rc = rv__fail(err, RV_EINVAL, "it yields no value, where it must yield one");
+        rc = rv__fail(err, RV_EINVAL, "it yields no value, but must yield one");
     else if (jv_is_valid(more))
         rc = rv__fail(err, RV_EINVAL,
                       "it yields more than one value (collect them in [ ], or take first(…))");
@@ -280,7 +280,7 @@ static int run(struct rv__jq *jq, int64_t slot, int64_t choice, jv scope, struct
     rc = rv__value_write(value, out, err);
     jv_free(value);
     if (rc == RV_OK && out->rc == RV_ETOOBIG)
-        return rv__fail(err, RV_ETOOBIG, "the value is larger than it may be");
+        return rv__fail(err, RV_ETOOBIG, "the value is too large");
     return rc < 0 ? rc : rv__buf_err(out, err);
 }
 

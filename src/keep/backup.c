@@ -28,12 +28,12 @@ int rv__backup(struct rv__store *reader, const rv_backup_opts *opts, rv_error *e
     if (known.size == 0 || known.path == NULL || known.path[0] == '\0')
         return rv__fail(err, RV_EINVAL, "rv_backup: %s",
                         known.size == 0 ? "make the options with RV_BACKUP_OPTS"
-                                        : "say where it goes: a path");
+                                        : "no target given: set a path");
     int rc = rv__outfile_open(&out, known.path, known.replace, err);
     if (rc == RV_OK)
         rc = rv__store_backup(reader, out.temp, tell, &b, err);
     if (b.ended)
-        rc = rv__fail(err, RV_ECANCELED, "the backup was ended by who asked for it");
+        rc = rv__fail(err, RV_ECANCELED, "the backup was cancelled by the caller");
     if (rc == RV_OK)
         rc = rv__outfile_keep(&out, err);
     rv__outfile_done(&out);

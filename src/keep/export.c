@@ -239,7 +239,7 @@ static int hand_on(struct exporting *x, const rv_export_opts *opts)
         if (n == 0)
             return RV_OK;
         if (opts->write(opts->arg, piece, (size_t)n) != 0)
-            return rv__fail(x->err, RV_ECANCELED, "the export was ended by who asked for it");
+            return rv__fail(x->err, RV_ECANCELED, "the export was cancelled by the caller");
         at += n;
     }
 }
@@ -254,10 +254,11 @@ int rv__export(struct rv__store *reader, const char *run_id, const rv_export_opt
     if (run_id == NULL || !rv__id_valid(rv__str(run_id)) || known.size == 0 ||
         (known.path == NULL) == (known.write == NULL))
         return rv__fail(err, RV_EINVAL, "rv_export: %s",
-                        run_id == NULL                  ? "no run given"
-                        : known.size == 0               ? "make the options with RV_EXPORT_OPTS"
-                        : rv__id_valid(rv__str(run_id)) ? "say where it goes: a path or a function"
-                                                        : "a run id is [A-Za-z0-9._:-]{1,128}");
+                        run_id == NULL    ? "no run given"
+                        : known.size == 0 ? "make the options with RV_EXPORT_OPTS"
+                        : rv__id_valid(rv__str(run_id))
+                            ? "no target given: set a path or a function"
+                            : "a run id is [A-Za-z0-9._:-]{1,128}");
     int rc = rv__outfile_open(&x.out, known.path, known.replace, err);
     if (rc < 0)
         return rc;

@@ -77,7 +77,7 @@ static int read_more(struct rv__import *im, rv_error *err)
         return rv__fail(err, RV_ESYS, "cannot read '%.200s': %s", im->name, strerrordesc_np(errno));
     rv__buf_add(&im->text, piece, (size_t)n);
     if (im->text.rc == RV_ETOOBIG)
-        return bad(im, err, "it is longer than any that Rival writes");
+        return bad(im, err, "it is longer than any line that Rival writes");
     int rc = rv__buf_err(&im->text, err);
     return rc < 0 ? rc : n > 0;
 }
@@ -105,7 +105,7 @@ static int next_line(struct rv__import *im, struct rv__str *ret, rv_error *err)
             return 0;
         if (rc == 0) {
             im->lines++;
-            return bad(im, err, "it is cut off: the file is not whole");
+            return bad(im, err, "it is cut off: the file is incomplete");
         }
     }
 }
@@ -140,7 +140,7 @@ static int expect_line(struct rv__import *im, const char *begin, const char *wha
         return rc;
     if (rc == 0)
         return bad(im, err,
-                   im->lines == 0 ? "it is empty" : "the file ends here, and is not whole");
+                   im->lines == 0 ? "it is empty" : "the file ends here, and is incomplete");
     if (!line_value(line, begin, ret))
         return bad(im, err, what);
     rv__sha256_add(&im->hash, line);
@@ -155,7 +155,7 @@ static int get_int(const struct rv__import *im, struct rv__str object, const cha
     if (rv__json_get(object, key, &value) && rv__json_int(value, ret) == RV_OK && *ret >= 0 &&
         *ret <= max)
         return RV_OK;
-    snprintf(why, sizeof why, "\"%s\" is not a number that could be there", key);
+    snprintf(why, sizeof why, "\"%s\" is not a valid number", key);
     return bad(im, err, why);
 }
 
@@ -173,7 +173,7 @@ static int get_text(struct rv__import *im, struct rv__str object, const char *ke
     int rc = there ? rv__json_string(value, arena, ret) : RV_EINVAL;
     if (rc == RV_ENOMEM)
         return rv__nomem(err);
-    snprintf(why, sizeof why, "\"%s\" is missing, or no text", key);
+    snprintf(why, sizeof why, "\"%s\" is missing or not a text", key);
     return rc < 0 ? bad(im, err, why) : RV_OK;
 }
 
@@ -194,7 +194,7 @@ static int read_head(struct rv__import *im, rv_error *err)
 {
     struct rv__str head = { NULL, 0 };
     int64_t format = 0;
-    int rc = expect_line(im, RV__EXPORT_HEAD, "this is no exported run", &head, err);
+    int rc = expect_line(im, RV__EXPORT_HEAD, "this is not an exported run", &head, err);
     if (rc == RV_OK)
         rc = get_int(im, head, "format", INT32_MAX, &format, err);
     if (rc < 0)
@@ -257,7 +257,7 @@ static int read_definition(struct rv__import *im, rv_error *err)
     if (rc < 0)
         return bad(im, err, why.message);
     if (!rv__str_is(im->row.version, im->plan->version))
-        return bad(im, err, "the definition is not that of the run's version");
+        return bad(im, err, "the definition does not match the run's version");
     im->row.workflow = im->plan->body.wrap->name;
     im->definition.hash = im->row.version;
     if (rv__str_copy(&im->arena, json, &im->definition.json) < 0)
@@ -386,13 +386,14 @@ static int read_end(struct rv__import *im, struct rv__str json, rv_error *err)
         return rc;
     rv__sha256_done(&im->hash, hash);
     if ((uint64_t)lines != im->lines - 1 || !rv__str_is(said, hash))
-        return bad(im, err, "the lines before it are not those that were written: it was altered");
+        return bad(im, err,
+                   "the lines before it are not those that were written: the file was altered");
     if (im->turns == 0)
         return bad(im, err, "a run without a beginning");
     if (im->values != rv__cell_values(im->cell))
         return bad(im, err, "the values are not those that the turns refer to");
     rc = next_line(im, &line, err);
-    return rc > 0 ? bad(im, err, "there is something behind the end") : rc;
+    return rc > 0 ? bad(im, err, "there is data after the end") : rc;
 }
 
 /* What was in flight is lost with the process that it was in. Nobody is to blame. */
@@ -469,7 +470,7 @@ int rv__import_next(void *arg, struct rv__store_write *ret, rv_error *err)
     if (rc < 0)
         return rc;
     if (rc == 0)
-        return bad(im, err, "the file ends here, and is not whole");
+        return bad(im, err, "the file ends here, and is incomplete");
     if (line_value(line, RV__EXPORT_END, &value)) {
         rc = read_end(im, value, err);
         rc = rc == RV_OK ? wrap_up(im, ret, err) : rc;

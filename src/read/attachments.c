@@ -77,7 +77,7 @@ static int grow(void **at, size_t *cap, size_t count, size_t size, rv_error *err
 
 static int bad_row(struct gather *g)
 {
-    return rv__fail(g->err, RV_ESTORE, "an attachment in the store is not as it should be");
+    return rv__fail(g->err, RV_ESTORE, "an attachment in the store is damaged");
 }
 
 static int copy_text(struct gather *g, struct rv__str text, const char **ret)
@@ -415,8 +415,8 @@ static int check_query(const char *run_id, const rv_attachment_query *q, void *r
     for (size_t i = 0; q->status != NULL; i++) {
         if (i == sizeof statuses / sizeof *statuses)
             return rv__fail(err, RV_EINVAL,
-                            "'%.40s' is no status of an attachment: it is one of init, running, "
-                            "finished, errored, skipped",
+                            "'%.40s' is not a status of an attachment: it must be one of init, "
+                            "running, finished, errored, skipped",
                             q->status);
         if (strcmp(q->status, statuses[i]) == 0)
             break;

@@ -343,8 +343,7 @@ static int read_lines(struct rv_feed *feed, rv_error *err)
 
 static int past_retention(const struct rv_feed *feed, uint64_t forgotten, rv_error *err)
 {
-    return rv__fail(err, RV_ENOTFOUND,
-                    "events behind %llu are older than what is kept: removed up to %llu",
+    return rv__fail(err, RV_ENOTFOUND, "events after %llu are no longer kept: removed up to %llu",
                     (unsigned long long)feed->seq, (unsigned long long)forgotten);
 }
 
@@ -674,7 +673,7 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
     } else if (opts->from == RV_FROM_OLDEST) {
         feed->accepted = usage.forgotten_seq;
     } else if (opts->seq == 0 || opts->seq > usage.last_seq) {
-        return rv__fail(err, RV_ENOTFOUND, "position %llu.%llu is not of this store",
+        return rv__fail(err, RV_ENOTFOUND, "position %llu.%llu is not in this store",
                         (unsigned long long)opts->seq, (unsigned long long)opts->index);
     } else {
         feed->seq = opts->seq; /* for the check: all of that row but what is asked for again */

@@ -241,7 +241,8 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
         snprintf(text, sizeof text, "'%.100s' waits for %s", alias, g->about.place);
         break;
     case WHY_CONCURRENCY:
-        snprintf(text, sizeof text, "%lld more iterations of '%.100s' wait: %lld at once",
+        snprintf(text, sizeof text,
+                 "%lld more iterations of '%.100s' wait: at most %lld run at once",
                  (long long)g->count, alias, (long long)g->limit);
         break;
     case WHY_TIMER: snprintf(text, sizeof text, "'%.100s' waits for its time", alias); break;
@@ -259,7 +260,7 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
     case WHY_DECISION:
         snprintf(text, sizeof text, "'%.100s' waits for a decision: the run is suspended", alias);
         break;
-    case WHY_TURN: snprintf(text, sizeof text, "'%.100s' goes on at once", alias); break;
+    case WHY_TURN: snprintf(text, sizeof text, "'%.100s' continues at once", alias); break;
     case WHY_WORKER:
         if (g->of_secret)
             snprintf(text, sizeof text, "'%.100s' waits for a value of the secret %.200s", alias,

@@ -93,7 +93,7 @@ bool rv__check_logic(struct rv__check *c, const struct rv__logic *l, const struc
     if (l->one.count > 0 && (ok || !rv__enough(c)))
         ok &= check_one(c, &l->one, v, seen);
     if (l->not != NULL && (ok || !rv__enough(c)) && rv__eval_quiet(c, l->not, v, NULL))
-        ok = rv__check_say(c, v, "is what it may not be: it matches the schema of 'not'");
+        ok = rv__check_say(c, v, "must not match the schema of 'not'");
     if (ok || !rv__enough(c))
         ok &= check_condition(c, l, v, seen);
     return ok;

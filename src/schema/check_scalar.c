@@ -87,7 +87,7 @@ static bool say_choices(struct rv__check *c, const struct rv__sub *sub, const st
     if (c->mode == RV__CHECK_QUIET)
         return false;
     if (choices->count == 0)
-        return rv__check_say(c, v, "can be nothing at all: its 'enum' is empty");
+        return rv__check_say(c, v, "cannot have any value: its 'enum' is empty");
     for (uint32_t i = 0; i < choices->count; i++) {
         rv__quote(rv__value_text(&choices->kids[i]), quoted);
         if (len + strlen(quoted) + 8 > sizeof list) {

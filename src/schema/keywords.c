@@ -177,7 +177,7 @@ static int new_pattern(struct rv__compiler *k, struct rv__str source, const stru
         *ret = pattern;
     } else if (rc == RV_EINVAL) {
         char quoted[RV__QUOTED];
-        rv__complain(k, at, "the pattern '%s' is no regular expression: %.*s",
+        rv__complain(k, at, "the pattern '%s' is not a regular expression: %.*s",
                      rv__quote(source, quoted), RV__ARG(rv__buf_view(&why)));
         rc = RV_OK;
     }

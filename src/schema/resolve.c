@@ -222,7 +222,7 @@ static uint32_t height(struct rv__compiler *k, struct rv__sub *sub, uint32_t dep
 {
     uint32_t most = 1;
     if (sub->chain == OPEN) {
-        rv__complain(k, sub->at, "comes back to itself without end");
+        rv__complain(k, sub->at, "refers to itself without end");
         return 0;
     }
     if (depth + sub->chain > RV__SCHEMA_MAX_CHAIN) {

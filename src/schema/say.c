@@ -105,7 +105,8 @@ bool rv__stop(struct rv__check *c, int rc, const char *fmt, ...)
 bool rv__step(struct rv__check *c)
 {
     if (c->steps_left == 0)
-        return rv__stop(c, RV_ETOOBIG, "the schema asks for more steps than this value is worth");
+        return rv__stop(c, RV_ETOOBIG,
+                        "checking this value against the schema takes too many steps");
     c->steps_left--;
     return true;
 }

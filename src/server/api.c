@@ -93,7 +93,7 @@ rv_run_list *rv__api_run(struct rv__api_call *call)
     if (list->count == 1)
         return list;
     rv_run_list_free(list);
-    rv__api_refuse(call, 404, "there is no run '%s'; GET /api/v1/runs lists those there are", id);
+    rv__api_refuse(call, 404, "there is no run '%s'; GET /api/v1/runs lists all runs", id);
     return NULL;
 }
 
@@ -265,8 +265,7 @@ static bool can_change(struct rv__api_call *call)
 static void no_room(struct rv__api_call *call)
 {
     rv__api_refuse(call, 503,
-                   "there is no room for the answer: too many answers wait to be read; try again "
-                   "later");
+                   "no memory for the answer: too many answers wait to be read; try again later");
 }
 
 /* To the end of the file, which is made if need be. On failure the answer is there. */

@@ -83,7 +83,7 @@ static void do_all(struct rv__api_call *call,
     rv_run_list *list = NULL;
     rv_error err;
     if (!is_filtered(&query) && rv__api_int(call, "all") == 0) {
-        rv__api_refuse(call, 400, "no filter is given: all=1 says that all runs are meant");
+        rv__api_refuse(call, 400, "no filter is given: all=1 selects all runs");
         return;
     }
     if (rv_list(call->engine, &query, &list, &err) < 0) {

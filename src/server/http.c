@@ -91,7 +91,7 @@ static void wait_elsewhere(struct rv__exchange *x)
 {
     rv__api_answer_done(&x->answer);
     rv__api_problem(MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
-                    "the server is shutting down: wait at the next one", &x->answer);
+                    "the server is shutting down: wait at the next server", &x->answer);
 }
 
 static void wait_is_over(struct rv__exchange *x)
@@ -161,8 +161,8 @@ static void run_request(struct rv__job *job)
     case RV__ANSWER_SESSION: break; /* the last three: open addresses, which do not come here */
     case RV__ANSWER_EVENTS:
         if (is(x->method, "HEAD"))
-            rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL, "a stream has no end: GET it",
-                            &x->answer);
+            rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL,
+                            "a stream cannot be read with HEAD: use GET", &x->answer);
         else
             open_stream(x);
         break;
@@ -297,7 +297,7 @@ static int too_much(const struct rv__exchange *x, const char **why)
     const struct rv__server_limits *limits = &x->server->limits;
     const char *length = x->headers.content_length;
     if (length != NULL && strtoull(length, NULL, 10) > limits->body_bytes) {
-        *why = "the body is too long: docs/reference/server.md says how much is taken";
+        *why = "the body is too long: docs/reference/server.md has the limits";
         return MHD_HTTP_CONTENT_TOO_LARGE;
     }
     return 0;
@@ -408,8 +408,8 @@ static enum MHD_Result all_here(struct rv__exchange *x)
         return rv__respond_refused(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long");
     if (x->no_room)
         return rv__respond_refused(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                   "there is no room for the request: too many requests and "
-                                   "answers are under way; try again later");
+                                   "no memory for the request: too many requests and answers are "
+                                   "under way; try again later");
     if (rv__buf_err(&x->body, NULL) < 0)
         return rv__respond_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
     if (!is_api(x->path))

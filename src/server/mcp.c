@@ -395,7 +395,8 @@ static void initialize(struct rv__mcp_call *call)
     int revision = revision_of(rv__str(wanted));
     call->revision = revision == RV__MCP_2025_06_18 ? RV__MCP_2025_06_18 : RV__MCP_2025_11_25;
     if (call->request->http && !name_session(call)) {
-        rv__mcp_error(call, 503, RV__MCP_INTERNAL, NULL, "no chance could be had for a session");
+        rv__mcp_error(call, 503, RV__MCP_INTERNAL, NULL,
+                      "no random number could be had for a session");
         return;
     }
     rv__mcp_result(call, "complete");

@@ -150,7 +150,8 @@ static void run_look(struct rv__job *job)
     (void)snprintf(s->waiter.run_id, sizeof s->waiter.run_id, "%s", run_id);
     int rc = rv__hub_wait(s->hub, &s->waiter, until_ms, &err);
     if (rc < 0) {
-        give_up(s, rc == RV_ECLOSED ? "the server is shutting down" : "it cannot be waited for");
+        give_up(s, rc == RV_ECLOSED ? "the server is shutting down"
+                                    : "this call cannot be waited for");
         return;
     }
     (void)rv__mcp_look(s->call);
@@ -260,10 +261,10 @@ static void answer_whole(struct rv__exchange *x, struct rv__mcp_call *call)
         return;
     size_t held = out->len > SMALL_BYTES ? out->len : 0;
     if (held > 0 && !rv__room_take(room, RV__ROOM_MEMORY, held)) {
-        rv__api_problem(503, NULL,
-                        "there is no room for the answer: too many answers wait to be read; try "
-                        "again later",
-                        &x->answer);
+        rv__api_problem(
+            503, NULL,
+            "no memory for the answer: too many answers wait to be read; try again later",
+            &x->answer);
         return;
     }
     x->answer.type = "application/json";
@@ -283,7 +284,7 @@ static void run_call(struct rv__job *job)
     if (s != NULL)
         s->call = rv__mcp_begin(&via, &s->request);
     if (s == NULL || s->call == NULL) {
-        rv__api_problem(503, NULL, "there is no room for the call: try again later", &x->answer);
+        rv__api_problem(503, NULL, "no memory for the call: try again later", &x->answer);
         rv__mcp_stream_free(s);
     } else if (rv__mcp_waits(s->call, &run_id, &until_ms)) {
         take_out(s);

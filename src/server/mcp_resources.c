@@ -36,12 +36,13 @@ void rv__mcp_templates_list(struct rv__mcp_call *call)
                  "{\"uriTemplate\":\"" SCHEME "{id}\",\"name\":\"run\",\"title\":\"A run\","
                  "\"description\":\"A run with its input, results and nodes.\","
                  "\"mimeType\":\"application/json\"},"
-                 "{\"uriTemplate\":\"" SCHEME "{id}/logs\",\"name\":\"logs\",\"title\":"
-                 "\"The log of a run\",\"description\":\"What the steps of the run said: the first "
-                 "1000 lines.\",\"mimeType\":\"application/json\"},"
-                 "{\"uriTemplate\":\"" SCHEME "{id}/attachments/{aid}\",\"name\":\"attachment\","
-                 "\"title\":\"An attachment of a run\",\"description\":\"What an attempt of a "
-                 "state left, with its result or error.\",\"mimeType\":\"application/json\"}]");
+                 "{\"uriTemplate\":\"" SCHEME
+                 "{id}/logs\",\"name\":\"logs\",\"title\":\"The log of a "
+                 "run\",\"description\":\"The log of the run's steps: the first 1000 "
+                 "lines.\",\"mimeType\":\"application/json\"},{\"uriTemplate\":\"" SCHEME
+                 "{id}/attachments/{aid}\",\"name\":\"attachment\",\"title\":\"An attachment of a "
+                 "run\",\"description\":\"The record of an attempt of a state, with its result or "
+                 "error.\",\"mimeType\":\"application/json\"}]");
     rv__mcp_put_cache(call);
     rv__mcp_result_end(call);
 }

@@ -47,8 +47,7 @@
     ",'itemSummary':{'type':'string','description':'Of an iteration of a forEach: its item, as short text.'}" \
     ",'iterations':" REF("Iterations")
 #define WORKFLOW_FIELDS \
-    "'name':" TEXT ",'description':" TEXT ",'version':" TEXT ",'source':{'type':'string'," \
-    "'description':'Its file; empty: the program.'},'stepCount':" COUNT ",'cannotStart':{'type':'string'," \
+    "'name':" TEXT ",'description':" TEXT ",'version':" TEXT ",'source':{'type':'string','description':'Its file; empty: registered by a program.'},'stepCount':" COUNT ",'cannotStart':{'type':'string'," \
     "'description':'Why no run can be started now, such as a secret without a value.'},'inputSchema':" REF("Any")
 
 #define HANDLER "{'oneOf':[" LIST("PlanNode") "," REF("PlanNode") "]}"
@@ -60,8 +59,7 @@
     ",'state':" TEXT ",'agent':" TEXT ",'path':" TEXT \
     ",'attempt':{'type':'integer','minimum':0,'description':'From 0.'}" \
     ",'status':{'enum':['init','running','finished','errored','skipped']},'description':" TEXT \
-    ",'startedAt':" TIME ",'completedAt':{'type':['integer','null']}" \
-    ",'superseded':{'const':true,'description':'Its stage was begun anew since.'}"
+    ",'startedAt':" TIME ",'completedAt':{'type':['integer','null']},'superseded':{'const':true,'description':'Its stage was started again later.'}"
 static const struct {
     const char *name, *schema;
 } schemas[] = {
@@ -81,8 +79,7 @@ static const struct {
       ",'since':" TIME ",'actions':{'type':'array','items':{'enum':['resume','skip','abort','restart_stage']}}}}" },
     { "RunRef",
       OBJECT("'runId','status'", "'runId':" REF("RunId") ",'status':" REF("RunStatus")
-             ",'validated':{'const':'schema','description':'Of a start: the worker that judges inputs of this workflow "
-             "was not connected; only the JSON Schema did.'}") },
+             ",'validated':{'const':'schema','description':'Of a start: the worker that validates inputs of this workflow was not connected; only the JSON Schema was checked.'}") },
     { "Run",
       OBJECT("'runId','workflow','version','status','createdAt'",
              RUN_FIELDS ",'inputSummary':{'type':'string','description':'The beginning of its input, as text.'}") },
@@ -267,18 +264,18 @@ static void put_quoted(struct rv__buf *out, const char *text)
 static const char *means(int status)
 {
     switch (status) {
-    case 400: return "The request is not as it should be.";
-    case 401: return "A token is missing, or not known.";
-    case 403: return "The token's role does not allow it.";
-    case 404: return "There is no such thing.";
-    case 408: return "It has not ended in that time; runStatus says how it is.";
-    case 409: return "It is not in a state for this; or that id is another run's.";
-    case 410: return "Retention has removed what came next.";
+    case 400: return "The request is malformed.";
+    case 401: return "The token is missing or unknown.";
+    case 403: return "The token's role does not allow this.";
+    case 404: return "Not found.";
+    case 408: return "The run has not ended in that time; runStatus has its status.";
+    case 409: return "Not possible in the run's present state; or another run has this id.";
+    case 410: return "Retention has removed the next events.";
     case 413: return "The body is too large.";
     case 415: return "The body is not JSON.";
-    case 422: return "What was given is refused; violations says why, each with its place.";
+    case 422: return "The input is refused; violations lists every reason with its place.";
     case 429: return "A limit is reached; try again later.";
-    case 503: return "The store refuses, or the engine closes.";
+    case 503: return "The store cannot be written, or the server is shutting down.";
     default: return "An error.";
     }
 }
@@ -420,19 +417,16 @@ void rv__api_openapi(struct rv__api_call *call)
 {
     struct rv__buf *out = &call->out;
     put_quoted(out,
-               "{'openapi':'3.1.0','info':{'title':'Rival','version':'" RV_VERSION "',"
-               "'description':'Durable workflows: start, watch, signal, decide, cancel.',"
-               "'license':{'name':'MIT','identifier':'MIT'}},'servers':[{'url':'/'}],"
-               "'security':[{'token':[]},{'session':[]},{}],'tags':["
-               "{'name':'workflows','description':'What can be run.'},"
-               "{'name':'runs','description':'What is running, or has.'},"
-               "{'name':'nodes','description':'What a run is made of.'},"
-               "{'name':'logs','description':'What its steps said.'},"
-               "{'name':'events','description':'What happens, as server-sent events: id is the "
-               "position, Last-Event-ID resumes.'},"
-               "{'name':'session','description':'Browsers that log in.'},"
-               "{'name':'system','description':'How the server is.'}],"
-               "'paths':{");
+               "{'openapi':'3.1.0','info':{'title':'Rival','version':'" RV_VERSION
+               "','description':'Durable workflows: start, watch, signal, decide, "
+               "cancel.','license':{'name':'MIT','identifier':'MIT'}},'servers':[{'url':'/"
+               "'}],'security':[{'token':[]},{'session':[]},{}],'tags':[{'name':'workflows','"
+               "description':'What can be run.'},{'name':'runs','description':'Runs: present and "
+               "past.'},{'name':'nodes','description':'What a run is made "
+               "of.'},{'name':'logs','description':'What its steps "
+               "said.'},{'name':'events','description':'What happens, as server-sent events: id is "
+               "the position, Last-Event-ID resumes.'},{'name':'session','description':'Browsers "
+               "that log in.'},{'name':'system','description':'How the server is.'}],'paths':{");
     for (size_t i = 0; i < rv__route_count; i++) {
         if (i > 0)
             rv__buf_char(out, ',');

@@ -100,7 +100,7 @@ static int add_name(struct rv__server *server, size_t *count, const char *name, 
     if (size == 1)
         return RV_OK;
     if (*count == HOST_NAMES_MAX)
-        return rv__fail(err, RV_EINVAL, "there are more than %d names of hosts", HOST_NAMES_MAX);
+        return rv__fail(err, RV_EINVAL, "there are more than %d host names", HOST_NAMES_MAX);
     server->names[*count] = rv__alloc(size);
     if (server->names[*count] == NULL)
         return rv__nomem(err);
@@ -171,13 +171,12 @@ static int read_tokens(struct rv__server *server, const struct rv__server_opts *
     if (server->at.loopback)
         return RV_OK;
     if (!opts->insecure)
-        return rv__fail(
-            err, RV_EINVAL,
-            "others can reach %s, so a token is needed: --token-file FILE; or --insecure, "
-            "if everybody who can reach it may run everything",
-            opts->listen);
+        return rv__fail(err, RV_EINVAL,
+                        "others can reach %s, so a token is needed: --token-file FILE; or "
+                        "--insecure, if everyone who can reach it may run everything",
+                        opts->listen);
     rv__log(server->log, RV__LOG_WARN,
-            "INSECURE: everybody who can reach this address may run, cancel and read everything",
+            "INSECURE: everyone who can reach this address may run, cancel and read everything",
             RV__LOG_STR("listen", opts->listen));
     return RV_OK;
 }
@@ -220,7 +219,7 @@ static void *keep_time(void *arg)
             size_t cut = rv__visits_sweep(&server->visits);
             if (cut > 0)
                 rv__server_refused(server, RV__CUT_OFF, NULL,
-                                   "a request or the taking of its answer took too long");
+                                   "a request, or reading its answer, took too long");
             sweep_ms = now + SWEEP_MS;
         }
         pthread_mutex_lock(&server->visits.lock);

@@ -80,7 +80,7 @@ static void run_catch_up(struct rv__job *job)
     pthread_mutex_lock(&hub->lock);
     s->catching = false;
     if (rc == RV_ENOTFOUND && s->last == NULL)
-        s->last = "events behind this are no longer kept";
+        s->last = "events after this are no longer kept";
     else if (rc < 0 && rc != RV_ESTORE && rc != RV_ENOMEM && s->last == NULL)
         s->last = "the engine has closed";
     bool orphan = s->orphan;
@@ -145,7 +145,7 @@ int rv__stream_new(struct rv__hub *hub, const struct rv__who *who, const char *r
 {
     if (!rv__room_take(hub->room, RV__ROOM_MEMORY, RV__STREAM_ROOM))
         return rv__fail(err, RV_EBUSY,
-                        "there is no room for another stream: too many answers wait to be read");
+                        "no memory for another stream: too many answers wait to be read");
     struct rv__stream *s = rv__zalloc(1, sizeof *s);
     if (s == NULL) {
         rv__room_give(hub->room, RV__ROOM_MEMORY, RV__STREAM_ROOM);

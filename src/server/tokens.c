@@ -122,8 +122,8 @@ static int read_line(struct rv__str line, const char *path, int number, struct t
             ret->role = (enum rv__role)r;
     if (ret->role == RV__ROLE_NONE)
         return rv__fail(err, RV_EINVAL,
-                        "%s:%d: a line is `role token [name]`, and the role viewer, operator, "
-                        "admin or worker",
+                        "%s:%d: a line must be `role token [name]`, with the role viewer, "
+                        "operator, admin or worker",
                         path, number);
     if (token.len == 0 || token.len > TOKEN_MAX_BYTES)
         return rv__fail(err, RV_EINVAL,
@@ -136,10 +136,10 @@ static int read_line(struct rv__str line, const char *path, int number, struct t
                             path, number);
     if (!is_owner(name))
         return rv__fail(err, RV_EINVAL,
-                        "%s:%d: the name behind a token has up to %d letters, digits and . _ @ -",
+                        "%s:%d: the name after a token has up to %d letters, digits and . _ @ -",
                         path, number, RV__TOKEN_NAME_SIZE - 1);
     if (next_word(&line).len > 0)
-        return rv__fail(err, RV_EINVAL, "%s:%d: there is something behind the name", path, number);
+        return rv__fail(err, RV_EINVAL, "%s:%d: there is text after the name", path, number);
     return 1;
 }
 
@@ -168,8 +168,8 @@ static int each_line(struct rv__str text, const char *path,
 static int no_token(const char *path, rv_error *err)
 {
     return rv__fail(err, RV_EINVAL,
-                    "there is no token in '%s': a line is `role token [name]`, as in `admin` and "
-                    "what `openssl rand -hex 32` prints",
+                    "there is no token in '%s': a line is `role token [name]`, for example `admin` "
+                    "and the output of `openssl rand -hex 32`",
                     path);
 }
 
@@ -195,7 +195,7 @@ static int take_token(void *arg, const struct token_line *line, int number, rv_e
     memcpy(ret->name, line->name.at, line->name.len);
     rv__sha256_hex(line->token, ret->hash);
     if (rv__tokens_find(tokens, ret->hash) != NULL)
-        return rv__fail(err, RV_EINVAL, "%s:%d: this token is there twice", l->path, number);
+        return rv__fail(err, RV_EINVAL, "%s:%d: this token is given twice", l->path, number);
     tokens->count++;
     return RV_OK;
 }

@@ -70,7 +70,7 @@ int rv__store_cursor_read(struct rv__str cursor, int64_t *created_ms, struct rv_
         good = end == digits + len;
     }
     if (!good)
-        return rv__fail(err, RV_EINVAL, "'%.*s' is no cursor: give back what the last list gave",
+        return rv__fail(err, RV_EINVAL, "'%.*s' is not a cursor: pass the one of the previous list",
                         cursor.len < 60 ? (int)cursor.len : 60, cursor.at);
     *id = (struct rv__str){ colon + 1, cursor.len - len - 1 };
     return RV_OK;

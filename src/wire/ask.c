@@ -117,7 +117,8 @@ static int dial(const struct rv__socket_place *place, int *ret, rv_error *err)
     }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0 ||
         (who.uid != geteuid() && who.uid != 0 && geteuid() != 0)) {
-        rc = rv__fail(err, RV_ESYS, "'%.150s' is another user's: it is not asked", place->path);
+        rc = rv__fail(err, RV_ESYS, "'%.150s' belongs to another user: it is not used",
+                      place->path);
         goto out;
     }
     *ret = fd;
@@ -164,7 +165,7 @@ static int take_frame(struct rv__line *line, const struct waker *waker, int64_t 
         if (rc < 0)
             return rv__fail(err, RV_EFAILED,
                             "the process that drove the store ended before it answered: `rival "
-                            "show` tells what became of it");
+                            "show` shows the result");
     }
     return rc < 0 ? rc : RV_OK;
 }

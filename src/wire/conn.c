@@ -204,13 +204,13 @@ static void flush(struct rv__conn *conn)
     if (conn->user->flushing != NULL)
         conn->user->flushing(conn->arg, conn);
     if (conn->out.rc != RV_OK) { /* what would follow is not what was meant */
-        (void)rv__fail(&err, conn->out.rc, "no memory for what was to be said");
+        (void)rv__fail(&err, conn->out.rc, "no memory for a frame");
         rv__conn_end(conn, &err);
         return;
     }
     send_out(conn);
     if (conn->out.len - conn->sent > RV__CONN_UNSENT) {
-        (void)rv__fail(&err, RV_ETOOBIG, "%d MiB wait to be read: it is not reading",
+        (void)rv__fail(&err, RV_ETOOBIG, "%d MiB wait to be read: the other side is not reading",
                        RV__CONN_UNSENT >> 20);
         rv__conn_end(conn, &err);
     } else {
@@ -378,7 +378,7 @@ void rv__conn_beat(struct rv__conn *conn, int64_t heartbeat_ms)
         conn->asked_ms = now_ms;
         rv__conn_say(conn, FRAME_PING);
     } else if (now_ms - conn->asked_ms >= 2 * heartbeat_ms) {
-        (void)rv__fail(&err, RV_ETIMEDOUT, "nothing was heard for %lld ms",
+        (void)rv__fail(&err, RV_ETIMEDOUT, "nothing was received for %lld ms",
                        (long long)(now_ms - conn->heard_ms));
         rv__conn_end(conn, &err);
     }

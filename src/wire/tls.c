@@ -187,7 +187,7 @@ static int look_at_first(struct rv__tls *tls, rv_error *err)
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
     if (n <= 0)
-        return rv__fail(err, RV_ECLOSED, "it hung up before it had said anything");
+        return rv__fail(err, RV_ECLOSED, "it disconnected before it sent anything");
     if (first != HANDSHAKE)
         return rv__fail(err, RV_EPARSE, "this port speaks TLS: connect with TLS");
     return 1;
@@ -201,7 +201,8 @@ static int say_failed(const struct rv__tls *tls, int failed, rv_error *err)
         gnutls_certificate_verification_status_print(
             gnutls_session_get_verify_cert_status(tls->session),
             gnutls_certificate_type_get(tls->session), &text, 0) == 0) {
-        (void)rv__fail(err, RV_EINVAL, "the server's certificate will not do: %.200s", text.data);
+        (void)rv__fail(err, RV_EINVAL, "the server's certificate is not accepted: %.200s",
+                       text.data);
         gnutls_free(text.data);
         return RV_EINVAL;
     }

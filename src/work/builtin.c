@@ -222,7 +222,7 @@ static void take_description(struct rv_ctx *ctx, struct rv__str json, const rv_e
 {
     struct rv__str text = json;
     if (err != NULL) {
-        rv_log_warn(ctx, "its description could not be made: %s", err->message);
+        rv_log_warn(ctx, "its description could not be evaluated: %s", err->message);
         return;
     }
     if (rv__json_type(json) == RV__JSON_STRING)

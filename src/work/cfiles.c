@@ -112,7 +112,7 @@ static int name_text(struct nested *n, const char *path, struct rv__str *name)
     if (rc == RV_OK)
         rc = rv__define_name(path, &n->arena, name, NULL);
     if (rc == RV_OK && rv__str_none(*name))
-        rc = rv__fail(&n->file->why, RV_EINVAL, "it nests %.150s, which is no workflow", path);
+        rc = rv__fail(&n->file->why, RV_EINVAL, "it nests %.150s, which is not a workflow", path);
     return rc;
 }
 

@@ -157,7 +157,7 @@ static bool take_stdin(struct rv_ctx *ctx, struct rv__str with)
     rv__ctx_given_context(ctx);
     text = context ? rv__ctx_full_json(ctx) : rv__ctx_brief_json(ctx);
     if (text == NULL) {
-        rv_fail(ctx, "its input could not be put together");
+        rv_fail(ctx, "its input could not be built");
         return false;
     }
     ctx->command.input = rv__str(text);

@@ -22,7 +22,7 @@ void rv__ctx_run(struct rv__work *work)
     if (ctx->mistake != NULL && ctx->outcome != MSG_FAILED)
         rc = rv_stop(ctx, "%s", ctx->mistake); /* it would be the same again */
     else if (ctx->unread != RV_OK && ctx->outcome != MSG_FAILED)
-        rc = rv_fail(ctx, "what it wanted to see could not be read: %s", rv_strerror(ctx->unread));
+        rc = rv_fail(ctx, "a value that it reads could not be read: %s", rv_strerror(ctx->unread));
     if (rc != 0 && ctx->outcome != MSG_FAILED) { /* a code without rv_fail() */
         const char *name = rv_errname(rc);
         if (name != NULL)

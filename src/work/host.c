@@ -89,7 +89,7 @@ static void take_aside(struct host *host, const struct rv__frame *frame)
         return;
     rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
     if (!rv__str_none(id) && rv__json_string_is(id, rv__str(host->away.id)))
-        rv_cancel_fire(host->away.ctx.work.token, RV_ECANCELED, "the engine wants it to stop");
+        rv_cancel_fire(host->away.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
 }
 
 static void look(struct host *host) /* under the lock */

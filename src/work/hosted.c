@@ -96,7 +96,7 @@ static int took(struct rv__invocation *self, struct rv__host *host, const struct
         return 0;
     }
     if (type != FRAME_GET && says[type] == NULL)
-        return rv__fail(err, RV_EPARSE, "it may not say '%s'", rv__frame_type_name(type));
+        return rv__fail(err, RV_EPARSE, "it may not send '%s'", rv__frame_type_name(type));
     if (!is_about(hosted, frame))
         return 0;
     return type == FRAME_GET ? show(hosted->ctx, self->id, host, frame, out, err)
@@ -252,7 +252,7 @@ static int take_register(struct described *d, const struct rv__frame *frame, rv_
     struct rv__json_iter it;
     rv__frame_members(frame, (const char *[]){ "plan", "functions" }, has, 2);
     if (rv__str_none(has[1]) || (!rv__str_none(has[0]) && rv__json_type(has[0]) != RV__JSON_OBJECT))
-        return rv__fail(err, RV_EPARSE, "it registers without functions, or a plan that is none");
+        return rv__fail(err, RV_EPARSE, "it registers no functions, or an invalid plan");
     int rc = RV_OK;
     if (!rv__str_none(has[0]))
         rc = rv__workflow_read(has[0], &d->workflow, err);
@@ -300,7 +300,7 @@ static int took_description(struct rv__invocation *self, struct rv__host *host,
     if (frame->type == FRAME_ERROR && !rv__str_none(error) &&
         rv__json_get(error, "message", &message))
         return tell(message, err);
-    return rv__fail(err, RV_EPARSE, "it said '%s' before anything was asked",
+    return rv__fail(err, RV_EPARSE, "it sent '%s' before any request",
                     rv__frame_type_name(frame->type));
 }
 

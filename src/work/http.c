@@ -109,11 +109,11 @@ static bool take_header(struct rv_ctx *ctx, struct rv__str key, struct rv__str j
     if (type == RV__JSON_NULL)
         return true;
     if (!is_token(name))
-        return bad_header(ctx, name, "has no proper name");
+        return bad_header(ctx, name, "has an invalid name");
     if (type == RV__JSON_ARRAY || type == RV__JSON_OBJECT)
         return bad_header(ctx, name, "must have a text, a number, true or false as its value");
     if (is_name(name, "Content-Length") || is_name(name, "Transfer-Encoding"))
-        return bad_header(ctx, name, "follows from its body, and cannot be set");
+        return bad_header(ctx, name, "is set from the body, and cannot be given");
     for (size_t i = 0; i < value.len; i++)
         if (strchr("\r\n", value.at[i]) != NULL) /* NUL included */
             return bad_header(ctx, name, "cannot have a line end or a NUL in its value");

@@ -244,13 +244,13 @@ int rv__invoked_wanted(struct rv_ctx *ctx, const struct rv__frame *get, struct r
                             !rv__json_string_is(has[PART], rv__str(rv__part_names[part]))))
         part++;
     if (part == PARTS)
-        return rv__fail(err, RV_EPARSE, "it asks for a part that there is not");
+        return rv__fail(err, RV_EPARSE, "it requests an unknown part");
     if (!rv__str_none(has[SEQ]) && rv__json_type(has[SEQ]) != RV__JSON_NUMBER)
         return rv__fail(err, RV_EPARSE, "a 'seq' that is not a number");
     if (((part == PART_STEP && rv__str_none(has[ENTRY])) || part == PART_PARENT) &&
         (rv__str_none(has[ALIAS]) || rv__json_type(has[ALIAS]) != RV__JSON_STRING ||
          rv__json_string(has[ALIAS], &ctx->arena, &ret->alias) < 0))
-        return rv__fail(err, RV_EPARSE, "it asks for a %s without an alias", rv__part_names[part]);
+        return rv__fail(err, RV_EPARSE, "it requests a %s without an alias", rv__part_names[part]);
     ret->part = (enum rv__part)part;
     return RV_OK;
 }

@@ -52,7 +52,7 @@ bool rv__save_begin(struct rv_ctx *ctx, struct rv__str with, const char *what)
     if (save == NULL || rv__str_copy(&ctx->arena, path, &save->path) < 0)
         return rv_fail(ctx, "out of memory") == 0;
     if (stat(full, &st) == 0 && !S_ISREG(st.st_mode))
-        return rv_fail(ctx, "the `saveTo` of %s, '%s', is there and is no file", what, full) == 0;
+        return rv_fail(ctx, "the `saveTo` of %s, '%s', exists and is not a file", what, full) == 0;
     if (rv__outfile_open(&save->file, full, true, &err) < 0)
         return rv_fail(ctx, "the `saveTo` of %s: %s", what, err.message) == 0;
     save->ctx = ctx;
@@ -72,13 +72,13 @@ static void keep(struct rv__later *later)
     struct rv__save *save = RV__CONTAINER(later, struct rv__save, later);
     struct stat st;
     if (fstat(save->file.file, &st) < 0)
-        rv__fail(&save->err, RV_ESYS, "what was saved cannot be looked at");
+        rv__fail(&save->err, RV_ESYS, "the saved file cannot be read");
     else if ((save->bytes = (uint64_t)st.st_size) > RV__SAVE_MAX_BYTES)
-        rv__fail(&save->err, RV_ETOOBIG, "what was to be saved has more than %llu bytes",
+        rv__fail(&save->err, RV_ETOOBIG, "the output to save has more than %llu bytes",
                  (unsigned long long)RV__SAVE_MAX_BYTES);
     else if (rv_cancel_fired(
                  save->ctx->work.token)) /* its time-out, perhaps: nobody wants it any more */
-        rv__fail(&save->err, RV_ECANCELED, "it was stopped before it was saved");
+        rv__fail(&save->err, RV_ECANCELED, "it was stopped before the file was saved");
     else
         (void)rv__outfile_keep(&save->file, &save->err);
 }

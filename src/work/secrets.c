@@ -125,7 +125,7 @@ static int check_mode(int file, const char *path, rv_error *err)
         return rv__fail(err, RV_EINVAL, "cannot read the secrets file '%s': %s", path,
                         strerrordesc_np(errno));
     if (!S_ISREG(st.st_mode))
-        return rv__fail(err, RV_EINVAL, "the secrets file '%s' is no regular file", path);
+        return rv__fail(err, RV_EINVAL, "the secrets file '%s' is not a regular file", path);
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return rv__fail(err, RV_EINVAL, "the secrets file '%s' belongs to another user", path);
     if ((st.st_mode & 077) != 0)
@@ -242,7 +242,7 @@ static const char *find_value(struct rv__secret_source *source, struct rv__str n
     if (source->find(source, name.at, value) < 0)
         return "has no value";
     if (value->len < RV__MASK_SHORTEST)
-        return "has less than 8 bytes";
+        return "has fewer than 8 bytes";
     if (!rv__str_utf8(*value))
         return "is not UTF-8";
     return NULL;
@@ -466,7 +466,7 @@ void rv__ctx_hide(struct rv_ctx *ctx)
     if (mask == NULL)
         return;
     if (ctx->outcome == MSG_PARK && rv__mask_finds(mask, ctx->handle))
-        rv_fail(ctx, "a handle or the name of a signal is recorded: it cannot hold a secret");
+        rv_fail(ctx, "a handle or the name of a signal is recorded, so it cannot contain a secret");
     if (ctx->result != ctx->shown) { /* else it was looked at before */
         struct rv__blob *result = hide_json(mask, ctx->result, NULL);
         if (result == NULL && ctx->result != NULL) {

@@ -478,7 +478,7 @@ static void hear(void *arg, struct rv__conn *conn, const struct rv__frame *frame
         rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
         struct job *job = find_job(w, id);
         if (job != NULL && !job->answered)
-            rv_cancel_fire(job->away.ctx.work.token, RV_ECANCELED, "the engine wants it to stop");
+            rv_cancel_fire(job->away.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
         return;
     }
     case FRAME_REGISTER:

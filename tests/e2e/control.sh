@@ -43,7 +43,7 @@ ok "the run waits for somebody" eventually why_says a "signal 'approval'"
 is "the socket is beside the store, for its owner" "$(stat -c %A:%F rival.db.sock)" "srw-------:socket"
 run "$rival" signal a aproval '{"by": "kim"}'
 is "a name that nobody waits for is refused" "$rc:$out" "1:"
-like "with the names there are" "$err" "no step of this run waits for the signal 'aproval'; there are: approval"
+like "with the names there are" "$err" "no step of this run waits for the signal 'aproval'; known signals: approval"
 like "and what to do" "$err" "--force"
 run "$rival" signal a aproval --force
 is "unless it is meant so" "$rc:$out" "0:signalled a"
@@ -66,10 +66,10 @@ like "with its reason" "$err" "running|not suspended"
 # The process drives one run: others are told so.
 run "$rival" signal a approval
 is "about another run: exit code 1" "$rc:$out" "1:"
-like "and who drives what" "$err" "process $pid has the store, and drives run 'b' only"
+like "and who drives what" "$err" "process $pid has the store and drives only run 'b'"
 run "$rival" run approval
 is "nor is another begun there" "$rc:$out" "1:"
-like "for the same reason" "$err" "drives run 'b' only"
+like "for the same reason" "$err" "drives only run 'b'"
 "$rival" wait b >wait.out 2>&1 &
 waiter=$!
 pids="$pids $waiter"

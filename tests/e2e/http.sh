@@ -32,7 +32,7 @@ while read -r path code timeout words; do
 done <<'ROWS'
 /missing status 20s status 404 \(Not Found\): no such tree
 /drop dropped 20s ended before the answer did
-/stall timeout 500ms after 500 ms: no answer had come
+/stall timeout 500ms after 500 ms: no answer had arrived
 /chunks badAnswer 20s not HTTP
 /headers tooLarge 20s headers of the answer have more than 65536 bytes
 /bomb tooLarge 20s more than 16777216 bytes

@@ -130,8 +130,8 @@ refuse() { # says pattern
 }
 runs=$("$rival" list --store b.db --json | jq '.runs | length')
 head -c -1 d.jsonl >bad.jsonl && refuse "a file that lost its last byte" "cut off"
-head -n -1 d.jsonl >bad.jsonl && refuse "a file that lost its last line" "not whole"
-sed 's/"n": 7/"n": 8/' d.jsonl >bad.jsonl && refuse "an altered file" "it was altered"
+head -n -1 d.jsonl >bad.jsonl && refuse "a file that lost its last line" "incomplete"
+sed 's/"n": 7/"n": 8/' d.jsonl >bad.jsonl && refuse "an altered file" "the file was altered"
 sed 's/"format":1/"format":99/' d.jsonl >bad.jsonl && refuse "a file of a newer version" "format 99, this program knows 1"
 : >bad.jsonl && refuse "an empty file" "it is empty"
 head -c 100000 /dev/urandom >bad.jsonl && refuse "a file of noise" "line 1"

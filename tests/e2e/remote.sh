@@ -98,7 +98,7 @@ eventually grep -q lost "$tmp/wait.err"
 like "a server that goes is missed" "$(cat "$tmp/wait.err")" "the connection to $RIVAL_URL is lost"
 start
 run "$rival" signal order-1 aproved
-like "a signal that nobody waits for is refused" "$rc:$err" "^1:.*there are: approved"
+like "a signal that nobody waits for is refused" "$rc:$err" "^1:.*known signals: approved"
 like "which --force is for" "$err" "--force"
 run "$rival" signal order-1 aproved --force
 is "and does" "$rc:$out" "0:signalled order-1"

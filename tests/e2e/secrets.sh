@@ -123,7 +123,7 @@ run env -u API_KEY -u PIN "$rival" exec all.yaml
 is "without values nothing runs" "$rc" 2
 like "… and all are named" "$err" "API_KEY has no value, PIN has no value"
 run env API_KEY="$secret" PIN=1234567 "$rival" exec all.yaml
-like "a short one is refused" "$rc $err" "2 .*PIN has less than 8 bytes"
+like "a short one is refused" "$rc $err" "2 .*PIN has fewer than 8 bytes"
 printf 'name: one\nsecrets: [A_KEY]\nsteps:\n  - a: { command: [sh, -c, "[ $1 = from-the-file ]", sh, "${ .secrets.A_KEY }"] }\n' >one.yaml
 printf 'A_KEY=from-the-file' >one.secrets
 chmod 600 one.secrets

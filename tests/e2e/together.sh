@@ -304,7 +304,7 @@ mkdir mine
 cp approval.yaml mine/mine.yaml
 run sh -c "cd mine && exec \"$rival\" exec /proc/self/cwd/mine.yaml --store ../rival.db --run-id n"
 is "a file that the driver cannot read: exit code 2" "$rc:$out" "2:"
-like "and why" "$err" "process $m drives the store and was to run this workflow, but cannot load it: .*mine.yaml"
+like "and why" "$err" "process $m drives the store, but cannot load this workflow: .*mine.yaml"
 run "$rival" list --json
 is "nothing was begun" "$(printf '%s' "$out" | jq '[.runs[] | select(.runId == "n")] | length')" 0
 run "$rival" signal m approval

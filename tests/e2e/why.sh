@@ -74,7 +74,7 @@ like "a retry, with which attempt" "$text" "^'again' waits for attempt 2, for .*
 like "a signal with a time-out" "$text" "^'asks' waits for the signal 'approve', for .*, until "
 like "and how to send it" "$text" "^  => rival signal r1 approve$"
 like "with quotes where a shell needs them" "$text" "^  => rival signal r1 'go on'$"
-like "iterations that their forEach holds back" "$text" "^18 more iterations of 'slowly' wait: 2 at once, for "
+like "iterations that their forEach holds back" "$text" "^18 more iterations of 'slowly' wait: at most 2 run at once, for "
 is "nodes of one group are told together, the first of them by path" \
     "$(printf '%s\n' "$text" | sed -n "/^'tick'/,/more/p" | tail -n +2)" "  block:many:node0:each:iter0:node0:tick
   block:many:node0:each:iter1:node0:tick

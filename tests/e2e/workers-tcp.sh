@@ -45,7 +45,7 @@ printf 'viewer viewer-token-0123456789\n' >viewers; chmod 600 viewers
 run "$rival" serve --store x.db --listen none --workers 127.0.0.1:0 --token-file viewers
 like "a token file without a worker's token is of no use" "$err" "no token for workers in 'viewers'"
 run "$rival" serve --store x.db --listen none --workers nowhere
-like "an address has a port" "$err" "HOST:PORT is needed"
+like "an address has a port" "$err" "use HOST:PORT"
 run "$rival" serve --store x.db --listen none --workers 127.0.0.1:0 --tls-cert localhost.pem --tls-key tokens
 like "a key that is none is named" "$err" "the certificate 'localhost.pem' and the key 'tokens' cannot be used"
 chmod 644 localhost.key
@@ -123,7 +123,7 @@ serve --token-file tokens --tls-cert localhost.pem --tls-key localhost.key
 in_c() { RIVAL_WORKER_TOKEN=$2 RIVAL_CA=$3 "$RIVAL_BUILD/examples/worker" "$1" 2>&1; }
 certificate elsewhere
 like "in C: a certificate that is not trusted" "$(in_c "tls://localhost:$port" other-token-0123456789 elsewhere.pem)" \
-    "the server's certificate will not do.*NOT trusted"
+    "the server's certificate is not accepted.*NOT trusted"
 openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.pem -days 2 -subj /CN=other.example \
     -addext subjectAltName=DNS:other.example >/dev/null 2>&1
 like "a wrong token" "$(in_c "tls://localhost:$port" worker-token-0123456789 localhost.pem)" "no such token of role worker"
@@ -149,7 +149,7 @@ gone() { ! kill -0 "$worker" 2>/dev/null; }
 ok "the worker does not speak with it" eventually gone
 wait "$worker"
 is "and says so by its end" $? 1
-like "in words" "$(cat worker.out)" "the server's certificate will not do"
+like "in words" "$(cat worker.out)" "the server's certificate is not accepted"
 worker=
 end "$server"
 exec 8>&-

@@ -92,7 +92,7 @@ static int fail_address(const char *address, const char *problem, rv_error *err)
     rv__buf_init(&shown, SIZE_MAX);
     rv__store_name_shown(address, &shown);
     bool hides = shown.rc < 0 || strcmp(shown.text, address) != 0;
-    int rc = hides ? rv__fail(err, RV_EINVAL, "the address of the database is not one: %.150s",
+    int rc = hides ? rv__fail(err, RV_EINVAL, "the address of the database is invalid: %.150s",
                               shown.rc < 0 ? "" : shown.text)
                    : fail_text(err, RV_EINVAL, "the address of the database",
                                problem != NULL ? problem : "out of memory");

@@ -55,7 +55,7 @@ static int find_runs(struct rv__pg *pg, const struct rv__str *runs, size_t count
     for (int i = 0; i < *ret_count && rc == RV_OK; i++) {
         uint64_t number = (uint64_t)rv__pg_int_at(result, i, 0);
         if (PQgetvalue(result, i, 2)[0] == 0)
-            rc = rv__fail(err, RV_ESTATE, "run '%.*s' is not over: it cannot be forgotten",
+            rc = rv__fail(err, RV_ESTATE, "run '%.*s' has not ended: it cannot be deleted",
                           PQgetlength(result, i, 1), PQgetvalue(result, i, 1));
         rv__pg_put_int(&pg->params, array, (int64_t)number);
         rv__pg_known_drop(&pg->writer, number);
@@ -128,7 +128,7 @@ int rv__pg_forget(struct rv__store *store, const struct rv__str *runs, size_t co
     if (pg->read_only)
         return rv__pg_refuse_reader(err);
     if (count > RV__STORE_LIST_MAX)
-        return rv__fail(err, RV_EINVAL, "%zu runs are too many to forget at once: at most %d",
+        return rv__fail(err, RV_EINVAL, "%zu runs are too many to delete at once: at most %d",
                         count, (int)RV__STORE_LIST_MAX);
     int rc = open_tx(pg, err);
     if (rc < 0)

@@ -649,12 +649,12 @@ int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t
                    rv_error *err)
 {
     if (count > RV__STORE_LIST_MAX)
-        return rv__fail(err, RV_EINVAL, "%zu runs are too many to forget at once: at most %d",
+        return rv__fail(err, RV_EINVAL, "%zu runs are too many to delete at once: at most %d",
                         count, (int)RV__STORE_LIST_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct rv__sim_run *run = rv__sim_find(sim, runs[i]);
         if (run != NULL && !finished(run))
-            return rv__fail(err, RV_ESTATE, "run '%.*s' is not over: it cannot be forgotten",
+            return rv__fail(err, RV_ESTATE, "run '%.*s' has not ended: it cannot be deleted",
                             RV__ARG(runs[i]));
     }
     for (size_t i = 0; i < count; i++) {

@@ -44,7 +44,7 @@ static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, uint64_t 
     if (rc < 0 || known.key == 0)
         return rc;
     if (!known.finished)
-        return rv__fail(err, RV_ESTATE, "run '%.*s' is not over: it cannot be forgotten",
+        return rv__fail(err, RV_ESTATE, "run '%.*s' has not ended: it cannot be deleted",
                         RV__ARG(id));
     uint64_t head = rv__sqlite_head_of(conn, &known);
     rc = rv__sqlite_number(conn, SQL_LAST_LOG_OF_RUN, known.key, &last_log, err);
@@ -185,7 +185,7 @@ int rv__sqlite_forget(struct rv__store *store, const struct rv__str *runs, size_
     if (rc < 0)
         return rc;
     if (count_ > RV__STORE_LIST_MAX)
-        return rv__fail(err, RV_EINVAL, "%zu runs are too many to forget at once: at most %d",
+        return rv__fail(err, RV_EINVAL, "%zu runs are too many to delete at once: at most %d",
                         count_, (int)RV__STORE_LIST_MAX);
 
     struct rv__sqlite_conn *conn = rv__sqlite_enter(store);

@@ -137,7 +137,8 @@ int rv__holder_take(const char *path, int *ret, rv_error *err)
         }
         read_note(file, note);
         rc = rv__fail(err, RV_EBUSY,
-                      "the store '%.60s' is held by %.130s: end it first, or open for reading only",
+                      "the store '%.60s' is held by %.130s: stop it first, or open the store for "
+                      "reading only",
                       path, note);
         goto out;
     }

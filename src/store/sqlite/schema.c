@@ -114,17 +114,15 @@ int rv__sqlite_schema_check(struct rv__sqlite_conn *conn, int *ret_version, rv_e
 
     bool ours = application == strtoll(APPLICATION_ID, NULL, 10);
     if (!ours && (application != 0 || version != 0 || tables != 0))
-        return rv__fail(
-            err, RV_ESTORE,
-            "'%.100s' is a database of another program, not a store of Rival's; nothing "
-            "was touched: name another file",
-            conn->path);
+        return rv__fail(err, RV_ESTORE,
+                        "'%.100s' is a database of another program, not a store of Rival; nothing "
+                        "was changed: name another file",
+                        conn->path);
     if (version > VERSION)
-        return rv__fail(
-            err, RV_ESTORE,
-            "'%.100s' was written by a newer version of Rival (schema %lld, this program "
-            "knows %d); nothing was touched",
-            conn->path, (long long)version, VERSION);
+        return rv__fail(err, RV_ESTORE,
+                        "'%.100s' was written by a newer version of Rival (schema %lld, this "
+                        "program knows %d); nothing was changed",
+                        conn->path, (long long)version, VERSION);
     if (version < 0 || (ours && version == 0))
         return rv__fail(err, RV_ESTORE, "'%.100s' is damaged: it says its schema is %lld",
                         conn->path, (long long)version);

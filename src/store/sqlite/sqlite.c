@@ -207,15 +207,14 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
     case SQLITE_NOMEM: return rv__nomem(err);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return rv__fail(
-            err, RV_ESTORE,
-            "the store '%s' is locked by another program for more than %lld ms (an open "
-            "transaction in a shell?): end that, and it goes on",
-            path, (long long)conn->busy_ms);
+        return rv__fail(err, RV_ESTORE,
+                        "the store '%s' is locked by another program for more than %lld ms (an "
+                        "open transaction in a shell?): end that, and the runs continue",
+                        path, (long long)conn->busy_ms);
     case SQLITE_FULL:
         return rv__fail(err, RV_ESTORE,
-                        "no room left for the store '%s': nothing was written; make room on its "
-                        "disk, and it goes on",
+                        "no space left for the store '%s': nothing was written; free some space on "
+                        "its disk, and the runs continue",
                         path);
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -226,17 +225,16 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         path);
     case SQLITE_CORRUPT:
         return rv__fail(err, RV_EPARSE,
-                        "the store '%s' is damaged (%s): bring back a backup, or save what can be "
+                        "the store '%s' is damaged (%s): restore a backup, or save what can be "
                         "read with the .recover command of sqlite3",
                         path, why);
     case SQLITE_FORMAT: /* our own: SQLite does not use it any more */
         return rv__fail(err, RV_EPARSE,
-                        "a record in the store '%s' is damaged: a column is not what was written",
-                        path);
+                        "a record in the store '%s' is damaged: a column has the wrong type", path);
     case SQLITE_NOTADB:
         return rv__fail(err, RV_ESTORE,
-                        "'%s' is not a store: it is no database of SQLite's, or its first page is "
-                        "damaged; nothing was touched",
+                        "'%s' is not a store: it is not an SQLite database, or its first page is "
+                        "damaged; nothing was changed",
                         path);
     case SQLITE_CANTOPEN:
         return rv__fail(err, RV_ESTORE, "cannot open the store '%s': %s", path,
@@ -250,7 +248,7 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
     case SQLITE_IOERR:
         return rv__fail(err, RV_ESTORE,
                         "reading or writing the store '%s' failed (%s, SQLite %d): nothing was "
-                        "written; look after the disk",
+                        "written; check the disk",
                         path, system != 0 ? strerrordesc_np(system) : why, extended);
     default: /* what SQLite may invent in a later version */
         return rv__fail(err, RV_ESTORE, "the store '%s' failed (SQLite %d): %s", path, extended,

@@ -163,11 +163,10 @@ static int fail_copy(sqlite3 *to, int sqlite_rc, const char *path, rv_error *err
     if ((sqlite_rc & 0xff) == SQLITE_NOMEM)
         return rv__nomem(err);
     if ((sqlite_rc & 0xff) == SQLITE_FULL)
-        return rv__fail(
-            err, RV_ESTORE,
-            "no room left for the backup '%.150s': nothing is kept of it; make room, or "
-            "name a file on another disk",
-            path);
+        return rv__fail(err, RV_ESTORE,
+                        "no space left for the backup '%.150s': no file was kept; free some space, "
+                        "or name a file on another disk",
+                        path);
     return rv__fail(err, RV_ESTORE, "the backup '%.150s' failed: %s", path,
                     system != 0 ? strerrordesc_np(system) : sqlite3_errstr(sqlite_rc));
 }

@@ -131,7 +131,7 @@ static void a_full_disk_leaves_nothing(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     (void)signal(SIGXFSZ, signal_was);
     assert_int_equal(rc, RV_ESYS);
-    assert_non_null(strstr(fx->err.message, "nothing is kept of it"));
+    assert_non_null(strstr(fx->err.message, "no file was kept"));
     has(fx, 0, "");
 }
 

@@ -286,7 +286,7 @@ static void an_engine_for_one_run_says_so(void **state)
     assert_int_equal(rv_engine_driver(fx->beside, &driver, NULL), 1);
     assert_string_equal(driver.only_run, "mine");
     assert_int_equal(rv_cancel_run(fx->beside, "other", &fx->err), RV_EBUSY);
-    assert_non_null(strstr(fx->err.message, "drives run 'mine' only"));
+    assert_non_null(strstr(fx->err.message, "drives only run 'mine'"));
     assert_int_equal(rv_run(fx->beside, "waits", NULL, NULL, NULL, &fx->err), RV_EBUSY);
     assert_ok(rv_run(fx->beside, "waits", NULL, RV_RUN_OPTS(.run_id = "mine"), NULL, &fx->err));
     assert_ok(rv_signal(fx->beside, "mine", "go", NULL, &fx->err));
@@ -532,7 +532,7 @@ static void what_is_not_a_request_is_told_so(void **state)
         { "{\"type\":\"call\",\"method\":\"wait\",\"runId\":\"a\",\"timeoutMs\":\"soon\"}",
           "not a number of milliseconds", false },
         { "{\"type\":\"call\",\"method\":\"why\",\"runId\":\"nobody\"}", "no run 'nobody'", false },
-        { "{\"type\":\"invoke\"}", "may not say 'invoke'", true },
+        { "{\"type\":\"invoke\"}", "may not send 'invoke'", true },
         { "{\"type\":\"shutdown\"}", "its type is unknown", true },
         { "[\"call\"]", "its type is unknown", true },
         { "{\"type\":\"call\"", "not a frame", true },
@@ -1071,7 +1071,7 @@ static void what_a_run_is_handed_over_with_is_checked(void **state)
         { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[[65,61,200]]}", "'files' is empty" },
         { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[],\"files\":[7]}", "not a text" },
         { "{\"method\":\"exec\",\"runId\":\"a\",\"env\":[],\"files\":[\"/nowhere/a.yaml\"]}",
-          "cannot load it" },
+          "cannot load this workflow" },
         { "{\"method\":\"release\"}", "needs a 'runId'" },
         { "{\"method\":\"release\",\"runId\":\"a\",\"drainMs\":-1}", "number of milliseconds" },
         { "{\"method\":\"release\",\"runId\":\"a\"}", "\"left\":0" },

@@ -100,7 +100,7 @@ static const struct row {
       "type\":\"text/html\"},\"body\":\"<html>\"}" },
     { "a bad status is an error", &get, 404, "HTTP/1.1 404 Not Found\r\n\r\n", "no\n",
       RV__FETCH_STATUS,
-      "{\"message\":\"GET http://h/p: it was answered with status 404 (Not Found): "
+      "{\"message\":\"GET http://h/p: the server answered with status 404 (Not Found): "
       "no\",\"code\":\"status\",\"status\":404,\"statusText\":\"Not "
       "Found\",\"headers\":{},\"body\":\"no\"}" },
     { "unless it was asked for", &any_status, 404, "HTTP/1.1 404 Not Found\r\n\r\n", "no\n",

@@ -473,12 +473,12 @@ static void each_bad_end_has_its_own_words(void **state)
     expect_end("/short", RV__FETCH_DROPPED, "97 bytes remaining");
     expect_end("/cut-head", RV__FETCH_DROPPED, "ended before");
     expect_end("/headers", RV__FETCH_TOO_LARGE, "the headers of the answer have more than 65536");
-    expect_end("/line", RV__FETCH_TOO_LARGE, "a header of the answer is longer");
+    expect_end("/line", RV__FETCH_TOO_LARGE, "a header of the answer is too long");
     expect_end("/chunks", RV__FETCH_BAD_ANSWER, "not HTTP");
     expect_end("/lengths", RV__FETCH_BAD_ANSWER, "not HTTP");
     expect_end("/garbage", RV__FETCH_BAD_ANSWER, "not HTTP");
     expect_end("/encoding", RV__FETCH_BAD_ANSWER, "not HTTP");
-    expect_end("/circle", RV__FETCH_REDIRECT, "more than 10 times, perhaps in a circle");
+    expect_end("/circle", RV__FETCH_REDIRECT, "more than 10 times, perhaps in a loop");
     expect_end("/file", RV__FETCH_REDIRECT, "only http and https");
     ask.fetch.max_bytes = 1000;
     expect_end("/endless", RV__FETCH_TOO_LARGE, "more than 1000 bytes");
@@ -521,8 +521,8 @@ static void what_takes_too_long_is_ended_and_says_where_it_was(void **state)
 {
     (void)state;
     ask.fetch.timeout_ms = 200;
-    expect_end("/stall", RV__FETCH_TIMEOUT, "after 200 ms: no answer had come");
-    expect_end("/slow", RV__FETCH_TIMEOUT, "3 bytes of the answer's body had come");
+    expect_end("/stall", RV__FETCH_TIMEOUT, "after 200 ms: no answer had arrived");
+    expect_end("/slow", RV__FETCH_TIMEOUT, "3 bytes of the answer's body had arrived");
     assert_true(ask.result.ran_ms >= 200 && ask.result.ran_ms < PATIENCE_MS);
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/", server.port);
@@ -670,7 +670,8 @@ static void a_redirect_into_a_private_network_is_denied(void **state)
     start_url(&ask, "http://public.test/in");
     await(&ask);
     unsetenv("http_proxy");
-    if (ask.result.end != RV__FETCH_DENIED || strstr(ask.result.error, "redirects it to") == NULL)
+    if (ask.result.end != RV__FETCH_DENIED ||
+        strstr(ask.result.error, "redirects to an address") == NULL)
         fail_msg("%s: %s", rv__fetch_end_name(ask.result.end), ask.result.error);
 }
 
@@ -707,7 +708,7 @@ static void who_waits_for_a_name_is_ended_and_its_look_up_keeps_its_place(void *
     }
     ask.fetch.timeout_ms = 100;
     start_url(&ask, "http://good.test/");
-    assert_non_null(strstr(await(&ask)->error, "it waited for others' names"));
+    assert_non_null(strstr(await(&ask)->error, "it waited while other host names"));
     start_path(&ask, "/ok"); /* who needs no name goes ahead */
     assert_int_equal(await(&ask)->end, RV__FETCH_ANSWERED);
     ask.fetch.timeout_ms = 0;

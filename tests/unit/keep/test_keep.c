@@ -552,14 +552,15 @@ static void a_forged_file_is_refused_for_what_it_says(void **state)
         { "\"format\":1", "\"format\":-1", RV_EPARSE, "line 1: \"format\"" },
         { "\"runId\":\"r\"", "\"runId\":\"r/../r\"", RV_EPARSE, "line 1: its \"runId\"" },
         { "\"runId\":\"r\"", "\"runId\":7", RV_EPARSE, "line 1: \"runId\" is missing" },
-        { "{\"rival\":", "{\"other\":", RV_EPARSE, "line 1: this is no exported run" },
-        { "\"version\":\"", "\"version\":\"0", RV_EPARSE, "line 3: the definition is not" },
+        { "{\"rival\":", "{\"other\":", RV_EPARSE, "line 1: this is not an exported run" },
+        { "\"version\":\"", "\"version\":\"0", RV_EPARSE, "line 3: the definition does not match" },
         { "{\"run\":", "{\"ran\":", RV_EPARSE, "line 2: the run should be here" },
         { "\"createdAt\":", "\"createdAt\":9999", RV_EPARSE, "line 2: \"createdAt\"" },
         { "\"completedAt\":0", "\"completedAt\":5", RV_EPARSE, "the run has not ended" },
         { "\"inputKey\":\"", "\"inputKey\":\"0", RV_EPARSE, "line 2: its \"inputKey\"" },
         { ",\"input\":null", "", RV_EPARSE, "line 2: it has no \"input\"" },
-        { "\"name\":\"loops\"", "\"name\":\"other\"", RV_EPARSE, "line 3: the definition is not" },
+        { "\"name\":\"loops\"", "\"name\":\"other\"", RV_EPARSE,
+          "line 3: the definition does not match" },
         { "\"type\":\"forEach\"", "\"type\":\"forNone\"", RV_EPARSE, "line 3" },
         { "{\"turn\":[{\"k\":\"run.started\"", "{\"turn\":[{\"k\":\"run.stopped\"", RV_EPARSE,
           "line 4" },
@@ -576,7 +577,7 @@ static void a_forged_file_is_refused_for_what_it_says(void **state)
         leave(m);
     }
     rv__buf_text(&m->file, "more\n");
-    refused(m, RV_EPARSE, "there is something behind the end");
+    refused(m, RV_EPARSE, "there is data after the end");
     leave(m);
     forge(m, "\"status\":\"running\"", "\"status\":\"completed\""); /* only for people to read */
     rv_run_info info;

@@ -159,7 +159,7 @@ static void the_feed_says_what_is_gone(void **state)
                                   RV_FEED_OPTS(.from = RV_FROM_POSITION, .seq = seq[0]), &other,
                                   &rig->err),
                      RV_ENOTFOUND);
-    assert_non_null(strstr(rig->err.message, "older than"));
+    assert_non_null(strstr(rig->err.message, "no longer kept"));
     assert_int_equal(rv_feed_open(rig->engine,
                                   RV_FEED_OPTS(.from = RV_FROM_POSITION, .seq = seq[1]), &other,
                                   &rig->err),

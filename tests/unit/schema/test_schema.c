@@ -18,7 +18,7 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
           ": must be a boolean, an array or an object, is a string\n" },
         { "{\"enum\":[\"a\",1,null]}", "\"b\"", ": must be one of \"a\", 1, null\n" },
         { "{\"enum\":[\"a\"]}", "2", ": must be \"a\"\n" },
-        { "{\"enum\":[]}", "2", ": can be nothing at all: its 'enum' is empty\n" },
+        { "{\"enum\":[]}", "2", ": cannot have any value: its 'enum' is empty\n" },
         { "{\"const\":{\"a\":1}}", "2", ": must be {\"a\":1}\n" },
         { "{\"minimum\":3,\"multipleOf\":2}", "1",
           ": must be at least 3, is 1\n: must be a multiple of 2, is 1\n" },
@@ -68,7 +68,7 @@ static void a_violation_is_a_place_and_a_sentence(void **state)
         { "{\"oneOf\":[{\"type\":\"number\"},{\"type\":\"string\"},{\"minimum\":1}]}", "1",
           ": must match exactly one of 3 alternatives, matches (1) and (3)\n" },
         { "{\"not\":{\"type\":\"null\"}}", "null",
-          ": is what it may not be: it matches the schema of 'not'\n" },
+          ": must not match the schema of 'not'\n" },
         { "{\"if\":{\"properties\":{\"a\":{\"const\":1}}},\"then\":{\"required\":[\"b\"]}}", "{\"a\":1}",
           "/b: is required\n" },
         { "{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"minimum\":2}},\"maximum\":0}", "1",
@@ -150,7 +150,7 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
           "/properties: must be an object of schemas\n/patternProperties: must be an object of schemas\n"
           "/dependentRequired: must be an object of arrays of strings\n" },
         { "{\"pattern\":\"(\",\"format\":1}",
-          "/pattern: the pattern '(' is no regular expression: missing closing parenthesis\n"
+          "/pattern: the pattern '(' is not a regular expression: missing closing parenthesis\n"
           "/format: must be a string\n" },
         { "{\"pattern\":3,\"$ref\":3,\"$id\":3,\"$anchor\":\"3\"}",
           "/$id: must be a string\n/$anchor: must be a name: a letter or '_', then letters, digits, '-_.'\n"
@@ -177,9 +177,9 @@ static void what_is_wrong_with_a_schema_is_told_at_once(void **state)
         { "{\"$ref\":\"#x\",\"$defs\":{\"a\":{\"$dynamicAnchor\":\"x\"}}}",
           "/$defs/a/$dynamicAnchor: dynamic references are not supported; use $ref and $anchor\n"
           "/$ref: refers to '#x', which is not there\n" },
-        { "{\"$ref\":\"#\"}", ": comes back to itself without end\n" },
+        { "{\"$ref\":\"#\"}", ": refers to itself without end\n" },
         { "{\"$defs\":{\"a\":{\"allOf\":[{\"$ref\":\"#/$defs/b\"}]},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
-          "/$defs/b/not: comes back to itself without end\n" },
+          "/$defs/b/not: refers to itself without end\n" },
         { "{\"properties\":{\"a\":{\"$ref\":\"#\"}},\"items\":{\"$ref\":\"#\"}}", "" },
         { "{\"$dynamicRef\":\"#x\",\"$defs\":{\"a\":{\"$anchor\":\"x\",\"type\":\"null\"}}}",
           "/$dynamicRef: dynamic references are not supported; use $ref and $anchor\n" },

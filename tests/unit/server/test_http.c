@@ -546,9 +546,9 @@ static void what_waits_to_be_read_has_its_room(void **state)
     assert_int_equal(ask_for(p, "GET /api/v1/events", NULL, NULL), 503);
     assert_true(has(p, "application/problem+json") && has(p, "Retry-After:"));
     assert_int_equal(ask_for(p, "GET /openapi.json", NULL, NULL), 503);
-    assert_true(has(p, "no room for the answer"));
+    assert_true(has(p, "no memory for the answer"));
     assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", NULL, body), 503);
-    assert_true(has(p, "no room for the request"));
+    assert_true(has(p, "no memory for the request"));
     assert_int_equal(ask_for(p, "POST /api/v1/workflows/three/runs", NULL, "{}"), 202);
     shutdown(stream, SHUT_RDWR);
     int status = 0;
@@ -565,13 +565,13 @@ static const struct {
     mode_t mode;
 } token_files[] = {
     { "nobody is in it", "# nobody\n", "there is no token", 0600 },
-    { "no such role", "viewer " VIEWER "\nroot " ADMIN, "tokens:2: a line is `role token [name]`",
-      0600 },
-    { "only a token", ADMIN, "tokens:1: a line is `role token [name]`", 0600 },
+    { "no such role", "viewer " VIEWER "\nroot " ADMIN,
+      "tokens:2: a line must be `role token [name]`", 0600 },
+    { "only a token", ADMIN, "tokens:1: a line must be `role token [name]`", 0600 },
     { "no token", "admin", "tokens:1: a token has 1 to", 0600 },
-    { "something behind it", "admin " ADMIN " a b", "tokens:1: there is something behind", 0600 },
-    { "a name that is none", "admin " ADMIN " a/b", "tokens:1: the name behind a token", 0600 },
-    { "twice", "admin " ADMIN "\nviewer " ADMIN, "tokens:2: this token is there twice", 0600 },
+    { "something behind it", "admin " ADMIN " a b", "tokens:1: there is text after", 0600 },
+    { "a name that is none", "admin " ADMIN " a/b", "tokens:1: the name after a token", 0600 },
+    { "twice", "admin " ADMIN "\nviewer " ADMIN, "tokens:2: this token is given twice", 0600 },
     { "not visible", "admin 0123456789abcdef\x01", "tokens:1: a token is made of visible", 0600 },
 };
 

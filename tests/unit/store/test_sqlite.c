@@ -279,9 +279,9 @@ static void a_newer_schema_is_refused_and_not_touched(void **state)
     execute(folder->store, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000");
     assert_int_equal(stat(folder->store, &before), 0);
     refused((struct rv__store_opts){ .path = folder->store }, RV_ESTORE,
-            "newer version of Rival (schema 1000, this program knows 1)", "nothing was touched");
+            "newer version of Rival (schema 1000, this program knows 1)", "nothing was changed");
     refused((struct rv__store_opts){ .path = folder->store, .read_only = true }, RV_ESTORE,
-            "newer version of Rival", "nothing was touched");
+            "newer version of Rival", "nothing was changed");
     assert_int_equal(stat(folder->store, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
@@ -292,7 +292,7 @@ static void other_peoples_databases_are_refused(void **state)
     struct folder *folder = *state;
     execute(folder->store, "CREATE TABLE mine(x)");
     refused((struct rv__store_opts){ .path = folder->store }, RV_ESTORE, "another program",
-            "nothing was touched");
+            "nothing was changed");
     execute(folder->store, "DROP TABLE mine; PRAGMA user_version = 7");
     refused((struct rv__store_opts){ .path = folder->store }, RV_ESTORE, "another program", "");
 }
@@ -318,7 +318,7 @@ static void what_is_no_store_is_refused(void **state)
     refused((struct rv__store_opts){ .path = path }, RV_ESTORE, "its folder", "No such file");
     write_file(folder->store, garbage, sizeof garbage, -1);
     refused((struct rv__store_opts){ .path = folder->store }, RV_ESTORE, "is not a store",
-            "nothing was touched");
+            "nothing was changed");
     refused((struct rv__store_opts){ .path = folder->store, .read_only = true }, RV_ESTORE,
             "is not a store", "");
     write_file(folder->store, "", 0, -1); /* an empty file is a store that begins */

@@ -344,7 +344,7 @@ static void a_host_that_dies_is_to_blame(void **state)
         const char *what, *log;
     } deaths[] = {
         { "segfault", "signal 11 (SIGSEGV" }, { "abort", "signal 6 (SIGABRT" },
-        { "exit", "exited with code 3" },     { "garbage", "said something wrong: not a frame" },
+        { "exit", "exited with code 3" },     { "garbage", "sent something wrong: not a frame" },
         { "close", "signal 9 (SIGKILL" },     { "raise-SEGV", "signal 11 (SIGSEGV" },
         { "raise-BUS", "signal 7 (SIGBUS" },  { "raise-ILL", "signal 4 (SIGILL" },
         { "raise-FPE", "signal 8 (SIGFPE" },  { "kill-SEGV", "signal 11 (SIGSEGV" },

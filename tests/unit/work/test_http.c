@@ -135,7 +135,7 @@ static void a_bad_answer_is_an_error_with_a_code(void **state)
     define(rig,
            "  - get: { http: HOST/nowhere, onError: { command: [sh, -c, 'echo \"$1\" > told', x,"
            " '${ [.error.code, .error.status, .error.headers[\"x-why\"], .error.body] }'] } }\n");
-    rig_gives(rig, "a", NULL, "it was answered with status 404 (Not Found): no such page");
+    rig_gives(rig, "a", NULL, "the server answered with status 404 (Not Found): no such page");
     char path[100], told[200] = "";
     snprintf(path, sizeof path, "%s/told", rig->folder);
     FILE *file = fopen(path, "r");
@@ -161,9 +161,9 @@ static void what_is_no_request_is_told(void **state)
         { "url: HOST/json, method: '${ \"A B\" }'", "is a word such as GET" },
         { "url: HOST/json, method: '${ \"connect\" }'", "is a word such as GET" },
         { "url: HOST/json, headers: { A: '${ \"x\\r\\nB: y\" }' }", "line end" },
-        { "url: HOST/json, headers: { 'a b': x }", "no proper name" },
+        { "url: HOST/json, headers: { 'a b': x }", "an invalid name" },
         { "url: HOST/json, headers: { A: [1] }", "must have a text" },
-        { "url: HOST/json, headers: { Content-Length: 5 }", "cannot be set" },
+        { "url: HOST/json, headers: { Content-Length: 5 }", "cannot be given" },
         { "url: HOST/json, headers: '${ 5 }'", "must be a map" },
         { "url: HOST/json, timeout: '${ -1 }'", "is a duration" },
         { "url: HOST/json, maxBytes: '${ 0 }'", "`maxBytes`" },
@@ -220,7 +220,7 @@ static void a_request_that_is_cancelled_or_too_slow_is_ended(void **state)
     struct rig *rig = *state;
     rv_outcome *outcome = NULL;
     define(rig, "  - slow: { http: { url: HOST/stall, timeout: 100ms }, maxAttempts: 2 }\n");
-    rig_gives(rig, "a", NULL, "it timed out after 100 ms: no answer had come");
+    rig_gives(rig, "a", NULL, "it timed out after 100 ms: no answer had arrived");
     define(rig, "  - slow: { http: HOST/stall, timeout: 100ms }\n");
     rig_gives(rig, "b", NULL, "step 'slow' timed out after 100 ms");
     define(rig, "  - slow: { http: HOST/stall }\n");

@@ -91,7 +91,7 @@ static void a_bad_place_is_told(void **state)
     rig_define(rig, "  - a: { command: [echo], saveTo: '${ \"\" }' }\n");
     rig_gives(rig, "c", NULL, "must be the path of a file");
     rig_define(rig, "  - a: { command: [echo], saveTo: . }\n");
-    rig_gives(rig, "d", NULL, "is there and is no file");
+    rig_gives(rig, "d", NULL, "exists and is not a file");
 }
 
 static void more_than_a_result_may_be_is_saved(void **state)

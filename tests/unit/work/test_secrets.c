@@ -64,7 +64,7 @@ static void a_bad_file_is_refused_without_being_cited(void **state)
             fail_msg("%s", rig->err.message);
     }
     assert_int_equal(rv__secret_source_new(rig->folder, NULL, &source, &rig->err), RV_EINVAL);
-    assert_non_null(strstr(rig->err.message, "no regular file"));
+    assert_non_null(strstr(rig->err.message, "not a regular file"));
     assert_null(source);
 }
 
@@ -102,7 +102,7 @@ static void values_are_those_of_all_workflows_in_a_plan(void **state)
     assert_int_equal(rv__secrets_new(plan, source, &secrets, &rig->err), RV_OK);
     assert_string_equal(
         rv__secrets_unusable(secrets),
-        "its secrets cannot be used: AWAY has no value, SHORT has less than 8 bytes; "
+        "its secrets cannot be used: AWAY has no value, SHORT has fewer than 8 bytes; "
         "set them in the environment of the engine or in its --secrets file");
     rv__secret_source_free(source);
     assert_true(rv__secrets_get(secrets, rv__str("A_KEY"), &value));
@@ -147,7 +147,7 @@ static void what_an_attempt_says_is_masked(void **state)
     rig_gives(rig, "c", NULL, "\"length\":{\"result\":14,\"state\":{\"description\":\"14\"}");
     rig_gives(rig, "d", NULL, "\"inherits\":{\"result\":\"***\"");
     rig_gives(rig, "e", NULL, "\"reads\":{\"result\":\"it is ***\"");
-    rig_gives(rig, "f", NULL, "jq failed, and what it said is not shown");
+    rig_gives(rig, "f", NULL, "jq failed; its message is not shown");
     unsetenv("RV_TEST_KEY");
 }
 

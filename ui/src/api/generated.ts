@@ -39,7 +39,7 @@ export interface Suspension {
 export interface RunRef {
   runId: RunId;
   status: RunStatus;
-  /** Of a start: the worker that judges inputs of this workflow was not connected; only the JSON Schema did. */
+  /** Of a start: the worker that validates inputs of this workflow was not connected; only the JSON Schema was checked. */
   validated?: "schema";
 }
 
@@ -483,7 +483,7 @@ export interface Attachment {
   /** Milliseconds since 1970. */
   startedAt: number;
   completedAt: number | null;
-  /** Its stage was begun anew since. */
+  /** Its stage was started again later. */
   superseded?: true;
 }
 
@@ -507,7 +507,7 @@ export interface AttachmentDetail {
   /** Milliseconds since 1970. */
   startedAt: number;
   completedAt: number | null;
-  /** Its stage was begun anew since. */
+  /** Its stage was started again later. */
   superseded?: true;
   result?: Any;
   error?: Error;
@@ -574,7 +574,7 @@ export interface Workflow {
   name: string;
   description: string;
   version: string;
-  /** Its file; empty: the program. */
+  /** Its file; empty: registered by a program. */
   source: string;
   stepCount: number;
   /** Why no run can be started now, such as a secret without a value. */
@@ -586,7 +586,7 @@ export interface WorkflowDetail {
   name: string;
   description: string;
   version: string;
-  /** Its file; empty: the program. */
+  /** Its file; empty: registered by a program. */
   source: string;
   stepCount: number;
   /** Why no run can be started now, such as a secret without a value. */
