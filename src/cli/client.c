@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/store_name.h"
 #include "cli/remote.h"
 #include "cli/runs.h"
@@ -371,6 +372,31 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
     rv__buf_done(&out);
     rv_attachment_list_free(list);
     return rc;
+}
+
+static int read_acts(rv_engine *engine, const char *run_id, struct rv__buf *ret, rv_error *err)
+{
+    rv_feed *feed = NULL;
+    rv_event event;
+    struct rv__str by;
+    size_t count = 0;
+    int rc = rv_feed_open(
+        engine, RV_FEED_OPTS(.run_id = run_id, .from = RV_FROM_OLDEST, .no_logs = true), &feed, err);
+    while (rc == RV_OK && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
+        if (!rv__json_get(rv__str(event.json), "by", &by))
+            continue;
+        if (count++ > 0)
+            rv__buf_char(ret, ',');
+        rv__buf_text(ret, event.json);
+    }
+    rv_feed_close(feed);
+    return rc == RV_ETIMEDOUT ? RV_OK : rc;
+}
+
+int rv__client_acts(struct rv__client *c, const char *run_id, struct rv__buf *ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_acts(c->wire, run_id, ret, err)
+                           : read_acts(c->engine, run_id, ret, err);
 }
 
 int rv__client_plan(struct rv__client *c, const char *run_id, char **ret, rv_error *err)

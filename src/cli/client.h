@@ -82,6 +82,10 @@ int rv__client_attachments(struct rv__client *client, const char *run_id,
                            const rv_attachment_query *query, char **ret, rv_error *err);
 int rv__client_attachment(struct rv__client *client, const char *run_id, const char *id, char **ret,
                           rv_error *err);
+/* What somebody did in the run (started, cancelled, signalled, decided, completed it): its events with `by`,
+ * comma-separated, behind what `ret` has. */
+int rv__client_acts(struct rv__client *client, const char *run_id, struct rv__buf *ret,
+                    rv_error *err);
 int rv__client_plan(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_workflows(struct rv__client *client, rv_workflow_list **ret, rv_error *err);

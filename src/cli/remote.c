@@ -21,6 +21,7 @@
 
 enum {
     PATH_BYTES = 65536,
+    PAGE_POSITION_BYTES = 64, /* `next` of a page of events: two numbers */
     RECORDS_MOST = 100000, /* of one answer: each takes more memory than it has text */
 };
 
@@ -597,6 +598,37 @@ int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_err
     struct rv__buf path;
     put_run_path(&path, run_id, "/why");
     return get_text(wire, &path, ret, err);
+}
+
+int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    struct rv__json_iter it;
+    struct rv__str event, next, more;
+    char after[PAGE_POSITION_BYTES] = "";
+    size_t count = 0;
+    int rc;
+    do {
+        put_run_path(&path, run_id, "/history?by=1&limit=10000");
+        put_param(&path, "after", after[0] != '\0' ? after : NULL);
+        rc = get(wire, &path, &answer, err);
+        rv__json_iter_init(&it, array_of(&answer, "events"));
+        while (rc == RV_OK && rv__json_next(&it, NULL, &event)) {
+            if (count++ > 0)
+                rv__buf_char(ret, ',');
+            rv__buf_str(ret, event);
+        }
+        bool goes_on = rc == RV_OK && rv__json_get(rv__buf_view(&answer), "more", &more) &&
+                       rv__str_is(more, "true") &&
+                       rv__json_get(rv__buf_view(&answer), "next", &next) &&
+                       rv__json_type(next) == RV__JSON_STRING && next.len < sizeof after;
+        if (goes_on)
+            (void)snprintf(after, sizeof after, "%.*s", (int)next.len - 2, next.at + 1);
+        else
+            after[0] = '\0';
+        rv__buf_done(&answer);
+    } while (after[0] != '\0');
+    return rc;
 }
 
 int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err)

@@ -51,6 +51,18 @@ static int put_nodes(struct rv__look *look, const char *parent, int depth, struc
     return rc;
 }
 
+static int put_acts(struct rv__look *look, struct rv__buf *out, rv_error *err)
+{
+    struct rv__buf acts;
+    rv__buf_init(&acts, SIZE_MAX / 8); /* bounded by the run */
+    int rc = rv__client_acts(look->client, look->run_id, &acts, err);
+    rv__buf_text(out, ",\"acts\":[");
+    rv__buf_str(out, rv__buf_view(&acts));
+    rv__buf_char(out, ']');
+    rv__buf_done(&acts);
+    return rc;
+}
+
 static int show_json(struct rv__look *look, const rv_run_state *state)
 {
     struct rv__buf out;
@@ -59,8 +71,10 @@ static int show_json(struct rv__look *look, const rv_run_state *state)
     rv__put_run(&out, state);
     rv__put_json(&out, "input", *state->input != '\0' ? state->input : "null");
     rv__put_results(&out, state);
+    int rc = put_acts(look, &out, &err);
     rv__buf_text(&out, ",\"nodes\":");
-    int rc = put_nodes(look, "", 0, &out, &err);
+    if (rc == RV_OK)
+        rc = put_nodes(look, "", 0, &out, &err);
     rv__buf_char(&out, '}');
     int code = rc == RV_OK ? rv__print_json(&out) : rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_done(&out);
@@ -92,23 +106,108 @@ static void print_error(const char *name, const char *json, int width)
     rv__buf_done(&text);
 }
 
-static void print_head(const rv_run_state *state, bool alone, int width)
+/* What an event with `by` says that somebody did; any other kind ended a handle's step. */
+static const struct {
+    const char *kind, *did;
+} deeds[] = { { "run.cancelling", "cancelled" },
+              { "run.cancelled", "cancelled" },
+              { "run.resumed", "decided" },
+              { "run.aborted", "decided" },
+              { "signal.received", "signalled" } };
+
+static struct rv__str member(struct rv__str object, const char *key)
 {
-    char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT], line[200];
+    struct rv__str value = { NULL, 0 };
+    (void)rv__json_get(object, key, &value);
+    return value;
+}
+
+static bool is_start(struct rv__str event)
+{
+    return rv__json_string_is(member(event, "kind"), rv__str("run.started"));
+}
+
+/* The text of a member behind `before`, if it is there. */
+static void put_part(struct rv__buf *line, const char *before, struct rv__str json)
+{
+    if (json.len == 0)
+        return;
+    rv__buf_text(line, before);
+    rv__text_error(line, json); /* the text of a string; of an error its message */
+}
+
+static void print_act(struct rv__str event, int64_t now_ms, int width)
+{
+    char when[RV__WHEN_TEXT];
+    struct rv__buf line;
+    const char *did = "completed";
+    int64_t at_ms = 0;
+    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
+        if (rv__json_string_is(member(event, "kind"), rv__str(deeds[i].kind)))
+            did = deeds[i].did;
+    if (member(event, "at").len > 0)
+        (void)rv__json_int(member(event, "at"), &at_ms);
+    rv__buf_init(&line, RV__JSON_MAX_BYTES);
+    put_part(&line, "by ", member(event, "by"));
+    rv__buf_fmt(&line, ", %s", rv__text_when(at_ms, now_ms, when));
+    if (rv__json_string_is(member(event, "kind"), rv__str("run.aborted")))
+        rv__buf_text(&line, ": abort");
+    put_part(&line, ": ", member(event, "decision"));
+    put_part(&line, ": ", member(event, "name"));
+    put_part(&line, " ", member(event, "path"));
+    put_part(&line, ", ", member(event, "reason"));
+    print_field(did, rv__buf_view(&line), width);
+    rv__buf_done(&line);
+}
+
+enum { ACTS_MOST = 20 }; /* printed; `audit` has all */
+
+static void print_acts(struct rv__str acts, int width)
+{
+    struct rv__json_iter it;
+    struct rv__str event;
+    size_t count = rv__json_count(acts), i = 0;
+    int64_t now_ms = rv__wall_ms(rv__clock_real());
+    if (count > ACTS_MOST)
+        print_field("audit", rv__str("somebody did more than these: see rival audit"), width);
+    rv__json_iter_init(&it, acts);
+    while (rv__json_next(&it, NULL, &event))
+        if (i++ + ACTS_MOST >= count && !is_start(event))
+            print_act(event, now_ms, width);
+}
+
+/* The line of its start says who did it. */
+static void put_starter(struct rv__buf *line, struct rv__str acts)
+{
+    struct rv__json_iter it;
+    struct rv__str event;
+    rv__json_iter_init(&it, acts);
+    if (rv__json_next(&it, NULL, &event) && is_start(event))
+        put_part(line, ", by ", member(event, "by"));
+}
+
+static void print_head(const rv_run_state *state, struct rv__str acts, bool alone, int width)
+{
+    char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT];
+    struct rv__buf line;
     int64_t now_ms = rv__wall_ms(rv__clock_real());
     const char *status = rv_status_name(state->status);
     int64_t ms = state->completed_at != 0 ? state->duration_ms : now_ms - state->started_at;
     printf("%s%s%s  %s  %s%s%s%s\n", rv__colour(stdout, BOLD), state->workflow,
            rv__colour(stdout, PLAIN), state->run_id, rv__colour(stdout, rv__status_colour(status)),
            status, rv__colour(stdout, PLAIN), alone ? "  (nobody drives it)" : "");
-    snprintf(line, sizeof line, "%s, %s %s", rv__text_when(state->started_at, now_ms, when),
-             state->completed_at != 0 ? "took" : "for", rv__text_duration(ms, time));
-    print_field("started", rv__str(line), width);
+    rv__buf_init(&line, RV__JSON_MAX_BYTES);
+    rv__buf_fmt(&line, "%s, %s %s", rv__text_when(state->started_at, now_ms, when),
+                state->completed_at != 0 ? "took" : "for", rv__text_duration(ms, time));
+    put_starter(&line, acts);
+    print_field("started", rv__buf_view(&line), width);
+    rv__buf_done(&line);
     if (strcmp(state->input, "null") != 0)
         print_field("input", rv__str(state->input), width);
     print_field("failed at", rv__str(state->failed_path), width);
     print_error("error", state->error, width);
     print_error("suspended", state->suspension, width);
+    print_acts(acts, width);
     printf("\n");
 }
 
@@ -121,15 +220,23 @@ static bool is_left_alone(const struct rv__look *look, const rv_run_state *state
 static int show_text(struct rv__look *look, const rv_run_state *state)
 {
     struct rv__outline tree;
+    struct rv__buf acts;
     rv_error err;
     int width = rv__terminal_is(stdout) ? rv__terminal_size(stdout).columns : PIPE_WIDTH;
     struct rv__row_style style = {
         .to = stdout, .width = width - 1, .unicode = rv__text_unicode(), .words = true
     };
+    rv__buf_init(&acts, SIZE_MAX / 8); /* bounded by the run */
     rv__outline_init(&tree, look->client, look->run_id, false);
     int rc = rv__outline_read(&tree, &err);
+    rv__buf_char(&acts, '[');
+    if (rc == RV_OK)
+        rc = rv__client_acts(look->client, look->run_id, &acts, &err);
+    rv__buf_char(&acts, ']');
+    if (rc == RV_OK)
+        rc = rv__buf_err(&acts, &err);
     if (rc == RV_OK) {
-        print_head(state, is_left_alone(look, state), width);
+        print_head(state, rv__buf_view(&acts), is_left_alone(look, state), width);
         style.name_width = rv__outline_name_width(&tree, style.width);
     }
     for (size_t i = 0; i < tree.count && rc == RV_OK; i++) {
@@ -140,6 +247,7 @@ static int show_text(struct rv__look *look, const rv_run_state *state)
         rv__buf_done(&line);
     }
     rv__outline_done(&tree);
+    rv__buf_done(&acts);
     return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 

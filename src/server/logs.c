@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "server/api.h"
 
 enum { POSITION_BYTES = 40 }; /* two numbers of 64 bits */
@@ -55,20 +56,31 @@ static bool read_position(const char *text, rv_feed_opts *opts)
     return *end == '\0';
 }
 
+/* Something that a person or a program did, who is named with it. */
+static bool has_by(const rv_event *event)
+{
+    struct rv__str by;
+    return rv__json_get(rv__str(event->json), "by", &by);
+}
+
 static void put_history(struct rv__api_call *call, rv_feed *feed, rv_error *err)
 {
     const int64_t limit = rv__api_int(call, "limit");
+    const bool all = rv__api_int(call, "by") == 0;
     uint64_t seq = 0, index = 0;
     rv_event event;
-    int64_t count = 0;
+    int64_t count = 0, put = 0; /* `limit` bounds what is read, however little of it is put */
     int rc = RV_OK;
     rv__buf_text(&call->out, "{\"events\":[");
     while (count < limit && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
-        if (count++ > 0)
-            rv__buf_char(&call->out, ',');
-        rv__buf_text(&call->out, event.json);
+        count++;
         seq = event.seq;
         index = event.index;
+        if (!all && !has_by(&event))
+            continue;
+        if (put++ > 0)
+            rv__buf_char(&call->out, ',');
+        rv__buf_text(&call->out, event.json);
         rv__api_piece(call);
     }
     if (rc < 0 && rc != RV_ETIMEDOUT) {

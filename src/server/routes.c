@@ -94,7 +94,8 @@ static const struct rv__param events_params[] = {
 static const struct rv__param history_params[] = {
     { "after", PARAM_TEXT, "`next` of the previous page." },
     { "logs", PARAM_FLAG, "1: with `log` events." },
-    { "limit", PARAM_INT, "Events in one answer.", .min = 1, .max = 10000, .fallback = 1000 },
+    { "by", PARAM_FLAG, "1: only what somebody did: events with `by`." },
+    { "limit", PARAM_INT, "Events read for one answer.", .min = 1, .max = 10000, .fallback = 1000 },
     { NULL },
 };
 static const struct rv__param signal_params[] = {

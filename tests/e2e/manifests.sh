@@ -178,6 +178,8 @@ is "… the actions are listed" "$(get '.suspensions[0] | [.path, .actions]')" '
 touch good
 run "$rival" decide r1 resume --store c.db --reason "repaired by hand"
 is "resume: fresh attempts" "$rc" 0
+run "$rival" show r1 --store c.db
+like "… show says who decided, what and why" "$out" "decided +by $(id -un), .*: resume s:must, repaired by hand"
 run "$rival" exec critical.yaml --store c.db --run-id r1 --json
 is "… and it completes" "$rc $(states)" "0 must=completed/3 held=completed/1 then=completed/1"
 run "$rival" decide r1 resume --store c.db

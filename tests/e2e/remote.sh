@@ -155,7 +155,7 @@ is "a signal to what has ended: exit code 1" "$rc" 1
 
 # Tokens.
 stop
-printf 'viewer look-only-0123456789abcdef\noperator do-it-0123456789abcdef0123\n' >"$tmp/tokens"
+printf 'viewer look-only-0123456789abcdef\noperator do-it-0123456789abcdef0123 kim\n' >"$tmp/tokens"
 chmod 600 "$tmp/tokens"
 start --token-file "$tmp/tokens"
 run "$rival" list
@@ -169,6 +169,9 @@ like "and it is said why" "$err" "operator"
 printf "operator do-it-0123456789abcdef0123 kim\n" >"$tmp/mine"
 run "$rival" cancel q1 --token-file "$tmp/mine"
 is "one from a file" "$rc:$out" "0:already completed: q1"
+run "$rival" run quick --wait --run-id q2 --token-file "$tmp/mine"
+run "$rival" show q2 --token-file "$tmp/mine"
+like "show says who started it: the name of the token" "$out" "started .* by kim"
 RIVAL_TOKEN=wrong run "$rival" list
 is "a wrong one: exit code 1" "$rc" 1
 like "and that it is wrong" "$err" "does not know this token: RIVAL_TOKEN, or --token-file FILE"

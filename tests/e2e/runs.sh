@@ -98,6 +98,11 @@ wait $follower
 is "and so does logs -f" "$?:$(grep -c 'not yet' logs.out)" "0:1"
 run "$rival" show order-1
 like "many iterations are counted" "$out" 'each +completed .* 30 completed$'
+like "show says who started it" "$out" "started .* by $(id -un)"
+like "and who signalled it, what" "$out" "signalled +by $(id -un), .*: approved"
+run "$rival" show order-1 --json
+is "as JSON: the events of what somebody did" "$(jq_ '[.acts[] | .kind + "=" + .by] | unique | join(" ")')" \
+    "run.started=$(id -un) signal.received=$(id -un)"
 run "$rival" why order-1
 is "why of a run that has ended" "$out" "not waiting: the run has completed"
 run "$rival" signal order-1 approved
