@@ -380,8 +380,9 @@ static int read_acts(rv_engine *engine, const char *run_id, struct rv__buf *ret,
     rv_event event;
     struct rv__str by;
     size_t count = 0;
-    int rc = rv_feed_open(
-        engine, RV_FEED_OPTS(.run_id = run_id, .from = RV_FROM_OLDEST, .no_logs = true), &feed, err);
+    int rc = rv_feed_open(engine,
+                          RV_FEED_OPTS(.run_id = run_id, .from = RV_FROM_OLDEST, .no_logs = true),
+                          &feed, err);
     while (rc == RV_OK && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
         if (!rv__json_get(rv__str(event.json), "by", &by))
             continue;

@@ -22,7 +22,7 @@
 enum {
     PATH_BYTES = 65536,
     PAGE_POSITION_BYTES = 64, /* `next` of a page of events: two numbers */
-    RECORDS_MOST = 100000, /* of one answer: each takes more memory than it has text */
+    RECORDS_MOST = 100000,    /* of one answer: each takes more memory than it has text */
 };
 
 /* -------------------------------------------------------------------------------- requests --- */

@@ -460,6 +460,25 @@ static bool is_step(const struct rv__trace *t, const struct rv__traced *a)
     return !a->frame && a->node != RV__NO_NODE && t->plan->nodes[a->node]->kind == NODE_STEP;
 }
 
+/* The attempt of a state that this is the agent of; NULL: it is none. */
+static const struct rv__traced *state_of(const struct rv__trace *t, const struct rv__traced *a)
+{
+    const struct rv__traced *in = &t->at[a->parent];
+    return a->parent != 0 && in->frame && in->node != RV__NO_NODE &&
+                   rv__node_bodies(t->plan->nodes[in->node]) == BODIES_RETRIED
+               ? in
+               : NULL;
+}
+
+/* What its state does now, if it has more to do than this attempt, which is over. */
+static enum rv__traced_then then_of(const struct rv__trace *t, uint32_t at)
+{
+    const struct rv__traced *state = at != 0 ? state_of(t, &t->at[at]) : NULL;
+    return state != NULL && t->at[state->parent].completed_ms == 0
+               ? (enum rv__traced_then)state->then
+               : THEN_NOTHING;
+}
+
 static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *node)
 {
     node->started_at = a->started_ms;
@@ -468,8 +487,9 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
         node->duration_ms = (a->completed_ms ? a->completed_ms : l->now_ms) - a->started_ms;
     node->queue_ms = a->queue_ms;
     node->due_at = a->due_ms;
-    node->attempt = a->attempt;
-    node->retry_count = a->attempt > 1 ? a->attempt - 1 : 0;
+    const struct rv__traced *state = state_of(l->trace, a);
+    node->attempt = state != NULL ? state->attempt : a->attempt; /* an agent itself has but one */
+    node->retry_count = node->attempt > 1 ? node->attempt - 1 : 0;
     node->crashes = a->crashes;
     if (a->module != 0 && is_step(l->trace, a))
         snprintf(node->module, sizeof node->module, "%016llx", (unsigned long long)a->module);
@@ -511,6 +531,11 @@ static const char *status_of(const struct rv__trace *t, const struct spot *spot)
         return spot->skipped ? "skipped" : "pending";
     if (is_suspended(t, spot->at))
         return "suspended"; /* the actor waits for its place again: not its own word */
+    switch (then_of(t, spot->at)) {
+    case THEN_AGAIN: return "waiting_retry";
+    case THEN_ANEW: return "pending";
+    case THEN_NOTHING: break;
+    }
     return rv__status_name((enum rv__status)t->at[spot->at].status);
 }
 
@@ -550,7 +575,7 @@ static void list_one(struct listing *l, const struct spot *spot)
             where->alias = i + 1;
     if (spot->at != 0 && is_iterated(spot->node))
         node->iterations = count_iterations(l->trace, spot->at);
-    if (spot->at != 0)
+    if (spot->at != 0 && then_of(l->trace, spot->at) != THEN_ANEW)
         put_metrics(l, &l->trace->at[spot->at], node);
     l->count++;
 }

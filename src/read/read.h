@@ -126,6 +126,13 @@ int rv__read_run(struct rv__plan_cache *cache, struct rv__store *store, struct r
 
 /* ---------------------------------------------------------------------------------- trace --- */
 
+/* What comes after an attempt of a state. */
+enum rv__traced_then {
+    THEN_NOTHING, /* that was the last */
+    THEN_AGAIN,   /* the state is queued for another */
+    THEN_ANEW,    /* its stage begins anew, as if it had not been */
+};
+
 /* What happened in a run, folded from its journal: a tree of the instances of its nodes. Frames are
  * bodies being run: an iteration, a child, a path, a sequence; nodes stand below frames, frames below
  * nodes, handlers below what failed. Index 0 is none, 1 is the outermost frame. */
@@ -137,6 +144,7 @@ struct rv__traced {
     int64_t generation; /* of a state's: which attempt over all; 0 elsewhere */
     bool frame, live, detached;
     uint8_t status;
+    uint8_t then; /* of a state's frame that has ended: enum rv__traced_then */
     int32_t attempt, crashes, error_attempt;
     union {
         uint64_t module; /* of a step's last attempt; 0: none */

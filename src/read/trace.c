@@ -475,6 +475,8 @@ static void body_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     note_error(t, i, fact);
     t->at[sup].active -= t->at[sup].active > 0;
     end(t, i, fact->status >= 0 ? (enum rv__status)fact->status : STATUS_COMPLETED, fact->at_ms);
+    if (fact->next == NEXT_RETRY || fact->next == NEXT_REDIRECT)
+        t->at[i].then = THEN_AGAIN;
     t->at[sup].ready_ms = made_room ? fact->at_ms : ready_ms;
 }
 
@@ -684,7 +686,14 @@ static void run_resumed(struct rv__trace *t, const struct rv__read_fact *fact)
     if (anew && stage != 0) {
         cancel_below(t, stage, fact->at_ms, false);
         t->at[stage].active = 0;
+        for (uint32_t i = t->at[stage].first; i != 0; i = t->at[i].next)
+            t->at[i].then = THEN_ANEW;
     }
+    uint32_t attempt = stage != 0 && fact->which != 0 && fact->decision == DECISION_RESUME
+                           ? last_attempt(t, stage, fact->which - 1)
+                           : 0;
+    if (attempt != 0)
+        t->at[attempt].then = THEN_AGAIN;
     if (stage != 0)
         t->at[stage].ready_ms = fact->at_ms;
 }

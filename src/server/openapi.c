@@ -155,7 +155,7 @@ static const struct {
     { "PlanNode",
       "{'type':'object','description':'A node of a plan; which members it has follows from its type; a sequence in a concurrent block "
       "has none.','properties':{'type':{'enum':['step','workflow','branch','loop','forEach',"
-      "'concurrent','stage']},'alias':" TEXT ",'description':" REF("Any") ",'when':" REF("Any")
+      "'concurrent','stage','chat']},'alias':" TEXT ",'description':" REF("Any") ",'when':" REF("Any")
       ",'kind':{'type':'string','description':'Of a step: function, command, http, delay, value, call, signal, …'}"
       ",'name':{'type':'string','description':'Of a step: the function; of a workflow: which.'},'with':" REF("Any")
       ",'if':" REF("Any") ",'then':" LIST("PlanNode") ",'else':" LIST("PlanNode")
@@ -165,8 +165,13 @@ static const struct {
       ",'steps':" LIST("PlanNode") ",'nodes':" LIST("PlanNode") ",'states':" LIST("PlanState") ",'onError':" HANDLER
       "}}" },
     { "PlanState",
-      "{'type':'object','description':'A state of a stage.','properties':{'name':" TEXT ",'priority':"
-      "{'type':'integer'},'critical':{'type':'boolean'},'final':{'type':'boolean'},'dependsOn':" REF("Any") "}}" },
+      "{'type':'object','description':'A state of a stage.','required':['alias'],'properties':{'alias':" TEXT
+      ",'priority':{'type':'integer','description':'100 if it is left out.'},'critical':{'type':'boolean'},'final':"
+      "{'type':'boolean'},'maxRetry':" COUNT ",'timeout':" MS
+      ",'onFailure':{'type':'string','description':'The state that runs before a retry.'},'access':"
+      "{'type':'string','enum':['none','logs','explicit','all'],'description':'all if it is left out.'},'agentId':" TEXT
+      ",'dependsOn':{'type':'object','additionalProperties':{'type':'object','required':['state'],'properties':"
+      "{'state':" TEXT ",'stage':" TEXT ",'field':" TEXT "}}},'agent':" REF("PlanNode") "}}" },
     { "Plan",
       "{'type':'object','required':['type','alias','name','steps'],'properties':{'type':"
       "{'const':'workflow'},'alias':" TEXT ",'name':" TEXT ",'description':" REF("Any") ",'inputSchema':" REF("Any")

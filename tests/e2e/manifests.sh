@@ -178,6 +178,8 @@ is "… the actions are listed" "$(get '.suspensions[0] | [.path, .actions]')" '
 touch good
 run "$rival" decide r1 resume --store c.db --reason "repaired by hand"
 is "resume: fresh attempts" "$rc" 0
+run "$rival" show r1 --store c.db --json
+is "… the state is queued again" "$(get '[.nodes[0].nodes[] | [.alias, .status, .attempt]][0]')" '["must","waiting_retry",2]'
 run "$rival" show r1 --store c.db
 like "… show says who decided, what and why" "$out" "decided +by $(id -un), .*: resume s:must, repaired by hand"
 run "$rival" exec critical.yaml --store c.db --run-id r1 --json
@@ -192,6 +194,8 @@ like "… dependents get the error" "$(get '.results.s.result.then.result.inputs
 is "… with the attachment that has it" "$(get '.results.s.result.then.result.inputs.m.error.attachmentId == .results.s.result.must.attachmentId')" true
 suspend r3
 run "$rival" decide r3 restart_stage --store c.db
+run "$rival" show r3 --store c.db --json
+is "restart_stage: what it left before counts no more" "$(get '[.nodes[0].nodes[] | .status] | unique')" '["pending"]'
 touch good
 run "$rival" exec critical.yaml --store c.db --run-id r3 --json
 is "restart_stage: the stage runs anew" "$rc $(paste -sd' ' critical.log)" "0 must must must held"

@@ -39,7 +39,7 @@ test("nothing is seen without a token; an operator's opens everything", async ({
   await expect(page.getByRole("heading", { name: "Log in to Rival" })).toBeVisible();
 });
 
-test("who started, answered and cancelled is recorded, and shown in the history", async ({ page }) => {
+test("who started, answered and cancelled is recorded, and shown in the run's head and history", async ({ page }) => {
   await page.goto("/runs");
   await page.getByLabel("Token").fill(OPERATOR);
   await page.getByRole("button", { name: "Log in" }).click();
@@ -48,10 +48,21 @@ test("who started, answered and cancelled is recorded, and shown in the history"
   await page.getByRole("button", { name: "Launch" }).click();
   await page.getByRole("button", { name: "Approve" }).click();
   await expect(page.getByRole("button", { name: "Approve" })).toHaveCount(0);
+  await expect(page.locator(".run-facts")).toContainText("by ana");
+  const acts = page.getByRole("list", { name: "What somebody did" });
+  await expect(acts).toContainText("Signal “approval” by ana");
   await page.getByRole("navigation", { name: "Parts of the run" }).getByRole("link", { name: "History" }).click();
   const events = page.getByRole("group", { name: "Events of the run" }).getByRole("listitem");
   await expect(events.filter({ hasText: "run.started" })).toContainText("by ana");
   await expect(events.filter({ hasText: "signal.received" })).toContainText("by ana");
+
+  await page.goto("/workflows/release");
+  await page.getByRole("button", { name: "Launch" }).click();
+  await page.getByRole("button", { name: "Cancel…" }).click();
+  await page.getByRole("button", { name: "Cancel the run" }).click();
+  await expect(acts).toContainText("Cancelled by ana");
+  await page.reload();
+  await expect(acts).toContainText("Cancelled by ana");
 });
 
 test("a viewer sees everything and can touch nothing", async ({ page, playwright, server }) => {

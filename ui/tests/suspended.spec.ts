@@ -23,10 +23,11 @@ test.describe("a step that takes its process with it", () => {
     await follow(page, id);
     // Nodes are not answered from here on: what the graph shows comes from the feed.
     const held: Route[] = [];
-    await page.route(/\/nodes\?/, (route) => void held.push(route));
+    let holding = true;
+    await page.route(/\/nodes\?/, (route) => (holding ? void held.push(route) : route.continue()));
     await api.post(`/runs/${id}/signals/go`, null);
     await expect(graphOf(page).getByRole("button", { name: "suspended: fragile" })).toBeVisible();
-    await page.unroute(/\/nodes\?/);
+    holding = false;
     for (const route of held) await route.continue();
 
     await expect(page.locator(status)).toContainText("suspended");

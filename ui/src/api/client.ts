@@ -4,8 +4,11 @@
  * (the server is down, or the network), anything else is the server's own refusal, with its problem. */
 import { readJson, writeJson } from "./json";
 import type {
+  AttachmentDetail,
+  Attachments,
   BulkPiece,
   Counts,
+  Decision,
   History,
   LogLevel,
   Logs,
@@ -201,14 +204,24 @@ export const api = {
   /** Without its values, which can be large. */
   nodeAttempts: (id: string, path: string, signal?: AbortSignal) =>
     request<RunNodeDetail>("GET", `/runs/${part(id)}/node`, { query: { path, results: 0 }, signal }),
+  attachments: (
+    id: string,
+    query: { stage?: string; state?: string; status?: string; offset?: number; limit?: number },
+    signal?: AbortSignal,
+  ) => request<Attachments>("GET", `/runs/${part(id)}/attachments`, { query, signal }),
+  attachment: (id: string, attachment: string, signal?: AbortSignal) =>
+    request<AttachmentDetail>("GET", `/runs/${part(id)}/attachments/${part(attachment)}`, { signal }),
   why: (id: string, signal?: AbortSignal) => request<Why>("GET", `/runs/${part(id)}/why`, { signal }),
-  history: (id: string, query: { after?: string; logs?: 0 | 1; limit?: number }, signal?: AbortSignal) =>
-    request<History>("GET", `/runs/${part(id)}/history`, { query, signal }),
+  history: (
+    id: string,
+    query: { after?: string; logs?: 0 | 1; /** only what somebody did */ by?: 1; limit?: number },
+    signal?: AbortSignal,
+  ) => request<History>("GET", `/runs/${part(id)}/history`, { query, signal }),
   logs: (id: string, query: LogQuery, signal?: AbortSignal) =>
     request<Logs>("GET", `/runs/${part(id)}/logs`, { query: { ...query }, signal }),
 
   cancel: (id: string) => request<unknown>("POST", `/runs/${part(id)}/cancel`),
-  decide: (id: string, body: { action: string; path?: string; reason?: string }) =>
+  decide: (id: string, body: { action: Decision; path?: string; reason?: string }) =>
     request<unknown>("POST", `/runs/${part(id)}/decide`, { body: writeJson(body) }),
   signal: (id: string, name: string, payload: JsonText) =>
     request<unknown>("POST", `/runs/${part(id)}/signals/${part(name)}`, { body: payload }),

@@ -355,7 +355,7 @@ export interface Attempt {
 
 /** A node of a plan; which members it has follows from its type; a sequence in a concurrent block has none. */
 export interface PlanNode {
-  type?: "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "stage";
+  type?: "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "stage" | "chat";
   alias?: string;
   description?: Any;
   when?: Any;
@@ -387,11 +387,28 @@ export interface PlanNode {
 
 /** A state of a stage. */
 export interface PlanState {
-  name?: string;
+  alias: string;
+  /** 100 if it is left out. */
   priority?: number;
   critical?: boolean;
   final?: boolean;
-  dependsOn?: Any;
+  maxRetry?: number;
+  /** Milliseconds. */
+  timeout?: number;
+  /** The state that runs before a retry. */
+  onFailure?: string;
+  /** all if it is left out. */
+  access?: "none" | "logs" | "explicit" | "all";
+  agentId?: string;
+  dependsOn?: Record<
+    string,
+    {
+      state: string;
+      stage?: string;
+      field?: string;
+    }
+  >;
+  agent?: PlanNode;
 }
 
 export interface Plan {

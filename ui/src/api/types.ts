@@ -22,8 +22,9 @@ export type Session = api.Session;
 export type Role = Session["role"];
 
 export type RunError = api.Error;
-/** Why a run is suspended. */
-export type Suspension = RunError;
+/** What waits for a decision. */
+export type Suspension = api.Suspension;
+export type Decision = Suspension["actions"][number];
 
 /* ---- workflows ---- */
 
@@ -41,6 +42,7 @@ export type JsonSchema = JsonObject | boolean;
 
 /** A node of a plan. Which of the fields are there follows from `type`. */
 export type PlanNode = api.PlanNode;
+export type PlanState = api.PlanState;
 export type Plan = Omit<api.Plan, "type" | "alias">;
 
 /* ---- runs ---- */
@@ -63,6 +65,19 @@ export type RunNodes = api.NodeList;
 export type Attempt = api.Attempt;
 /** One node with everything: what a card shows. */
 export type RunNodeDetail = api.NodeDetail;
+
+/* ---- attachments ---- */
+
+export type Attachment = api.Attachment;
+export type Attachments = api.AttachmentList;
+export type AttachmentDetail = api.AttachmentDetail;
+export const ATTACHMENT_STATUSES = [
+  "init",
+  "running",
+  "finished",
+  "errored",
+  "skipped",
+] as const satisfies readonly Attachment["status"][];
 
 /* ---- why, logs ---- */
 

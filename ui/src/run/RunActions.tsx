@@ -1,4 +1,4 @@
-/* RunActions.tsx: what can be told to a run: cancel it, send it a signal, decide for a suspended one. */
+/* RunActions.tsx: what can be told to a run: cancel it, send it a signal. */
 import { useId, useState, type FormEvent } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
@@ -170,65 +170,5 @@ function SignalForm({ run, onClose, name }: { run: Run; onClose: () => void; nam
         </button>
       </div>
     </form>
-  );
-}
-
-/** For a suspended run: go on, or give it up. */
-export function DecideButtons({ run }: { run: Run }) {
-  const ids = useId();
-  const [action, setAction] = useState<"resume" | "abort" | null>(null);
-  const [reason, setReason] = useState("");
-  const { busy, refusal, tell } = useTell();
-  const close = () => setAction(null);
-
-  async function submit(event: FormEvent) {
-    event.preventDefault();
-    if (!action) return;
-    const done = action === "resume" ? "Resumed" : "Aborted";
-    if (
-      await tell(
-        () => api.decide(run.runId, { action, ...(reason.trim() && { reason: reason.trim() }) }),
-        `${done} ${run.runId}`,
-      )
-    )
-      close();
-  }
-  return (
-    <>
-      <button className="button primary small" onClick={() => setAction("resume")}>
-        Resume…
-      </button>
-      <button className="button danger small" onClick={() => setAction("abort")}>
-        Abort…
-      </button>
-      <Dialog
-        open={action !== null}
-        onClose={close}
-        title={action === "abort" ? "Abort this run?" : "Resume this run?"}
-      >
-        <form onSubmit={(event) => void submit(event)}>
-          <p>
-            {action === "abort"
-              ? "The run fails, and its onError is called."
-              : "The run goes on: the step it was suspended for is attempted again, and the run is suspended again if that has not changed."}
-          </p>
-          <div className="field">
-            <label htmlFor={ids}>Reason, for the record (may be left empty)</label>
-            <input id={ids} value={reason} onChange={(event) => setReason(event.target.value)} />
-          </div>
-          <div role="alert" className="field-error">
-            {refusal}
-          </div>
-          <div className="actions">
-            <button type="button" className="button" onClick={close}>
-              Not now
-            </button>
-            <button className={action === "abort" ? "button danger primary" : "button primary"} disabled={busy}>
-              {action === "abort" ? "Abort the run" : "Resume the run"}
-            </button>
-          </div>
-        </form>
-      </Dialog>
-    </>
   );
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { api, ApiError } from "../api/client";
-import type { Run } from "../api/types";
+import type { FeedEvent, Run } from "../api/types";
 import { NotFound } from "../app/NotFound";
 import { runPath } from "../app/paths";
 import { useShortcuts } from "../app/shortcuts";
@@ -14,10 +14,11 @@ import { Failure } from "../parts/Failure";
 import { Loading } from "../parts/Loading";
 import { StatusBadge } from "../parts/StatusBadge";
 import { Tabs } from "../parts/Tabs";
-import { formatAbsolute } from "../parts/time";
+import { formatAbsolute, formatClock } from "../parts/time";
 import { Duration } from "../parts/Time";
+import { isStart, sayingOfAct, useActs } from "./acts";
 import { RunActions } from "./RunActions";
-import { isTerminal, RunLiveContext, useRunSource } from "./live";
+import { isTerminal, RunLiveContext, useRunLive, useRunSource } from "./live";
 import { NodesProvider, useRunPlan } from "./nodes/shared";
 import { wayText } from "./plan";
 import "./run.css";
@@ -54,11 +55,7 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
       <div className="page run-page">
         <RunHead run={live.run} />
         <Waits />
-        <Tabs
-          label="Parts of the run"
-          current={current.id}
-          tabs={RUN_TABS.map((each) => ({ id: each.id, name: each.name, href: hrefOf(each) }))}
-        />
+        <RunTabs current={current.id} hrefOf={hrefOf} />
         <NodesProvider>
           <Boundary at={`${current.id} ${params.toString()}`} fallback={(error) => <Failure error={error} />}>
             <current.View />
@@ -66,6 +63,18 @@ export function RunPage({ runId, tab }: { runId: string; tab: string | undefined
         </NodesProvider>
       </div>
     </RunLiveContext.Provider>
+  );
+}
+
+function RunTabs({ current, hrefOf }: { current: string; hrefOf: (tab: RunTab) => string }) {
+  const { plan } = useRunPlan();
+  const tabs = RUN_TABS.filter((each) => !each.of || each.of(plan.top) || each.id === current);
+  return (
+    <Tabs
+      label="Parts of the run"
+      current={current}
+      tabs={tabs.map((each) => ({ id: each.id, name: each.name, href: hrefOf(each) }))}
+    />
   );
 }
 
@@ -86,6 +95,7 @@ function FailureLink({ run }: { run: Run }) {
 /** One line that stays where it is; below it, if the run failed, why. */
 function RunHead({ run }: { run: Run }) {
   const started = run.startedAt ?? run.createdAt;
+  const acts = useActs(run.runId);
   return (
     <div className="run-head">
       <div className="run-line">
@@ -108,14 +118,44 @@ function RunHead({ run }: { run: Run }) {
           >
             {formatAbsolute(started)}
           </time>
+          {acts[0] && isStart(acts[0]) && <span className="muted run-by">by {acts[0].by}</span>}
         </p>
         <RunActions run={run} />
       </div>
       <Repeats run={run} />
+      <Acts acts={acts} />
       {run.error && (
         <ErrorBlock label="Error" name="Error of the run" text={run.error.message} where={<FailureLink run={run} />} />
       )}
     </div>
+  );
+}
+
+/** So many of them are told; the rest is in the history. */
+const ACTS = 5;
+
+/** What somebody did since the start: the latest last. */
+function Acts({ acts }: { acts: FeedEvent[] }) {
+  const { runId } = useRunLive();
+  const { plan } = useRunPlan();
+  const later = acts.filter((act) => !isStart(act));
+  if (later.length === 0) return null;
+  return (
+    <ul className="run-acts muted" aria-label="What somebody did">
+      {later.length > ACTS && (
+        <li>
+          <Link href={runPath(runId, "/history")}>{(later.length - ACTS).toLocaleString("en")} before these</Link>
+        </li>
+      )}
+      {later.slice(-ACTS).map((act) => (
+        <li key={`${act.seq}.${act.index}`}>
+          {sayingOfAct(act, (path) => wayText(plan.boxes, path))}{" "}
+          <time className="tabular" dateTime={new Date(act.at).toISOString()} title={formatAbsolute(act.at)}>
+            {formatClock(act.at)}
+          </time>
+        </li>
+      ))}
+    </ul>
   );
 }
 

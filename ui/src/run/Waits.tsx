@@ -14,7 +14,7 @@ import { Loading } from "../parts/Loading";
 import { formatAbsolute } from "../parts/time";
 import { Duration, When } from "../parts/Time";
 import { useFresh } from "../parts/useFresh";
-import { DecideButtons, SignalAnswer } from "./RunActions";
+import { SignalAnswer } from "./RunActions";
 import { isTerminal, useRunEvents, useRunLive } from "./live";
 import { count } from "./nodes/names";
 import { useRunPlan } from "./nodes/shared";
@@ -33,7 +33,6 @@ const REASON_ICON: Record<string, IconName> = {
   signal: "bell",
   handle: "bell",
   worker: "question",
-  decision: "question",
 };
 
 /** In the one line: so many of them do this. */
@@ -53,7 +52,8 @@ const REASON_TEXT: Record<string, string> = {
 /** Asked again at most this often, however much happens. */
 const ASK_MS = 1000;
 
-const needsSomebody = (wait: Wait) => wait.reason === "signal" || wait.reason === "decision";
+/* A decision has its own place, with what is known of what failed. */
+const Decisions = lazy(() => import("./stages/Decisions").then((module) => ({ default: module.Decisions })));
 
 export function Waits() {
   const { runId, run } = useRunLive();
@@ -79,13 +79,19 @@ export function Waits() {
   });
 
   const waits = alive ? (data?.waits ?? []) : [];
-  const people = waits.filter(needsSomebody);
-  const others = waits.filter((wait) => !needsSomebody(wait));
+  const people = waits.filter((wait) => wait.reason === "signal");
+  const others = waits.filter((wait) => wait.reason !== "signal" && wait.reason !== "decision");
+  const suspended = run.status === "suspended" && (run.suspensions?.length ?? 0) > 0;
   return (
     <section
       className={run.status === "suspended" ? "waits suspended" : "waits"}
       aria-label={run.status === "suspended" ? "Waits for a decision" : "Now"}
     >
+      {suspended && (
+        <Suspense fallback={<Loading what="what waits" />}>
+          <Decisions run={run} />
+        </Suspense>
+      )}
       {people.length > 0 && (
         <ul>
           {people.map((wait) => (
@@ -93,7 +99,7 @@ export function Waits() {
           ))}
         </ul>
       )}
-      {(people.length === 0 || others.length > 0) && (
+      {((people.length === 0 && !suspended) || others.length > 0) && (
         <Line waits={others} ended={alive ? undefined : (run.completedAt ?? undefined)} />
       )}
     </section>
@@ -146,7 +152,6 @@ function WaitRow({ wait }: { wait: Wait }) {
       {mayOperate && wait.reason === "signal" && wait.name && schema === undefined && (
         <SignalAnswer run={run} name={wait.name} />
       )}
-      {mayOperate && wait.reason === "decision" && <DecideButtons run={run} />}
       <span className="wait-icon">
         <Icon name={REASON_ICON[wait.reason] ?? "clock"} />
       </span>

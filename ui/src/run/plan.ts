@@ -4,9 +4,10 @@
  * from the path of a node to its box takes the plan, because an alias may look like anything ("iter3" is
  * a fine name for a step). */
 import { writeJson } from "../api/json";
-import type { Json, Plan, PlanNode } from "../api/types";
+import type { Json, Plan, PlanNode, PlanState } from "../api/types";
 
-export type BoxType = "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "sequence" | "handler";
+export type BoxType =
+  "step" | "workflow" | "branch" | "loop" | "forEach" | "concurrent" | "stage" | "chat" | "sequence" | "handler";
 
 export interface Lane {
   /** "then", "else"; "" where there is nothing to tell apart */
@@ -26,6 +27,8 @@ export interface Box {
   lanes: Lane[];
   /** Steps and supervisors in it, at all depths. */
   size: number;
+  /** of a state of a stage; the box itself is its agent */
+  state?: PlanState;
 }
 
 export const ANY_ITERATION = "iter*";
@@ -51,8 +54,9 @@ function lanesOf(key: string, node: Child): Lane[] {
   switch (node.type) {
     case undefined:
       return [{ title: "", boxes: inSequence(key, node.nodes ?? []) }];
-    case "workflow":
     case "stage":
+      return (node.states ?? []).map((state) => ({ title: "", boxes: [stateOf(key, state)] }));
+    case "workflow":
       return [{ title: "", boxes: inSequence(key, asList(node.steps)) }];
     case "loop":
       return [{ title: "", boxes: inSequence(`${key}:${ANY_ITERATION}`, asList(node.body)) }];
@@ -69,10 +73,14 @@ function lanesOf(key: string, node: Child): Lane[] {
   }
 }
 
+function stateOf(stage: string, state: PlanState): Box {
+  return { ...boxOf(stage, state.alias, { type: "step", ...state.agent, alias: state.alias }), state };
+}
+
 function boxOf(under: string, own: string, node: Child): Box {
   const key = under ? `${under}:${own}` : own;
   const lanes = lanesOf(key, node);
-  const type = node.type === undefined ? "sequence" : node.type === "stage" ? "sequence" : node.type;
+  const type = node.type ?? "sequence";
   const inner = lanes.reduce((sum, lane) => sum + lane.boxes.reduce((each, box) => each + box.size, 0), 0);
   return { key, own, alias: node.alias ?? key, type, node, lanes, size: inner + 1 };
 }
@@ -106,6 +114,29 @@ export function isSupervisor(box: Box): boolean {
 
 export function isIterated(box: Box): boolean {
   return box.type === "forEach" || box.type === "loop";
+}
+
+/** Is it a schedule of stages? */
+export function hasStages(top: Box[]): boolean {
+  return top.some((box) => box.type === "stage");
+}
+
+/** What is left out of a plan. */
+const PRIORITY = 100;
+
+export const priorityOf = (box: Box): number => box.state?.priority ?? PRIORITY;
+
+/** The keys of the states that a state depends on. */
+export function dependenciesOf(box: Box): string[] {
+  const stage = box.key.slice(0, -box.own.length - 1);
+  const keys = Object.values(box.state?.dependsOn ?? {}).map((on) => `${on.stage ?? stage}:${on.state}`);
+  return [...new Set(keys)];
+}
+
+/** The key of the state that runs before this one is tried again. */
+export function redirectOf(box: Box): string | undefined {
+  const to = box.state?.onFailure;
+  return to === undefined ? undefined : `${box.key.slice(0, -box.own.length - 1)}:${to}`;
 }
 
 /** Every box of a plan by its key. */
@@ -197,6 +228,8 @@ export function sayingOf({ type, node }: Box): string {
       return node.name ?? "";
     case "concurrent":
       return "all at once";
+    case "stage":
+      return node.concurrency ? `${node.concurrency} at a time` : "";
     default:
       return "";
   }

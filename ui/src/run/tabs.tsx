@@ -1,10 +1,12 @@
 /* tabs.tsx: the parts of the run page, in their order; the first is shown when the address names none. */
 import type { ComponentType } from "react";
+import { AttachmentsTab } from "./attachments/AttachmentsTab";
 import { DataTab } from "./DataTab";
 import { GraphTab } from "./graph/GraphTab";
 import { HistoryTab } from "./history/HistoryTab";
 import { LogsTab } from "./logs/LogsTab";
 import { NodesTab } from "./nodes/NodesTab";
+import { hasStages, type Box } from "./plan";
 import { TimelineTab } from "./timeline/TimelineTab";
 
 export interface RunTab {
@@ -13,6 +15,8 @@ export interface RunTab {
   View: ComponentType;
   /** shows nodes, one of which can be looked at */
   ofNodes?: true;
+  /** only runs of such plans have it */
+  of?: (top: Box[]) => boolean;
 }
 
 export const RUN_TABS: RunTab[] = [
@@ -22,4 +26,5 @@ export const RUN_TABS: RunTab[] = [
   { id: "logs", name: "Logs", View: LogsTab },
   { id: "data", name: "Input & output", View: DataTab },
   { id: "history", name: "History", View: HistoryTab },
+  { id: "attachments", name: "Attachments", View: AttachmentsTab, of: hasStages },
 ];

@@ -52,7 +52,7 @@ function Source({ workflow }: { workflow: Workflow }) {
       <h2 id="definition-source">
         As it was written <CopyButton text={data.text} what="the source" />
       </h2>
-      <pre className="source" tabIndex={0}>
+      <pre className="workflow-source" tabIndex={0}>
         <code>{data.text}</code>
       </pre>
     </section>

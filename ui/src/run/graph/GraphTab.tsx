@@ -10,7 +10,8 @@ import { Loading } from "../../parts/Loading";
 import { NodeSplit } from "../nodes/NodeSplit";
 import { useGoal, useRunPlan, useSelected, useWanted, useWindows, type RunPlan } from "../nodes/shared";
 import { PAGE, type NodeWindows, type WindowKey } from "../nodes/windows";
-import { boxAt, isIterated, isSupervisor, wayTo, type Box } from "../plan";
+import { boxAt, hasStages, isIterated, isSupervisor, wayTo, type Box } from "../plan";
+import { StageBoard } from "../stages/StageBoard";
 import { Iterations } from "./Iterations";
 import { PlanGraph, useOpenness } from "./PlanGraph";
 
@@ -51,6 +52,7 @@ function RunGraph({ plan }: { plan: RunPlan }) {
     );
   return (
     <NodeSplit>
+      {hasStages(plan.top) && <StageBoard />}
       <PlanGraph
         label="Graph of the run. The tab Nodes has the same as a tree."
         top={plan.top}

@@ -1,6 +1,7 @@
 /* PlanGraph.tsx: a plan as a graph, to be moved and zoomed by mouse, finger and keys. With a run, its
  * boxes wear the status of their nodes. */
 import {
+  MarkerType,
   ReactFlow,
   ReactFlowProvider,
   useReactFlow,
@@ -15,7 +16,7 @@ import { Icon } from "../../parts/Icon";
 import { useNarrow } from "../../parts/useNarrow";
 import type { RunNode } from "../../api/types";
 import type { Box } from "../plan";
-import { BoxCard, BoxGroup, GraphContext, LaneTitle, type GraphActions } from "./boxes";
+import { BoxCard, BoxGroup, GraphContext, handleAt, LaneTitle, type GraphActions } from "./boxes";
 import "./graph.css";
 import { CARD_W, LANES, layoutOf, openAtFirst } from "./layout";
 
@@ -47,6 +48,9 @@ export function useOpenness(top: Box[], shown?: ReadonlySet<string>): Openness {
     return { isOpen, toggle: (box) => setToggled(new Map(toggled).set(box.key, !isOpen(box))) };
   }, [toggled, shown, first]);
 }
+
+const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: "var(--line-strong)" };
+const ARROW_PASSED = { ...ARROW, color: "var(--s-completed)" };
 
 const NODE_TYPES: NodeTypes = { card: BoxCard, frame: BoxGroup, title: LaneTitle };
 const FIT = { padding: 0.06, maxZoom: 1 };
@@ -96,7 +100,11 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
       selectable: false,
       data: { text: title.text },
     });
-  const edges: FlowEdge[] = layout.edges.map(({ from, to, dashed }) => {
+  const states = useMemo(
+    () => new Set(layout.placed.filter(({ box }) => box.state).map(({ box }) => box.key)),
+    [layout],
+  );
+  const edges: FlowEdge[] = layout.edges.map(({ from, to, dashed, sides }) => {
     const passed =
       nodeOf &&
       ["completed", "skipped", "failed", "running", "waiting_retry", "suspended"].includes(
@@ -104,9 +112,11 @@ function Graph({ label, top, nodeOf, selected, onSelect, iterationOf, onPick, op
       ) &&
       nodeOf(to)?.startedAt !== undefined;
     return {
-      id: `${from} ${to}`,
+      id: `${from} ${to}${dashed ? " dashed" : ""}`,
       source: from,
       target: to,
+      ...(sides && { sourceHandle: handleAt("source", sides[0]), targetHandle: handleAt("target", sides[1]) }),
+      ...(states.has(from) && { markerEnd: passed ? ARROW_PASSED : ARROW }),
       type: "smoothstep",
       focusable: false,
       className: `edge${dashed ? " dashed" : ""}${passed ? " passed" : ""}`,

@@ -7,7 +7,8 @@ import { STATUS_LOOK, StatusIcon } from "../../parts/StatusBadge";
 import { Duration } from "../../parts/Time";
 import { attemptsOf, count, kindNameOf } from "../nodes/names";
 import { progressShare, progressText } from "../nodes/progress";
-import { descriptionOf, isSupervisor, sayingOf, type Box } from "../plan";
+import { descriptionOf, isSupervisor, priorityOf, sayingOf, type Box } from "../plan";
+import { HEAD_H, type Side } from "./layout";
 
 export interface GraphActions {
   select?: (key: string) => void;
@@ -28,12 +29,49 @@ interface BoxData {
 
 const dataOf = (props: NodeProps) => props.data as unknown as BoxData;
 
-function Handles() {
+/** Where edges that do not go down begin and end. */
+export const handleAt = (type: "source" | "target", side: Side) => `${type} ${side}`;
+
+const SIDES: Record<Side, Position> = { left: Position.Left, right: Position.Right, bottom: Position.Bottom };
+const ENDS = ["source", "target"] as const;
+
+function Handles({ box }: { box: Box }) {
+  const scheduled = box.state || box.type === "stage" || box.type === "handler";
+  // From stage to stage it goes along their heads.
+  const style = box.type === "stage" ? { top: HEAD_H / 2 } : undefined;
   return (
     <>
       <Handle type="target" position={Position.Top} isConnectable={false} />
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
+      {scheduled &&
+        (["left", "right", "bottom"] as const).flatMap((side) =>
+          ENDS.map((type) => (
+            <Handle
+              key={handleAt(type, side)}
+              id={handleAt(type, side)}
+              type={type}
+              position={SIDES[side]}
+              style={side === "bottom" ? undefined : style}
+              isConnectable={false}
+            />
+          )),
+        )}
     </>
+  );
+}
+
+/** What the schedule says of a state. */
+function StateMarks({ box }: { box: Box }) {
+  if (!box.state) return null;
+  return (
+    <span className="box-marks">
+      {box.state.critical && <span className="box-mark critical">critical</span>}
+      {box.state.final && <span className="box-mark">final</span>}
+      <span className="box-mark" title={`Priority ${priorityOf(box)}`}>
+        <span className="sr-only">priority </span>
+        {priorityOf(box)}
+      </span>
+    </span>
   );
 }
 
@@ -68,9 +106,10 @@ export function BoxCard(props: NodeProps) {
   const inner = isSupervisor(box);
   return (
     <div className={`${look(data)} box-card${inner ? " stacked" : ""}`}>
-      <Handles />
+      <Handles box={box} />
       <div className="box-line">
         <Name box={box} node={node} live={live} />
+        <StateMarks box={box} />
         {inner && (
           <button
             className="box-fold"
@@ -92,7 +131,7 @@ export function BoxCard(props: NodeProps) {
 
 function CardMore({ box, node }: { box: Box; node: RunNode | undefined }) {
   if (!node || node.status === "pending") {
-    const text = descriptionOf(box) ?? sayingOf(box);
+    const text = box.state ? (box.state.agentId ?? "") : (descriptionOf(box) ?? sayingOf(box));
     return <span className="box-text">{text}</span>;
   }
   const attempts = attemptsOf(node);
@@ -118,10 +157,11 @@ export function BoxGroup(props: NodeProps) {
   const share = node && progressShare(node);
   return (
     <div className={`${look(data)} box-group`}>
-      <Handles />
+      <Handles box={box} />
       <div className="box-line box-head">
         <Name box={box} node={node} live={live} />
         <span className="kind">{kindNameOf(undefined, box)}</span>
+        <StateMarks box={box} />
         <span className="box-text">{sayingOf(box)}</span>
         {node?.startedAt !== undefined && <Duration from={node.startedAt} to={node.completedAt} />}
         <button className="box-fold" aria-expanded={true} aria-label={`Close ${box.alias}`} onClick={() => toggle(box)}>

@@ -109,3 +109,40 @@ test("a plan of two thousand nodes is laid out within its budget, at the price o
   expect(took(two)).toBeLessThan(50);
   expect(took(wide(20_000))).toBeLessThan(1_000); // ten times the nodes, about ten times the time
 });
+
+test("stages stand side by side, a state below what it depends on, and in a row by priority", () => {
+  const stages = boxesOf({
+    name: "m",
+    steps: [
+      {
+        type: "stage",
+        alias: "one",
+        states: [
+          { alias: "last", priority: 10, dependsOn: { x: { state: "low" } } },
+          { alias: "low", priority: 50 },
+          { alias: "high", priority: 200 },
+          { alias: "next", priority: 150, onFailure: "high", dependsOn: { x: { state: "high" } } },
+        ],
+      },
+      {
+        type: "stage",
+        alias: "two",
+        states: [{ alias: "end", dependsOn: { x: { state: "high", stage: "one" } } }],
+      },
+    ],
+  });
+  const drawn = layoutOf(stages, () => true);
+  const place = (key: string) => drawn.placed.find((placed) => placed.box.key === key)!;
+  expect(place("two").x).toBeGreaterThan(place("one").x + place("one").width);
+  expect(place("one:high").x).toBeLessThan(place("one:low").x);
+  expect(place("one:high").y).toBe(place("one:low").y);
+  expect(place("one:next").y).toBeGreaterThan(place("one:high").y);
+  expect(place("one:last").y).toBe(place("one:next").y);
+  expect(drawn.edges).toContainEqual({ from: "one:high", to: "one:next", dashed: false });
+  expect(drawn.edges).toContainEqual({ from: "one:high", to: "two:end", dashed: false, sides: ["bottom", "left"] });
+  expect(drawn.edges).toContainEqual({ from: "one:next", to: "one:high", dashed: true, sides: ["right", "right"] });
+  // On a phone all in one column; arrows pass at the sides.
+  const narrow = layoutOf(stages, () => true, 1);
+  expect(new Set(narrow.placed.filter(({ box }) => box.state).map(({ x }) => x)).size).toBe(1);
+  expect(narrow.edges).toContainEqual({ from: "one:high", to: "one:next", dashed: false, sides: ["left", "left"] });
+});

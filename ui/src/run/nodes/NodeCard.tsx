@@ -15,7 +15,8 @@ import { formatClock, formatDuration } from "../../parts/time";
 import { Duration, When } from "../../parts/Time";
 import { useFresh } from "../../parts/useFresh";
 import { useRunEvents, useRunLive } from "../live";
-import { boxAt, isIterated, isSupervisor, type Box } from "../plan";
+import { boxAt, dependenciesOf, isIterated, isSupervisor, priorityOf, wayText, type Box } from "../plan";
+import { StateAttachments } from "../attachments/StateAttachments";
 import { IterationTable } from "./IterationTable";
 import { count, kindNameOf, titleOf } from "./names";
 import { NodeLog } from "./NodeLog";
@@ -92,6 +93,7 @@ export function NodeCard({ path, onClose }: { path: string; onClose: () => void 
 
 function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
   const attempts = node.attempts;
+  const { plan } = useRunPlan();
   const [, select] = useSelected();
   const facts: [string, ReactNode][] = [];
   if (node.startedAt !== undefined) {
@@ -106,6 +108,13 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
   if (node.crashes) facts.push(["Crashes", count(node.crashes)]);
   if (node.dueAt !== undefined)
     facts.push([node.status === "waiting_retry" ? "Tried again" : "Due", <When key="u" at={node.dueAt} />]);
+  if (box?.state && box.key === node.path) {
+    const on = dependenciesOf(box);
+    facts.push(["Priority", count(priorityOf(box))]);
+    if (box.state.agentId) facts.push(["Agent", box.state.agentId]);
+    if (on.length > 0) facts.push(["Depends on", on.map((key) => wayText(plan.boxes, key)).join(", ")]);
+    if (box.state.onFailure) facts.push(["On failure", box.state.onFailure]);
+  }
   const progress = progressText(node);
   if (progress) facts.push(["Iterations", progress]);
   const isStep = node.kind === "step" || node.kind === "handler";
@@ -149,9 +158,10 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
       {(attempts.length > 1 || Boolean(node.earlierAttempts)) && (
         <Attempts attempts={attempts} earlier={node.earlierAttempts ?? 0} />
       )}
-      {(isStep || node.kind === "iteration") && node.status !== "pending" && (
+      {(isStep || box?.state || node.kind === "iteration") && node.status !== "pending" && (
         <NodeLog path={node.path} fatal={node.status === "failed" ? node.errorAttempt : undefined} />
       )}
+      {box?.state && box.key === node.path && node.status !== "pending" && <StateAttachments path={node.path} />}
       {node.state && Object.keys(node.state).length > 0 && <Value title="State" value={node.state} />}
       {box && !isSupervisor(box) && (
         <details className="node-definition">
