@@ -31,12 +31,20 @@ test("a failed run leads to the node that failed, in each view", async ({ page, 
   await expect(page.getByRole("row", { name: /reject/ })).toHaveCount(0);
 });
 
-test("of five thousand nested iterations the culprit is two clicks and two seconds away", async ({ page, api }) => {
+test("of five thousand nested iterations the culprit is two clicks away, at a bounded price", async ({ page, api }) => {
   test.slow(); // to make them
   const id = await api.launch("nested", { tables: 10, rows: 500 });
   await expect.poll(() => api.status(id), { timeout: 120_000 }).toBe("failed");
   await page.goto("/runs");
   await expect(page.getByRole("link", { name: id })).toBeVisible();
+  // Seconds are a matter of the machine (and told); what has to be asked for is not.
+  let requests = 0;
+  let bytes = 0;
+  page.on("requestfinished", (request) => {
+    if (!request.url().includes("/api/") || request.url().includes("/events")) return;
+    requests++;
+    void request.sizes().then(({ responseBodySize }) => (bytes += responseBodySize));
+  });
   const begun = Date.now();
   await page.getByRole("link", { name: id }).click();
   await page
@@ -48,8 +56,9 @@ test("of five thousand nested iterations the culprit is two clicks and two secon
   await expect(card.getByRole("group", { name: "the input" })).toContainText("duplicate key 13"); // its argv
   await expect(card.getByRole("region", { name: "Log of this node" })).toContainText("duplicate key 13");
   const took = Date.now() - begun;
-  console.log(`from the list to the culprit of 5,000: two clicks, ${took} ms`);
-  expect(took).toBeLessThan(2000);
+  console.log(`the culprit of 5,000: two clicks, ${took} ms, ${requests} requests, ${bytes} bytes`);
+  expect(requests).toBeLessThan(40);
+  expect(bytes).toBeLessThan(300_000);
 });
 
 test("iterations are a table: by status, by number, with why they failed", async ({ page, api }) => {

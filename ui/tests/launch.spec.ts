@@ -198,5 +198,5 @@ test("what it will do stands beside the form", async ({ page }) => {
 
 test("the definition is shown as its author wrote it", async ({ page }) => {
   await page.goto("/workflows/release/definition");
-  await expect(page.locator(".source")).toContainText("- answer: { signal: approval, description:");
+  await expect(page.locator(".workflow-source")).toContainText("- answer: { signal: approval, description:");
 });
