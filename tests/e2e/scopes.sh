@@ -78,11 +78,12 @@ cat >look.c <<'S'
 #include <stdio.h>
 int look(rv_ctx *c)
 {
-    char all[100];
-    snprintf(all, sizeof all, "%s%s%s%s", rv_json(c, ".inputs.x") ? "inputs " : "",
-             rv_json(c, ".steps.before.status") ? "steps " : "", rv_json(c, ".lastStep.result") ? "last " : "",
-             rv_json(c, ".steps") && rv_json(c, ".steps")[1] != '}' ? "all " : "");
-    return rv_return(c, "s", all);
+    char seen[100];
+    const char *inputs = rv_json(c, ".inputs.x"), *step = rv_json(c, ".steps.before.status");
+    const char *last = rv_json(c, ".lastStep.result"), *all = rv_json(c, ".steps");
+    snprintf(seen, sizeof seen, "%s%s%s%s", inputs ? "inputs " : "", step ? "steps " : "", last ? "last " : "",
+             all && all[1] != '}' ? "all " : "");
+    return rv_return(c, "s", seen);
 }
 RV_WORKFLOW("looks", .steps = RV_STEPS(RV_STEP(look)))
 S
@@ -144,7 +145,7 @@ is "audit: what was read by the commands of the others" "$(reads probe-logs)" "l
 is "… and that it was an attachment it depends on" "$(reads probe-explicit)" "logs cli,attachments cli,attachments/two cli"
 like "… all of it" "$(reads probe-all)" "attachments/one cli,run cli"
 like "… the outcomes of other nodes in its context, too" "$(reads probe-all)" "steps context"
-is "… as a function sees them" "$(reads look-all)" "steps context"
+is "… as a function sees them" "$(reads look-all)" "steps/before context,steps context"
 is "… and a step of a workflow that is an agent" "$(reads inner-all)" "steps context"
 is "inputs are told with the start of the attempt" "$(get '[.entries[] | select(.action == "see" and .path == "then:probe-explicit") | .saw.x] | join(",") | .[0:13]')" "[before][two]"
 
