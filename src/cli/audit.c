@@ -214,7 +214,7 @@ static void put_read(struct audit *a, const rv_event *event, struct rv__str json
         rv__buf_json_str(&a->out, rv__str(of->attachment));
     }
     put_member(a, "what", member(json, "what"));
-    put_member(a, "through", member(json, "by"));
+    put_member(a, "through", member(json, "through"));
     rv__buf_char(&a->out, '}');
 }
 

@@ -396,6 +396,9 @@ static int read_acts(rv_engine *engine, const char *run_id, struct rv__buf *ret,
 
 int rv__client_acts(struct rv__client *c, const char *run_id, struct rv__buf *ret, rv_error *err)
 {
+    int rc = may_read(c, run_id, RV_READ_RUN, "history", err);
+    if (rc < 0)
+        return rc;
     return c->wire != NULL ? rv__remote_acts(c->wire, run_id, ret, err)
                            : read_acts(c->engine, run_id, ret, err);
 }

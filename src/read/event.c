@@ -302,7 +302,10 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         break;
     case FACT_STEP_RETRYING:
     case FACT_NODE_RETRYING: put_value(e, "error", fact->error); break;
-    case FACT_STEP_READ: put_value(e, "what", fact->name); break;
+    case FACT_STEP_READ: /* no person did that */
+        put_value(e, "what", fact->name);
+        put_value(e, "through", fact->by);
+        return;
     case FACT_SIGNAL_RECEIVED:
         if (fact->name.len > 0) {
             rv__buf_text(&e->texts, ",\"name\":");

@@ -107,6 +107,10 @@ void rv__api_history(struct rv__api_call *call)
                           .no_logs = rv__api_int(call, "logs") == 0 };
     rv_feed *feed = NULL;
     rv_error err;
+    if (!opts.no_logs && call->request->pass != NULL && call->request->pass[0] != '\0') {
+        rv__api_refuse(call, 403, "an execution reads log lines at /logs, without private ones");
+        return;
+    }
     if (!read_position(rv__api_text(call, "after"), &opts)) {
         rv__api_refuse(call, 400, "parameter 'after' is not `next` of a page: SEQ.INDEX");
         return;

@@ -52,7 +52,7 @@ id=$RIVAL_RUN_ID
     ask http-other "runs/$id/attachments/$(jq -rn --arg v "$other" '$v|@uri')"
     for what in plan nodes why; do ask "http-$what" "runs/$id/$what"; done
     ask http-run "runs/$id"
-    for what in "runs/$id/wait" "runs/$id/events" "runs/$id/history" runs workflows events counts; do
+    for what in "runs/$id/wait" "runs/$id/events" "runs/$id/history" "runs/$id/history?logs=1" runs workflows events counts; do
         ask "http-${what//\//-}" "$what"
     done
     ask http-elsewhere runs/another-run/logs
@@ -164,9 +164,9 @@ is "none" "$(result probe-none)" "http-elsewhere:401 $refused"
 is "logs" "$(result probe-logs)" "logs list http-logs http-list http-elsewhere:401 $refused"
 is "explicit" "$(result probe-explicit)" "inputs logs list given http-logs http-list http-given http-elsewhere:401 $refused"
 is "all" "$(result probe-all)" \
-    "inputs steps env logs list given other show why http-logs http-list http-given http-other http-plan http-nodes http-why http-run http-elsewhere:401 $refused"
+    "inputs steps env logs list given other show why http-logs http-list http-given http-other http-plan http-nodes http-why http-run http-runs-r2-history http-elsewhere:401 $refused"
 out=$(curl -s "$url/api/v1/runs/r2/history?limit=10000")
-like "each is an event, before it was answered" "$(get '[.events[] | select(.kind == "step.read" and .by == "http") | .what] | unique | join(" ")')" 'attachments/\[before\]\[two\].* logs nodes plan run why'
+like "each is an event, before it was answered" "$(get '[.events[] | select(.kind == "step.read" and .through == "http") | .what] | unique | join(" ")')" 'attachments/\[before\]\[two\].* logs nodes plan run why'
 
 # ---- a token is of its attempt, and gone with it
 cat >keep.yaml <<'Y'

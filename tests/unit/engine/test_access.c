@@ -154,7 +154,7 @@ static void a_function_sees_its_scope(void **state)
     rig_run(rig, "m", "r1", NULL);
     expect(rig, "r1", expected);
     take_reads(rig, "r1", text, sizeof text);
-    if (strstr(text, "then:all \"what\":\"steps/before\",\"by\":\"context\"") == NULL ||
+    if (strstr(text, "then:all \"what\":\"steps/before\",\"through\":\"context\"") == NULL ||
         strstr(text, "then:all \"what\":\"steps\"") == NULL || strstr(text, "then:none") != NULL ||
         strstr(text, "then:explicit") != NULL)
         fail_msg("%s", text);
@@ -172,11 +172,11 @@ static void what_tools_read_is_on_disk_with_their_answer(void **state)
     expect(rig, "r1", expected);
     take_reads(rig, "r1", text, sizeof text);
     static const char *const noted[] = {
-        "then:logs \"what\":\"logs\",\"by\":\"tool_logs\"",
-        "then:logs \"what\":\"attachments\",\"by\":\"tool_list\"",
+        "then:logs \"what\":\"logs\",\"through\":\"tool_logs\"",
+        "then:logs \"what\":\"attachments\",\"through\":\"tool_list\"",
         "then:explicit \"what\":\"attachments/[before][two]",
         "then:all \"what\":\"attachments/[before][one]",
-        "then:all \"what\":\"nodes\",\"by\":\"tool_nodes\"",
+        "then:all \"what\":\"nodes\",\"through\":\"tool_nodes\"",
     };
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (strstr(text, noted[i]) == NULL)
