@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { rival, RunTimeoutError, type Engine, type LifecycleEvent, type RivalEvent } from "../dist/engine/index.js";
+import { EventFeed } from "../dist/engine/events.js";
+import type { HttpApi } from "../dist/engine/http.js";
 import { newRunId } from "../dist/engine/ids.js";
 import { Server } from "./serving.js";
 
@@ -126,6 +128,22 @@ test("log lines are heard by those who want them", async () => {
   await engine.run("noisy");
   assert.equal((await line).message, "words");
   for (const id of [quiet, "lines"]) engine.off(id);
+});
+
+test("who waits for the stream waits for the one that is begun anew", async () => {
+  const asked: string[] = [];
+  const fetched = (_method: string, path: string): Promise<Response> => {
+    asked.push(path);
+    return path.endsWith("logs=0") ? new Promise(() => undefined) : Promise.resolve(new Response("id: 1.0\n\n"));
+  };
+  const feed = new EventFeed({ fetch: fetched } as unknown as HttpApi, () => undefined);
+  feed.on("run.completed", () => undefined);
+  const ready = feed.ready(); // the first stream never comes
+  feed.on("log", () => undefined);
+  await ready;
+  assert.deepEqual(asked, ["api/v1/events?logs=0", "api/v1/events?logs=1"]);
+  feed.close();
+  await feed.ready();
 });
 
 test("ids of runs sort by time", () => {

@@ -43,8 +43,12 @@ export class EventFeed {
   ) {}
 
   /** Resolves when the stream is there: what happens afterwards is heard. At once, if nobody listens. */
-  ready(): Promise<void> {
-    return this.opened ?? Promise.resolve();
+  async ready(): Promise<void> {
+    let seen: Promise<void> | undefined;
+    while (seen !== this.opened) {
+      seen = this.opened; // another one, if it was begun anew meanwhile
+      await seen;
+    }
   }
 
   on(kind: string, handler: AnyHandler, id?: string): string {
@@ -61,7 +65,7 @@ export class EventFeed {
       this.stopped = undefined;
     }
     if (this.stopped === undefined) this.begin();
-    if (real === "suspend") void this.recall(name, this.stopped!.signal);
+    if (real === "suspend") void this.recall(name);
     return name;
   }
 
@@ -82,7 +86,10 @@ export class EventFeed {
   private begin(): void {
     const stopped = new AbortController();
     this.stopped = stopped;
-    this.opened = new Promise((resolve) => void this.follow(stopped.signal, resolve));
+    this.opened = new Promise((resolve) => {
+      stopped.signal.addEventListener("abort", () => resolve()); // nobody waits for what does not come
+      void this.follow(stopped.signal, resolve);
+    });
   }
 
   /** Follow until it is stopped, over lost connections. */
@@ -146,9 +153,9 @@ export class EventFeed {
   }
 
   /** Tell one that has come what is undecided by now, in whatever process it came up. */
-  private async recall(id: string, signal: AbortSignal): Promise<void> {
+  private async recall(id: string): Promise<void> {
     try {
-      await this.opened;
+      await this.ready();
       for (let cursor: string | null = ""; cursor !== null; ) {
         const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
         const page = (await this.api.request("GET", `api/v1/runs?status=suspended&limit=100${query}`)) as {
@@ -158,13 +165,13 @@ export class EventFeed {
         for (const run of page.runs)
           for (const one of run.suspensions ?? []) {
             const listener = this.listeners.get(id);
-            if (signal.aborted || listener?.kind !== "suspend") return;
+            if (listener?.kind !== "suspend") return;
             this.call(listener.handler, suspensionOf(run, one));
           }
         cursor = page.nextCursor;
       }
     } catch (error) {
-      if (!signal.aborted) this.onHandlerError(error);
+      if (this.listeners.has(id)) this.onHandlerError(error);
     }
   }
 }
