@@ -277,30 +277,30 @@ struct rv__command_result {
 /* A struct of the caller. It must exist, with everything it points to, until `done` has been called. */
 struct rv__command {
     const char *const *argv; /* ends with NULL; argv[0] without a '/' is looked for in PATH */
-    const char *const *env; /* "NAME=value" over what is inherited; ends with NULL; NULL: nothing */
+    const char *const *env; /* "NAME=value", overrides inherited ones; ends with NULL; NULL: none */
     const char *const *inherited; /* NULL: our own environment, as it was when io was made */
     const char *cwd;              /* NULL: as ours */
     struct rv__str input;         /* its stdin; { NULL, 0 }: /dev/null */
-    const int *output_file; /* its stdout goes there, and not to the result; NULL: it does not */
-    size_t max_output;      /* 0 = RV__COMMAND_OUTPUT */
-    int64_t timeout_ms;     /* from its start; then RV__KILL_TIMEOUT; 0 = none */
-    int64_t grace_ms;       /* 0 = RV__COMMAND_GRACE_MS */
-    struct rv__mask *mask;  /* hides secrets in stderr; NULL: there is nothing to hide */
+    const int *output_file;       /* stdout goes there instead of the result; NULL: to the result */
+    size_t max_output;            /* 0 = RV__COMMAND_OUTPUT */
+    int64_t timeout_ms;           /* from its start; then RV__KILL_TIMEOUT; 0 = none */
+    int64_t grace_ms;             /* 0 = RV__COMMAND_GRACE_MS */
+    struct rv__mask *mask;        /* masks secrets in stderr; NULL: there are none */
     /* A service is spoken with for as long as it runs: its stdin stays open for rv__command_send(), `input` comes
      * first, its stdout goes to `heard` as it comes and nowhere else, and it takes no place of other commands:
      * RV__IO_SERVICES run at once. When it is to end its stdin is closed, too. */
     bool service;
     void (*heard)(struct rv__command *command, struct rv__str bytes);
-    /* Each line as it comes, without its newline. NULL: nobody listens. */
+    /* Called with each line of stderr, without its newline. May be NULL. */
     void (*stderr_line)(struct rv__command *command, struct rv__str line);
-    void (*begun)(struct rv__command *command); /* it runs. NULL: nobody asks */
+    void (*begun)(struct rv__command *command); /* it runs. May be NULL */
     void (*done)(struct rv__command *command, const struct rv__command_result *result);
 
     struct { /* io's; zero before the start */
         struct rv__link listed, killed;
         struct rv__process *process; /* NULL: queued */
         enum rv__kill why;
-        int64_t refused_ms; /* since when the system has had no room for it; 0: it has */
+        int64_t refused_ms; /* since when the system has had no resources for it; 0: it has */
         bool started, over;
     } io;
 };
@@ -309,9 +309,9 @@ struct rv__command {
  * Errors: RV_EINVAL: no argv[0] or no `done`; RV_ECLOSED: rv__io_free() has begun.   Thread: any. */
 int rv__command_start(struct rv__io *io, struct rv__command *command);
 
-/* End a command that was started: TERM to its group, KILL after the grace time; one that still queues
- * never runs. `done` comes all the same. A second reason, or one that comes too late, does nothing, but
- * the command must still exist.   Thread: any. */
+/* End a command: TERM to its group, KILL after the grace time; a command that is still queued never runs. `done` is
+ * still called. A second reason, or one that comes too late, does nothing, but the command must still exist.
+ * Thread: any. */
 void rv__command_kill(struct rv__io *io, struct rv__command *command, enum rv__kill why);
 
 /* Say something to a service that runs: it has `begun`, and `done` has not been called. What it does not read
@@ -330,7 +330,7 @@ enum rv__output_as {
     RV__OUTPUT_NONE, /* of a command */
 };
 enum rv__step_behavior {
-    RV__STEP_PLAIN, /* an error that says nothing: tried again as configured */
+    RV__STEP_PLAIN, /* an error without a behavior: retried as configured */
     RV__STEP_STOP,
     RV__STEP_CONTINUE,
     RV__STEP_RETRY,
@@ -339,28 +339,28 @@ enum rv__step_backoff { RV__BACKOFF_CONFIGURED, RV__BACKOFF_LINEAR, RV__BACKOFF_
 
 struct rv__outcome {
     struct rv__str result;      /* JSON; "null" after an error and for a step that was skipped */
-    struct rv__str state;       /* a JSON object as the command wrote it; none: it did not */
-    struct rv__str description; /* text; none: it gave none */
+    struct rv__str state;       /* a JSON object, as the command wrote it; none: it wrote none */
+    struct rv__str description; /* text; none: it wrote none */
     bool skipped;
     int code;      /* RV_OK, or the step failed: RV_EFAILED, RV_ETIMEDOUT, RV_ECANCELED … */
-    int exit_code; /* what the program exited with; 0: with that, or by a signal, or it never ran */
+    int exit_code; /* the exit code; 0: exited with 0, ended by a signal, or never ran */
     struct rv__str message; /* of the failure, in UTF-8: what happened, and the tail of stderr */
-    const char *word;       /* the error's code; NULL: the command failed by a word of its own */
+    const char *word;       /* the error's code; NULL: the command set its own error */
     enum rv__step_behavior behavior;
     int64_t max_attempts; /* of RV__STEP_RETRY; 0 = as configured */
     enum rv__step_backoff backoff;
 };
 
-/* stdout without its last newline is the result: AUTO: as JSON if it parses (nesting deeper than
- * RV__JSON_VALUE_DEPTH does not) and, if it is a number, keeps its text, else as text, and null if it is
- * empty; JSON: what does not parse is an error, empty is null; TEXT: always a string; NONE: null. Bytes that
+/* The result is stdout without its last newline. AUTO: as JSON if it parses (nesting deeper than
+ * RV__JSON_VALUE_DEPTH does not) and, if it is a number, keeps its text; else as text, and null if it is
+ * empty. JSON: what does not parse is an error, empty is null. TEXT: always a string. NONE: null. Bytes that
  * are not UTF-8 are an error, except with BASE64: then all of stdout is the result, as base64.
  *
- * An exit code other than 0, a signal, a kill, and an `error` in the control object, whatever the exit
- * code, fail the step; so does a control object that is wrong (not JSON, an unknown member, a wrong
- * type). A killed command's control object is not looked at. `program` is for messages: argv[0].
+ * These fail the step: an exit code other than 0, a signal, a kill, an `error` in the control object with any
+ * exit code, and a bad control object (not JSON, an unknown member, a wrong type). The control object of a
+ * killed command is ignored. `program` is for messages: argv[0].
  *
- * Texts live in `arena` or in *result. Errors: RV_ENOMEM. */
+ * Texts are in `arena` or in *result. Errors: RV_ENOMEM. */
 int rv__command_outcome(const struct rv__command_result *result, const char *program,
                         enum rv__output_as as, struct rv__arena *arena, struct rv__outcome *ret,
                         rv_error *err);
@@ -368,18 +368,18 @@ int rv__command_outcome(const struct rv__command_result *result, const char *pro
 /* ------------------------------------------------------------------------------------------
  * Requests by HTTP (fetch.c, multi.c)
  *
- * libcurl does them, all on the loop's thread. A request is sent to http and https addresses only, goes
- * where redirects lead (RV__FETCH_REDIRECTS of them; to another host only with headers that hold no secret), checks
- * certificates, goes through the proxy that the environment names, and uses connections again. */
+ * libcurl does them, all on the loop's thread. Requests go to http and https addresses only, follow redirects
+ * (RV__FETCH_REDIRECTS of them; to another host only with headers that hold no secret), check certificates,
+ * use the proxy that the environment names, and reuse connections. */
 
 #define RV__FETCH_BYTES     (16u << 20) /* of an answer's body: as of a command's output */
-#define RV__FETCH_MAX_BYTES (64u << 20) /* that may be asked for: no JSON text is longer */
-#define RV__FETCH_WITHIN_MS 30000       /* ms; for who does not say */
+#define RV__FETCH_MAX_BYTES (64u << 20) /* most that may be allowed: no JSON text is longer */
+#define RV__FETCH_WITHIN_MS 30000       /* default time-out, in ms */
 enum {
     RV__FETCH_HEAD = 64 << 10,     /* bytes of an answer's headers: 16 times what servers send */
-    RV__FETCH_REDIRECTS = 10,      /* as browsers' fewest */
+    RV__FETCH_REDIRECTS = 10,      /* the smallest limit of any browser */
     RV__FETCH_LOOKUPS = 8,         /* names looked up at once: each takes a thread of libcurl's */
-    RV__FETCH_CONNECTIONS = 10000, /* at once, where the system allows as many: about 300 MB */
+    RV__FETCH_CONNECTIONS = 10000, /* at once, if the system allows as many: about 300 MB */
     RV__FETCH_IDLE = 256,          /* connections kept for the next request */
 };
 
@@ -414,7 +414,7 @@ const char *rv__fetch_end_name(enum rv__fetch_end end);
 /* Valid during `done` only. */
 struct rv__fetch_result {
     enum rv__fetch_end end;
-    char error[320];     /* unless ANSWERED: a sentence, without who was asked */
+    char error[320];     /* unless ANSWERED: a sentence, without the address */
     int status;          /* of ANSWERED: 200 … */
     struct rv__str head; /* of the last answer: its lines as they came, the status line first */
     struct rv__str body;
@@ -429,15 +429,15 @@ struct rv__fetch {
     const char *const *headers; /* "Name: value"; ends with NULL; NULL: none */
     struct rv__str body;        /* none: there is none */
     size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
-    struct rv__outfile *save; /* the body of an answer with a status of 200 to 299 goes there, up to
-                                   RV__SAVE_MAX_BYTES; NULL: it does not */
+    struct rv__outfile *save;   /* write the body of an answer with status 200 to 299 there, up to
+                                   RV__SAVE_MAX_BYTES; NULL: do not */
     /* The body of an answer with a status of 200 to 299 goes here as it comes, and is not kept: however long it is.
      * `head` as in the result. False: no more of it is wanted, the request ends as CANCELLED. NULL: it is kept. */
     bool (*received)(struct rv__fetch *fetch, struct rv__str head, struct rv__str bytes);
     bool
         trusted; /* its address is the operator's choice: it may be private, whatever the loop's options say */
     int64_t timeout_ms;                     /* of all of it; 0 = none */
-    void (*begun)(struct rv__fetch *fetch); /* it is on its way. NULL: nobody asks */
+    void (*begun)(struct rv__fetch *fetch); /* it was sent off. May be NULL */
     /* More of the body of an answer with a status of 200 to 299 has come; `body` is all of it so far, with its
      * headers, both valid until it returns. NULL: nobody asks. Not together with `save`. */
     void (*came)(struct rv__fetch *fetch, struct rv__str head, struct rv__str body);
@@ -455,32 +455,32 @@ struct rv__fetch {
  * Errors: RV_EINVAL: something is missing; RV_ECLOSED: rv__io_free() has begun.   Thread: any. */
 int rv__fetch_start(struct rv__io *io, struct rv__fetch *fetch);
 
-/* End a request that was started, at once: `done` comes with RV__FETCH_CANCELLED. One that comes too
- * late does nothing, but the request must still exist.   Thread: any. */
+/* End a request at once: `done` is called with RV__FETCH_CANCELLED. Too late, it does nothing, but the request
+ * must still exist.   Thread: any. */
 void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *fetch);
 
-/* How many requests may be under way at once: half of the descriptors that this process may have, and
- * not more than RV__FETCH_CONNECTIONS. Thread: any. */
+/* How many requests may be under way at once: half of the file descriptors that this process may have, at most
+ * RV__FETCH_CONNECTIONS. Thread: any. */
 int64_t rv__fetch_budget(void);
 
-/* Is it an address of this machine, of a private network or of a link, or one that is nobody's: what a
- * request that a stranger could steer has no business at? Addresses inside IPv6 ones are looked at. Pure. */
+/* Is it an address of this machine, of a private network, link-local or unassigned, which requests controlled by
+ * strangers must not reach? Checks addresses inside IPv6 ones too. Pure. */
 struct sockaddr;
 bool rv__address_private(const struct sockaddr *address);
 
 /* What a finished request means for its step. Pure; answer.c. */
 struct rv__answer_want {
-    const char *method, *url; /* for messages: who was asked */
+    const char *method, *url; /* for messages */
     enum rv__output_as
         as;          /* AUTO: JSON if it says so or can be read as such, else text; not NONE */
-    bool any_status; /* a status of 400 and above is a result, and no error */
+    bool any_status; /* a status of 400 and above is a result, not an error */
     int64_t now_ms;  /* wall clock, for a Retry-After that names a time */
 };
 
 /* Do the headers of an answer say that its body is of this type, whatever its parameters? */
 bool rv__fetch_is_type(struct rv__str head, const char *type);
 
-/* A wait that a server asks for is kept, but not beyond this: it may be wrong, or not mean well. */
+/* A wait that a server asks for is respected up to this: it may be wrong, or malicious. */
 #define RV__RETRY_AFTER_MS (INT64_C(3600) * 1000)
 
 struct rv__answer {
@@ -488,103 +488,105 @@ struct rv__answer {
      * {message, code, and of an answer status, statusText, headers, body (its start), retryAfterMs}. */
     struct rv__str json;
     enum rv__fetch_end end; /* ANSWERED: `json` is the result */
-    int64_t retry_after_ms; /* 0: the server asked for no wait */
-    bool
-        final; /* it failed, and would fail again: a 4xx that is not about time, a refusal of ours */
+    int64_t retry_after_ms; /* 0: the server asked for none */
+    bool final; /* it failed, and would fail again: a 4xx that is not temporary, or our refusal */
 };
 
-/* Text lives in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is longer than any may be. */
+/* Text is in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is too long. */
 int rv__fetch_answer(const struct rv__fetch_result *result, const struct rv__answer_want *want,
                      struct rv__arena *arena, struct rv__answer *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Hosts: processes of ours that run the functions of one module each, one at a time (worker.c) */
+ * Hosts: our own processes, each of which runs the functions of one module, one at a time (worker.c) */
 
 struct rv__hosts;
 struct rv__host;
 
 struct rv__hosts_opts {
-    const char *program;   /* NULL: looked for; see rv__hosts_program() */
-    int limit;             /* processes at once; 0 = twice the processors, at least 4 */
+    const char *program;   /* NULL: searched for; see rv__hosts_program() */
+    int limit;             /* processes at once; 0 = twice the number of CPUs, at least 4 */
     int64_t term_ms;       /* from the cancel frame to SIGTERM; 0 = 1000 */
     int64_t kill_ms;       /* from there to SIGKILL; 0 = 2000 */
     uint64_t memory_bytes; /* address space of each; 0 = no limit */
 };
 
-/* One function to be run in a host, as its caller sees it: the conversation is the caller's. */
+/* One function to run in a host, from the side of the caller, which conducts the conversation. */
 struct rv__invocation {
     const char *module; /* a shared object, by an absolute path */
-    const char *id;     /* what both sides call it; NULL: it is not cancelled */
-    rv_cancel *token;   /* fired: the host is told, then ended; NULL: never */
-    bool fresh;         /* in a host that has done nothing yet */
-    /* What to say first; and what came, with what to say to it. `out` is empty before, and sent after.
-     * `took`: 1: that was the answer, 0: there is more to come, negative: it may not say this. */
+    const char *id;     /* its id for both sides; NULL: it is never cancelled */
+    rv_cancel *token;   /* fired: the host is asked to stop, then ended; NULL: never */
+    bool fresh;         /* run it in a host that has done nothing yet */
+    /* The first frames to send; and a received frame, with the frames to answer. `out` is empty before, and sent
+     * after. `took` returns 1: that was the answer, 0: more will come, negative: a frame that it may not send. */
     void (*ask)(struct rv__invocation *self, struct rv__host *host, struct rv__buf *out);
     int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
                 struct rv__buf *out, rv_error *err);
-    void (*begun)(struct rv__invocation *self); /* a host has it now; NULL: nobody asks */
-    /* A line that it printed meanwhile, to its standard output; NULL: nobody reads it. */
+    void (*begun)(struct rv__invocation *self); /* a host has it now; may be NULL */
+    /* A line that it printed to its standard output meanwhile; may be NULL. */
     void (*printed)(struct rv__invocation *self, struct rv__str line);
 };
 
-int rv__hosts_limit(const struct rv__hosts_opts *opts); /* processes at once, as the options say */
+int rv__hosts_limit(const struct rv__hosts_opts *opts); /* processes at once with these options */
 int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);
-/* Ends all hosts, at once. Nobody may be inside. NULL is allowed. */
+/* Ends all hosts at once. No thread may be inside a call. NULL is allowed. */
 void rv__hosts_free(struct rv__hosts *hosts);
-/* Nothing more is begun in them. What is going on ends by its token. */
+/* Start nothing more in them. Running invocations end by their tokens. */
 void rv__hosts_close(struct rv__hosts *hosts);
 
-/* Have it done: waits for a free host or starts one, and returns when the answer was taken.
- * RV_OK; 1: the host died or said what it may not, and *err tells how; negative: it could not be begun,
+/* Run it: waits for a free host or starts one, and returns when the answer was taken.
+ * RV_OK; 1: the host died or sent a bad frame, and *err says how; negative: it could not be started,
  * and *err says why. Thread: any, many at once. */
 int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err);
 
-struct rv__kept *rv__host_kept(struct rv__host *host); /* what it keeps */
+struct rv__kept *rv__host_kept(struct rv__host *host); /* the values it keeps */
 
-/* Where the program of hosts is: RIVAL_HOST, this program if it is `rival`, beside the library, or in
- * PATH. RV_ENOTFOUND: nowhere, and *err says what to do. */
+/* The path of the program for hosts: RIVAL_HOST, this program if it is `rival`, beside the library, or in
+ * PATH. RV_ENOTFOUND: not found, and *err says what to do. */
 int rv__hosts_program(struct rv__buf *path, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Node.js processes that have workflow files, as workers have them (script.c; docs/worker-protocol.md) */
+ * Node.js processes that load workflow files and act as workers (script.c; docs/worker-protocol.md) */
 
 struct rv__script;
 enum { RV__SCRIPT_PATH = 4096 };
 
 enum rv__script_verdict {
     RV__SCRIPT_GOES_ON,
-    RV__SCRIPT_HANGS,   /* it is ended, and started again */
-    RV__SCRIPT_IS_OVER, /* it is ended: nobody needs it any more */
+    RV__SCRIPT_HANGS,   /* it is ended, and restarted */
+    RV__SCRIPT_IS_OVER, /* it is ended: it is not needed any more */
 };
 
 struct rv__script_opts {
-    const char *folder; /* absolute: where the npm package is looked for first */
+    const char *folder; /* absolute: where the npm package is searched for first */
     const char *files;  /* their absolute paths, as a JSON array */
-    bool parse;         /* nothing of them is run: only their syntax is looked at */
-    /* It is there, also after it was started again: the connection, on which it has said `hello` and `register`, is the owner's
-     * now. Thread: its own. */
+    bool parse;         /* only check their syntax; run nothing */
+    /* It has started, also after a restart: the connection, on which it has sent `hello` and `register`, now belongs to
+     * the owner. Thread: its own. */
     void (*ready)(void *arg, int fd, int64_t pid, const struct rv__frame *hello);
-    /* Asked twice a second: is it to go on? Thread: its own. */
+    /* Called twice a second: should it continue? Thread: its own. */
     enum rv__script_verdict (*judge)(void *arg);
     void *arg;
 };
 
-/* What the files have, by a process that ends then: the frame `register`, as JSON, is appended. `ready` and `judge` are not used.
+/* What the files contain, found by a process that ends afterwards: appends the frame `register`, as JSON. `ready` and
+ * `judge` are not used.
  * Errors: RV_ENOTFOUND: no Node.js, or no package; RV_EINVAL: it could not load them; RV_ETIMEDOUT, RV_ESYS, RV_ENOMEM. */
 int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text, rv_error *err);
 
-/* The same, by a process that stays. Thread: any. Errors: RV_ENOTFOUND, RV_ESYS, RV_ENOMEM; the rest is told by rv__script_wait(). */
+/* The same, by a process that stays. Thread: any. Errors: RV_ENOTFOUND, RV_ESYS, RV_ENOMEM; rv__script_wait() reports the
+ * others. */
 int rv__script_new(const struct rv__script_opts *opts, struct rv__script **ret, rv_error *err);
-/* Until it has said what it has: the frame `register`, of its first life; it lives as long as the script. Errors: as of
- * rv__script_describe(); RV_ECANCELED: it was told to stop. */
+/* Wait for the frame `register` of its first start; *text is valid as long as the script. Errors: as
+ * rv__script_describe(); RV_ECANCELED: it was asked to stop. */
 int rv__script_wait(struct rv__script *script, struct rv__str *text, rv_error *err);
-void rv__script_stop(struct rv__script *script);    /* told; does not wait */
-bool rv__script_is_over(struct rv__script *script); /* for good: freeing it waits for nothing */
-void rv__script_free(
-    struct rv__script *script); /* ends the process; NULL is allowed. Thread: any but its own */
+void rv__script_stop(struct rv__script *script); /* asks it to stop; does not wait */
+bool rv__script_is_over(
+    struct rv__script *script); /* it has ended for good: freeing does not wait */
+/* Ends the process; NULL is allowed. Thread: any except its own. */
+void rv__script_free(struct rv__script *script);
 
-/* The program that Node.js runs: RIVAL_SDK, node_modules/rival in `folder` or above it, beside this program, where it was installed, the
- * sources. Errors: RV_ENOTFOUND. */
+/* The script that Node.js runs: from RIVAL_SDK, node_modules/rival in `folder` or its parents, beside this program, where
+ * it was installed, or the sources. Errors: RV_ENOTFOUND. */
 int rv__script_host(const char *folder, char host[RV__SCRIPT_PATH], rv_error *err);
 
 #endif
