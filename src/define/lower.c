@@ -104,7 +104,7 @@ static void lower_duration(struct rv__lowering *l, const char *key, const struct
 void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,
                     const struct rv__tree *value)
 {
-    struct rv__params params = { l->source, l->problems, l->out, body, value };
+    struct rv__params params = { l->source, l->problems, l->out, body, value, l->agent };
     if (kind != FORM_CHAT) { /* which is a node of its own */
         rv__lowering_key(l, "kind");
         rv__buf_json_str(l->out, rv__str(rv__kind_words[kind].key));
@@ -420,21 +420,18 @@ static void put_approved_tool(struct rv__lowering *l, const struct tool_form *fo
     rv__buf_text(l->out, "]}");
 }
 
-/* What a chat may call. */
-static void lower_tools(struct rv__lowering *l, const struct rv__tree *chat)
+/* Those of one list. */
+static void lower_tool_list(struct rv__lowering *l, const struct rv__tree *tools, bool *none)
 {
-    const struct rv__tree *tools = rv__form_get(rv__tree_real(chat), "tools");
     const struct rv__tree *list = tools != NULL ? rv__tree_real(tools) : NULL;
-    bool first = true;
-    if (list == NULL)
+    bool first = *none;
+    if (list == NULL || list->kind == TREE_NULL)
         return;
     if (list->kind != TREE_LIST) {
         rv__problem_add(l->problems, l->source, tools->at,
                         "the 'tools' of a chat are a list of workflows and tools of MCP servers");
         return;
     }
-    rv__lowering_key(l, "tools");
-    rv__buf_char(l->out, '[');
     for (const struct rv__tree *child = list->first; child != NULL; child = child->next) {
         struct tool_form form = { .at = NULL };
         if (!read_tool(l, child, &form))
@@ -446,7 +443,21 @@ static void lower_tools(struct rv__lowering *l, const struct rv__tree *chat)
         else
             put_tool(l, &form);
     }
+    *none = first;
+}
+
+void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
+                     const struct rv__tree *more)
+{
+    size_t before = l->out->len;
+    bool none = true;
+    rv__lowering_key(l, "tools");
+    rv__buf_char(l->out, '[');
+    lower_tool_list(l, rv__form_get(rv__tree_real(chat), "tools"), &none);
+    lower_tool_list(l, more, &none);
     rv__buf_char(l->out, ']');
+    if (none)
+        rv__buf_cut(l->out, before);
 }
 
 /* The value of the key that makes it this kind. False: it says nothing that could be built. */
@@ -472,7 +483,7 @@ static bool lower_kind(struct rv__lowering *l, struct rv__spot *spot, const stru
     case FORM_TOOL: rv__lower_work(l, body, spot->kind, value); break;
     case FORM_CHAT:
         rv__lower_work(l, body, spot->kind, value);
-        lower_tools(l, value);
+        rv__lower_tools(l, value, NULL);
         break;
     case FORM_KINDS: break;
     }

@@ -12,6 +12,7 @@ struct rv__lowering {
     struct rv__buf *out;
     int rc;                          /* RV_ENOMEM */
     const struct rv__tree *defaults; /* a mapping: of all steps that do work; NULL: none */
+    bool agent;                      /* what is lowered is the agent of a manifest */
 };
 
 /* One more spot; after a failure one that is never read. */
@@ -24,6 +25,10 @@ void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__
 
 /* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
 void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias);
+
+/* The workflows that a chat may call, by name or file: those of its own `tools`, and a list beside it (or NULL). */
+void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
+                     const struct rv__tree *more);
 
 /* Kind and parameters of a step or a handler. */
 void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,

@@ -257,16 +257,11 @@ static enum rv__form_kind agent_kind(struct rv__lowering *l, const struct rv__tr
         return FORM_KINDS;
     }
     enum rv__form_kind kind = found != FORM_KINDS ? found : type;
-    if (kind == FORM_CHAT) {
-        rv__problem_add(l->problems, l->source, *value != NULL ? (*value)->key_at : agent->at,
-                        "agents of the type '%s' cannot be run yet", rv__kind_words[kind].key);
-        return FORM_KINDS;
-    }
     if (kind == FORM_KINDS || (found == FORM_KINDS && kind != FORM_CALL)) {
         if (kind == FORM_KINDS)
             rv__problem_add(l->problems, l->source, agent->at,
-                            "this agent does nothing: it needs one of call, command, http or "
-                            "workflow");
+                            "this agent does nothing: it needs one of call, command, http, chat, "
+                            "tool or workflow");
         else
             rv__problem_add(l->problems, l->source, agent->at,
                             "an agent of the type '%s' needs '%s': what it does",
@@ -314,7 +309,7 @@ static void check_agent_keys(struct rv__lowering *l, const struct rv__tree *agen
 
 /* The agent as a node that is called as its state. False: it cannot be told. */
 static bool lower_agent(struct rv__lowering *l, struct rv__spot *spot, struct rv__str alias,
-                        const struct rv__tree *agent)
+                        const struct rv__tree *agent, const struct rv__tree *tools)
 {
     const struct rv__tree *value;
     enum rv__form_kind kind = agent_kind(l, agent, &value);
@@ -332,7 +327,11 @@ static bool lower_agent(struct rv__lowering *l, struct rv__spot *spot, struct rv
         if (input != NULL)
             rv__lowering_raw(l, "input", input);
     } else if (value != NULL) {
+        l->agent = true;
         rv__lower_work(l, agent, kind, value);
+        l->agent = false;
+        if (kind == FORM_CHAT)
+            rv__lower_tools(l, value, tools);
     } else { /* a function that is called as its agent */
         rv__buf_text(l->out, ",\"kind\":\"call\",\"name\":");
         rv__buf_json_str(l->out, agent_id(agent));
@@ -401,7 +400,7 @@ static void check_agents(struct manifest *m, const struct rv__tree *list)
         struct rv__spot nowhere = { .kind = FORM_KINDS };
         if (agent->kind != TREE_MAP)
             continue;
-        (void)lower_agent(&scratch, &nowhere, rv__str("agent"), agent);
+        (void)lower_agent(&scratch, &nowhere, rv__str("agent"), agent, NULL);
         rv__buf_reset(&out);
     }
     if (out.rc == RV_ENOMEM || scratch.rc != RV_OK)
@@ -596,6 +595,14 @@ static void lower_state_key(struct rv__lowering *l, const struct rv__tree *state
         rv__lowering_raw(l, plan_keys[key], child);
 }
 
+/* resources: { tools: […] }; NULL: none. */
+static const struct rv__tree *tools_of(const struct rv__tree *state)
+{
+    const struct rv__tree *resources = rv__form_get(state, "resources");
+    const struct rv__tree *real = resources != NULL ? rv__tree_real(resources) : NULL;
+    return real != NULL && real->kind == TREE_MAP ? rv__form_get(real, "tools") : NULL;
+}
+
 static void lower_state(struct manifest *m, struct rv__spot *stage, struct rv__tree *item)
 {
     struct rv__lowering *l = m->l;
@@ -633,7 +640,8 @@ static void lower_state(struct manifest *m, struct rv__spot *stage, struct rv__t
         rv__buf_text(l->out, ",\"kind\":\"call\"");
         rv__lowering_raw(l, "name", rv__form_get(state, "agentId"));
         rv__buf_char(l->out, '}');
-    } else if (agent == NULL || rv__str_none(name) || !lower_agent(l, spot, name, agent)) {
+    } else if (agent == NULL || rv__str_none(name) ||
+               !lower_agent(l, spot, name, agent, tools_of(state))) {
         rv__buf_cut(l->out, before);
         rv__lowering_harmless(l, name);
     }

@@ -467,7 +467,7 @@ void rv__params_chat(const struct rv__params *p)
         const struct rv__tree *value = rv__form_get(real, chat_params[i].key);
         if (value != NULL)
             write_param(p, &chat_params[i], value, &first);
-        else if (i < 2)
+        else if (i < (p->agent ? 1 : 2))
             rv__problem_add(p->problems, p->source, p->value->key_at, "a chat needs a '%s'",
                             chat_params[i].key);
     }

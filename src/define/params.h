@@ -11,6 +11,7 @@ struct rv__params {
     struct rv__buf *out;          /* takes ,"with":… */
     const struct rv__tree *body;  /* the node's mapping, for parameters beside the kind */
     const struct rv__tree *value; /* of the key that is the kind */
+    bool agent; /* it is the agent of a manifest: of a chat, parameters have the prompt */
 };
 
 void rv__params_http(

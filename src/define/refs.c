@@ -420,7 +420,7 @@ static void check_uses(struct checker *c, const struct template *t)
 {
     static const char *const roots[] = { "input", "steps", "lastStep", "loop",
                                          "run",   "env",   "result" };
-    const struct rv__state *agent = rv__node_state(t->node);
+    const struct rv__state *agent = rv__node_speaks_for(t->node);
     char why[RV__PLAN_MAX_NAME + 200];
     struct rv__expr_use use;
     if (t->node->is_handler) /* it is given what there is: not a scope of its place */

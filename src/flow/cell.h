@@ -572,6 +572,10 @@ struct rv__flow_kind {
     /* It begins: where the outcomes of its bodies will be. NULL: it has no such place; from it: no
      * memory. */
     struct rv__inner *(*outcomes)(const struct rv__node *node, struct rv__entry *scope);
+    /* The same: it goes on from what it left when it ran before, in an earlier attempt of the state that is
+     * `frame`. RV_ENOMEM: unchanged. NULL: it always begins anew. */
+    int (*carry_on)(const struct rv__node *node, const struct rv__actor *frame,
+                    struct rv__inner *fresh);
     /* One of its frames begins; it is not linked yet. Takes no memory. NULL: nothing to count. */
     void (*body_started)(struct rv__actor *sup, struct rv__actor *frame);
     /* The scope that its next frame begins with. NULL, or from it: that of the frame around. */

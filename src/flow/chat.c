@@ -14,7 +14,11 @@
  *
  * The conversation is a chain of entries, the turns and calls in order of their end, below one child of
  * `inner`; each has its number (rv__chat_number). A new conversation begins with an empty one. At the end
- * the last answer is all that is kept of it. */
+ * the last answer is all that is kept of it.
+ *
+ * The chat of a state leaves its whole conversation when it fails, and when it passes if the state says so: beside
+ * the answer, as a second child. The next attempt begins with a copy of it, so that its turns can be sent again
+ * (whether they are, work/ decides). How many turns and tokens an attempt may have is counted anew. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -382,21 +386,60 @@ static struct rv__schedule *schedule(const struct rv__node *node, int64_t limit)
     return (struct rv__schedule *)(void *)talk;
 }
 
-static struct rv__inner *empty(struct rv__entry *base)
+static struct rv__inner *empty(struct rv__entry *base, uint32_t children)
 {
-    struct rv__inner *inner = rv__inner_new(1);
+    struct rv__inner *inner = rv__inner_new(children);
     if (inner == NULL)
         return NULL;
     inner->base = rv__entry_ref(base);
-    inner->children[0].scope = rv__entry_ref(base);
-    inner->children[0].status = STATUS_COMPLETED;
+    for (uint32_t i = 0; i < children; i++) {
+        inner->children[i].scope = rv__entry_ref(base);
+        inner->children[i].status = STATUS_COMPLETED;
+    }
     return inner;
 }
 
 static struct rv__inner *outcomes(const struct rv__node *node, struct rv__entry *scope)
 {
     (void)node;
-    return empty(scope);
+    return empty(scope, 1);
+}
+
+/* A copy of a conversation, newest first, on `base`, whose reference it takes over. NULL: no memory. */
+static struct rv__entry *copy_talk(const struct rv__entry *from, const struct rv__entry *end,
+                                   struct rv__entry *base)
+{
+    struct rv__entry *first = NULL, **link = &first;
+    for (; from != end; from = from->outer) {
+        struct rv__entry *copy = rv__entry_copy(from);
+        if (copy == NULL) {
+            rv__entry_unref(first);
+            return NULL;
+        }
+        copy->number = from->number;
+        *link = copy;
+        link = &copy->outer;
+    }
+    *link = base;
+    return first;
+}
+
+static int carry_on(const struct rv__node *node, const struct rv__actor *frame,
+                    struct rv__inner *fresh)
+{
+    if (rv__node_state(node) == NULL || frame->owner->sup.inner == NULL)
+        return RV_OK;
+    const struct rv__entry *before =
+        frame->owner->sup.inner->children[frame->frame.body->index].scope;
+    const struct rv__inner *left = before != NULL && before->node == node ? before->inner : NULL;
+    if (left == NULL || left->child_count < 2 || left->children[1].scope == left->base)
+        return RV_OK;
+    struct rv__entry *talk = copy_talk(left->children[1].scope, left->base,
+                                       fresh->children[0].scope);
+    if (talk == NULL)
+        return RV_ENOMEM;
+    fresh->children[0].scope = talk;
+    return RV_OK;
 }
 
 static void body_started(struct rv__actor *sup, struct rv__actor *frame)
@@ -461,7 +504,7 @@ static int retried(struct rv__cell *cell, struct rv__actor *sup, const struct rv
 {
     struct talk *talk = talk_of(sup);
     if (fact->kind == FACT_NODE_RETRYING) {
-        struct rv__inner *fresh = empty(sup->sup.inner->base);
+        struct rv__inner *fresh = empty(sup->sup.inner->base, 1);
         if (fresh == NULL)
             return RV_ENOMEM;
         while (sup->child != NULL)
@@ -500,6 +543,8 @@ static const struct rv__entry *last_answer(const struct rv__actor *sup)
 {
     const struct rv__actor *turn = sup->child;
     const struct rv__entry *last = sup->sup.inner->children[0].scope;
+    if (talk_of(sup)->answered == 0) /* those that may be there are of an earlier attempt */
+        return NULL;
     if (turn != NULL && turn->frame.body->index == 0 && turn->frame.scope != turn->frame.base &&
         turn->frame.scope->status == STATUS_COMPLETED)
         return turn->frame.scope;
@@ -508,11 +553,22 @@ static const struct rv__entry *last_answer(const struct rv__actor *sup)
     return last != sup->sup.inner->base ? last : NULL;
 }
 
-/* The last answer: of the conversation no more is kept. */
+/* Is its conversation left for the next attempt? */
+static bool leaves_talk(const struct rv__actor *sup)
+{
+    const struct rv__state *state = rv__node_state(sup->node);
+    return state != NULL && (talk_of(sup)->at != TALK_DONE || !state->clear_chat_on_pass);
+}
+
+/* The last answer, and the conversation if that is left. */
 static struct rv__inner *inner(const struct rv__actor *sup)
 {
     const struct rv__entry *last = last_answer(sup);
-    struct rv__inner *kept = empty(sup->sup.inner->base);
+    struct rv__inner *kept = empty(sup->sup.inner->base, leaves_talk(sup) ? 2 : 1);
+    if (kept != NULL && kept->child_count == 2) {
+        rv__entry_unref(kept->children[1].scope);
+        kept->children[1].scope = rv__entry_ref(sup->sup.inner->children[0].scope);
+    }
     if (kept == NULL || last == NULL)
         return kept;
     struct rv__entry *entry = rv__entry_copy(last);
@@ -732,7 +788,8 @@ static bool sound(const struct rv__actor *sup, int64_t frames)
 
 static const char *inner_fits(const struct rv__node *node, const struct rv__inner *inner)
 {
-    (void)node;
+    if (inner->child_count == 2 && rv__node_state(node) != NULL)
+        return rv__inner_linked(inner);
     return rv__inner_one(inner);
 }
 
@@ -746,6 +803,7 @@ const struct rv__flow_kind rv__chat_kind = {
     .timer = timer,
     .schedule = schedule,
     .outcomes = outcomes,
+    .carry_on = carry_on,
     .answered = answered,
     .gave_up = gave_up,
     .retried = retried,

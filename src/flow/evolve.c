@@ -324,6 +324,8 @@ static int node_started(struct rv__cell *cell, struct rv__actor *sup, const stru
         if (outcomes == NULL)
             goto out;
     }
+    if (kind->carry_on != NULL && kind->carry_on(node, rv__actor_frame(owner), outcomes) < 0)
+        goto out;
     if (rv__iterates(node)) {
         key = rv__row_key(owner, node);
         if (key == NULL)

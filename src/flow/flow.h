@@ -580,6 +580,7 @@ struct rv__view {
     const struct rv__body *state;
     int state_attempt;        /* of that state, from 1 */
     struct rv__inner *inputs; /* the dependencies of that state when the attempt began */
+    struct rv__blob *state_error; /* how that state failed before; NULL: it did not */
     int64_t
         chat_number; /* of the turn that it is, or of the call whose input it evaluates; 0: neither */
     /* of its chat: the turns and calls that have ended, newest first, while rv__entry_number() is not 0;
@@ -609,6 +610,9 @@ uint64_t rv__view_items_serial(const struct rv__view *view);
  * {"error": {"message"}}, one that never ran null. {} if there is no state. */
 int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                     rv_error *err);
+/* The same with the description of each, whatever it gets of them. */
+int rv__view_descriptions(const struct rv__view *view, struct rv__row_source *rows,
+                          struct rv__buf *out, rv_error *err);
 
 /* Was this attachment one of the inputs of its state when the attempt began? */
 bool rv__view_given(const struct rv__view *view, struct rv__str attachment);

@@ -759,8 +759,7 @@ static void expand_result(struct rv__writer *w, const struct rv__node *node, str
 /* ------------------------------------------------------------------------------- inputs --- */
 
 /* What a state gets of one that it depends on. */
-static void write_input(struct rv__writer *w, const struct rv__dependency *on,
-                        const struct rv__child *child)
+static void write_input(struct rv__writer *w, bool description, const struct rv__child *child)
 {
     struct rv__str message;
     if (child->status == STATUS_FAILED) {
@@ -773,15 +772,15 @@ static void write_input(struct rv__writer *w, const struct rv__dependency *on,
         rv__writer_put(w, "}}");
     } else if (child->scope == NULL || child->status != STATUS_COMPLETED) {
         rv__writer_put(w, "null");
-    } else if (on->description) {
+    } else if (description) {
         rv__writer_put_description(w, child->scope->state, child->scope->description);
     } else {
         rv__result_write(w, child->scope);
     }
 }
 
-int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
-                    rv_error *err)
+static int write_inputs(const struct rv__view *view, bool descriptions, struct rv__row_source *rows,
+                        struct rv__buf *out, rv_error *err)
 {
     struct rv__writer w = { .rows = rows, .out = out, .err = err };
     const struct rv__state *state = view->state != NULL
@@ -793,7 +792,7 @@ int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, st
     rv__writer_put(&w, "{");
     for (uint32_t i = 0; shown && i < state->depends_count; i++) {
         rv__writer_put_key(&w, state->depends[i].param, &first);
-        write_input(&w, &state->depends[i], &view->inputs->children[i]);
+        write_input(&w, descriptions || state->depends[i].description, &view->inputs->children[i]);
     }
     rv__writer_put(&w, "}");
     return rv__writer_end(&w);
@@ -807,6 +806,18 @@ bool rv__view_given(const struct rv__view *view, struct rv__str attachment)
             rv__str_eq(rv__blob_str(inputs->children[i].attachment), attachment))
             return true;
     return false;
+}
+
+int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
+                    rv_error *err)
+{
+    return write_inputs(view, false, rows, out, err);
+}
+
+int rv__view_descriptions(const struct rv__view *view, struct rv__row_source *rows,
+                          struct rv__buf *out, rv_error *err)
+{
+    return write_inputs(view, true, rows, out, err);
 }
 
 /* ---------------------------------------------------------------------------- from disk --- */

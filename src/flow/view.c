@@ -137,6 +137,9 @@ static void see_state(const struct rv__actor *actor, struct rv__view *ret)
     ret->state = actor->frame.body;
     ret->state_attempt = rv__state_attempt(actor);
     ret->inputs = rv__inner_ref(actor->frame.inputs);
+    const struct rv__child *before = &actor->owner->sup.inner->children[actor->frame.body->index];
+    if (before->status == STATUS_FAILED)
+        ret->state_error = rv__blob_ref(before->error);
 }
 
 /* The conversation that it is a turn of, or makes the input of a call of. */
@@ -231,6 +234,7 @@ void rv__view_done(struct rv__view *view)
     rv__entry_unref(view->last);
     rv__entry_unref(view->ended);
     rv__entry_unref(view->talk);
+    rv__blob_unref(view->state_error);
     rv__inner_unref(view->inputs);
     rv__blob_unref(view->failed_state);
     while (view->parent != NULL) {

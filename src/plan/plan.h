@@ -383,6 +383,8 @@ static inline bool rv__node_numbers(const struct rv__node *node)
 uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias);
 /* The state that a node is the agent of; NULL: it is none. */
 const struct rv__state *rv__node_state(const struct rv__node *node);
+/* The same for what speaks for an agent: the agent itself, and the request of a chat that is one. */
+const struct rv__state *rv__node_speaks_for(const struct rv__node *node);
 /* The body of the tool that a chat calls so; 0: it has none. */
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name);
 /* What a person has to approve is called inside of a workflow of this name, as its last node. */

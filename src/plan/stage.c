@@ -77,6 +77,14 @@ bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node)
     return b != NULL;
 }
 
+const struct rv__state *rv__node_speaks_for(const struct rv__node *node)
+{
+    const struct rv__body *body = node->body;
+    bool turn = body != NULL && body->owner != NULL && body->owner->kind == NODE_CHAT &&
+                body->index == 0;
+    return rv__node_state(turn ? body->owner : node);
+}
+
 uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias)
 {
     uint32_t from = 0, to = stage->body_count;

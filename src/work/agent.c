@@ -7,7 +7,7 @@
 const struct rv__state *rv__ctx_agent(const struct rv_ctx *ctx)
 {
     const struct rv__node *node = ctx->view.node;
-    return node != NULL && ctx->view.state != NULL ? rv__node_state(node) : NULL;
+    return node != NULL && ctx->view.state != NULL ? rv__node_speaks_for(node) : NULL;
 }
 
 static int put_inputs(struct rv_ctx *ctx, struct rv__buf *out)

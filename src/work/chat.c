@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mask.h"
+#include "work/prompts.h"
 #include "work/secrets.h"
 #include "work/work.h"
 
@@ -23,7 +24,9 @@ enum {
     WITHIN_MS = 600000, /* of one request, where its step says nothing: models think for minutes */
     FIRST_WAIT_MS =
         1000, /* where a server is busy and does not say for how long; doubled each time, */
-    MOST_WAIT_MS = 60000,    /* up to this */
+    MOST_WAIT_MS = 60000, /* up to this */
+    KEPT_PROMPT_BYTES =
+        256 << 10,           /* of a prompt that later attempts of its state are to see again */
     INVALID_BYTES = 2000,    /* of what is told about an answer that does not fit */
     ANSWER_BYTES = 64 << 20, /* of an answer as it comes: in a stream each word has its own event */
 };
@@ -131,6 +134,12 @@ static struct rv__str no_such_tool(struct rv_ctx *ctx, struct rv__str name)
     return ret;
 }
 
+static bool is_tool(struct rv_ctx *ctx, struct rv__str name)
+{
+    return is(name, RV__JSON_STRING) &&
+           rv__chat_tool(ctx->view.node->body->owner, rv__ctx_text(ctx, name)) != 0;
+}
+
 struct messages {
     struct rv__message *at;
     size_t count, cap;
@@ -171,7 +180,7 @@ static int add_calls(struct rv_ctx *ctx, const struct said *said, size_t turn, s
         m->call_id = id;
         m->failed = entry == NULL;
         if (entry == NULL)
-            m->text = no_such_tool(ctx, name);
+            m->text = is_tool(ctx, name) ? rv__str("it was not called") : no_such_tool(ctx, name);
         else
             rc = tool_said(ctx, entry, m, err);
     }
@@ -267,22 +276,89 @@ static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
     return true;
 }
 
+static bool is_first_turn(const struct rv_ctx *ctx)
+{
+    return rv__chat_turn(ctx->view.chat_number) == 1;
+}
+
+/* Which of them is the first of this conversation: those before it are of earlier attempts. */
+static size_t first_of_this(const struct rv_ctx *ctx, const struct said *said)
+{
+    size_t at = said->count;
+    while (!is_first_turn(ctx) && at > 0) {
+        int64_t number = rv__entry_number(said->at[--at]);
+        if (rv__chat_turn(number) == 1 && rv__chat_call(number) < 0)
+            break;
+    }
+    return at;
+}
+
+static int add_prompt(struct rv_ctx *ctx, struct rv__str text, struct messages *to, rv_error *err)
+{
+    struct rv__message *m = add_message(ctx, to, ROLE_USER);
+    if (m == NULL)
+        return rv__nomem(err);
+    m->text = text;
+    return RV_OK;
+}
+
+/* The conversations of earlier attempts of its state, each with what it was asked. */
+static int add_kept(struct rv_ctx *ctx, const struct said *said, size_t count, struct messages *to,
+                    rv_error *err)
+{
+    int rc = RV_OK;
+    for (size_t i = 0; i < count && rc == RV_OK; i++) {
+        struct rv__str state = { NULL, 0 }, prompt;
+        int64_t number = rv__entry_number(said->at[i]);
+        if (rv__chat_call(number) >= 0)
+            continue;
+        if (rv__chat_turn(number) == 1)
+            rc = read_entry(ctx, said->at[i], true, &state, err);
+        if (rc == RV_OK && is(state, RV__JSON_OBJECT) && rv__json_get(state, "prompt", &prompt))
+            rc = add_prompt(ctx, rv__ctx_text(ctx, prompt), to, err);
+        if (rc == RV_OK)
+            rc = add_turn(ctx, said, i, to, err);
+    }
+    return rc;
+}
+
+/* For people: what the first request of a conversation says. */
+static void give(struct rv_ctx *ctx, const char *name, struct rv__str text)
+{
+    struct rv__buf json;
+    if (!is_first_turn(ctx) || rv__str_none(text))
+        return;
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the text */
+    rv__buf_json_str(&json, text);
+    if (json.rc == RV_OK)
+        rv__ctx_given(ctx, name, rv__buf_view(&json));
+    rv__buf_done(&json);
+}
+
 static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *talk, rv_error *err)
 {
-    struct rv__str prompt = RV__STR("");
     struct messages messages = { .at = NULL };
-    struct said said;
-    int rc = gather(ctx, &said) < 0 ? rv__nomem(err) : RV_OK;
-    struct rv__message *first = rc == RV_OK ? add_message(ctx, &messages, ROLE_USER) : NULL;
-    if (first == NULL)
-        return rv__nomem(err);
-    (void)get_text(ctx, with, "prompt", &prompt);
-    first->text = prompt;
+    struct said said = { .count = 0 };
+    struct rv__prompts asked;
+    int rc = rv__prompts_take(ctx, with, &asked, err);
+    if (rc == RV_OK && gather(ctx, &said) < 0)
+        rc = rv__nomem(err);
+    if (rc < 0)
+        return rc;
+    size_t own = first_of_this(ctx, &said);
     talk->model = rv__provider_model(ctx->provider);
     (void)get_text(ctx, with, "model", &talk->model);
-    (void)get_text(ctx, with, "system", &talk->system);
-    (void)rv__json_get(with, "returnType", &talk->schema);
-    for (size_t i = 0; i < said.count && rc == RV_OK; i++)
+    talk->system = asked.system;
+    talk->schema = asked.schema;
+    give(ctx, "system", asked.system);
+    give(ctx, "prompt", asked.prompt);
+    if (asked.keeps_turns && is_first_turn(ctx))
+        ctx->asked = rv__str_begin(asked.prompt, KEPT_PROMPT_BYTES);
+    if (asked.keeps_turns)
+        rc = add_kept(ctx, &said, own, &messages, err);
+    if (rc == RV_OK)
+        rc = add_prompt(ctx, asked.prompt, &messages, err);
+    for (size_t i = own; i < said.count && rc == RV_OK; i++)
         if (rv__chat_call(rv__entry_number(said.at[i])) < 0)
             rc = add_turn(ctx, &said, i, &messages, err);
     if (rc == RV_OK)
@@ -317,6 +393,8 @@ static bool take_body(struct rv_ctx *ctx, struct rv__str with)
     if (rc == RV_OK)
         return true;
     rv_fail(ctx, "the conversation cannot be sent: %s", err.message);
+    if (rc == RV_EINVAL)
+        return refuse(ctx, "noPrompt");
     return rc == RV_ETOOBIG ? refuse(ctx, "tooLarge") : false;
 }
 
@@ -477,7 +555,8 @@ static int check_value(struct rv_ctx *ctx, struct rv__str text, struct rv__str *
 static bool asked_again(struct rv_ctx *ctx)
 {
     struct rv__str state, invalid;
-    return ctx->view.talk != NULL && rv__chat_call(rv__entry_number(ctx->view.talk)) < 0 &&
+    return ctx->view.talk != NULL && !is_first_turn(ctx) &&
+           rv__chat_call(rv__entry_number(ctx->view.talk)) < 0 &&
            read_entry(ctx, ctx->view.talk, true, &state, NULL) == RV_OK &&
            is(state, RV__JSON_OBJECT) && rv__json_get(state, "invalid", &invalid);
 }
@@ -550,6 +629,8 @@ static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
     (void)rv__ctx_state(ctx, rv__str("usage"), rv__str(usage));
     put_text(ctx, "model", reply->model);
     put_text(ctx, "finishReason", reply->finish);
+    if (!rv__str_none(ctx->asked))
+        put_text(ctx, "prompt", ctx->asked);
     if (!rv__str_none(reply->calls)) {
         (void)rv__ctx_state(ctx, rv__str("calls"), reply->calls);
         take_text(ctx, reply->text);
@@ -563,7 +644,7 @@ static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
 static int64_t next_wait(const struct rv_ctx *ctx)
 {
     int64_t wait = FIRST_WAIT_MS;
-    for (int i = 1; i < ctx->attempt && wait < MOST_WAIT_MS; i++)
+    for (int i = 1; i < ctx->view.attempt && wait < MOST_WAIT_MS; i++)
         wait *= 2;
     return wait < MOST_WAIT_MS ? wait : MOST_WAIT_MS;
 }
@@ -657,14 +738,14 @@ static void stop(struct rv_ctx *ctx)
 
 void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
 {
-    static const char *const told[] = { "provider", "model", "system", "prompt" };
+    static const char *const told[] = { "provider", "model" };
     struct rv__str value;
     if (!rv__offers_ready(ctx, with))
         return;
     ctx->fetch = (struct rv__fetch){
         .method = "POST", .max_bytes = ANSWER_BYTES, .begun = begun, .came = came, .done = ended
     };
-    for (size_t i = 0; ctx->view.talk == NULL && i < sizeof told / sizeof *told; i++)
+    for (size_t i = 0; is_first_turn(ctx) && i < sizeof told / sizeof *told; i++)
         if (rv__json_get(with, told[i], &value))
             rv__ctx_given(ctx, told[i], value);
     if (!take_provider(ctx, with) || !take_body(ctx, with)) {

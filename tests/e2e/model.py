@@ -154,6 +154,10 @@ class Model(http.server.BaseHTTPRequestHandler):
             self.send(401, {"error": {"message": "bad key " + (self.headers.get("Authorization") or "")}})
         elif model.startswith("broken") and times == 1:
             self.send(500, {"error": {"message": "on fire"}})
+        elif model == "breaks-second" and turn == 0:
+            self.reply(model, None, [("c1", "add", '{"a": 1, "b": 1}')])
+        elif model == "breaks-second" and times == 2:
+            self.send(500, {"error": {"message": "on fire"}})
         elif model == "html":
             self.send(200, b"<html>hello</html>", kind="text/html")
         elif model == "empty":

@@ -210,6 +210,32 @@ static void make_state(struct maker *m, struct gen_body *const *states, int coun
         state->depends_earlier = one_in(c, 3) ? rv__random_below(&c->random, 8) : 0;
 }
 
+static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t share)
+{
+    struct chance *c = &m->chance;
+    int64_t count = between(c, 0, 3);
+    make_config(m, &node->config);
+    node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
+    node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        struct gen_body *body = add_body(m, node);
+        snprintf(body->alias, sizeof body->alias, "t%d", (int)i);
+        m->left--;
+        m->gen->nodes++;
+        if (one_in(c, 3) && depth < DEEPEST - 2) {
+            maybe_wrap(m, body, depth + 2, 1);
+            make_body(m, body, depth + 2, share / count);
+            continue;
+        }
+        body->bare = true;
+        body->first = take(m, sizeof *body->first);
+        body->first->ordinal = m->gen->ordinals;
+        m->gen->ordinals += 2;
+        snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
+        make_step(m, body->first);
+    }
+}
+
 static void make_stage(struct maker *m, struct gen_node *node, int depth, int64_t share)
 {
     struct chance *c = &m->chance;
@@ -234,6 +260,14 @@ static void make_stage(struct maker *m, struct gen_node *node, int depth, int64_
         body->first->ordinal = m->gen->ordinals;
         m->gen->ordinals += 2;
         snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
+        if (m->chats && depth < DEEPEST - 3 && one_in(c, 3)) {
+            body->first->kind = NODE_CHAT;
+            make_chat(m, body->first, depth + 1, share / count);
+            body->first->config = (struct rv__step_config){ 0 };
+            body->state.opts.timeout_ms = one_in(c, 4) ? skewed(c, 4, 100000) : 0;
+            body->state.opts.keep_chat_on_pass = one_in(c, 2);
+            continue;
+        }
         make_step(m, body->first);
         body->first->config = (struct rv__step_config){ 0 };
         body->first->has_description = false;
@@ -253,32 +287,6 @@ static void make_stage(struct maker *m, struct gen_node *node, int depth, int64_
             states[i]->state.on_failure = target;
             states[i]->state.opts.max_retry = between(c, 0, 3);
         }
-    }
-}
-
-static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t share)
-{
-    struct chance *c = &m->chance;
-    int64_t count = between(c, 0, 3);
-    make_config(m, &node->config);
-    node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
-    node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
-    for (int64_t i = 0; i < count; i++) {
-        struct gen_body *body = add_body(m, node);
-        snprintf(body->alias, sizeof body->alias, "t%d", (int)i);
-        m->left--;
-        m->gen->nodes++;
-        if (one_in(c, 3) && depth < DEEPEST - 2) {
-            maybe_wrap(m, body, depth + 2, 1);
-            make_body(m, body, depth + 2, share / count);
-            continue;
-        }
-        body->bare = true;
-        body->first = take(m, sizeof *body->first);
-        body->first->ordinal = m->gen->ordinals;
-        m->gen->ordinals += 2;
-        snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
-        make_step(m, body->first);
     }
 }
 

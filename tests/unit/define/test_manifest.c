@@ -191,7 +191,8 @@ static void agents_are_steps_of_their_type(void **state)
           AGENT("{ id: x, type: command, command: [./x], stdin: none, env: { A: b } }"), "" },
         { "a request", AGENT("{ id: x, http: { url: http://127.0.0.1/ } }"), "" },
         { "nothing", AGENT("{ id: x }"),
-          "4:3: this agent does nothing: it needs one of call, command, http or workflow\n" },
+          "4:3: this agent does nothing: it needs one of call, command, http, chat, tool or "
+          "workflow\n" },
         { "a type without what it does", AGENT("{ id: x, type: http }"),
           "4:3: an agent of the type 'http' needs 'http': what it does\n" },
         { "another type", AGENT("{ id: x, type: http, command: [./x] }"),
@@ -202,8 +203,9 @@ static void agents_are_steps_of_their_type(void **state)
           "or tool; did you mean 'command'?\n" },
         { "two things", AGENT("{ id: x, command: [./x], call: f }"),
           "4:28: an agent does one thing, and this one has 'command' and 'call'\n" },
-        { "chats", AGENT("{ id: x, type: chat, chat: { prompt: hi } }"),
-          "4:24: agents of the type 'chat' cannot be run yet\n" },
+        { "chats need no prompt", AGENT("{ id: x, type: chat, chat: { provider: p } }"), "" },
+        { "but a provider", AGENT("{ id: x, type: chat, chat: { prompt: hi } }"),
+          "4:24: a chat needs a 'provider'\n" },
         { "tools", AGENT("{ id: x, tool: { server: s } }"), "4:12: a tool needs a 'name'\n" },
         { "unknown keys", AGENT("{ id: x, command: [./x], descrbe: y }"),
           "4:28: unknown key 'descrbe' of an agent; did you mean 'describe'?\n" },
@@ -220,7 +222,8 @@ static void agents_are_steps_of_their_type(void **state)
         { "one that no state has is judged, too",
           M("stages: { one: [ { name: a, agent_id: f } ] }\n") "  - { id: unused, cmmand: [./x] "
                                                                "}\n",
-          "6:5: this agent does nothing: it needs one of call, command, http or workflow\n"
+          "6:5: this agent does nothing: it needs one of call, command, http, chat, tool or "
+          "workflow\n"
           "6:19: unknown key 'cmmand' of an agent; did you mean 'command'?\n" },
     };
     (void)state;

@@ -1,7 +1,7 @@
-/* asked.c: the prompts of a chat. One in a workflow says them itself. One that is the agent of a state has them
+/* prompts.c: the prompts of a chat. One in a workflow says them itself. One that is the agent of a state has them
  * from its manifest: the system prompt from the state's description and `system_prompt`, the prompt from
  * `user_prompt`, what the state depends on and how its last attempt failed. */
-#include "work/asked.h"
+#include "work/prompts.h"
 
 #include <stdio.h>
 
@@ -99,7 +99,7 @@ static int take_parameters(struct rv_ctx *ctx, struct rv__str *ret, rv_error *er
 }
 
 static int compose(struct rv_ctx *ctx, const struct rv__state *state, struct rv__str parameters,
-                   struct rv__asked *ret, rv_error *err)
+                   struct rv__prompts *ret, rv_error *err)
 {
     struct rv__str text = ret->prompt;
     struct rv__buf prompt, system;
@@ -126,11 +126,12 @@ static int compose(struct rv_ctx *ctx, const struct rv__state *state, struct rv_
     return rc;
 }
 
-int rv__asked_take(struct rv_ctx *ctx, struct rv__str with, struct rv__asked *ret, rv_error *err)
+int rv__prompts_take(struct rv_ctx *ctx, struct rv__str with, struct rv__prompts *ret,
+                     rv_error *err)
 {
     const struct rv__state *state = rv__ctx_agent(ctx);
     struct rv__str parameters = { NULL, 0 }, value;
-    *ret = (struct rv__asked){ .keeps_turns = false };
+    *ret = (struct rv__prompts){ .keeps_turns = false };
     (void)get_text(ctx, with, "prompt", &ret->prompt);
     (void)get_text(ctx, with, "system", &ret->system);
     (void)rv__json_get(with, "returnType", &ret->schema);
