@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # chat.sh: chats of a workflow file, with a scripted endpoint (model.py) that speaks the protocols of both kinds of
-# provider: tools, values, bounds, busy and broken servers, keys, and kill -9 in the midst of a conversation.
+# provider: tools, values, bounds, busy and broken servers, streams, keys.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
 cleanup() { exec 8>&- 9<&-; }
@@ -171,34 +171,4 @@ done <<'ROWS'
 ROWS
 rm bad.yaml
 
-# kill -9 in the midst of a conversation: no recorded turn is asked again.
-printf 'name: w\nsteps:\n  - ask: { chat: { provider: oa, model: counts, prompt: go, tools: [add] } }\n' >w.yaml
-rm -f w.db* requests
-touch requests
-recorded() {
-    python3 - <<'PY'
-import re, sqlite3
-try:
-    rows = sqlite3.connect("file:w.db?mode=ro", uri=True).execute("select facts from journal").fetchall()
-except sqlite3.Error:
-    rows = []
-print(sum(len(re.findall(r',"turn":\{', r[0])) for r in rows))
-PY
-}
-marks= again=0
-for kill in 1 2 3 4 5 6; do
-    "$rival" exec w.yaml --store w.db --run-id r1 >/dev/null 2>&1 &
-    pid=$!
-    sleep 0.$((kill * 13 % 10 + 1))
-    kill -9 $pid 2>/dev/null
-    wait $pid 2>/dev/null
-    marks="$marks $(wc -l <requests):$(recorded)"
-done
-run "$rival" exec w.yaml --store w.db --run-id r1
-is "a chat that was killed six times comes to its end" "$rc $(field .results.ask.result) $(field .results.ask.state.turns)" "0 hello 9"
-for mark in $marks; do
-    first=$(tail -n +$((${mark%%:*} + 1)) requests | head -1 | jq '[.body.messages[] | select(.role == "assistant")] | length')
-    [ -z "$first" ] || [ "$first" -ge "${mark##*:}" ] || again=$((again + 1))
-done
-is "and no recorded turn is asked again" "$again" 0
 done_testing

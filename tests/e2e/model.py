@@ -193,7 +193,7 @@ class Model(http.server.BaseHTTPRequestHandler):
         elif model == "first-tool" and turn == 0:  # "oak" for all that its schema requires
             tool = body["tools"][0]["function"]
             self.reply(model, None, [("c0", tool["name"], json.dumps({k: "oak" for k in tool["parameters"]["required"]}))])
-        elif model == "never" or (model == "counts" and turn < 8):
+        elif model == "never" or (model.startswith("counts-") and turn < int(model[7:])):
             self.reply(model, None, [("c%d" % turn, "add", json.dumps({"a": turn, "b": 1}))])
         elif model == "no-json" and turn == 0:
             self.reply(model, None, [("c1", "add", "{")])
