@@ -578,8 +578,8 @@ struct rv__view {
     struct rv__blob *failed_state;      /* and its state */
     /* the state of a stage whose agent it is, or is in; NULL: none, or it was detached and outlives it */
     const struct rv__body *state;
-    int state_attempt;        /* of that state, from 1 */
-    struct rv__inner *inputs; /* the dependencies of that state when the attempt began */
+    int state_attempt;            /* of that state, from 1 */
+    struct rv__inner *inputs;     /* the dependencies of that state when the attempt began */
     struct rv__blob *state_error; /* how that state failed before; NULL: it did not */
     int64_t
         chat_number; /* of the turn that it is, or of the call whose input it evaluates; 0: neither */
