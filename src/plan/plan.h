@@ -1,8 +1,8 @@
 /* plan.h: the plan of a workflow: a tree of nodes, pure data.
  *
- * A plan is made in two steps. A *draft* is what somebody wrote, right or wrong: built call by call
- * (rv__draft_…) or read from JSON (rv__draft_read). rv__plan_compile() checks it, reports everything
- * that is wrong at once, puts nested workflows in their place, and gives an immutable *plan*.
+ * A plan is made in two steps. A *draft* is what the author wrote, valid or not: built call by call
+ * (rv__draft_…) or read from JSON (rv__draft_read). rv__plan_compile() checks it, reports all errors at
+ * once, includes nested workflows, and returns an immutable *plan*.
  *
  * Structure: a node has bodies, a body is a sequence of nodes.
  *
@@ -66,9 +66,9 @@ enum rv__bodies {
     BODIES_ITSELF,   /* one, which has no name of its own: a nested workflow, a sequence */
     BODIES_NAMED,    /* each by its alias: the paths of a branch, the children of a concurrent */
     BODIES_ITERATED, /* one, over and over: a loop, a forEach. A number in the vector */
-    BODIES_RETRIED, /* each by its alias, and begun anew for each attempt: the states of a stage. The
-                        number of the attempt is in the vector, and in no path */
-    BODIES_TURNS, /* the turns of a chat and the calls of its tools: which one, rv__chat_number() says.
+    BODIES_RETRIED, /* each by its alias, started again for each attempt: the states of a stage. The
+                        number of the attempt is in the vector, but not in paths */
+    BODIES_TURNS, /* the turns of a chat and the calls of its tools, numbered by rv__chat_number().
                      That number is in the vector, and in the path as turn<N> and call<K> */
 };
 
@@ -133,10 +133,10 @@ struct rv__step_config {
     int64_t backoff_base_ms; /* in a plan the default is filled in; in options 0 = default */
     int64_t max_backoff_ms;  /* the same */
     double jitter;           /* 0..1 */
-    /* JSON lists of exit codes, HTTP statuses (numbers) and error codes (texts); none = not said. What
-     * no_retry_on has is not tried again; where there is a retry_on, only what it has. */
+    /* JSON lists of exit codes, HTTP statuses (numbers) and error codes (texts); none = not set. Errors in
+     * no_retry_on are not retried; if there is a retry_on, only those are. */
     struct rv__str retry_on, no_retry_on;
-    bool continue_on_error; /* once it has failed for good, its sequence goes on */
+    bool continue_on_error; /* after it has failed for good, its sequence continues */
     bool hide_input;        /* `recordInput: false`: what its attempts are given is not recorded */
 };
 
@@ -158,7 +158,7 @@ enum rv__lifecycle {
 const char *rv__lifecycle_name(enum rv__lifecycle event); /* "dispatch", "state_completed", … */
 int rv__lifecycle_find(struct rv__str name);              /* -1: none has it */
 
-/* Who is told of them, as a manifest says it: a program, which gets the event on its stdin, or a URL. */
+/* A listener of a manifest: a program, which gets the event on its stdin, or a URL. */
 struct rv__listener {
     unsigned events;        /* bits 1 << enum rv__lifecycle */
     struct rv__str command; /* a raw JSON list of texts, the program and its arguments; or none */
@@ -169,7 +169,7 @@ struct rv__listener {
 struct rv__wrap {
     struct rv__str name;
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
-    struct rv__str description; /* for people; none = not said */
+    struct rv__str description; /* for people; none = not set */
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
     bool hosted; /* its functions run in processes of their own: not in its version */
     struct rv__str
@@ -179,7 +179,7 @@ struct rv__wrap {
         *secrets; /* names of the secrets that its own steps may send; values: the engine's */
     uint32_t secrets_count;
     struct rv__str parameters;       /* a raw JSON object: what its input is laid over; none = {} */
-    struct rv__str manifest_version; /* what its author calls this version; none = not said */
+    struct rv__str manifest_version; /* what its author calls this version; none = not set */
     struct rv__listener *listeners;
     uint32_t listener_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
@@ -214,8 +214,8 @@ const char *rv__access_name(enum rv__access access);
 /* The scope of a node: the narrowest of the states around it. *scoped (unless NULL): it is in one. A node that is
  * in none, and no chat's, has no scope: it sees everything. */
 enum rv__access rv__node_access(const struct rv__node *node, bool *scoped);
-/* The innermost state around it that does not let its agent see everything: what is in it sees nothing of the
- * nodes outside. NULL: there is none. */
+/* The innermost enclosing state whose agent may not read everything: nodes in it cannot read nodes outside. NULL:
+ * there is none. */
 const struct rv__body *rv__node_fence(const struct rv__node *node);
 bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node);
 
@@ -233,9 +233,9 @@ struct rv__state {
     int64_t timeout_ms;  /* of an attempt as a whole; 0 = none */
     uint32_t on_failure; /* the state that runs before a retry; RV__NO_STATE: none */
     enum rv__access access;
-    struct rv__str agent_id;    /* for people and attachments; none = not said */
+    struct rv__str agent_id;    /* for people and attachments; none = not set */
     struct rv__str parameters;  /* a raw JSON object, the agent's own among them; none = {} */
-    struct rv__str description; /* for people, and for a chat its system prompt; none = not said */
+    struct rv__str description; /* for people, and for a chat its system prompt; none = not set */
     struct rv__str resources;   /* a raw JSON object: tools, skills; none = {} */
     bool append_errors_to_chat; /* a retry is told the last error */
     bool clear_chat_on_pass;    /* success drops the turns that were kept */
@@ -256,8 +256,8 @@ enum {
     RV__MAX_TOOLS = 128,  /* of one chat: what models take */
 };
 
-/* The number of a turn (from 1; call -1) or of a call (from 0) of it, in the attempt-th conversation, from 1:
- * unlike any other of its chat. And back. */
+/* The number of a turn (from 1; call -1) or of a call (from 0), in the attempt-th conversation, from 1: unique in its
+ * chat. And back. */
 static inline int64_t rv__chat_number(int attempt, int turn, int call)
 {
     return (((int64_t)attempt << 10 | turn) << 7) + call + 1;
@@ -402,10 +402,9 @@ const struct rv__step_config *rv__node_config(const struct rv__node *node);
 const struct rv__node *rv__node_handler(const struct rv__node *node);
 /* The body that a node stands in; of a handler that of its step, or its workflow's. */
 const struct rv__body *rv__node_around(const struct rv__node *node);
-/* How long an attempt of it may take where it does not say: in a handler not for ever, as an agent as long
- * as its state may. 0: as long as it wants. */
+/* The default time-out of its attempts: limited in a handler; for an agent, that of its state. 0: no limit. */
 int64_t rv__node_timeout_ms(const struct rv__node *node);
-/* Its expression for that; NULL: its kind has none, or it was not said. */
+/* Its expression for this use; NULL: its kind has none, or it is not set. */
 const struct rv__expr *rv__node_expr(const struct rv__node *node, enum rv__use use);
 
 /* Append the path of a node instance: "processEach:iter3:node0:chargeItem". `vector` holds the
@@ -437,7 +436,7 @@ const struct rv__expr *rv__node_input(const struct rv__node *node);
 /* Does the workflow declare this secret? */
 bool rv__wrap_has_secret(const struct rv__wrap *wrap, struct rv__str name);
 
-/* Does the workflow declare that it reads a node of that alias of whoever nests it? */
+/* Does the workflow declare that it reads a node with that alias of the workflow that nests it? */
 bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias);
 
 /* Append the plan as JSON text, complete: reading and compiling it again gives the same plan with
@@ -449,8 +448,8 @@ bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias);
  * Errors: RV_ENOMEM, RV_ETOOBIG (the bound of `out`; the text has at most RV__PLAN_MAX_BYTES). */
 int rv__plan_write(const struct rv__plan *plan, struct rv__buf *out, rv_error *err);
 
-/* The same for people and their programs: the root is told as the others are, by type and alias. Neither
- * is part of the definition, so it is not what is kept. */
+/* The same for people and their programs: the root has a type and an alias, like the other nodes. Neither is part of
+ * the definition, so this is not the text that is stored. */
 int rv__plan_show(const struct rv__plan *plan, struct rv__buf *out, rv_error *err);
 
 /* ------------------------------------------------------------------------------- drafts --- */
@@ -459,7 +458,7 @@ struct rv__draft;      /* a workflow being written */
 struct rv__draft_body; /* where new nodes go; owned by the draft */
 struct rv__draft_node; /* a node in it; owned by the draft */
 
-/* What a draft node says beyond its kind. Zero is the default, NULL options are all defaults. */
+/* The options of a draft node. Zero is the default, NULL options are all defaults. */
 struct rv__draft_opts {
     const char *alias;             /* NULL: implied by the kind, made unique by _2, _3 … */
     struct rv__expr when;          /* EXPR_NONE: always */
@@ -468,15 +467,15 @@ struct rv__draft_opts {
     const char *const *needs;      /* of steps only; NULL-terminated */
 };
 
-/* Make a draft, and give it back. A nested draft must outlive those it is inlined in.
+/* Make a draft, and free it. A nested draft must outlive those that include it.
  *
- * Errors: RV_ENOMEM. What is wrong with the name is told at compile.   Thread: one at a time. */
+ * Errors: RV_ENOMEM. A bad name is reported at compile.   Thread: one at a time. */
 int rv__draft_new(const char *name, struct rv__draft **ret, rv_error *err);
 void rv__draft_free(struct rv__draft *draft); /* NULL is allowed */
 
-/* None of the following fails: what cannot be (no memory, more than the bounds above) is remembered,
- * and rv__plan_compile() tells it. A returned node or body is never NULL: after a failure it is a
- * dummy that takes everything. All texts are copied. */
+/* None of the following fails: an error (no memory, more than the limits above) is remembered, and
+ * rv__plan_compile() reports it. A returned node or body is never NULL: after a failure it is a
+ * dummy that accepts everything. All texts are copied. */
 void rv__draft_description(struct rv__draft *draft, const char *text);
 void rv__draft_hosted(struct rv__draft *draft); /* its functions run in processes of their own */
 void rv__draft_schema(struct rv__draft *draft, const char *json);
@@ -499,17 +498,17 @@ struct rv__draft_node *rv__draft_workflow(struct rv__draft_body *in, const char 
 struct rv__draft_node *rv__draft_inline(struct rv__draft_body *in, const struct rv__draft *nested,
                                         struct rv__expr input, const struct rv__draft_opts *opts);
 
-/* Append "each:save": the aliases of what a body is in, as far as they were said, and of a node in it. */
+/* Append "each:save": the aliases around a body, as far as they are set, and that of a node in it. */
 void rv__draft_where(const struct rv__draft_body *body, const char *alias, struct rv__buf *ret);
 
-/* Calls `name_it` with what each node of the draft that nests a workflow calls it, at any depth: it may be
- * a file (define/ says which are), and then *name becomes the workflow's. Before the draft is compiled.
- * Errors: RV_ENOMEM; what name_it says, which ends it. */
+/* Call `name_it` with the reference of each node of the draft that nests a workflow, at any depth. It may be a file
+ * (define/ knows which are), and then *name becomes the workflow's name. Call it before the draft is compiled.
+ * Errors: RV_ENOMEM; an error of name_it, which stops it. */
 int rv__draft_nested(struct rv__draft *draft,
                      int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
                      void *arg);
 
-/* The supervisors. max_iterations, concurrency: 0 = not said; join: RV__JOIN_ALL = not said. */
+/* The supervisors. max_iterations, concurrency: 0 = not set; join: RV__JOIN_ALL = not set. */
 struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,
                                         const struct rv__draft_opts *opts);
 struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr while_,
@@ -521,25 +520,25 @@ struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__e
 struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
                                             int64_t join, const struct rv__draft_opts *opts);
 
-/* A stage; `concurrency` 0 = not said. Its states, in order: where the agent of each goes, one step or
- * workflow. */
+/* A stage; `concurrency` 0 = not set. Its states, in order; the returned body takes the agent of the state, one step
+ * or workflow. */
 struct rv__draft_node *rv__draft_stage(struct rv__draft_body *in, int64_t concurrency,
                                        const struct rv__draft_opts *opts);
-struct rv__state_opts { /* zero is the default, but for the priority */
-    int64_t priority;   /* always said here */
+struct rv__state_opts { /* zero is the default, except for the priority */
+    int64_t priority;   /* must be set */
     bool critical, final;
     int64_t max_retry, timeout_ms;
     const char *on_failure, *agent_id;             /* NULL: none */
     const char *depends_on, *parameters;           /* raw JSON objects; NULL: none */
     const char *resources;                         /* the same */
     const char *description;                       /* NULL: none */
-    bool keep_errors_from_chat, keep_chat_on_pass; /* the opposite of what is the default */
+    bool keep_errors_from_chat, keep_chat_on_pass; /* the opposite of the defaults */
     enum rv__access access;
 };
 struct rv__draft_body *rv__draft_state(struct rv__draft_node *stage, const char *alias,
                                        const struct rv__state_opts *opts);
 
-/* A chat: `with_json` is what each request is made of; a zero in `chat` (or NULL) is not said. Its tools, in
+/* A chat: `with_json` is what each request is made of; a zero in `chat` (or NULL) is not set. Its tools, in
  * order: where the step or workflow of each goes, whose alias is the tool's name. */
 struct rv__chat_opts {
     int64_t max_turns, budget_tokens;
@@ -555,7 +554,7 @@ struct rv__draft_body *rv__draft_tool(struct rv__draft_node *chat);
 struct rv__draft_body *rv__draft_body(struct rv__draft_node *node, uint32_t index,
                                       const char *alias, bool bare);
 
-/* A handler that is a step: of a step, or (node NULL) of the workflow. The last one said counts. */
+/* A handler that is a step: of a step, or (node NULL) of the workflow. The last one set counts. */
 enum rv__handler { HANDLER_ON_ERROR, HANDLER_FINALLY /* of a workflow only */ };
 void rv__draft_handler(struct rv__draft *draft, struct rv__draft_node *node, enum rv__handler which,
                        enum rv__step_kind kind, const char *name, const char *with_json);
@@ -579,24 +578,24 @@ int rv__draft_add_json(struct rv__draft_body *in, struct rv__str json, rv_error 
  * compilation. */
 struct rv__resolver {
     int (*find)(struct rv__resolver *self, struct rv__str name, const struct rv__draft **ret);
-    /* The same by the file that defines it, an absolute path: for who reads files (define/). NULL: nobody
-     * knows files. RV_EINVAL: there is one, and it cannot be had; that is told elsewhere. */
+    /* The same by the file that defines it, an absolute path: for callers that read files (define/). NULL: files are
+     * not known. RV_EINVAL: the file exists, but cannot be loaded; that is reported elsewhere. */
     int (*find_file)(struct rv__resolver *self, const char *path, const struct rv__draft **ret);
-    /* Is there an agent of that id in code? Its states then call the function of that name. NULL: none. For
+    /* Is there an agent with that id in code? Its states then call the function with that name. NULL: none. For
      * manifests (define/). */
     bool (*has_agent)(struct rv__resolver *self, struct rv__str id);
 };
 
 /* Check everything and make the plan.
  *
- * Every violation goes to `bad` (NULL: only the first is told, in *err). Its path is that of the
- * node, as rv__node_path() writes it without a vector; of a workflow as such it is the path of the
- * node that nests it, and for the outermost the key that is concerned ("name", "steps", "input").
+ * Every violation is added to `bad` (NULL: only the first is reported, in *err). Its path is that of the
+ * node, as rv__node_path() writes it without a vector; for a workflow it is the path of the node that nests
+ * it, and for the outermost workflow the key in question ("name", "steps", "input").
  * `resolver` may be NULL if nothing is nested by name. The draft stays the caller's, unchanged. On
- * success *ret is a plan to give to rv__plan_free().
+ * success free *ret with rv__plan_free().
  *
- * Errors: RV_EINVAL: there are violations; RV_ETOOBIG: beyond the bounds above; RV_ENOMEM; what
- * the resolver said.   Thread: any. */
+ * Errors: RV_EINVAL: there are violations; RV_ETOOBIG: beyond the limits above; RV_ENOMEM; errors of
+ * the resolver.   Thread: any. */
 int rv__plan_compile(const struct rv__draft *draft, struct rv__resolver *resolver,
                      struct rv__violations *bad, struct rv__plan **ret, rv_error *err);
 
