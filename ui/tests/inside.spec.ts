@@ -5,7 +5,6 @@ import type { Page } from "@playwright/test";
 import { expect, test } from "./fixture";
 
 const MEASURED = "rival graph layout";
-const LAYOUT_MOST_MS = 200; // on a machine that is busy with other things; the unit test is stricter
 
 const layouts = (page: Page) =>
   page.evaluate((name) => performance.getEntriesByName(name).map((entry) => entry.duration), MEASURED);
@@ -45,8 +44,7 @@ test.describe("a plan of two thousand nodes", () => {
     await page.goto("/workflows/wide/plan");
     await expect(page.getByRole("region", { name: /^The plan as a graph/ })).toContainText("c0");
     const times = await layouts(page);
-    console.log(`layout of 2,000 nodes: ${Math.round(Math.max(...times))} ms`);
-    expect(Math.max(...times)).toBeLessThan(LAYOUT_MOST_MS);
+    console.log(`layout of 2,000 nodes: ${Math.round(Math.max(...times))} ms`); // judged by the unit test, in processor time
     expect(await page.locator(".react-flow__node").count()).toBeLessThan(400);
   });
 });

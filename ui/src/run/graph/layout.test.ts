@@ -97,10 +97,12 @@ test("a plan of two thousand nodes is laid out within its budget, at the price o
       })),
     });
   const took = (boxes: Box[]) => {
+    // Of the processor: how busy the machine is with other things does not count.
     const times = Array.from({ length: 5 }, () => {
-      const begun = performance.now();
+      const begun = process.cpuUsage();
       layoutOf(boxes, () => true);
-      return performance.now() - begun;
+      const { user, system } = process.cpuUsage(begun);
+      return (user + system) / 1000;
     });
     return Math.min(...times);
   };
