@@ -45,6 +45,9 @@ const SCREENS: Screen[] = [
   { name: "culprit", path: (ids) => `/runs/${ids.nested}/nodes?node=${CULPRIT}`, looks: [...TWO, "wide-dark"] },
   { name: "history", path: (ids) => `/runs/${ids.nested}/history`, looks: TWO },
   { name: "approve", path: (ids) => `/runs/${ids.approve}`, looks: TWO },
+  { name: "stages", path: (ids) => `/runs/${ids.weather}/graph`, looks: TWO },
+  { name: "decision", path: (ids) => `/runs/${ids.critical}`, looks: TWO },
+  { name: "attachments", path: (ids) => `/runs/${ids.weather}/attachments`, looks: TWO },
   { name: "large", path: (ids) => `/runs/${ids.big}/graph`, looks: TWO },
   {
     name: "signal",
@@ -87,18 +90,23 @@ async function scene(api: Api): Promise<Record<string, string>> {
   const approve = await api.launch("approve", undefined, "contract-12");
   const suspended = await api.launch("fragile", undefined, "invoice-2088");
   await api.post(`/runs/${suspended}/signals/go`, null);
+  const weather = await api.launch("weather", undefined, "weather-7");
+  await expect.poll(() => api.status(weather)).toBe("completed");
+  rmSync(path.join(FLOWS, "weather/stations"), { recursive: true }); // the next one asks what to do
+  const critical = await api.launch("weather", undefined, "weather-8");
   const release = await api.launch("release", { version: "2.0" }, "release-2.0");
   const order = await api.launch("order", { customer: "Ada", items: ["kettle", "tea", "cups"] }, "order-4711");
   await expect.poll(() => api.status(broken)).toBe("failed");
   await expect.poll(() => api.status(suspended)).toBe("suspended");
+  await expect.poll(() => api.status(critical)).toBe("suspended");
   await expect.poll(() => api.status(big)).toBe("completed");
   await expect.poll(async () => JSON.stringify(await api.get(`/runs/${order}/why`))).toContain("receipt");
-  return { release, order, big, broken, suspended, nested, approve };
+  return { release, order, big, broken, suspended, nested, approve, weather, critical };
 }
 
-/** The workflows of both folders: one is in C, and takes its process with it. */
+/** The workflows of both folders, one of which is in C and takes its process with it, and the manifests. */
 const FLOWS = mkdtempSync(path.join(tmpdir(), "rival-screens-"));
-for (const folder of ["workflows", "workflows-c"])
+for (const folder of ["workflows", "workflows-c", "../../examples/manifests"])
   cpSync(path.join(import.meta.dirname, folder), FLOWS, { recursive: true });
 test.afterAll(() => rmSync(FLOWS, { recursive: true, force: true }));
 
