@@ -211,6 +211,10 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 2048
 
+    def handle_error(self, request, address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked was killed
+            super().handle_error(request, address)
+
 
 server = Server(("127.0.0.1", 0), Model)
 threading.Thread(target=server.serve_forever, daemon=True).start()
