@@ -58,8 +58,7 @@ enum { RV__STORE_LIST_MAX = 1000, RV__STORE_LIST_DEFAULT = 100 };
 enum rv__store_level { STORE_DEBUG, STORE_INFO, STORE_WARNING, STORE_ERROR };
 
 /* The row of a run. Every text may be "none" except the id. Times are wall-clock milliseconds, 0 =
- * not yet. (Support for several machines would add the owner of a run and its epoch here, and the expected
- * epoch to struct rv__store_write: a commit with another epoch would then be refused.) */
+ * not yet. */
 struct rv__store_run {
     struct rv__str id;
     struct rv__str workflow;    /* its name */
@@ -139,6 +138,9 @@ struct rv__store_log {
 struct rv__store_write {
     struct rv__str run;
     uint64_t number; /* in: the run's number, if known (saves a look-up), else 0. out: its number */
+    uint64_t
+        after; /* in, where several processes write: the seq of the run's row that it follows, and
+                     * if that is not the last any more, it is refused; 0 = as the store knows it */
     struct rv__str facts; /* of its journal row; none = no row */
     const struct rv__store_result *results;
     size_t result_count;
@@ -146,6 +148,8 @@ struct rv__store_write {
     size_t value_count;
     const struct rv__store_run
         *row; /* replaces the run's row (its id is `run`); NULL = unchanged */
+    bool
+        begins; /* where several processes write, with `row`: if there is such a run, refused: RV_EEXIST */
     const struct rv__store_touch *touch; /* changes a row that exists; not together with `row` */
     struct rv__str snapshot; /* its state after `facts`; replaces the last one; none = keep */
     const struct rv__store_log *logs;
@@ -167,7 +171,8 @@ struct rv__store_place {
     uint64_t number;
 };
 
-enum { RV__STORE_OLDEST = 100 }; /* most runs that `oldest_waiting` visits */
+enum { RV__STORE_ASKED_MOST = 64 }; /* requests that `asked` shows at once */
+enum { RV__STORE_OLDEST = 100 };    /* most runs that `oldest_waiting` visits */
 
 /* Which runs to list. A text that is "none" or a time that is 0 does not filter. */
 struct rv__store_query {
@@ -228,6 +233,47 @@ struct rv__store_visitor {
     rv__store_visit_log *log;
 };
 
+/* ---- members: several processes that write to one store, each on its own runs (ADR 0061). */
+
+/* What has become of the member that a run belonged to. */
+enum rv__store_orphan {
+    STORE_NOBODYS, /* it belonged to nobody */
+    STORE_DIED,    /* its process is known to have died */
+    STORE_EXPIRED, /* nothing was heard of it for longer than its lease */
+    STORE_LEFT,    /* it ended in order */
+};
+
+/* Which runs a member claims: those that nobody has, or somebody who is no more. */
+struct rv__store_claim {
+    int64_t member; /* who claims */
+    bool any;       /* of all workflows; else only of these: */
+    const struct rv__str *workflows;
+    size_t workflow_count;
+    bool due; /* those that sleep until `due_ms` or before, behind `after`; else active ones */
+    int64_t due_ms;
+    struct rv__store_place after;
+    bool own; /* not due: those that are its own already, by number behind `after` */
+    size_t limit;
+};
+
+struct rv__store_claimed {
+    struct rv__str id;
+    uint64_t number;
+    int64_t wake_at_ms;
+    enum rv__store_orphan from;
+};
+
+struct rv__store_member {
+    int64_t id;
+    struct rv__str holder;  /* its process and machine, for people */
+    struct rv__str version; /* of its program */
+    int64_t since_ms, lease_until_ms;
+    uint64_t runs; /* that are its own */
+};
+
+typedef int rv__store_visit_claimed(void *arg, const struct rv__store_claimed *run);
+typedef int rv__store_visit_member(void *arg, const struct rv__store_member *member);
+
 /* The source of the writes of an import. 1: *ret is the next write, its texts borrowed until the call after
  * that; 0: there are no more; negative: stop, and write nothing. */
 typedef int rv__store_next_write(void *arg, struct rv__store_write *ret, rv_error *err);
@@ -276,6 +322,52 @@ struct rv__store_ops {
      * `next`: nothing of the run is there, except perhaps its definition. */
     int (*import)(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                   void *arg, rv_error *err);
+
+    /* ---- members. NULL in stores that one process writes to; see rv__store_opts.member.
+     *
+     * A member has a lease, which every commit renews. Whoever finds that it is over ends that member: from
+     * then on all its writes fail (RV_EGONE), as one, and its runs may be claimed. A run that is written as
+     * not active is nobody's.
+     *
+     * Of the store itself: it is a new member, without runs; its lease begins anew; it ends in order, and its
+     * runs are free. Errors: RV_ESTORE; renew: RV_EGONE, it was ended. */
+    int (*rejoin)(struct rv__store *store, rv_error *err);
+    int (*renew)(struct rv__store *store, rv_error *err);
+    int (*part)(struct rv__store *store, rv_error *err);
+    int64_t (*member)(const struct rv__store *store); /* its id, above 0 */
+
+    /* Another handle, for another thread: it reads, and takes part in all that follows. Close it before
+     * the store. */
+    int (*aide)(struct rv__store *store, struct rv__store **ret, rv_error *err);
+
+    /* End the members whose lease is over, or whose process has died on this machine; *ret: how many. */
+    int (*expire)(struct rv__store *aide, size_t *ret, rv_error *err);
+    /* Claim some runs; the visitor is told of each, and they are the member's.   RV_EGONE: it is ended. If the
+     * answer is lost (RV_ESTORE), some may be its own all the same: `own` finds them. */
+    int (*claim)(struct rv__store *aide, const struct rv__store_claim *claim,
+                 rv__store_visit_claimed *visit, void *arg, rv_error *err);
+    /* Claim that run. *ret_owner: who has it now: the member, or another who lives; *ret_from: if it was
+     * claimed just now, whose it was.   RV_ENOTFOUND, RV_EGONE. */
+    int (*claim_run)(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
+                     enum rv__store_orphan *ret_from, rv_error *err);
+    /* All members that live, by id. Any handle. */
+    int (*members)(struct rv__store *store, rv__store_visit_member *visit, void *arg,
+                   rv_error *err);
+
+    /* Members ask each other. RV_ECLOSED: that one is no more. */
+    int (*ask)(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
+               rv_error *err);
+    /* What `member` was asked and has not been shown yet. */
+    int (*asked)(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
+                 rv_error *err);
+    int (*answer)(struct rv__store *aide, uint64_t id, struct rv__str answer, rv_error *err);
+    /* The answer, once; RV_EBUSY: there is none yet. RV_ECLOSED: nobody took the request, and nobody will;
+     * RV_EFAILED: it was taken, and nobody will answer: nobody knows whether it was done. `give_up`: the
+     * request is taken back. */
+    int (*answered)(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
+                    void *arg, rv_error *err);
+    /* Wait until somebody may have asked, answered, or ended; timeout_ms at most.   RV_ESTORE. */
+    int (*await)(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
 
     /* ---- reading. Errors of all functions below: RV_ENOMEM, RV_ESTORE, and what the visitor returns; of
      * those about one run or definition also RV_EPARSE: its record is damaged for good.
@@ -384,9 +476,11 @@ struct rv__store {
 
 /* How to open a store. A zero field means the default named beside it. */
 struct rv__store_opts {
-    const char *path;        /* a file, created if it does not exist; ":memory:" = not kept; or
+    const char *path; /* a file, created if it does not exist; ":memory:" = not kept; or
                               * "postgres://…" */
-    bool read_only;          /* never blocked by a writer; creates and changes nothing */
+    bool read_only;   /* never blocked by a writer; creates and changes nothing */
+    bool member;      /* share it with others, as a member; RV_EINVAL: it is none that can be */
+    int64_t lease_ms; /* of a member; 0 = 10000 */
     int64_t busy_timeout_ms; /* how long a call waits for another program's lock; 0 = 5000 */
     size_t max_row_bytes; /* longer rows are refused; for tests; 0 = SQLite's limit: 10^9 bytes */
     int64_t

@@ -94,7 +94,9 @@ int rv__pg_tx_fail(struct rv__pg *pg, const struct rv__pg_answer *answer, rv_err
     if (!answer->lost && answer->failed == PG_GUARD && rv__pg_state_is(answer->state, "22012")) {
         pg->writer.fenced = true;
         return rv__fail(err, RV_EGONE,
-                        "another process writes to this store now: nothing more is written here");
+                        pg->lease_ms > 0 ? "this member's lease is over: others have its runs"
+                                         : "another process writes to this store now: nothing more "
+                                           "is written here");
     }
     if (rv__pg_state_is(answer->state, "25006"))
         rv__pg_conn_drop(&pg->conn); /* a standby by now: the next connection finds the primary */
@@ -196,6 +198,11 @@ static void unhex(struct rv__str hex, char *ret, size_t size)
     ret[len] = '\0';
 }
 
+static int fail_begun(const struct rv__store_write *write, rv_error *err)
+{
+    return rv__fail(err, RV_EEXIST, "there is a run '%.*s' already", RV__ARG(write->run));
+}
+
 static int fail_exists(const struct rv__pg_answer *answer, const struct rv__store_write *write,
                        rv_error *err)
 {
@@ -211,7 +218,7 @@ static int fail_exists(const struct rv__pg_answer *answer, const struct rv__stor
     if (strncmp(answer->table, "journal", 7) == 0)
         return rv__fail(err, RV_ESTATE, "another process has written run '%.*s' meanwhile",
                         RV__ARG(write->run));
-    return rv__fail(err, RV_EEXIST, "there is a run '%.*s' already", RV__ARG(write->run));
+    return fail_begun(write, err);
 }
 
 /* A statement of a write fails for a reason that comes again. */
@@ -350,8 +357,13 @@ static int resolve(struct commit *c, bool all, rv_error *err)
         rv_error why;
         if (w->outcome != STORE_WRITTEN || item->is_new)
             continue;
-        if (known != NULL) /* what we know is what we decided on: more than that is another's */
-            item->last_seq = known->last_seq;
+        if (w->begins && item->number != 0) {
+            (void)fail_begun(w, &why);
+            refuse(w, &why);
+            continue;
+        }
+        if (w->after != 0 || known != NULL) /* what was decided on: more than that is another's */
+            item->last_seq = w->after != 0 ? w->after : known->last_seq;
         if (item->number == 0 && w->row != NULL && w->number == 0) {
             item->is_new = true;
         } else if (item->number == 0) {

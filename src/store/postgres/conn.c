@@ -39,7 +39,9 @@ static const char settings_to_read[] = "SET default_transaction_read_only = on";
 int rv__pg_conn_init(struct rv__pg_conn *conn, const char *conninfo, bool writes, rv_error *err)
 {
     size_t size = strlen(conninfo) + 1;
-    *conn = (struct rv__pg_conn){ .conninfo = rv__alloc(size), .writes = writes };
+    *conn = (struct rv__pg_conn){ .conninfo = rv__alloc(size),
+                                  .writes = writes,
+                                  .retries = !writes };
     if (conn->conninfo == NULL)
         return rv__nomem(err);
     memcpy(conn->conninfo, conninfo, size);
@@ -50,7 +52,7 @@ void rv__pg_conn_drop(struct rv__pg_conn *conn)
 {
     PQfinish(conn->pg); /* NULL is allowed */
     conn->pg = NULL;
-    conn->broken = false;
+    conn->broken = conn->listens = false;
     memset(conn->prepared, 0, sizeof conn->prepared);
 }
 
@@ -340,7 +342,7 @@ int rv__pg_rows(struct rv__pg_conn *conn, enum rv__pg_sql sql, const struct rv__
 {
     size_t rows = 0;
     int rc = try_rows(conn, sql, params, visit, arg, &rows, err);
-    if (rc == RV_ESTORE && rows == 0 && conn->pg == NULL && !conn->writes &&
+    if (rc == RV_ESTORE && rows == 0 && conn->pg == NULL && conn->retries &&
         rv__pg_connect(conn, NULL) == RV_OK)
         rc = try_rows(conn, sql, params, visit, arg, &rows, err);
     return rc;

@@ -1,9 +1,9 @@
 /* postgres.c: opening and closing a PostgreSQL store; who may write to it; the table of functions.
  *
- * At present one process writes to a store, as with SQLite: it holds an advisory lock as long as its connection
- * lives, and a lane, whose epoch grows with each new writer. The lock keeps a second writer out, and says who has
- * it. The epoch is the fence: a writer that lost its connection, and whose place another one took meanwhile,
- * finds it changed in the transaction of its next write, which then does nothing. */
+ * One process writes to a store, as with SQLite, or members do (member.c). The one holds an advisory lock as long
+ * as its connection lives, and lane 0, whose epoch grows with each such writer; members share the lock, and
+ * have a lane each. The lock keeps the other kind out. The epoch is the fence: a writer whose place another one
+ * took meanwhile finds it changed in the transaction of its next write, which then does nothing. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -30,8 +30,8 @@ static int try_lock(struct rv__pg *pg, rv_error *err)
     char sql[128];
     if (pg->conn.pg == NULL)
         return rv__fail(err, RV_ESTORE, "the database: no connection");
-    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock((%lld << 32) | 1)",
-             (long long)(uint32_t)pg->conn.class_id);
+    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock%s((%lld << 32) | 1)",
+             pg->lease_ms > 0 ? "_shared" : "", (long long)(uint32_t)pg->conn.class_id);
     PGresult *result = PQexec(pg->conn.pg, sql);
     int rc = PQresultStatus(result) != PGRES_TUPLES_OK ? rv__pg_fail(&pg->conn, result, err)
                                                        : PQgetvalue(result, 0, 0)[0] == 't';
@@ -54,7 +54,9 @@ static int fail_fenced(struct rv__pg *pg, rv_error *err)
 {
     pg->writer.fenced = true;
     return rv__fail(err, RV_EGONE,
-                    "another process writes to this store now: nothing more is written here");
+                    pg->lease_ms > 0
+                        ? "this member's lease is over: others have its runs"
+                        : "another process writes to this store now: nothing more is written here");
 }
 
 /* Our lane, as it is now. Waits for a transaction of ours that has not ended yet. */
@@ -83,7 +85,9 @@ static int come_back(struct rv__pg *pg, int old_backend, const char *old_started
     if (rc < 0)
         return rc;
     bool locked = rc == 1;
-    rc = read_lane(pg, err); /* says if it is another's by now */
+    rc = rv__pg_member_session(pg, err);
+    if (rc == RV_OK && !pg->joining)
+        rc = read_lane(pg, err); /* says if it is another's by now */
     if (rc == RV_OK && !locked)
         rc = rv__fail(err, RV_ESTORE, "another process is about to write to this store");
     return rc;
@@ -93,7 +97,7 @@ int rv__pg_ready(struct rv__pg *pg, rv_error *err)
 {
     if (pg->conn.pg != NULL && !pg->conn.broken && PQstatus(pg->conn.pg) == CONNECTION_OK)
         return RV_OK;
-    if (pg->writer.fenced)
+    if (pg->writer.fenced && !pg->joining)
         return fail_fenced(pg, err);
     int backend = pg->conn.backend;
     char started[sizeof pg->conn.started];
@@ -111,9 +115,16 @@ int rv__pg_ready(struct rv__pg *pg, rv_error *err)
 /* Who has the lock, for people. */
 static int fail_busy(struct rv__pg *pg, rv_error *err)
 {
-    PGresult *result = PQexec(pg->conn.pg, "SELECT holder, since::text FROM lanes WHERE slot = 0");
+    PGresult *result = PQexec(pg->conn.pg,
+                              "SELECT holder, since::text, slot <> 0 FROM lanes WHERE ended = 0"
+                              " ORDER BY slot <> 0 DESC, since LIMIT 1");
     int rc;
-    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1)
+    bool known = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1;
+    if (known && pg->lease_ms == 0 && PQgetvalue(result, 0, 2)[0] == 't')
+        rc = rv__fail(err, RV_EBUSY,
+                      "%.100s writes to this store, since %.40s, and shares it with members only",
+                      PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+    else if (known)
         rc = rv__fail(err, RV_EBUSY,
                       "%.100s writes to this store, since %.40s: only one process can",
                       PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
@@ -155,7 +166,10 @@ static int become_writer(struct rv__pg *pg, rv_error *err)
     int rc = wait_for_lock(pg, err);
     if (rc == 0)
         return fail_busy(pg, err);
-    return rc < 0 ? rc : take_lane(pg, err);
+    if (rc < 0 || pg->lease_ms == 0)
+        return rc < 0 ? rc : take_lane(pg, err);
+    rc = rv__pg_member_session(pg, err);
+    return rc < 0 ? rc : rv__pg_join(pg, err);
 }
 
 /* --------------------------------------------------------------------------------- handles --- */
@@ -207,6 +221,8 @@ int rv__postgres_open(const struct rv__store_opts *opts, struct rv__store **ret,
         return rc;
     assert(pg != NULL);
     pg->max_bytes = opts->max_row_bytes != 0 ? opts->max_row_bytes : PG_TEXT_MAX;
+    if (opts->member)
+        rv__pg_member_init(pg, opts->lease_ms);
     rc = rv__pg_connect(&pg->conn, err);
     if (rc == RV_OK)
         rc = rv__pg_migrate(&pg->conn, !opts->read_only, err);
@@ -221,20 +237,34 @@ int rv__postgres_open(const struct rv__store_opts *opts, struct rv__store **ret,
     return rc;
 }
 
-static int pg_reader(struct rv__store *store, struct rv__store **ret, rv_error *err)
+static int second_handle(const struct rv__pg *from, bool writes, struct rv__store **ret,
+                         rv_error *err)
 {
-    struct rv__pg *from = rv__pg_of(store), *pg = NULL;
-    int rc = handle_new(from->conn.conninfo, false, &pg, err);
+    struct rv__pg *pg = NULL;
+    int rc = handle_new(from->conn.conninfo, writes, &pg, err);
     if (rc < 0)
         return rc;
     assert(pg != NULL);
+    pg->read_only = true; /* runs are written by the store itself only */
+    pg->conn.retries = true;
     pg->conn.class_id = from->conn.class_id;
+    memcpy(pg->place, from->place, sizeof pg->place);
     rc = rv__pg_connect(&pg->conn, err);
     if (rc < 0)
         pg_close(&pg->store);
     else
         *ret = &pg->store;
     return rc;
+}
+
+static int pg_reader(struct rv__store *store, struct rv__store **ret, rv_error *err)
+{
+    return second_handle(rv__pg_of(store), false, ret, err);
+}
+
+static int pg_aide(struct rv__store *store, struct rv__store **ret, rv_error *err)
+{
+    return second_handle(rv__pg_of(store), true, ret, err);
 }
 
 static int pg_backup(struct rv__store *store, const char *path, rv__store_progress *progress,
@@ -260,6 +290,20 @@ static const struct rv__store_ops pg_ops = {
     .define = rv__pg_define,
     .forget = rv__pg_forget,
     .import = rv__pg_import,
+    .rejoin = rv__pg_rejoin,
+    .renew = rv__pg_renew,
+    .part = rv__pg_part,
+    .member = rv__pg_member,
+    .aide = pg_aide,
+    .expire = rv__pg_expire,
+    .claim = rv__pg_claim,
+    .claim_run = rv__pg_claim_run,
+    .members = rv__pg_members,
+    .ask = rv__pg_ask,
+    .asked = rv__pg_asked,
+    .answer = rv__pg_answer_request,
+    .answered = rv__pg_answered,
+    .await = rv__pg_await,
     .definition = rv__pg_definition,
     .run = rv__pg_run,
     .snapshot = rv__pg_snapshot,

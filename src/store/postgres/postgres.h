@@ -5,7 +5,7 @@
  *   params.c    what goes into a statement, in binary       read.c    every reading function
  *   commit.c    transactions, their outcomes, and what      write.c   one batch of writes, as statements
  *               is done when an answer is lost              whole.c   a run as of one moment; imports
- *   forget.c    forgetting runs
+ *   forget.c    forgetting runs                             member.c  leases, claims, requests of members
  *
  * A handle has one connection, and belongs to one thread at a time: there is no lock. ADR 0034 tells the
  * design: the feed, the fence, and lost answers. */
@@ -69,19 +69,38 @@ enum rv__pg_sql {
     PG_OLDEST_WAITING,
     PG_USAGE,
     PG_HISTORY,
+    /* of members */
+    PG_RENEW,
+    PG_END_LANE,
+    PG_EXPIRE,
+    PG_NEIGHBOURS,
+    PG_FREE_RUNS,
+    PG_DROP_LANES,
+    PG_CLAIM_ACTIVE,
+    PG_CLAIM_OWN,
+    PG_CLAIM_DUE,
+    PG_CLAIM_RUN,
+    PG_MEMBERS,
+    PG_ASK,
+    PG_ASKED,
+    PG_ANSWER,
+    PG_ANSWERED,
+    PG_WITHDRAW,
+    PG_DROP_REQUESTS,
     PG_SQLS
 };
 
 extern const char *const rv__pg_sql_text[PG_SQLS];
 
 enum {
-    PG_SCHEMA_VERSION = 1,
+    PG_SCHEMA_VERSION = 2,
     PG_PARAMS_MAX = 20,
     PG_PIPE_MAX = 1024,      /* statements in one pipeline, preparations included */
     PG_TEXT_MAX = 256 << 20, /* bytes of a text: a message of PostgreSQL's protocol ends at 1 GB */
     PG_STATEMENT_BYTES = 32 << 20, /* of texts in one statement: then the next begins */
     PG_KNOWN_RUNS = 1 << 16,       /* a power of two */
     PG_SCAN_MAX = 20000,           /* rows that a list looks at in a call */
+    PG_LEASE_MS = 10000,
 };
 
 /* What goes into a statement, in binary. Borrowed texts stay where they are; arrays are built in `arrays`. */
@@ -100,6 +119,8 @@ struct rv__pg_conn {
     char *conninfo; /* as it was given */
     bool writes;    /* target_session_attrs is read-write, if nothing else was asked for */
     bool broken;    /* it is of no use any more, and to be dropped */
+    bool listens;   /* for what members tell each other */
+    bool retries;   /* a reading whose connection was lost is begun again, once */
     bool prepared[PG_SQLS];
     int32_t class_id; /* of our advisory locks: the oid of the schema */
     int backend;      /* the pid of the server's process, kept when the connection is lost … */
@@ -146,6 +167,9 @@ struct rv__pg {
     struct rv__pg_params params;
     size_t max_bytes;
     bool read_only;
+    int64_t lease_ms;            /* of a member; 0: it is none */
+    char place[160];             /* where the pids of members mean the same as here; "": nowhere */
+    bool joining;                /* a new lane is about to be had */
     struct rv__pg_writer writer; /* unused by handles that only read */
 };
 
@@ -280,6 +304,33 @@ int rv__pg_refuse_reader(rv_error *err);
 int rv__pg_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
                   rv_error *err);
 int rv__pg_define(struct rv__store *store, struct rv__str hash, struct rv__str json, rv_error *err);
+
+/* ---- member.c */
+
+/* This handle is to be a member. Then: what its sessions need; a lane of its own. */
+void rv__pg_member_init(struct rv__pg *pg, int64_t lease_ms);
+int rv__pg_member_session(struct rv__pg *pg, rv_error *err);
+int rv__pg_join(struct rv__pg *pg, rv_error *err);
+int rv__pg_rejoin(struct rv__store *store, rv_error *err);
+int rv__pg_renew(struct rv__store *store, rv_error *err);
+int rv__pg_part(struct rv__store *store, rv_error *err);
+int64_t rv__pg_member(const struct rv__store *store);
+int rv__pg_expire(struct rv__store *aide, size_t *ret, rv_error *err);
+int rv__pg_claim(struct rv__store *aide, const struct rv__store_claim *claim,
+                 rv__store_visit_claimed *visit, void *arg, rv_error *err);
+int rv__pg_claim_run(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
+                     enum rv__store_orphan *ret_from, rv_error *err);
+int rv__pg_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
+                   rv_error *err);
+int rv__pg_ask(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
+               rv_error *err);
+int rv__pg_asked(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
+                 rv_error *err);
+int rv__pg_answer_request(struct rv__store *aide, uint64_t id, struct rv__str answer,
+                          rv_error *err);
+int rv__pg_answered(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
+                    void *arg, rv_error *err);
+int rv__pg_await(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
 
 /* ---- forget.c, whole.c */
 

@@ -94,7 +94,27 @@ static const char version_1[] =
     " convert_from(j.facts, 'UTF8') AS facts FROM rival.journal j JOIN rival.runs r"
     " ON r.number = j.run;";
 
-static const char *const steps[PG_SCHEMA_VERSION] = { version_1 };
+/* Members (ADR 0061). `ended`: 0 = it lives, else enum rv__store_orphan. A lane is deleted once no run is its own. */
+static const char version_2[] =
+    "ALTER TABLE rival.lanes ADD ended integer NOT NULL DEFAULT 0,"
+    " ADD lease_ms integer NOT NULL DEFAULT 0,"
+    " ADD renewed timestamptz NOT NULL DEFAULT now(),"
+    " ADD place text NOT NULL DEFAULT '', ADD pid integer NOT NULL DEFAULT 0,"
+    " ADD version text NOT NULL DEFAULT '';"
+    "CREATE SEQUENCE rival.slots AS integer;"
+    /* The slot of the member that has it in memory; 0: nobody has. */
+    "ALTER TABLE rival.runs ADD owner integer NOT NULL DEFAULT 0;"
+    "CREATE INDEX runs_owned ON rival.runs (owner, number) WHERE owner <> 0;"
+    "CREATE INDEX runs_free ON rival.runs (number) WHERE owner = 0 AND active;"
+    /* What members ask of each other. A crash of the server may empty it: who asked is told so. */
+    "CREATE SEQUENCE rival.request_ids AS bigint;"
+    "CREATE UNLOGGED TABLE rival.requests ("
+    " id bigint PRIMARY KEY, slot integer NOT NULL, at timestamptz NOT NULL DEFAULT now(),"
+    " taken boolean NOT NULL DEFAULT false, request bytea NOT NULL, answer bytea);"
+    "CREATE INDEX requests_to ON rival.requests (slot, id) WHERE NOT taken;"
+    "UPDATE rival.meta SET version = 2;";
+
+static const char *const steps[PG_SCHEMA_VERSION] = { version_1, version_2 };
 
 /* The version that is there, 0 if there is none, or negative. */
 static int version_of(struct rv__pg_conn *conn, rv_error *err)

@@ -37,6 +37,22 @@
     " UNION ALL SELECT 3, ''::bytea, 1 FROM new WHERE waiting), c AS (" COUNT_INTO ")"
 #define ALL_FOUND " SELECT 1 / (CASE WHEN count(*) = cardinality($2) THEN 1 ELSE 0 END) FROM new"
 
+/* A run at rest is nobody's. */
+#define OWNED " owner = CASE WHEN w.active THEN $1::integer ELSE 0 END"
+
+/* Lanes whose runs may be claimed. */
+#define ENDED       "ARRAY(SELECT slot FROM lanes WHERE ended <> 0)"
+/* The member itself, if it lives. If it is ended meanwhile, what it claims is claimed again by others. */
+#define ALIVE       "me AS (SELECT slot FROM lanes WHERE slot = $1::integer AND ended = 0)"
+#define CAN_RUN     " AND ($2::bigint <> 0 OR r.workflow = ANY ($3::bytea[]))"
+#define TAKE(limit) " LIMIT " limit " FOR UPDATE SKIP LOCKED)"
+#define CLAIMED                                                                         \
+    " u AS (UPDATE runs r SET owner = $1::integer FROM c, me WHERE r.number = c.number" \
+    " RETURNING r.number, r.id, r.wake_at_ms, c.owner)"                                 \
+    " SELECT u.number, u.id, u.wake_at_ms, coalesce(l.ended, 0)::bigint,"               \
+    " (SELECT count(*) FROM me) FROM (SELECT 1) one LEFT JOIN u ON true"                \
+    " LEFT JOIN lanes l ON l.slot = u.owner"
+
 #define LIST_OF(condition)                                                          \
     "SELECT " COLUMNS_BUT_INPUT                                                     \
     "CASE WHEN $5 > 0 THEN substring(r.input FROM 1 FOR $5) END FROM runs r WHERE " \
@@ -49,7 +65,8 @@
 
 const char *const rv__pg_sql_text[PG_SQLS] = {
     /* slot integer, epoch, batch */
-    [PG_GUARD] = "WITH u AS (UPDATE lanes SET batch = $3 WHERE slot = $1::integer AND epoch = $2"
+    [PG_GUARD] = "WITH u AS (UPDATE lanes SET batch = $3, renewed = clock_timestamp()"
+                 " WHERE slot = $1::integer AND epoch = $2"
                  " AND batch = $3::bigint - 1 RETURNING 1) SELECT 1 / (SELECT count(*) FROM u)",
     /* class: see feed() in read.c */
     [PG_PLACE] = "SELECT pg_advisory_xact_lock_shared($1::integer,"
@@ -65,11 +82,14 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
     [PG_ADD_RUNS] =
         "WITH new AS (INSERT INTO runs (number, id, workflow, version, status, input, input_key,"
         " error, failed_step, suspension, created_ms, started_ms, completed_ms, wake_at_ms, active,"
-        " waiting, rerun_of)"
-        " SELECT nextval('numbers'), w.* FROM unnest($2::bytea[], $3::bytea[], $4::bytea[],"
+        " waiting, rerun_of, owner)"
+        " SELECT nextval('numbers'), w.*, CASE WHEN w.active THEN $1::integer ELSE 0 END"
+        " FROM unnest($2::bytea[], $3::bytea[], $4::bytea[],"
         " $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bytea[],"
         " $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::boolean[], "
-        "$16::boolean[], $17::bytea[]) w"
+        "$16::boolean[], $17::bytea[]) w(id, workflow, version, status, input, input_key, error,"
+        " failed_step, suspension, created_ms, started_ms, completed_ms, wake_at_ms, active,"
+        " waiting, rerun_of)"
         " RETURNING number, status, " FINISHED " AS finished, waiting),"
         " d AS (SELECT 0 AS kind, status, 1 AS n FROM new WHERE status IS NOT NULL"
         " UNION ALL SELECT 1, ''::bytea, 1 FROM new"
@@ -89,7 +109,8 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " input = w.input, input_key = w.input_key, error = w.error, failed_step = w.failed_step,"
         " suspension = w.suspension, created_ms = w.created_ms, started_ms = w.started_ms,"
         " completed_ms = w.completed_ms, wake_at_ms = w.wake_at_ms, active = w.active,"
-        " waiting = w.waiting, rerun_of = w.rerun_of FROM w WHERE r.number = w.number RETURNING "
+        " waiting = w.waiting, rerun_of = w.rerun_of," OWNED
+        " FROM w WHERE r.number = w.number RETURNING "
         "r.status, (r.completed_ms <> 0 AND NOT "
         "r.active"
         " AND r.wake_at_ms = 0) AS finished, r.waiting), " COUNT_CHANGED ALL_FOUND,
@@ -103,7 +124,8 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " new AS (UPDATE runs r SET status = w.status, error = w.error, failed_step = "
         "w.failed_step,"
         " suspension = w.suspension, completed_ms = w.completed_ms, wake_at_ms = w.wake_at_ms,"
-        " active = w.active, waiting = w.waiting FROM w WHERE r.number = w.number RETURNING "
+        " active = w.active, waiting = w.waiting," OWNED
+        " FROM w WHERE r.number = w.number RETURNING "
         "r.status,"
         " (r.completed_ms <> 0 AND NOT r.active AND r.wake_at_ms = 0) AS finished, "
         "r.waiting), " COUNT_CHANGED ALL_FOUND,
@@ -228,4 +250,93 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         ", true, NULL::bytea FROM logs l WHERE l.run = " NUMBER_OF
         " UNION ALL SELECT j.seq, $1, 0, 0, NULL, NULL, 0, NULL, NULL, NULL, false, j.facts"
         " FROM journal j WHERE j.run = " NUMBER_OF " ORDER BY 1",
+
+    /* ---- members */
+    /* slot integer, epoch */
+    [PG_RENEW] = "UPDATE lanes SET renewed = clock_timestamp() WHERE slot = $1::integer"
+                 " AND epoch = $2 AND ended = 0 RETURNING 1",
+    /* slot integer, epoch, how */
+    [PG_END_LANE] = "UPDATE lanes SET ended = $3::bigint::integer, epoch = epoch + 1"
+                    " WHERE slot = $1::integer AND epoch = $2 AND ended = 0"
+                    " RETURNING pg_notify('rival_members', '')::text",
+    /* how. A lane that a transaction holds is alive. */
+    [PG_EXPIRE] =
+        "UPDATE lanes SET ended = $1::bigint::integer, epoch = epoch + 1 WHERE slot IN ("
+        "SELECT slot FROM lanes WHERE slot <> 0 AND ended = 0"
+        " AND renewed + lease_ms * interval '1 ms' < clock_timestamp() FOR UPDATE SKIP LOCKED)"
+        " RETURNING slot::bigint",
+    /* place */
+    [PG_NEIGHBOURS] =
+        "SELECT slot::bigint, epoch, pid::bigint FROM lanes WHERE slot <> 0 AND ended = 0"
+        " AND place = convert_from($1, 'UTF8')",
+    /* Claimed, and never written: they are at rest, and nobody's. */
+    [PG_FREE_RUNS] =
+        "UPDATE runs SET owner = 0 WHERE number = ANY (ARRAY(SELECT r.number FROM runs r"
+        " WHERE r.owner <> 0 AND NOT r.active AND r.owner = ANY (" ENDED ")" TAKE("1000") ")",
+    /* Not at once: a claim of theirs may be on its way. Their counts go to lane 0. */
+    [PG_DROP_LANES] =
+        "WITH gone AS (SELECT l.slot FROM lanes l WHERE l.ended <> 0"
+        " AND l.renewed < clock_timestamp() - interval '1 minute' AND NOT EXISTS"
+        " (SELECT 1 FROM runs r WHERE r.owner <> 0 AND r.owner = l.slot) FOR UPDATE SKIP LOCKED),"
+        " x AS (DELETE FROM lanes WHERE slot IN (SELECT slot FROM gone)),"
+        " k AS (DELETE FROM counts WHERE slot IN (SELECT slot FROM gone)"
+        " RETURNING kind, status, runs)"
+        " INSERT INTO counts AS c (slot, kind, status, runs)"
+        " SELECT 0, kind, status, sum(runs)::bigint FROM k GROUP BY kind, status"
+        " ON CONFLICT (slot, kind, status) DO UPDATE SET runs = c.runs + EXCLUDED.runs",
+    /* slot integer, any boolean, workflows, limit */
+    [PG_CLAIM_ACTIVE] =
+        "WITH " ALIVE
+        ", a AS (SELECT r.number, r.owner FROM runs r WHERE r.owner = 0 AND r.active" CAN_RUN
+        " ORDER BY r.number" TAKE(
+            "$4") ","
+                  " b AS (SELECT r.number, r.owner FROM runs r WHERE r.owner <> 0 AND r.active"
+                  " AND r.owner = ANY (" ENDED ")" CAN_RUN TAKE(
+                      "$4") ","
+                            " c AS (SELECT * FROM a UNION ALL SELECT * FROM b)," CLAIMED,
+    /* the same, and those that are its own already */
+    [PG_CLAIM_OWN] = "WITH " ALIVE
+                     ", a AS (SELECT r.number, r.owner FROM runs r WHERE r.owner <> 0 AND r.active"
+                     " AND r.owner = $1::integer AND r.number > $5" CAN_RUN
+                     " ORDER BY r.number" TAKE("$4") ","
+                                                     " c AS (SELECT * FROM a)," CLAIMED,
+    /* the same, due_ms, after at_ms, number */
+    [PG_CLAIM_DUE] = "WITH " ALIVE
+                     ", c AS (SELECT r.number, r.owner FROM runs r WHERE r.wake_at_ms <> 0"
+                     " AND r.wake_at_ms <= $5 AND (r.wake_at_ms, r.number) > ($6, $7)"
+                     " AND (r.owner = 0 OR r.owner = $1::integer OR r.owner = ANY (" ENDED
+                     "))" CAN_RUN " ORDER BY r.wake_at_ms, r.number" TAKE("$4") "," CLAIMED,
+    /* slot integer, id. Its owner before, what has become of that one, and whether we live. */
+    [PG_CLAIM_RUN] =
+        "WITH " ALIVE ", c AS (SELECT r.number, r.owner FROM runs r WHERE r.id = $2 FOR UPDATE),"
+        " o AS (SELECT c.number, c.owner, (SELECT l.ended FROM lanes l WHERE l.slot = c.owner) AS "
+        "ended"
+        " FROM c),"
+        " u AS (UPDATE runs r SET owner = $1::integer FROM o, me WHERE r.number = o.number"
+        " AND r.owner <> $1::integer AND (o.owner = 0 OR o.ended <> 0) RETURNING 1)"
+        " SELECT o.owner::bigint, coalesce(o.ended, 0)::bigint, (SELECT count(*) FROM me),"
+        " (SELECT count(*) FROM u) FROM o",
+    [PG_MEMBERS] = "SELECT l.slot::bigint, l.holder, l.version,"
+                   " (extract(epoch FROM l.since) * 1000)::bigint,"
+                   " (extract(epoch FROM l.renewed) * 1000)::bigint + l.lease_ms,"
+                   " (SELECT count(*) FROM runs r WHERE r.owner <> 0 AND r.owner = l.slot)"
+                   " FROM lanes l WHERE l.slot <> 0 AND l.ended = 0 ORDER BY l.slot",
+    /* to integer, request */
+    [PG_ASK] =
+        "INSERT INTO requests (id, slot, request) SELECT nextval('request_ids'), l.slot, $2::bytea"
+        " FROM lanes l WHERE l.slot = $1::integer AND l.ended = 0 RETURNING id,"
+        " pg_notify('rival_members', slot::text)::text",
+    /* slot integer, limit */
+    [PG_ASKED] = "UPDATE requests SET taken = true WHERE id = ANY (ARRAY(SELECT id FROM requests"
+                 " WHERE slot = $1::integer AND NOT taken ORDER BY id" TAKE(
+                     "$2") ")"
+                           " RETURNING id, request",
+    [PG_ANSWER] = "UPDATE requests SET answer = $2 WHERE id = $1",
+    [PG_ANSWERED] =
+        "WITH d AS (DELETE FROM requests WHERE id = $1 AND answer IS NOT NULL"
+        " RETURNING answer) SELECT (SELECT answer FROM d),"
+        " (SELECT count(*) FROM requests q JOIN lanes l ON l.slot = q.slot AND l.ended = 0"
+        " WHERE q.id = $1)",
+    [PG_WITHDRAW] = "DELETE FROM requests WHERE id = $1 RETURNING taken, answer",
+    [PG_DROP_REQUESTS] = "DELETE FROM requests WHERE at < now() - interval '10 minutes'",
 };

@@ -772,6 +772,9 @@ int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, r
     struct rv__sqlite *sqlite = NULL;
     int holder = -1, rc;
 
+    if (opts->member)
+        return rv__fail(err, RV_EINVAL,
+                        "one process writes to a SQLite file: several share a store in PostgreSQL");
     rc = conn_new(opts->path, opts->vfs, opts->busy_timeout_ms, opts->tail_rows, &conn, err);
     if (rc < 0)
         goto out;

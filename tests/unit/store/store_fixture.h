@@ -56,6 +56,7 @@ int store_suite_logs(void);
 int store_suite_retention(void);
 int store_suite_handles(void);
 int store_suite_whole(void);
+int store_suite_members(void); /* of stores that have members */
 
 #define STORE_CASE(name)          cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
 #define STORE_GROUP(title, tests) cmocka_run_group_tests_name(title, tests, NULL, NULL)

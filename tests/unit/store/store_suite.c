@@ -308,5 +308,6 @@ int store_suite(struct store_maker *maker)
     the_maker = maker;
     return store_suite_commits() + store_suite_outcomes() + store_suite_results() +
            store_suite_lists() + store_suite_logs() + store_suite_retention() +
-           store_suite_handles() + store_suite_whole();
+           store_suite_handles() + store_suite_whole() +
+           (maker->join != NULL ? store_suite_members() : 0);
 }

@@ -21,6 +21,10 @@ struct store_maker {
                                 const char *run);
     /* Gone, with its data. */
     void (*remove)(struct store_maker *maker, struct rv__store *store);
+    /* One more member of the store at hand, which nobody has alone; and the end of a lease, though nobody has
+     * noticed it yet. NULL: it has no members. */
+    struct rv__store *(*join)(struct store_maker *maker);
+    void (*lapse)(struct store_maker *maker, int64_t member);
 };
 
 /* Runs all of it as a cmocka group; the number of failed tests. */

@@ -55,9 +55,37 @@ static void maker_remove(struct store_maker *maker, struct rv__store *store)
     pg_database_drop(address);
 }
 
+static struct rv__store *maker_join(struct store_maker *maker)
+{
+    struct rv__store *store = NULL;
+    rv_error err = { 0, "" };
+    struct rv__store_opts opts = { .path = address, .member = true };
+    (void)maker;
+    if (rv__postgres_open(&opts, &store, &err) != RV_OK)
+        fail_msg("%s", err.message);
+    return store;
+}
+
+static void maker_lapse(struct store_maker *maker, int64_t member)
+{
+    char sql[120];
+    PGconn *pg = pg_connect(address);
+    (void)maker;
+    snprintf(sql, sizeof sql,
+             "UPDATE rival.lanes SET renewed = renewed - interval '1 hour' WHERE slot = %lld",
+             (long long)member);
+    pg_run(pg, sql);
+    PQfinish(pg);
+}
+
 int main(void)
 {
-    struct store_maker maker = { maker_open, maker_reopen, maker_fail_next, NULL, maker_remove };
+    struct store_maker maker = { .open = maker_open,
+                                 .reopen = maker_reopen,
+                                 .fail_next = maker_fail_next,
+                                 .remove = maker_remove,
+                                 .join = maker_join,
+                                 .lapse = maker_lapse };
     pg_server_start();
     int failed = store_suite(&maker);
     pg_server_stop();
