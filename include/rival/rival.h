@@ -107,6 +107,11 @@ typedef struct rv_engine_opts {
     /* Who uses this engine: recorded as `by` when it starts, cancels, signals or decides about a run,
      * unless the call says otherwise. At most RV_BY_BYTES. NULL = no name is recorded. */
     const char *by;
+    /* Share a store in PostgreSQL with other members: each has some of the runs, and any of them answers for
+     * all. One of which nothing is heard for lease_ms (at least 1000; 0 = 10000) loses its runs to the others.
+     * RV_EBUSY: a process has the store alone. */
+    bool member;
+    int64_t lease_ms;
 } rv_engine_opts;
 enum { RV_BY_BYTES = 128 }; /* longest name in `by`, here and in the options of calls */
 #define RV_ENGINE_OPTS(...) (&(rv_engine_opts){ .size = sizeof(rv_engine_opts), __VA_ARGS__ })
@@ -917,6 +922,12 @@ RV_API int rv_count_runs(rv_engine *engine, rv_run_counts *ret, rv_error *err);
  * first call reads those of a whole day. One call reads at most 20,000: then `complete` is false, and the next call
  * continues. Works with read_only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_overview(rv_engine *engine, char **ret, rv_error *err);
+
+/* Who shares the store (rv_engine_opts.member), by id: JSON for rv_free(). {members: [{id, process, version, runs,
+ * since, leaseUntil, self?}]}: `runs` are those that it has in memory, `leaseUntil` is by the clock of the database,
+ * `self` is true for this engine. No members where one process drives the store.
+ * Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
+RV_API int rv_members(rv_engine *engine, char **ret, rv_error *err);
 
 /* The present text of the file that defines a registered workflow (rv_workflow_info.source). Free *ret with rv_free().
  * Errors: RV_ENOTFOUND (no such workflow, it has no file, or the file no longer exists), RV_ETOOBIG (larger than

@@ -43,6 +43,7 @@ extern const struct rv__command rv__cmd_attachments;
 extern const struct rv__command rv__cmd_audit;
 extern const struct rv__command rv__cmd_logs;
 extern const struct rv__command rv__cmd_mcp;
+extern const struct rv__command rv__cmd_members;
 extern const struct rv__command rv__cmd_new;
 extern const struct rv__command rv__cmd_manifest;
 extern const struct rv__command rv__cmd_plan;

@@ -421,6 +421,12 @@ int rv__client_why(struct rv__client *c, const char *run_id, char **ret, rv_erro
                            : rv_why(c->engine, run_id, ret, err);
 }
 
+int rv__client_members(struct rv__client *c, char **ret, rv_error *err)
+{
+    return c->wire != NULL ? rv__remote_members(c->wire, ret, err)
+                           : rv_members(c->engine, ret, err);
+}
+
 int rv__client_workflows(struct rv__client *c, rv_workflow_list **ret, rv_error *err)
 {
     int rc = may_else(c, err);

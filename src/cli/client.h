@@ -88,6 +88,7 @@ int rv__client_acts(struct rv__client *client, const char *run_id, struct rv__bu
                     rv_error *err);
 int rv__client_plan(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
+int rv__client_members(struct rv__client *client, char **ret, rv_error *err); /* the same */
 int rv__client_workflows(struct rv__client *client, rv_workflow_list **ret, rv_error *err);
 int rv__client_run(struct rv__client *client, const char *workflow, const char *input,
                    const rv_run_opts *opts, rv_run_info *ret, rv_error *err);

@@ -14,6 +14,7 @@ const struct rv__command *const rv__commands[] = {
     &rv__cmd_audit,
     &rv__cmd_list,
     &rv__cmd_logs,
+    &rv__cmd_members,
     &rv__cmd_show,
     &rv__cmd_wait,
     &rv__cmd_why,

@@ -631,6 +631,14 @@ int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *r
     return rc;
 }
 
+int rv__remote_members(struct rv__wire *wire, char **ret, rv_error *err)
+{
+    struct rv__buf path;
+    rv__buf_init(&path, PATH_BYTES);
+    rv__buf_text(&path, "/api/v1/members");
+    return get_text(wire, &path, ret, err);
+}
+
 int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err)
 {
     struct rv__buf path, answer;

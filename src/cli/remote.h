@@ -17,6 +17,7 @@ int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char 
                           rv_error *err);
 int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *ret, rv_error *err);
 int rv__remote_plan(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);
+int rv__remote_members(struct rv__wire *wire, char **ret, rv_error *err);
 int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);
 int rv__remote_workflows(struct rv__wire *wire, rv_workflow_list **ret, rv_error *err);
 int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *input,

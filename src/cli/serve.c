@@ -47,12 +47,12 @@ enum {
 
 struct serve {
     const char *secrets, *config, *store, *grace, *eval_time, *retain_age, *retain_runs,
-        *retain_bytes;
+        *retain_bytes, *lease;
     const char *listen, *workers, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
     struct rv__words allow_env, allow_hosts;
     bool watch, insecure, deny_private, allow_private, with_stdin;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
-    int64_t drain_ms, eval_ms, age_ms, runs, bytes, memory_bytes, disk_bytes;
+    int64_t drain_ms, eval_ms, age_ms, runs, bytes, memory_bytes, disk_bytes, lease_ms;
 
     struct rv__log *log;
     rv_cancel *interrupt;
@@ -100,6 +100,8 @@ static int read_all(struct serve *s)
         code = read_number("--retain-runs", s->retain_runs, &s->runs);
     if (code == CLI_OK)
         code = read_number("--retain-bytes", s->retain_bytes, &s->bytes);
+    if (code == CLI_OK)
+        code = read_time("--lease", s->lease, &s->lease_ms);
     if (code == CLI_OK)
         code = read_number("--answer-memory", s->answer_memory, &s->memory_bytes);
     return code == CLI_OK ? read_number("--answer-disk", s->answer_disk, &s->disk_bytes) : code;
@@ -241,11 +243,12 @@ static int make_engine(struct serve *s, rv_error *err)
                        .eval_cpu_ms = s->eval_ms, .drain_ms = s->drain_ms, .grace_ms = TOLD_MS,
                        .retain_age_ms = s->age_ms, .retain_runs = (uint64_t)s->runs,
                        .retain_bytes = (uint64_t)s->bytes, .http_deny_private = denies_private(s),
-                       .secrets_file = s->secrets, .config_file = s->config),
+                       .secrets_file = s->secrets, .config_file = s->config,
+                       .member = rv__store_name_is_address(s->store), .lease_ms = s->lease_ms),
         &s->engine, err);
 }
 
-/* Machines share a database, so that one continues what another leaves: the second waits for that. */
+/* A process drives the store alone (`rival exec`), and will end. */
 static int stand_by(struct serve *s, rv_error *err)
 {
     rv__log(s->log, RV__LOG_INFO, "standing by: another process drives the store",
@@ -598,6 +601,11 @@ static const struct rv__option options[] = {
       RV__INTO(struct serve, watch) },
     { "--grace", "DURATION", "how long running steps may continue after SIGTERM (10s)",
       RV__INTO(struct serve, grace) },
+    { "--lease", "DURATION",
+      "with a store in PostgreSQL, which several processes may serve: how long nothing may be "
+      "heard "
+      "of this one before the others continue its runs (10s; at least 1s)",
+      RV__INTO(struct serve, lease) },
     { "--stop-with-stdin",
       .meaning = "stop when standard input closes: for programs that start this one",
       RV__INTO(struct serve, with_stdin) },

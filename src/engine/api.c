@@ -14,6 +14,7 @@
 #include "engine/attempt.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/member.h"
 
 #define DEFAULT_WAIT_MS 300000
 
@@ -82,6 +83,8 @@ static void call_send(struct rv__call *call)
 
 static int call_result(struct rv__call *call, rv_error *err)
 {
+    if (call->rc == RV__ELSEWHERE) /* who can do something about that has done so */
+        call->rc = rv__fail(&call->err, RV_ESTATE, "another member has run '%s'", call->run_id);
     if (call->rc < 0 && err != NULL) {
         *err = call->err;
         if (err->code == 0)
@@ -369,9 +372,32 @@ static int judge_payload(const struct rv__call *call, rv_violations **violations
     return rc;
 }
 
-/* `violations`: of a signal's payload; may be NULL. */
+/* A run that another member has: is it to be told by this caller? *rc: what came of that. True: it has moved, and
+ * the call is to be made again. */
+enum { MOVED_MS = 20 };
+static bool has_moved(rv_engine *e, int *rc, rv_error *err)
+{
+    if (*rc != RV_ECLOSED || rv_cancel_fired(e->closing))
+        return false;
+    int passed = rv__ask_pause(MOVED_MS, NULL, e->closing, err);
+    *rc = passed < 0 ? passed : RV_ECLOSED;
+    return passed == RV_OK;
+}
+
+/* Whom to tell; NULL: nobody, since this is told in another member's name, who looks again. */
+static const struct rv__addressee *tell_whom(rv_engine *e, struct rv__addressee *told,
+                                             const char *by, rv_error *err)
+{
+    told->by = by != NULL ? by : e->by[0] != '\0' ? e->by : NULL;
+    if (!rv__member_answers(e))
+        return told;
+    (void)rv__fail(err, RV_ECLOSED, "the run is another member's by now");
+    return NULL;
+}
+
+/* `violations`: of a signal's payload; may be NULL. RV__ELSEWHERE: another member has it, *ret_owner. */
 static int send_message(rv_engine *engine, const char *run_id, struct rv__msg msg,
-                        rv_violations **violations, rv_error *err)
+                        rv_violations **violations, int64_t *ret_owner, rv_error *err)
 {
     struct rv__call call;
     int rc = call_init(&call, engine, CALL_MESSAGE, err);
@@ -386,8 +412,12 @@ static int send_message(rv_engine *engine, const char *run_id, struct rv__msg ms
             if (rc == RV_OK)
                 call_send(&call);
         }
-        if (rc == RV_OK)
+        if (rc == RV_OK && call.rc == RV__ELSEWHERE) {
+            *ret_owner = call.owner;
+            rc = RV__ELSEWHERE;
+        } else if (rc == RV_OK) {
             rc = call_result(&call, err);
+        }
         call_done(&call);
         return rc;
     }
@@ -402,7 +432,8 @@ void rv_read_init(rv_read *read)
 }
 
 /* The message is sent by whoever has the token, which only the loop knows: call.c. */
-static int send_read(rv_engine *engine, const char *token, const rv_read *read, rv_error *err)
+static int send_read(rv_engine *engine, const char *token, const rv_read *read, int64_t *ret_owner,
+                     rv_error *err)
 {
     struct rv__call call;
     struct rv__buf what;
@@ -421,10 +452,28 @@ static int send_read(rv_engine *engine, const char *token, const rv_read *read, 
         rc = set_run_id(&call, read->run_id, err);
     if (rc == RV_OK)
         call_send(&call);
+    *ret_owner = call.owner;
     if (rc == RV_OK)
-        rc = call_result(&call, err);
+        rc = call.rc == RV__ELSEWHERE ? RV__ELSEWHERE : call_result(&call, err);
     call_done(&call);
     rv__buf_done(&what);
+    return rc;
+}
+
+/* The attempt that has the token is where its run is. */
+static int read_there(rv_engine *engine, const char *token, const rv_read *read, rv_error *err)
+{
+    struct rv__addressee told;
+    int rc;
+    do {
+        rc = send_read(engine, token, read, &told.member, err);
+        if (rc != RV__ELSEWHERE)
+            return rc;
+        const struct rv__addressee *whom = tell_whom(engine, &told, NULL, err);
+        if (whom == NULL)
+            return RV_ECLOSED;
+        rc = rv__attached_read(engine, whom, token, read, err);
+    } while (has_moved(engine, &rc, err));
     return rc;
 }
 
@@ -446,8 +495,9 @@ int rv_read_as(rv_engine *engine, const char *token, const rv_read *read, rv_err
         return rv__fail(err, RV_EINVAL, "rv_read_as: 'through' has more than %d bytes",
                         RV_BY_BYTES);
     if (engine->attached == NULL && !engine->read_only)
-        return send_read(engine, token, &known, err);
-    int rc = engine->attached != NULL ? rv__attached_read(engine, token, &known, err) : RV_ECLOSED;
+        return read_there(engine, token, &known, err);
+    int rc = engine->attached != NULL ? rv__attached_read(engine, NULL, token, &known, err)
+                                      : RV_ECLOSED;
     return rc != RV_ECLOSED
                ? rc
                : rv__fail(err, RV_ESTATE, "nobody drives the store: no token is valid now");
@@ -469,10 +519,22 @@ int rv_cancel_run_with(rv_engine *engine, const char *run_id, const rv_cancel_op
     if (rc == RV_OK && engine == NULL)
         rc = rv__fail(err, RV_EINVAL, "no engine given");
     if (rc == RV_OK && rv__attached_asks_driver(engine))
-        return rv__attached_cancel(engine, run_id, err);
+        return rv__attached_cancel(engine, NULL, run_id, err);
     if (rc == RV_OK)
         rc = take_by(engine, known.by, &msg.by, err);
-    return rc < 0 ? rc : send_message(engine, run_id, msg, NULL, err);
+    if (rc < 0)
+        return rc;
+    struct rv__addressee told;
+    do {
+        rc = send_message(engine, run_id, msg, NULL, &told.member, err);
+        if (rc != RV__ELSEWHERE)
+            return rc;
+        const struct rv__addressee *whom = tell_whom(engine, &told, known.by, err);
+        if (whom == NULL)
+            return RV_ECLOSED;
+        rc = rv__attached_cancel(engine, whom, run_id, err);
+    } while (has_moved(engine, &rc, err));
+    return rc;
 }
 
 int rv_signal(rv_engine *engine, const char *run_id, const char *name, const char *payload,
@@ -494,13 +556,25 @@ int rv_signal_with(rv_engine *engine, const char *run_id, const char *name, cons
     if (name == NULL || *name == '\0')
         return rv__fail(err, RV_EINVAL, "a signal needs a name");
     if (rv__attached_asks_driver(engine))
-        return rv__attached_signal(engine, run_id, name, payload, known.force, err);
+        return rv__attached_signal(engine, NULL, run_id, name, payload, known.force, err);
     msg.force = known.force;
     rc = take_by(engine, known.by, &msg.by, err);
     if (rc < 0)
         return rc;
-    rc = take_json(payload, "payload", &msg.result, err);
-    return rc < 0 ? rc : send_message(engine, run_id, msg, known.violations, err);
+    struct rv__addressee told;
+    do {
+        msg.result = NULL;
+        rc = take_json(payload, "payload", &msg.result, err);
+        if (rc == RV_OK)
+            rc = send_message(engine, run_id, msg, known.violations, &told.member, err);
+        if (rc != RV__ELSEWHERE)
+            return rc;
+        const struct rv__addressee *whom = tell_whom(engine, &told, known.by, err);
+        if (whom == NULL)
+            return RV_ECLOSED;
+        rc = rv__attached_signal(engine, whom, run_id, name, payload, known.force, err);
+    } while (has_moved(engine, &rc, err));
+    return rc;
 }
 
 static int check_message(const char *message, const char *what, rv_error *err)
@@ -549,17 +623,28 @@ int rv_complete_with(rv_engine *engine, const char *run_id, const char *handle,
     if (engine == NULL)
         return rv__fail(err, RV_EINVAL, "no engine given");
     if (rv__attached_asks_driver(engine))
-        return rv__attached_complete(engine, run_id, handle, known.result, known.error, err);
+        return rv__attached_complete(engine, NULL, run_id, handle, known.result, known.error, err);
     rc = take_by(engine, known.by, &msg.by, err);
-    if (rc == RV_OK)
-        rc = take_json(known.result, "result", &msg.result, err);
     if (rc < 0)
         return rc;
-    if (known.error != NULL && (msg.error = message_blob(known.error)) == NULL) {
-        rv__blob_unref(msg.result);
-        return rv__nomem(err);
-    }
-    return send_message(engine, run_id, msg, NULL, err);
+    struct rv__addressee told;
+    do {
+        msg.result = msg.error = NULL;
+        rc = take_json(known.result, "result", &msg.result, err);
+        if (rc == RV_OK && known.error != NULL && (msg.error = message_blob(known.error)) == NULL) {
+            rv__blob_unref(msg.result);
+            rc = rv__nomem(err);
+        }
+        if (rc == RV_OK)
+            rc = send_message(engine, run_id, msg, NULL, &told.member, err);
+        if (rc != RV__ELSEWHERE)
+            return rc;
+        const struct rv__addressee *whom = tell_whom(engine, &told, known.by, err);
+        if (whom == NULL)
+            return RV_ECLOSED;
+        rc = rv__attached_complete(engine, whom, run_id, handle, known.result, known.error, err);
+    } while (has_moved(engine, &rc, err));
+    return rc;
 }
 
 void rv_decide_opts_init(rv_decide_opts *opts)
@@ -586,14 +671,25 @@ int rv_decide(rv_engine *engine, const char *run_id, int decision, const rv_deci
     if (check_message(reason, "reason", err) < 0)
         return RV_ETOOBIG;
     if (rv__attached_asks_driver(engine))
-        return rv__attached_decide(engine, run_id, decision, &known, err);
+        return rv__attached_decide(engine, NULL, run_id, decision, &known, err);
     int rc = engine != NULL ? take_by(engine, known.by, &msg.by, err)
                             : rv__fail(err, RV_EINVAL, "no engine given");
     if (rc < 0)
         return rc;
-    if (reason != NULL && (msg.error = message_blob(reason)) == NULL)
-        return rv__nomem(err);
-    return send_message(engine, run_id, msg, NULL, err);
+    struct rv__addressee told;
+    do {
+        msg.error = NULL;
+        if (reason != NULL && (msg.error = message_blob(reason)) == NULL)
+            return rv__nomem(err);
+        rc = send_message(engine, run_id, msg, NULL, &told.member, err);
+        if (rc != RV__ELSEWHERE)
+            return rc;
+        const struct rv__addressee *whom = tell_whom(engine, &told, known.by, err);
+        if (whom == NULL)
+            return RV_ECLOSED;
+        rc = rv__attached_decide(engine, whom, run_id, decision, &known, err);
+    } while (has_moved(engine, &rc, err));
+    return rc;
 }
 
 int rv__call_register(struct rv__registry *registry, struct rv__registration *registration,
@@ -838,6 +934,44 @@ static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel 
     return answered;
 }
 
+/* Pause, and look at the row of a run that is not ours. True: it has ended, or the caller has a reason to give up,
+ * which the call itself will tell. */
+enum { LOOK_FIRST_MS = 10, LOOK_LAST_MS = 200 };
+static bool is_over_elsewhere(struct rv__call *call, int64_t pause_ms, rv_cancel *by)
+{
+    rv_engine *e = call->engine;
+    rv__engine_enter(e);
+    int rc = rv__ask_pause(pause_ms, by, e->closing, NULL);
+    if (rc == RV_OK)
+        rc = rv__run_has_ended(e, call->workflow, call->run_id, NULL);
+    rv__engine_leave(e);
+    return rc != 0 && rc != RV_ESTORE;
+}
+
+/* As wait_for_answer(), where the run may be another member's: then it is looked at now and then, less often as
+ * time goes by. */
+static int wait_for_member(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
+{
+    int64_t deadline_ns = rv__deadline_ns(timeout_ms), left_ms = timeout_ms;
+    for (;;) {
+        int answered = wait_for_answer(call, left_ms, by);
+        if (answered <= 0 || call->rc != RV__ELSEWHERE)
+            return answered;
+        int64_t pause_ms = LOOK_FIRST_MS;
+        bool over = false;
+        while (!over && left_ms != 0) {
+            over = is_over_elsewhere(call, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms,
+                                     by);
+            pause_ms = pause_ms * 2 < LOOK_LAST_MS ? pause_ms * 2 : LOOK_LAST_MS;
+            int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());
+            left_ms = timeout_ms < 0 ? -1 : left_ns > 0 ? left_ns / 1000000 + 1 : 0;
+        }
+        if (!over)
+            return 0;
+        call->done = false;
+    }
+}
+
 static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
 {
     size_t texts_at = sizeof(rv_outcome), results_at = texts_at + call->texts.len;
@@ -883,7 +1017,8 @@ int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const r
     if (rc == RV_OK && engine->attached != NULL)
         rc = rv__attached_wait(engine, workflow, run_id, timeout_ms, opts->by, err);
     if (rc == RV_OK) { /* attached: it has ended, so this answers at once */
-        int answered = wait_for_answer(&call, timeout_ms, opts->by);
+        int answered = rv__member_is(engine) ? wait_for_member(&call, timeout_ms, opts->by)
+                                             : wait_for_answer(&call, timeout_ms, opts->by);
         if (answered > 0)
             rc = call_result(&call, err);
         else if (answered == 0)

@@ -17,6 +17,7 @@
 #include "base/store_name.h"
 #include "base/violations.h"
 #include "engine/call.h"
+#include "engine/member.h"
 
 enum {
     ATTACH_MS = 2000, /* a writer may be about to listen, or about to end */
@@ -81,15 +82,34 @@ static int ask_driver(rv_engine *e, struct rv__buf *request, size_t start, int64
     return rc;
 }
 
+static int ask_member(rv_engine *e, const struct rv__addressee *told, struct rv__buf *request,
+                      size_t start, struct rv__reply *reply, rv_error *err)
+{
+    if (told->by != NULL)
+        rv__wire_text(request, "by", rv__str(told->by));
+    rv__wire_end(request, start);
+    rv__engine_enter(e);
+    int rc = rv__buf_err(request, err);
+    if (rc == RV_OK)
+        rc = rv__member_ask(e, told->member, request, ANSWER_MS, e->closing, reply, err);
+    else
+        *reply = (struct rv__reply){ .frame = { .type = FRAME_ERROR } };
+    rv__engine_leave(e);
+    rv__buf_done(request);
+    return rc;
+}
+
 /* One that is answered with no more than that it is done. `rc`: of what was put into it. */
-static int tell_driver(rv_engine *e, struct rv__buf *request, size_t start, int rc, rv_error *err)
+static int tell(rv_engine *e, const struct rv__addressee *told, struct rv__buf *request,
+                size_t start, int rc, rv_error *err)
 {
     struct rv__reply reply;
     if (rc < 0) {
         rv__buf_done(request);
         return rc;
     }
-    rc = ask_driver(e, request, start, ANSWER_MS, NULL, &reply, err);
+    rc = told != NULL ? ask_member(e, told, request, start, &reply, err)
+                      : ask_driver(e, request, start, ANSWER_MS, NULL, &reply, err);
     rv__reply_done(&reply);
     return rc;
 }
@@ -355,16 +375,17 @@ int rv__attached_close(rv_engine *e)
     return attached->left;
 }
 
-int rv__attached_cancel(rv_engine *e, const char *run_id, rv_error *err)
+int rv__attached_cancel(rv_engine *e, const struct rv__addressee *told, const char *run_id,
+                        rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "cancel");
     put_text(&request, "runId", run_id);
-    return tell_driver(e, &request, start, RV_OK, err);
+    return tell(e, told, &request, start, RV_OK, err);
 }
 
-int rv__attached_signal(rv_engine *e, const char *run_id, const char *name, const char *payload,
-                        bool force, rv_error *err)
+int rv__attached_signal(rv_engine *e, const struct rv__addressee *told, const char *run_id,
+                        const char *name, const char *payload, bool force, rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "signal");
@@ -372,10 +393,11 @@ int rv__attached_signal(rv_engine *e, const char *run_id, const char *name, cons
     put_text(&request, "name", name);
     if (force)
         (void)put_json(&request, "force", "true", NULL); /* it is JSON */
-    return tell_driver(e, &request, start, put_json(&request, "payload", payload, err), err);
+    return tell(e, told, &request, start, put_json(&request, "payload", payload, err), err);
 }
 
-int rv__attached_read(rv_engine *e, const char *token, const rv_read *read, rv_error *err)
+int rv__attached_read(rv_engine *e, const struct rv__addressee *told, const char *token,
+                      const rv_read *read, rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "read");
@@ -384,22 +406,22 @@ int rv__attached_read(rv_engine *e, const char *token, const rv_read *read, rv_e
     rv__wire_int(&request, "what", read->what);
     put_text(&request, "name", read->name);
     put_text(&request, "through", read->through);
-    return tell_driver(e, &request, start, RV_OK, err);
+    return tell(e, told, &request, start, RV_OK, err);
 }
 
-int rv__attached_complete(rv_engine *e, const char *run_id, const char *handle, const char *result,
-                          const char *error, rv_error *err)
+int rv__attached_complete(rv_engine *e, const struct rv__addressee *told, const char *run_id,
+                          const char *handle, const char *result, const char *error, rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "complete");
     put_text(&request, "runId", run_id);
     put_text(&request, "handle", handle);
     put_text(&request, "error", error);
-    return tell_driver(e, &request, start, put_json(&request, "result", result, err), err);
+    return tell(e, told, &request, start, put_json(&request, "result", result, err), err);
 }
 
-int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const rv_decide_opts *opts,
-                        rv_error *err)
+int rv__attached_decide(rv_engine *e, const struct rv__addressee *told, const char *run_id,
+                        int decision, const rv_decide_opts *opts, rv_error *err)
 {
     struct rv__buf request;
     size_t start = begin_call(&request, "decide");
@@ -407,7 +429,7 @@ int rv__attached_decide(rv_engine *e, const char *run_id, int decision, const rv
     put_text(&request, "action", rv__decisions[decision]);
     put_text(&request, "reason", opts->reason);
     put_text(&request, "path", opts->path);
-    return tell_driver(e, &request, start, RV_OK, err);
+    return tell(e, told, &request, start, RV_OK, err);
 }
 
 int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
@@ -474,7 +496,7 @@ static int look_at_row(void *arg, const struct rv__store_run *run)
     return RV_OK;
 }
 
-static int has_ended(rv_engine *e, const char *workflow, const char *run_id, rv_error *err)
+int rv__run_has_ended(rv_engine *e, const char *workflow, const char *run_id, rv_error *err)
 {
     struct row row = { .workflow = workflow, .err = err };
     pthread_mutex_lock(&e->step_reader_lock);
@@ -514,7 +536,7 @@ int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, in
 {
     int64_t deadline_ns = rv__deadline_ns(timeout_ms);
     for (;;) {
-        int rc = has_ended(e, workflow, run_id, err);
+        int rc = rv__run_has_ended(e, workflow, run_id, err);
         if (rc != 0)
             return rc < 0 ? rc : RV_OK;
         int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "engine/attempt.h"
 #include "engine/control.h"
+#include "engine/member.h"
 
 enum { EARLY_ANSWER_MS = 1000 }; /* that an answer waits for the handle it is for */
 
@@ -246,22 +247,29 @@ static bool same_input(const struct rv__run *run, const struct rv__call *call)
            (strcmp(run->input_key, meant) == 0 && strcmp(call->input_key, absent) == 0);
 }
 
+static bool is_other(const struct rv__call *call, const struct rv__run *run)
+{
+    return !rv__str_is(run->plan->plan->body.wrap->name, call->workflow) || !same_input(run, call);
+}
+
+static int fail_other(struct rv__call *call, const struct rv__run *run)
+{
+    return rv__fail(
+        &call->err, RV_EEXIST, "run '%s' exists already, of workflow '%.*s'%s: take another run id",
+        run->id, RV__ARG(run->plan->plan->body.wrap->name),
+        rv__str_is(run->plan->plan->body.wrap->name, call->workflow) ? ", with another input" : "");
+}
+
 /* The run exists already: the same start again, or a conflict. */
 static int start_again(struct rv__call *call, struct rv__run *run)
 {
-    bool other = !rv__str_is(run->plan->plan->body.wrap->name, call->workflow) ||
-                 !same_input(run, call);
+    bool other = is_other(call, run);
     if (other && run->is_new) { /* not on disk yet: later again */
         rv__mail_put(&run->mail, &call->letter);
         return RV_OK;
     }
     if (other)
-        return rv__fail(&call->err, RV_EEXIST,
-                        "run '%s' exists already, of workflow '%.*s'%s: take another run id",
-                        run->id, RV__ARG(run->plan->plan->body.wrap->name),
-                        rv__str_is(run->plan->plan->body.wrap->name, call->workflow)
-                            ? ", with another input"
-                            : "");
+        return fail_other(call, run);
     push(&run->calls, call);
     rv__run_touch(run); /* answered with the turn: what it is then is on disk */
     return RV_OK;
@@ -321,7 +329,8 @@ static int take_start(rv_engine *e, struct rv__call *call)
     if (known == NULL)
         return RV_ENOTFOUND;
     if (call->run_id[0] != '\0' && !call->made_id) { /* it may be there already */
-        int rc = rv__run_reach(e, call->run_id, &call->letter, false, &run);
+        /* Members look first: it may be another's. */
+        int rc = rv__run_reach(e, call->run_id, &call->letter, rv__member_is(e), &run);
         if (rc < 0)
             return rv__nomem(&call->err);
         return run != NULL ? start_again(call, run) : RV_OK;
@@ -551,6 +560,15 @@ void rv__calls_from_disk(rv_engine *e)
     look_in_mail(e, e->deciding);
 }
 
+/* Of another workflow than it is said to be? */
+static int check_workflow(struct rv__call *call, const struct rv__run *run)
+{
+    if (call->workflow == NULL || rv__str_is(run->plan->plan->body.wrap->name, call->workflow))
+        return RV_OK;
+    return rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
+                    run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow);
+}
+
 static int take_look(rv_engine *e, struct rv__call *call)
 {
     struct rv__run *run;
@@ -559,10 +577,10 @@ static int take_look(rv_engine *e, struct rv__call *call)
         return rv__nomem(&call->err);
     if (run == NULL)
         return RV_OK;
-    if (call->workflow != NULL && !rv__str_is(run->plan->plan->body.wrap->name, call->workflow)) {
-        rc = rv__fail(&call->err, RV_ENOTFOUND, "run '%s' is of workflow '%.*s', not '%.60s'",
-                      run->id, RV__ARG(run->plan->plan->body.wrap->name), call->workflow);
-    } else if (call->kind == CALL_LOOK) {
+    rc = check_workflow(call, run);
+    if (rc < 0)
+        return rc;
+    if (call->kind == CALL_LOOK) {
         rv__call_reply(call, call->look(call, run));
     } else if (call->kind == CALL_STATE || rv__run_terminal(rv__cell_status(run->cell))) {
         rv__call_reply(call, describe(call, run));
@@ -624,6 +642,11 @@ static int take_ask(rv_engine *e, struct rv__call *call)
 void rv__call_take(rv_engine *e, struct rv__call *call)
 {
     int rc = RV_OK;
+    if (e->member.fenced && !e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
+        call->kind != CALL_DRAIN && call->kind != CALL_REGISTER) {
+        rv__engine_take_again(e, &call->letter); /* once we have joined anew */
+        return;
+    }
     if (e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
         call->kind != CALL_DRAIN && call->kind != CALL_HAND_BACK) {
         rv__call_reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine is closing"));
@@ -677,6 +700,65 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
         rv__call_reply(call, rc);
 }
 
+static void again(rv_engine *e, struct rv__call **list)
+{
+    while (*list != NULL) {
+        struct rv__call *call = *list;
+        *list = call->next;
+        call->waiting = call->lent = false;
+        (void)!rv__engine_post(e, &call->letter); /* it is open: a kit's caller waits for it */
+    }
+}
+
+static void reply_elsewhere(struct rv__call *call, int64_t owner)
+{
+    call->waiting = false;
+    call->owner = owner;
+    rv__call_reply(call, RV__ELSEWHERE);
+}
+
+/* A look, or a start, of a run that is not ours. */
+static void look_elsewhere(struct rv__call *call, struct rv__run *seen)
+{
+    enum rv__run_status status = rv__cell_status(seen->cell);
+    int rc = call->kind == CALL_RUN ? RV_OK : check_workflow(call, seen);
+    if (rc < 0) {
+        rv__call_reply(call, rc);
+    } else if (call->kind == CALL_RUN) {
+        call->status = rv__public_status(status);
+        rv__call_reply(call, is_other(call, seen) ? fail_other(call, seen) : RV_OK);
+    } else if (call->kind == CALL_LOOK) {
+        rv__call_reply(call, call->look(call, seen));
+    } else if (call->kind == CALL_STATE || rv__run_terminal(status)) {
+        rv__call_reply(call, describe(call, seen));
+    } else {
+        reply_elsewhere(call, 0); /* it waits, and nobody here will learn of its end */
+    }
+}
+
+bool rv__call_elsewhere(rv_engine *e, struct rv__call *call, struct rv__run *seen, int64_t owner)
+{
+    bool looks = rv__call_looks(call) || call->kind == CALL_RUN;
+    (void)e;
+    if (looks && seen != NULL)
+        look_elsewhere(call, seen);
+    else if (call->kind == CALL_MESSAGE && owner != 0)
+        reply_elsewhere(call, owner);
+    else
+        return false;
+    return true;
+}
+
+void rv__run_calls_elsewhere(struct rv__run *run)
+{
+    struct rv__call *waiter;
+    again(run->engine, &run->calls);
+    while ((waiter = run->waiters) != NULL) {
+        run->waiters = waiter->next;
+        reply_elsewhere(waiter, 0);
+    }
+}
+
 static void close_list(struct rv__call **list)
 {
     while (*list != NULL) {
@@ -726,16 +808,6 @@ void rv__calls_refuse(rv_engine *e, const rv_error *why)
             refuse_list(&run->calls, why);
             refuse_list(&run->waiters, why);
         }
-}
-
-static void again(rv_engine *e, struct rv__call **list)
-{
-    while (*list != NULL) {
-        struct rv__call *call = *list;
-        *list = call->next;
-        call->waiting = call->lent = false;
-        (void)!rv__engine_post(e, &call->letter); /* it is open: a kit's caller waits for it */
-    }
 }
 
 static void again_mail(rv_engine *e, struct rv__mail *mail)

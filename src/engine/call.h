@@ -23,6 +23,8 @@ enum rv__call_kind {
 /* The answer to a start or a signal whose input or payload is to be held to a schema first: that is the
  * caller's to do, not the loop's. `judge` says whose. Then it asks again. */
 enum { RV__CHECK_INPUT = 1 };
+/* The answer to a call about a run that another member has: `owner`; 0: nobody, or it is not known. */
+enum { RV__ELSEWHERE = 2 };
 
 /* Of results that are told at once: of an outcome, or a state. Longer ones are read node by node. */
 enum { RV__RESULTS_MAX_BYTES = 64 << 20 };
@@ -60,8 +62,9 @@ struct rv__call {
     void *arg;                  /* of those three */
     bool writes;                /* it uses the writer, and is called at its desk */
 
-    bool began;   /* CALL_RUN: the run is new */
-    bool made_id; /* the same: its id is ours */
+    int64_t owner; /* of RV__ELSEWHERE */
+    bool began;    /* CALL_RUN: the run is new */
+    bool made_id;  /* the same: its id is ours */
     int status;
     struct rv__buf results, texts; /* what comes back, as text */
     uint64_t results_bytes; /* of results that are too long to be told at once; 0: they are there */

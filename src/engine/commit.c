@@ -17,6 +17,7 @@
 #include "base/bugs.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "engine/member.h"
 #include "engine/metrics.h"
 #include "read/read.h"
 
@@ -95,19 +96,29 @@ static void maybe_snapshot(struct rv__run *run)
         rv__buf_reset(&run->snapshot); /* no memory: another time */
 }
 
+/* Does it stay in memory, though it has nothing to do now? */
+static bool stays(const struct rv__run *run, int64_t wake_ms)
+{
+    return (run->guest && !run->parked) ||
+           (wake_ms != 0 && wake_ms < run->engine->now_ms + SLEEP_AT_LEAST_MS);
+}
+
 static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *results,
                        size_t *values, size_t *logs, size_t *answered)
 {
     struct rv__store_write *w = &b->writes[i];
     enum rv__run_status status = rv__cell_status(run->cell);
     bool idle = rv__run_idle(run) && rv__run_may_walk(run);
-    bool active = !idle;
     bool waiting = rv__cell_waits_for_somebody(run->cell);
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
+    /* What is written as not active is nobody's: a member says so of what stays in its memory. */
+    bool active = !idle || (rv__member_is(run->engine) && stays(run, wake_ms));
     if (rv__run_terminal(status) && run->completed_ms == 0)
         run->completed_ms = run->engine->now_ms;
 
-    *w = (struct rv__store_write){ .run = rv__str(run->id), .number = run->number };
+    *w = (struct rv__store_write){
+        .run = rv__str(run->id), .number = run->number, .after = run->seq, .begins = run->is_new
+    };
     if (run->facts.count > 0)
         w->facts = rv__buf_view(&run->facts.json);
     w->results = &b->results[*results];
@@ -228,7 +239,7 @@ static void note_health(rv_engine *e, const rv_error *why)
     if (why != NULL) {
         c->health.attempts++;
         c->health.why = *why;
-        c->health.gone = why->code == RV_EGONE;
+        c->health.gone = why->code == RV_EGONE && !e->member.on; /* a member joins anew */
     }
     atomic_store(&c->failing, why != NULL);
     pthread_mutex_unlock(&c->lock);
@@ -333,9 +344,26 @@ static int64_t write_batch(struct rv__job *job)
 
 /* ------------------------------------------------------------------------------- after it --- */
 
+/* Another member has it, or began it: it only leaves memory here. Who asked for something asks again. */
+static void lose(struct rv__run *run)
+{
+    rv__run_calls_elsewhere(run);
+    rv__run_leave(run);
+    run->trouble = RV_OK;
+    run->refused = run->suspending = run->claimed = false;
+    rv__run_take_mail(run);
+    if (run->phase == RV__ABSENT)
+        rv__run_drop_if_unused(run);
+}
+
 /* Its facts are abandoned: nobody has seen them. It comes back as the disk has it. */
 static void refuse(struct rv__run *run, const rv_error *why)
 {
+    if (rv__member_is(run->engine) &&
+        (why->code == RV_ESTATE || (why->code == RV_EEXIST && run->is_new))) {
+        lose(run);
+        return;
+    }
     struct rv__buf logs = run->logs; /* what its steps said is no decision: it is kept */
     size_t log_count = run->log_count;
     bool again = run->suspending; /* not even that it is suspended can be written */
@@ -422,6 +450,8 @@ void rv__run_let_go(struct rv__run *run)
             return;
         if (wake_ms != 0)
             rv__load_asleep(e, wake_ms);
+        if (rv__member_is(e)) /* from now on anybody may take it */
+            rv__run_calls_elsewhere(run);
     }
     if (RV__BUG(35))
         run->waiters = NULL;
@@ -443,7 +473,9 @@ static void note_commit(rv_engine *e, const struct rv__batch *b)
 /* It stays away: nobody may see what is in it. */
 static bool is_lost(rv_engine *e, const struct rv__batch *b)
 {
-    if (b->lost && !e->commit.gone)
+    if (b->lost && rv__member_is(e))
+        rv__member_fenced(e);
+    else if (b->lost && !e->commit.gone)
         rv__engine_gone(e);
     return b->lost;
 }
@@ -456,6 +488,8 @@ static struct rv__run *take_landed(rv_engine *e, struct rv__batch *b)
     rv__plans_stored(runs, true);
     for (size_t i = 0; i < b->count; i++) {
         b->of[i]->number = b->writes[i].number;
+        if (b->writes[i].seq != 0)
+            b->of[i]->seq = b->writes[i].seq;
         b->of[i]->outcome = b->writes[i].outcome == STORE_REFUSED ? &b->writes[i].why : NULL;
     }
     b->runs = NULL;

@@ -82,23 +82,33 @@ static inline bool rv__attached_asks_driver(const rv_engine *engine)
     return engine != NULL && engine->attached != NULL && !engine->attached->looks_only;
 }
 
+/* Another member, who is told instead of the driver, and in whose name; NULL: the driver. */
+struct rv__addressee {
+    int64_t member;
+    const char *by; /* NULL: nobody is named */
+};
+
 /* As the public calls of these names, answered by the driver. Errors besides: RV_ECLOSED: nobody listens
  * (any more), and nothing was done; RV_EFAILED: nobody knows whether it was; RV_EBUSY: it drives another
  * run. */
 int rv__attached_run(rv_engine *engine, const char *workflow, const char *input,
                      const rv_run_opts *opts, rv_run_info *ret, rv_error *err);
-int rv__attached_cancel(rv_engine *engine, const char *run_id, rv_error *err);
-int rv__attached_read(rv_engine *engine, const char *token, const rv_read *read, rv_error *err);
-int rv__attached_signal(rv_engine *engine, const char *run_id, const char *name,
-                        const char *payload, bool force, rv_error *err);
-int rv__attached_complete(rv_engine *engine, const char *run_id, const char *handle,
-                          const char *result, const char *error, rv_error *err);
+int rv__attached_cancel(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
+                        rv_error *err);
+int rv__attached_read(rv_engine *engine, const struct rv__addressee *told, const char *token,
+                      const rv_read *read, rv_error *err);
+int rv__attached_signal(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
+                        const char *name, const char *payload, bool force, rv_error *err);
+int rv__attached_complete(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
+                          const char *handle, const char *result, const char *error, rv_error *err);
 extern const char *const rv__decisions[4]; /* by enum rv_decision: "resume", … */
-int rv__attached_decide(rv_engine *engine, const char *run_id, int decision,
-                        const rv_decide_opts *opts, rv_error *err);
+int rv__attached_decide(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
+                        int decision, const rv_decide_opts *opts, rv_error *err);
 int rv__attached_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
 /* Each workflow as six texts with a NUL behind each: name, description, schema, version, source, steps. */
 int rv__attached_workflows(rv_engine *engine, struct rv__buf *ret, rv_error *err);
+/* As its row has it: 1, 0, or RV_ENOTFOUND (there is none, or it is of another workflow; NULL = any), RV_ESTORE. */
+int rv__run_has_ended(rv_engine *engine, const char *workflow, const char *run_id, rv_error *err);
 /* Until the run has ended on disk: told by whoever drives it, or, where nobody does, looked at now and
  * then. RV_OK: it has. */
 int rv__attached_wait(rv_engine *engine, const char *workflow, const char *run_id,

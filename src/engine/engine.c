@@ -16,6 +16,7 @@
 #include "engine/control.h"
 #include "engine/kit.h"
 #include "engine/listen.h"
+#include "engine/member.h"
 #include "engine/metrics.h"
 #include "read/read.h"
 
@@ -24,6 +25,8 @@ enum {
         256, /* threads are made on demand: this many if steps wait, two if they do not */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
+    DEFAULT_LEASE_MS = 10000,
+    LEAST_LEASE_MS = 1000,
 };
 
 static void engine_destroy(rv_engine *e)
@@ -65,6 +68,7 @@ static void engine_destroy(rv_engine *e)
     rv__free(e->store_name);
     rv__free(e->url);
     rv__reading_free(e->reading);
+    rv__member_close(e);
     rv__store_close(e->step_reader);
     rv__store_close(e->loader);
     rv__store_close(e->reader);
@@ -101,13 +105,16 @@ static int64_t last_written_ms(const char *store)
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
     struct rv__store_opts store = { .path = opts->store != NULL ? opts->store : RV__STORE_DEFAULT,
-                                    .read_only = opts->read_only };
+                                    .read_only = opts->read_only,
+                                    .member = opts->member,
+                                    .lease_ms = opts->lease_ms };
+    e->member.lease_ms = opts->lease_ms > 0 ? opts->lease_ms : DEFAULT_LEASE_MS;
     e->down_ms = last_written_ms(store.path); /* before it is written again */
     int rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
     if (rc == RV_OK)
-        rc = rv__store_reader(e->store, &e->loader, err);
+        rc = opts->member ? rv__member_open(e, err) : rv__store_reader(e->store, &e->loader, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
     if (rc == RV_OK)
@@ -387,7 +394,8 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
         return rc;
     }
     e->running_thread = e->around.threads;
-    if (opts->control)
+    rc = rv__member_start(e, err);
+    if (rc == RV_OK && opts->control)
         rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
                              &e->control, err);
     if (rc < 0) {
@@ -414,6 +422,13 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "retain_age_ms is negative: 0 is for ever");
     if (known.only_run != NULL && !rv__id_valid(rv__str(known.only_run)))
         return rv__fail(err, RV_EINVAL, "'%.80s' is not a run id", known.only_run);
+    if (known.member && (known.only_run != NULL || known.read_only || known.attach || known.idle))
+        return rv__fail(err, RV_EINVAL,
+                        "a member shares all runs: not with only_run, read_only, "
+                        "attach or idle");
+    if (known.lease_ms < 0 || (known.lease_ms > 0 && known.lease_ms < LEAST_LEASE_MS))
+        return rv__fail(err, RV_EINVAL, "lease_ms must be %d or more; 0 is the default, %d",
+                        (int)LEAST_LEASE_MS, (int)DEFAULT_LEASE_MS);
     if (known.drain_ms < 0)
         return rv__fail(err, RV_EINVAL, "drain_ms is negative: 0 is not at all");
     if (known.eval_cpu_ms < 0)
@@ -468,6 +483,7 @@ int rv_engine_close(rv_engine *e)
     while (e->callers > 0)
         pthread_cond_wait(&e->left, &e->callers_lock);
     pthread_mutex_unlock(&e->callers_lock);
+    rv__member_stop(e);
     rv__remote_free(e->remote);
     e->remote = NULL;
     rv__script_hosts_stop(e->shop.scripts);

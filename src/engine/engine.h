@@ -280,6 +280,25 @@ struct rv__around {
     bool threads;
 };
 
+/* Of an engine that shares its store with others; member.c. */
+struct rv__membership {
+    bool on;
+    atomic_llong id; /* in the store; changes when it has to join anew. Thread: any reads it */
+    int64_t lease_ms;
+    bool fenced; /* others have our runs: nothing goes on until we have joined anew */
+    bool renewing, rejoining, rejoined; /* the job is under way; it has landed */
+    bool seeks_own; /* a claim's answer was lost: some runs may be ours that we do not know of */
+    int64_t renew_ms, look_ms, feed_ms; /* when next, by the monotonic clock */
+    uint64_t generation;                /* of the registry, when runs were last looked for */
+    pthread_mutex_t lock;               /* of this handle, for those that ask others: */
+    struct rv__store *asker;
+    struct rv__store *office_store; /* of the thread that answers others: */
+    pthread_t office;
+    bool has_office;
+    atomic_ulong office_self; /* the same thread, as it knows itself */
+    atomic_bool stops;
+};
+
 struct rv_engine {
     struct rv__around around;
     struct rv__clock *clock;  /* = around.clock */
@@ -329,6 +348,7 @@ struct rv_engine {
     struct rv__run *deciding, **last_deciding; /* of this turn */
     size_t deciding_count;
     struct rv__commits commit;
+    struct rv__membership member;
     struct rv__loads load;
     struct rv__mail retry; /* letters that there was no memory for */
     bool starved;          /* no memory for something in this turn: the next one follows soon */
@@ -582,6 +602,12 @@ void rv__call_take(rv_engine *engine, struct rv__call *call);
 /* Its run is not here: run->trouble. It is answered, or (a start) begins the run. */
 void rv__call_absent(rv_engine *engine, struct rv__call *call, struct rv__run *run);
 bool rv__call_looks(const struct rv__call *call); /* at a run, and changes nothing */
+/* Its run is not ours (member.h). `seen`: as the store has it; NULL: it was not read, since it is `owner`'s. False: the
+ * call has not been answered, and is to be taken again. */
+bool rv__call_elsewhere(rv_engine *engine, struct rv__call *call, struct rv__run *seen,
+                        int64_t owner);
+/* The run has become another member's: who waits for it here looks at it there. */
+void rv__run_calls_elsewhere(struct rv__run *run);
 void rv__calls_from_disk(
     rv_engine *engine);                 /* the store refuses: who looks is told what is on disk */
 void rv__calls_wake(rv_engine *engine); /* those that were answered in this turn */

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/engine.h"
+#include "engine/member.h"
 
 enum {
     LOADS_AT_ONCE = 64,  /* jobs at the desk: so that it never waits for the loop */
@@ -33,7 +34,10 @@ struct load {
     rv_engine *engine;
     int rc;
     rv_error err;
-    bool damaged; /* what the store has of it cannot be read */
+    bool damaged;               /* what the store has of it cannot be read */
+    bool claims, looks;         /* of a member: it is to be claimed first; or is only looked at */
+    int64_t member, owner;      /* who claims; who has it then */
+    enum rv__store_orphan from; /* what became of who had it before */
     /* what was read */
     struct rv__plan_ref *plan;
     struct rv__cell *cell;
@@ -179,7 +183,12 @@ static void drop_load(struct rv__job *job)
 static int64_t run_load(struct rv__job *job)
 {
     struct load *l = (struct load *)job;
-    l->rc = load_all(l, l->engine->loader);
+    struct rv__store *store = l->engine->loader;
+    l->rc = l->claims ? store->ops->claim_run(store, l->member, rv__str(l->run->id), &l->owner,
+                                              &l->from, &l->err)
+                      : RV_OK;
+    if (l->rc == RV_OK && (!l->claims || l->owner == l->member))
+        l->rc = load_all(l, store);
     return 0;
 }
 
@@ -256,8 +265,8 @@ static void arm_wait(void *arg, const struct rv__effect *effect)
 
 /* Work that was in flight in an earlier process is lost with it. A function that ran in this program is
  * counted among those that were there when it died; one in a host, a command or a request cannot have
- * killed it. `crash`: that process did not end in order. */
-static int say_lost(struct rv__run *run, bool crash)
+ * killed it. `crash`: that process did not end in order; `blame`: it died, which a lease that is over does not say. */
+static int say_lost(struct rv__run *run, bool crash, bool blame)
 {
     struct rv__started lost = rv__cell_started(run->cell);
     int rc = lost.no_memory ? RV_ENOMEM : RV_OK;
@@ -268,7 +277,7 @@ static int say_lost(struct rv__run *run, bool crash)
                                .token = effect->token,
                                .crash = crash,
                                .down_ms = crash ? run->engine->down_ms : 0,
-                               .shared = crash && rv__effect_in_process(effect) };
+                               .shared = blame && rv__effect_in_process(effect) };
         rc = rv__run_send(run, &msg, NULL);
     }
     rv__free(lost.effects);
@@ -332,7 +341,8 @@ static void attach(rv_engine *e, struct load *l)
         rv__cell_outstanding(run->cell, arm_wait, run);
     /* A run that this process had in memory before lost its work by what was refused, not by a death. What
      * there is no memory for is looked for again. */
-    if (!RV__BUG(55) && say_lost(run, !refused) < 0) {
+    bool blame = !refused && l->from != STORE_EXPIRED;
+    if (!RV__BUG(55) && say_lost(run, !refused, blame) < 0) {
         run->owes_again = true;
         e->starved = true;
     }
@@ -435,7 +445,7 @@ static void not_loaded(struct load *l)
     struct rv__run *run = l->run;
     run->trouble = l->rc;
     run->why = l->err;
-    if (l->damaged && (l->active || l->wake_ms != 0 || l->status == RUN_STATUSES))
+    if (l->damaged && !l->looks && (l->active || l->wake_ms != 0 || l->status == RUN_STATUSES))
         rv__run_set_aside(run, "its record in the store is damaged: ");
     if (l->damaged)
         run->trouble = rv__fail(&run->why, RV_ESTORE,
@@ -446,6 +456,36 @@ static void not_loaded(struct load *l)
     rv__run_tell_absent(run);
 }
 
+/* It is another member's, or is only looked at: who looks is answered, and it does not stay. */
+static void looked_at(struct load *l)
+{
+    rv_engine *e = l->engine;
+    struct rv__run *run = l->run, *seen = NULL;
+    struct rv__mail mail = { .first = run->mail.first, .last = &mail.first };
+    struct rv__letter *letter;
+    int64_t owner = l->claims ? l->owner : 0;
+    if (!l->claims && (seen = rv__run_make(e, run->id)) != NULL) {
+        struct rv__cell_opts opts = rv__plan_ref_opts(e, l->plan);
+        (void)rv__cell_lanes(l->cell, opts.lane, opts.arg); /* takes no memory */
+        hand_over(l, seen);
+    }
+    run->mail = (struct rv__mail){ NULL, &run->mail.first };
+    rv__run_move(run, RV__ABSENT);
+    while ((letter = rv__mail_take(&mail)) != NULL) {
+        struct rv__call *call = letter->kind == LETTER_CALL
+                                    ? RV__CONTAINER(letter, struct rv__call, letter)
+                                    : NULL;
+        if (call == NULL || run->phase != RV__ABSENT || !rv__call_elsewhere(e, call, seen, owner))
+            rv__letter_take(e, letter); /* it wants more, or has come for another reason */
+    }
+    if (seen != NULL)
+        rv__run_unread(seen);
+    if (run->phase == RV__ABSENT && run->claimed)
+        rv__run_load(run, true); /* a scan has claimed it meanwhile */
+    else if (run->phase == RV__ABSENT)
+        rv__run_drop_if_unused(run);
+}
+
 static void load_landed(rv_engine *e, struct rv__job *job)
 {
     struct load *l = (struct load *)job;
@@ -453,10 +493,17 @@ static void load_landed(rv_engine *e, struct rv__job *job)
     e->load.under_way--;
     assert(run->phase == RV__LOADING);
     int rc = l->rc;
+    if (rc == RV_EGONE && rv__member_is(e)) { /* we are no member any more: all is forgotten soon */
+        rv__member_fenced(e);
+        rc = l->rc = RV_ESTORE;
+        run->urgent = false;
+    }
     bool again = rc == RV_ENOMEM || (rc == RV_ESTORE && !l->damaged);
     if (run->urgent && rc == RV_ESTORE)
         again = false; /* the store does not answer: neither does who waits for it */
     if (again) {
+        run->claims |= l->claims;
+        run->from = l->from;
         run->next_in = NULL;
         *e->load.last = run;
         e->load.last = &run->next_in;
@@ -464,7 +511,10 @@ static void load_landed(rv_engine *e, struct rv__job *job)
         e->load.retry_ms = rv__mono_ms(e->clock) + RETRY_MS;
     } else if (rc < 0) {
         not_loaded(l);
+    } else if (l->looks || (l->claims && l->owner != l->member)) {
+        looked_at(l);
     } else {
+        run->claimed = false;
         attach(e, l);
         rv__run_take_mail(run);
         if (e->read_only)
@@ -521,6 +571,7 @@ int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool 
         return RV_OK;
     }
     rv__mail_put(&run->mail, letter);
+    run->claims |= !looks;
     if (run->phase == RV__ABSENT && !rv__engine_drives(e, id)) {
         run->trouble = rv__fail(&run->why, RV_ESTATE, "this engine is for run '%.80s' only",
                                 e->only_run);
@@ -547,6 +598,11 @@ struct scan {
     bool more;       /* there are more than these */
     int64_t wake_ms; /* due: when the next one is wanted; 0: never */
     char ids[SCAN_PAGE][RV_RUN_ID_SIZE];
+    /* of a member: what it claims, and what became of who had it before */
+    struct rv__store_claim claim;
+    struct rv__buf names;
+    enum rv__store_orphan from[SCAN_PAGE];
+    rv_error err;
 };
 
 static int take_id(void *arg, const struct rv__store_run *row)
@@ -591,18 +647,82 @@ static int scan_all(struct scan *scan, struct rv__store *store, rv_error *err)
     return rc;
 }
 
+static int take_claimed(void *arg, const struct rv__store_claimed *run)
+{
+    struct scan *scan = arg;
+    assert(scan->count < SCAN_PAGE); /* no more were asked for */
+    scan->place = (struct rv__store_place){ .at_ms = run->wake_at_ms, .number = run->number };
+    scan->from[scan->count] = run->from;
+    snprintf(scan->ids[scan->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(run->id));
+    return RV_OK;
+}
+
+/* As a member: claim them. Those of who is no more come with the active ones. */
+static int scan_claim(struct scan *scan, struct rv__store *store)
+{
+    size_t ended = 0;
+    int rc = scan->active ? store->ops->expire(store, &ended, &scan->err) : RV_OK;
+    if (rc == RV_OK)
+        rc = store->ops->claim(store, &scan->claim, take_claimed, scan, &scan->err);
+    scan->more = scan->count >= scan->claim.limit;
+    if (rc == RV_OK && !scan->active && !scan->more)
+        rc = rv__store_next_wake(store, scan->due_ms, &scan->wake_ms, &scan->err);
+    return rc;
+}
+
 static int64_t run_scan(struct rv__job *job)
 {
     struct scan *scan = (struct scan *)job;
     rv_error err;
+    if (scan->claim.member != 0) {
+        scan->rc = scan_claim(scan, scan->engine->loader);
+        return 0;
+    }
     scan->rc = scan->engine->only_run[0] != '\0' ? scan_only(scan, scan->engine->loader, &err)
                                                  : scan_all(scan, scan->engine->loader, &err);
     return 0;
 }
 
+static void scan_free(struct scan *scan)
+{
+    rv__buf_done(&scan->names);
+    rv__free((void *)scan->claim.workflows);
+    rv__free(scan);
+}
+
 static void drop_scan(struct rv__job *job)
 {
-    rv__free(job);
+    scan_free((struct scan *)job);
+}
+
+/* The names of all workflows that this member has. */
+static int fill_claim(rv_engine *e, struct scan *scan)
+{
+    struct rv__store_claim *claim = &scan->claim;
+    size_t count = 0, i = 0, at = 0;
+    for (const struct rv__registered *r = e->registry->workflows; r != NULL; r = r->next)
+        count += !r->withdrawn;
+    struct rv__str *names = rv__zalloc(count + 1, sizeof *names);
+    if (names == NULL)
+        return RV_ENOMEM;
+    for (const struct rv__registered *r = e->registry->workflows; r != NULL; r = r->next)
+        if (!r->withdrawn) {
+            names[i++].len = r->name.len;
+            rv__buf_str(&scan->names, r->name);
+        }
+    *claim = (struct rv__store_claim){ .member = rv__member_id(e),
+                                       .workflows = names,
+                                       .workflow_count = count,
+                                       .due = !scan->active,
+                                       .due_ms = scan->due_ms,
+                                       .after = scan->place,
+                                       .own = scan->active && e->member.seeks_own,
+                                       .limit = SCAN_PAGE / 2 };
+    if (claim->own)
+        claim->after.number = scan->after;
+    for (i = 0; i < count && scan->names.rc == RV_OK; at += names[i++].len)
+        names[i].at = scan->names.text + at;
+    return scan->names.rc;
 }
 
 static int64_t earlier(int64_t a, int64_t b) /* 0 is never */
@@ -616,22 +736,34 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
     struct rv__loads *load = &e->load;
     int64_t now_ms = rv__mono_ms(e->clock);
     load->scanning = false;
+    if (scan->rc == RV_EGONE && scan->claim.member != 0)
+        rv__member_fenced(e);
     if (scan->rc < 0) {
         load->retry_ms = now_ms + RETRY_MS;
-        rv__free(scan);
+        e->member.seeks_own |= scan->active; /* some may be ours all the same */
+        scan_free(scan);
         return;
     }
     for (size_t i = 0; i < scan->count; i++) {
         struct rv__run *run = rv__run_find(e, scan->ids[i]);
         if (run == NULL && rv__run_new(e, scan->ids[i], &run) < 0) {
             load->retry_ms = now_ms + RETRY_MS; /* no memory: all of it once more */
-            rv__free(scan);
+            e->member.seeks_own |= scan->active;
+            scan_free(scan);
             return;
+        }
+        if (scan->claim.member != 0 && run->phase <= RV__LOADING) {
+            run->claimed = true;
+            run->from = scan->from[i];
         }
         if (run->phase == RV__ABSENT)
             rv__run_load(run, false);
     }
-    if (scan->active) {
+    if (scan->claim.member != 0 && scan->active) {
+        load->more_active = scan->more || scan->claim.own;
+        load->active_after = scan->claim.own && scan->more ? scan->place.number : 0;
+        e->member.seeks_own &= !scan->claim.own || scan->more;
+    } else if (scan->active) {
         load->active_after = scan->after;
         load->more_active = scan->more;
     } else if (scan->more) {
@@ -640,7 +772,7 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         load->due_place = (struct rv__store_place){ .number = 0 };
         load->wake_ms = earlier(scan->wake_ms, load->wake_ms_since);
     }
-    rv__free(scan);
+    scan_free(scan);
 }
 
 void rv__load_asleep(rv_engine *e, int64_t wake_ms)
@@ -678,6 +810,12 @@ static void give_scan(rv_engine *e)
     scan->after = load->active_after;
     scan->due_ms = rv__wall_ms(e->clock) + AHEAD_MS;
     scan->place = load->due_place;
+    rv__buf_init(&scan->names, SIZE_MAX / 8); /* bounded by what is registered */
+    if (rv__member_is(e) && fill_claim(e, scan) < 0) {
+        scan_free(scan);
+        load->retry_ms = rv__mono_ms(e->clock) + RETRY_MS;
+        return;
+    }
     if (!scan->active && load->due_place.number == 0)
         load->wake_ms_since = 0;
     load->scanning = true;
@@ -703,6 +841,13 @@ void rv__load_tick(rv_engine *e)
             return;
         }
         l->job = (struct rv__job){ .run = run_load, .landed = load_landed, .drop = drop_load };
+        if (rv__member_is(e)) {
+            l->member = rv__member_id(e);
+            l->from = run->from;
+            l->claims = run->claims && !run->claimed;
+            l->looks = !run->claims && !run->claimed;
+            run->claims = false;
+        }
         rv__read_job(e, &l->job);
         load->first = run->next_in;
         if (load->first == NULL)

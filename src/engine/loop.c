@@ -20,6 +20,7 @@
 #include "engine/attempt.h"
 #include "engine/call.h"
 #include "engine/engine.h"
+#include "engine/member.h"
 #include "engine/metrics.h"
 #include "read/read.h"
 
@@ -141,7 +142,9 @@ static void take_due(rv_engine *e)
     fire(e, &e->timeouts, rv__mono_ms(e->clock));
     fire(e, &e->waits,
          e->now_ms - (RV__BUG(47) ? 1000 : 0)); /* by the time that the facts will have */
-    rv__load_tick(e);
+    rv__member_tick(e);
+    if (!e->member.fenced)
+        rv__load_tick(e);
     rv__fetch_logs(e);
     rv__retain_tick(e);
     if (rv__commit_failing(e) && !e->commit.gone)
@@ -163,7 +166,7 @@ static int64_t next_due(rv_engine *e)
         return 0;
     if (e->commit.gone) /* whoever comes is refused; nothing else is to be done */
         return e->closed ? e->close_by_ns : RV__NEVER;
-    if ((e->deciding != NULL && e->commit.away == 0) || rv__may_grant(e))
+    if (((e->deciding != NULL && e->commit.away == 0) || rv__may_grant(e)) && !e->member.fenced)
         return 0;
     const struct rv__timer *wait = rv__timers_first(&e->waits);
     const struct rv__timer *timeout = rv__timers_first(&e->timeouts);
@@ -175,7 +178,9 @@ static int64_t next_due(rv_engine *e)
     }
     if (timeout != NULL && timeout->due != RV__NOT_BEGUN_MS)
         until_ns = sooner(until_ns, timeout->due * 1000000);
-    until_ns = rv__load_until_ns(e, until_ns);
+    if (!e->member.fenced)
+        until_ns = rv__load_until_ns(e, until_ns);
+    until_ns = rv__member_until_ns(e, until_ns);
     until_ns = rv__retain_until_ns(e, until_ns);
     until_ns = rv__guests_until_ns(e, until_ns);
     if (e->in_flight != NULL)
@@ -224,7 +229,7 @@ int64_t rv__engine_turn(rv_engine *e)
     take_letters(e);
     take_due(e);
     rv__calls_return(e);
-    if (!e->read_only && !e->commit.gone) {
+    if (!e->read_only && !e->commit.gone && !e->member.fenced) {
         rv__engine_decide(e);
         rv__start_all(e);
         rv__guests_tick(e); /* what has landed just now may have been the last of one */
@@ -271,7 +276,8 @@ static void run_loop(rv_engine *e)
         until_ns = rv__engine_turn(e);
         rv__engine_tell_close(e);
         bool late = e->closed && rv__mono_ns(e->clock) >= e->close_by_ns;
-        if (e->closed && e->commit.gone && (late || e->in_flight == NULL))
+        if (e->closed && (e->commit.gone || e->member.fenced) && (late || e->in_flight == NULL) &&
+            (e->commit.gone || e->writing == 0))
             return;
         if (late && rv__commit_failing(e)) /* as after a crash, then */
             return;

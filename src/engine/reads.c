@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"
+#include "engine/member.h"
 #include "read/read.h"
 
 static int no_engine(const char *call, rv_error *err)
@@ -68,6 +69,51 @@ int rv_overview(rv_engine *e, char **ret, rv_error *err)
     rv__engine_enter(e);
     int rc = rv__overview(e->reading, rv__wall_ms(e->clock), ret, err);
     rv__engine_leave(e);
+    return rc;
+}
+
+struct members {
+    struct rv__buf out;
+    int64_t self;
+};
+
+static int put_member(void *arg, const struct rv__store_member *member)
+{
+    struct members *members = arg;
+    struct rv__buf *out = &members->out;
+    rv__buf_fmt(out, "%s{\"id\":\"%lld\",\"process\":", out->text[out->len - 1] == '[' ? "" : ",",
+                (long long)member->id);
+    rv__buf_json_str(out, member->holder);
+    rv__buf_text(out, ",\"version\":");
+    rv__buf_json_str(out, member->version);
+    rv__buf_fmt(out, ",\"runs\":%llu,\"since\":%lld,\"leaseUntil\":%lld%s}",
+                (unsigned long long)member->runs, (long long)member->since_ms,
+                (long long)member->lease_until_ms,
+                member->id == members->self ? ",\"self\":true" : "");
+    return rv__buf_err(out, NULL);
+}
+
+int rv_members(rv_engine *e, char **ret, rv_error *err)
+{
+    if (e == NULL || ret == NULL)
+        return e == NULL ? no_engine("rv_members", err)
+                         : rv__fail(err, RV_EINVAL, "rv_members: nowhere to put it");
+    struct members members = { .self = rv__member_id(e) };
+    int rc = RV_OK;
+    rv__buf_init(&members.out, SIZE_MAX / 8); /* bounded by the members */
+    rv__buf_text(&members.out, "{\"members\":[");
+    rv__engine_enter(e);
+    pthread_mutex_lock(&e->step_reader_lock);
+    if (rv__buf_err(&members.out, err) == RV_OK && e->step_reader->ops->members != NULL)
+        rc = e->step_reader->ops->members(e->step_reader, put_member, &members, err);
+    pthread_mutex_unlock(&e->step_reader_lock);
+    rv__engine_leave(e);
+    rv__buf_text(&members.out, "]}");
+    if (rc == RV_OK)
+        rc = rv__buf_err(&members.out, err);
+    if (rc == RV_OK)
+        *ret = rv__buf_take(&members.out);
+    rv__buf_done(&members.out);
     return rc;
 }
 

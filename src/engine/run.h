@@ -35,6 +35,7 @@
 #include "base/timers.h"
 #include "engine/desk.h"
 #include "flow/flow.h"
+#include "store/store.h"
 #include "work/work.h"
 
 struct rv__attempt;
@@ -132,7 +133,10 @@ struct rv__run {
     bool refused;    /* its facts were refused: it is to be suspended when it is here again */
     bool suspending; /* that is on its way */
     bool urgent;     /* somebody waits for it to be loaded: not held to the budget */
-    const rv_error *outcome; /* of its write in the batch that has landed; NULL: it is on disk */
+    bool claims;  /* of a member: it is to be ours when it is loaded; else it is only looked at */
+    bool claimed; /* it is, since the store said so: it need not be claimed again */
+    enum rv__store_orphan from; /* the same: what became of who had it before */
+    const rv_error *outcome;    /* of its write in the batch that has landed; NULL: it is on disk */
 };
 
 /* The run of that id, if its struct is in memory, in whatever phase. */

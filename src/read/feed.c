@@ -126,6 +126,22 @@ void rv__feed_flush(struct rv__reading *r)
         memset(r->marks, 0, sizeof r->marks);
 }
 
+bool rv__feed_followed(const struct rv__reading *r)
+{
+    return atomic_load(&r->sleeping) > 0;
+}
+
+void rv__feed_look(struct rv__reading *r)
+{
+    if (!rv__feed_followed(r))
+        return;
+    atomic_fetch_add(&r->generation, 1);
+    pthread_mutex_lock(&r->hub);
+    for (struct rv_feed *f = r->sleepers; f != NULL; f = f->next_sleeper)
+        wake(f);
+    pthread_mutex_unlock(&r->hub);
+}
+
 void rv__feeds_close(struct rv__reading *r)
 {
     pthread_mutex_lock(&r->hub);

@@ -252,6 +252,9 @@ void rv__reading_free(struct rv__reading *reading); /* disconnects open feeds; N
 /* After a commit: mark for each run in it, then flush once. Thread: the loop's. */
 void rv__feed_mark(struct rv__reading *reading, const char *run_id);
 void rv__feed_flush(struct rv__reading *reading);
+/* Where others write, too: does somebody wait for what comes next? All of them look. */
+bool rv__feed_followed(const struct rv__reading *reading);
+void rv__feed_look(struct rv__reading *reading);
 void rv__feeds_close(struct rv__reading *reading);  /* wakes waiting callers: RV_ECLOSED */
 void rv__feeds_detach(struct rv__reading *reading); /* no thread is inside a call any more */
 void rv__node_cache_free(struct rv__node_cache *cache);

@@ -129,6 +129,7 @@ void rv__api_healthz(struct rv__api_call *call);
 void rv__api_readyz(struct rv__api_call *call);
 void rv__api_metrics(struct rv__api_call *call);
 void rv__api_workers(struct rv__api_call *call);
+void rv__api_members(struct rv__api_call *call);
 void rv__api_openapi(struct rv__api_call *call);
 void rv__api_workflows(struct rv__api_call *call);
 void rv__api_workflow(struct rv__api_call *call);

@@ -108,6 +108,13 @@ static const struct {
              ",'others':{'type':'integer','minimum':0,'description':'Runs that ended of workflows beyond the first 200.'}"
              ",'workflows':" LIST("WorkflowFared") ",'oldestWaiting':" LIST("LongWaiting") ",'counts':" REF("RunCounts")
              ",'health':" REF("StoreHealth")) },
+    { "Members",
+      OBJECT("'members'",
+             "'members':{'type':'array','description':'None, where one process drives the store.','items':"
+             OBJECT("'id','process','version','runs','since','leaseUntil'",
+                    "'id':" TEXT ",'process':{'type':'string','description':'Its number and machine.'},'version':" TEXT
+                    ",'runs':" COUNT ",'since':" TIME ",'leaseUntil':" TIME
+                    ",'self':{'type':'boolean','description':'It answers this request.'}") "}") },
     { "StoreHealth",
       OBJECT("'ok','bytes'",
              "'ok':{'type':'boolean','description':'The store takes writes.'},'since':" TIME ",'attempts':" COUNT

@@ -148,6 +148,8 @@ const struct rv__route rv__routes[] = {
     { "GET", "/api/v1/overview", RV__ROLE_VIEWER, rv__api_overview, "getOverview", "runs",
       "The runs of the last day, those that wait longest, and the state of the store",
       .status = 200, .schema = "Overview" },
+    { "GET", "/api/v1/members", RV__ROLE_VIEWER, rv__api_members, "getMembers", "system",
+      "The processes that share the store", .status = 200, .schema = "Members" },
     { "POST", "/api/v1/bulk/cancel", RV__ROLE_OPERATOR, rv__api_bulk_cancel, "cancelRuns", "runs",
       "Cancel the runs of a list, one batch", .params = bulk_params, .status = 200,
       .schema = "Bulk", .problems = { 415, 422, 503 } },

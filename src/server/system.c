@@ -47,6 +47,17 @@ void rv__api_metrics(struct rv__api_call *call)
 }
 
 /* The socket's path is for who could open it. */
+void rv__api_members(struct rv__api_call *call)
+{
+    char *text = NULL;
+    rv_error err;
+    if (rv_members(call->engine, &text, &err) < 0)
+        rv__api_error(call, &err);
+    else
+        rv__buf_text(&call->out, text);
+    rv_free(text);
+}
+
 void rv__api_workers(struct rv__api_call *call)
 {
     struct rv__json_iter it;

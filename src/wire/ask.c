@@ -170,8 +170,7 @@ static int take_frame(struct rv__line *line, const struct waker *waker, int64_t 
     return rc < 0 ? rc : RV_OK;
 }
 
-/* An error of the other side as our own. */
-static int take_error(const struct rv__reply *reply, rv_error *err)
+int rv__reply_error(const struct rv__reply *reply, rv_error *err)
 {
     struct rv__str value, message;
     struct rv__arena arena;
@@ -231,7 +230,7 @@ int rv__line_take(struct rv__line *line, int64_t timeout_ms, rv_cancel *by, rv_c
         return rc;
     rc = take_frame(line, &waker, timeout_ms, err);
     waker_done(&waker);
-    return rc == RV_OK && line->reply.frame.type == FRAME_ERROR ? take_error(&line->reply, err)
+    return rc == RV_OK && line->reply.frame.type == FRAME_ERROR ? rv__reply_error(&line->reply, err)
                                                                 : rc;
 }
 

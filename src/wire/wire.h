@@ -263,6 +263,8 @@ struct rv__reply {
 int rv__ask(const struct rv__asked *asked, const struct rv__buf *request, int64_t timeout_ms,
             rv_cancel *by, rv_cancel *closing, struct rv__reply *reply, rv_error *err);
 void rv__reply_done(struct rv__reply *reply);
+/* It is a frame `error`: what the other side says, as our own error. */
+int rv__reply_error(const struct rv__reply *reply, rv_error *err);
 
 /* A request whose connection stays open: the other side sends frames when it has some, and each side notices when
  * the other ends. All zero except `fd` -1: none. */

@@ -24,7 +24,7 @@ while read -r method path; do
         | if has("$ref") then $all.components.responses[$s] else . end | $s + " " + (.content | keys[0])' served.json)
     is "$method $path answers as it says" "$got" "$says"
 done <operations
-is "all of them" "$(wc -l <operations)" 33
+is "all of them" "$(wc -l <operations)" 34
 kill "$server" && wait "$server"
 server=
 lint=$RIVAL_BUILD/openapi-lint from=$RIVAL_SOURCE/tests/conformance/openapi

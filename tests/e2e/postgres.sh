@@ -1,24 +1,9 @@
 #!/usr/bin/env bash
 # postgres.sh: the program on a store in PostgreSQL: a real server of this test's own, killed and started again.
-. "$(dirname "$0")/tap.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/tap.sh"
 cd "$tmp" || exit 1
-programs=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
-pids=
-# PostgreSQL refuses to run as root: then it runs as its own user.
-as_owner() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"; else "$@"; fi; }
-database() { as_owner "$programs/pg_ctl" -D "$tmp/pg/data" -l "$tmp/pg/log" -w "$@" >"$tmp/pg.out" 2>&1; }
-cleanup() {
-    for p in $pids; do kill -9 "$p" 2>/dev/null; done
-    database stop -m immediate
-}
-mkdir pg && chmod 711 . && chmod 755 pg
-[ "$(id -u)" != 0 ] || chown postgres: pg
-ok "a database is made" as_owner "$programs/initdb" -D "$tmp/pg/data" -A trust -U rival --no-sync
-echo "listen_addresses = ''
-unix_socket_directories = '$tmp/pg'
-fsync = off" >>pg/data/postgresql.conf
-ok "and started" database start
-store="postgres://rival:not-to-be-seen@/postgres?host=$tmp/pg"
+. "$here/database.sh"
 export XDG_RUNTIME_DIR=$tmp/runtime
 mkdir -m 700 runtime
 
@@ -88,29 +73,20 @@ run "$rival" retain --keep 1 --store "$store"
 is "who else wants to write is told who does" "$rc" 1
 like "by name" "$err" "process $pid on .* writes to this store"
 
-# ---- a second server stands by, and takes over
+# ---- a second server shares the runs, and continues those of the first (members.sh has more)
 "$rival" serve wf.yaml --store "$store" --listen 127.0.0.1:0 >url2 2>serve2.err &
 second=$!
 pids="$pids $second"
-ok "a second server stands by" eventually grep -q "standing by" serve2.err
-like "and says for whom" "$(cat serve2.err)" "process $pid on"
-"$rival" serve wf.yaml --store "$store" --listen 127.0.0.1:0 >url3 2>serve3.err &
-third=$!
-pids="$pids $third"
-ok "so does a third" eventually grep -q "standing by" serve3.err
-kill $third
-wait $third
-is "which ends when it is told to" "$?" 0
+ok "a second server" eventually grep -q '"serving"\|serving' serve2.err
 rm -f go began first
 run "$rival" run wf --run-id e --server "$url"
 ok "a run begins on the first" eventually test -e began
 kill -9 $pid
 wait $pid 2>/dev/null
-ok "the second takes over" eventually grep -q "taking over" serve2.err
 touch go
 url=$(eventually test -s url2 && cat url2) pid=$second
 waits_for_e() { "$rival" why e --server "$url" | grep -q answer; }
-ok "and the run goes on there" eventually waits_for_e
+ok "and goes on at the second" eventually waits_for_e
 is "what was recorded is not done again" "$(cat first)" "x"
 run "$rival" cancel e --server "$url"
 is "it is cancelled there" "$rc" 0
@@ -125,19 +101,41 @@ is "as it was" "$(printf '%s' "$out" | jq -r .status)" completed
 kill $pid
 wait $pid
 is "the server stops" "$?" 0
+
+# ---- a server stands by while another process has the store alone
+rm -f go began
+"$rival" exec wf.yaml --run-id a2 --store "$store" >out 2>err </dev/null &
+alone=$!
+pids="$pids $alone"
+ok "a process drives its own run" eventually test -e began
+"$rival" serve wf.yaml --store "$store" --listen 127.0.0.1:0 >url3 2>serve3.err &
+third=$!
+pids="$pids $third"
+ok "a server stands by meanwhile" eventually grep -q "standing by" serve3.err
+like "and says for whom" "$(cat serve3.err)" "process $alone on"
+kill -9 $alone
+wait $alone 2>/dev/null
+ok "it takes over when that one ends" eventually grep -q "taking over" serve3.err
+touch go
+url=$(eventually test -s url3 && cat url3)
+waits_for_a2() { "$rival" why a2 --server "$url" | grep -q answer; }
+ok "and continues its run" eventually waits_for_a2
+kill $third
+wait $third
+is "and ends when it is told to" "$?" 0
 run "$rival" import c.run --store "$store"
 is "an id that is there is refused" "$rc" 1
 run "$rival" backup copy.db --store "$store"
 is "a backup is refused" "$rc" 1
 like "and says what to use" "$err" "pg_dump"
 run "$rival" list --store "$store" --json
-is "all runs are listed" "$(printf '%s' "$out" | jq -c '[.runs[].runId] | sort')" '["a","c","e"]'
+is "all runs are listed" "$(printf '%s' "$out" | jq -c '[.runs[].runId] | sort')" '["a","a2","c","e"]'
 
 # ---- a whole store, there and back
 run "$rival" copy other.db "$store"
 is "what is there is left as it is" "$rc:$out" "0:copied 0 of 1 runs; 1 were there already"
 run "$rival" copy "$store" back.db --json
-is "a store is copied" "$rc:$out" '0:{"runs":3,"copied":3,"alreadyThere":0}'
+is "a store is copied" "$rc:$out" '0:{"runs":4,"copied":4,"alreadyThere":0}'
 for id in a c e; do
     "$rival" show $id --store "$store" --json | jq -S 'del(.driven)' >there
     "$rival" show $id --store back.db --json | jq -S 'del(.driven)' >here
