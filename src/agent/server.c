@@ -408,6 +408,7 @@ static void enter_greeting(struct rv__tool_server *s)
 static void begin(struct rv__tool_server *s)
 {
     enter_greeting(s);
+    s->asked_again = false;
     s->stale = true;
     if (s->url != NULL) {
         rv__tool_greet(s);
@@ -567,6 +568,10 @@ static void take_discovered(struct rv__tool_server *s, const struct rv__rpc *rpc
         read_list(s);
     } else if (other != NULL) {
         return; /* the old way is being tried already */
+    } else if (rpc->kind == RPC_ERROR && rpc->code == RV__RPC_VERSION &&
+               lists(supported, STATELESS) && !s->asked_again) {
+        s->asked_again = true; /* it refuses what it says that it supports: once more */
+        rv__tool_greet(s);
     } else if (rpc->kind == RPC_ERROR && rpc->code == RV__RPC_VERSION &&
                !lists_handshake(supported)) {
         rv__tool_gone(s, "it speaks no revision of MCP that is spoken here");

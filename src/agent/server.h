@@ -38,6 +38,7 @@ struct rv__tool_server {
     struct rv__command command; /* runs unless `state` is DOWN */
     bool runs, ending, closing;
     struct rv__errand close;
+    bool asked_again;    /* in this greeting, which revision it speaks */
     bool listens;        /* for changes: a request of its own waits for them */
     struct rv__buf line; /* that has not ended */
     char *session;       /* of HTTP; NULL: none */
