@@ -543,8 +543,8 @@ static const struct rv__entry *last_answer(const struct rv__actor *sup)
 {
     const struct rv__actor *turn = sup->child;
     const struct rv__entry *last = sup->sup.inner->children[0].scope;
-    if (talk_of(sup)->answered == 0) /* those that may be there are of an earlier attempt */
-        return NULL;
+    if (talk_of(sup)->answered == 0 && rv__node_state(sup->node) != NULL)
+        return NULL; /* those that are there are of an earlier attempt of its state */
     if (turn != NULL && turn->frame.body->index == 0 && turn->frame.scope != turn->frame.base &&
         turn->frame.scope->status == STATUS_COMPLETED)
         return turn->frame.scope;
