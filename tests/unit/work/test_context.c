@@ -94,8 +94,8 @@ static void a_step_in_a_host_sees_the_same(void **state)
 static const struct {
     const char *path, *why;
 } mistakes[] = {
-    { "", "it is no plain path" },
-    { "input.who", "it is no plain path" },
+    { "", "it is not a plain path" },
+    { "input.who", "it is not a plain path" },
     { ".inptu.who", "there is no 'inptu': did you mean 'input'?; there are input, steps" },
     { ".steps.find.reslt", "there is no 'reslt': did you mean 'result'?" },
     { ".lastStep.item", "there is no 'item'; there are result, state, alias, stepName" },
@@ -105,10 +105,10 @@ static const struct {
     { ".workflowState.foo", "there is no 'foo'" },
     { ".steps[0]", "nodes are found by name" },
     { ".steps.find[0]", "there is an index where a name should be" },
-    { ".steps.find-tree.result", "it is no plain path" },
-    { ".input | keys", "it is no plain path" },
+    { ".steps.find-tree.result", "it is not a plain path" },
+    { ".input | keys", "it is not a plain path" },
     { ".input.list[", "a bracket does not close" },
-    { ".input}", "it is no plain path" },
+    { ".input}", "it is not a plain path" },
 };
 
 static void refuse_mistakes(struct fixture *fx, bool in_process)
