@@ -338,18 +338,23 @@ static double cpu_us(void)
 /* The same, of others. */
 static double cpu_us_of(const pid_t *pids, int count)
 {
+    enum { TIME_FIELD = 14 }; /* proc(5) */
     double ticks = 0;
     for (int i = 0; i < count; i++) {
         char name[64], line[512] = "";
-        unsigned long user = 0, sys = 0;
         snprintf(name, sizeof name, "/proc/%d/stat", (int)pids[i]);
         FILE *file = fopen(name, "r");
         const char *rest = file != NULL && fgets(line, sizeof line, file) != NULL
                                ? strrchr(line, ')') /* behind its name */
                                : NULL;
-        if (rest != NULL &&
-            sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) == 2)
-            ticks += (double)(user + sys);
+        for (int field = 2; rest != NULL && field < TIME_FIELD;
+             field++) /* the name is the second */
+            rest = strchr(rest + 1, ' ');
+        if (rest != NULL) {
+            char *end;
+            ticks += (double)strtoul(rest, &end, 10); /* in user mode */
+            ticks += (double)strtoul(end, NULL, 10);  /* in the system */
+        }
         if (file != NULL)
             (void)fclose(file);
     }

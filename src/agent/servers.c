@@ -136,7 +136,7 @@ static int read_value(struct reading *r, struct rv__str json, const char *key, s
     if (rv__json_type(json) == RV__JSON_STRING && json.len == 2)
         return RV_OK; /* empty */
     int rc = read_text(r, json, key, &text);
-    const char *at = text;
+    const char *at = text != NULL ? text : "";
     while (rc == RV_OK && *at != '\0') {
         const char *mark = strstr(at, "${");
         size_t plain = mark != NULL ? (size_t)(mark - at) : strlen(at);
@@ -350,18 +350,20 @@ int rv__tool_servers_new(struct rv__str json, const char *file,
 {
     struct rv__tool_servers *all = rv__zalloc(1, sizeof *all);
     struct reading *r = rv__zalloc(1, sizeof *r);
-    int rc = all != NULL && r != NULL ? RV_OK : rv__nomem(err);
-    if (rc == RV_OK) {
-        rv__arena_init(&all->arena, SIZE_MAX); /* bounded by the configuration */
-        *r = (struct reading){ .to = all, .file = file, .secrets = secrets, .err = err };
-        rc = read_all(r, json);
-        for (struct rv__tool_server *s = all->first; s != NULL; s = s->next) {
-            rv__chain_init(&s->waiting);
-            rv__chain_init(&s->requests);
-            rv__buf_init(&s->line, RV__RPC_BYTES);
-            rv__buf_init(&s->tools, RV__RPC_BYTES);
-            rv__buf_init(&s->pages, RV__RPC_BYTES);
-        }
+    if (all == NULL || r == NULL) {
+        rv__free(all);
+        rv__free(r);
+        return rv__nomem(err);
+    }
+    rv__arena_init(&all->arena, SIZE_MAX); /* bounded by the configuration */
+    *r = (struct reading){ .to = all, .file = file, .secrets = secrets, .err = err };
+    int rc = read_all(r, json);
+    for (struct rv__tool_server *s = all->first; s != NULL; s = s->next) {
+        rv__chain_init(&s->waiting);
+        rv__chain_init(&s->requests);
+        rv__buf_init(&s->line, RV__RPC_BYTES);
+        rv__buf_init(&s->tools, RV__RPC_BYTES);
+        rv__buf_init(&s->pages, RV__RPC_BYTES);
     }
     rv__free(r);
     if (rc < 0)

@@ -356,7 +356,7 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
     if (rc == RV_OK)
         rc = rv_attachments(c->engine, run_id, RV_ATTACHMENT_QUERY(.id = id, .results = true),
                             &list, err);
-    if (rc < 0)
+    if (rc != RV_OK)
         return rc;
     rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the result */
     if (list->count == 0) {

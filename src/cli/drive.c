@@ -960,7 +960,8 @@ static void wait_for_listeners(const struct rv__drive *d)
     int64_t until_ms = rv__mono_ms(rv__clock_real()) + LISTENERS_MS;
     while (d->engine != NULL && !rv_cancel_fired(d->interrupt) &&
            rv__mono_ms(rv__clock_real()) < until_ms &&
-           rv_listeners_wait(d->engine, d->run_id, 10 * RV__FRAME_MS, NULL) == RV_ETIMEDOUT)
+           rv_listeners_wait(d->engine, d->run_id, INT64_C(10) * RV__FRAME_MS, NULL) ==
+               RV_ETIMEDOUT)
         ;
 }
 

@@ -366,7 +366,7 @@ static void put_tool_name(struct rv__lowering *l, const struct tool_form *form)
         char c = from.at[i];
         bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                      c == '-';
-        rv__buf_char(l->out, plain ? c : '_');
+        rv__buf_char(l->out, (char)(plain ? c : '_'));
     }
     rv__buf_char(l->out, '"');
 }

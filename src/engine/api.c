@@ -516,13 +516,14 @@ int rv_cancel_run_with(rv_engine *engine, const char *run_id, const rv_cancel_op
     if (opts != NULL)
         rv__opts_take(&known, sizeof known, opts, opts->size);
     int rc = check_size(known.size, "RV_CANCEL_OPTS", err);
-    if (rc == RV_OK && engine == NULL)
-        rc = rv__fail(err, RV_EINVAL, "no engine given");
-    if (rc == RV_OK && rv__attached_asks_driver(engine))
+    if (rc != RV_OK)
+        return rc;
+    if (engine == NULL)
+        return rv__fail(err, RV_EINVAL, "no engine given");
+    if (rv__attached_asks_driver(engine))
         return rv__attached_cancel(engine, NULL, run_id, err);
-    if (rc == RV_OK)
-        rc = take_by(engine, known.by, &msg.by, err);
-    if (rc < 0)
+    rc = take_by(engine, known.by, &msg.by, err);
+    if (rc != RV_OK)
         return rc;
     struct rv__addressee told;
     do {

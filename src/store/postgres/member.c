@@ -42,7 +42,8 @@ static void find_place(char *ret, size_t size)
     ssize_t len = readlink("/proc/self/ns/pid", ns, sizeof ns - 1);
     ns[len > 0 ? len : 1] = '\0';
     /* Without both nobody is taken for a neighbour. */
-    snprintf(ret, size, boot[0] != '?' && len > 0 ? "%s %s" : "", boot, ns);
+    bool known = boot[0] != '?' && len > 0;
+    snprintf(ret, size, "%s%s%s", known ? boot : "", known ? " " : "", known ? ns : "");
 }
 
 int rv__pg_join(struct rv__pg *pg, rv_error *err)
