@@ -163,26 +163,28 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-/* The store as others in other folders can name it; NULL: they cannot. A password is not for them. */
-static char *name_for_others(const rv_engine_opts *opts)
+/* The store as others in other folders can name it; *ret is NULL if they cannot. A password is not for them. */
+static int name_for_others(const rv_engine_opts *opts, char **ret, rv_error *err)
 {
     const char *name = opts->store != NULL ? opts->store : RV__STORE_DEFAULT;
     struct rv__buf shown;
-    char *ret = NULL, *real;
+    *ret = NULL;
     if (opts->read_only)
-        return NULL;
+        return RV_OK;
     if (!rv__store_name_is_address(name)) {
-        real = realpath(name, NULL); /* of ":memory:" there is none */
-        ret = real != NULL ? copy_text(real) : NULL;
+        char *real = realpath(name, NULL); /* of ":memory:" there is none */
+        *ret = real != NULL ? copy_text(real) : NULL;
+        bool lost = real != NULL && *ret == NULL;
         free(real);
-        return ret;
+        return lost ? rv__nomem(err) : RV_OK;
     }
     rv__buf_init(&shown, SIZE_MAX / 8);
     rv__store_name_shown(name, &shown);
-    if (rv__str_is(rv__buf_view(&shown), name))
-        ret = rv__buf_take(&shown);
+    int rc = rv__buf_err(&shown, err);
+    if (rc == RV_OK && rv__str_is(rv__buf_view(&shown), name))
+        *ret = rv__buf_take(&shown);
     rv__buf_done(&shown);
-    return ret;
+    return rc;
 }
 
 int rv_engine_set_url(rv_engine *e, const char *url, rv_error *err)
@@ -286,7 +288,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     if (rc == RV_OK)
         e->shop.reading = e->reading;
     if (rc == RV_OK)
-        e->store_name = name_for_others(opts); /* now it is there */
+        rc = name_for_others(opts, &e->store_name, err); /* now it is there */
     if (rc == RV_OK && opts->control)
         e->shop.store_name = e->store_name;
     if (rc == RV_OK && !e->read_only)
@@ -398,11 +400,12 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     if (rc == RV_OK && opts->control)
         rc = rv__control_new(e, opts->store != NULL ? opts->store : RV__STORE_DEFAULT, NULL,
                              &e->control, err);
+    if (rc == RV_OK)
+        rc = rv__notify_reopen(e, err);
     if (rc < 0) {
         rv_engine_free(e);
         return rc;
     }
-    rv__notify_reopen(e);
     *ret = e;
     return rc;
 }

@@ -22,11 +22,10 @@ void rv__life_undecided(rv_engine *engine, rv__life_told *told, void *arg);
 void rv__life_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *heard);
 
 /* notify.c: listeners of manifests. Begin, if nobody has: a workflow that has some is known now, or was to an engine
- * before. Thread: the loop's, or before there is one. No memory: they are not told, and the process log says nothing;
- * the next registration tries again. */
-void rv__notify_begin(rv_engine *engine);
-void rv__notify_reopen(
-    rv_engine *engine); /* if a process before this one has left something to be told */
+ * before. Thread: the loop's, or that which opens the engine. Errors: RV_ENOMEM, RV_ESYS, RV_ESTORE. */
+int rv__notify_begin(rv_engine *engine, rv_error *err);
+/* Only if a process before this one has left something to be told. */
+int rv__notify_reopen(rv_engine *engine, rv_error *err);
 void rv__notify_close(
     rv_engine *engine); /* the feed has ended; what is under way has some seconds */
 void rv__notify_free(rv_engine *engine); /* nobody waits for it any more */

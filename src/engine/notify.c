@@ -94,22 +94,25 @@ struct rv__notify {
 
 /* -------------------------------------------------------------------------------- position --- */
 
-/* NULL: a store that leaves nothing, or no memory. */
-static char *file_of(const rv_engine *e)
+/* *ret: NULL for a store that leaves nothing behind, or where no file can be: what is under way when the process
+ * dies is then not told again. Errors: RV_ENOMEM. */
+static int find_file(const rv_engine *e, char **ret, rv_error *err)
 {
     struct rv__buf path;
-    char *ret = NULL;
+    *ret = NULL;
     if (e->store_name == NULL)
-        return NULL;
+        return RV_OK;
     rv__buf_init(&path, SIZE_MAX / 8);
-    if (rv__store_name_beside(e->store_name, &path, NULL) == RV_OK) {
-        rv__buf_text(&path, ".listeners");
-        if (e->only_run[0] != '\0')
-            rv__buf_fmt(&path, "-%s", e->only_run);
-        ret = rv__buf_take(&path);
-    }
+    int rc = rv__store_name_beside(e->store_name, &path, err);
+    rv__buf_text(&path, ".listeners");
+    if (e->only_run[0] != '\0')
+        rv__buf_fmt(&path, "-%s", e->only_run);
+    if (path.rc < 0)
+        rc = rv__buf_err(&path, err);
+    if (rc == RV_OK)
+        *ret = rv__buf_take(&path);
     rv__buf_done(&path);
-    return ret;
+    return rc == RV_ENOMEM ? rc : RV_OK;
 }
 
 static bool read_position(const char *path, struct position *ret)
@@ -635,41 +638,49 @@ static int open_feed(struct rv__notify *n, rv_error *err)
     return rc;
 }
 
-void rv__notify_begin(rv_engine *e)
+int rv__notify_begin(rv_engine *e, rv_error *err)
 {
-    rv_error err;
     if (e->notify != NULL || !e->around.threads || e->read_only || e->idle || e->stopped)
-        return;
+        return RV_OK;
     struct rv__notify *n = rv__zalloc(1, sizeof *n);
     if (n == NULL)
-        return;
+        return rv__nomem(err);
     n->engine = e;
     n->begun_ms = rv__wall_ms(e->clock);
     pthread_mutex_init(&n->lock, NULL);
     if (rv__cond_init(&n->changed) < 0) {
         pthread_mutex_destroy(&n->lock);
         rv__free(n);
-        return;
+        return rv__nomem(err);
     }
-    n->file = file_of(e);
-    n->wake = rv_cancel_new(NULL);
     const struct rv__io_opts opts = { .max_processes = AT_ONCE,
                                       .deny_private = e->shop.http_deny_private };
-    if (n->wake == NULL || rv__io_new(&opts, &n->io, &err) < 0 || open_feed(n, &err) < 0 ||
-        pthread_create(&n->thread, NULL, notify, n) != 0) {
+    int rc = find_file(e, &n->file, err);
+    n->wake = rv_cancel_new(NULL);
+    if (rc == RV_OK && n->wake == NULL)
+        rc = rv__nomem(err);
+    if (rc == RV_OK)
+        rc = rv__io_new(&opts, &n->io, err);
+    if (rc == RV_OK)
+        rc = open_feed(n, err);
+    if (rc == RV_OK && pthread_create(&n->thread, NULL, notify, n) != 0)
+        rc = rv__fail(err, RV_ESYS, "no thread could be made for the listeners of manifests");
+    if (rc < 0)
         notify_free(n);
-        return;
-    }
-    e->notify = n;
+    else
+        e->notify = n;
+    return rc;
 }
 
-void rv__notify_reopen(rv_engine *e)
+int rv__notify_reopen(rv_engine *e, rv_error *err)
 {
-    char *file = file_of(e);
+    char *file;
     struct position at;
-    if (file != NULL && read_position(file, &at))
-        rv__notify_begin(e);
+    int rc = find_file(e, &file, err);
+    if (rc == RV_OK && file != NULL && read_position(file, &at))
+        rc = rv__notify_begin(e, err);
     rv__free(file);
+    return rc;
 }
 
 void rv__notify_close(rv_engine *e)

@@ -670,6 +670,11 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         rc = rv__nomem(err);
     if (rc < 0)
         goto out;
+    if (ref->plan->body.wrap->listener_count > 0) {
+        rc = rv__notify_begin(e, err);
+        if (rc < 0)
+            goto out;
+    }
     if (known == NULL) {
         known = rv__zalloc(1, sizeof *known);
         if (known == NULL ||
@@ -682,8 +687,6 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         registry->workflows = known;
     }
     install(registry, known, ref, draft, r->directory, r->source);
-    if (ref->plan->body.wrap->listener_count > 0)
-        rv__notify_begin(e);
     draft = NULL;
 out:
     rv__plan_ref_unref(ref);

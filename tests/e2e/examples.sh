@@ -175,6 +175,6 @@ like "stock orders what runs out" "$rc $out" \
 run "$RIVAL_BUILD/rival" exec "$files/shout.yaml" --json --input '{"text": "timber!"}' --store "$tmp/shout.db"
 like "a library of steps is called from YAML" "$rc $out" '^0 .*"result":"TIMBER!".*"letters":6'
 run "$RIVAL_BUILD/rival" exec "$files/texts.c"
-like "and is no workflow" "$rc $err" '^2 .*texts.c declares functions .RV_FUNCTIONS., and no workflow'
+like "and is no workflow" "$rc $err" '^2 .*texts.c declares functions .RV_FUNCTIONS., but no workflow to run'
 
 done_testing

@@ -136,9 +136,10 @@ run "$rival" copy other.db "$store"
 is "what is there is left as it is" "$rc:$out" "0:copied 0 of 1 runs; 1 were there already"
 run "$rival" copy "$store" back.db --json
 is "a store is copied" "$rc:$out" '0:{"runs":4,"copied":4,"alreadyThere":0}'
+# Where its events stand in the feed is each store's own.
 for id in a c e; do
-    "$rival" show $id --store "$store" --json | jq -S 'del(.driven)' >there
-    "$rival" show $id --store back.db --json | jq -S 'del(.driven)' >here
+    "$rival" show $id --store "$store" --json | jq -S 'del(.driven, .acts[]?.seq)' >there
+    "$rival" show $id --store back.db --json | jq -S 'del(.driven, .acts[]?.seq)' >here
     ok "and run $id is the same in both" cmp there here
 done
 run "$rival" copy nothing.db back.db
