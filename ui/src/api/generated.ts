@@ -128,6 +128,23 @@ export interface Overview {
   health: StoreHealth;
 }
 
+export interface Members {
+  /** None, where one process drives the store. */
+  members: {
+    id: string;
+    /** Its number and machine. */
+    process: string;
+    version: string;
+    runs: number;
+    /** Milliseconds since 1970. */
+    since: number;
+    /** Milliseconds since 1970. */
+    leaseUntil: number;
+    /** It answers this request. */
+    self?: boolean;
+  }[];
+}
+
 export interface StoreHealth {
   /** The store takes writes. */
   ok: boolean;
