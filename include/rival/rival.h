@@ -293,6 +293,7 @@ typedef struct rv_foreach_opts {
     bool parallel;
     int64_t concurrency; /* with parallel: iterations at once; 0 = all */
     bool collect;        /* a failed iteration does not fail the node: the others run */
+    const char *label; /* of an iteration, in lists: "order ${ .loop.item.id }"; NULL = its item */
 } rv_foreach_opts;
 #define RV_FOREACH_OPTS(...) (&(rv_foreach_opts){ .size = sizeof(rv_foreach_opts), __VA_ARGS__ })
 RV_API void rv_foreach_opts_init(rv_foreach_opts *opts);
@@ -429,6 +430,7 @@ struct rv_node_def {
     bool detached;                  /* concurrent; also the next field */
     int64_t join;                   /* 0 = all */
     const char *input; /* nested workflows: JSON or text; NULL = this workflow's input */
+    const char *label; /* forEach: as in rv_foreach_opts */
     int rv_end;        /* used by the macros */
 };
 

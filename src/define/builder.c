@@ -443,9 +443,12 @@ rv_body *rv_add_foreach(rv_body *in, const char *alias, rv_step_fn items,
         opts = &defaults;
 
     const char *name = name_or(room, opts->items_name, alias != NULL ? alias : "forEach", "items");
-    struct rv__draft_node *node = rv__draft_foreach(in->draft, function_expr(name), opts->parallel,
-                                                    opts->concurrency, opts->collect,
-                                                    &(struct rv__draft_opts){ .alias = alias });
+    struct rv__expr label = { .kind = EXPR_NONE };
+    if (opts->label != NULL)
+        label = text_expr(w, opts->label);
+    struct rv__draft_node *node = rv__draft_foreach(
+        in->draft, function_expr(name), label, opts->parallel, opts->concurrency, opts->collect,
+        &(struct rv__draft_opts){ .alias = alias });
     add_function(w, (struct owner){ in->draft, alias }, name, items);
     return new_body(w, rv__draft_body(node, 0, NULL, false));
 }

@@ -322,6 +322,7 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     case RV_NODE_UNTIL: put_loop(r, n, depth); break;
     case RV_NODE_FOREACH:
         put_condition(r, "items", n);
+        put_text(r, "label", n->label);
         put_flag(r, "parallel", n->parallel, "true");
         put_int(r, "concurrency", n->concurrency);
         put_flag(r, "onFailure", n->collect, "\"collect\"");
@@ -360,8 +361,8 @@ static void check_fields(struct reader *r, const rv_node_def *n)
         misplaced = ".body";
     else if (!loop && (n->max_iterations || n->keep))
         misplaced = ".max_iterations or .keep";
-    else if (!foreach && (n->parallel || n->concurrency))
-        misplaced = ".parallel or .concurrency";
+    else if (!foreach && (n->parallel || n->concurrency || n->label))
+        misplaced = ".parallel, .concurrency or .label";
     else if (!block && !foreach && n->collect)
         misplaced = ".collect";
     else if (!block && (n->detached || n->join))

@@ -4,11 +4,12 @@
 #include <inttypes.h>
 
 struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
-                                         bool parallel, int64_t concurrency, bool collect,
-                                         const struct rv__draft_opts *opts)
+                                         struct rv__expr label, bool parallel, int64_t concurrency,
+                                         bool collect, const struct rv__draft_opts *opts)
 {
     struct rv__draft_node *node = rv__draft_add(in, NODE_FOREACH, opts);
     node->foreach.items = rv__draft_expr(in->draft, items);
+    node->foreach.label = rv__draft_expr(in->draft, label);
     node->foreach.parallel = parallel;
     node->foreach.concurrency = concurrency;
     node->foreach.collect = collect;

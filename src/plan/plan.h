@@ -515,8 +515,8 @@ struct rv__draft_node *rv__draft_loop(struct rv__draft_body *in, struct rv__expr
                                       struct rv__expr until, int64_t max_iterations,
                                       enum rv__keep keep, const struct rv__draft_opts *opts);
 struct rv__draft_node *rv__draft_foreach(struct rv__draft_body *in, struct rv__expr items,
-                                         bool parallel, int64_t concurrency, bool collect,
-                                         const struct rv__draft_opts *opts);
+                                         struct rv__expr label, bool parallel, int64_t concurrency,
+                                         bool collect, const struct rv__draft_opts *opts);
 struct rv__draft_node *rv__draft_concurrent(struct rv__draft_body *in, bool detached, bool collect,
                                             int64_t join, const struct rv__draft_opts *opts);
 

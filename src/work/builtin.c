@@ -84,7 +84,7 @@ static void evaluation_begun(struct rv__evaluation *evaluation)
     ctx->work.begun(&ctx->work);
 }
 
-static void post(struct rv_ctx *ctx)
+void rv__work_post(struct rv_ctx *ctx)
 {
     rv__ctx_hide(ctx);
     ctx->shop->post(ctx);
@@ -335,7 +335,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
         rv__labels_answer(ctx, json, err);
     } else if (ctx->describing) {
         take_description(ctx, json, err);
-        post(ctx);
+        rv__work_post(ctx);
     } else if (ctx->eval == EVAL_DESCRIPTION) {
         take_description_alone(ctx, json, err);
         rv__work_finish(ctx);
@@ -356,8 +356,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
         rv__work_finish(ctx);
     } else if (ctx->eval >= 0) {
         take_value(ctx, json);
-        if (!rv__labels_make(ctx))
-            rv__work_finish(ctx);
+        rv__work_finish(ctx);
     } else {
         take_parameters(ctx, json);
     }
@@ -386,12 +385,14 @@ void rv__work_describe(struct rv_ctx *ctx)
 {
     if (ctx->eval == EVAL_INPUT && ctx->function.len > 0 && ctx->outcome == MSG_DONE)
         take_made_input(ctx);
+    if (ctx->eval == EVAL_ITEMS && rv__labels_make(ctx))
+        return;
     const struct rv__plan_exprs *exprs = ctx->exprs;
     uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
                                     : 0;
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
         atomic_load(ctx->shop->stopped)) {
-        post(ctx);
+        rv__work_post(ctx);
         return;
     }
     rv__ctx_hide(ctx); /* its description sees its result */

@@ -14,8 +14,10 @@ void rv__builtin_run(struct rv__work *work); /* by hand, instead */
 void rv__work_finish(struct rv_ctx *ctx);
 /* Evaluate a template of its plan (1 + its number); then goes on by itself. Thread: as the work's. */
 void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number);
-/* Make its description, if the plan has one, and post it. Thread: as `done` of its work. */
+/* Make its description, or the labels of its items, if the plan has them, and post it. Thread: as `done` of its work. */
 void rv__work_describe(struct rv_ctx *ctx);
+/* Nothing is left to do: its secrets are hidden, and the loop has it. Thread: whoever finished. */
+void rv__work_post(struct rv_ctx *ctx);
 /* Begin a command whose parameters are there. Thread: the evaluator's. */
 void rv__command_begin(struct rv_ctx *ctx, struct rv__str with);
 /* The same for a request by HTTP. */

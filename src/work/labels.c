@@ -1,8 +1,8 @@
 /* labels.c: what the iterations of a forEach are called: `label`, evaluated once for each item.
  *
  * Labels are for people: no state of a run depends on them. So they are no work of their own. They are made
- * behind the items, as part of that evaluation, and recorded with it (`labels` of what it was given; see
- * rv__ctx_given_labels). An item whose label cannot be made has none, and the log says why, once.
+ * behind the items, whether an expression or a function made these, and recorded with them (`labels` of what
+ * the evaluation was given; see rv__ctx_given_labels). An item whose label cannot be made has none, and the log says why, once.
  *
  *   items evaluated ──▶ label of item 0 ──▶ … ──▶ label of item n ──▶ the loop's inbox
  *
@@ -91,7 +91,7 @@ static void finish(struct rv_ctx *ctx)
     rv__buf_done(&l->json);
     rv__expr_texts_free(l->texts);
     ctx->labels = NULL;
-    rv__work_finish(ctx);
+    rv__work_post(ctx);
 }
 
 static void make_plain(struct rv_ctx *ctx)
@@ -138,16 +138,15 @@ void rv__labels_answer(struct rv_ctx *ctx, struct rv__str json, const rv_error *
 
 bool rv__labels_make(struct rv_ctx *ctx)
 {
-    uint32_t number = ctx->eval == EVAL_ITEMS
-                          ? rv__plan_exprs_number(ctx->exprs, ctx->view.node, SLOT_LABEL)
-                          : 0;
+    uint32_t number = rv__plan_exprs_number(ctx->exprs, ctx->view.node, SLOT_LABEL);
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->result == NULL ||
         rv__json_type(rv__blob_str(ctx->result)) != RV__JSON_ARRAY)
         return false;
     struct rv__labels *l = rv__arena_zalloc(&ctx->arena, 1, sizeof *l);
     bool asks = rv__exprs_jq(ctx->exprs->set, number - 1) > 0;
     if (l == NULL || (!asks && rv__expr_texts_new(TEXTS_BYTES, &l->texts, NULL) < 0))
-        return false; /* it goes without labels */
+        return false;  /* it goes without labels */
+    rv__ctx_hide(ctx); /* labels see the items */
     l->number = number;
     l->around = ctx->view;
     l->index = -1;

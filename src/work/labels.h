@@ -10,8 +10,8 @@ enum {
     RV__LABEL_BYTES = 200, /* of one label; the rest is cut off */
 };
 
-/* Its items are there: make their labels, then finish the work. False: there is nothing to make, and the
- * work is still to be finished. Thread: the evaluator's. */
+/* Its items are there: make their labels, then post it. False: there is nothing to make, and it is still to
+ * be posted. Thread: as `done` of its work. */
 bool rv__labels_make(struct rv_ctx *ctx);
 /* An evaluation has ended while ctx->labels was there: it was of a label. */
 void rv__labels_answer(struct rv_ctx *ctx, struct rv__str json, const rv_error *err);

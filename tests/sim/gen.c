@@ -649,7 +649,7 @@ static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_b
                               node->max_iterations, node->keep, &opts);
         break;
     case NODE_FOREACH:
-        made = rv__draft_foreach(to, expr(node->by_function, "itemsFn"), node->parallel,
+        made = rv__draft_foreach(to, expr(node->by_function, "itemsFn"), no_expr, node->parallel,
                                  node->concurrency, node->collect, &opts);
         break;
     case NODE_CONCURRENT: {

@@ -226,6 +226,8 @@ export interface ForEachOptions<Items = StepFunction, Run = BodyLike> extends No
   /** At most so many at once; only with `parallel`. */
   concurrency?: number;
   onFailure?: "fail" | "collect";
+  /** What an iteration is called in lists, an expression as in YAML: `"order ${ .loop.item.id }"`. Without it: its item. */
+  label?: string;
 }
 
 export interface ConcurrentOptions extends NodeOptions {
@@ -298,6 +300,7 @@ export interface ForEachDefinition {
   parallel?: boolean;
   concurrency?: number;
   onFailure?: "fail" | "collect";
+  label?: string;
   when?: StepFunction;
 }
 

@@ -187,7 +187,7 @@ test("everything that is wrong is told at once, with its place", () => {
       .step({ alias: "d", fn: 5 as unknown as () => void })
       .step({ alias: "e__f", fn: noop })
       .step({ alias: "g", fn: noop, retires: 3 } as unknown as { alias: string; fn: () => void })
-      .forEach({ name: "h", items: 3 as unknown as unknown[], run: noop, concurrency: 0 })
+      .forEach({ name: "h", items: 3 as unknown as unknown[], run: noop, concurrency: 0, label: (() => "x") as never })
       .concurrent("i", [{ fn: createWorkflow("n").step(noop), alias: "j", timeout: 5 } as never])
       .loop({ name: "k", body: [noop] })
       .build(),
@@ -203,6 +203,7 @@ test("everything that is wrong is told at once, with its place", () => {
     "g: unknown key 'retires'",
     "h: invalid items: must be a function that returns an array, or an array, not 3",
     "h: invalid concurrency 0: must be an integer, at least 1",
+    "h: invalid label: must be a text with ${ … }, not a function",
     "i:j: step-only config: 'timeout' is for steps, not for a workflow",
     "k: needs exactly one of 'while' and 'until', a function",
   ]);

@@ -128,6 +128,7 @@ test("forEach, loop, branch, concurrent and nested workflows", async () => {
       run: ({ loop }: any) => loop.item * 10 + loop.index + loop.items.length,
       parallel: true,
       concurrency: 2,
+      label: "number ${ .loop.item }",
     })
     .loop("count", { body: [{ fn: ({ loop }: StepContext) => loop!.index, alias: "i" }], until: ({ steps }) => steps.i!.result === 2 })
     .branch("which", { if: ({ steps }) => steps.numbers.result.length > 5, then: [{ fn: () => 1, alias: "many" }], else: [{ fn: () => 2, alias: "few" }] })
@@ -139,8 +140,10 @@ test("forEach, loop, branch, concurrent and nested workflows", async () => {
     .step("when", { fn: () => 1, when: () => false } as never)
     .step("all", ({ steps }) => Object.keys(steps));
   await withEngine([workflow], async (engine) => {
-    const { results, status, error } = await outcome(engine, "flow");
+    const { runId, results, status, error } = await outcome(engine, "flow");
     assert.equal(status, "completed", JSON.stringify(error));
+    const { nodes } = await (engine as any).api.request("GET", `api/v1/runs/${runId}/nodes?parent=each`);
+    assert.deepEqual(nodes.map((one: any) => one.label), ["number 1", "number 2", "number 3"]);
     assert.deepEqual(results.each?.result.iterations.map((one: any) => one.results.run.result), [13, 24, 35]);
     assert.equal(results.count?.result.iterations.length, 3);
     assert.equal(results.which?.result.taken, "else");

@@ -97,8 +97,9 @@ static void each_kind_has_its_words(void **state)
           "{\"type\":\"loop\",\"until\":{\"fn\":\"nothing\"},"
           "\"body\":[{\"type\":\"step\",\"kind\":\"delay\",\"with\":1}]}" },
         { RV_FOREACH(nothing, .body = RV_STEPS(RV_DELAY(1)), .parallel = true, .concurrency = 4,
-                     .collect = true),
-          "{\"type\":\"forEach\",\"items\":{\"fn\":\"nothing\"},\"parallel\":true,\"concurrency\":"
+                     .collect = true, .label = "no ${ .loop.index }"),
+          "{\"type\":\"forEach\",\"items\":{\"fn\":\"nothing\"},"
+          "\"label\":\"no ${ .loop.index }\",\"parallel\":true,\"concurrency\":"
           "4,\"onFailure\":\"collect\","
           "\"run\":[{\"type\":\"step\",\"kind\":\"delay\",\"with\":1}]}" },
         { RV_CONCURRENT(.detached = true, .collect = true,

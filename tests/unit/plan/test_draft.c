@@ -60,8 +60,8 @@ static void build_all(struct rv__draft *draft, const struct rv__draft *nested)
     rv__draft_step(rv__draft_body(rv__draft_loop(root, rv__expr_json("1"), NONE, 0, KEEP_ALL, NULL),
                                   0, NULL, false),
                    STEP_FUNCTION, "g", NULL, NULL);
-    struct rv__draft_node *each = rv__draft_foreach(root, rv__expr_json("[1]"), true, 2, false,
-                                                    NULL);
+    struct rv__draft_node *each = rv__draft_foreach(root, rv__expr_json("[1]"), NONE, true, 2,
+                                                    false, NULL);
     rv__draft_step(rv__draft_body(each, 0, NULL, true), STEP_VALUE, NULL, "1", NULL);
 
     struct rv__draft_node *block = rv__draft_concurrent(root, false, true, 2, NULL);
@@ -218,7 +218,7 @@ static void what_only_a_builder_can_get_wrong_is_told_too(void **state)
         root, rv__expr_json(NULL), rv__expr_function(NULL), -1, (enum rv__keep)9,
         &(struct rv__draft_opts){ .config = { .timeout_ms = 1 } });
     rv__draft_handler(draft, loop, HANDLER_ON_ERROR, STEP_FUNCTION, "h", NULL);
-    struct rv__draft_node *each = rv__draft_foreach(root, NONE, false, -2, false, NULL);
+    struct rv__draft_node *each = rv__draft_foreach(root, NONE, NONE, false, -2, false, NULL);
     rv__draft_step(rv__draft_body(each, 0, NULL, true), STEP_FUNCTION, "f", NULL, NULL);
     rv__draft_step(rv__draft_body(each, 0, NULL, false), STEP_FUNCTION, "f", NULL, NULL);
     struct rv__draft_node *block = rv__draft_concurrent(root, true, false, -1, NULL);
@@ -354,8 +354,9 @@ static void a_hundred_thousand_levels_are_refused_quickly(void **state)
     struct rv__draft *draft = new_draft(state, "deep");
     struct rv__draft_body *body = rv__draft_root(draft);
     for (int i = 0; i < 100000; i++)
-        body = rv__draft_body(rv__draft_foreach(body, rv__expr_json("[]"), false, 0, false, NULL),
-                              0, NULL, false);
+        body = rv__draft_body(
+            rv__draft_foreach(body, rv__expr_json("[]"), NONE, false, 0, false, NULL), 0, NULL,
+            false);
     rv__draft_step(body, STEP_FUNCTION, "f", NULL, NULL);
     expect_too_big(draft, "the plan is nested deeper than 100 levels, nested workflows included");
     assert_true(seconds() - begin < 1);
@@ -552,8 +553,9 @@ static void a_nested_draft_that_failed_fails_the_outer_one(void **state)
     struct rv__draft *inner = one_step("inner");
     struct rv__draft_body *body = rv__draft_root(inner);
     for (int i = 0; i < 2 * RV__PLAN_MAX_DEPTH + 1; i++) /* beyond the bound of the draft itself */
-        body = rv__draft_body(rv__draft_foreach(body, rv__expr_json("[]"), false, 0, false, NULL),
-                              0, NULL, false);
+        body = rv__draft_body(
+            rv__draft_foreach(body, rv__expr_json("[]"), NONE, false, 0, false, NULL), 0, NULL,
+            false);
     rv__draft_inline(rv__draft_root(outer), inner, NONE, NULL);
     expect_too_big(outer, "workflow 'inner': the plan is nested deeper than 100 levels, nested "
                           "workflows included");
@@ -574,8 +576,8 @@ static void the_deepest_workflows_as_bodies_can_be_read_back(void **state)
         char name[16];
         snprintf(name, sizeof name, "w%d", i);
         assert_int_equal(rv__draft_new(name, &drafts[i], NULL), RV_OK);
-        struct rv__draft_node *each = rv__draft_foreach(rv__draft_root(drafts[i]),
-                                                        rv__expr_json("[]"), false, 0, false, NULL);
+        struct rv__draft_node *each = rv__draft_foreach(
+            rv__draft_root(drafts[i]), rv__expr_json("[]"), NONE, false, 0, false, NULL);
         rv__draft_inline(rv__draft_body(each, 0, NULL, true), drafts[i - 1], NONE, NULL);
     }
     rv__buf_init(&out, RV__PLAN_MAX_BYTES);

@@ -11,6 +11,7 @@ struct fixture {
     char cache[64];
     rv_engine *engine;
     rv_workflow *workflow;
+    char run_id[RV_RUN_ID_SIZE]; /* of the last run */
     rv_error err;
 };
 
@@ -44,6 +45,18 @@ static void put_file(struct fixture *fx, const char *name, bool in_process)
         fail_msg("cannot register: %s", fx->err.message);
 }
 
+/* The labels of the iterations of a node, one after the other. */
+static void labels_of(struct fixture *fx, const char *run, const char *parent, char ret[200])
+{
+    rv_node_list *list = NULL;
+    if (rv_nodes(fx->engine, run, RV_NODE_QUERY(.parent = parent), &list, &fx->err) < 0)
+        fail_msg("%s", fx->err.message);
+    ret[0] = '\0';
+    for (size_t i = 0, used = 0; i < list->count && used < 200; i++)
+        used += (size_t)snprintf(ret + used, 200 - used, "%s|", list->nodes[i].label);
+    rv_node_list_free(list);
+}
+
 /* The results of a run that is to complete. */
 static json_t *results_of(struct fixture *fx, const char *workflow, const char *input)
 {
@@ -56,6 +69,7 @@ static json_t *results_of(struct fixture *fx, const char *workflow, const char *
     if (outcome->status != RV_COMPLETED)
         fail_msg("%s: %s", outcome->failed_step, outcome->error);
     json_t *results = json_loads(outcome->results, 0, NULL);
+    snprintf(fx->run_id, sizeof fx->run_id, "%s", info.run_id);
     rv_outcome_free(outcome);
     return results;
 }
@@ -72,8 +86,11 @@ static void expect(json_t *results, const char *alias, const char *json)
 
 static void check_words(struct fixture *fx, bool in_process)
 {
+    char labels[200];
     put_file(fx, "words.c", in_process);
     json_t *results = results_of(fx, "words", "{\"kind\":\"ash\"}");
+    labels_of(fx, fx->run_id, "planks", labels);
+    assert_string_equal(labels, "branch a|branch b|");
     expect(results, "read", "\"a line beside the file\"");
     expect(results, "tree", "{\"branches\":[\"a\",\"b\"],\"of\":\"ash\",\"n\":3}");
     expect(results, "never", "null");
@@ -148,6 +165,36 @@ static void the_builder_takes_every_node(void **state)
     json_decref(results);
 }
 
+static int two_orders(rv_ctx *c)
+{
+    return rv_return(c, "[{s:i}, {s:i}]", "id", 17, "id", 18);
+}
+
+/* Whoever makes the items, their labels are made behind them: paths alone, and with jq; one that cannot be made is
+ * left out. */
+static void items_of_functions_have_labels(void **state)
+{
+    struct fixture *fx = *state;
+    char labels[200];
+    fx->workflow = rv_workflow_new("labelled");
+    rv_body *body = rv_workflow_body(fx->workflow);
+    rv_add_step(rv_add_foreach(body, "plain", two_orders,
+                               RV_FOREACH_OPTS(.label = "order ${ .loop.item.id }")),
+                "in", two_orders, NULL);
+    rv_add(body,
+           RV_FOREACH(two_orders, .alias = "jq",
+                      .label = "${ if .loop.index == 0 then error(\"no\") else .loop.item.id + 1 "
+                               "end }",
+                      .body = RV_STEPS(RV_STEP(two_orders, .alias = "in2"))));
+    if (rv_register(fx->engine, fx->workflow, &fx->err) < 0)
+        fail_msg("%s", fx->err.message);
+    json_decref(results_of(fx, "labelled", NULL));
+    labels_of(fx, fx->run_id, "plain", labels);
+    assert_string_equal(labels, "order 17|order 18|");
+    labels_of(fx, fx->run_id, "jq", labels);
+    assert_string_equal(labels, "|19|");
+}
+
 static void the_builder_sends_secrets(void **state)
 {
     struct fixture *fx = *state;
@@ -182,6 +229,7 @@ static const struct {
     { RV_BRANCH("yes", .then = RV_STEPS(RV_VALUE("1"))), "if" },
     { RV_STEP(greet, .alias = "other", .timeout_ms = -1), "invalid timeout" },
     { RV_STEP(is_ada, .alias = "a b"), "alias" },
+    { RV_STEP(is_ada, .label = "x"), ".label, which does not apply" },
 };
 
 static void the_builder_tells_what_is_wrong(void **state)
@@ -305,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_in_c_says_what_yaml_says, setup, teardown),
         cmocka_unit_test_setup_teardown(so_it_does_in_process, setup, teardown),
         cmocka_unit_test_setup_teardown(the_builder_takes_every_node, setup, teardown),
+        cmocka_unit_test_setup_teardown(items_of_functions_have_labels, setup, teardown),
         cmocka_unit_test_setup_teardown(the_builder_sends_secrets, setup, teardown),
         cmocka_unit_test_setup_teardown(the_builder_tells_what_is_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(functions_of_a_library_are_called_by_name, setup, teardown),

@@ -117,6 +117,7 @@ export class WorkflowBuilder<Input = any, Steps = object> {
       parallel?: boolean;
       concurrency?: number;
       onFailure?: "fail" | "collect";
+      label?: string;
     },
   ): WorkflowBuilder<Input, With<Steps, Alias, any>>;
   forEach(first: unknown, second?: unknown): unknown {

@@ -125,7 +125,7 @@ class Lowering {
           items:
             typeof items === "function" ? this.call(inside.of("iterator"), items) : this.value(items, inside.of("iterator")),
           run: this.body(node.run, inside.below("run")),
-          ...given({ parallel: node.parallel, concurrency: node.concurrency, onFailure: node.onFailure }),
+          ...given({ parallel: node.parallel, concurrency: node.concurrency, onFailure: node.onFailure, label: node.label }),
         };
       }
       case "loop": {

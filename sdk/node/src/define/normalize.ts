@@ -44,7 +44,7 @@ const CONFIG_KEYS = [
 
 /** Keys of nodes, by the type they tell when `type` itself is left out. */
 const SHAPES: { type: string; key: string; keys: string[] }[] = [
-  { type: "forEach", key: "items", keys: ["items", "run", "parallel", "concurrency", "onFailure"] },
+  { type: "forEach", key: "items", keys: ["items", "run", "parallel", "concurrency", "onFailure", "label"] },
   { type: "branch", key: "if", keys: ["if", "then", "else"] },
   { type: "loop", key: "body", keys: ["body", "while", "until", "maxIterations", "keep"] },
   { type: "concurrent", key: "steps", keys: ["steps", "continueOn", "onFailure", "join"] },
@@ -276,13 +276,15 @@ export class Normalizer {
     if (most !== undefined && !(Number.isInteger(most) && most >= 1))
       this.refuse(path, `invalid concurrency ${describe(most)}: must be an integer, at least 1`);
     else if (most !== undefined && options.parallel !== true) this.refuse(path, "'concurrency' is only for 'parallel'");
+    if (options.label !== undefined && typeof options.label !== "string")
+      this.refuse(path, `invalid label: must be a text with \${ … }, not ${describe(options.label)}`);
     return {
       type: "forEach",
       id,
       alias,
       items: options.items,
       run: this.body(options.run, path, "run"),
-      ...pick(options, ["parallel", "concurrency", "onFailure"]),
+      ...pick(options, ["parallel", "concurrency", "onFailure", "label"]),
       ...frame,
     };
   }

@@ -18,7 +18,7 @@ RV_WORKFLOW("words", .input = RV_JSON({
                          .alias = "tree"),
                 RV_STEP(plank, .alias = "never", .when_expr = "${ .input.kind == \"oak\" }"),
                 RV_FOREACH("${ .steps.tree.result.branches }", .alias = "planks",
-                           .body = RV_STEPS(RV_STEP(plank))),
+                           .label = "branch ${ .loop.item }", .body = RV_STEPS(RV_STEP(plank))),
                 RV_BRANCH("${ .steps.tree.result.n > 2 }", .alias = "size",
                           .then = RV_STEPS(RV_VALUE("big", .alias = "big"))),
                 RV_UNTIL("${ .loop.index == 1 }", .alias = "twice",
