@@ -1,8 +1,8 @@
-/* drive.c: a run driven to its end by this process and shown meanwhile; or handed to the process that drives the
- * store, and followed.
+/* drive.c: runs one workflow for `exec` and shows its progress. If another process already drives the store, the run
+ * is handed to that process and followed.
  *
- * The engine is open for this run alone. It is followed by its feed: what is shown is on disk. A second
- * call with the same id finds the run and goes on with it, since its id is made here, before it begins. */
+ * The engine is opened for this run alone. Progress comes from the engine's feed, so only what is on disk is shown.
+ * The run's id is chosen here, before the run starts: a second call with the same id continues the same run. */
 #include "cli/drive.h"
 
 #include <poll.h>
@@ -18,17 +18,17 @@
 #include "cli/screen.h"
 
 enum {
-    GRACE_MS = 5000,      /* for steps to end by themselves after Ctrl-C */
-    TOLD_MS = 2000,       /* and then, for those that were told to */
-    LISTENERS_MS = 60000, /* that listeners of a manifest have, before the program ends */
-    RESUMES_MAX = 10,     /* --on-suspend resume: then it is left suspended */
-    NOBODY_MS = 5000,     /* so long we wait for a function that nobody has, without a terminal */
-    ANSWER_BYTES = 64,    /* of a decision that is typed */
+    GRACE_MS = 5000,      /* after Ctrl-C: for running steps to finish */
+    TOLD_MS = 2000,       /* after that: for cancelled steps to return */
+    LISTENERS_MS = 60000, /* for a manifest's listeners, before the program exits */
+    RESUMES_MAX = 10,     /* of --on-suspend resume; after that the run stays suspended */
+    NOBODY_MS = 5000,  /* without a terminal: how long to wait for a function that is not offered */
+    ANSWER_BYTES = 64, /* of a typed decision */
     INSPECT_LINES = 20,
     REASON_WIDTH = 2000,
-    OUTCOME_MS = 60000,   /* to read how it ended: it has */
-    AGAIN_MS = 100,       /* before the store, or who drives it, is tried again */
-    DRAIN_SHORT_MS = 300, /* steps of others that end so soon need not be mentioned */
+    OUTCOME_MS = 60000,   /* to read the outcome of a run that has ended */
+    AGAIN_MS = 100,       /* between attempts to open the store or reach its driver */
+    DRAIN_SHORT_MS = 300, /* other runs' steps that end within this time are not mentioned */
 };
 
 /* ------------------------------------------------------------------------------- beginning --- */
@@ -91,7 +91,7 @@ static int make_id(struct rv__drive *d)
     return CLI_OK;
 }
 
-/* A store on a disk that has no sockets can be driven all the same: only, nobody can ask. */
+/* Where the file system has no sockets, the run is driven all the same; other processes cannot reach it. */
 static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
     char user[RV__USER_NAME_SIZE];
@@ -111,8 +111,8 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
     return rc;
 }
 
-/* Is there something in it that goes on by itself? What a run had detached outlives its end; a server that
- * is away may come back and tell. */
+/* May the run continue without us? Detached work outlives its run, and a server that cannot be reached now may come
+ * back. */
 static bool is_alive(struct rv__drive *d)
 {
     char *text = NULL;
@@ -125,7 +125,7 @@ static bool is_alive(struct rv__drive *d)
     return alive;
 }
 
-/* Is all that it waits for functions that nobody has, or secrets without a value? `what`: the first of them. */
+/* Does the run wait only for functions that nobody offers, or for secrets without a value? `what`: the first one. */
 static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *what)
 {
     char *text = NULL;
@@ -152,7 +152,7 @@ static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *what)
     return what->len > 0 && others == 0;
 }
 
-/* Is it the input that the run has? None is none to differ. */
+/* Is this the input of the existing run? No input given always matches. */
 static bool same_input(const struct rv__drive *d, const char *has)
 {
     struct rv__buf given, had;
@@ -168,7 +168,7 @@ static bool same_input(const struct rv__drive *d, const char *has)
     return same;
 }
 
-/* A run that has ended is only read, which needs nobody's leave, nor what it was made of. */
+/* A run that has ended is only read. That needs neither the store's lock nor the workflow's files. */
 static bool open_ended(struct rv__drive *d)
 {
     rv_engine *engine = NULL;
@@ -194,8 +194,8 @@ static bool open_ended(struct rv__drive *d)
     return false;
 }
 
-/* The server that is meant, if one is: it has the run, and its workflows. Where none was named and the usual
- * one does not answer, the run goes to a store: the usual one, too, if this process is to drive it. */
+/* Connect to the server, if one is meant: it has the runs and workflows. If none was named and the default server
+ * does not answer, a store is used; the default store, if this process is to drive the run. */
 static int find_server(struct rv__drive *d, enum rv__drive_by by)
 {
     const struct rv__where where = { .store = d->opts.store,
@@ -215,7 +215,7 @@ static int find_server(struct rv__drive *d, enum rv__drive_by by)
     return CLI_OK;
 }
 
-/* The run is in the store? Then it is followed from now on. */
+/* If the run is in the store, follow it from now on. */
 static int find_run(struct rv__drive *d, rv_error *err)
 {
     rv_run_list *row = NULL;
@@ -225,13 +225,14 @@ static int find_run(struct rv__drive *d, rv_error *err)
     return rc;
 }
 
-/* Until the store is ours, or belongs to somebody who can be asked. RV_ECANCELED: Ctrl-C. */
+/* Wait until we have the store, or a driver that can be asked has it. RV_ECANCELED: Ctrl-C. */
 static int open_or_wait(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
     bool said = false;
     for (;;) {
         int rc = open_engine(d, by, err);
-        bool waits = rc == RV_EBUSY || rc == RV_ESTATE; /* nobody answers; or of another version */
+        bool waits = rc == RV_EBUSY ||
+                     rc == RV_ESTATE; /* its driver does not answer, or has another version */
         if (by != DRIVE_HERE || !waits)
             return rc;
         if (!said)
@@ -271,7 +272,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     code = by != DRIVE_HERE ? find_server(d, by) : CLI_OK;
     if (code != CLI_OK)
         return code;
-    bool reads = d->client == NULL && by != DRIVE_LATER; /* if that will do */
+    bool reads = d->client == NULL && by != DRIVE_LATER; /* reading may be enough */
     if (reads && d->input == NULL)
         (void)open_ended(d);
     int rc = d->client == NULL ? open_or_wait(d, by, &err) : RV_OK;
@@ -285,9 +286,9 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     bool driven = d->engine != NULL && !d->over && rv_engine_driver(d->engine, &driver, NULL) == 1;
     d->served = d->engine == NULL || (driven && by != DRIVE_HERE);
     if (d->served && d->opts.on_suspend == NULL)
-        d->on_suspend = ON_SUSPEND_WAIT; /* it is not ours alone to decide about */
+        d->on_suspend = ON_SUSPEND_WAIT; /* others may decide as well */
     d->refusal.engine = d->served || driven || d->over ? NULL : d->engine;
-    d->refusal.ends = true; /* until it is followed: nothing has begun */
+    d->refusal.ends = true; /* nothing has started until the run is followed */
     rv__refusal_watch(&d->refusal, d->interrupt);
     rc = find_run(d, &err);
     if (d->exists)
@@ -295,7 +296,7 @@ int rv__drive_open(struct rv__drive *d, const char *command, const struct rv__dr
     return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 
-/* Runs that others handed over go on where they take them; their steps that run now are let finish. */
+/* Other processes continue the runs that they handed to us; steps that run now may finish first. */
 static void drain(struct rv__drive *d)
 {
     if (d->engine == NULL || d->handed || d->over || rv_cancel_fired(d->interrupt) ||
@@ -303,7 +304,8 @@ static void drain(struct rv__drive *d)
         return;
     fprintf(stderr, "this process also drives runs of others: waiting for their running steps; "
                     "Ctrl-C leaves these to be attempted again\n");
-    (void)rv_engine_drain(d->engine, -1, d->interrupt, NULL); /* Ctrl-C: they are handed back */
+    (void)rv_engine_drain(d->engine, -1, d->interrupt,
+                          NULL); /* Ctrl-C: their runs are handed back */
 }
 
 void rv__drive_close(struct rv__drive *d)
@@ -312,8 +314,8 @@ void rv__drive_close(struct rv__drive *d)
     drain(d);
     rv__follow_close(d->feed);
     rv__client_close(d->client);
-    if (d->engine != NULL &&
-        rv_engine_close(d->engine) == 0) /* else steps run that cannot be stopped: we leave them */
+    if (d->engine != NULL && rv_engine_close(d->engine) ==
+                                 0) /* else steps are running that cannot be stopped: leave them */
         rv_engine_free(d->engine);
     rv__free(d->input);
 }
@@ -369,7 +371,7 @@ static int check_same_workflow(struct rv__drive *d, const char *workflow)
     return same ? CLI_OK : rv__cli_fail(CLI_USAGE, message, "take another --run-id");
 }
 
-/* What became of a start. CLI_OK: it is followed. */
+/* Report the result of a start. CLI_OK: the run is followed. */
 static int started(struct rv__drive *d, int rc, int status, rv_violations *violations,
                    rv_error *err)
 {
@@ -396,7 +398,7 @@ int rv__drive_start(struct rv__drive *d, const char *workflow)
     rv_violations *violations = NULL;
     rv_run_info info = { .status = RV_RUNNING };
     rv_error err;
-    if (d->over || (d->exists && d->input == NULL)) /* the run has its input */
+    if (d->over || (d->exists && d->input == NULL)) /* the run already has its input */
         return check_same_workflow(d, workflow);
     int rc = rv__client_run(d->client, workflow, d->input,
                             RV_RUN_OPTS(.run_id = d->run_id, .violations = &violations,
@@ -414,7 +416,7 @@ static bool is_driven(struct rv__drive *d)
     return rv_engine_driver(d->engine, &driver, NULL) == 1;
 }
 
-/* Another engine in place of the one whose driver has ended; its feed goes on behind what was seen. */
+/* Open another engine after the driver has ended. Its feed continues after the last event that was shown. */
 static int open_again(struct rv__drive *d)
 {
     uint64_t seq = 0, index = 0;
@@ -444,7 +446,7 @@ static int open_again(struct rv__drive *d)
     return rc == RV_OK ? CLI_OK : rv__cli_fail(CLI_FAILED, err.message, NULL);
 }
 
-/* The driver is ending, has died, takes no more just now, or is of another version: then it is waited for. */
+/* Must we wait for the driver? It is ending, has died, takes no more runs now, or has another version. */
 static bool may_pass(int rc)
 {
     return rc == RV_ECLOSED || rc == RV_EFAILED || rc == RV_EBUSY || rc == RV_ESTATE ||
@@ -466,7 +468,7 @@ static int hand_over(struct rv__drive *d, int *status, rv_violations **violation
     return rc;
 }
 
-/* Here, if nobody else drives the store; else there. Again and again, until one of the two works. */
+/* Start the run here, or in the process that drives the store. Repeat until one of the two works. */
 static int get_going(struct rv__drive *d)
 {
     int look_rc = RV_OK;
@@ -505,7 +507,7 @@ int rv__drive_exec(struct rv__drive *d, const struct rv__drive_source *source)
     return d->over ? check_same_workflow(d, source->workflow) : get_going(d);
 }
 
-/* A store that is the usual one need not be named. */
+/* The default store need not be named. */
 static void put_where(const struct rv__drive *d, struct rv__buf *out)
 {
     bool named = d->engine != NULL && strcmp(d->opts.store, rv__store_default()) != 0;
@@ -546,7 +548,7 @@ struct follow {
     const char *resume;
     bool ended, suspended, said;
     int resumes;
-    int64_t quiet_ms; /* monotonic: since then nothing has happened */
+    int64_t quiet_ms; /* monotonic time of the last event */
 };
 
 static void take_event(struct follow *f, const rv_event *event)
@@ -564,7 +566,7 @@ static void take_event(struct follow *f, const rv_event *event)
                strcmp(event->kind, "run.failed") == 0 || strcmp(event->kind, "run.cancelled") == 0;
 }
 
-/* What has happened up to now. */
+/* Show everything that has happened up to now. */
 static void show_the_rest(struct follow *f)
 {
     rv_event event;
@@ -584,8 +586,7 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the outcome */
     rv__put_outcome(&json, ended);
     rv__screen_clear(view);
-    int code = rv__print_json(
-        &json); /* first: on a terminal, the record is what remains in sight */
+    int code = rv__print_json(&json); /* first: on a terminal the lines after it stay visible */
     rv__screen_record(view, rv_status_name(ended->status), ended->duration_ms, ended->error,
                       ended->failed_path);
     if (code == CLI_OK)
@@ -601,7 +602,7 @@ static void say_how_to_go_on(struct follow *f)
             rv__colour(stderr, PLAIN));
 }
 
-/* It stays as it is, and that is told instead of an outcome. `status`: for people. */
+/* The run keeps its state; report that instead of an outcome. `status`: for people. */
 static int leave(struct follow *f, const char *status)
 {
     struct rv__drive *d = f->d;
@@ -629,7 +630,7 @@ static int leave_suspended(struct follow *f)
     return leave(f, "suspended");
 }
 
-/* A function or a secret is missing, and nobody is there who could bring it. False: it is not that. */
+/* Stop if a function or a secret is missing and nobody can provide it. False: nothing is missing. */
 static bool is_given_up(struct follow *f)
 {
     struct rv__buf what;
@@ -637,7 +638,7 @@ static bool is_given_up(struct follow *f)
     if (f->d->on_suspend == ON_SUSPEND_ASK || f->d->on_suspend == ON_SUSPEND_WAIT || f->suspended ||
         now_ms - f->quiet_ms < NOBODY_MS)
         return false;
-    f->quiet_ms = now_ms; /* the next look is as far away */
+    f->quiet_ms = now_ms; /* look again after the same time */
     rv__buf_init(&what, 1u << 12);
     bool nobody = waits_for_nobody(f->d, &what);
     if (nobody) {
@@ -648,7 +649,7 @@ static bool is_given_up(struct follow *f)
     return nobody;
 }
 
-/* Told with --json as well: there is no outcome, and who stopped it wants to know what became of it. */
+/* With --json as well: there is no outcome, and the user wants to know the state of the interrupted run. */
 static int stop_in_order(struct follow *f)
 {
     rv_error why = { .code = 0 };
@@ -682,7 +683,7 @@ static int stop_in_order(struct follow *f)
 
 /* -------------------------------------------------------------------------------- suspended --- */
 
-/* A line that is typed; false: there is no more, or Ctrl-C. */
+/* Read a typed line. False: end of input, or Ctrl-C. */
 static bool read_answer(rv_cancel *interrupt, char ret[ANSWER_BYTES])
 {
     size_t len = 0;
@@ -703,11 +704,11 @@ static bool read_answer(rv_cancel *interrupt, char ret[ANSWER_BYTES])
     return false;
 }
 
-/* What waits for a decision: the first of them. Texts in `text`, ends in NUL. */
+/* One node that waits for a decision. Its texts are in `text` and end in NUL. */
 struct suspension {
     struct rv__buf text;
     const char *path, *why; /* "": the run as a whole */
-    bool skip, restart;     /* may it be decided so? */
+    bool skip, restart;     /* are these decisions possible? */
 };
 
 static bool has_action(struct rv__str actions, const char *word)
@@ -723,7 +724,7 @@ static bool has_action(struct rv__str actions, const char *word)
     return false;
 }
 
-/* The n-th, from 0. False: there is none, or it cannot be read. */
+/* Read the n-th suspended node, from 0. False: there is none, or it cannot be read. */
 static bool read_suspension(struct rv__drive *d, size_t n, struct suspension *ret)
 {
     rv_run_state *state = NULL;
@@ -773,7 +774,7 @@ static void suspension_done(struct suspension *suspension)
     rv__buf_done(&suspension->text);
 }
 
-/* What its attempts left: an attachment each. */
+/* Print the attachments of its attempts. */
 static void show_attachments(struct rv__drive *d, const char *path)
 {
     static const char *const shown[] = { "id", "status", "description" };
@@ -807,7 +808,7 @@ static void show_attachments(struct rv__drive *d, const char *path)
     rv_free(text);
 }
 
-/* The end of its log, and what its attempts left. */
+/* Print the end of its log and its attachments. */
 static void inspect(struct rv__drive *d, const struct suspension *about)
 {
     rv_log_list *list = NULL;
@@ -815,7 +816,7 @@ static void inspect(struct rv__drive *d, const struct suspension *about)
     size_t got;
     const char *path = *about->path != '\0' ? about->path : NULL;
     fprintf(stderr, "  %s%s%s\n", about->path, *about->path != '\0' ? ": " : "", about->why);
-    do { /* the last page is what is wanted */
+    do { /* until the last page */
         rv_log_list *page = NULL;
         rv_error err;
         if (rv__client_logs(d->client, d->run_id,
@@ -847,7 +848,7 @@ static void inspect(struct rv__drive *d, const struct suspension *about)
 
 enum { ASK_QUIT = -1 };
 
-/* A decision of enum rv_decision about that one; ASK_QUIT. By its letter, or in full. */
+/* Ask for a decision about one node, by its first letter or in full. Returns enum rv_decision or ASK_QUIT. */
 static int ask(struct follow *f, const struct suspension *about)
 {
     char answer[ANSWER_BYTES];
@@ -901,8 +902,8 @@ static int decide_one(struct follow *f, const struct suspension *about, int deci
     return rv__client_decide(f->d->client, f->d->run_id, decision, &opts, err);
 }
 
-/* As --on-suspend says, for each that waits. What nobody was asked about says so; why the run was suspended
- * is recorded with it. RV_EBUSY: one cannot be decided so. */
+/* Decide every suspended node as --on-suspend says. The recorded reason says that nobody was asked, and why the run
+ * was suspended. RV_EBUSY: that decision is not possible for one of them. */
 static int decide_all(struct follow *f, rv_error *err)
 {
     static const char *const reasons[] = {
@@ -916,26 +917,26 @@ static int decide_all(struct follow *f, rv_error *err)
                                              : RV_RESUME;
     struct suspension one;
     int rc = RV_OK;
-    while (rc == RV_OK && read_suspension(f->d, 0, &one)) { /* the first goes when it is decided */
+    while (rc == RV_OK && read_suspension(f->d, 0, &one)) { /* a decided node leaves the list */
         rc = decision == RV_SKIP && !one.skip ? RV_EBUSY
                                               : decide_one(f, &one, decision, reasons[what], err);
         suspension_done(&one);
         one = (struct suspension){ .path = "" };
         if (decision == RV_ABORT)
-            return rc; /* one is for all of them */
+            return rc; /* an abort ends the whole run */
     }
     if (rc == RV_OK)
         suspension_done(&one);
     return rc;
 }
 
-/* What is typed, for the first. *left: nothing was. */
+/* Ask about the first suspended node. *left: the user decided nothing. */
 static int decide_asked(struct follow *f, bool *left, rv_error *err)
 {
     struct suspension one;
     int rc = RV_OK;
     *left = false;
-    if (!read_suspension(f->d, 0, &one)) { /* somebody else was quicker */
+    if (!read_suspension(f->d, 0, &one)) { /* somebody else has decided */
         suspension_done(&one);
         return RV_OK;
     }
@@ -954,7 +955,7 @@ static int decide_asked(struct follow *f, bool *left, rv_error *err)
     return rc;
 }
 
-/* Until the listeners of its manifest have been told of all that has happened, or were given time enough. */
+/* Wait until the manifest's listeners have received all events, or their time is over. */
 static void wait_for_listeners(const struct rv__drive *d)
 {
     int64_t until_ms = rv__mono_ms(rv__clock_real()) + LISTENERS_MS;
@@ -965,7 +966,7 @@ static void wait_for_listeners(const struct rv__drive *d)
         ;
 }
 
-/* They may decide, too. */
+/* Listeners may decide as well: give them time for it. */
 static bool listeners_decided(struct follow *f)
 {
     rv_run_state *state = NULL;
@@ -979,7 +980,7 @@ static bool listeners_decided(struct follow *f)
     return decided;
 }
 
-/* Decide, or wait for a decision. CLI_OK: the run goes on or is waited for; else the exit code. */
+/* Decide, or wait for a decision. CLI_OK: the run continues or is waited for; else the exit code. */
 static int settle_suspension(struct follow *f)
 {
     rv_error err;
@@ -1008,8 +1009,8 @@ static int settle_suspension(struct follow *f)
     if (rc == RV_ECLOSED && rv_cancel_fired(f->d->interrupt))
         return stop_in_order(f);
     if (rc < 0 && f->d->handed && may_pass(rc) && rc != RV_ESTATE)
-        return CLI_OK;             /* its driver has ended: it is decided when another has it */
-    if (rc < 0 && rc != RV_ESTATE) /* it may have gone on by itself meanwhile */
+        return CLI_OK;             /* its driver has ended: decide once another has the run */
+    if (rc < 0 && rc != RV_ESTATE) /* RV_ESTATE: it has continued meanwhile */
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     f->suspended = f->said = false;
     return CLI_OK;
@@ -1022,7 +1023,7 @@ static void clear(void *view)
     rv__screen_clear(view);
 }
 
-/* The process that drove it has ended, and the run has not: it goes on here, or wherever it is driven next. */
+/* The driver has ended before the run. Continue it here, or follow the next driver. */
 static int take_over(struct follow *f)
 {
     rv_driver driver;
@@ -1053,7 +1054,7 @@ static int follow(struct follow *f)
         rv_event event;
         rv_error err;
         bool often = f->view.kind == VIEW_LIVE || d->served ||
-                     d->handed; /* nobody tells: we look */
+                     d->handed; /* nobody sends events: look again */
         int64_t pause_ms = often ? RV__FRAME_MS : 10 * RV__FRAME_MS;
         int rc = rv__follow_next(d->feed, pause_ms, d->interrupt, &event, &err);
         rv__refusal_tell(&d->refusal, clear, &f->view);
@@ -1068,7 +1069,7 @@ static int follow(struct follow *f)
             if (code != CLI_OK)
                 return code;
         } else if (f->suspended && !f->said) {
-            (void)settle_suspension(f); /* tells why */
+            (void)settle_suspension(f); /* prints why */
         }
         if (f->ended && !is_alive(d))
             break;
@@ -1085,7 +1086,7 @@ static int follow(struct follow *f)
                                        : NULL;
         rv__screen_frame(&f->view, false);
     }
-    show_the_rest(f); /* what was said while it ended */
+    show_the_rest(f); /* events that came while it ended */
     wait_for_listeners(d);
     return print_outcome(d, &f->view);
 }
@@ -1108,7 +1109,7 @@ int rv__drive_follow(struct rv__drive *d, const char *workflow, const char *resu
     d->refusal.ends = false;
     bool over = d->over || (f.ended && d->exists && !is_alive(d));
     int code = over ? print_outcome(d, &f.view) : follow(&f);
-    if (over && kind != VIEW_NONE) /* who changed the file may have expected otherwise */
+    if (over && kind != VIEW_NONE) /* the user may have changed the file meanwhile */
         fprintf(stderr, "this run had already ended; nothing was run. For a new run, use another "
                         "--run-id or none\n");
     rv__screen_done(&f.view);
