@@ -1,10 +1,10 @@
-/* serve.c: `rival serve`: drive all runs of a store, and answer who asks.
+/* serve.c: `rival serve`: drives all runs of a store and serves clients.
  *
- * First the engine, with what it is to know: the workflow files. Then its faces: the control socket (the
- * engine's own), and HTTP. This thread then writes the process's log from the feed, so that what is told is
- * on disk, and waits to be told to end. The engine closes first, while HTTP goes on: whoever looks sees how
- * the steps end that still run, and a balancer that this process is not ready. Then HTTP is drained and
- * freed, when no call of the engine can hold it up. */
+ * Start: the engine and the workflow files, then the interfaces: the engine's control socket and HTTP. After that
+ * this thread writes the process's log from the engine's feed (so it logs only what is on disk) and waits for a signal.
+ *
+ * Shutdown: the engine closes first while HTTP still answers. Users can watch the last steps finish, and a load
+ * balancer sees that this process is not ready. Then HTTP is drained and freed. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -33,16 +33,16 @@
 #define NO_HTTP "none" /* as --listen */
 
 enum {
-    HTTP_DRAIN_MS = 2000,   /* for answers under way to get out, when we are told to end */
-    OPEN_FILES = 4096,      /* for connections, on top of what a run needs */
-    DRAIN_MS = 10000,       /* --grace: for steps to end by themselves */
-    TOLD_MS = 2000,         /* and then, for those that were told to */
-    COUNTED_RUNS = 1000,    /* of the unfinished runs at the start: more are not counted */
+    HTTP_DRAIN_MS = 2000,   /* at shutdown: for answers that are being sent */
+    OPEN_FILES = 4096,      /* for connections; runs need more */
+    DRAIN_MS = 10000,       /* --grace: for running steps to finish */
+    TOLD_MS = 2000,         /* after that: for cancelled steps to return */
+    COUNTED_RUNS = 1000,    /* unfinished runs are counted up to this at the start */
     REASON_BYTES = 2000,    /* of an error in the log */
-    STORE_MS = 3000,        /* so long we wait for a store that another process holds */
-    AGAIN_MS = 50,          /* and look that often */
-    REFUSED_MS = 1000,      /* one line in the log for workers that are refused, so often */
-    MAPPED_BYTES = 1 << 20, /* an allocation of so much is a mapping of its own */
+    STORE_MS = 3000,        /* how long to wait for a store that another process holds */
+    AGAIN_MS = 50,          /* between attempts to open it */
+    REFUSED_MS = 1000,      /* between two log lines about refused workers */
+    MAPPED_BYTES = 1 << 20, /* allocations from this size on are mappings of their own */
 };
 
 struct serve {
@@ -62,10 +62,10 @@ struct serve {
     uint16_t workers_port;
     pthread_mutex_t tokens_lock;             /* of: */
     struct rv__worker_tokens *worker_tokens; /* NULL: workers need none */
-    int64_t refused_ms; /* when a worker's token was refused, last in the log; */
-    int64_t refused;    /* and how many since */
+    int64_t refused_ms;                      /* time of the last log line about a refused worker */
+    int64_t refused;                         /* refused workers since then */
     struct rv__refusal refusal;
-    bool gone; /* the store is */
+    bool gone; /* the store was deleted or replaced */
     struct rv__served served;
 };
 
@@ -109,7 +109,7 @@ static int read_all(struct serve *s)
 
 /* ---------------------------------------------------------------------------------- systemd --- */
 
-/* A word to the manager of services that started us, if one did (sd_notify). */
+/* Notify the service manager that started us, if there is one (sd_notify). */
 static void notify(const char *word)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -123,7 +123,7 @@ static void notify(const char *word)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
-    /* It is told for its own good; we go on either way. */
+    /* A failure is ignored: the server works without it. */
     (void)!sendto(fd, word, strlen(word), MSG_NOSIGNAL, (const struct sockaddr *)&to,
                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
     (void)close(fd);
@@ -179,7 +179,7 @@ static void log_event(const struct serve *s, const rv_event *event)
             RV__LOG_STR("workflow", event->workflow), RV__LOG_STR("path", event->path));
 }
 
-/* Nothing goes on while the store refuses: somebody should know. */
+/* While the store refuses writes, no run continues: log it. */
 static void look_at_health(struct serve *s)
 {
     rv_health health;
@@ -205,7 +205,7 @@ static void follow(struct serve *s)
                                  : RV_ENOTFOUND;
         if (rc == RV_OK) {
             log_event(s, &event);
-        } else if (rc == RV_ENOTFOUND && s->feed != NULL) { /* retention was quicker */
+        } else if (rc == RV_ENOTFOUND && s->feed != NULL) { /* retention has removed the events */
             rv_feed_close(s->feed);
             s->feed = NULL;
             (void)rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, NULL);
@@ -229,7 +229,7 @@ static int64_t count_runs(rv_engine *engine, int status)
     return count;
 }
 
-/* Who can reach us could have us fetch what only we can reach. */
+/* Anyone who reaches this server could make it fetch from addresses that only this machine reaches. */
 static bool denies_private(const struct serve *s)
 {
     return s->deny_private || (!s->allow_private && strcmp(s->listen, NO_HTTP) != 0 &&
@@ -248,7 +248,7 @@ static int make_engine(struct serve *s, rv_error *err)
         &s->engine, err);
 }
 
-/* A process drives the store alone (`rival exec`), and will end. */
+/* Another process (`rival exec`) drives the store; it will end. */
 static int stand_by(struct serve *s, rv_error *err)
 {
     rv__log(s->log, RV__LOG_INFO, "standing by: another process drives the store",
@@ -261,12 +261,12 @@ static int stand_by(struct serve *s, rv_error *err)
     return rc;
 }
 
-/* Stopped while it stood by, there is no engine. */
+/* Open the engine. After a signal while waiting for the store there is none. */
 static int open_engine(struct serve *s)
 {
     rv_error err;
     int rc = make_engine(s, &err);
-    /* A `rival signal` or the like holds a store that nobody serves for a moment, and so does a server that stops. */
+    /* `rival signal` and the like hold the store for a moment, and so does a server that stops. */
     for (int64_t until = rv__mono_ms(rv__clock_real()) + STORE_MS;
          rc == RV_EBUSY && rv__mono_ms(rv__clock_real()) < until &&
          !rv_cancel_wait(s->interrupt, AGAIN_MS);)
@@ -281,20 +281,20 @@ static int open_engine(struct serve *s)
             rc == RV_EBUSY ? "only one process drives a store: use that one, or another --store"
                            : NULL);
     s->refusal.engine = s->engine;
-    if (rv__log_on(s->log, RV__LOG_WARN) && /* without a feed nobody pays for it */
+    if (rv__log_on(s->log, RV__LOG_WARN) && /* otherwise no feed is needed */
         rv_feed_open(s->engine, RV_FEED_OPTS(.no_logs = true), &s->feed, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     return CLI_OK;
 }
 
-/* Each connection is a file to the kernel, and the usual limit would be met by connections alone. */
+/* Each connection needs a descriptor, and connections alone would reach the usual limit. */
 static void allow_files(void)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= OPEN_FILES)
         return;
     files.rlim_cur = files.rlim_max < OPEN_FILES ? files.rlim_max : OPEN_FILES;
-    (void)setrlimit(RLIMIT_NOFILE, &files); /* else fewer connections */
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* if it fails: fewer connections */
 }
 
 static int open_http(struct serve *s)
@@ -321,7 +321,7 @@ static int open_http(struct serve *s)
                                        : NULL);
 }
 
-/* Tokens for workers, as the file has them now. */
+/* Read the workers' tokens from the file. */
 static int load_worker_tokens(struct serve *s, rv_error *err)
 {
     struct rv__worker_tokens *tokens = NULL, *old;
@@ -337,7 +337,7 @@ static int load_worker_tokens(struct serve *s, rv_error *err)
     return RV_OK;
 }
 
-/* A worker has said hello. On a thread of the engine. */
+/* Check the token of a worker's hello. Thread: one of the engine's. */
 static bool admits(void *arg, const char *token, const char *from)
 {
     struct serve *s = arg;
@@ -379,7 +379,7 @@ static int open_workers(struct serve *s)
 
 static void say_started(const struct serve *s)
 {
-    if (s->server != NULL) /* without: they read the store, which will do */
+    if (s->server != NULL) /* without HTTP, clients read the store */
         (void)rv_engine_set_url(s->engine, rv__server_url(s->server), NULL);
     if (s->workers != NULL)
         rv__log(s->log, RV__LOG_INFO, "listening for workers", RV__LOG_STR("address", s->workers),
@@ -388,7 +388,7 @@ static void say_started(const struct serve *s)
     if (s->server != NULL) {
         rv__log(s->log, RV__LOG_INFO, "listening", RV__LOG_STR("url", rv__server_url(s->server)),
                 RV__LOG_BOOL("token", s->token_file != NULL));
-        printf("%s\n", rv__server_url(s->server)); /* for whoever started us, to open or to read */
+        printf("%s\n", rv__server_url(s->server)); /* for the user or program that started us */
         (void)fflush(stdout);
     }
     struct rv__buf store;
@@ -404,7 +404,7 @@ static void say_started(const struct serve *s)
     notify("READY=1");
 }
 
-/* What runs may end. How many steps do not. */
+/* Wait for running steps. Returns how many have not finished. */
 static int stop(struct serve *s)
 {
     rv_error why = { .code = 0 };
@@ -416,14 +416,13 @@ static int stop(struct serve *s)
             RV__LOG_STR("why", why.message), RV__LOG_INT("graceMs", s->drain_ms));
     int left = rv_engine_close(s->engine);
     while (s->feed != NULL && rv_feed_next(s->feed, 0, NULL, &event, NULL) == RV_OK)
-        log_event(s, &event); /* what happened meanwhile */
+        log_event(s, &event); /* events of this time */
     if (s->server != NULL)
         rv__server_drain(s->server, HTTP_DRAIN_MS);
     return left;
 }
 
-/* For a program that started us: its end of our standard input closes when it closes it, or dies, however it
- * dies. Nothing is read there otherwise. */
+/* For a parent program: our standard input ends when the parent closes it or dies. Nothing else is read from it. */
 static void *watch_stdin(void *arg)
 {
     rv_cancel *interrupt = arg; /* lives as long as the process */
@@ -436,7 +435,7 @@ static void *watch_stdin(void *arg)
     return NULL;
 }
 
-/* The thread waits in read() for as long as we live: nobody joins it. */
+/* The thread stays in read() until the process exits: it is not joined. */
 static bool stop_with_stdin(rv_cancel *interrupt)
 {
     pthread_t thread;
@@ -446,7 +445,7 @@ static bool stop_with_stdin(rv_cancel *interrupt)
     return true;
 }
 
-/* The tokens as the file has them now; one that will not do leaves them as they were. */
+/* Read the token file again. If it is not valid, the tokens stay as they were. */
 static void read_tokens(void *arg)
 {
     struct serve *s = arg;
@@ -497,7 +496,7 @@ static int serve(struct serve *s)
     int left = code == CLI_OK ? stop(s) : s->engine != NULL ? rv_engine_close(s->engine) : 0;
     rv_feed_close(s->feed);
     rv__server_free(s->server);
-    if (left == 0) /* else steps run that cannot be stopped: we leave them */
+    if (left == 0) /* else steps are running that cannot be stopped: leave them */
         rv_engine_free(s->engine);
     if (code == CLI_OK)
         rv__log(s->log, RV__LOG_INFO, "stopped; unfinished runs continue at the next start",
@@ -513,11 +512,11 @@ static int block_hangup(void)
     return pthread_sigmask(SIG_BLOCK, &hup, NULL);
 }
 
-/* A large value that is freed goes back to the system. Without this, glibc learns from the first one to keep
- * those that follow, in each of its arenas. */
+/* Return large freed values to the system. By default glibc raises its threshold after the first one and keeps the
+ * following ones in its arenas. */
 static void give_back_memory(void)
 {
-    /* Before there are other threads; it works without, too. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    /* Called before other threads exist; a failure is harmless. NOLINTNEXTLINE(concurrency-mt-unsafe) */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
 }
 
@@ -543,7 +542,7 @@ static int run_serve(int argc, char **argv)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("serve", "there is no file or folder '%s'", argv[i]);
     give_back_memory();
-    (void)block_hangup(); /* before any thread: watch.c takes it */
+    (void)block_hangup(); /* before any thread starts: watch.c waits for SIGHUP */
     s.interrupt = rv__cli_interrupt();
     if (s.interrupt == NULL)
         return CLI_FAILED;

@@ -1,12 +1,12 @@
-/* load.c: runs come from the store into memory, beside the loop.
+/* load.c: loads runs from the store into memory without blocking the loop.
  *
- * Who is wanted (a call is about it, it is due, it was active when the last process ended) waits for its
- * turn, is read on the reading desk, and is then taken over by the loop: its timers are armed, and work that
- * was in flight in an earlier process is lost. Only so many are read at once, and none that nobody waits for
- * while the cells in memory are larger than the budget: the rest stays on disk until others have left.
+ * A run is loaded if a call needs it, if a timer of it is due, or if it was active when the last process ended. It
+ * waits in a queue, is read on the reading desk, and then belongs to the loop: its timers are armed, and work that was
+ * in flight in an earlier process is lost. The number of reads at once is limited. While the cells in memory exceed
+ * the budget, only runs that a caller waits for are read; the others stay on disk until some runs have left memory.
  *
- * A *scan* finds runs: at a start all active ones, later those whose time has come. A run that cannot be
- * read is set aside: its row says why, and the others go on. */
+ * A *scan* finds runs: all active ones after a start, later the sleeping ones that are due. A run that cannot be read
+ * is set aside: its row says why, and the other runs continue. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +20,11 @@
 #include "engine/member.h"
 
 enum {
-    LOADS_AT_ONCE = 64,  /* jobs at the desk: so that it never waits for the loop */
-    SCAN_PAGE = 256,     /* runs that one scan finds */
-    WAITING_MOST = 1024, /* no more are looked for while so many wait for their turn */
-    AHEAD_MS = 200, /* a sleeping run is read so long before its time: it is here when that comes */
-    RETRY_MS = 100, /* after the store did not answer */
+    LOADS_AT_ONCE = 64,  /* enough jobs that the desk never waits for the loop */
+    SCAN_PAGE = 256,     /* runs found by one scan */
+    WAITING_MOST = 1024, /* no scan while so many runs are queued */
+    AHEAD_MS = 200,      /* a sleeping run is read this long before it is due */
+    RETRY_MS = 100,      /* after a failed read */
 };
 #define BUDGET_BYTES ((size_t)256 << 20) /* of cells */
 
@@ -34,10 +34,10 @@ struct load {
     rv_engine *engine;
     int rc;
     rv_error err;
-    bool damaged;               /* what the store has of it cannot be read */
-    bool claims, looks;         /* of a member: it is to be claimed first; or is only looked at */
-    int64_t member, owner;      /* who claims; who has it then */
-    enum rv__store_orphan from; /* what became of who had it before */
+    bool damaged;               /* its rows cannot be read */
+    bool claims, looks;         /* of a member: claim the run first; or only read it */
+    int64_t member, owner;      /* the member that claims; the owner after that */
+    enum rv__store_orphan from; /* how its last owner ended */
     /* what was read */
     struct rv__plan_ref *plan;
     struct rv__cell *cell;
@@ -90,7 +90,7 @@ static int take_row(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-/* A snapshot is a cache: whatever is wrong with it, the journal says it all again. */
+/* A snapshot is a cache: if it cannot be used, the journal is replayed. */
 static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
 {
     struct load *l = arg;
@@ -110,7 +110,7 @@ static int take_snapshot(void *arg, uint64_t seq, struct rv__str text)
 static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
 {
     struct load *l = arg;
-    struct rv__buf array; /* the check wants one value */
+    struct rv__buf array; /* the check needs one JSON value */
     rv__buf_init(&array, SIZE_MAX / 8);
     rv__buf_char(&array, '[');
     rv__buf_str(&array, facts);
@@ -127,7 +127,7 @@ static int take_journal(void *arg, uint64_t seq, struct rv__str facts)
     return rc;
 }
 
-/* All of it. Thread: the reading desk's, or (a look from the loop) the loop's, each with its own handle. */
+/* Read the whole run. Thread: the reading desk's or the loop's, each with a store handle of its own. */
 static int load_all(struct load *l, struct rv__store *store)
 {
     rv_engine *e = l->engine;
@@ -192,7 +192,7 @@ static int64_t run_load(struct rv__job *job)
     return 0;
 }
 
-/* What was read becomes the run's. */
+/* Give what was read to the run. */
 static void hand_over(struct load *l, struct rv__run *run)
 {
     run->cell = l->cell;
@@ -263,9 +263,9 @@ static void arm_wait(void *arg, const struct rv__effect *effect)
         rv__owe(arg, effect);
 }
 
-/* Work that was in flight in an earlier process is lost with it. A function that ran in this program is
- * counted among those that were there when it died; one in a host, a command or a request cannot have
- * killed it. `crash`: that process did not end in order; `blame`: it died, which a lease that is over does not say. */
+/* Work that was in flight in an earlier process is lost. A function that ran inside that process may have killed it
+ * and is counted for blame; hosts, commands and requests cannot have killed it. `crash`: the process did not shut down
+ * in order. `blame`: it died; an expired lease does not prove that. */
 static int say_lost(struct rv__run *run, bool crash, bool blame)
 {
     struct rv__started lost = rv__cell_started(run->cell);
@@ -302,7 +302,7 @@ static struct rv__blob *reason_blob(const char *before, const rv_error *why)
 
 void rv__run_suspend_refused(struct rv__run *run)
 {
-    /* After its end nothing is to be decided: what is detached from it goes no further. */
+    /* The run has ended, so nothing can be decided: its detached work does not continue. */
     bool ended = rv__run_terminal(rv__cell_status(run->cell));
     struct rv__msg msg = { .kind = ended ? MSG_CANCEL : MSG_SUSPEND };
     if (!ended)
@@ -313,16 +313,16 @@ void rv__run_suspend_refused(struct rv__run *run)
     if (rc == RV_OK)
         run->refused = false;
     else
-        run->engine->starved = true; /* again, when it is acted for */
+        run->engine->starved = true; /* try again with its next effects */
     rv__run_touch(run);
 }
 
-/* It is here: from now on the loop's. */
+/* The run is loaded and belongs to the loop now. */
 static void attach(rv_engine *e, struct load *l)
 {
     struct rv__run *run = l->run;
     struct rv__cell_opts opts = rv__plan_ref_opts(e, l->plan);
-    /* It was set aside, and is as before that: it is suspended now as any other. */
+    /* It had been set aside and can be read again: now it is suspended like any other run. */
     if (l->status == RUN_SUSPENDED && rv__cell_status(l->cell) == RUN_RUNNING && !run->refused) {
         run->refused = true;
         rv__fail(&run->why, RV_ESTATE, "as was found before");
@@ -339,8 +339,8 @@ static void attach(rv_engine *e, struct load *l)
         return;
     if (!RV__BUG(32))
         rv__cell_outstanding(run->cell, arm_wait, run);
-    /* A run that this process had in memory before lost its work by what was refused, not by a death. What
-     * there is no memory for is looked for again. */
+    /* If this process had the run in memory before, the work was lost by a refused commit, not by a crash.
+     * Without memory, a later scan finds the run again. */
     bool blame = !refused && l->from != STORE_EXPIRED;
     if (!RV__BUG(55) && say_lost(run, !refused, blame) < 0) {
         run->owes_again = true;
@@ -348,10 +348,11 @@ static void attach(rv_engine *e, struct load *l)
     }
     if (refused)
         rv__run_suspend_refused(run);
-    rv__run_touch(run); /* its row may say that it sleeps; or it leaves again, if only looked at */
+    rv__run_touch(
+        run); /* its row may say that it sleeps; if it was only read, it leaves memory again */
 }
 
-/* It is not here, and will not be: whoever waits for it is told so. */
+/* The run does not exist: answer the calls that wait for it. */
 void rv__run_tell_absent(struct rv__run *run)
 {
     rv_engine *e = run->engine;
@@ -362,7 +363,8 @@ void rv__run_tell_absent(struct rv__run *run)
         if (letter->kind == LETTER_CALL && run->phase == RV__ABSENT)
             rv__call_absent(e, RV__CONTAINER(letter, struct rv__call, letter), run);
         else
-            rv__letter_take(e, letter); /* one of them has started it anew; or it is no call */
+            rv__letter_take(
+                e, letter); /* an earlier letter has started the run; or this one is no call */
     }
     if (run->phase == RV__ABSENT)
         rv__run_drop_if_unused(run);
@@ -370,7 +372,7 @@ void rv__run_tell_absent(struct rv__run *run)
 
 /* ------------------------------------------------------------------------------ set aside --- */
 
-/* Nobody can go on with a run whose record cannot be read: its row says so, and the others go on. */
+/* A run that cannot be read cannot continue: its row says so, and the other runs continue. */
 struct aside {
     struct rv__job job; /* first */
     rv_engine *engine;
@@ -399,10 +401,10 @@ static int64_t run_aside(struct rv__job *job)
 static void aside_landed(rv_engine *e, struct rv__job *job)
 {
     (void)e;
-    drop_aside(job); /* refused as well: then it stays as it is, and is passed over */
+    drop_aside(job); /* refused as well: the run stays as it is and is skipped */
 }
 
-/* As rv__cell_suspensions() says it of a run that is suspended as a whole. NULL: no memory. */
+/* The same text as rv__cell_suspensions() for a run that is suspended as a whole. NULL: no memory. */
 static struct rv__blob *whole_suspension(const struct rv__blob *reason, int64_t since_ms)
 {
     struct rv__buf list;
@@ -423,7 +425,7 @@ void rv__run_set_aside(struct rv__run *run, const char *because)
     struct rv__blob *reason = reason_blob(because, &run->why);
     if (a == NULL || reason == NULL || e->read_only) {
         rv__blob_unref(reason);
-        rv__free(a); /* no memory: it is found damaged again at the next start */
+        rv__free(a); /* no memory: the next start finds it damaged again */
         return;
     }
     a->job = (struct rv__job){ .run = run_aside, .landed = aside_landed, .drop = drop_aside };
@@ -456,7 +458,7 @@ static void not_loaded(struct load *l)
     rv__run_tell_absent(run);
 }
 
-/* It is another member's, or is only looked at: who looks is answered, and it does not stay. */
+/* Another member owns the run, or it was only read: answer the readers; it does not stay in memory. */
 static void looked_at(struct load *l)
 {
     rv_engine *e = l->engine;
@@ -476,12 +478,12 @@ static void looked_at(struct load *l)
                                     ? RV__CONTAINER(letter, struct rv__call, letter)
                                     : NULL;
         if (call == NULL || run->phase != RV__ABSENT || !rv__call_elsewhere(e, call, seen, owner))
-            rv__letter_take(e, letter); /* it wants more, or has come for another reason */
+            rv__letter_take(e, letter); /* this letter needs the run itself */
     }
     if (seen != NULL)
         rv__run_unread(seen);
     if (run->phase == RV__ABSENT && run->claimed)
-        rv__run_load(run, true); /* a scan has claimed it meanwhile */
+        rv__run_load(run, true); /* a scan has claimed the run meanwhile */
     else if (run->phase == RV__ABSENT)
         rv__run_drop_if_unused(run);
 }
@@ -493,14 +495,15 @@ static void load_landed(rv_engine *e, struct rv__job *job)
     e->load.under_way--;
     assert(run->phase == RV__LOADING);
     int rc = l->rc;
-    if (rc == RV_EGONE && rv__member_is(e)) { /* we are no member any more: all is forgotten soon */
+    if (rc == RV_EGONE &&
+        rv__member_is(e)) { /* this process is no longer a member: it will drop all runs */
         rv__member_fenced(e);
         rc = l->rc = RV_ESTORE;
         run->urgent = false;
     }
     bool again = rc == RV_ENOMEM || (rc == RV_ESTORE && !l->damaged);
     if (run->urgent && rc == RV_ESTORE)
-        again = false; /* the store does not answer: neither does who waits for it */
+        again = false; /* the store does not answer: the waiting calls fail */
     if (again) {
         run->claims |= l->claims;
         run->from = l->from;
@@ -531,7 +534,7 @@ void rv__run_load(struct rv__run *run, bool urgent)
     rv__run_move(run, RV__LOADING);
     run->urgent = urgent;
     run->next_in = NULL;
-    if (urgent) { /* before those that nobody waits for */
+    if (urgent) { /* before those without a waiting caller */
         run->next_in = e->load.first;
         e->load.first = run;
         if (run->next_in == NULL)
@@ -543,7 +546,7 @@ void rv__run_load(struct rv__run *run, bool urgent)
     e->load.waiting++;
 }
 
-/* Somebody waits for it now: it goes to the front, if it is not being read already. */
+/* A caller waits for the run now: move it to the front of the queue, unless it is being read already. */
 static void hurry(rv_engine *e, struct rv__run *run)
 {
     struct rv__run **at = &e->load.first;
@@ -589,16 +592,16 @@ int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool 
 struct scan {
     struct rv__job job; /* first */
     rv_engine *engine;
-    bool active; /* for active runs behind `after`; else for those due until `due_ms` */
+    bool active; /* active runs after `after`; else runs that are due by `due_ms` */
     uint64_t after;
     int64_t due_ms;
     struct rv__store_place place;
     int rc;
     size_t seen, count;
-    bool more;       /* there are more than these */
-    int64_t wake_ms; /* due: when the next one is wanted; 0: never */
+    bool more;       /* more runs were found than fit */
+    int64_t wake_ms; /* when the next sleeping run must be read; 0: never */
     char ids[SCAN_PAGE][RV_RUN_ID_SIZE];
-    /* of a member: what it claims, and what became of who had it before */
+    /* of a member: the claimed runs, and how their last owners ended */
     struct rv__store_claim claim;
     struct rv__buf names;
     enum rv__store_orphan from[SCAN_PAGE];
@@ -611,14 +614,13 @@ static int take_id(void *arg, const struct rv__store_run *row)
     scan->after = row->number;
     scan->place = (struct rv__store_place){ .at_ms = row->wake_at_ms, .number = row->number };
     scan->seen++;
-    if (rv__str_none(
-            row->id)) /* damaged, so that not even its name can be read: nobody can go on with it */
+    if (rv__str_none(row->id)) /* not even its id can be read: such a run cannot continue */
         return RV_OK;
     snprintf(scan->ids[scan->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(row->id));
     return RV_OK;
 }
 
-/* What the row of the only run says. */
+/* Read the row of the engine's only run. */
 static int take_only(void *arg, const struct rv__store_run *row)
 {
     struct scan *scan = arg;
@@ -632,7 +634,7 @@ static int take_only(void *arg, const struct rv__store_run *row)
 static int scan_only(struct scan *scan, struct rv__store *store, rv_error *err)
 {
     int rc = rv__store_run(store, rv__str(scan->engine->only_run), take_only, scan, err);
-    return rc == RV_ENOTFOUND ? RV_OK : rc; /* it is to begin yet */
+    return rc == RV_ENOTFOUND ? RV_OK : rc; /* it has not started */
 }
 
 static int scan_all(struct scan *scan, struct rv__store *store, rv_error *err)
@@ -650,14 +652,14 @@ static int scan_all(struct scan *scan, struct rv__store *store, rv_error *err)
 static int take_claimed(void *arg, const struct rv__store_claimed *run)
 {
     struct scan *scan = arg;
-    assert(scan->count < SCAN_PAGE); /* no more were asked for */
+    assert(scan->count < SCAN_PAGE); /* the page's size */
     scan->place = (struct rv__store_place){ .at_ms = run->wake_at_ms, .number = run->number };
     scan->from[scan->count] = run->from;
     snprintf(scan->ids[scan->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(run->id));
     return RV_OK;
 }
 
-/* As a member: claim them. Those of who is no more come with the active ones. */
+/* As a member: claim runs. The runs of dead members come with the active ones. */
 static int scan_claim(struct scan *scan, struct rv__store *store)
 {
     size_t ended = 0;
@@ -695,7 +697,7 @@ static void drop_scan(struct rv__job *job)
     scan_free((struct scan *)job);
 }
 
-/* The names of all workflows that this member has. */
+/* The names of all workflows that this member can run. */
 static int fill_claim(rv_engine *e, struct scan *scan)
 {
     struct rv__store_claim *claim = &scan->claim;
@@ -740,14 +742,14 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         rv__member_fenced(e);
     if (scan->rc < 0) {
         load->retry_ms = now_ms + RETRY_MS;
-        e->member.seeks_own |= scan->active; /* some may be ours all the same */
+        e->member.seeks_own |= scan->active; /* some of them may be ours */
         scan_free(scan);
         return;
     }
     for (size_t i = 0; i < scan->count; i++) {
         struct rv__run *run = rv__run_find(e, scan->ids[i]);
         if (run == NULL && rv__run_new(e, scan->ids[i], &run) < 0) {
-            load->retry_ms = now_ms + RETRY_MS; /* no memory: all of it once more */
+            load->retry_ms = now_ms + RETRY_MS; /* no memory: scan the page again */
             e->member.seeks_own |= scan->active;
             scan_free(scan);
             return;
@@ -767,7 +769,7 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         load->active_after = scan->after;
         load->more_active = scan->more;
     } else if (scan->more) {
-        load->due_place = scan->place; /* go on behind it */
+        load->due_place = scan->place; /* the next scan starts after it */
     } else {
         load->due_place = (struct rv__store_place){ .number = 0 };
         load->wake_ms = earlier(scan->wake_ms, load->wake_ms_since);
@@ -888,5 +890,7 @@ void rv__recover(rv_engine *e)
 {
     e->load.more_active = true;
     e->load.active_after = 0;
-    e->load.wake_ms = RV__BUG(38) ? 0 : 1; /* long past: the first scan says when it really is */
+    e->load.wake_ms = RV__BUG(38)
+                          ? 0
+                          : 1; /* in the past, so a scan runs at once and finds the real time */
 }
