@@ -27,19 +27,18 @@ struct rv__random;
 enum rv__lost {
     RV__LOST_ALONE,     /* its process died and had no other work: this work is to blame */
     RV__LOST_SHARED,    /* its process died and had other work too */
-    RV__LOST_BLAMELESS, /* it is unknown what happened to its process, or that is remote */
+    RV__LOST_BLAMELESS, /* unknown what happened to its process, or the process is remote */
 };
 
 struct rv__work {
     void (*run)(struct rv__work *work); /* does the work, for executors that run it on a thread */
-    /* It has left the queue; its time-out counts from now on. May be NULL. */
+    /* The work has left the queue; its time-out counts from now on. May be NULL. */
     void (*begun)(struct rv__work *work);
-    /* err NULL: it was done, successful or not. Else it panicked, or could not be started. */
+    /* err NULL: the work was done, successful or not. Else it panicked, or could not be started. */
     void (*done)(struct rv__work *work, const rv_error *err);
-    /* It will never be done: its process died, or cannot be reached. NULL: this executor cannot lose
-     * work. */
+    /* The work will never be done: its process died, or cannot be reached. NULL: this executor cannot lose work. */
     void (*lost)(struct rv__work *work, enum rv__lost how, const rv_error *why);
-    rv_cancel *token; /* fired: it should stop. NULL: it cannot be stopped */
+    rv_cancel *token; /* fired: the work should stop. NULL: it cannot be stopped */
 };
 
 /* The head of every executor: its own struct begins with this. */
@@ -205,32 +204,33 @@ struct rv__later {
 };
 void rv__io_later(struct rv__io *io, struct rv__later *later);
 
-/* Something to do on the loop's thread, soon and in order. Somebody else's: it lives until it has run or was
- * taken back. All zero, but for `run`: it was not posted. */
+/* A task for the loop's thread; tasks run soon and in order. The caller owns it, and it must exist until it has run
+ * or was taken back. Not posted yet: all zero except `run`. */
 struct rv__errand {
     void (*run)(struct rv__errand *errand);
-    struct rv__link listed; /* io's, as is the rest */
+    struct rv__link listed; /* used by io, as is the rest */
     bool off;
 };
-/* Runs once, also if it was posted twice before that. Errors: RV_ECLOSED: rv__io_free() has begun, or it was
- * taken back.   Thread: any. */
+/* The task runs once, even if it is posted twice before that. Errors: RV_ECLOSED: rv__io_free() has begun, or the
+ * task was taken back.   Thread: any. */
 int rv__io_post(struct rv__io *io, struct rv__errand *errand);
-/* It is not run any more, and cannot be posted.   Thread: the loop's. */
+/* The task does not run any more and cannot be posted again.   Thread: the loop's. */
 void rv__io_take_back(struct rv__io *io, struct rv__errand *errand);
-/* Runs when rv__io_free() begins, before requests and commands end. It is not posted.   Thread: the loop's. */
+/* Run the task when rv__io_free() begins, before requests and commands end. Do not post it as well.   Thread: the
+ * loop's. */
 void rv__io_at_close(struct rv__io *io, struct rv__errand *errand);
 
-/* Rings once, on the loop's thread, after so many milliseconds; set again: after those instead. A loop that closes
- * rings no more. All zero, but for `ring`: not set. RV_ENOMEM: it is not set.   Thread: the loop's. */
+/* A one-shot timer on the loop's thread: `ring` is called after `ms`. Setting it again replaces the old time. A
+ * loop that is closing calls no timers. Not set: all zero except `ring`. RV_ENOMEM: not set.   Thread: the loop's. */
 struct rv__alarm {
-    struct rv__timer timer; /* io's */
+    struct rv__timer timer; /* used by io */
     void (*ring)(struct rv__alarm *alarm);
 };
 int rv__io_alarm(struct rv__io *io, struct rv__alarm *alarm, int64_t ms);
-void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm); /* set or not */
+void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm); /* it need not be set */
 
 #define RV__SAVE_MAX_BYTES \
-    (UINT64_C(64) << 30) /* of what is saved to a file; the disk is smaller */
+    (UINT64_C(64) << 30) /* limit of a file that an output is saved to; disks are smaller */
 
 /* ------------------------------------------------------------------------------------------
  * Commands: a program, its input and its output
@@ -242,7 +242,7 @@ void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm); /* set or not
 
 #define RV__COMMAND_OUTPUT  (16u << 20) /* of stdout: what a result may reasonably be */
 #define RV__COMMAND_CONTROL (1u << 20)  /* of the control file: a description and a state */
-#define RV__SERVICE_UNREAD  (64u << 20) /* said to a service and not read by it: one JSON text */
+#define RV__SERVICE_UNREAD  (64u << 20) /* sent to a service, not read yet: one JSON text */
 enum {
     RV__COMMAND_LINE = 8 << 10,  /* of a line of stderr: more is cut, and ends in "…" */
     RV__COMMAND_TAIL = 4 << 10,  /* of stderr, kept for the error: a screenful */
@@ -286,21 +286,21 @@ struct rv__command {
     int64_t timeout_ms;           /* from its start; then RV__KILL_TIMEOUT; 0 = none */
     int64_t grace_ms;             /* 0 = RV__COMMAND_GRACE_MS */
     struct rv__mask *mask;        /* masks secrets in stderr; NULL: there are none */
-    /* A service is spoken with for as long as it runs: its stdin stays open for rv__command_send(), `input` comes
-     * first, its stdout goes to `heard` as it comes and nowhere else, and it takes no place of other commands:
-     * RV__IO_SERVICES run at once. When it is to end its stdin is closed, too. */
+    /* A service is a command that exchanges messages as long as it runs. `input` is written to its stdin first;
+     * stdin stays open for rv__command_send(), and is closed when the service is to end. All stdout goes to `heard`
+     * as it arrives. Services do not count as commands: RV__IO_SERVICES of them run at once. */
     bool service;
     void (*heard)(struct rv__command *command, struct rv__str bytes);
     /* Called with each line of stderr, without its newline. May be NULL. */
     void (*stderr_line)(struct rv__command *command, struct rv__str line);
-    void (*begun)(struct rv__command *command); /* it runs. May be NULL */
+    void (*begun)(struct rv__command *command); /* the process runs. May be NULL */
     void (*done)(struct rv__command *command, const struct rv__command_result *result);
 
     struct { /* io's; zero before the start */
         struct rv__link listed, killed;
         struct rv__process *process; /* NULL: queued */
         enum rv__kill why;
-        int64_t refused_ms; /* since when the system has had no resources for it; 0: it has */
+        int64_t refused_ms; /* since when the system cannot start it; 0: not tried yet */
         bool started, over;
     } io;
 };
@@ -314,9 +314,9 @@ int rv__command_start(struct rv__io *io, struct rv__command *command);
  * Thread: any. */
 void rv__command_kill(struct rv__io *io, struct rv__command *command, enum rv__kill why);
 
-/* Say something to a service that runs: it has `begun`, and `done` has not been called. What it does not read
- * waits in memory. Errors: RV_ECLOSED: it does not listen any more; RV_EBUSY: more than RV__SERVICE_UNREAD bytes
- * would wait; RV_ENOMEM. After an error nothing of it was said.   Thread: the loop's. */
+/* Send bytes to a service, after `begun` and before `done`. Unread bytes wait in memory. Errors: RV_ECLOSED: its
+ * stdin is closed; RV_EBUSY: more than RV__SERVICE_UNREAD bytes would wait; RV_ENOMEM. After an error nothing was
+ * sent.   Thread: the loop's. */
 int rv__command_send(struct rv__command *command, struct rv__str bytes);
 
 /* ------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ enum rv__output_as {
     RV__OUTPUT_JSON,
     RV__OUTPUT_TEXT,
     RV__OUTPUT_BASE64,
-    RV__OUTPUT_NONE, /* of a command */
+    RV__OUTPUT_NONE, /* commands only */
 };
 enum rv__step_behavior {
     RV__STEP_PLAIN, /* an error without a behavior: retried as configured */
@@ -384,25 +384,25 @@ enum {
 };
 
 /* How a request ended. The name of each is what people see as an error's `code`. */
-#define RV__FETCH_MAP(X)                                                           \
-    X(ANSWERED, "answered")       /* with whatever status */                       \
-    X(CANCELLED, "cancelled")     /* rv__fetch_cancel(), or the loop ends */       \
-    X(BAD_URL, "badUrl")          /* no http or https address */                   \
-    X(DNS, "dns")                 /* no such name, or nobody who knows it */       \
-    X(REFUSED, "refused")         /* nobody listens there */                       \
-    X(UNREACHABLE, "unreachable") /* no way there, or no descriptor for it */      \
-    X(TLS, "tls")                 /* no agreement, or a certificate is not good */ \
-    X(TIMEOUT, "timeout")                                                          \
-    X(DROPPED, "dropped")      /* the connection ended before the answer did */    \
-    X(TOO_LARGE, "tooLarge")   /* headers or body */                               \
-    X(BAD_ANSWER, "badAnswer") /* what came is not HTTP */                         \
-    X(REDIRECT, "redirect")    /* too many, or to what is no http address */       \
-    X(NO_MEMORY, "noMemory")                                                       \
-    X(STATUS, "status")      /* answer.c: it says that it failed */                \
-    X(NOT_JSON, "notJson")   /* answer.c: the body is not, and should be */        \
-    X(NOT_TEXT, "notText")   /* answer.c: the body is not UTF-8, and should be */  \
-    X(DENIED, "denied")      /* it would go to a private address, and may not */   \
-    X(NOT_SAVED, "notSaved") /* its body could not be written to the file */
+#define RV__FETCH_MAP(X)                                                          \
+    X(ANSWERED, "answered")       /* with any status */                           \
+    X(CANCELLED, "cancelled")     /* rv__fetch_cancel(), or the loop ends */      \
+    X(BAD_URL, "badUrl")          /* not an http or https address */              \
+    X(DNS, "dns")                 /* no such name, or no name server answers */   \
+    X(REFUSED, "refused")         /* nothing listens on this port */              \
+    X(UNREACHABLE, "unreachable") /* no route, or no file descriptor left */      \
+    X(TLS, "tls")                 /* no agreement, or a bad certificate */        \
+    X(TIMEOUT, "timeout")                                                         \
+    X(DROPPED, "dropped")      /* the connection ended within the answer */       \
+    X(TOO_LARGE, "tooLarge")   /* headers or body */                              \
+    X(BAD_ANSWER, "badAnswer") /* the answer is not HTTP */                       \
+    X(REDIRECT, "redirect")    /* too many, or not to an http address */          \
+    X(NO_MEMORY, "noMemory")                                                      \
+    X(STATUS, "status")      /* answer.c: a status that means failure */          \
+    X(NOT_JSON, "notJson")   /* answer.c: the body should be JSON, and is not */  \
+    X(NOT_TEXT, "notText")   /* answer.c: the body should be UTF-8, and is not */ \
+    X(DENIED, "denied")      /* a private address, which is not allowed */        \
+    X(NOT_SAVED, "notSaved") /* the body could not be written to the file */
 enum rv__fetch_end {
 #define X(name, text) RV__FETCH_##name,
     RV__FETCH_MAP(X)
@@ -427,19 +427,19 @@ struct rv__fetch {
     const char *url;
     const char *method;         /* upper case */
     const char *const *headers; /* "Name: value"; ends with NULL; NULL: none */
-    struct rv__str body;        /* none: there is none */
+    struct rv__str body;        /* { NULL, 0 }: none */
     size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
     struct rv__outfile *save;   /* write the body of an answer with status 200 to 299 there, up to
                                    RV__SAVE_MAX_BYTES; NULL: do not */
-    /* The body of an answer with a status of 200 to 299 goes here as it comes, and is not kept: however long it is.
-     * `head` as in the result. False: no more of it is wanted, the request ends as CANCELLED. NULL: it is kept. */
+    /* Called with the body of an answer with status 200 to 299, piece by piece; the body is then not kept, and may
+     * be of any length. `head` as in the result. False: stop; the request ends as CANCELLED. NULL: the body is
+     * kept. */
     bool (*received)(struct rv__fetch *fetch, struct rv__str head, struct rv__str bytes);
-    bool
-        trusted; /* its address is the operator's choice: it may be private, whatever the loop's options say */
-    int64_t timeout_ms;                     /* of all of it; 0 = none */
-    void (*begun)(struct rv__fetch *fetch); /* it was sent off. May be NULL */
-    /* More of the body of an answer with a status of 200 to 299 has come; `body` is all of it so far, with its
-     * headers, both valid until it returns. NULL: nobody asks. Not together with `save`. */
+    bool trusted;                           /* the operator chose it: it may be private */
+    int64_t timeout_ms;                     /* of the whole request; 0 = none */
+    void (*begun)(struct rv__fetch *fetch); /* the request was sent. May be NULL */
+    /* Called when more of the body of an answer with status 200 to 299 has arrived. `body` is everything so far;
+     * both texts are valid during the call. May be NULL. Not together with `save`. */
     void (*came)(struct rv__fetch *fetch, struct rv__str head, struct rv__str body);
     void (*done)(struct rv__fetch *fetch, const struct rv__fetch_result *result);
 
@@ -455,7 +455,7 @@ struct rv__fetch {
  * Errors: RV_EINVAL: something is missing; RV_ECLOSED: rv__io_free() has begun.   Thread: any. */
 int rv__fetch_start(struct rv__io *io, struct rv__fetch *fetch);
 
-/* End a request at once: `done` is called with RV__FETCH_CANCELLED. Too late, it does nothing, but the request
+/* End a request at once: `done` is called with RV__FETCH_CANCELLED. After `done` this does nothing, but the request
  * must still exist.   Thread: any. */
 void rv__fetch_cancel(struct rv__io *io, struct rv__fetch *fetch);
 
@@ -472,7 +472,7 @@ bool rv__address_private(const struct sockaddr *address);
 struct rv__answer_want {
     const char *method, *url; /* for messages */
     enum rv__output_as
-        as;          /* AUTO: JSON if it says so or can be read as such, else text; not NONE */
+        as;          /* AUTO: JSON if the headers say so or the body parses, else text; not NONE */
     bool any_status; /* a status of 400 and above is a result, not an error */
     int64_t now_ms;  /* wall clock, for a Retry-After that names a time */
 };
@@ -489,7 +489,7 @@ struct rv__answer {
     struct rv__str json;
     enum rv__fetch_end end; /* ANSWERED: `json` is the result */
     int64_t retry_after_ms; /* 0: the server asked for none */
-    bool final; /* it failed, and would fail again: a 4xx that is not temporary, or our refusal */
+    bool final; /* it would fail again: a 4xx that is not temporary, or our own refusal */
 };
 
 /* Text is in `arena`. Errors: RV_ENOMEM; RV_ETOOBIG: the result as JSON is too long. */
@@ -510,19 +510,20 @@ struct rv__hosts_opts {
     uint64_t memory_bytes; /* address space of each; 0 = no limit */
 };
 
-/* One function to run in a host, from the side of the caller, which conducts the conversation. */
+/* One function to run in a host, as the caller sees it: the caller writes and reads the frames. */
 struct rv__invocation {
     const char *module; /* a shared object, by an absolute path */
     const char *id;     /* its id for both sides; NULL: it is never cancelled */
     rv_cancel *token;   /* fired: the host is asked to stop, then ended; NULL: never */
     bool fresh;         /* run it in a host that has done nothing yet */
-    /* The first frames to send; and a received frame, with the frames to answer. `out` is empty before, and sent
-     * after. `took` returns 1: that was the answer, 0: more will come, negative: a frame that it may not send. */
+    /* `ask` writes the first frames to send. `took` gets a received frame and writes the frames to answer with.
+     * `out` is empty before the call and sent after it. `took` returns 1: that was the result, 0: more will come,
+     * negative: a frame that the host may not send. */
     void (*ask)(struct rv__invocation *self, struct rv__host *host, struct rv__buf *out);
     int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
                 struct rv__buf *out, rv_error *err);
-    void (*begun)(struct rv__invocation *self); /* a host has it now; may be NULL */
-    /* A line that it printed to its standard output meanwhile; may be NULL. */
+    void (*begun)(struct rv__invocation *self); /* a host has started it; may be NULL */
+    /* A line that the function printed to its standard output; may be NULL. */
     void (*printed)(struct rv__invocation *self, struct rv__str line);
 };
 
@@ -533,9 +534,9 @@ void rv__hosts_free(struct rv__hosts *hosts);
 /* Start nothing more in them. Running invocations end by their tokens. */
 void rv__hosts_close(struct rv__hosts *hosts);
 
-/* Run it: waits for a free host or starts one, and returns when the answer was taken.
- * RV_OK; 1: the host died or sent a bad frame, and *err says how; negative: it could not be started,
- * and *err says why. Thread: any, many at once. */
+/* Run a function: waits for a free host or starts one, and returns when the result was taken.
+ * RV_OK; 1: the host died or sent a bad frame, and *err says how; negative: the function could not be started, and
+ * *err says why. Thread: any, many at once. */
 int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err);
 
 struct rv__kept *rv__host_kept(struct rv__host *host); /* the values it keeps */
@@ -552,18 +553,18 @@ enum { RV__SCRIPT_PATH = 4096 };
 
 enum rv__script_verdict {
     RV__SCRIPT_GOES_ON,
-    RV__SCRIPT_HANGS,   /* it is ended, and restarted */
-    RV__SCRIPT_IS_OVER, /* it is ended: it is not needed any more */
+    RV__SCRIPT_HANGS,   /* it is killed and restarted */
+    RV__SCRIPT_IS_OVER, /* it is ended: not needed any more */
 };
 
 struct rv__script_opts {
     const char *folder; /* absolute: where the npm package is searched for first */
     const char *files;  /* their absolute paths, as a JSON array */
     bool parse;         /* only check their syntax; run nothing */
-    /* It has started, also after a restart: the connection, on which it has sent `hello` and `register`, now belongs to
-     * the owner. Thread: its own. */
+    /* The process has started or restarted, and has sent `hello` and `register`. The connection now belongs to the
+     * owner. Thread: the script's own. */
     void (*ready)(void *arg, int fd, int64_t pid, const struct rv__frame *hello);
-    /* Called twice a second: should it continue? Thread: its own. */
+    /* Called twice a second: should the process continue? Thread: the script's own. */
     enum rv__script_verdict (*judge)(void *arg);
     void *arg;
 };

@@ -1,8 +1,8 @@
-/* spawn.h: from a program's name to a process, and nothing of the engine's left in it.
+/* spawn.h: starts a program in a new process that inherits nothing of the engine.
  *
- * The child is made like vfork's: it shares our memory and we stand still until it runs its program or
- * fails. So the size of the engine costs nothing, and the reason of a failure is known on return: "no
- * such file" is not an exit code. It has its own stack, and runs nothing but system calls. */
+ * The child is made as by vfork: it shares our memory, and we are stopped until it runs its program or fails. So a
+ * large engine costs nothing, and the reason of a failure is known on return ("no such file" is not an exit code).
+ * The child has its own stack, and makes nothing but system calls. */
 #ifndef RV_EXEC_SPAWN_H
 #define RV_EXEC_SPAWN_H
 
@@ -15,31 +15,31 @@ struct rv__arena;
 
 struct rv__spawn {
     const char *const *argv;
-    const char *const *env;       /* over `inherited`; NULL: nothing */
+    const char *const *env;       /* added to `inherited`; NULL: none */
     const char *const *inherited; /* ends with NULL */
     const char *cwd;              /* NULL: as ours */
-    const char *control;          /* the file that is made for it; in its environment */
-    uint64_t control_number;      /* the same, for the warden */
-    int in, out, err;             /* its ends, all above 2; they stay ours to close */
+    const char *control;          /* its control file; the path is in its environment */
+    uint64_t control_number;      /* the number of that file, for the warden */
+    int in, out, err;             /* its ends, all above 2; the caller closes them */
     int warden;                   /* socket, or -1 */
-    struct rv__spawn_room *room;  /* nobody else's meanwhile */
+    struct rv__spawn_room *room;  /* used by nothing else meanwhile */
 };
 
-/* The stack that children begin on, one after the other, and the place where they say what failed. */
+/* The stack for children, used by one at a time, and the place where they report what failed. */
 struct rv__spawn_room *rv__spawn_room_new(void); /* NULL: no memory */
 void rv__spawn_room_free(struct rv__spawn_room *room);
 
-/* Start it, in a process group of its own, to be killed when the calling thread ends. *ret is the
- * process, *ret_pidfd a descriptor for it, both to be waited for. `arena` is for what is needed on the
- * way. Thread: any, with all signals blocked.
+/* Start a program in its own process group; it is killed when the calling thread ends. *ret is the process,
+ * *ret_pidfd a descriptor for it; the caller waits for it. `arena` holds temporary data. Thread: any, with all
+ * signals blocked.
  *
- * Errors: RV_ENOTFOUND: no such program; RV_EBUSY: the system has no room for it now, try again;
- * RV_ESYS, RV_ENOMEM. */
+ * Errors: RV_ENOTFOUND: no such program; RV_EBUSY: the system has no resources for it now, try again; RV_ESYS,
+ * RV_ENOMEM. */
 int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret, int *ret_pidfd,
               rv_error *err);
 
-/* The same descriptor, or one above 2 in its place; -1, with errno set, and the old one closed. A host
- * program may have closed its standard descriptors, and ours then land there. */
+/* Returns the same descriptor, or a copy above 2; -1: error, with errno set and the old one closed. A host program
+ * may have closed its standard descriptors, so that new descriptors get these numbers. */
 int rv__fd_above_stdio(int fd);
 
 /* A pipe, closed on exec, above 2. -1, with errno set. */

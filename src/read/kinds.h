@@ -1,4 +1,4 @@
-/* kinds.h: what readers ask of a kind of node, beyond what its plan says. Inside read/ only. */
+/* kinds.h: what readers need to know about each kind of node. Inside read/ only. */
 #ifndef RV_READ_KINDS_H
 #define RV_READ_KINDS_H
 
@@ -7,12 +7,12 @@
 struct rv__read_kind {
     const char *body;  /* what one of its bodies is called; NULL: it has none */
     bool lists_bodies; /* its children are its bodies; else the nodes in them are */
-    bool takes_one;    /* one of its bodies runs, and the others are skipped */
+    bool takes_one;    /* only one of its bodies runs; the others are skipped */
     /* How many bodies run at once; 0: no bound. */
     int64_t (*places)(const struct rv__node *node);
-    /* Does its sequence go on while it still runs? NULL: never. */
+    /* Does its sequence continue while the node still runs? NULL: never. */
     bool (*detached)(const struct rv__node *node);
-    /* May its end (in failure, or not) cancel what still runs below it? NULL: never. */
+    /* May its end (failed or not) cancel nodes that still run below it? NULL: never. */
     bool (*cancels)(const struct rv__node *node, bool failed);
 };
 

@@ -50,8 +50,8 @@ struct rv__read_fact {
     struct rv__str by;    /* who caused it; JSON; none */
     uint64_t module;      /* step.started: the hash of the module of its function; 0: none given */
     struct rv__value_ref result_value,
-        state_value,         /* instead of the first two, where they are long, */
-        given_value;         /* and of the last */
+        state_value,         /* instead of result and state, if they are long, */
+        given_value;         /* and of `given` */
     struct rv__read_items {  /* eval.completed, of items in pieces: */
         int64_t count;       /* how many; 0: not in pieces */
         struct rv__str text; /* where they are; JSON; none */
@@ -127,8 +127,8 @@ int rv__read_run(struct rv__plan_cache *cache, struct rv__store *store, struct r
 
 /* What follows an attempt of a state. */
 enum rv__traced_then {
-    THEN_NOTHING, /* that was the last */
-    THEN_AGAIN,   /* the state is queued for another */
+    THEN_NOTHING, /* that was the last attempt */
+    THEN_AGAIN,   /* the state is queued for another attempt */
     THEN_ANEW,    /* its stage starts again, as if this had not happened */
 };
 
@@ -186,7 +186,7 @@ struct rv__trace {
         uint32_t at;             /* the node, or the last attempt of the state; 0: none */
     } * suspended;
     uint32_t suspended_count, suspended_cap;
-    bool failed; /* its sequence has: a top-level node failed it, or it was ended early */
+    bool failed; /* its sequence has failed: by a top-level node, or it was ended early */
     /* Called for each step that a fact also cancels, and for the node that an abort fails: the fact does not name
      * these. May be NULL. */
     void (*along)(void *arg, const struct rv__trace *trace, uint32_t node, enum rv__status status);
@@ -252,7 +252,7 @@ void rv__reading_free(struct rv__reading *reading); /* disconnects open feeds; N
 /* After a commit: mark for each run in it, then flush once. Thread: the loop's. */
 void rv__feed_mark(struct rv__reading *reading, const char *run_id);
 void rv__feed_flush(struct rv__reading *reading);
-/* Where others write, too: does somebody wait for what comes next? All of them look. */
+/* Where other processes write too: does any feed wait? _look wakes all feeds, so that they read the store again. */
 bool rv__feed_followed(const struct rv__reading *reading);
 void rv__feed_look(struct rv__reading *reading);
 void rv__feeds_close(struct rv__reading *reading);  /* wakes waiting callers: RV_ECLOSED */
