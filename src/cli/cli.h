@@ -18,9 +18,9 @@ enum {
     CLI_USAGE = 2,
     CLI_CANCELLED = 3,
     CLI_SUSPENDED = 4,
-    CLI_GONE = 5,          /* the store was deleted or replaced while it was driven */
-    CLI_TIMED_OUT = 124,   /* as timeout(1) has it: the run goes on */
-    CLI_INTERRUPTED = 130, /* what shells report for SIGINT: the run goes on another time */
+    CLI_GONE = 5,          /* the store was deleted or replaced meanwhile */
+    CLI_TIMED_OUT = 124,   /* as timeout(1): the run continues */
+    CLI_INTERRUPTED = 130, /* as shells report SIGINT: the run can be continued later */
 };
 
 /* The commands, each in its own file; commands.c lists them. */
@@ -62,38 +62,37 @@ extern const struct rv__command rv__cmd_workflows;
 int rv__demo_resume(rv_cancel *interrupt);
 int rv__demo_resume_process(const char *number, const char *store);
 
-/* Say on stderr what is wrong and where to learn more; returns CLI_USAGE. */
+/* Print to stderr what is wrong and where to learn more; returns CLI_USAGE. */
 int rv__cli_usage(const char *command, const char *fmt, ...) RV_PRINTF(2, 3);
 
-/* Say on stderr that something failed, and what to do (NULL: nothing to say); returns `code`. */
+/* Print to stderr that something failed, and what to do (NULL: no hint); returns `code`. */
 int rv__cli_fail(int code, const char *message, const char *hint);
 
-/* A problem in a file as people and editors read it: place, sentence, line, caret. */
+/* Print a problem in a file, for people and editors: position, sentence, line, caret. */
 void rv__cli_problem(FILE *to, const rv_problem *problem);
-/* The index of the workflow that the file itself defines (those it nests are in the report too);
- * workflow_count: it has none. */
+/* The index of the workflow that the file itself defines; the report also has those that it nests. workflow_count:
+ * none. */
 size_t rv__cli_workflow_of(const rv_report *report, const char *file, const char *name);
 
-/* Terminal colours, or "" where they would be noise (no terminal, NO_COLOR, TERM=dumb). */
+/* Terminal colours, or "" where they are not wanted (no terminal, NO_COLOR, TERM=dumb). */
 enum rv__colour { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, CYAN };
 const char *rv__colour(FILE *to, enum rv__colour colour);
 
-bool rv__terminal_is(FILE *to); /* one that can move its cursor: not TERM=dumb */
+bool rv__terminal_is(FILE *to); /* a terminal that can move its cursor: not TERM=dumb */
 struct rv__terminal_size {
     int columns, rows;
 };
-struct rv__terminal_size rv__terminal_size(FILE *to); /* as it is now; 80 × 24 where nobody says */
-/* While it is hidden, a process that leaves at once shows it again. */
+struct rv__terminal_size rv__terminal_size(FILE *to); /* the current size; 80 × 24 if unknown */
+/* Show or hide the cursor. A process that is interrupted shows it again. */
 void rv__terminal_cursor(FILE *to, bool shown);
 
-/* Wait, unless the token fires: true if all that time has passed. */
+/* Wait; true: the whole time has passed, false: the token has fired. */
 bool rv__cli_pause(rv_cancel *by, int64_t ms);
 
-/* Fire `token` at the first Ctrl-C or SIGTERM; at the second, leave the process at once. Call it
- * before any thread is made. Returns 0 or RV_ESYS. */
+/* Fire `token` at the first Ctrl-C or SIGTERM; at the second, exit at once. Call it before any thread is started.
+ * Returns 0 or RV_ESYS. */
 int rv__interrupt_fires(rv_cancel *token);
-/* A new token that Ctrl-C fires; NULL, with the reason on stderr, if that cannot be. The process keeps
- * it to its end. */
+/* A new token that Ctrl-C fires, never freed. NULL: error, with the reason on stderr. */
 rv_cancel *rv__cli_interrupt(void);
 
 #endif

@@ -1,11 +1,11 @@
-/* command.h: what a command of `rival` is: one description, in the command's own file.
+/* command.h: the description of one command of `rival`, in the command's own file.
  *
- * From it come its row in `rival --help`, its page, the reading of its arguments and what is said when
- * they are wrong, its part of the man page, and what the shells complete: none of them can differ from
- * another. `rv__commands` lists them all; a new one is a line there and a file.
+ * Everything is made from it: its row in `rival --help`, its page, the reading of its arguments and their errors,
+ * its part of the man page, and shell completion; so these cannot differ. `rv__commands` lists all commands: a new
+ * one is a line there and a file.
  *
- * How arguments are read: options and arguments may be mixed; `--name VALUE` and `--name=VALUE` are the
- * same; "--" ends the options; "-" is an argument. */
+ * Arguments: options and arguments may be mixed; `--name VALUE` and `--name=VALUE` are the same; "--" ends the
+ * options; "-" is an argument. */
 #ifndef RV_CLI_COMMAND_H
 #define RV_CLI_COMMAND_H
 
@@ -13,30 +13,30 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What a shell may offer in a place. */
+/* What shells complete at a place. */
 enum rv__completes {
     COMPLETES_NOTHING,
     COMPLETES_FILE,
     COMPLETES_FOLDER,
     COMPLETES_INPUT,        /* JSON, or @FILE */
-    COMPLETES_RUN,          /* ids of the store */
-    COMPLETES_LIVE_RUN,     /* of those that have not ended */
+    COMPLETES_RUN,          /* ids of runs in the store */
+    COMPLETES_LIVE_RUN,     /* of runs that have not ended */
     COMPLETES_WORKFLOW,     /* names in the files of --from, or of this folder */
-    COMPLETES_RUN_WORKFLOW, /* names that runs of the store have */
-    COMPLETES_STEP,         /* aliases of the run that was named before */
+    COMPLETES_RUN_WORKFLOW, /* workflow names of runs in the store */
+    COMPLETES_STEP,         /* aliases in the run named before */
 };
 
-/* An option that may be given again and again, each with one or more names between commas. */
-enum { RV__WORDS_MAX = 256 }; /* more names than anybody types */
+/* An option that may be repeated, each time with one or more names between commas. */
+enum { RV__WORDS_MAX = 256 }; /* more than anybody types */
 struct rv__words {
     const char *at[RV__WORDS_MAX + 1]; /* ends in NULL */
     size_t count;
 };
 
-/* What kind of value an option has; it follows from where it goes. */
+/* The type of an option's value; it follows from the member it is stored in. */
 enum rv__option_kind {
     RV__OPTION_FLAG,   /* bool */
-    RV__OPTION_TEXT,   /* const char *: argv's own */
+    RV__OPTION_TEXT,   /* const char *: points into argv */
     RV__OPTION_CHOICE, /* int: the index among `choices` */
     RV__OPTION_WORDS,  /* struct rv__words; splits the argument's text in place */
 };
@@ -52,7 +52,7 @@ struct rv__option {
     size_t at;
 };
 
-/* Where an option's value goes: a member of the struct that the command gives to rv__options(). */
+/* Where an option's value is stored: a member of the struct that the command passes to rv__options(). */
 #define RV__INTO(type, member) \
     .kind = _Generic(((type *)NULL)->member,         \
                      bool: RV__OPTION_FLAG,          \
@@ -61,18 +61,18 @@ struct rv__option {
                      struct rv__words: RV__OPTION_WORDS), \
     .at = offsetof(type, member)
 
-/* What a command takes besides options. Those that may be left out come last. */
+/* An argument besides the options. Optional ones come last. */
 struct rv__argument {
     const char *name;           /* "ID", as help shows it */
-    const char *missing;        /* what to ask who forgot it; NULL: it may be left out */
-    bool many;                  /* the last one: any number of them */
-    const char *const *choices; /* it has to be one of these */
+    const char *missing;        /* the question to a user who forgot it; NULL: optional */
+    bool many;                  /* the last one only: any number of them */
+    const char *const *choices; /* it must be one of these */
     enum rv__completes completes;
 };
 
 struct rv__example {
     const char *line;
-    const char *says; /* NULL: it speaks for itself */
+    const char *says; /* NULL: needs no explanation */
 };
 
 struct rv__exit {
@@ -99,35 +99,34 @@ enum {
     RV__OPTIONS_MAX = 32,
 };
 
-/* Arrays end in a row of zeros. Paragraphs are one line each, wrapped where they are shown; what is in
- * backquotes is for typing. */
+/* Arrays end in a row of zeros. Paragraphs are one line each, wrapped when shown; backquotes mark what to type. */
 struct rv__command {
     const char *name;
     enum rv__section section;
-    const char *summary; /* one line for the list: a small letter, no stop */
+    const char *summary; /* one line for the list: lower case, no full stop */
     struct rv__argument arguments[RV__ARGUMENTS_MAX + 1];
     const struct rv__option *options; /* NULL: none */
     const char *paragraphs[RV__PARAGRAPHS_MAX + 1];
     struct rv__example examples[RV__EXAMPLES_MAX + 1];
-    struct rv__exit exits[RV__EXITS_MAX + 1]; /* beyond those of all commands */
+    struct rv__exit exits[RV__EXITS_MAX + 1]; /* besides those of all commands */
     int (*run)(int argc, char **argv);        /* argv[0] is the command's name */
 };
 
 extern const struct rv__command *const rv__commands[]; /* by section, then name; ends in NULL */
 const struct rv__command *rv__command_find(const char *name); /* NULL: there is none */
 
-/* Read argv[1..] as the command says, into its options' struct `values`, which has the defaults. Returns
- * how many arguments are left, which then are argv[0..]; or -CLI_USAGE, with the reason on stderr. */
+/* Parse argv[1..] into the options' struct `values`, which holds the defaults. Returns the number of remaining
+ * arguments, which are then argv[0..]; or -CLI_USAGE, with the reason on stderr. */
 int rv__options(const struct rv__command *command, int argc, char **argv, void *values);
 
-/* The option that the argument names; *value: what follows its "=", or NULL. NULL: there is none. */
+/* The option that the argument names; *value: the text after its "=", or NULL. NULL: no such option. */
 const struct rv__option *rv__option_find(const struct rv__command *command, const char *argument,
                                          const char **value);
 
-/* The argument in that place; NULL: there is no place for one more. */
+/* The argument at this position; NULL: too many. */
 const struct rv__argument *rv__argument_at(const struct rv__command *command, int index);
 
-/* Which of the words (the list ends in NULL) it is. -1: none, and that is said on stderr with the list. */
+/* The index of `value` in the words (the list ends in NULL). -1: not found, reported on stderr with the list. */
 int rv__option_choice(const char *command, const char *option, const char *value,
                       const char *const *words);
 

@@ -1,36 +1,36 @@
-/* drive.h: a run driven to its end and shown meanwhile: `exec`, and `run --wait`.
+/* drive.h: runs a workflow to its end and shows its progress: `exec`, and `run --wait`.
  *
- * One process writes to a store. An `exec` that finds another one there hands its run to it and follows it as if
- * it drove it; when that one ends before the run has, it takes over: it drives the store itself, or hands its run
- * to whoever was quicker. */
+ * Only one process writes to a store. If another one drives it, `exec` hands its run to that process and follows
+ * it. If that process ends before the run does, `exec` takes over: it drives the store itself, or hands its run to
+ * the next driver. */
 #ifndef RV_CLI_DRIVE_H
 #define RV_CLI_DRIVE_H
 
 #include "cli/refusal.h"
 #include "cli/runs.h"
 
-/* What to do when the run is suspended; as --on-suspend has them. */
+/* What to do when the run is suspended: the words of --on-suspend. */
 enum rv__on_suspend {
     ON_SUSPEND_WAIT,
     ON_SUSPEND_ABORT,
     ON_SUSPEND_RESUME,
     ON_SUSPEND_SKIP,
-    ON_SUSPEND_LEAVE, /* it stays suspended, and this process ends: where nobody can be asked */
+    ON_SUSPEND_LEAVE, /* the run stays suspended, and this process exits: nobody can be asked */
     ON_SUSPEND_ASK,
 };
 
 /* The options that such commands share. */
 struct rv__drive_opts {
     const char *input, *run_id, *store, *on_suspend;
-    const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: where to ask first */
+    const char *server, *token_file; /* DRIVE_ANYWHERE, DRIVE_LATER: the server to ask first */
     struct rv__words allow_env;
     const char *eval_time;
     const char *max_concurrency;
-    const char *secrets; /* the file with their values; NULL: none */
-    const char *config;  /* the file of the configuration; NULL: beside the store */
+    const char *secrets; /* the file with secret values; NULL: none */
+    const char *config;  /* the configuration file; NULL: beside the store */
     bool json;
 };
-/* Their rows; `member` is where they are in the command's struct `type`. */
+/* The rows of these options; `member` is their place in the command's struct `type`. */
 extern const char *const rv__on_suspend_words[];
 #define RV__EVAL_TIME_MEANING "the CPU time an expression may take (1s)" /* also of serve */
 #define RV__SECRETS_MEANING                                                                     \
@@ -62,14 +62,14 @@ extern const char *const rv__on_suspend_words[];
 
 struct rv__drive;
 
-/* What an `exec` runs. */
+/* The workflow of an `exec`. */
 struct rv__drive_source {
     const char *workflow; /* its name */
     const char *const
-        *files; /* for who is to run it instead: the file, and C files that it may call */
+        *files; /* for the process that runs it instead: the file, and C files that it may call */
     /* Register them with drive->engine. CLI_OK; else the reason is on stderr. */
     int (*prepare)(struct rv__drive *drive, const struct rv__drive_source *source);
-    /* Another process will: tell what is wrong with them. NULL: nothing can be. */
+    /* Another process will run it: print the problems of its files. May be NULL. */
     void (*look)(const struct rv__drive_source *source);
 };
 
@@ -79,52 +79,53 @@ struct rv__drive {
     enum rv__on_suspend on_suspend;
     int64_t eval_cpu_ms;         /* 0: not given */
     int64_t max_concurrency;     /* the same */
-    char run_id[RV_RUN_ID_SIZE]; /* given, or made */
+    char run_id[RV_RUN_ID_SIZE]; /* given, or generated */
     char *input;                 /* JSON; NULL = none given */
     rv_cancel *interrupt;
     rv_engine *engine;         /* NULL: a server has the run */
     struct rv__client *client; /* of the engine, or the server */
     struct rv__follow *feed;
-    struct rv__refusal refusal; /* watched until the run is followed */
-    bool exists;                /* the run was there before */
-    bool over;                  /* and has ended: it is only read */
-    bool served;                /* another process drives it: it is only looked at */
-    bool handed;                /* this process handed it to another, which drives it meanwhile */
-    const struct rv__drive_source *source; /* `exec`; NULL: some other command */
-    int status;                            /* as of rv__drive_start() */
-    bool schema_only;                      /* the same: no worker was there to judge the input */
+    struct rv__refusal refusal;            /* active until the run is followed */
+    bool exists;                           /* the run existed before */
+    bool over;                             /* the run has ended: it is only read */
+    bool served;                           /* another process drives the run: it is only watched */
+    bool handed;                           /* this process handed the run to its driver */
+    const struct rv__drive_source *source; /* of `exec`; NULL: another command */
+    int status;                            /* set by rv__drive_start() */
+    bool schema_only;                      /* the same: no worker was there to check the input */
 };
 
-/* Who is to do the work. */
+/* Which process runs it. */
 enum rv__drive_by {
-    DRIVE_HERE,     /* this process; where another one drives the store, that one instead */
-    DRIVE_ANYWHERE, /* a server, or the one that drives the store; where none does, this one */
-    DRIVE_LATER,    /* a server, or the one that drives the store, now or some day */
+    DRIVE_HERE,     /* this process; if another one drives the store, that one */
+    DRIVE_ANYWHERE, /* a server, or the store's driver; if there is none, this process */
+    DRIVE_LATER,    /* a server, or the store's driver, now or later */
 };
 
-/* Options are read: check them, read the input, make the id, open the engine for this run only. CLI_OK;
- * else the reason is on stderr. */
+/* Check the options, read the input, choose the id, open the engine for this run only. CLI_OK; else the reason is
+ * on stderr. */
 int rv__drive_open(struct rv__drive *drive, const char *command, const struct rv__drive_opts *opts,
                    enum rv__drive_by by);
 void rv__drive_close(struct rv__drive *drive);
 
-/* `exec`: begin the run, or go on with it, here or where the store is driven. */
+/* `exec`: start the run, or continue it, here or in the process that drives the store. */
 int rv__drive_exec(struct rv__drive *drive, const struct rv__drive_source *source);
 
-/* Begin the run, or find that it is there. Its workflow is registered, if it is not `served` or `over`. `workflow` is its name. */
+/* Start the run, or find the existing one. Its workflow must be registered, unless `served` or `over`. `workflow`
+ * is its name. */
 int rv__drive_start(struct rv__drive *drive, const char *workflow);
 
-/* Follow it until nothing in it is alive; print the outcome. `resume` is the command to go on with it.
+/* Follow the run until nothing in it is active; print the outcome. `resume` is the command that continues it.
  * Returns the exit code. */
 int rv__drive_follow(struct rv__drive *drive, const char *workflow, const char *resume);
 
-/* A call of the engine failed. Returns the exit code: `code`, or that of an interruption, which it was. */
+/* Report a failed call of the engine. Returns the exit code: `code`, or that of an interruption, if this was one. */
 int rv__drive_fail(const struct rv__drive *drive, int code, const rv_error *err, const char *hint);
 
-/* The problems of files that were to be registered. */
+/* Print the problems of files that could not be registered. */
 void rv__drive_problems(const rv_report *report);
 
-/* What remains of the command to go on with: --run-id, --store and what else matters. */
+/* Append the options of the command that continues the run: --run-id, --store and others. */
 void rv__drive_resume(const struct rv__drive *drive, struct rv__buf *out);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "server/server.h"
 
-/* Where calls go, and how to wait for a run there. */
+/* The API that calls use, and how to wait for a run there. */
 struct rv__mcp_place {
     struct rv__mcp_via via;
-    /* Until the run has ended, the time is over or `by` fires. Thread: any, several at once. */
+    /* Wait until the run has ended, the time is over or `by` fires. Thread: any, several at once. */
     void (*wait)(void *arg, const char *run_id, int64_t timeout_ms, rv_cancel *by);
 };
 
-/* Read messages from `in`, a line each, and answer them on `out`, several at once, until `in` ends or
- * `interrupt` fires. Calls that are under way then have a moment to end. An exit code. */
+/* Read messages from `in`, one per line, and answer them on `out`, several at once, until `in` ends or `interrupt`
+ * fires. Calls under way then get a moment to end. Returns an exit code. */
 int rv__mcp_serve(const struct rv__mcp_place *place, int in, int out, rv_cancel *interrupt);
 
 #endif

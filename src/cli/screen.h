@@ -1,6 +1,6 @@
-/* screen.h: a run as people watch it: live on a terminal, or as lines where there is none.
+/* screen.h: shows the progress of a run: live on a terminal, else line by line.
  *
- * All of it goes to stderr: stdout is for the outcome. */
+ * Everything goes to stderr: stdout is for the outcome. */
 #ifndef RV_CLI_SCREEN_H
 #define RV_CLI_SCREEN_H
 
@@ -9,13 +9,13 @@
 enum rv__screen_kind {
     VIEW_NONE,  /* --json */
     VIEW_LINES, /* a line for each event */
-    VIEW_LIVE,  /* a tree that is drawn again and again in its place */
+    VIEW_LIVE,  /* a tree that is redrawn in place */
 };
 
 enum {
-    RV__SCREEN_LOG = 4,         /* last lines of the log below the tree */
+    RV__SCREEN_LOG = 4,         /* log lines below the tree */
     RV__SCREEN_LOG_BYTES = 500, /* of each */
-    RV__SCREEN_ROWS = 1000,     /* of a frame: no terminal has more */
+    RV__SCREEN_ROWS = 1000,     /* of a frame: more than any terminal has */
     RV__FRAME_MS = 100,         /* between frames */
 };
 
@@ -24,10 +24,10 @@ struct rv__screen {
     const char *workflow, *run_id;
     struct rv__outline tree;
     int64_t started_ms, drawn_ms; /* wall clock; monotonic */
-    const char *state;            /* a word beside the run: "stopping" …; NULL = running */
+    const char *state;            /* a word shown beside the run: "stopping" …; NULL = running */
     char log[RV__SCREEN_LOG][RV__SCREEN_LOG_BYTES];
-    size_t log_count;            /* ever */
-    int widths[RV__SCREEN_ROWS]; /* of the lines of the last frame, to find back to its first */
+    size_t log_count;            /* lines so far */
+    int widths[RV__SCREEN_ROWS]; /* of the lines of the last frame, to move back to its first */
     int height;
     int tick;
 };
@@ -37,17 +37,17 @@ void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, struct 
 void rv__screen_done(struct rv__screen *view);
 
 void rv__screen_event(struct rv__screen *view, const rv_event *event);
-void rv__screen_frame(struct rv__screen *view, bool now); /* draws, if it is time or now */
-/* The live part goes from the screen: something else is to be said. */
+void rv__screen_frame(struct rv__screen *view, bool now); /* draws if it is time, or if `now` */
+/* Remove the live part from the screen, before other output. */
 void rv__screen_clear(struct rv__screen *view);
-/* What remains to be read: every node and how it fared, and of a failed run what failed and what it
- * said last; `error` is JSON, "" if there is none, and so is the path of what failed. */
+/* Print the final summary: every node and its result; of a failed run also what failed and its last log lines.
+ * `error` is JSON, "" if none; so is the path of the failed node. */
 void rv__screen_record(struct rv__screen *view, const char *status, int64_t duration_ms,
                        const char *error, const char *failed_path);
 
-/* A line for an event; false: it is not worth one. */
+/* A line for an event; false: it is not shown. */
 bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out);
-/* "warn  path: message" of a log event, for a tail. */
+/* "warn  path: message" of a log event. */
 void rv__event_log(const rv_event *event, struct rv__buf *out);
 
 #endif

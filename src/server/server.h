@@ -1,8 +1,8 @@
-/* server.h: the face of server/: Rival over HTTP.
+/* server.h: the interface of server/: Rival over HTTP.
  *
- * Two halves. The API (api.c and a file per noun) knows routes, parameters, roles and documents, and
- * nothing of connections: a request in, an answer out. The transport carries them. The command line
- * prints the same documents, and reads them back when it asks a server. */
+ * Two halves. The API (api.c and a file per noun) knows routes, parameters, roles and documents, and nothing about
+ * connections: a request in, an answer out. The transport carries them. The command line prints the same documents,
+ * and reads them back when it uses a server. */
 #ifndef RV_SERVER_SERVER_H
 #define RV_SERVER_SERVER_H
 
@@ -12,84 +12,83 @@
 
 #include "base/str.h"
 
-/* What a caller may do; each may do all that those before it may. */
+/* What a caller may do; each role includes those before it. */
 enum rv__role {
-    RV__ROLE_NONE,     /* is it alive: /healthz, /readyz */
-    RV__ROLE_WORKER,   /* nothing here: it is for connections of workers */
-    RV__ROLE_VIEWER,   /* look */
+    RV__ROLE_NONE,     /* health only: /healthz, /readyz */
+    RV__ROLE_WORKER,   /* no more here: it is for connections of workers */
+    RV__ROLE_VIEWER,   /* read */
     RV__ROLE_OPERATOR, /* start, cancel, decide, signal */
     RV__ROLE_ADMIN,
 };
 const char *rv__role_name(enum rv__role role);
 
-/* Memory and disk for what waits to be read; room.c. Shared by all requests of a server. */
+/* Limits on memory and disk for bodies and answers under way; room.c. Shared by all requests of a server. */
 enum rv__room_kind { RV__ROOM_MEMORY, RV__ROOM_DISK, RV__ROOM_KINDS };
 struct rv__room {
     atomic_size_t used[RV__ROOM_KINDS];
     size_t most[RV__ROOM_KINDS];
 };
 void rv__room_init(struct rv__room *room, size_t memory_bytes, size_t disk_bytes);
-/* Reserve so many bytes. False: there is no room for them, and nothing was taken. Thread: any. */
+/* Reserve bytes. False: no room, and nothing was reserved. Thread: any. */
 bool rv__room_take(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
 void rv__room_give(struct rv__room *room, enum rv__room_kind kind, size_t bytes);
 
-/* A request, transport taken off. Texts are the caller's. */
+/* A request without its transport. The caller owns the texts. */
 struct rv__api_request {
     const char *method;       /* "GET", … */
-    const char *path;         /* as it came, still percent-encoded, without the query */
-    const char *query;        /* behind the '?'; NULL or "" = none */
-    const char *content_type; /* as its header has it; NULL = none, which will do without a body */
-    const char *body;         /* not yet looked at; NULL = none */
+    const char *path;         /* still percent-encoded, without the query */
+    const char *query;        /* after the '?'; NULL or "" = none */
+    const char *content_type; /* value of the header; NULL = none, allowed without a body */
+    const char *body;         /* not checked yet; NULL = none */
     size_t body_length;
     enum rv__role role;
-    const char *by; /* what the caller's token is called; NULL or "": not known */
-    const char
-        *pass;  /* the token of an execution, which reads through its scope; NULL or "": none */
-    bool local; /* the caller is on this machine */
-    struct rv__room *room; /* for the answer; NULL: it is as long as it is, and in memory */
+    const char *by;   /* name of the caller's token; NULL or "": unknown */
+    const char *pass; /* the token of an execution, which may read its own run; NULL or "": none */
+    bool local;       /* the caller is on this machine */
+    struct rv__room *room; /* for the answer; NULL: no limit, and in memory */
 };
 
 enum rv__answer_kind {
-    RV__ANSWER_WHOLE,  /* status, type, body */
-    RV__ANSWER_EVENTS, /* a stream: rv_feed_open() with run_id and no_logs, each event as it comes */
-    RV__ANSWER_WAIT, /* not yet: ask rv__api_waited() when the run has ended, or after timeout_ms */
-    RV__ANSWER_LOGIN,   /* let the caller stay, if `body` is a token; then as SESSION */
-    RV__ANSWER_LOGOUT,  /* or no longer */
-    RV__ANSWER_SESSION, /* ask rv__api_session() */
+    RV__ANSWER_WHOLE,   /* status, type, body */
+    RV__ANSWER_EVENTS,  /* a stream: rv_feed_open() with run_id and no_logs */
+    RV__ANSWER_WAIT,    /* call rv__api_waited() when the run has ended, or after timeout_ms */
+    RV__ANSWER_LOGIN,   /* begin a session, if `body` is a token; then as SESSION */
+    RV__ANSWER_LOGOUT,  /* end the session */
+    RV__ANSWER_SESSION, /* call rv__api_session() */
 };
 
 struct rv__api_answer {
     enum rv__answer_kind kind;
     int status;
     const char *type; /* static */
-    char *body;       /* NUL behind `length`; rv__api_answer_done() frees it */
+    char *body;       /* NUL-terminated; freed by rv__api_answer_done() */
     size_t length;
     bool in_file;          /* the body is not in `body`, but in … */
-    int file;              /* … this one, from its beginning; rv__api_answer_done() closes it */
-    struct rv__room *room; /* that these bytes are given back to; NULL: to nobody */
+    int file;              /* … this file, from its beginning; closed by rv__api_answer_done() */
+    struct rv__room *room; /* where the held bytes are released; NULL: nowhere */
     size_t held[RV__ROOM_KINDS];
-    const char *allow;           /* 405: the methods there are; static; else NULL */
-    char run_id[RV_RUN_ID_SIZE]; /* EVENTS: "" = of all runs; WAIT */
-    bool from_oldest;   /* EVENTS: without a Last-Event-ID, from the oldest event; else from now */
+    const char *allow;           /* 405: the allowed methods; static; else NULL */
+    char run_id[RV_RUN_ID_SIZE]; /* EVENTS: "" = all runs; WAIT */
+    bool from_oldest;   /* EVENTS: without Last-Event-ID, start at the oldest event; else now */
     bool no_logs;       /* EVENTS */
     int64_t timeout_ms; /* WAIT */
 };
 
-/* Answer a request. Takes as long as the engine does, and never waits for a run. There is always an
- * answer (without memory: a 500). *ret is for rv__api_answer_done(). Thread: any. */
+/* Answer a request. Never waits for a run. There is always an answer (without memory: a 500). Free *ret with
+ * rv__api_answer_done(). Thread: any. */
 void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
                     struct rv__api_answer *ret);
 
-/* The whole answer behind RV__ANSWER_WAIT: the outcome, or 408 and how the run is doing. Thread: any. */
+/* The whole answer after RV__ANSWER_WAIT: the outcome, or 408 with the run's status. Thread: any. */
 void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, struct rv__room *room,
                     struct rv__api_answer *ret);
 
-/* The whole answer behind RV__ANSWER_SESSION: what the caller may do, what its token is called ("": nothing),
- * and whether tokens are needed here. Thread: any. */
+/* The whole answer after RV__ANSWER_SESSION: the caller's role, the name of its token ("": none), and whether
+ * tokens are needed here. Thread: any. */
 void rv__api_session(enum rv__role role, const char *name, bool auth_required,
                      struct rv__api_answer *ret);
 
-/* Is this an address that needs no token, and no worker? */
+/* May this path be read without a token, and without a worker thread? */
 bool rv__api_is_open(const char *path);
 
 /* An RFC 9457 problem. `title` NULL: the usual words for the status. Thread: any. */
@@ -112,65 +111,65 @@ void rv__put_run(struct rv__buf *out, const rv_run_state *run);
 void rv__put_node(struct rv__buf *out, const rv_node *node);
 void rv__put_workflow(struct rv__buf *out, const rv_workflow_info *workflow);
 void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line *line);
-/* Without its last brace: of one that is shown alone, its result or error follows. */
+/* Without the last brace: where one is shown alone, its result or error follows. */
 void rv__put_attachment(struct rv__buf *out, const rv_attachment *one);
-/* ,"results":…, or {} there and their bytes as "resultsTooLarge". */
+/* ,"results":…; if they are too long, {} instead, and their size as "resultsTooLarge". */
 void rv__put_results(struct rv__buf *out, const rv_run_state *run);
 void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
-/* The same in parts, for who writes the results: `_head`, ,"results":…, `_tail`. Results longer than an
- * outcome may have are not in it: then `_head` says how long they are, and they are not to be written. */
+/* The same in parts, for a caller that writes the results: `_head`, ,"results":…, `_tail`. If the results are too
+ * long for an outcome, `_head` writes their size, and the caller must not write them. */
 bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended); /* false: too long */
 void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended);
 
 /* ------------------------------------------------------------------------------------------
  * MCP (mcp.c): a message in, messages out, whoever carries them. */
 
-/* Who answers the requests that a call makes of the API: rv__api_handle() does, for an engine. What it writes is for
- * rv__api_answer_done(). Thread: any, several at once. */
+/* How a call asks the API: for an engine, rv__api_handle(). Answers are freed with rv__api_answer_done(). Thread:
+ * any, several at once. */
 struct rv__mcp_via {
     void (*ask)(void *arg, const struct rv__api_request *request, struct rv__api_answer *ret);
     void *arg;
 };
 
-/* A message. Everything is the caller's, and stays as long as the call. */
+/* A message. The caller owns everything, and keeps it as long as the call. */
 struct rv__mcp_request {
     const char *body;
     size_t length;
     enum rv__role role;
-    const char *by; /* these three as of a request of the API */
+    const char *by; /* by, local, room: as in struct rv__api_request */
     bool local;
     struct rv__room *room;
-    bool http; /* these are its headers, NULL where there is none: */
+    bool http; /* the next four are its headers; NULL: absent */
     const char *version, *method, *name, *session;
-    const char *revision; /* not HTTP: that was agreed upon; NULL = nothing was */
-    bool silent;          /* nothing but the answer may be sent: no progress */
+    const char *revision; /* not HTTP: the revision agreed upon; NULL = none yet */
+    bool silent;          /* send only the answer: no progress */
 };
 
 struct rv__mcp_call;
-enum { RV__MCP_SESSION_SIZE = 44 }; /* its name, and a NUL */
+enum { RV__MCP_SESSION_SIZE = 44 }; /* the session's name, and a NUL */
 
-/* Do what the message asks. There is always an answer, or none is wanted; what takes longer than the engine
- * does waits (rv__mcp_waits). For rv__mcp_free(). NULL: no memory. Thread: any; a call has one at a time. */
+/* Handle a message. A call that must wait for a run does not block: see rv__mcp_waits(). Free with rv__mcp_free().
+ * NULL: no memory. Thread: any; one at a time for a call. */
 struct rv__mcp_call *rv__mcp_begin(const struct rv__mcp_via *via,
                                    const struct rv__mcp_request *request);
 void rv__mcp_free(struct rv__mcp_call *call);                  /* NULL is allowed */
-int rv__mcp_status(const struct rv__mcp_call *call);           /* of HTTP */
-const char *rv__mcp_session(const struct rv__mcp_call *call);  /* that begins; "" = none */
-const char *rv__mcp_revision(const struct rv__mcp_call *call); /* that it speaks */
+int rv__mcp_status(const struct rv__mcp_call *call);           /* HTTP status */
+const char *rv__mcp_session(const struct rv__mcp_call *call);  /* one that begins; "" = none */
+const char *rv__mcp_revision(const struct rv__mcp_call *call); /* of this call */
 struct rv__buf *rv__mcp_out(struct rv__mcp_call *call); /* lines to send; the caller empties it */
-bool rv__mcp_session_valid(const char *session);        /* could it be the name of one? */
+bool rv__mcp_session_valid(const char *session);        /* is it a well-formed name? */
 
-/* Does it wait? Then for this run ("" = for none), and rv__mcp_look() is wanted when that has ended, or at the time
- * at the latest (monotonic ms). */
+/* Does the call wait? Then rv__mcp_look() must be called when this run ("" = none) has ended, or at this time
+ * (monotonic ms) at the latest. */
 bool rv__mcp_waits(const struct rv__mcp_call *call, const char **run_id, int64_t *until_ms);
-/* Look again: there may be something in `out` then. False: that was the end of it. */
+/* Look again; this may add to `out`. False: the call is finished. */
 bool rv__mcp_look(struct rv__mcp_call *call);
-void rv__mcp_give_up(struct rv__mcp_call *call, const char *why); /* answer that, now */
+void rv__mcp_give_up(struct rv__mcp_call *call, const char *why); /* answer with this error now */
 
-/* What a message is about, without doing it: JSON, or none. False: it is no message. */
+/* The id and method of a message, without handling it: JSON, or empty. False: not a message. */
 struct rv__mcp_peek {
     struct rv__str id, method;
-    struct rv__str cancels; /* of notifications/cancelled: an id */
+    struct rv__str cancels; /* notifications/cancelled: the id */
 };
 bool rv__mcp_message(struct rv__str body, struct rv__mcp_peek *ret);
 
@@ -180,74 +179,75 @@ bool rv__mcp_message(struct rv__str body, struct rv__mcp_peek *ret);
 struct rv__server;
 struct rv__log;
 
-/* What a stranger can make it hold or do. A zero field means the default named beside it; docs/reference/
- * server.md says what is answered beyond each. */
+/* Limits for clients. A zero field means the default named beside it; docs/reference/server.md says what is
+ * answered beyond each. */
 struct rv__server_limits {
     uint32_t connections;             /* in all; 0 = 1024 */
-    uint32_t connections_per_address; /* 0 = 512; an IPv6 /64 is one address */
-    uint32_t requests_per_s;          /* of one address; 0 = 10000; twice as many at once */
-    uint32_t sessions;                /* logged in with a cookie; 0 = 1024 */
+    uint32_t connections_per_address; /* 0 = 512; an IPv6 /64 counts as one address */
+    uint32_t requests_per_s;          /* of one address; 0 = 10000; bursts of twice that */
+    uint32_t sessions;                /* logged in by cookie; 0 = 1024 */
     size_t body_bytes;                /* of one request; 0 = 8 MiB */
-    uint32_t sessions_per_token;      /* 0 = 64; then the oldest of that token ends */
+    uint32_t sessions_per_token;      /* 0 = 64; beyond that the token's oldest session ends */
     size_t memory_bytes;  /* for bodies, answers and streams under way, in all; 0 = 256 MiB */
-    size_t disk_bytes;    /* for long answers that wait to be read, in all; 0 = 1 GiB */
+    size_t disk_bytes;    /* for long answers that wait to be sent, in all; 0 = 1 GiB */
     size_t ring_bytes;    /* of events kept for streams; 0 = 8 MiB */
     int64_t header_ms;    /* for the first request of a connection; 0 = 10 s */
     int64_t body_ms;      /* for all of a body; 0 = 30 s */
-    int64_t idle_ms;      /* from one request to the end of the next one's head; 0 = 60 s */
-    int64_t send_ms;      /* for an answer to be taken; 0 = 120 s */
-    int64_t stuck_ms;     /* a connection that moves no byte is closed; 0 = 30 s */
-    int64_t heartbeat_ms; /* of a stream on which nothing happens; 0 = 15 s */
+    int64_t idle_ms;      /* from one request to the end of the next one's headers; 0 = 60 s */
+    int64_t send_ms;      /* for the client to read an answer; 0 = 120 s */
+    int64_t stuck_ms;     /* a connection without any progress is closed; 0 = 30 s */
+    int64_t heartbeat_ms; /* of a stream without events; 0 = 15 s */
 };
 
 struct rv__server_opts {
     const char *listen;     /* HOST:PORT; NULL = "127.0.0.1:7400"; port 0 = a free one */
-    const char *token_file; /* lines `role token [name]`; NULL = everybody is admin */
-    bool insecure;          /* an address that others can reach may go without a token file */
+    const char *token_file; /* lines `role token [name]`; NULL = all callers are admin */
+    bool insecure;          /* allow an address that others can reach without a token file */
     const char *tls_cert, *tls_key; /* PEM files; both or neither */
-    const char *const *allow_hosts; /* names by which clients may call it, besides those of this
-                                             machine; ends in NULL; NULL = none */
-    struct rv__log *log;            /* the caller's, for longer than the server; NULL = none */
+    const char *const
+        *allow_hosts;    /* more host names that clients may use; ends in NULL; NULL = none */
+    struct rv__log *log; /* the caller's; must outlive the server; NULL = none */
     struct rv__server_limits limits;
 };
 
-/* Listen, and answer from threads of its own. The engine has to outlive it. Keeps no reference to
- * `opts`. *ret is for rv__server_free().
- * Errors: RV_EINVAL (an address, a token file, a certificate that will not do), RV_EBUSY (the address is
- * in use), RV_ESYS, RV_ENOMEM. */
+/* Listen, and answer on threads of its own. The engine must outlive the server. Keeps no reference to `opts`. Free
+ * *ret with rv__server_free().
+ * Errors: RV_EINVAL (a bad address, token file or certificate), RV_EBUSY (the address is in use), RV_ESYS,
+ * RV_ENOMEM. */
 int rv__server_new(rv_engine *engine, const struct rv__server_opts *opts, struct rv__server **ret,
                    rv_error *err);
 
-/* Where it is, with the port that it got: "http://127.0.0.1:7400". Lives as long as the server. */
+/* Its address, with the actual port: "http://127.0.0.1:7400". Valid as long as the server. */
 const char *rv__server_url(const struct rv__server *server);
 
-/* Let in by the tokens of this file from now on. Who came with one that is not in it is out: sessions
- * end, and within seconds so do streams and waiting. How many sessions. Thread: any, one at a time.
- * Errors: those of a token file at the start, and RV_ESTATE: there was none. All is as it was then. */
+/* Replace the tokens by those of this file. Sessions of removed tokens end at once; their streams and waiting calls
+ * end within seconds. Returns how many sessions ended. Thread: any, one at a time.
+ * Errors: those of a token file at the start, and RV_ESTATE: the server has no token file. After an error nothing
+ * has changed. */
 int rv__server_tokens(struct rv__server *server, const char *token_file, rv_error *err);
 
-/* The engine may have closed before, or be closing: what only reads the store is answered meanwhile, and
- * the rest is a 503.
+/* Stop: take no more connections and requests, end the streams, answer the waiting calls, and give answers under
+ * way `grace_ms` to be sent. rv__server_free() cuts off the rest. Thread: any, once.
  *
- * Take no more connections and requests, end the streams, answer who waits, and let answers under way
- * out, for so long. Whoever still has none is cut off by rv__server_free(). Thread: any, once. */
+ * The engine may be closed or closing: requests that only read the store are still answered; others get a 503. */
 void rv__server_drain(struct rv__server *server, int64_t grace_ms);
 
-/* Drain for no time, and free. Waits for calls of the engine under way: close the engine before if they
- * might not end (a store that refuses), and free it after. NULL is allowed. */
+/* Drain without grace time, and free. Waits for calls of the engine under way: if they might not end (a store that
+ * refuses writes), close the engine before, and free it after. NULL is allowed. */
 void rv__server_free(struct rv__server *server);
 
-/* Tokens of role worker, or admin, of a token file. *ret is for rv__worker_tokens_free(). `exposed`: others can reach
- * the address, so tokens that can be guessed will not do. Errors: as of a server's token file; RV_EINVAL: it has none. */
+/* The tokens in a token file with role worker or admin. Free *ret with rv__worker_tokens_free(). `exposed`: others
+ * can reach the address, so tokens that can be guessed are refused. Errors: as for a server's token file;
+ * RV_EINVAL: no such token. */
 struct rv__worker_tokens;
 int rv__worker_tokens_load(const char *path, bool exposed, struct rv__worker_tokens **ret,
                            rv_error *err);
 bool rv__worker_tokens_have(const struct rv__worker_tokens *tokens, const char *token);
 void rv__worker_tokens_free(struct rv__worker_tokens *tokens); /* NULL is allowed */
 
-/* The first token of a token file that is good for requests: the text that a client sends. *ret is for
- * rv__secret_done(). Errors: as of a server's token file. Thread: any. */
+/* The first token in a token file that may be used for requests, as a client sends it. Free *ret with
+ * rv__secret_done(). Errors: as for a server's token file. Thread: any. */
 int rv__token_file_first(const char *path, struct rv__buf *ret, rv_error *err);
-void rv__secret_done(struct rv__buf *secret); /* wipes it first */
+void rv__secret_done(struct rv__buf *secret); /* overwritten first */
 
 #endif
