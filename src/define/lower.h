@@ -1,11 +1,11 @@
-/* lower.h: from the tree of a file in the YAML form to the JSON of a plan, with the place of each node.
- * Inside define/ only. */
+/* lower.h: turns the tree of a file in the YAML form into the JSON of a plan, and records the position of each
+ * node. Inside define/ only. */
 #ifndef RV_DEFINE_LOWER_H
 #define RV_DEFINE_LOWER_H
 
 #include "define/tree.h"
 
-/* The kinds of body, by the key that makes it one. */
+/* The kinds of body, by the key that selects the kind. */
 enum rv__form_kind {
     FORM_HTTP,
     FORM_COMMAND,
@@ -23,33 +23,33 @@ enum rv__form_kind {
     FORM_KINDS,
 };
 
-/* Where a node of the plan was written. The label is what its path has after the parent's, without
- * its alias: "then:node0", "run:node2"; none in the outermost sequence. */
+/* The position of a plan node in the file. The label is the part of its path after the parent's, without its alias:
+ * "then:node0", "run:node2"; none in the outermost sequence. */
 struct rv__spot {
     struct rv__spot *first, *last, *next;
     struct rv__str label;
     struct rv__str alias;    /* none: implied */
-    bool plain;              /* the label is all: it has no alias in its path */
-    struct rv__str implied;  /* what an alias begins with that is not said */
+    bool plain;              /* its path has no alias, only the label */
+    struct rv__str implied;  /* how an implied alias begins */
     enum rv__form_kind kind; /* FORM_KINDS: none */
-    struct rv__tree *body;   /* the mapping that says what it is; NULL: there is none */
-    struct rv__tree *work; /* of a state: its agent's, which says what is done; NULL: `body` does */
+    struct rv__tree *body;   /* the mapping that defines it; NULL: none */
+    struct rv__tree *work;   /* of a state: the mapping of its agent; NULL: use `body` */
     uint32_t at;
 };
 
-/* Whom to ask about workflows that are nested. */
+/* Finds nested workflows. */
 struct rv__nesting {
-    /* `reference` is a file as it was written, or a name. *name: the workflow's; none: there is none
-     * that we know. False, with *why: it cannot be nested. */
+    /* `reference` is a file as written, or a name. *name: the workflow's; none: unknown. False, with *why: it
+     * cannot be nested. */
     bool (*find)(struct rv__nesting *self, const struct rv__tree *reference, struct rv__str *name,
                  const char **why);
     int rc; /* the first failure */
 };
 
-/* Beyond the tree of a manifest, what it needs to be lowered. */
+/* What lowering a manifest needs besides its tree. */
 struct rv__manifest {
-    const struct rv__tree *shared; /* `agents` of all manifests of its file; NULL: none */
-    struct rv__resolver *known;    /* asked for agents in code; NULL: there are none */
+    const struct rv__tree *shared; /* `agents` shared by all manifests of its file; NULL: none */
+    struct rv__resolver *known;    /* finds agents in code; NULL: there are none */
 };
 
 struct rv__lowered {
@@ -57,42 +57,42 @@ struct rv__lowered {
     struct rv__spot root; /* of the document */
 };
 
-/* What cannot be said in a plan's JSON (keys unknown, no kind, two kinds, durations that are none …)
- * goes to the problems, and something harmless in its place, so that the rest can be judged. Where a
- * body is marked `broken`, the same. RV_ENOMEM, RV_ETOOBIG. */
+/* Errors that plan JSON cannot express (unknown keys, no kind or two, bad durations …) are added to the problems. A
+ * harmless node replaces the bad one, so that the rest can be checked. A body marked `broken` is replaced too.
+ * RV_ENOMEM, RV_ETOOBIG. */
 int rv__lower(const struct rv__source *source, struct rv__tree *document,
-              const struct rv__manifest *manifest /* NULL: it is none */, struct rv__arena *arena,
-              struct rv__nesting *nesting, struct rv__problems *problems, struct rv__lowered *ret);
+              const struct rv__manifest *manifest /* NULL: not a manifest */,
+              struct rv__arena *arena, struct rv__nesting *nesting, struct rv__problems *problems,
+              struct rv__lowered *ret);
 
-/* The camelCase of a key in snake_case, in `room`; a key too long for it as it is. */
+/* Convert a snake_case key to camelCase, in `room`; a key that is too long is returned unchanged. */
 struct rv__key_room {
-    char text[40]; /* longer than any key there is */
+    char text[40]; /* longer than any key */
 };
 struct rv__str rv__camel(struct rv__str key, struct rv__key_room *room);
 
-/* The member of that key in either spelling. */
+/* The member with this key, in either spelling. */
 const struct rv__tree *rv__form_get(const struct rv__tree *map, const char *camel);
 
 /* ----------------------------------------------------------------------------- places --- */
 
-/* Which spot a path is about: the deepest on the way to it; and whether the path goes on below it,
- * which it does inside of a workflow that another file defines. NULL: none. */
+/* The deepest spot on a path. *beyond: the path continues below it, inside a workflow that another file defines.
+ * NULL: none. */
 const struct rv__spot *rv__spot_find(const struct rv__spot *root, struct rv__str path,
                                      const char *message, bool *beyond);
 
-/* The byte that a message about the spot means: the first of its keys which the message names, else
- * the spot itself. */
+/* The position for a message about the spot: the first of its keys that the message names, else the spot itself. */
 uint32_t rv__spot_at(const struct rv__spot *spot, const char *message);
 
-/* Manifests: which of a state's dependencies a message is about (NULL: none); and the message in the words
- * that manifests have for it. */
+/* Manifests: the dependency of a state that a message is about (NULL: none); and the message in the terms of
+ * manifests. */
 const struct rv__tree *rv__dependency_at(const struct rv__tree *depends_on, const char *message);
 void rv__manifest_words(const char *message, struct rv__buf *out);
 
-/* What a pointer leads to, or the last value on the way; keys in either spelling. */
+/* The value that a pointer leads to, or the last one on the way; keys in either spelling. */
 const struct rv__tree *rv__tree_at(const struct rv__tree *tree, struct rv__str pointer);
 
-/* The byte in the file of a character (from 1) of a string; `near` is what should be there. */
+/* The position in the file of a character (from 1) of a string; `near` is the text expected there. */
 uint32_t rv__tree_character(const struct rv__tree *string, const struct rv__source *source,
                             size_t character, struct rv__str near);
 

@@ -1,4 +1,4 @@
-/* lowering.h: what the files that lower share: lower.c (workflows) and manifest.c. Inside define/ only. */
+/* lowering.h: shared by lower.c (workflows) and manifest.c. Inside define/ only. */
 #ifndef RV_DEFINE_LOWERING_H
 #define RV_DEFINE_LOWERING_H
 
@@ -11,35 +11,36 @@ struct rv__lowering {
     struct rv__problems *problems;
     struct rv__buf *out;
     int rc;                          /* RV_ENOMEM */
-    const struct rv__tree *defaults; /* a mapping: of all steps that do work; NULL: none */
-    bool agent;                      /* what is lowered is the agent of a manifest */
+    const struct rv__tree *defaults; /* a mapping: defaults of all steps that do work; NULL: none */
+    bool agent;                      /* it lowers the agent of a manifest */
 };
 
-/* One more spot; after a failure one that is never read. */
+/* Add a spot; after a failure, a dummy. */
 struct rv__spot *rv__lowering_spot(struct rv__lowering *l, struct rv__spot *parent,
                                    struct rv__str label, uint32_t at);
 
-/* A member of the object that is open: its key; with a value of the file as it is. */
+/* Write a key of the open object; _raw: with a value of the file, unchanged. */
 void rv__lowering_key(struct rv__lowering *l, const char *key);
 void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__tree *value);
 
-/* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
+/* Write a harmless node in place of a bad one. It has the alias, so that others may refer to it. */
 void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias);
 
-/* The workflows that a chat may call, by name or file: those of its own `tools`, and a list beside it (or NULL). */
+/* Write the workflows that a chat may call, by name or file: those of its own `tools`, and of another list (or
+ * NULL). */
 void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
                      const struct rv__tree *more);
 
-/* Kind and parameters of a step or a handler. */
+/* Write kind and parameters of a step or a handler. */
 void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,
                     const struct rv__tree *value);
-/* The name of a workflow that is nested. False, with a problem: there is none. */
+/* Write the name of a nested workflow. False: there is none, and a problem was added. */
 bool rv__lower_nested(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *value);
 /* `name`: onError, finally. */
 void rv__lower_handler(struct rv__lowering *l, struct rv__spot *parent, const char *name,
                        const struct rv__tree *value);
 
-/* manifest.c: the members of a plan document, from a manifest. */
+/* manifest.c: write the members of a plan document, from a manifest. */
 void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
                         const struct rv__manifest *manifest, struct rv__spot *root);
 

@@ -1,4 +1,4 @@
-/* table.h: what a workflow file in C declares (RV_WORKFLOW, RV_FUNCTIONS): as a plan document, and its
+/* table.h: reads the declarations of a workflow file in C (RV_WORKFLOW, RV_FUNCTIONS): a plan document, and
  * functions by name. */
 #ifndef RV_DEFINE_TABLE_H
 #define RV_DEFINE_TABLE_H
@@ -7,17 +7,17 @@
 
 struct rv__table {
     struct rv__arena arena;
-    struct rv__buf plan; /* the document, as plan/ reads it; empty: a library, without a workflow */
+    struct rv__buf plan; /* the document for plan/; empty: a library without a workflow */
     struct rv__named_fn *functions;
     size_t function_count;
 };
 
-/* Read it. What the plan's own rules forbid is told when it is compiled, not here.
- * Errors: RV_EINVAL: made for another version, or what no plan can say; RV_ETOOBIG; RV_ENOMEM. */
+/* Read a definition. Violations of the plan's rules are reported when it is compiled, not here.
+ * Errors: RV_EINVAL: made for another version, or impossible in a plan; RV_ETOOBIG; RV_ENOMEM. */
 int rv__table_read(const rv_workflow_def *def, struct rv__table *ret, rv_error *err);
-/* What a loaded file declares: `handle` as dlopen() gave it. Errors: as above; RV_EINVAL: nothing. */
+/* The same for a loaded file: `handle` from dlopen(). Errors: as above; RV_EINVAL: it declares nothing. */
 int rv__table_load(void *handle, struct rv__table *ret, rv_error *err);
-/* The same of one node, with all that is in it: `plan` is then a node of a plan document. Errors: as above. */
+/* The same for one node and everything in it: `plan` is then a node of a plan document. Errors: as above. */
 int rv__table_node(const rv_node_def *node, size_t node_size, struct rv__table *ret, rv_error *err);
 void rv__table_done(struct rv__table *table);
 

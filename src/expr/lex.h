@@ -1,5 +1,5 @@
-/* lex.h: the tokens of jq, as libjq 1.6 sees them: enough to find where an expression ends, what it
- * refers to, and where in it an error is. */
+/* lex.h: the tokens of jq, as in libjq 1.6: enough to find the end of an expression, what it refers to, and the
+ * position of an error. */
 #ifndef RV_EXPR_LEX_H
 #define RV_EXPR_LEX_H
 
@@ -7,16 +7,16 @@
 #include "expr/expr.h"
 
 enum rv__tok_kind {
-    TOK_END,     /* the text's end, or a "}" that nothing has opened */
+    TOK_END,     /* the end of the text, or an unmatched "}" */
     TOK_DOT,     /* . */
     TOK_DOTDOT,  /* .. */
     TOK_FIELD,   /* .name */
-    TOK_NAME,    /* a function, a key, or the name behind a $ */
+    TOK_NAME,    /* a function, a key, or the name after a $ */
     TOK_KEYWORD, /* if, as, def … */
     TOK_NUMBER,
     TOK_FORMAT, /* @base64 */
     TOK_QUOTE,  /* " that begins or ends a string */
-    TOK_TEXT,   /* what stands in a string, as it stands */
+    TOK_TEXT,   /* the raw contents of a string */
     TOK_OPEN,   /* ( [ { and, in a string, \( */
     TOK_CLOSE,
     TOK_OTHER, /* operators, $ ; , : ? */
@@ -36,7 +36,7 @@ struct rv__lexer {
 
 void rv__lexer_init(struct rv__lexer *lexer, struct rv__str text);
 
-/* The next token. NULL, or what is wrong at lexer->at: then no more may be asked for. */
+/* The next token. Returns NULL, or the error at lexer->at; do not call it again after an error. */
 const char *rv__lexer_next(struct rv__lexer *lexer, struct rv__tok *ret);
 
 #endif

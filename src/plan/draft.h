@@ -1,8 +1,8 @@
-/* draft.h: what a draft is made of. Inside plan/ only: others see the calls in plan.h.
+/* draft.h: the structs of a draft. Inside plan/ only: others use the calls in plan.h.
  *
- * A draft holds what was said, not what is right. A value that cannot even be held (a time-out that
- * is an object, a key that nobody knows) becomes a complaint at the node it belongs to, so that
- * compile tells it with that node's path, together with all the rest. */
+ * A draft holds what the author wrote, valid or not. A value that cannot be stored (a time-out that is an object,
+ * an unknown key) becomes a complaint of its node; compile reports it with the node's path, together with all other
+ * errors. */
 #ifndef RV_PLAN_DRAFT_H
 #define RV_PLAN_DRAFT_H
 
@@ -10,16 +10,16 @@
 
 struct rv__complaint {
     struct rv__complaint *next;
-    const char *key; /* of a workflow: the key it is about; of a node: NULL */
+    const char *key; /* of a workflow: the key in question; of a node: NULL */
     struct rv__str text;
 };
 
 struct rv__complaints {
-    struct rv__complaint *first, **end; /* end: NULL while there is none */
+    struct rv__complaint *first, **end; /* end: NULL if empty */
 };
 
-/* What was said expressly, where the value alone does not tell: 0 is "not said" in the builder's
- * options and a bad value in JSON. */
+/* Values that were set explicitly, where the value does not show it: 0 means "not set" in the builder's options,
+ * but is a bad value in JSON. */
 enum rv__given {
     GIVEN_TIMEOUT = 1 << 0,
     GIVEN_ON_TIMEOUT = 1 << 1,
@@ -48,30 +48,30 @@ struct rv__draft_state {
     int access; /* enum rv__access */
     bool keep_errors_from_chat, keep_chat_on_pass;
     struct rv__str on_failure, agent_id, parameters, depends_on, description,
-        resources; /* none: not said */
+        resources; /* none: not set */
 };
 
 struct rv__draft_body {
     struct rv__draft *draft;
     struct rv__draft_node *owner; /* NULL: a workflow's own sequence */
-    struct rv__draft_body *next;  /* of the same owner */
+    struct rv__draft_body *next;  /* next body of the same owner */
     struct rv__draft_node *first, *last;
     uint32_t count;
     unsigned depth; /* the outermost is 1 */
     bool bare;
-    struct rv__str alias;             /* none: not said */
-    struct rv__draft_state *state;    /* of a stage: how it is scheduled; NULL elsewhere */
-    struct rv__complaints complaints; /* the same: what is wrong with it */
+    struct rv__str alias;             /* none: not set */
+    struct rv__draft_state *state;    /* of a stage; NULL elsewhere */
+    struct rv__complaints complaints; /* of a state */
 };
 
-/* A workflow as it was written: a draft is one, and a node of JSON may hold one. */
+/* A workflow as written: the draft itself, or one inside a node of JSON. */
 struct rv__draft_workflow {
-    struct rv__str name, description, schema; /* none: not said */
+    struct rv__str name, description, schema; /* none: not set */
     struct rv__str parameters, manifest_version, listeners;
     bool hosted;
-    struct rv__str *needs; /* aliases of nodes that it reads of who nests it */
+    struct rv__str *needs; /* aliases of nodes around it that it reads */
     uint32_t needs_count;
-    struct rv__str *secrets; /* names of the secrets that its steps send */
+    struct rv__str *secrets; /* names of secrets that its steps send */
     uint32_t secrets_count;
     struct rv__draft_body body;
     struct rv__draft_node *on_error, *finally;
@@ -84,7 +84,7 @@ struct rv__draft_node {
     struct rv__draft_node *next;     /* in its body */
     enum rv__node_kind kind;
     unsigned depth; /* of the body it is in */
-    bool broken;    /* its complaints say why: nothing else in it can be judged */
+    bool broken;    /* see its complaints; nothing else in it can be checked */
     unsigned given;
     struct rv__str alias; /* none: implied */
     struct rv__expr when, description;
@@ -102,8 +102,8 @@ struct rv__draft_node {
             struct rv__str with;
         } step;
         struct {
-            const struct rv__draft_workflow *here; /* written in place; NULL: found by name */
-            const struct rv__draft *draft;         /* whose `here` is, if it is another draft's */
+            const struct rv__draft_workflow *here; /* written in place; NULL: looked up by name */
+            const struct rv__draft *draft;         /* the owner of `here`, if another one */
             struct rv__expr input;
         } workflow;
         struct {
@@ -134,9 +134,9 @@ struct rv__draft_node {
 
 struct rv__draft {
     struct rv__arena arena;
-    rv_error failure; /* code 0: none. After one, everything goes to the dummies */
+    rv_error failure; /* code 0: none. After a failure every call returns the dummies */
     uint32_t pieces;  /* nodes, bodies and handlers: each counts against RV__PLAN_MAX_NODES */
-    size_t bytes;     /* of text, against RV__PLAN_MAX_BYTES */
+    size_t bytes;     /* of text; limit RV__PLAN_MAX_BYTES */
     size_t complaint_count;
     struct rv__draft_workflow workflow;
     struct rv__draft_node dummy_node;
@@ -146,7 +146,7 @@ struct rv__draft {
 /* An empty draft, without a name. NULL: no memory. */
 struct rv__draft *rv__draft_make(void);
 
-/* New pieces; the dummies after a failure. */
+/* Add a piece; after a failure returns a dummy. */
 struct rv__draft_node *rv__draft_node_new(struct rv__draft_body *in, enum rv__node_kind kind);
 struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, unsigned depth,
                                              enum rv__node_kind kind);
@@ -154,25 +154,24 @@ struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at); /*
 void rv__draft_body_init(struct rv__draft_body *body, struct rv__draft *draft,
                          struct rv__draft_node *owner, unsigned depth);
 
-/* A new node with what all kinds take of options (NULL: none), and an expression into the draft: for the
- * builders of the kinds. */
+/* For the builders of the kinds: a new node with the options that all kinds have (NULL: none); and a copy of an
+ * expression. */
 struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_kind kind,
                                      const struct rv__draft_opts *opts);
 struct rv__expr rv__draft_expr(struct rv__draft *draft, struct rv__expr expr);
 
-/* Text into the draft; "none" stays "none". After a failure the result is "none". */
+/* Copy a text; "none" stays "none". After a failure the result is "none". */
 struct rv__str rv__draft_text(struct rv__draft *draft, struct rv__str text);
 
-/* Memory for `count` things, cleared; NULL with the failure remembered. */
+/* Zeroed memory for `count` items; NULL: failed, and the failure is remembered. */
 void *rv__draft_alloc(struct rv__draft *draft, size_t count, size_t size);
 void rv__draft_fail(struct rv__draft *draft, int code, const char *fmt, ...) RV_PRINTF(3, 4);
 
-/* Something is wrong with it. Cut at a sentence's length; beyond RV__VIOLATIONS_MAX dropped. */
+/* Add a complaint. Long ones are cut; beyond RV__VIOLATIONS_MAX they are dropped. */
 void rv__draft_complain(struct rv__draft *draft, struct rv__complaints *to, const char *key,
                         const char *fmt, va_list args) RV_PRINTF(4, 0);
 
-/* Text from outside inside of a message: at most 60 bytes of it, whole characters, no control
- * characters, and "…" where it was cut. */
+/* A quotation for a message: at most 60 bytes, whole characters, no control characters, "…" if it was cut. */
 struct rv__shown {
     char text[72];
 };

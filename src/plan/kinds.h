@@ -1,4 +1,4 @@
-/* kinds.h: what plan/ itself asks of the tables by kind; the rest is in plan.h. */
+/* kinds.h: the table of node kinds, as plan/ itself uses it; the rest is in plan.h. */
 #ifndef RV_PLAN_KINDS_H
 #define RV_PLAN_KINDS_H
 
@@ -6,23 +6,23 @@
 #include "plan/subject.h"
 #include "plan/write.h"
 
-/* A kind of node: all that plan/ asks of it. Each has a file of its own, and a row in kinds.c. */
+/* A kind of node. Each has its own file, and a row in kinds.c. */
 struct rv__kind {
-    const char *phrase;     /* "a forEach", for sentences; its name in JSON is in it */
-    enum rv__bodies bodies; /* how it has them */
-    uint32_t most_bodies;   /* that a draft may give it */
-    bool all_bodies;        /* they come together, said or not */
-    bool takes_config;      /* how it is tried can be said of it, as of a step */
-    const char *body_key;   /* BODIES_ITERATED: the key of its body, for paths of plans */
+    const char *phrase;     /* "a forEach", for messages; contains its name in JSON */
+    enum rv__bodies bodies; /* how its bodies are organised */
+    uint32_t most_bodies;   /* limit in a draft */
+    bool all_bodies;        /* all its bodies always exist, written or not */
+    bool takes_config;      /* it takes retry and time-out options, like a step */
+    const char *body_key;   /* BODIES_ITERATED: the key of its body, for paths in plans */
 
-    /* What it evaluates besides `when` and `description`. NULL: nothing; from it: nothing of that use. */
+    /* Its expressions besides `when` and `description`. NULL: none; result NULL: none for this use. */
     const struct rv__expr *(*expr)(const struct rv__node *node, enum rv__use use);
-    /* Its own members, from JSON into a draft. */
+    /* Read its own members from JSON into a draft. */
     void (*read)(struct rv__draft_node *node, const struct rv__subject *s);
-    /* Them and its bodies, from a draft into the plan: as rv__build_body(). */
+    /* Copy them and its bodies from a draft into the plan: as rv__build_body(). */
     int (*build)(struct rv__compiler *c, const struct rv__draft_node *draft, struct rv__node *node,
                  unsigned depth, const struct rv__frame *within);
-    /* Its own members, from a plan to JSON. */
+    /* Write its own members as JSON. */
     void (*write)(struct rv__writer *w, const struct rv__node *node);
 };
 
@@ -32,7 +32,7 @@ const struct rv__kind *rv__kind_of(enum rv__node_kind kind);
 
 const char *rv__node_kind_phrase(enum rv__node_kind kind); /* "a forEach", for sentences */
 
-/* The alias that a step of this kind implies, if it has no function's name to take. */
+/* The implied alias of a step of this kind that has no function name. */
 const char *rv__step_kind_alias(enum rv__step_kind kind);
 
 #endif

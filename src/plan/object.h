@@ -1,15 +1,14 @@
-/* object.h: the JSON of a plan as objects with members, before anybody judges it. Inside plan/ only.
+/* object.h: the JSON of a plan as objects with members, before any checks. Inside plan/ only.
  *
- * The text is gone over once, key by key, and becomes *objects*: lists of the members that matter,
- * with the objects in them where a key holds nodes. Only when an object is complete can it be told
- * what its keys mean, since "type" may come last. A value that a draft only carries (parameters,
- * expressions, a schema) is a slice of the text and is not looked into. */
+ * The text is read once, key by key, into *objects*: lists of known members, with nested objects where a key holds
+ * nodes. The meaning of the keys is known only when an object is complete, since "type" may come last. Values that
+ * a draft only copies (parameters, expressions, a schema) stay slices of the text. */
 #ifndef RV_PLAN_OBJECT_H
 #define RV_PLAN_OBJECT_H
 
 #include "plan/plan.h"
 
-/* What an object can be, one bit each: the node kinds, and what is no node. */
+/* What an object can be, one bit each: a node of some kind, or something else. */
 enum rv__sort {
     SORT_STEP = 1 << NODE_STEP,
     SORT_WORKFLOW = 1 << NODE_WORKFLOW,
@@ -26,8 +25,8 @@ enum rv__sort {
     SORT_STATE = 1 << (NODE_KINDS + 3), /* of a stage */
 };
 
-/* Every key, and which objects may have it. HOLDS_NODES: its value is read as objects. The config
- * of steps is taken from any node: compile refuses it with its own sentence. */
+/* Every key, and the objects that may have it. HOLDS_NODES: its value is read as objects. The options of steps are
+ * accepted on any node: compile refuses them with a better message. */
 #define HOLDS_NODES (1u << 31)
 /* clang-format off */
 #define KEY_MAP(X) \
@@ -53,7 +52,7 @@ enum rv__sort {
     X(ON_ERROR, "onError", SORT_NODE | SORT_DOCUMENT | HOLDS_NODES) \
     X(FINALLY, "finally", SORT_WORKFLOW | SORT_DOCUMENT | HOLDS_NODES) \
     X(INPUT, "input", SORT_WORKFLOW | SORT_DOCUMENT) \
-    X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* made anew */ \
+    X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* recomputed */ \
     X(INPUT_SCHEMA, "inputSchema", SORT_WORKFLOW) \
     X(WORKFLOW_DESCRIPTION, "workflowDescription", SORT_WORKFLOW) \
     X(WORKFLOW_NEEDS, "workflowNeeds", SORT_WORKFLOW) \
@@ -109,28 +108,28 @@ struct rv__object;
 struct rv__member {
     struct rv__member *next;
     enum rv__key key;
-    struct rv__str name;      /* unescaped; of an unknown key */
+    struct rv__str name;      /* of an unknown key: its name, unescaped */
     struct rv__str value;     /* the raw text */
-    struct rv__object *first; /* if it holds nodes: those of an array, or the one that it is */
+    struct rv__object *first; /* HOLDS_NODES: the first of an array, or the single object */
 };
 
 struct rv__object {
     struct rv__object *next; /* in the same array */
-    struct rv__str text;     /* where it is not an object: the value */
+    struct rv__str text;     /* not an object: the value */
     struct rv__member *members, *last;
-    uint64_t has;     /* bit KEY_…: there is such a member */
-    unsigned unknown; /* members of other names; the first few are among the members */
+    uint64_t has;     /* bit KEY_…: it has this member */
+    unsigned unknown; /* number of unknown members; the first few are in the list */
 };
 _Static_assert(KEYS <= 64, "rv__object.has");
 
 const char *rv__key_name(enum rv__key key);
 bool rv__key_fits(enum rv__key key, unsigned sort); /* may an object of that sort have it? */
 
-/* The member of that key, the last one if there are several; NULL if there is none. */
+/* The member with this key, the last one if repeated; NULL: none. */
 const struct rv__member *rv__object_get(const struct rv__object *object, enum rv__key key);
 
-/* Make objects of the text, which has passed rv__json_check() and is an object. They live in the
- * arena and point into the text. Linear; recurses with the text's depth.
+/* Make objects of a text that passed rv__json_check() and is an object. They are in the arena and point into the
+ * text. Linear; recurses with the depth of the text.
  *
  * Errors: RV_ENOMEM; RV_ETOOBIG: more objects than a plan can have. */
 int rv__object_read(struct rv__str text, struct rv__arena *arena, struct rv__object **ret);

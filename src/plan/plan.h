@@ -53,9 +53,9 @@ enum rv__node_kind {
     NODE_LOOP,
     NODE_FOREACH,
     NODE_CONCURRENT,
-    NODE_STAGE, /* states by dependency and priority (manifests) */
-    NODE_CHAT,  /* turns of a conversation with a model, and the tools it calls */
-    NODE_SEQUENCE, /* a handler that is a list of nodes: it has no type in JSON, and stands nowhere else */
+    NODE_STAGE,    /* states by dependency and priority (manifests) */
+    NODE_CHAT,     /* turns of a conversation with a model, and the tools it calls */
+    NODE_SEQUENCE, /* a handler that is a list of nodes; has no type in JSON */
     NODE_KINDS,
 };
 const char *rv__node_kind_name(enum rv__node_kind kind); /* "step", "forEach", … as in JSON */
@@ -137,12 +137,12 @@ struct rv__step_config {
      * no_retry_on are not retried; if there is a retry_on, only those are. */
     struct rv__str retry_on, no_retry_on;
     bool continue_on_error; /* after it has failed for good, its sequence continues */
-    bool hide_input;        /* `recordInput: false`: what its attempts are given is not recorded */
+    bool hide_input;        /* `recordInput: false`: the input of its attempts is not recorded */
 };
 
 struct rv__node;
 
-/* What happens in the life of a schedule: what listeners may ask for. */
+/* Events in the life of a manifest's run that listeners can subscribe to. */
 enum rv__lifecycle {
     LIFE_DISPATCH, /* an attempt of a state begins */
     LIFE_STATE_COMPLETED,
@@ -165,7 +165,7 @@ struct rv__listener {
     struct rv__str webhook; /* or none */
 };
 
-/* A workflow as it stands inside a plan. The outermost has one too. */
+/* A workflow inside a plan. The outermost has one too. */
 struct rv__wrap {
     struct rv__str name;
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
@@ -173,10 +173,10 @@ struct rv__wrap {
     struct rv__str schema;      /* raw JSON of its input schema; none = any input */
     bool hosted; /* its functions run in processes of their own: not in its version */
     struct rv__str
-        *needs; /* aliases of nodes around it that it reads: alone it cannot be run then */
+        *needs; /* aliases of nodes around it that it reads; such a workflow cannot run alone */
     uint32_t needs_count;
     struct rv__str
-        *secrets; /* names of the secrets that its own steps may send; values: the engine's */
+        *secrets; /* names of the secrets that its own steps may send; the engine has the values */
     uint32_t secrets_count;
     struct rv__str parameters;       /* a raw JSON object: what its input is laid over; none = {} */
     struct rv__str manifest_version; /* what its author calls this version; none = not set */
@@ -184,7 +184,7 @@ struct rv__wrap {
     uint32_t listener_count;
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */
-    struct rv__node *finally;  /* runs at its end, however that came; or NULL */
+    struct rv__node *finally;  /* runs at its end, whatever the outcome; or NULL */
 };
 
 struct rv__body {
@@ -295,7 +295,7 @@ struct rv__node {
     union {
         struct {
             enum rv__step_kind kind;
-            bool parks; /* a delay or signal of constants: waits as it begins, needs nobody */
+            bool parks; /* a delay or signal of constants: waits at once, without an executor */
             struct rv__str name; /* the function's name (function, call); else none */
             struct rv__str with; /* raw JSON parameters of the kind, squeezed; none = {} */
             struct rv__step_config config;
@@ -381,26 +381,26 @@ static inline bool rv__node_numbers(const struct rv__node *node)
 }
 /* The state that is called `alias` in a stage; RV__NO_STATE: none. Logarithmic. */
 uint32_t rv__stage_find(const struct rv__node *stage, struct rv__str alias);
-/* The state that a node is the agent of; NULL: it is none. */
+/* The state whose agent this node is; NULL: it is no agent. */
 const struct rv__state *rv__node_state(const struct rv__node *node);
-/* The same for what speaks for an agent: the agent itself, and the request of a chat that is one. */
+/* The same for the agent itself, and for the request of a chat that is an agent. */
 const struct rv__state *rv__node_speaks_for(const struct rv__node *node);
-/* The body of the tool that a chat calls so; 0: it has none. */
+/* The number of the body of the tool with this name; 0: none. */
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name);
-/* What a person has to approve is called inside of a workflow of this name, as its last node. */
+/* A tool that needs a person's approval is the last node of a workflow with this name. */
 #define RV__APPROVAL "approved-call"
 /* The step or workflow that a tool's body calls. */
 const struct rv__node *rv__tool_called(const struct rv__body *body);
-/* Are these all tools of an MCP server? Then a call of ALIAS_NAME is one of its tool NAME, and the input of the body
- * {name, arguments}. */
+/* Does this body stand for all tools of an MCP server? Then a call of ALIAS_NAME calls its tool NAME, and the
+ * body's input is {name, arguments}. */
 bool rv__tool_is_all(const struct rv__body *body);
-/* Is it a tool of a chat? Its input is what it is called with. */
+/* Is it the body of a chat's tool? Its input is the arguments of the call. */
 bool rv__body_is_tool(const struct rv__body *body);
-/* How it is to be tried, of a step or a chat; NULL: it is neither. */
+/* The retry and time-out options of a step or a chat; NULL: another kind. */
 const struct rv__step_config *rv__node_config(const struct rv__node *node);
-/* The handler that a node is, or is in: the innermost; NULL: none. */
+/* The innermost handler that the node is or is in; NULL: none. */
 const struct rv__node *rv__node_handler(const struct rv__node *node);
-/* The body that a node stands in; of a handler that of its step, or its workflow's. */
+/* The body that contains a node; for a handler, that of its step, or its workflow's body. */
 const struct rv__body *rv__node_around(const struct rv__node *node);
 /* The default time-out of its attempts: limited in a handler; for an agent, that of its state. 0: no limit. */
 int64_t rv__node_timeout_ms(const struct rv__node *node);
@@ -430,7 +430,7 @@ static inline bool rv__node_has_schema(const struct rv__node *node)
 
 /* The workflow that the node was written in: the innermost around it. */
 const struct rv__wrap *rv__node_wrap(const struct rv__node *node);
-/* The input of the workflow that is its only body; NULL: it has none, or another number of bodies. */
+/* The input expression of the workflow that is its only body; NULL: none, or it has not one body. */
 const struct rv__expr *rv__node_input(const struct rv__node *node);
 
 /* Does the workflow declare this secret? */

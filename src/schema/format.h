@@ -1,4 +1,4 @@
-/* format.h: the formats that are asserted. */
+/* format.h: the formats that are checked. */
 #ifndef RV_SCHEMA_FORMAT_H
 #define RV_SCHEMA_FORMAT_H
 
@@ -10,7 +10,7 @@ struct rv__format {
     bool (*matches)(struct rv__str s); /* NULL: "regex", which can run out of memory */
 };
 
-/* NULL: unknown, and so only an annotation. */
+/* NULL: unknown; then it is only an annotation. */
 const struct rv__format *rv__format_find(struct rv__str name);
 
 /* 1, 0 or RV_ENOMEM. */

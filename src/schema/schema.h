@@ -1,7 +1,7 @@
-/* schema.h: JSON Schema, draft 2020-12: is this value what was asked for, and if not, what is wrong?
+/* schema.h: JSON Schema, draft 2020-12: does a value conform, and if not, why?
  *
- * A schema is compiled once and never changes; any number of threads may then use it at once. What
- * is understood and what is refused: README.md. */
+ * A schema is compiled once and never changes; any number of threads may use it at once. README.md lists what is
+ * supported and what is refused. */
 #ifndef RV_SCHEMA_SCHEMA_H
 #define RV_SCHEMA_SCHEMA_H
 
@@ -12,33 +12,32 @@
 
 struct rv__schema;
 
-/* Compile the schema that `json` says; the text need not have been checked and is not kept. All
- * that is wrong with it goes to `bad`, which is empty (NULL: only *err tells, the first), each with a
- * JSON pointer into the schema. On success *ret is to be given to rv__schema_free().
+/* Compile the schema in `json`; the text need not be valid and is not stored. All errors go to `bad`, which must be
+ * empty (NULL: only the first is reported, in *err), each with a JSON pointer into the schema. Free *ret with
+ * rv__schema_free().
  *
  * Errors: RV_EPARSE, RV_EINVAL, RV_ETOOBIG, RV_ENOMEM.   Thread: any. */
 int rv__schema_new(struct rv__str json, struct rv__violations *bad, struct rv__schema **ret,
                    rv_error *err);
 void rv__schema_free(struct rv__schema *schema); /* NULL is allowed */
 
-/* Append `instance` to `out`, with the `default`s of absent members put in; every byte that was there
- * stays as it was. A default counts where the schema says it unconditionally: in `properties` of
- * the schema itself, behind its $ref and in its allOf, in this order, the first wins. From there it
- * goes on, by `properties`, `items` and `prefixItems`, into what is there and what a default
- * made; never into anyOf, oneOf, if or what else depends on the value. Nothing is validated.
- * After a failure `out` holds what it held before.
+/* Append `instance` to `out`, with the `default`s of absent members put in; all its bytes stay unchanged. A default
+ * is used where the schema has it unconditionally: in `properties` of the schema itself, through its $ref and in
+ * its allOf; in this order, the first wins. This is repeated, by `properties`, `items` and `prefixItems`, in
+ * existing values and in inserted defaults; never in anyOf, oneOf, if or anything else that depends on the value.
+ * Nothing is validated. After a failure `out` is unchanged.
  *
  * Errors: RV_EPARSE, RV_ETOOBIG (the bound of `out`; defaults within defaults without end),
  * RV_ENOMEM.   Thread: any. */
 int rv__schema_defaults(const struct rv__schema *schema, struct rv__str instance,
                         struct rv__buf *out, rv_error *err);
 
-/* Is `instance` what the schema asks for? RV_EINVAL if not: all that is wrong with it is then in
- * `bad`, which was empty (NULL: only *err tells, the first), each with a JSON pointer into the instance, a member
- * that is missing with the place where it should be. Time is linear in the instance's length.
+/* Does `instance` conform to the schema? RV_EINVAL: no, and all violations are in `bad`, which must be empty before
+ * (NULL: only the first is reported, in *err), each with a JSON pointer into the instance; for a missing member, to
+ * where it should be. Time is linear in the instance's length.
  *
- * Errors: RV_EINVAL, RV_EPARSE, RV_ENOMEM; RV_ETOOBIG: nested too deep, or a pattern or the schema
- * itself would take too long to decide.   Thread: any. */
+ * Errors: RV_EINVAL, RV_EPARSE, RV_ENOMEM; RV_ETOOBIG: nested too deep, or a pattern or the schema itself would
+ * take too long to decide.   Thread: any. */
 int rv__schema_check(const struct rv__schema *schema, struct rv__str instance,
                      struct rv__violations *bad, rv_error *err);
 

@@ -11,19 +11,19 @@
 #include "schema/value.h"
 
 enum {
-    RV__SCHEMA_MAX_IDS = 1000,  /* $id, and as many anchors: they are searched one by one */
-    RV__SCHEMA_MAX_CHAIN = 100, /* subschemas within each other that look at one value */
+    RV__SCHEMA_MAX_IDS = 1000,  /* $id, and as many anchors: they are searched linearly */
+    RV__SCHEMA_MAX_CHAIN = 100, /* nested subschemas that apply to the same value */
     RV__SCHEMA_MAX_NESTING =
         2048,                     /* of subschemas while checking: our stack, some 500 bytes each */
     RV__SCHEMA_STEPS = 10000000,  /* subschemas and patterns tried in one check: half a second */
-    RV__SCHEMA_VALUE_STEPS = 200, /* and so many more for each value of the instance */
-    RV__SCHEMA_QUOTE = 60,        /* bytes of a value that a message quotes */
+    RV__SCHEMA_VALUE_STEPS = 200, /* and this many more for each value of the instance */
+    RV__SCHEMA_QUOTE = 60,        /* bytes of a value quoted in a message */
     RV__QUOTED = RV__SCHEMA_QUOTE + 4, /* with "…" and a NUL */
 };
-#define RV__SCHEMA_ARENA   ((size_t)1 << 29) /* a tree takes up to 60 bytes for one of text */
+#define RV__SCHEMA_ARENA   ((size_t)1 << 29) /* a tree takes up to 60 bytes for each byte of text */
 #define RV__INSTANCE_ARENA ((size_t)1 << 30)
 
-/* For `types`; an integer is a number as well, but not the other way round. */
+/* For `types`; an integer is also a number, but not the other way round. */
 enum {
     RV__TYPE_NULL = 1 << 0,
     RV__TYPE_BOOLEAN = 1 << 1,
@@ -40,7 +40,7 @@ struct rv__subs {
     uint32_t count;
 };
 
-struct rv__map { /* by rv__key_cmp() */
+struct rv__map { /* sorted by rv__key_cmp() */
     struct rv__entry {
         struct rv__str key;
         const struct rv__sub *sub;
@@ -95,21 +95,21 @@ struct rv__object_rules {
     uint32_t needs_count;
 };
 
-/* Subschemas that look at the same value. */
+/* Subschemas that apply to the same value. */
 struct rv__logic {
     const struct rv__sub *ref, *not, *condition, *then, *otherwise;
     struct rv__subs all, any, one;
 };
 
 struct rv__sub {
-    struct rv__sub *next; /* of all of the schema */
+    struct rv__sub *next; /* in the list of all */
     const struct rv__value *at;
-    const struct rv__resource *resource; /* what its references are relative to */
+    const struct rv__resource *resource; /* the base of its references */
     enum { RV__SUB_RULES, RV__SUB_TRUE, RV__SUB_FALSE } kind;
     unsigned types; /* 0: any */
     const struct rv__value *constant, *fallback, *choices;
     struct rv__ranked *sorted_choices; /* choices->count, by rv__ranked_cmp() */
-    struct rv__number_rules *numbers;  /* each NULL where there are none */
+    struct rv__number_rules *numbers;  /* each NULL if there are none */
     struct rv__string_rules *strings;
     struct rv__array_rules *arrays;
     struct rv__object_rules *objects;
@@ -128,9 +128,9 @@ struct rv__schema {
 
 const struct rv__sub *rv__map_get(const struct rv__map *map, struct rv__str key);
 
-/* say.c: the start of a text, as a message may quote it. */
+/* say.c: the beginning of a text, for a message. */
 const char *rv__quote(struct rv__str text, char out[RV__QUOTED]);
-/* After snprintf() into `room` bytes: take away a character that was cut in two. */
+/* After snprintf() into `room` bytes: remove a character that was cut in two. */
 void rv__cut(char *text, size_t room);
 
 /* ------------------------------------------------------------------------------------------
@@ -167,15 +167,15 @@ struct rv__compiler {
     size_t ids, anchor_count;
 };
 
-/* Something is wrong with the schema, there. */
+/* Report an error in the schema, at `at`. */
 void rv__complain(struct rv__compiler *k, const struct rv__value *at, const char *fmt, ...)
     RV_PRINTF(3, 4);
 
-/* The subschema at `v`, compiled if it is not yet; its references wait. RV_ENOMEM. */
+/* The subschema at `v`, compiled unless it already is; its references are resolved later. RV_ENOMEM. */
 int rv__compile_sub(struct rv__compiler *k, struct rv__value *v,
                     const struct rv__resource *resource, const struct rv__sub **ret);
 
-/* keywords.c: all that the object `v` says, into `sub`. RV_ENOMEM. */
+/* keywords.c: compile all keywords of the object `v` into `sub`. RV_ENOMEM. */
 int rv__compile_keywords(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v);
 
 /* resolve.c */

@@ -1,7 +1,7 @@
-/* value.h: a JSON text as a tree, for who asks it many questions: members by name, equality, order.
+/* value.h: a JSON text as a tree, for repeated access: members by name, equality, order.
  *
- * Numbers stay text and are compared exactly (number.h). Strings are unescaped, members are found in
- * O(log n) whatever their names are: by order, not by a hash that could be made to collide. */
+ * Numbers stay text and are compared exactly (number.h). Strings are unescaped. Members are found in O(log n)
+ * whatever their names: by order, not by a hash that could be made to collide. */
 #ifndef RV_SCHEMA_VALUE_H
 #define RV_SCHEMA_VALUE_H
 
@@ -23,7 +23,7 @@ struct rv__value {
             struct rv__str *keys;   /* object: their names, unescaped */
         };
     };
-    struct rv__sub *sub; /* in a schema's tree: what was compiled from here, else NULL */
+    struct rv__sub *sub; /* in a schema's tree: the compiled subschema, else NULL */
 };
 
 static inline struct rv__str rv__value_text(const struct rv__value *v)
@@ -31,31 +31,31 @@ static inline struct rv__str rv__value_text(const struct rv__value *v)
     return (struct rv__str){ v->at, v->len };
 }
 
-/* Of an object, `named` indices: the last member of each name, by rv__key_cmp(). Behind the keys. */
+/* Of an object: `named` indices, the last member of each name, sorted by rv__key_cmp(). Stored after the keys. */
 static inline uint32_t *rv__value_order(const struct rv__value *v)
 {
     return (uint32_t *)(v->keys + v->count);
 }
 
-/* Shorter names first: the order in which members are looked up. */
+/* The order for looking up members: shorter names first. */
 int rv__key_cmp(struct rv__str a, struct rv__str b);
 
-/* The tree of `text`, which must outlive it, in the arena. *values, unless NULL: how many there are.
- * Checks the text first. Errors: those of rv__json_check(), RV_ENOMEM. */
+/* Parse `text`, which must outlive the tree, into the arena. *values, unless NULL: the number of values. Checks the
+ * text first. Errors: those of rv__json_check(), RV_ENOMEM. */
 int rv__value_read(struct rv__str text, struct rv__arena *arena, struct rv__value *ret,
                    size_t *values, rv_error *err);
 
-/* The member of that name (the last, if it is there twice), NULL if there is none. */
+/* The member with this name (the last, if repeated); NULL: none. */
 const struct rv__value *rv__value_get(const struct rv__value *object, struct rv__str key);
 
-/* Is the i-th member the one that its name means? False: a later one has the same name. */
+/* Is the i-th member the last one with its name? */
 bool rv__value_counts(const struct rv__value *object, uint32_t i);
 
-/* A total order in which exactly the values that JSON Schema calls equal are equal. */
+/* A total order; values are equal exactly if JSON Schema calls them equal. */
 int rv__value_cmp(const struct rv__value *a, const struct rv__value *b);
 
-/* For finding equal ones among many: by a hash first, so that most comparisons touch no text, and by
- * rv__value_cmp() where hashes are equal, so that colliding ones cost a logarithm and no more. */
+/* For finding equal values among many: compares a hash first, so that most comparisons read no text; with equal
+ * hashes rv__value_cmp(), so that collisions cost only a logarithm. */
 struct rv__ranked {
     uint64_t hash;
     const struct rv__value *value;
