@@ -91,7 +91,13 @@ struct rv__store_touch {
     struct rv__str error;
     struct rv__str failed_step;
     struct rv__str suspension;
+    /* Where several processes write, of an active run: whose it is from now on. 0: the writer's, as before;
+     * RV__STORE_NOBODY: nobody's, since the writer cannot continue it; else that member's, if it lives. */
+    int64_t to;
+    struct rv__str
+        lacks; /* with RV__STORE_NOBODY: the function that it waits for; none: another thing */
 };
+enum { RV__STORE_NOBODY = -1 };
 
 /* A finished iteration. (run, key, index) is written once. Consecutive results of one write with the same
  * key are stored together, in any order, so many results in a write cost little. */
@@ -243,16 +249,23 @@ enum rv__store_orphan {
     STORE_LEFT,    /* it ended in order */
 };
 
-/* Which runs a member claims: those that nobody has, or somebody who is no more. */
+/* Which runs a member claims: those that nobody has, or somebody who is no more. Of those that were given up for want of a
+ * function (rv__store_touch.lacks) only those whose function it has, and not those that it gave up itself. */
 struct rv__store_claim {
     int64_t member; /* who claims */
     bool any;       /* of all workflows; else only of these: */
     const struct rv__str *workflows;
     size_t workflow_count;
+    const struct rv__str *functions; /* their names */
+    size_t function_count;
     bool due; /* those that sleep until `due_ms` or before, behind `after`; else active ones */
     int64_t due_ms;
     struct rv__store_place after;
-    bool own; /* not due: those that are its own already, by number behind `after` */
+    bool own;   /* not due: those that are its own already, by number behind `after` */
+    bool given; /* with `own`: only those that others gave to it */
+    bool
+        anew; /* not due: those that were given up, by itself too, since it has other functions now; by number
+                * behind `after` */
     size_t limit;
 };
 
@@ -350,6 +363,10 @@ struct rv__store_ops {
      * claimed just now, whose it was.   RV_ENOTFOUND, RV_EGONE. */
     int (*claim_run)(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
                      enum rv__store_orphan *ret_from, rv_error *err);
+    /* Who has the run; 0: nobody. *ret_lacks: nobody has it because its last owner could not continue it.
+     * RV_ENOTFOUND. */
+    int (*owner)(struct rv__store *aide, struct rv__str run, int64_t *ret_owner, bool *ret_lacks,
+                 rv_error *err);
     /* All members that live, by id. Any handle. */
     int (*members)(struct rv__store *store, rv__store_visit_member *visit, void *arg,
                    rv_error *err);

@@ -48,20 +48,26 @@ static void find_place(char *ret, size_t size)
 
 int rv__pg_join(struct rv__pg *pg, rv_error *err)
 {
-    char holder[128], host[64] = "", lease[16], pid[16];
-    const char *values[] = { holder, lease, pg->place, pid, rv_version() };
+    char holder[128], host[64] = "", lease[16], pid[16], knows[16];
+    const char *values[] = { holder, lease, pg->place, pid, rv_version(), knows };
     (void)gethostname(host, sizeof host - 1); /* cut, if it is long */
     snprintf(holder, sizeof holder, "process %d on %s", (int)getpid(), host);
     snprintf(lease, sizeof lease, "%d", (int)pg->lease_ms);
     snprintf(pid, sizeof pid, "%d", (int)getpid());
+    snprintf(knows, sizeof knows, "%d", (int)PG_SCHEMA_VERSION);
     PGresult *result = PQexecParams(
         pg->conn.pg,
-        "INSERT INTO lanes (slot, epoch, batch, holder, lease_ms, place, pid, version)"
-        " VALUES (nextval('slots'), 1, 0, $1, $2, $3, $4, $5) RETURNING slot",
-        5, NULL, values, NULL, NULL, 1);
+        "INSERT INTO lanes (slot, epoch, batch, holder, lease_ms, place, pid, version, knows)"
+        " SELECT nextval('slots'), 1, 0, $1, $2::integer, $3, $4::integer, $5, $6::integer"
+        " FROM meta WHERE floor <= $6::integer RETURNING slot",
+        6, NULL, values, NULL, NULL, 1);
     int rc = RV_OK;
     if (PQresultStatus(result) != PGRES_TUPLES_OK) {
         rc = rv__pg_fail(&pg->conn, result, err);
+    } else if (PQntuples(result) == 0) {
+        rc = rv__fail(err, RV_ESTATE,
+                      "the store was upgraded meanwhile and needs a newer version of Rival than %s",
+                      rv_version());
     } else {
         pg->writer.slot = (int32_t)rv__pg_int(result, 0);
         pg->writer.epoch = 1;
@@ -265,14 +271,19 @@ int rv__pg_claim(struct rv__store *aide, const struct rv__store_claim *claim,
     if (claim->due) {
         rv__pg_add_int(&pg->params, claim->due_ms);
         rv__pg_add_int(&pg->params, claim->after.at_ms);
-        rv__pg_add_int(&pg->params, (int64_t)claim->after.number);
-    } else if (claim->own) {
-        rv__pg_add_int(&pg->params, (int64_t)claim->after.number);
+    } else if (!claim->own) {
+        int functions = rv__pg_add_array(&pg->params, PG_BYTEA);
+        for (size_t i = 0; i < claim->function_count; i++)
+            rv__pg_put_str(&pg->params, functions, claim->functions[i]);
     }
+    if (claim->due || claim->own || claim->anew)
+        rv__pg_add_int(&pg->params, (int64_t)claim->after.number);
     PGresult *result = ask_one(pg,
-                               claim->due   ? PG_CLAIM_DUE
-                               : claim->own ? PG_CLAIM_OWN
-                                            : PG_CLAIM_ACTIVE,
+                               claim->due     ? PG_CLAIM_DUE
+                               : claim->given ? PG_CLAIM_GIVEN
+                               : claim->own   ? PG_CLAIM_OWN
+                               : claim->anew  ? PG_CLAIM_ANEW
+                                              : PG_CLAIM_ACTIVE,
                                &rc, err);
     if (rc == RV_OK && rv__pg_int(result, 4) == 0)
         rc = no_member(err);
@@ -300,6 +311,25 @@ int rv__pg_claim_run(struct rv__store *aide, int64_t member, struct rv__str run,
         bool claimed = rv__pg_int(result, 3) > 0;
         *ret_owner = claimed ? member : rv__pg_int(result, 0);
         *ret_from = claimed ? (enum rv__store_orphan)rv__pg_int(result, 1) : STORE_NOBODYS;
+    }
+    PQclear(result);
+    return rc;
+}
+
+int rv__pg_owner(struct rv__store *aide, struct rv__str run, int64_t *ret_owner, bool *ret_lacks,
+                 rv_error *err)
+{
+    struct rv__pg *pg;
+    int rc = enter(aide, &pg, err);
+    if (rc < 0)
+        return rc;
+    rv__pg_add_str(&pg->params, run);
+    PGresult *result = ask_one(pg, PG_OWNER, &rc, err);
+    if (rc == RV_OK && PQntuples(result) == 0)
+        rc = rv__fail(err, RV_ENOTFOUND, "there is no run '%.*s'", RV__ARG(run));
+    if (rc == RV_OK) {
+        *ret_owner = rv__pg_int(result, 0);
+        *ret_lacks = rv__pg_bool(result, 1);
     }
     PQclear(result);
     return rc;

@@ -298,6 +298,7 @@ static const struct rv__store_ops pg_ops = {
     .expire = rv__pg_expire,
     .claim = rv__pg_claim,
     .claim_run = rv__pg_claim_run,
+    .owner = rv__pg_owner,
     .members = rv__pg_members,
     .ask = rv__pg_ask,
     .asked = rv__pg_asked,

@@ -78,8 +78,11 @@ enum rv__pg_sql {
     PG_DROP_LANES,
     PG_CLAIM_ACTIVE,
     PG_CLAIM_OWN,
+    PG_CLAIM_GIVEN,
+    PG_CLAIM_ANEW,
     PG_CLAIM_DUE,
     PG_CLAIM_RUN,
+    PG_OWNER,
     PG_MEMBERS,
     PG_ASK,
     PG_ASKED,
@@ -93,7 +96,8 @@ enum rv__pg_sql {
 extern const char *const rv__pg_sql_text[PG_SQLS];
 
 enum {
-    PG_SCHEMA_VERSION = 2,
+    PG_SCHEMA_VERSION = 3,
+    PG_SCHEMA_FLOOR = 3, /* programs that know less cannot share the store with this one */
     PG_PARAMS_MAX = 20,
     PG_PIPE_MAX = 1024,      /* statements in one pipeline, preparations included */
     PG_TEXT_MAX = 256 << 20, /* bytes of a text: a message of PostgreSQL's protocol ends at 1 GB */
@@ -320,6 +324,8 @@ int rv__pg_claim(struct rv__store *aide, const struct rv__store_claim *claim,
                  rv__store_visit_claimed *visit, void *arg, rv_error *err);
 int rv__pg_claim_run(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
                      enum rv__store_orphan *ret_from, rv_error *err);
+int rv__pg_owner(struct rv__store *aide, struct rv__str run, int64_t *ret_owner, bool *ret_lacks,
+                 rv_error *err);
 int rv__pg_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
                    rv_error *err);
 int rv__pg_ask(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,

@@ -39,6 +39,16 @@ static int rows(struct rv__pg *pg, enum rv__pg_sql sql, rv__pg_visit *visit, voi
     return rc == RV_EGONE ? RV_ESTORE : rc;
 }
 
+/* Who visits rows that are shown as they are. */
+struct visitor {
+    union {
+        rv__store_visit_result *result;
+        rv__store_visit_feed *feed;
+        rv__store_visit_count *count;
+    } visit;
+    void *arg;
+};
+
 /* --------------------------------------------------------------------------------- one run --- */
 
 /* Who visits texts. `column` has the text; `number` the column of the number before it, or -1. */
@@ -151,22 +161,17 @@ int rv__pg_run(struct rv__store *store, struct rv__str id, rv__store_visit_run *
                : rc;
 }
 
-struct results {
-    rv__store_visit_result *visit;
-    void *arg;
-};
-
 static int visit_result(void *arg, const PGresult *row, rv_error *err)
 {
-    struct results *results = arg;
+    const struct visitor *v = arg;
     (void)err;
-    return results->visit(results->arg, rv__pg_int(row, 0), rv__pg_str(row, 1));
+    return v->visit.result(v->arg, rv__pg_int(row, 0), rv__pg_str(row, 1));
 }
 
 int rv__pg_results(struct rv__store *store, struct rv__str run, struct rv__str key, int64_t from,
                    size_t limit, rv__store_visit_result *visit, void *arg, rv_error *err)
 {
-    struct results results = { visit, arg };
+    struct visitor visitor = { .visit.result = visit, .arg = arg };
     struct rv__pg *pg;
     int rc = enter(store, &pg, err);
     if (rc < 0)
@@ -175,7 +180,7 @@ int rv__pg_results(struct rv__store *store, struct rv__str run, struct rv__str k
     rv__pg_add_str(&pg->params, key);
     rv__pg_add_int(&pg->params, from);
     rv__pg_add_int(&pg->params, clamp(limit));
-    return rows(pg, PG_RESULTS, visit_result, &results, err);
+    return rows(pg, PG_RESULTS, visit_result, &visitor, err);
 }
 
 static int take_int(void *arg, const PGresult *row, rv_error *err)
@@ -309,23 +314,18 @@ static int read_horizon(struct rv__pg *pg, int64_t *ret, rv_error *err)
     return rc;
 }
 
-struct feed {
-    rv__store_visit_feed *visit;
-    void *arg;
-};
-
 static int visit_feed(void *arg, const PGresult *row, rv_error *err)
 {
-    struct feed *feed = arg;
+    const struct visitor *v = arg;
     (void)err;
-    return feed->visit(feed->arg, (uint64_t)rv__pg_int(row, 0), rv__pg_str(row, 1),
-                       rv__pg_str(row, 2));
+    return v->visit.feed(v->arg, (uint64_t)rv__pg_int(row, 0), rv__pg_str(row, 1),
+                         rv__pg_str(row, 2));
 }
 
 int rv__pg_feed(struct rv__store *store, uint64_t after, size_t limit, rv__store_visit_feed *visit,
                 void *arg, rv_error *err)
 {
-    struct feed feed = { visit, arg };
+    struct visitor visitor = { .visit.feed = visit, .arg = arg };
     struct rv__pg *pg;
     int64_t horizon = 0;
     int rc = enter(store, &pg, err);
@@ -336,7 +336,7 @@ int rv__pg_feed(struct rv__store *store, uint64_t after, size_t limit, rv__store
     rv__pg_add_int(&pg->params, clamp(after));
     rv__pg_add_int(&pg->params, horizon);
     rv__pg_add_int(&pg->params, clamp(limit));
-    return rows(pg, PG_FEED, visit_feed, &feed, err);
+    return rows(pg, PG_FEED, visit_feed, &visitor, err);
 }
 
 /* ------------------------------------------------------------------------------------ lists --- */
@@ -550,24 +550,19 @@ int rv__pg_logs(struct rv__store *store, const struct rv__store_log_query *query
 
 /* ---------------------------------------------------------------------------------- figures --- */
 
-struct counts {
-    rv__store_visit_count *visit;
-    void *arg;
-};
-
 static int visit_count(void *arg, const PGresult *row, rv_error *err)
 {
-    struct counts *counts = arg;
+    const struct visitor *v = arg;
     (void)err;
-    return counts->visit(counts->arg, rv__pg_str(row, 0), (uint64_t)rv__pg_int(row, 1));
+    return v->visit.count(v->arg, rv__pg_str(row, 0), (uint64_t)rv__pg_int(row, 1));
 }
 
 int rv__pg_counts(struct rv__store *store, rv__store_visit_count *visit, void *arg, rv_error *err)
 {
-    struct counts counts = { visit, arg };
+    struct visitor visitor = { .visit.count = visit, .arg = arg };
     struct rv__pg *pg;
     int rc = enter(store, &pg, err);
-    return rc < 0 ? rc : rows(pg, PG_COUNTS, visit_count, &counts, err);
+    return rc < 0 ? rc : rows(pg, PG_COUNTS, visit_count, &visitor, err);
 }
 
 static int take_usage(void *arg, const PGresult *row, rv_error *err)

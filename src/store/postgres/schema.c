@@ -114,10 +114,19 @@ static const char version_2[] =
     "CREATE INDEX requests_to ON rival.requests (slot, id) WHERE NOT taken;"
     "UPDATE rival.meta SET version = 2;";
 
-static const char *const steps[PG_SCHEMA_VERSION] = { version_1, version_2 };
+/* Runs that change hands. `lacks`: it is nobody's because its owner could not continue it: the function that it waits
+ * for, or '' if it is another thing; `handed`: who gave it up since it last went on. `floor`: programs that know at
+ * least this schema may use the store, even if they know less than `version`; `knows`: what a member knows. */
+static const char version_3[] = "ALTER TABLE rival.runs ADD lacks bytea, ADD handed integer[];"
+                                "ALTER TABLE rival.lanes ADD knows integer NOT NULL DEFAULT 0;"
+                                "ALTER TABLE rival.meta ADD floor integer NOT NULL DEFAULT 3;"
+                                "UPDATE rival.meta SET version = 3;";
 
-/* The version that is there, 0 if there is none, or negative. */
-static int version_of(struct rv__pg_conn *conn, rv_error *err)
+static const char *const steps[PG_SCHEMA_VERSION] = { version_1, version_2, version_3 };
+
+/* The version that is there, 0 if there is none, or negative; and the least that a program has to know (0: it must
+ * know all of it). */
+static int version_of(struct rv__pg_conn *conn, int *ret_floor, rv_error *err)
 {
     /* From the catalog itself: to_regclass() may answer from a cache that has not heard yet of tables that another
      * process made while we waited for the lock. */
@@ -125,41 +134,73 @@ static int version_of(struct rv__pg_conn *conn, rv_error *err)
                                         " ON n.oid = c.relnamespace WHERE n.nspname = 'rival'"
                                         " AND c.relname = 'meta'");
     int version = -1;
+    *ret_floor = 0;
     if (PQresultStatus(result) != PGRES_TUPLES_OK) {
         version = rv__pg_fail(conn, result, err);
     } else if (PQgetvalue(result, 0, 0)[0] == '0') {
         version = 0;
     } else {
         PQclear(result);
-        result = PQexec(conn->pg, "SELECT version FROM rival.meta");
+        result = PQexec(conn->pg, "SELECT version, (to_jsonb(m) ->> 'floor')::integer"
+                                  " FROM rival.meta m"); /* floor: since version 3 */
         if (PQresultStatus(result) != PGRES_TUPLES_OK)
             version = rv__pg_fail(conn, result, err);
         else if (PQntuples(result) != 1)
             version = rv__fail(err, RV_EPARSE, "the store is damaged: rival.meta has %d rows",
                                PQntuples(result));
-        else
+        else {
             version = (int)strtol(PQgetvalue(result, 0, 0), NULL, 10);
+            *ret_floor = (int)strtol(PQgetvalue(result, 0, 1), NULL, 10);
+        }
     }
     PQclear(result);
     return version;
 }
 
-static int refuse_newer(int version, rv_error *err)
+/* May this program use a store of that schema? A newer one too, if its floor says so. */
+static int check_floor(int version, int floor, rv_error *err)
 {
+    if (version <= PG_SCHEMA_VERSION || (floor > 0 && floor <= PG_SCHEMA_VERSION))
+        return RV_OK;
     return rv__fail(err, RV_ESTATE,
-                    "the store has schema %d, and this program knows up to %d: it was written by a "
-                    "newer version of Rival; use that one",
-                    version, (int)PG_SCHEMA_VERSION);
+                    "the store has schema %d, which needs a program that knows schema %d or later, "
+                    "and this one knows %d: use a newer version of Rival",
+                    version, floor > 0 ? floor : version, (int)PG_SCHEMA_VERSION);
+}
+
+/* Members that live and know too little would write what the new schema does not allow. */
+static int check_members(struct rv__pg_conn *conn, int version, rv_error *err)
+{
+    char sql[400];
+    if (version < 2)
+        return RV_OK; /* it has no members yet */
+    snprintf(sql, sizeof sql,
+             "SELECT l.holder, l.version FROM rival.lanes l WHERE l.slot <> 0 AND l.ended = 0"
+             " AND coalesce((to_jsonb(l) ->> 'knows')::integer, 2) < %d"
+             " AND l.renewed + l.lease_ms * interval '1 ms' > clock_timestamp() LIMIT 1",
+             (int)PG_SCHEMA_FLOOR);
+    PGresult *result = PQexec(conn->pg, sql);
+    int rc = RV_OK;
+    if (PQresultStatus(result) != PGRES_TUPLES_OK)
+        rc = rv__pg_fail(conn, result, err);
+    else if (PQntuples(result) > 0)
+        rc = rv__fail(
+            err, RV_ESTATE,
+            "%.100s is a member of version %.40s, which is too old to share the store with "
+            "this program: stop it, or update it to the version between them first",
+            PQgetvalue(result, 0, 0), PQgetvalue(result, 0, 1));
+    PQclear(result);
+    return rc;
 }
 
 /* Under the lock: somebody may have been quicker. */
 static int upgrade(struct rv__pg_conn *conn, rv_error *err)
 {
     int rc = rv__pg_exec(conn, "BEGIN; SELECT pg_advisory_xact_lock(" MIGRATION_LOCK ")", err);
-    int version = rc == RV_OK ? version_of(conn, err) : rc;
-    if (version > PG_SCHEMA_VERSION)
-        version = refuse_newer(version, err);
-    rc = version < 0 ? version : RV_OK;
+    int floor = 0, version = rc == RV_OK ? version_of(conn, &floor, err) : rc;
+    rc = version < 0 ? version : check_floor(version, floor, err);
+    if (rc == RV_OK && version < PG_SCHEMA_VERSION)
+        rc = check_members(conn, version, err);
     for (; rc == RV_OK && version < PG_SCHEMA_VERSION; version++)
         rc = rv__pg_exec(conn, steps[version], err);
     if (rc == RV_OK)
@@ -171,13 +212,11 @@ static int upgrade(struct rv__pg_conn *conn, rv_error *err)
 
 int rv__pg_migrate(struct rv__pg_conn *conn, bool may_write, rv_error *err)
 {
-    int version = version_of(conn, err);
+    int floor, version = version_of(conn, &floor, err);
     if (version < 0)
         return version;
-    if (version > PG_SCHEMA_VERSION)
-        return refuse_newer(version, err);
-    if (version == PG_SCHEMA_VERSION)
-        return RV_OK;
+    if (version >= PG_SCHEMA_VERSION)
+        return check_floor(version, floor, err);
     if (!may_write)
         return rv__fail(err, RV_ESTATE,
                         version == 0 ? "there is no store in this database yet"

@@ -37,14 +37,23 @@
     " UNION ALL SELECT 3, ''::bytea, 1 FROM new WHERE waiting), c AS (" COUNT_INTO ")"
 #define ALL_FOUND " SELECT 1 / (CASE WHEN count(*) = cardinality($2) THEN 1 ELSE 0 END) FROM new"
 
-/* A run at rest is nobody's. */
-#define OWNED " owner = CASE WHEN w.active THEN $1::integer ELSE 0 END"
+/* A run at rest is nobody's. What its owner lacked counts no more once the run is written. */
+#define OWNED " owner = CASE WHEN w.active THEN $1::integer ELSE 0 END, lacks = NULL, handed = NULL"
+/* The same, of a run that its owner may give up (rv__store_touch.to). */
+#define OWNED_OR_GIVEN                                                                            \
+    " owner = CASE WHEN NOT w.active THEN 0 WHEN w.gives = 0 THEN $1::integer"                    \
+    " ELSE coalesce((SELECT l.slot FROM lanes l WHERE l.slot = w.gives AND l.ended = 0), 0) END," \
+    " lacks = CASE WHEN w.active AND w.gives < 0 THEN coalesce(w.lacks, '') END,"                 \
+    " handed = CASE WHEN w.active AND w.gives <> 0"                                               \
+    " THEN array_append(array_remove(r.handed, $1::integer), $1::integer) END"
 
 /* Lanes whose runs may be claimed. */
 #define ENDED       "ARRAY(SELECT slot FROM lanes WHERE ended <> 0)"
 /* The member itself, if it lives. If it is ended meanwhile, what it claims is claimed again by others. */
 #define ALIVE       "me AS (SELECT slot FROM lanes WHERE slot = $1::integer AND ended = 0)"
 #define CAN_RUN     " AND ($2::bigint <> 0 OR r.workflow = ANY ($3::bytea[]))"
+/* The function that it waits for is there. $5: names of functions. */
+#define OFFERED     " AND ($2::bigint <> 0 OR r.lacks = '' OR r.lacks = ANY ($5::bytea[]))"
 #define TAKE(limit) " LIMIT " limit " FOR UPDATE SKIP LOCKED)"
 #define CLAIMED                                                                         \
     " u AS (UPDATE runs r SET owner = $1::integer FROM c, me WHERE r.number = c.number" \
@@ -52,6 +61,11 @@
     " SELECT u.number, u.id, u.wake_at_ms, coalesce(l.ended, 0)::bigint,"               \
     " (SELECT count(*) FROM me) FROM (SELECT 1) one LEFT JOIN u ON true"                \
     " LEFT JOIN lanes l ON l.slot = u.owner"
+
+#define CLAIM_OWN(condition)                                                                     \
+    "WITH " ALIVE ", c AS (SELECT r.number, r.owner FROM runs r WHERE r.owner <> 0 AND r.active" \
+    " AND r.owner = $1::integer AND r.number > $5" condition CAN_RUN                             \
+    " ORDER BY r.number" TAKE("$4") "," CLAIMED
 
 #define LIST_OF(condition)                                                          \
     "SELECT " COLUMNS_BUT_INPUT                                                     \
@@ -116,15 +130,15 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " AND r.wake_at_ms = 0) AS finished, r.waiting), " COUNT_CHANGED ALL_FOUND,
     [PG_TOUCH_RUNS] =
         "WITH w AS (SELECT * FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[],"
-        " $6::bytea[], $7::bigint[], $8::bigint[], $9::boolean[], $10::boolean[]) w(number, "
-        "status, error,"
-        " failed_step, suspension, completed_ms, wake_at_ms, active, waiting)),"
+        " $6::bytea[], $7::bigint[], $8::bigint[], $9::boolean[], $10::boolean[], $11::bigint[],"
+        " $12::bytea[]) w(number, status, error,"
+        " failed_step, suspension, completed_ms, wake_at_ms, active, waiting, gives, lacks)),"
         " old AS (SELECT r.status, " FINISHED " AS finished, r.waiting FROM runs r"
         " WHERE r.number = ANY ($2)),"
         " new AS (UPDATE runs r SET status = w.status, error = w.error, failed_step = "
         "w.failed_step,"
         " suspension = w.suspension, completed_ms = w.completed_ms, wake_at_ms = w.wake_at_ms,"
-        " active = w.active, waiting = w.waiting," OWNED
+        " active = w.active, waiting = w.waiting," OWNED_OR_GIVEN
         " FROM w WHERE r.number = w.number RETURNING "
         "r.status,"
         " (r.completed_ms <> 0 AND NOT r.active AND r.wake_at_ms = 0) AS finished, "
@@ -284,23 +298,26 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " INSERT INTO counts AS c (slot, kind, status, runs)"
         " SELECT 0, kind, status, sum(runs)::bigint FROM k GROUP BY kind, status"
         " ON CONFLICT (slot, kind, status) DO UPDATE SET runs = c.runs + EXCLUDED.runs",
-    /* slot integer, any boolean, workflows, limit */
+    /* slot integer, any, workflows, limit, functions */
     [PG_CLAIM_ACTIVE] =
         "WITH " ALIVE
         ", a AS (SELECT r.number, r.owner FROM runs r WHERE r.owner = 0 AND r.active" CAN_RUN
+        " AND (r.lacks IS NULL OR (NOT $1::integer = ANY (r.handed)" OFFERED "))"
         " ORDER BY r.number" TAKE(
             "$4") ","
                   " b AS (SELECT r.number, r.owner FROM runs r WHERE r.owner <> 0 AND r.active"
                   " AND r.owner = ANY (" ENDED ")" CAN_RUN TAKE(
                       "$4") ","
                             " c AS (SELECT * FROM a UNION ALL SELECT * FROM b)," CLAIMED,
-    /* the same, and those that are its own already */
-    [PG_CLAIM_OWN] = "WITH " ALIVE
-                     ", a AS (SELECT r.number, r.owner FROM runs r WHERE r.owner <> 0 AND r.active"
-                     " AND r.owner = $1::integer AND r.number > $5" CAN_RUN
-                     " ORDER BY r.number" TAKE("$4") ","
-                                                     " c AS (SELECT * FROM a)," CLAIMED,
-    /* the same, due_ms, after at_ms, number */
+    /* slot integer, any, workflows, limit, after number: those that are its own already; that others gave to it */
+    [PG_CLAIM_OWN] = CLAIM_OWN(""),
+    [PG_CLAIM_GIVEN] = CLAIM_OWN(" AND r.handed IS NOT NULL"),
+    /* slot integer, any, workflows, limit, functions, after number: those that somebody gave up */
+    [PG_CLAIM_ANEW] = "WITH " ALIVE
+                      ", c AS (SELECT r.number, r.owner FROM runs r WHERE r.owner = 0 AND r.active"
+                      " AND r.lacks IS NOT NULL AND r.number > $6" CAN_RUN OFFERED
+                      " ORDER BY r.number" TAKE("$4") "," CLAIMED,
+    /* slot integer, any, workflows, limit, due_ms, after at_ms, number */
     [PG_CLAIM_DUE] = "WITH " ALIVE
                      ", c AS (SELECT r.number, r.owner FROM runs r WHERE r.wake_at_ms <> 0"
                      " AND r.wake_at_ms <= $5 AND (r.wake_at_ms, r.number) > ($6, $7)"
@@ -316,6 +333,8 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " AND r.owner <> $1::integer AND (o.owner = 0 OR o.ended <> 0) RETURNING 1)"
         " SELECT o.owner::bigint, coalesce(o.ended, 0)::bigint, (SELECT count(*) FROM me),"
         " (SELECT count(*) FROM u) FROM o",
+    [PG_OWNER] = "SELECT r.owner::bigint, r.owner = 0 AND r.lacks IS NOT NULL FROM runs r"
+                 " WHERE r.id = $1",
     [PG_MEMBERS] = "SELECT l.slot::bigint, l.holder, l.version,"
                    " (extract(epoch FROM l.since) * 1000)::bigint,"
                    " (extract(epoch FROM l.renewed) * 1000)::bigint + l.lease_ms,"

@@ -140,7 +140,7 @@ static int send_rows(struct rv__pg *pg, const struct rv__pg_batch *b, bool new, 
 static void begin_touches(struct rv__pg *pg)
 {
     rv__pg_add_int4(&pg->params, pg->writer.slot);
-    add_arrays(pg, "ittttiibb");
+    add_arrays(pg, "ittttiibbit");
 }
 
 static int send_touches(struct rv__pg *pg, const struct rv__pg_batch *b, rv_error *err)
@@ -160,6 +160,8 @@ static int send_touches(struct rv__pg *pg, const struct rv__pg_batch *b, rv_erro
         rv__pg_put_int(params, 7, touch->wake_at_ms);
         rv__pg_put_bool(params, 8, touch->active);
         rv__pg_put_bool(params, 9, touch->waiting);
+        rv__pg_put_int(params, 10, touch->to);
+        rv__pg_put_str(params, 11, touch->lacks);
     }
     gather_flush(&g, err);
     return g.rc;

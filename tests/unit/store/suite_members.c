@@ -195,6 +195,81 @@ static void an_ended_member_claims_nothing(void **state)
     seen(&p->fx, "");
 }
 
+/* Active, and nobody's, as its owner cannot continue it: others claim it, if they have what it lacks. */
+static void a_run_that_is_given_up_is_for_who_can_continue_it(void **state)
+{
+    struct pair *p = *state;
+    struct rv__str workflow = rv__str("wf"), function = rv__str("other");
+    struct rv__store_claim claim = { .member = id_of(p->b),
+                                     .workflows = &workflow,
+                                     .workflow_count = 1,
+                                     .functions = &function,
+                                     .function_count = 1,
+                                     .limit = 10 };
+    int64_t owner = -1;
+    bool lacks = false;
+    put(&p->fx, "one", "running", 1, 0, true, 0);
+    put(&p->fx, "two", "running", 2, 0, true, 0);
+    touch(&p->fx, "one",
+          (struct rv__store_touch){ .status = rv__str("running"),
+                                    .active = true,
+                                    .to = RV__STORE_NOBODY,
+                                    .lacks = rv__str("pack") });
+    touch(&p->fx, "two",
+          (struct rv__store_touch){
+              .status = rv__str("running"), .active = true, .to = RV__STORE_NOBODY });
+    assert_int_equal(ops_of(p->aide)->owner(p->aide, rv__str("one"), &owner, &lacks, NULL), RV_OK);
+    assert_true(owner == 0 && lacks);
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &claim, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, "two "); /* it lacks what has no name: whoever has not tried may try */
+    function = rv__str("pack");
+    claim.member = id_of(p->a);
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &claim, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, ""); /* a gave it up itself */
+    p->fx.store = p->b;
+    touch(&p->fx, "two",
+          (struct rv__store_touch){
+              .status = rv__str("running"), .active = true, .to = RV__STORE_NOBODY });
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &claim, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, ""); /* so did a, before b */
+    claim.anew = true;
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &claim, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, "one two ");
+    assert_int_equal(ops_of(p->aide)->owner(p->aide, rv__str("one"), &owner, &lacks, NULL), RV_OK);
+    assert_true(owner == id_of(p->a) && !lacks);
+    p->fx.store = p->a;
+    touch(&p->fx, "one", (struct rv__store_touch){ .status = rv__str("running"), .active = true });
+    assert_int_equal(ops_of(p->a)->part(p->a, NULL), RV_OK);
+    claims(p, p->b, "one!left two!left ");
+    assert_int_equal(ops_of(p->aide)->owner(p->aide, rv__str("absent"), &owner, &lacks, NULL),
+                     RV_ENOTFOUND);
+}
+
+static void a_run_can_be_given_to_a_member(void **state)
+{
+    struct pair *p = *state;
+    enum rv__store_orphan from;
+    struct rv__store_claim gifts = {
+        .member = id_of(p->b), .any = true, .own = true, .given = true, .limit = 10
+    };
+    put(&p->fx, "one", "running", 1, 0, true, 0);
+    touch(&p->fx, "one",
+          (struct rv__store_touch){
+              .status = rv__str("running"), .active = true, .to = id_of(p->b) });
+    assert_int_equal(owner_of(p, p->a, "one", &from), id_of(p->b));
+    claims(p, p->a, "");
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &gifts, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, "one ");
+    p->fx.store = p->b;
+    touch(&p->fx, "one", (struct rv__store_touch){ .status = rv__str("running"), .active = true });
+    assert_int_equal(ops_of(p->aide)->claim(p->aide, &gifts, see_claimed, &p->fx, NULL), RV_OK);
+    seen(&p->fx, ""); /* it is its own now as any other */
+    touch(&p->fx, "one",
+          (struct rv__store_touch){
+              .status = rv__str("running"), .active = true, .to = id_of(p->b) + 100 });
+    claims(p, p->a, "one "); /* there is no such member: it is anybody's */
+}
+
 /* A lost answer: the runs are there, and nobody else claims them. */
 static void what_is_ones_own_can_be_found_again(void **state)
 {
@@ -378,6 +453,8 @@ int store_suite_members(void)
         PAIR_CASE(an_expired_member_loses_its_runs_and_writes_nothing),
         PAIR_CASE(a_lease_is_renewed_by_renewing_and_by_writing),
         PAIR_CASE(an_ended_member_claims_nothing),
+        PAIR_CASE(a_run_that_is_given_up_is_for_who_can_continue_it),
+        PAIR_CASE(a_run_can_be_given_to_a_member),
         PAIR_CASE(what_is_ones_own_can_be_found_again),
         PAIR_CASE(a_claimed_run_at_rest_becomes_free_again),
         PAIR_CASE(a_write_follows_the_row_it_was_decided_on),

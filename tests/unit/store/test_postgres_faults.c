@@ -18,14 +18,18 @@ struct fixture {
     PGconn *pg;           /* the test's own */
 };
 
-static struct rv__store *open_at(const char *address, bool read_only)
+static struct rv__store *open_with(struct rv__store_opts opts)
 {
     struct rv__store *store = NULL;
     rv_error err = { 0, "" };
-    struct rv__store_opts opts = { .path = address, .read_only = read_only };
     if (rv__postgres_open(&opts, &store, &err) != RV_OK)
         fail_msg("%s", err.message);
     return store;
+}
+
+static struct rv__store *open_at(const char *address, bool read_only)
+{
+    return open_with((struct rv__store_opts){ .path = address, .read_only = read_only });
 }
 
 static int setup_empty(void **state)
@@ -286,15 +290,47 @@ static void late_log_lines_are_not_passed_by(void **state)
     assert_int_equal(lines, 1);
 }
 
+/* Two members write log lines; the one that had its id first commits last. */
+static void a_late_log_line_comes_before_the_next(void **state)
+{
+    struct fixture *fx = *state;
+    uint64_t number = 0;
+    char sql[160];
+    struct rv__store_log line = { .message = rv__str("m") };
+    struct rv__store_write write = { .run = rv__str("a"), .logs = &line, .log_count = 1 };
+    struct rv__store_log_query query = { .limit = SIZE_MAX };
+    int lines = 0;
+    assert_int_equal(begin(fx->store, "a", &number), RV_OK);
+    member_begins(fx->pg, (long)number);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO logs (id, run, at_ms, level, attempt, message)"
+             " VALUES (nextval('seqs'), %llu, 1, 1, 1, 'late')",
+             (unsigned long long)number);
+    pg_run(fx->pg, sql);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+    assert_int_equal(rv__store_logs(fx->store, &query, count_line, &lines, NULL), RV_OK);
+    assert_int_equal(lines, 0); /* who followed would pass the late one by */
+    pg_run(fx->pg, "COMMIT");
+    assert_int_equal(rv__store_logs(fx->store, &query, count_line, &lines, NULL), RV_OK);
+    assert_int_equal(lines, 2);
+}
+
 static void a_strangers_long_transaction_stalls_nobody(void **state)
 {
     struct fixture *fx = *state;
     struct follower f = { .reader = open_at(fx->address, true) };
+    struct rv__store_log line = { .message = rv__str("m") };
+    struct rv__store_write write = { .run = rv__str("a"), .logs = &line, .log_count = 1 };
+    struct rv__store_log_query query = { .limit = SIZE_MAX };
+    int lines = 0;
     pg_run(fx->pg, "CREATE TABLE public.strange (n integer); BEGIN;"
                    "INSERT INTO public.strange VALUES (1); SELECT pg_advisory_xact_lock(1, 1)");
     assert_int_equal(begin(fx->store, "a", NULL), RV_OK);
     assert_int_equal(append(fx->store, "a", "1", NULL), RV_OK);
     assert_int_equal(follow(&f), 2);
+    assert_int_equal(rv__store_commit_one(fx->store, &write, NULL), RV_OK);
+    assert_int_equal(rv__store_logs(f.reader, &query, count_line, &lines, NULL), RV_OK);
+    assert_int_equal(lines, 1);
     pg_run(fx->pg, "COMMIT");
     rv__store_close(f.reader);
 }
@@ -657,14 +693,77 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
     assert_int_equal(pg_number(fx->pg, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rival'"),
                      0);
     rv__store_close(open_at(fx->address, false));
-    pg_run(fx->pg, "UPDATE rival.meta SET version = 99");
+    pg_run(fx->pg, "UPDATE rival.meta SET version = 99, floor = 98");
     for (int i = 0; i < 2; i++) {
         opts.read_only = i == 0;
         assert_int_equal(rv__postgres_open(&opts, &store, &err), RV_ESTATE);
         assert_non_null(strstr(err.message, "schema 99"));
+        assert_non_null(strstr(err.message, "knows schema 98 or later"));
     }
     assert_null(store);
     assert_int_equal(pg_number(fx->pg, "SELECT epoch FROM rival.lanes"), 1);
+}
+
+static struct rv__store *join_at(const char *address)
+{
+    return open_with((struct rv__store_opts){ .path = address, .member = true });
+}
+
+/* A newer program has upgraded the store, and takes this version beside it. */
+static void members_of_neighbouring_versions_share_a_store(void **state)
+{
+    struct fixture *fx = *state;
+    rv_error err = { 0, "" };
+    struct rv__store *before = join_at(fx->address);
+    pg_run(fx->pg,
+           "ALTER TABLE rival.runs ADD later integer; ALTER TABLE rival.lanes ADD later text;"
+           "UPDATE rival.meta SET version = version + 1");
+    struct rv__store_run row = { .id = rv__str("r"), .active = true, .created_ms = 1 };
+    struct rv__store_write begins = { .run = row.id, .row = &row, .facts = rv__str("f") };
+    assert_int_equal(rv__store_commit(before, &begins, 1, &err), RV_OK);
+    cut_writers(fx); /* it comes back to what the store has become */
+    struct rv__store_write goes_on = { .run = row.id, .facts = rv__str("g") };
+    commit_again_until_it_is_there(&(struct fixture){ .store = before }, &goes_on);
+    assert_int_equal(before->ops->rejoin(before, &err), RV_OK);
+    struct rv__store *after = join_at(fx->address);
+    journal_is(after, "r", "f g ");
+    rv__store_close(after);
+    rv__store_close(before);
+}
+
+static void a_version_below_the_floor_is_refused(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store *member = join_at(fx->address), *store = NULL;
+    rv_error err = { 0, "" };
+    struct rv__store_opts opts = { .path = fx->address, .member = true };
+    pg_run(fx->pg, "UPDATE rival.meta SET version = 9, floor = 9");
+    assert_int_equal(rv__postgres_open(&opts, &store, &err), RV_ESTATE);
+    assert_non_null(strstr(err.message, "use a newer version of Rival"));
+    assert_int_equal(member->ops->rejoin(member, &err), RV_ESTATE);
+    assert_non_null(strstr(err.message, "needs a newer version of Rival"));
+    rv__store_close(member);
+}
+
+/* An upgrade does not pull the store away under a member that knows too little of the new one. */
+static void an_upgrade_waits_for_members_below_its_floor(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store *old = join_at(fx->address), *store = NULL;
+    rv_error err = { 0, "" };
+    struct rv__store_opts opts = { .path = fx->address, .member = true };
+    pg_run(fx->pg,
+           "ALTER TABLE rival.runs DROP lacks, DROP handed; ALTER TABLE rival.lanes DROP knows;"
+           "ALTER TABLE rival.meta DROP floor; UPDATE rival.meta SET version = 2;"
+           "UPDATE rival.lanes SET version = '0.0.1'");
+    assert_int_equal(rv__postgres_open(&opts, &store, &err), RV_ESTATE);
+    assert_non_null(strstr(err.message, "a member of version 0.0.1, which is too old"));
+    assert_int_equal(pg_number(fx->pg, "SELECT version FROM rival.meta"), 2);
+    pg_run(fx->pg, "UPDATE rival.lanes SET renewed = renewed - interval '1 hour'");
+    store = join_at(fx->address);
+    assert_int_equal(pg_number(fx->pg, "SELECT version FROM rival.meta"), PG_SCHEMA_VERSION);
+    rv__store_close(store);
+    rv__store_close(old);
 }
 
 static void a_bad_address_is_an_error(void **state)
@@ -710,6 +809,7 @@ int main(void)
         CASE(a_run_that_another_wrote_is_refused_alone, setup),
         CASE(a_late_commit_is_not_passed_by, setup),
         CASE(late_log_lines_are_not_passed_by, setup),
+        CASE(a_late_log_line_comes_before_the_next, setup),
         CASE(a_strangers_long_transaction_stalls_nobody, setup),
         CASE(who_follows_sees_every_row_once_and_in_order, setup),
         CASE(a_line_cut_anywhere_loses_and_doubles_nothing, setup_line),
@@ -721,6 +821,9 @@ int main(void)
         CASE(a_store_that_was_dropped_is_gone, setup),
         CASE(several_may_make_the_tables_at_once, setup_empty),
         CASE(a_newer_schema_is_refused_and_left_alone, setup_empty),
+        CASE(members_of_neighbouring_versions_share_a_store, setup_empty),
+        CASE(a_version_below_the_floor_is_refused, setup_empty),
+        CASE(an_upgrade_waits_for_members_below_its_floor, setup_empty),
         CASE(no_memory_opens_nothing, setup_empty),
         cmocka_unit_test(a_bad_address_is_an_error),
     };
