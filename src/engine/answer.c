@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/member.h"
 
 enum key {
     METHOD,
@@ -41,13 +42,17 @@ enum key {
     TOKEN,
     WHAT,
     THROUGH,
+    MEMBER,
+    COUNT,
+    WORKFLOWS,
     KEYS
 };
 static const char *const keys[KEYS] = {
-    "method", "runId",   "workflow", "input",          "name",    "payload", "force",
-    "action", "reason",  "path",     "handle",         "result",  "error",   "timeoutMs",
-    "files",  "env",     "allowEnv", "secretsFile",    "resumes", "drainMs", "graceMs",
-    "id",     "outcome", "rerunOf",  "maxConcurrency", "token",   "what",    "through",
+    "method", "runId",   "workflow",  "input",          "name",    "payload", "force",
+    "action", "reason",  "path",      "handle",         "result",  "error",   "timeoutMs",
+    "files",  "env",     "allowEnv",  "secretsFile",    "resumes", "drainMs", "graceMs",
+    "id",     "outcome", "rerunOf",   "maxConcurrency", "token",   "what",    "through",
+    "member", "count",   "workflows",
 };
 
 enum {
@@ -608,6 +613,21 @@ static int answer_wait(struct request *r, const char *run_id, rv_error *err)
     return RV_OK;
 }
 
+/* Another member has fewer runs than this one. */
+static int answer_share(struct request *r, const char *run_id, rv_error *err)
+{
+    int64_t member = 0, count = 0, given = 0;
+    (void)run_id;
+    if (rv__json_int(r->values[MEMBER], &member) < 0 ||
+        rv__json_int(r->values[COUNT], &count) < 0 || member <= 0 ||
+        rv__str_none(r->values[WORKFLOWS]))
+        return rv__fail(err, RV_EINVAL, "'share' needs a 'member', a 'count' and 'workflows'");
+    int rc = rv__member_share(r->engine, member, r->values[WORKFLOWS], count, &given, err);
+    if (rc == RV_OK)
+        rv__wire_int(r->out, "given", given);
+    return rc;
+}
+
 static const struct method {
     const char *name;
     int (*answer)(struct request *r, const char *run_id, rv_error *err);
@@ -620,7 +640,7 @@ static const struct method {
     { "workflows", answer_workflows, false, false }, { "why", answer_why, true, false },
     { "state", answer_state, true, false },          { "wait", answer_wait, true, false },
     { "exec", answer_exec, false, false },           { "release", answer_release, true, false },
-    { "read", answer_read, false, false },
+    { "read", answer_read, false, false },           { "share", answer_share, false, false },
 };
 
 static int check_driven(rv_engine *e, const struct method *method, const char *run_id,

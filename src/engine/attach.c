@@ -432,14 +432,16 @@ int rv__attached_decide(rv_engine *e, const struct rv__addressee *told, const ch
     return tell(e, told, &request, start, RV_OK, err);
 }
 
-int rv__attached_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
+int rv__attached_why(rv_engine *e, const struct rv__addressee *told, const char *run_id, char **ret,
+                     rv_error *err)
 {
     struct rv__buf request, text;
     struct rv__reply reply;
     struct rv__str why = { NULL, 0 };
     size_t start = begin_call(&request, "why");
     put_text(&request, "runId", run_id);
-    int rc = ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
+    int rc = told != NULL ? ask_member(e, told, &request, start, &reply, err)
+                          : ask_driver(e, &request, start, ANSWER_MS, NULL, &reply, err);
     if (rc == RV_OK && !rv__json_get(reply.frame.json, "why", &why))
         rc = rv__fail(err, RV_EPARSE, "the driver's answer has no reason");
     if (rc == RV_OK) {

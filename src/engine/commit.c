@@ -113,6 +113,11 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
     /* What is written as not active is nobody's: a member says so of what stays in its memory. */
     bool active = !idle || (rv__member_is(run->engine) && stays(run, wake_ms));
+    struct rv__str lacks = { NULL, 0 };
+    run->given = rv__member_is(run->engine) && active && !run->is_new &&
+                 rv__member_gives(run, &lacks);
+    if (run->given)
+        wake_ms = rv__run_wake_ms(run); /* then, whoever has it is to know */
     if (rv__run_terminal(status) && run->completed_ms == 0)
         run->completed_ms = run->engine->now_ms;
 
@@ -170,7 +175,7 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
         w->row = &b->rows[i];
     } else if (status != run->row_status || active != run->row_active ||
                waiting != run->row_waiting || wake_ms != run->row_wake_ms ||
-               suspended != run->row_suspended) {
+               suspended != run->row_suspended || run->given) {
         b->touches[i] = (struct rv__store_touch){
             .status = rv__str(rv__run_status_name(status)),
             .active = active,
@@ -180,6 +185,8 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
             .error = rv__cell_error(run->cell),
             .failed_step = failed_step,
             .suspension = suspensions,
+            .to = run->given ? run->gives : 0,
+            .lacks = lacks,
         };
         w->touch = &b->touches[i];
     }
@@ -350,10 +357,18 @@ static void lose(struct rv__run *run)
     rv__run_calls_elsewhere(run);
     rv__run_leave(run);
     run->trouble = RV_OK;
-    run->refused = run->suspending = run->claimed = false;
+    run->refused = run->suspending = run->claimed = run->given = false;
+    run->gives = 0;
     rv__run_take_mail(run);
     if (run->phase == RV__ABSENT)
         rv__run_drop_if_unused(run);
+}
+
+/* Others may have it by now: it leaves memory, and what has come for it meanwhile looks where it is. */
+static void give_up(struct rv__run *run)
+{
+    rv__member_gave(run);
+    lose(run);
 }
 
 /* Its facts are abandoned: nobody has seen them. It comes back as the disk has it. */
@@ -361,6 +376,7 @@ static void refuse(struct rv__run *run, const rv_error *why)
 {
     if (rv__member_is(run->engine) &&
         (why->code == RV_ESTATE || (why->code == RV_EEXIST && run->is_new))) {
+        run->engine->member.counted.refused += why->code == RV_ESTATE;
         lose(run);
         return;
     }
@@ -432,9 +448,15 @@ static void act(struct rv__run *run)
             false; /* its pump was cut short, or something came: it is part of the next turn */
         rv__run_touch(run);
     }
+    if (run->given) {
+        give_up(run);
+        return;
+    }
     rv__run_take_mail(run);
     if (run->phase == RV__IDLE)
         rv__run_queue_wants(run);
+    if (run->phase == RV__IDLE && rv__member_is(e))
+        rv__member_consider(run);
     rv__run_let_go(run);
 }
 

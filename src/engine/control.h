@@ -104,7 +104,8 @@ int rv__attached_complete(rv_engine *engine, const struct rv__addressee *told, c
 extern const char *const rv__decisions[4]; /* by enum rv_decision: "resume", … */
 int rv__attached_decide(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
                         int decision, const rv_decide_opts *opts, rv_error *err);
-int rv__attached_why(rv_engine *engine, const char *run_id, char **ret, rv_error *err);
+int rv__attached_why(rv_engine *engine, const struct rv__addressee *told, const char *run_id,
+                     char **ret, rv_error *err);
 /* Each workflow as six texts with a NUL behind each: name, description, schema, version, source, steps. */
 int rv__attached_workflows(rv_engine *engine, struct rv__buf *ret, rv_error *err);
 /* As its row has it: 1, 0, or RV_ENOTFOUND (there is none, or it is of another workflow; NULL = any), RV_ESTORE. */

@@ -287,10 +287,19 @@ struct rv__membership {
     int64_t lease_ms;
     bool fenced; /* others have our runs: nothing goes on until we have joined anew */
     bool renewing, rejoining, rejoined; /* the job is under way; it has landed */
+    bool seeks_gifts;                   /* others may have given us runs */
     bool seeks_own; /* a claim's answer was lost: some runs may be ours that we do not know of */
     int64_t renew_ms, look_ms, feed_ms; /* when next, by the monotonic clock */
     uint64_t generation;                /* of the registry, when runs were last looked for */
-    pthread_mutex_t lock;               /* of this handle, for those that ask others: */
+    int64_t fair_ms,
+        gifts_ms; /* when it looks next whether it has its share; until when others may give it runs */
+    bool
+        anew; /* since then it changed: those that were given up for want of a function are looked at again */
+    struct rv__member_counts {
+        uint64_t claimed, taken_over, handed_over, refused; /* runs; metrics.c says what each is */
+        uint64_t fenced;                                    /* times */
+    } counted;
+    pthread_mutex_t lock; /* of this handle, for those that ask others: */
     struct rv__store *asker;
     struct rv__store *office_store; /* of the thread that answers others: */
     pthread_t office;
@@ -550,6 +559,7 @@ static inline int rv__public_status(enum rv__run_status status)
 }
 
 const char *rv__registry_directory(struct rv__registry *registry, const struct rv__node *node);
+bool rv__function_offered(const struct rv__function *function); /* here, or by a worker of ours */
 struct rv__registered *rv__registry_find(struct rv__registry *registry, struct rv__str name);
 struct rv__registered *rv__registry_offered(struct rv__registry *registry,
                                             struct rv__str name); /* not withdrawn */

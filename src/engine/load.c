@@ -517,6 +517,8 @@ static void load_landed(rv_engine *e, struct rv__job *job)
     } else if (l->looks || (l->claims && l->owner != l->member)) {
         looked_at(l);
     } else {
+        e->member.counted.claimed += l->claims;
+        e->member.counted.taken_over += l->claims && l->from != STORE_NOBODYS;
         run->claimed = false;
         attach(e, l);
         rv__run_take_mail(run);
@@ -604,6 +606,8 @@ struct scan {
     /* of a member: the claimed runs, and how their last owners ended */
     struct rv__store_claim claim;
     struct rv__buf names;
+    uint64_t generation;           /* of the registry that they are of */
+    bool seeks_share, asked_share; /* has it its share of runs? It has asked for some */
     enum rv__store_orphan from[SCAN_PAGE];
     rv_error err;
 };
@@ -653,7 +657,12 @@ static int take_claimed(void *arg, const struct rv__store_claimed *run)
 {
     struct scan *scan = arg;
     assert(scan->count < SCAN_PAGE); /* the page's size */
-    scan->place = (struct rv__store_place){ .at_ms = run->wake_at_ms, .number = run->number };
+    /* the last of them, in whatever order they come */
+    if (scan->claim.due
+            ? run->wake_at_ms > scan->place.at_ms ||
+                  (run->wake_at_ms == scan->place.at_ms && run->number > scan->place.number)
+            : run->number > scan->place.number)
+        scan->place = (struct rv__store_place){ .at_ms = run->wake_at_ms, .number = run->number };
     scan->from[scan->count] = run->from;
     snprintf(scan->ids[scan->count++], RV_RUN_ID_SIZE, "%.*s", RV__ARG(run->id));
     return RV_OK;
@@ -666,6 +675,8 @@ static int scan_claim(struct scan *scan, struct rv__store *store)
     int rc = scan->active ? store->ops->expire(store, &ended, &scan->err) : RV_OK;
     if (rc == RV_OK)
         rc = store->ops->claim(store, &scan->claim, take_claimed, scan, &scan->err);
+    if (rc == RV_OK && scan->seeks_share)
+        rc = rv__member_seek_share(store, &scan->claim, &scan->asked_share, &scan->err);
     scan->more = scan->count >= scan->claim.limit;
     if (rc == RV_OK && !scan->active && !scan->more)
         rc = rv__store_next_wake(store, scan->due_ms, &scan->wake_ms, &scan->err);
@@ -688,7 +699,7 @@ static int64_t run_scan(struct rv__job *job)
 static void scan_free(struct scan *scan)
 {
     rv__buf_done(&scan->names);
-    rv__free((void *)scan->claim.workflows);
+    rv__free((void *)scan->claim.workflows); /* and functions */
     rv__free(scan);
 }
 
@@ -697,14 +708,16 @@ static void drop_scan(struct rv__job *job)
     scan_free((struct scan *)job);
 }
 
-/* The names of all workflows that this member can run. */
+/* The names of all workflows and functions that this member has. */
 static int fill_claim(rv_engine *e, struct scan *scan)
 {
     struct rv__store_claim *claim = &scan->claim;
-    size_t count = 0, i = 0, at = 0;
+    size_t workflows = 0, functions = 0, i = 0, at = 0;
     for (const struct rv__registered *r = e->registry->workflows; r != NULL; r = r->next)
-        count += !r->withdrawn;
-    struct rv__str *names = rv__zalloc(count + 1, sizeof *names);
+        workflows += !r->withdrawn;
+    for (const struct rv__function *f = e->registry->functions; f != NULL; f = f->next)
+        functions += rv__function_offered(f);
+    struct rv__str *names = rv__zalloc(workflows + functions + 1, sizeof *names);
     if (names == NULL)
         return RV_ENOMEM;
     for (const struct rv__registered *r = e->registry->workflows; r != NULL; r = r->next)
@@ -712,17 +725,30 @@ static int fill_claim(rv_engine *e, struct scan *scan)
             names[i++].len = r->name.len;
             rv__buf_str(&scan->names, r->name);
         }
+    for (const struct rv__function *f = e->registry->functions; f != NULL; f = f->next)
+        if (rv__function_offered(f)) {
+            names[i++].len = f->name.len;
+            rv__buf_str(&scan->names, f->name);
+        }
     *claim = (struct rv__store_claim){ .member = rv__member_id(e),
                                        .workflows = names,
-                                       .workflow_count = count,
+                                       .workflow_count = workflows,
+                                       .functions = names + workflows,
+                                       .function_count = functions,
                                        .due = !scan->active,
                                        .due_ms = scan->due_ms,
                                        .after = scan->place,
-                                       .own = scan->active && e->member.seeks_own,
+                                       .own = scan->active &&
+                                              (e->member.seeks_own || e->member.seeks_gifts),
+                                       .given = scan->active && !e->member.seeks_own,
                                        .limit = SCAN_PAGE / 2 };
-    if (claim->own)
+    claim->given &= claim->own;
+    claim->anew = scan->active && e->member.anew && !claim->own;
+    scan->generation = e->registry->generation;
+    scan->seeks_share = scan->active && rv__member_wants_share(e);
+    if (claim->own || claim->anew)
         claim->after.number = scan->after;
-    for (i = 0; i < count && scan->names.rc == RV_OK; at += names[i++].len)
+    for (i = 0; i < workflows + functions && scan->names.rc == RV_OK; at += names[i++].len)
         names[i].at = scan->names.text + at;
     return scan->names.rc;
 }
@@ -730,6 +756,15 @@ static int fill_claim(rv_engine *e, struct scan *scan)
 static int64_t earlier(int64_t a, int64_t b) /* 0 is never */
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Look for active runs that are ours and that we do not know of, from the first on. */
+static void seek_own(rv_engine *e, const struct scan *scan)
+{
+    if (scan->claim.member == 0 || !scan->active)
+        return;
+    e->member.seeks_own = true;
+    e->load.active_after = 0;
 }
 
 static void scan_landed(rv_engine *e, struct rv__job *job)
@@ -742,7 +777,7 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         rv__member_fenced(e);
     if (scan->rc < 0) {
         load->retry_ms = now_ms + RETRY_MS;
-        e->member.seeks_own |= scan->active; /* some of them may be ours */
+        seek_own(e, scan); /* some of them may be ours */
         scan_free(scan);
         return;
     }
@@ -750,21 +785,30 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         struct rv__run *run = rv__run_find(e, scan->ids[i]);
         if (run == NULL && rv__run_new(e, scan->ids[i], &run) < 0) {
             load->retry_ms = now_ms + RETRY_MS; /* no memory: scan the page again */
-            e->member.seeks_own |= scan->active;
+            seek_own(e, scan);
             scan_free(scan);
             return;
         }
         if (scan->claim.member != 0 && run->phase <= RV__LOADING) {
             run->claimed = true;
             run->from = scan->from[i];
+            e->member.counted.claimed++;
+            e->member.counted.taken_over += run->from != STORE_NOBODYS;
         }
         if (run->phase == RV__ABSENT)
             rv__run_load(run, false);
     }
     if (scan->claim.member != 0 && scan->active) {
-        load->more_active = scan->more || scan->claim.own;
-        load->active_after = scan->claim.own && scan->more ? scan->place.number : 0;
-        e->member.seeks_own &= !scan->claim.own || scan->more;
+        const struct rv__store_claim *claim = &scan->claim;
+        bool changed = claim->anew && scan->generation != e->registry->generation;
+        load->more_active = scan->more || claim->own || claim->anew;
+        load->active_after = (claim->own || claim->anew) && scan->more && !changed
+                                 ? scan->place.number
+                                 : 0;
+        e->member.seeks_own &= !claim->own || claim->given || scan->more;
+        e->member.seeks_gifts &= !claim->given || scan->more;
+        rv__member_shared(e, scan->asked_share);
+        e->member.anew &= !claim->anew || scan->more || changed;
     } else if (scan->active) {
         load->active_after = scan->after;
         load->more_active = scan->more;
@@ -811,7 +855,8 @@ static void give_scan(rv_engine *e)
     scan->active = load->more_active;
     scan->after = load->active_after;
     scan->due_ms = rv__wall_ms(e->clock) + AHEAD_MS;
-    scan->place = load->due_place;
+    if (!scan->active)
+        scan->place = load->due_place;
     rv__buf_init(&scan->names, SIZE_MAX / 8); /* bounded by what is registered */
     if (rv__member_is(e) && fill_claim(e, scan) < 0) {
         scan_free(scan);

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/call.h"
 #include "engine/control.h"
 #include "read/read.h"
 
@@ -21,6 +22,10 @@ enum {
     RETRY_MS = 100,  /* after the store did not answer */
     OFFICE_MS = 500, /* looks without being called */
     ANSWER_LOOK_MS = 20,
+    KEPT_MS = 500,    /* a run with a nearer timer is not given up */
+    FAIR_MS = 5000,   /* looks whether it has its share of the runs */
+    GIFTS_MS = 3000,  /* looks for runs that it was given, after it asked */
+    SHARE_MOST = 256, /* runs asked for at once */
 };
 
 /* ------------------------------------------------------------------------------ the lease --- */
@@ -29,6 +34,7 @@ struct duty {
     struct rv__job job; /* first */
     rv_engine *engine;
     int rc;
+    rv_error err;
 };
 
 static void drop_duty(struct rv__job *job)
@@ -57,7 +63,7 @@ static int64_t run_rejoin(struct rv__job *job)
 {
     struct duty *d = (struct duty *)job;
     struct rv__store *store = d->engine->store;
-    d->rc = store->ops->rejoin(store, NULL);
+    d->rc = store->ops->rejoin(store, &d->err);
     return d->rc == RV_ESTORE || d->rc == RV_ENOMEM ? RETRY_MS : 0;
 }
 
@@ -65,10 +71,15 @@ static void rejoin_landed(rv_engine *e, struct rv__job *job)
 {
     struct duty *d = (struct duty *)job;
     e->member.rejoining = false;
-    if (d->rc == RV_OK)
+    if (d->rc == RV_OK) {
         e->member.rejoined = true;
-    else
+    } else {
+        pthread_mutex_lock(&e->commit.lock);
+        e->commit.health.why = d->err;
+        e->commit.health.stuck = e->commit.health.gone = true;
+        pthread_mutex_unlock(&e->commit.lock);
         rv__engine_gone(e);
+    }
     rv__free(d);
 }
 
@@ -86,6 +97,7 @@ static bool give_duty(rv_engine *e, int64_t (*run)(struct rv__job *job),
 
 void rv__member_fenced(rv_engine *e)
 {
+    e->member.counted.fenced += !e->member.fenced;
     e->member.fenced = true;
 }
 
@@ -131,8 +143,10 @@ void rv__member_tick(rv_engine *e)
         e->load.more_active = true;
         if (e->load.due_place.number == 0)
             e->load.wake_ms = 1; /* others may have put runs to sleep */
+        m->anew |= m->generation != e->registry->generation;
         m->generation = e->registry->generation;
         m->look_ms = now_ms + LOOK_MS;
+        m->seeks_gifts = now_ms < m->gifts_ms;
     }
     if (now_ms >= m->feed_ms) {
         rv__feed_look(e->reading);
@@ -153,7 +167,226 @@ int64_t rv__member_until_ns(const rv_engine *e, int64_t until_ns)
     return at_ms * 1000000 < until_ns ? at_ms * 1000000 : until_ns;
 }
 
+/* ------------------------------------------------------------------------------ giving up --- */
+
+/* Nothing of it is under way, and nothing comes to it within a moment. */
+static bool is_free(struct rv__run *run)
+{
+    const rv_engine *e = run->engine;
+    if (run->work != NULL || run->guest || run->refused || run->suspending || e->closed ||
+        rv__cell_working(run->cell) > 0 || rv__cell_more(run->cell))
+        return false;
+    int64_t wake_ms = rv__run_wake_ms(run);
+    return wake_ms == 0 || wake_ms >= e->now_ms + KEPT_MS;
+}
+
+/* All that it wants is offered by nobody here. */
+static bool is_stuck(const struct rv__run *run)
+{
+    if (!rv__cell_wants(run->cell, LANE_NOBODY))
+        return false;
+    for (int lane = LANE_NONE + 1; lane < LANES; lane++)
+        if (lane != LANE_NOBODY && rv__cell_wants(run->cell, (enum rv__lane)lane))
+            return false;
+    return true;
+}
+
+void rv__member_consider(struct rv__run *run)
+{
+    if (run->gives != 0 || !is_stuck(run) || !is_free(run))
+        return;
+    run->gives = RV__STORE_NOBODY;
+    rv__run_touch(run);
+}
+
+struct wanted {
+    struct rv__str name;
+    bool several;
+};
+
+static void take_wanted(void *arg, const struct rv__wait *wait)
+{
+    struct wanted *wanted = arg;
+    if (wait->kind != WAIT_PLACE || wait->lane != LANE_NOBODY)
+        return;
+    struct rv__str name = rv__plan_ref_fn_name(wait->node, wait->eval);
+    if (rv__str_none(wanted->name))
+        wanted->name = name.len > 0 ? name : rv__str("");
+    else
+        wanted->several |= !rv__str_eq(wanted->name, name);
+}
+
+bool rv__member_gives(struct rv__run *run, struct rv__str *lacks)
+{
+    struct wanted wanted = { .several = false };
+    bool gives = run->gives != 0 && run->facts.count == 0 && is_free(run) &&
+                 (run->gives != RV__STORE_NOBODY || is_stuck(run));
+    if (!gives) {
+        run->gives = 0;
+        return false;
+    }
+    if (run->gives == RV__STORE_NOBODY)
+        rv__cell_waits(run->cell, take_wanted, &wanted);
+    if (!wanted.several && wanted.name.len > 0)
+        *lacks = wanted.name;
+    return true;
+}
+
+void rv__member_gave(struct rv__run *run)
+{
+    struct rv__membership *m = &run->engine->member;
+    m->counted.handed_over++;
+    if (run->gives == RV__STORE_NOBODY && run->lanes_of != run->plan->registry->generation)
+        m->anew = run->engine->load.more_active = true; /* something was registered meanwhile */
+    run->gives = 0;
+    run->given = false;
+}
+
+/* ---------------------------------------------------------------------------------- sharing --- */
+
+struct shares {
+    int64_t self, members, total, mine;
+    int64_t most, richest; /* runs of who has most; who that is */
+};
+
+static int take_share(void *arg, const struct rv__store_member *member)
+{
+    struct shares *s = arg;
+    int64_t runs = (int64_t)member->runs;
+    s->members++;
+    s->total += runs;
+    if (member->id == s->self)
+        s->mine = runs;
+    else if (runs > s->most) {
+        s->most = runs;
+        s->richest = member->id;
+    }
+    return RV_OK;
+}
+
+/* A quarter less than the others, and two runs at least: small differences are not worth moving runs for. */
+static int64_t missing(const struct shares *s)
+{
+    int64_t fair = s->members > 0 ? s->total / s->members : 0, n = fair - s->mine;
+    if (n > s->most - fair)
+        n = s->most - fair;
+    return n < 2 || n * 4 < fair ? 0 : n < SHARE_MOST ? n : SHARE_MOST;
+}
+
+int rv__member_seek_share(struct rv__store *aide, const struct rv__store_claim *claim,
+                          bool *ret_asked, rv_error *err)
+{
+    struct shares shares = { .self = claim->member };
+    struct rv__buf request;
+    uint64_t id;
+    int rc = aide->ops->members(aide, take_share, &shares, err);
+    int64_t count = rc == RV_OK ? missing(&shares) : 0;
+    if (count == 0)
+        return rc;
+    rv__buf_init(&request, RV__FRAME_MAX);
+    size_t start = rv__wire_begin(&request, FRAME_CALL);
+    rv__wire_text(&request, "method", rv__str("share"));
+    rv__wire_int(&request, "member", claim->member);
+    rv__wire_int(&request, "count", count);
+    rv__buf_text(&request, ",\"workflows\":[");
+    for (size_t i = 0; i < claim->workflow_count; i++) {
+        rv__buf_text(&request, i > 0 ? "," : "");
+        rv__buf_json_str(&request, claim->workflows[i]);
+    }
+    rv__buf_char(&request, ']');
+    rv__wire_end(&request, start);
+    rc = rv__buf_err(&request, err);
+    if (rc == RV_OK) /* the answer is not waited for: the runs come, or do not */
+        rc = aide->ops->ask(aide, shares.richest, rv__buf_view(&request), &id, err);
+    *ret_asked = rc == RV_OK;
+    rv__buf_done(&request);
+    return rc == RV_ECLOSED ? RV_OK : rc;
+}
+
+bool rv__member_wants_share(rv_engine *e)
+{
+    struct rv__membership *m = &e->member;
+    int64_t now_ms = rv__mono_ms(e->clock);
+    bool idle = true; /* who has work that waits wants no more of it */
+    for (int lane = LANE_NONE + 1; lane < LANE_WORKER && idle; lane++)
+        idle = e->lanes[lane].first == NULL;
+    for (size_t i = 0; i < e->workers.class_count && idle; i++)
+        idle = e->workers.classes[i].first == NULL;
+    if (!idle || now_ms < m->fair_ms)
+        return false;
+    m->fair_ms = now_ms + FAIR_MS;
+    return true;
+}
+
+void rv__member_shared(rv_engine *e, bool asked)
+{
+    if (asked)
+        e->member.gifts_ms = rv__mono_ms(e->clock) + GIFTS_MS;
+}
+
+struct sharing {
+    int64_t to, most, given;
+    struct rv__str workflows; /* a JSON array */
+};
+
+static bool has_workflow(struct rv__str workflows, struct rv__str name)
+{
+    struct rv__json_iter iter;
+    struct rv__str value;
+    struct rv__str key;
+    rv__json_iter_init(&iter, workflows);
+    while (rv__json_next(&iter, &key, &value))
+        if (rv__json_string_is(value, name))
+            return true;
+    return false;
+}
+
+/* It waits for a place, with nothing under way: it can wait elsewhere as well. */
+static bool is_waiting(struct rv__run *run)
+{
+    bool queued = false;
+    for (int lane = LANE_NONE + 1; lane < LANES && !queued; lane++)
+        queued = run->lane[lane].queued;
+    return queued && run->phase == RV__IDLE && run->gives == 0 && is_free(run);
+}
+
+static int share_runs(struct rv__call *call)
+{
+    struct sharing *s = call->arg;
+    rv_engine *e = call->engine;
+    if (!rv__member_is(e) || e->member.fenced || e->closed)
+        return RV_OK;
+    for (size_t b = 0; b < RUN_BUCKETS && s->given < s->most; b++)
+        for (struct rv__run *run = e->runs[b]; run != NULL && s->given < s->most; run = run->next) {
+            if (!is_waiting(run) || !has_workflow(s->workflows, run->plan->plan->body.wrap->name))
+                continue;
+            run->gives = s->to;
+            rv__run_touch(run);
+            s->given++;
+        }
+    return RV_OK;
+}
+
+int rv__member_share(rv_engine *e, int64_t to, struct rv__str workflows, int64_t most,
+                     int64_t *ret_given, rv_error *err)
+{
+    struct sharing sharing = { .to = to, .most = most, .workflows = workflows };
+    int rc = rv__call_ask(e, share_runs, &sharing, err);
+    *ret_given = sharing.given;
+    return rc;
+}
+
 /* ---------------------------------------------------------------------------------- asking --- */
+
+int rv__member_owner(rv_engine *e, const char *run_id, int64_t *ret_owner, bool *ret_lacks,
+                     rv_error *err)
+{
+    struct rv__membership *m = &e->member;
+    pthread_mutex_lock(&m->lock);
+    int rc = m->asker->ops->owner(m->asker, rv__str(run_id), ret_owner, ret_lacks, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
 
 bool rv__member_answers(const rv_engine *e)
 {

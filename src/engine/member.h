@@ -37,6 +37,28 @@ int64_t rv__member_until_ns(const rv_engine *engine, int64_t until_ns);
 /* Others have our runs: nothing of ours is written any more. All is forgotten, and we join anew. */
 void rv__member_fenced(rv_engine *engine);
 
+/* The run is idle and on disk. Can nothing of it be done here, since what it wants next is offered by nobody here? Then
+ * it is given up (run->gives): others may have it. */
+void rv__member_consider(struct rv__run *run);
+/* Of a run that is being written: may it be given up now, and for want of which function (*lacks)? */
+bool rv__member_gives(struct rv__run *run, struct rv__str *lacks);
+/* It has been: it is not ours any more. */
+void rv__member_gave(struct rv__run *run);
+
+/* Has this member less than its share of the runs that are active? Then the one with the most is asked for some, of
+ * the workflows of the claim.   Thread: the reading desk's. */
+int rv__member_seek_share(struct rv__store *aide, const struct rv__store_claim *claim,
+                          bool *ret_asked, rv_error *err);
+bool rv__member_wants_share(rv_engine *engine);        /* is it time to look at that? */
+void rv__member_shared(rv_engine *engine, bool asked); /* it was: what others give comes soon */
+/* Give another member up to `most` runs of these workflows that wait for a place here: how many are given, in the
+ * next commits.   Thread: any but the loop's. */
+int rv__member_share(rv_engine *engine, int64_t to, struct rv__str workflows, int64_t most,
+                     int64_t *ret_given, rv_error *err);
+
+/* Who has the run: as the store's `owner`.   Thread: any but the loop's. */
+int rv__member_owner(rv_engine *engine, const char *run_id, int64_t *ret_owner, bool *ret_lacks,
+                     rv_error *err);
 /* Ask another member: as rv__ask().   Thread: any but the loop's. */
 int rv__member_ask(rv_engine *engine, int64_t to, const struct rv__buf *request, int64_t timeout_ms,
                    rv_cancel *closing, struct rv__reply *reply, rv_error *err);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "engine/attempt.h"
 #include "engine/call.h"
+#include "engine/member.h"
 #include "read/read.h"
 
 /* Seconds: from a commit on a good disk to a step that takes its time. */
@@ -117,6 +118,7 @@ void rv__metrics_attempt(rv_engine *e, const struct rv__attempt *a)
 struct reading_metrics {
     struct rv__metrics counted; /* its series: a copy */
     struct rv__store_stats stats;
+    struct rv__member_counts member;
     uint64_t cells, timers, retained;
     int64_t busy, places;
 };
@@ -134,6 +136,7 @@ static int copy_all(struct rv__call *call)
     m->busy = e->lanes[LANE_FUNCTION].taken;
     m->places = e->lanes[LANE_FUNCTION].executor->credits;
     m->retained = e->retain.removed;
+    m->member = e->member.counted;
     pthread_mutex_lock(&e->commit.lock); /* never held while the store is at work */
     m->stats = e->commit.stats;
     pthread_mutex_unlock(&e->commit.lock);
@@ -263,6 +266,27 @@ static int put_store(struct rv__reading *r, struct rv__buf *out, rv_error *err)
     return rc;
 }
 
+/* Of a process that shares its store with others. */
+static void put_member(struct rv__buf *out, const rv_engine *e, const struct reading_metrics *m)
+{
+    if (!rv__member_is(e))
+        return;
+    put_number(out, "rival_member_id", "gauge", "This process's number among the members.",
+               (uint64_t)rv__member_id(e));
+    put_number(out, "rival_member_lease_seconds", "gauge", "How long its lease is.",
+               (uint64_t)e->member.lease_ms / 1000);
+    put_number(out, "rival_member_claimed_total", "counter", "Runs that it claimed.",
+               m->member.claimed);
+    put_number(out, "rival_member_taken_over_total", "counter",
+               "Of these, runs of members that had ended.", m->member.taken_over);
+    put_number(out, "rival_member_handed_over_total", "counter", "Runs that it gave up for others.",
+               m->member.handed_over);
+    put_number(out, "rival_member_refused_total", "counter",
+               "Runs that it lost because another member had written them.", m->member.refused);
+    put_number(out, "rival_member_fenced_total", "counter",
+               "Times that its lease was over and it joined again.", m->member.fenced);
+}
+
 static void put_engine(struct rv__buf *out, const struct reading_metrics *m,
                        const struct rv__reading *r)
 {
@@ -303,6 +327,7 @@ int rv_metrics(rv_engine *e, char **ret, rv_error *err)
         put_facts(&out, m.counted.facts);
         put_steps(&out, &m.counted);
         put_engine(&out, &m, e->reading);
+        put_member(&out, e, &m);
         rc = put_store(e->reading, &out, err);
     }
     rv__engine_leave(e);

@@ -329,9 +329,9 @@ static bool same_code(const struct rv__function *a, const struct rv__function *b
     return a->module != NULL ? a->module == b->module : b->module == NULL && a->fn == b->fn;
 }
 
-static bool nobody_does(const struct rv__function *f)
+bool rv__function_offered(const struct rv__function *f)
 {
-    return f->executor == NULL && f->offers == NULL;
+    return f->executor != NULL || f->offers != NULL;
 }
 
 /* A file's `call` names a function of whatever workflow offers one. Of several that differ: none of them.
@@ -344,7 +344,8 @@ static struct rv__function *function_find_any(struct rv__registry *registry, str
         struct rv__function *f = RV__CONTAINER(at, struct rv__function, by_name);
         if (!rv__str_eq(f->name, name))
             continue;
-        if (nobody_does(f) || (!f->library && rv__registry_offered(registry, f->workflow) == NULL))
+        if (!rv__function_offered(f) ||
+            (!f->library && rv__registry_offered(registry, f->workflow) == NULL))
             withdrawn = f;
         else if (found != NULL && !same_code(found, f)) {
             struct rv__function *ambiguous = &registry->engine->ambiguous;
@@ -439,7 +440,7 @@ static const struct rv__function *look_up(struct rv__plan_ref *ref, const struct
     if (name.len == 0)
         return NULL;
     struct rv__function *f = function_find(registry, workflow_of(node), name), *outer = NULL;
-    if (f == NULL || nobody_does(f))
+    if (f == NULL || !rv__function_offered(f))
         outer = function_find(registry, ref->plan->body.wrap->name, name);
     if (outer != NULL)
         f = outer;
@@ -722,7 +723,7 @@ static int add_library(struct rv__registry *registry, const rv_workflow *w, rv_e
 bool rv__registry_has_agent(struct rv__registry *registry, struct rv__str id)
 {
     const struct rv__function *f = function_find(registry, rv__str("./" RV__AGENTS), id);
-    return f != NULL && !nobody_does(f);
+    return f != NULL && rv__function_offered(f);
 }
 
 int rv__registry_add(struct rv__registry *registry, const rv_workflow *w, rv_error *err)

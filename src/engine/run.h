@@ -133,8 +133,10 @@ struct rv__run {
     bool refused;    /* its facts were refused: it is to be suspended when it is here again */
     bool suspending; /* that is on its way */
     bool urgent;     /* somebody waits for it to be loaded: not held to the budget */
-    bool claims;  /* of a member: it is to be ours when it is loaded; else it is only looked at */
-    bool claimed; /* it is, since the store said so: it need not be claimed again */
+    bool claims;   /* of a member: it is to be ours when it is loaded; else it is only looked at */
+    bool claimed;  /* it is, since the store said so: it need not be claimed again */
+    int64_t gives; /* of a member: whose it is to be, as in rv__store_touch.to; 0: it stays ours */
+    bool given;    /* that is on its way to disk */
     enum rv__store_orphan from; /* the same: what became of who had it before */
     const rv_error *outcome;    /* of its write in the batch that has landed; NULL: it is on disk */
 };

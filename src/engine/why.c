@@ -3,11 +3,13 @@
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/member.h"
 #include "read/read.h"
 
 struct looking {
     struct rv__why *why;
     struct rv__run *run; /* during the walk */
+    bool unclaimed;      /* no member can continue it */
 };
 
 static enum rv__why_reason reason_of(const struct rv__wait *wait)
@@ -51,8 +53,12 @@ static void take_wait(void *arg, const struct rv__wait *wait)
     struct rv__why_about about = { .reason = reason_of(wait), .lane = (int)wait->lane };
     if (about.reason == WHY_RUNNING)
         about.executor = runner_of(l->run, wait);
-    if (about.reason == WHY_WORKER)
+    if (about.reason == WHY_WORKER) {
         about.function = wait->name;
+        about.command = wait->eval < 0 && wait->node != NULL &&
+                        wait->node->step.kind == STEP_COMMAND;
+        about.unclaimed = l->unclaimed;
+    }
     if (about.reason == WHY_WORKER && wait->eval < 0)
         about.secret = rv__plan_ref_secret(l->run->plan, wait->node);
     if (about.reason == WHY_PLACE) {
@@ -73,32 +79,49 @@ static void take_wait(void *arg, const struct rv__wait *wait)
 /* On the loop's thread. */
 static int look(struct rv__call *call, struct rv__run *run)
 {
-    struct looking l = { .why = call->arg, .run = run };
+    struct looking l = *(struct looking *)call->arg;
+    l.run = run;
     rv__why_run(l.why, rv__cell_status(run->cell), rv__cell_suspension(run->cell),
                 rv__cell_failed_path(run->cell));
     rv__cell_waits(run->cell, take_wait, &l);
     return rv__why_err(l.why, &call->err);
 }
 
+/* Whether another member has the run, and has answered. *unclaimed: no member can continue it. */
+static bool owner_tells(rv_engine *e, const char *run_id, bool *unclaimed, char **ret)
+{
+    struct rv__addressee owner = { .member = 0 };
+    rv_error why_not;
+    if (!rv__member_is(e) || run_id == NULL || rv__member_answers(e))
+        return false;
+    rv__engine_enter(e);
+    int rc = rv__member_owner(e, run_id, &owner.member, unclaimed, &why_not);
+    rv__engine_leave(e);
+    return rc == RV_OK && owner.member != 0 && owner.member != rv__member_id(e) &&
+           rv__attached_why(e, &owner, run_id, ret, &why_not) == RV_OK;
+}
+
 int rv_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
 {
-    struct rv__why *why = NULL;
+    struct looking looking = { .why = NULL };
     if (e == NULL || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_why: no engine, or nowhere to put the answer");
     if (e->attached != NULL) { /* who drives it knows more */
         rv_error why_not;
-        int rc = rv__attached_why(e, run_id, ret, &why_not);
+        int rc = rv__attached_why(e, NULL, run_id, ret, &why_not);
         if (rc != RV_ECLOSED && rc != RV_EFAILED && rc != RV_EBUSY)
             return rc == RV_OK ? rc : rv__fail(err, rc, "%s", why_not.message);
     }
-    int rc = rv__why_new(&why, err);
+    if (owner_tells(e, run_id, &looking.unclaimed, ret))
+        return RV_OK; /* else it is told from the store */
+    int rc = rv__why_new(&looking.why, err);
     if (rc < 0)
         return rc;
     rv__engine_enter(e);
-    rc = rv__call_look(e, run_id, look, why, err);
+    rc = rv__call_look(e, run_id, look, &looking, err);
     if (rc == RV_OK)
-        rc = rv__why_tell(e->reading, run_id, why, ret, err);
+        rc = rv__why_tell(e->reading, run_id, looking.why, ret, err);
     rv__engine_leave(e);
-    rv__why_free(why);
+    rv__why_free(looking.why);
     return rc;
 }

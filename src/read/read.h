@@ -313,6 +313,8 @@ struct rv__why_about {
     int64_t places;          /* PLACE: how many there are; 0: unknown */
     struct rv__str function; /* WORKER: the function that no process offers */
     struct rv__str secret;   /* WORKER: instead, the secret that has no value */
+    bool command;   /* WORKER: `function` is a workflow: its file is missing, for a command */
+    bool unclaimed; /* WORKER: no member of the store has it */
 };
 
 /* Collected on the loop's thread (new, run, add for each wait, err), written on the caller's. */

@@ -265,9 +265,14 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
         if (g->of_secret)
             snprintf(text, sizeof text, "'%.100s' waits for a value of the secret %.200s", alias,
                      texts + g->function);
+        else if (g->about.command && g->about.unclaimed)
+            snprintf(text, sizeof text,
+                     "'%.100s' waits for a member with the file of workflow '%.160s': none has it",
+                     alias, texts + g->function);
         else
-            snprintf(text, sizeof text, "'%.100s' waits for a worker that offers '%.200s'", alias,
-                     texts + g->function);
+            snprintf(text, sizeof text, "'%.100s' waits for a worker that offers '%.200s'%s", alias,
+                     texts + g->function,
+                     g->about.unclaimed ? ": no member of the store offers it" : "");
         break;
     case WHY_REASONS: return;
     }

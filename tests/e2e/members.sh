@@ -17,9 +17,9 @@ steps:
 YAML
 
 # Each has a folder for its socket, as on a machine of its own.
-member() { # number
+member() { # number [file]
     mkdir -p -m 700 "run$1"
-    XDG_RUNTIME_DIR=$tmp/run$1 "$rival" serve wf.yaml --store "$store" --lease 5s --grace 100ms --listen 127.0.0.1:0 \
+    XDG_RUNTIME_DIR=$tmp/run$1 "$rival" serve "${2:-wf.yaml}" --store "$store" --lease 5s --grace 100ms --listen 127.0.0.1:0 \
         >"url$1" 2>"err$1" &
     eval "pid$1=$!"
     pids="$pids $!"
@@ -114,6 +114,43 @@ ok "and completes" eventually completed
 is "what was recorded was not done again" "$(cmp first recorded):$(sort -u first | wc -l)" ":31"
 "$rival" show r1-5 --server "$url4" --json >there
 is "with its results" "$(jq -r '.results.ask.result' there)" 5
+# ---- commands go to a member that has the file of their workflow
+cat >other.yaml <<'YAML'
+name: other
+steps:
+  - nothing: { value: "{{ 1 }}" }
+YAML
+cat >asks.yaml <<'YAML'
+name: asks
+steps:
+  - ask: { signal: answer }
+  - gone: { command: [sh, -c, "echo $RIVAL_RUN_ID >>gone"] }
+YAML
+member 5 other.yaml
+member 6 asks.yaml
+for i in 5 6; do ok "member $i serves" eventually serving $i; done
+url5=$(cat url5) url6=$(cat url6)
+for n in 1 2; do "$rival" run asks --run-id "c$n" --server "$url6" >>ids; done
+asking() { "$rival" why "$1" --server "$url6" --json | grep -q '"signal"'; }
+for n in 1 2; do ok "a run waits for its signal" eventually asking "c$n"; done
+run "$rival" signal c1 answer 1 --server "$url5"
+is "a member without the file takes its signal" "$rc" 0
+run "$rival" wait c1 --server "$url5" --json
+is "one with the file runs its command" "$(printf '%s' "$out" | jq -r .status):$(cat gone)" "completed:c1"
+kill $pid6
+wait $pid6
+run "$rival" signal c2 answer 1 --server "$url5"
+is "the next run has no such member" "$rc" 0
+none_has() { "$rival" why c2 --server "$url5" | grep -q "waits for a member with the file of workflow 'asks': none has it"; }
+ok "which any member tells" eventually none_has
+member 7 asks.yaml
+again() { [ "$(sort -u gone)" = "$(printf 'c1\nc2')" ]; }
+ok "a member that comes with the file continues it" eventually again
+run "$rival" wait c2 --server "$url5" --json
+is "to its end" "$(printf '%s' "$out" | jq -r .status)" completed
+run curl -s "$url5/metrics"
+like "hand-overs are counted" "$out" "rival_member_handed_over_total [12]"
+
 run "$rival" retain --keep 1 --store "$store"
 is "who wants the store alone is told" "$rc" 1
 like "that it is shared" "$err" "process .* writes to this store, .*members"

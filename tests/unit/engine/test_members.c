@@ -81,6 +81,20 @@ static void put(struct pair *p, rv_engine *engine, rv_workflow *w)
     rv_workflow_free(w);
 }
 
+/* A member; with the function `pack`, or without. */
+static rv_engine *join_relay(struct pair *p, bool packs)
+{
+    rv_engine *engine = NULL;
+    if (rv_engine_new(RV_ENGINE_OPTS(.store = p->address, .member = true), &engine, &p->err) < 0)
+        fail_msg("%s", p->err.message);
+    rv_workflow *w = rv_workflow_new("relay");
+    rv_add_signal(rv_workflow_body(w), "ok", "go", 0, NULL);
+    if (packs)
+        rv_add_step(rv_workflow_body(w), "pack", quick, NULL);
+    put(p, engine, w);
+    return engine;
+}
+
 static rv_engine *join(struct pair *p)
 {
     rv_engine *engine = NULL;
@@ -287,6 +301,114 @@ static void a_member_that_ends_in_order_leaves_its_runs(void **state)
     ends(p, p->b, "r", RV_COMPLETED, "\"hold\":{\"result\":1");
 }
 
+/* What a member of the store says of a run, until it says that. */
+static void says(struct pair *p, rv_engine *engine, const char *run_id, const char *part)
+{
+    char *why = NULL;
+    for (int i = 0; i < 6000; i++) { /* a minute or more, for a machine that stands still */
+        if (rv_why(engine, run_id, &why, &p->err) < 0)
+            fail_msg("%s", p->err.message);
+        bool said = strstr(why, part) != NULL;
+        if (!said && i == 5999)
+            fail_msg("it does not say '%s': %s", part, why);
+        rv_free(why);
+        if (said)
+            return;
+        usleep(10000); /* members look once a second */
+    }
+}
+
+/* A member without the function takes the signal; who has the function continues the run. */
+static void a_member_without_the_next_function_hands_the_run_over(void **state)
+{
+    struct pair *p = *state;
+    rv_engine *packs = join_relay(p, true), *waits = join_relay(p, false);
+    start(p, packs, "relay", "r");
+    assert_int_equal(rv_signal(waits, "r", "go", "5", &p->err), RV_OK);
+    ends(p, waits, "r", RV_COMPLETED, "\"pack\":{\"result\":7");
+    char *metrics = NULL;
+    assert_int_equal(rv_metrics(waits, &metrics, &p->err), RV_OK);
+    assert_non_null(strstr(metrics, "\nrival_member_handed_over_total 1\n"));
+    rv_free(metrics);
+    rv_engine_free(waits);
+    rv_engine_free(packs);
+}
+
+static void a_run_that_no_member_can_continue_waits_and_why_tells(void **state)
+{
+    struct pair *p = *state;
+    rv_engine *packs = join_relay(p, true), *waits = join_relay(p, false);
+    start(p, packs, "relay", "r");
+    rv_engine_free(packs);
+    assert_int_equal(rv_signal(waits, "r", "go", "5", &p->err), RV_OK);
+    says(p, waits, "r", "waits for a worker that offers 'pack': no member of the store offers it");
+    says(p, p->a, "r", "no member of the store offers it");
+    packs = join_relay(p, true);
+    ends(p, waits, "r", RV_COMPLETED, "\"pack\":{\"result\":7");
+    rv_engine_free(packs);
+    rv_engine_free(waits);
+}
+
+/* It gave the run up, and has the function later. */
+static void a_member_takes_back_what_it_can_continue_now(void **state)
+{
+    struct pair *p = *state;
+    rv_engine *packs = join_relay(p, true), *waits = join_relay(p, false);
+    start(p, packs, "relay", "r");
+    rv_engine_free(packs);
+    assert_int_equal(rv_signal(waits, "r", "go", "5", &p->err), RV_OK);
+    says(p, waits, "r", "no member of the store offers it");
+    assert_int_equal(rv_unregister(waits, "relay", &p->err), RV_OK);
+    rv_workflow *w = rv_workflow_new("relay");
+    rv_add_step(rv_workflow_body(w), "pack", quick, NULL);
+    put(p, waits, w);
+    ends(p, waits, "r", RV_COMPLETED, "\"pack\":{\"result\":7");
+    rv_engine_free(waits);
+}
+
+static void the_owner_tells_what_its_run_waits_for(void **state)
+{
+    struct pair *p = *state;
+    start(p, p->a, "holds", "r");
+    until(&gate.began, 1);
+    char *here = NULL, *there = NULL;
+    assert_int_equal(rv_why(p->a, "r", &here, &p->err), RV_OK);
+    assert_int_equal(rv_why(p->b, "r", &there, &p->err), RV_OK);
+    assert_non_null(strstr(here, "\"executor\":\"thread\""));
+    assert_string_equal(here, there);
+    rv_free(here);
+    rv_free(there);
+}
+
+/* Runs wait for a place at one member; another one comes and has places. */
+static void a_member_that_joins_takes_its_share(void **state)
+{
+    struct pair *p = *state;
+    char id[16];
+    rv_engine_free(p->a);
+    rv_engine_free(p->b);
+    p->a = p->b = NULL;
+    if (rv_engine_new(RV_ENGINE_OPTS(.store = p->address, .member = true, .workers = 1), &p->a,
+                      &p->err) < 0)
+        fail_msg("%s", p->err.message);
+    rv_workflow *w = rv_workflow_new("holds");
+    rv_add_step(rv_workflow_body(w), "hold", hold, NULL);
+    put(p, p->a, w);
+    for (int i = 0; i < 9; i++) {
+        snprintf(id, sizeof id, "r-%d", i);
+        start(p, p->a, "holds", id);
+    }
+    until(&gate.began, 1);
+    p->b = join(p);
+    until(&gate.began, 5); /* one at a, and its share at b */
+    open_gate();
+    for (int i = 0; i < 9; i++) {
+        snprintf(id, sizeof id, "r-%d", i);
+        ends(p, p->b, id, RV_COMPLETED, "\"hold\":{\"result\":1");
+        assert_int_equal(facts(p, id, "step.lost"), 0);
+    }
+}
+
 static void members_are_told(void **state)
 {
     struct pair *p = *state;
@@ -331,6 +453,11 @@ int main(void)
         PAIR_TEST(two_that_begin_the_same_runs_at_once_agree),
         PAIR_TEST(a_member_that_is_ended_loses_its_runs_and_joins_anew),
         PAIR_TEST(a_member_that_ends_in_order_leaves_its_runs),
+        PAIR_TEST(a_member_without_the_next_function_hands_the_run_over),
+        PAIR_TEST(a_run_that_no_member_can_continue_waits_and_why_tells),
+        PAIR_TEST(a_member_takes_back_what_it_can_continue_now),
+        PAIR_TEST(the_owner_tells_what_its_run_waits_for),
+        PAIR_TEST(a_member_that_joins_takes_its_share),
         PAIR_TEST(members_are_told),
         PAIR_TEST(a_store_is_shared_by_members_or_by_nobody),
     };
