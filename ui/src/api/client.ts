@@ -12,6 +12,7 @@ import type {
   History,
   LogLevel,
   Logs,
+  Members,
   Overview,
   Plan,
   Problem,
@@ -181,6 +182,8 @@ export const api = {
   },
 
   runs: (query: RunQuery, signal?: AbortSignal) => request<RunPageOf>("GET", "/runs", { query: { ...query }, signal }),
+  /** Those that share a store in PostgreSQL; none elsewhere. */
+  members: (signal?: AbortSignal) => request<Members>("GET", "/members", { signal }),
   overview: (signal?: AbortSignal) => request<Overview>("GET", "/overview", { signal }),
   counts: (signal?: AbortSignal) => request<Counts>("GET", "/counts", { signal }),
   /** One piece of all that match: go on with its cursor. */

@@ -19,6 +19,8 @@ const WorkflowPage = lazy(() =>
   import("../workflows/WorkflowPage").then((module) => ({ default: module.WorkflowPage })),
 );
 
+const MembersPage = lazy(() => import("../members/MembersPage").then((module) => ({ default: module.MembersPage })));
+
 const RETRIES = 3;
 
 const queries = new QueryClient({
@@ -65,6 +67,7 @@ export function App() {
                     );
                   }}
                 </Route>
+                <Route path="/members" component={MembersPage} />
                 <Route path="/runs" component={RunsPage} />
                 <Route path="/runs/:id/:tab?">
                   {(params) => {

@@ -28,7 +28,8 @@ export function HomePage() {
   useTitle("Home");
   const overview = useQuery({ queryKey: ["home", "overview"], queryFn: ({ signal }) => api.overview(signal) });
   const figures = useQuery({ queryKey: ["home", "figures"], queryFn: ({ signal }) => api.metrics(signal) });
-  const all = [overview, figures];
+  const members = useQuery({ queryKey: ["members"], queryFn: ({ signal }) => api.members(signal) });
+  const all = [overview, figures, members];
   const read = useFresh(
     all.some((query) => query.isFetching),
     () => all.forEach((query) => void query.refetch()),
@@ -71,7 +72,9 @@ export function HomePage() {
           {slow && (slow.length === 0 ? <p className="muted">Nothing has completed.</p> : <Slow all={slow} />)}
         </Part>
         <Part id="health" title="Store and engine">
-          {data && figures.data !== undefined && <Health overview={data} figures={figuresOf(figures.data)} />}
+          {data && figures.data !== undefined && (
+            <Health overview={data} figures={figuresOf(figures.data)} members={members.data?.members.length ?? 0} />
+          )}
         </Part>
       </div>
     </div>
@@ -207,16 +210,24 @@ function bytes(n: number): string {
   return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
 }
 
-function Health({ overview, figures }: { overview: Overview; figures: Map<string, number> }) {
+interface HealthProps {
+  overview: Overview;
+  figures: Map<string, number>;
+  /** that share the store; 0: one process drives it */
+  members: number;
+}
+
+function Health({ overview, figures, members }: HealthProps) {
   const { counts, health } = overview;
   const of = (name: string) => figures.get(name) ?? 0;
   const commits = of("rival_commit_seconds_count");
-  const facts: [string, string, boolean?][] = [
+  const facts: [string, ReactNode, boolean?][] = [
     [
       "Writes",
       health.ok ? "taken" : `refused since ${formatAbsolute(health.since ?? 0)}: ${health.reason ?? ""}`,
       !health.ok,
     ],
+    ...(members > 0 ? [["Members", <Link href="/members">{members}</Link>] as [string, ReactNode]] : []),
     ["Runs under way", (counts.running + counts.suspended).toLocaleString("en")],
     ["Workers busy", `${of("rival_workers_busy")} of ${of("rival_workers")}`],
     ["Store", bytes(health.bytes)],

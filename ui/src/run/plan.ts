@@ -121,6 +121,11 @@ export function hasStages(top: Box[]): boolean {
   return top.some((box) => box.type === "stage");
 }
 
+/** Does it ask a model, at any depth? */
+export function hasChats(top: Box[]): boolean {
+  return top.some((box) => box.type === "chat" || box.lanes.some((lane) => hasChats(lane.boxes)));
+}
+
 /** What is left out of a plan. */
 const PRIORITY = 100;
 

@@ -1,12 +1,13 @@
 /* tabs.tsx: the parts of the run page, in their order; the first is shown when the address names none. */
 import type { ComponentType } from "react";
 import { AttachmentsTab } from "./attachments/AttachmentsTab";
+import { ChatTab } from "./chat/ChatTab";
 import { DataTab } from "./DataTab";
 import { GraphTab } from "./graph/GraphTab";
 import { HistoryTab } from "./history/HistoryTab";
 import { LogsTab } from "./logs/LogsTab";
 import { NodesTab } from "./nodes/NodesTab";
-import { hasStages, type Box } from "./plan";
+import { hasChats, hasStages, type Box } from "./plan";
 import { TimelineTab } from "./timeline/TimelineTab";
 
 export interface RunTab {
@@ -27,4 +28,5 @@ export const RUN_TABS: RunTab[] = [
   { id: "data", name: "Input & output", View: DataTab },
   { id: "history", name: "History", View: HistoryTab },
   { id: "attachments", name: "Attachments", View: AttachmentsTab, of: hasStages },
+  { id: "chat", name: "Chat", View: ChatTab, of: hasChats },
 ];
