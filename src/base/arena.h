@@ -1,7 +1,7 @@
-/* arena.h: memory by lifetime. Allocate piece by piece, give back all at once.
+/* arena.h: memory by lifetime. Allocate piece by piece, free all at once.
  *
- * `struct rv__arena *arena` in a signature means "what I return lives there". Not thread-safe: an
- * arena belongs to whoever owns the lifetime (a turn, a run, an engine). */
+ * `struct rv__arena *arena` in a signature means "the result is allocated there". Not thread-safe: an arena belongs
+ * to the owner of the lifetime (a turn, a run, an engine). */
 #ifndef RV_BASE_ARENA_H
 #define RV_BASE_ARENA_H
 
@@ -18,11 +18,11 @@ struct rv__arena {
     size_t max_bytes; /* an allocation that would need more fails */
 };
 
-/* The arena may take up to max_bytes from the system (SIZE_MAX: no bound, with a reason). */
+/* The arena may take up to max_bytes from the system (SIZE_MAX: no limit, with a reason). */
 void rv__arena_init(struct rv__arena *arena, size_t max_bytes);
 void rv__arena_done(struct rv__arena *arena);
 
-/* Forget everything; keep one chunk, so that a loop which resets stops asking the system. */
+/* Free everything except one chunk, so that a loop with resets stops asking the system. */
 void rv__arena_reset(struct rv__arena *arena);
 
 /* `size` bytes, aligned for any type, not cleared / cleared. NULL: no memory, or max_bytes. */
@@ -30,7 +30,7 @@ void *rv__arena_alloc(struct rv__arena *arena, size_t size) __attribute__((warn_
 void *rv__arena_zalloc(struct rv__arena *arena, size_t count, size_t size)
     __attribute__((warn_unused_result));
 
-/* A copy of `len` bytes with a NUL behind it. */
+/* A copy of `len` bytes, NUL-terminated. */
 char *rv__arena_dup(struct rv__arena *arena, const char *text, size_t len)
     __attribute__((warn_unused_result));
 

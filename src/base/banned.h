@@ -1,7 +1,7 @@
-/* banned.h: turns calls that have hurt others into compile errors.
+/* banned.h: turns calls of dangerous functions into compile errors.
  *
- * Every file of src/ is compiled with `-include base/banned.h`. The system headers that declare
- * the names come first, so that only our own uses meet the macros. */
+ * Every file of src/ is compiled with `-include base/banned.h`. The system headers that declare the names are
+ * included first, so that the macros affect only our own uses. */
 #ifndef RV_BASE_BANNED_H
 #define RV_BASE_BANNED_H
 
@@ -12,7 +12,7 @@
 
 #define RV__BANNED(name) rv__sorry_##name##_is_banned_see_base_banned_h
 
-/* No bound on what they write: use rv__buf or snprintf. */
+/* They write without a limit: use rv__buf or snprintf. */
 #undef strcpy
 #undef strcat
 #undef sprintf

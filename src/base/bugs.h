@@ -1,4 +1,4 @@
-/* bugs.h: deliberate bugs, to prove that the simulator bites. tests/sim/README.md lists them.
+/* bugs.h: deliberate bugs, to prove that the simulator finds bugs. tests/sim/README.md lists them.
  *
  * A build with -DRV__BUG_NUMBER=n has the n-th one; one with -DRV__BUG_CHOSEN has all of them, and its
  * program chooses one when it starts. Every other build has none, and the compiler removes the tests

@@ -1,14 +1,14 @@
-/* cancel.h: what the inside adds to the public cancel tokens (rival/base.h): being told.
+/* cancel.h: an addition to the public cancel tokens (rival/base.h): a callback when one fires.
  *
- * Locks: a token's tree has one lock, and `fired` runs under it. So code that takes a lock of its
- * own in `fired` must never call a token function while it holds that lock. */
+ * Locks: a token's tree has one lock, and `fired` runs under it. So code that takes its own lock in `fired` must
+ * never call a token function while it holds that lock. */
 #ifndef RV_BASE_CANCEL_H
 #define RV_BASE_CANCEL_H
 
 #include <stdbool.h>
 #include <rival/base.h>
 
-/* Somebody who wants to be told. Lives in the waiter's own frame or struct; base/ owns the links. */
+/* A callback. It is in the waiter's own frame or struct; base/ owns the links. */
 struct rv__cancel_watch {
     void (*fired)(struct rv__cancel_watch *watch); /* short; no token functions; any thread */
     struct rv__cancel_watch *next, **link;
@@ -18,8 +18,8 @@ struct rv__cancel_watch {
  * fired already. Thread: any. */
 bool rv__cancel_watch(rv_cancel *c, struct rv__cancel_watch *watch);
 
-/* End a watch. On return its callback is not running and will not run. Ending one that was told,
- * or was never added (all zero), does nothing. Thread: any. */
+/* Remove a callback. On return it is not running and will not run. Allowed after it was called, or if it was never
+ * added (all zero). Thread: any. */
 void rv__cancel_unwatch(rv_cancel *c, struct rv__cancel_watch *watch);
 
 #endif

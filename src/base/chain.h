@@ -1,11 +1,11 @@
-/* chain.h: lists of what is in one list at a time: added at the end, taken out anywhere, in O(1). */
+/* chain.h: intrusive lists: add at the end, remove anywhere, in O(1). An item is in one list at a time. */
 #ifndef RV_BASE_CHAIN_H
 #define RV_BASE_CHAIN_H
 
 #include <assert.h>
 #include <stddef.h>
 
-/* A place in a list, in what is listed; all zero: in none. */
+/* The link of an item; all zero: in no list. */
 struct rv__link {
     struct rv__link *next, **at;
 };
@@ -30,7 +30,7 @@ static inline void rv__chain_add(struct rv__chain *chain, struct rv__link *link)
 
 static inline void rv__chain_remove(struct rv__chain *chain, struct rv__link *link)
 {
-    assert(link->at != NULL); /* it is in a list: in this one */
+    assert(link->at != NULL); /* it must be in this list */
     *link->at = link->next;
     if (link->next != NULL)
         link->next->at = link->at;
@@ -39,7 +39,7 @@ static inline void rv__chain_remove(struct rv__chain *chain, struct rv__link *li
     link->at = NULL;
 }
 
-/* All of `from`, behind what is in `to`. */
+/* Move all of `from` to the end of `to`. */
 static inline void rv__chain_move(struct rv__chain *to, struct rv__chain *from)
 {
     if (from->first == NULL)

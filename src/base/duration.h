@@ -1,4 +1,4 @@
-/* duration.h: times as people write them: "250ms", "30s", "5m", "1h30m", "30d", "1.5s", "500" (ms). */
+/* duration.h: durations as text: "250ms", "30s", "5m", "1h30m", "30d", "1.5s", "500" (ms). */
 #ifndef RV_BASE_DURATION_H
 #define RV_BASE_DURATION_H
 
@@ -6,7 +6,7 @@
 
 #define RV__DURATION_MAX_MS INT64_C(3155760000000) /* a hundred years: no sum of times overflows */
 
-/* In milliseconds. RV_EINVAL, with *ret untouched: it is none, or longer than that. */
+/* In milliseconds. RV_EINVAL, with *ret unchanged: not a duration, or too long. */
 int rv__duration_ms(struct rv__str text, int64_t *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* hash.h: SHA-256, by libmd. For what must stay the same on disk and cannot be guessed to collide:
- * names of definitions, keys of results. For tables in memory there is rv__str_hash(). */
+/* hash.h: SHA-256, by libmd. For hashes that are stored, or must be safe from deliberate collisions: names of
+ * definitions, keys of results. For tables in memory use rv__str_hash(). */
 #ifndef RV_BASE_HASH_H
 #define RV_BASE_HASH_H
 
@@ -10,16 +10,16 @@
 
 #define RV__SHA256_HEX 65 /* 64 digits and a NUL */
 
-/* Piece by piece: init, add as often as needed, done. The hash is that of the pieces joined, so
- * who hashes several fields separates them by something that no field contains. */
+/* Piece by piece: init, add as often as needed, done. The result is the hash of the pieces joined, so separate
+ * fields by something that no field contains. */
 struct rv__sha256 {
     SHA2_CTX ctx;
 };
 void rv__sha256_init(struct rv__sha256 *hash);
 void rv__sha256_add(struct rv__sha256 *hash, struct rv__str bytes);
-void rv__sha256_done(struct rv__sha256 *hash, char ret[RV__SHA256_HEX]); /* init before new use */
+void rv__sha256_done(struct rv__sha256 *hash, char ret[RV__SHA256_HEX]); /* call init to reuse */
 
-/* All of it at once, in lower-case hexadecimal digits. */
+/* The hash of one text, in lower-case hexadecimal digits. */
 void rv__sha256_hex(struct rv__str text, char ret[RV__SHA256_HEX]);
 
 #endif

@@ -1,7 +1,6 @@
-/* index.h: finding one of many by its name, in a time that does not grow with them. Intrusive: an entry
- * sits in what it is for.
+/* index.h: a hash table by name. Intrusive: an entry is part of the indexed struct.
  *
- * Who looks compares the names: different ones may have one hash.
+ * The caller compares the names: different ones may have the same hash.
  *
  *     for (e = rv__index_first(&index, hash); e != NULL; e = rv__index_next(e))
  *         if (rv__str_eq(RV__CONTAINER(e, struct thing, entry)->name, name)) …
@@ -25,14 +24,15 @@ struct rv__index {
     size_t size, count;
 };
 
-void rv__index_done(struct rv__index *index); /* the entries stay their owners'; as all zero */
+void rv__index_done(struct rv__index *index); /* does not free the entries; all zero afterwards */
 
-/* Add an entry by the hash of its name, rv__str_hash(). Errors: RV_ENOMEM, and it is not added. */
+/* Add an entry by the hash of its name, rv__str_hash(). RV_ENOMEM: not added. */
 int rv__index_add(struct rv__index *index, struct rv__index_entry *entry, uint64_t hash);
 
-void rv__index_remove(struct rv__index *index, struct rv__index_entry *entry); /* it is there */
+void rv__index_remove(struct rv__index *index,
+                      struct rv__index_entry *entry); /* it must be in it */
 
-/* The entries of this hash. NULL: none, or no more. */
+/* The entries with this hash. NULL: none, or no more. */
 struct rv__index_entry *rv__index_first(const struct rv__index *index, uint64_t hash);
 struct rv__index_entry *rv__index_next(const struct rv__index_entry *entry);
 

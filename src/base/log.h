@@ -1,4 +1,4 @@
-/* log.h: the structured log of the process: one line an event, for people or for machines.
+/* log.h: the structured log of the process: one line per event, for people or for machines.
  *
  * Only the outermost layers log (engine, server, cli); library code returns its error. A NULL log
  * is allowed everywhere and costs a comparison.
@@ -8,8 +8,8 @@
  *     {"time":"2026-11-15T19:15:08.123Z","level":"warn","message":"step failed","run":"x1",…}
  *     19:15:08.123 WARN  step failed  run=x1 attempt=2
  *
- * Whatever the values contain, a line stays one line, JSON stays JSON, and nothing in it drives a
- * terminal. Times are UTC. */
+ * Whatever the values contain, a line stays one line, JSON stays valid, and no terminal control characters are
+ * written. Times are UTC. */
 #ifndef RV_BASE_LOG_H
 #define RV_BASE_LOG_H
 
@@ -27,20 +27,20 @@ enum rv__log_level { RV__LOG_DEBUG = 1, RV__LOG_INFO, RV__LOG_WARN, RV__LOG_ERRO
 enum rv__log_format { RV__LOG_AUTO, RV__LOG_JSON, RV__LOG_TEXT };
 enum rv__log_colour { RV__LOG_COLOUR_AUTO, RV__LOG_COLOUR_ON, RV__LOG_COLOUR_OFF };
 
-/* Bounds. A string is cut at the first and ends in "…" then; a line never exceeds the second:
- * fields that do not fit are left out, and it ends in "cut":true, or (cut). */
+/* Limits. A longer string is cut, and ends in "…"; a line never exceeds the second limit: fields that do not fit
+ * are left out, and it ends in "cut":true, or (cut). */
 enum { RV__LOG_MAX_VALUE = 2048, RV__LOG_MAX_LINE = 16384 };
 
 /* A zero field means the default named beside it. */
 struct rv__log_opts {
-    int fd;                     /* stays the caller's; 0 = 2, standard error */
+    int fd;                     /* the caller closes it; 0 = 2, standard error */
     enum rv__log_format format; /* text on a terminal, JSON elsewhere */
     enum rv__log_colour colour; /* text on a terminal, unless NO_COLOR is set or TERM is "dumb" */
-    enum rv__log_level level;   /* less than this is not written; 0 = RV__LOG_INFO */
-    struct rv__clock *clock;    /* NULL = the real one; used by whatever thread logs */
+    enum rv__log_level level;   /* lower levels are not written; 0 = RV__LOG_INFO */
+    struct rv__clock *clock;    /* NULL = the real one; used by any thread that logs */
 };
 
-/* A name and a value. The key is a literal of ours, of [A-Za-z0-9_]: it is written as it is. */
+/* A name and a value. The key is a literal of ours, of [A-Za-z0-9_], and is written unescaped. */
 struct rv__log_field {
     const char *key;
     enum { RV__LOG_KIND_STR, RV__LOG_KIND_INT, RV__LOG_KIND_BOOL } kind;
@@ -58,13 +58,12 @@ struct rv__log_field {
 #define RV__LOG_FIELD(name, which, member, value) \
     ((struct rv__log_field){ .key = (name), .kind = RV__LOG_KIND_##which, .member = (value) })
 
-/* The first member, known so that rv__log_on() can be inline; the rest is log.c's. */
+/* Only the first member, so that rv__log_on() can be inline; log.c has the rest. */
 struct rv__log {
     enum rv__log_level level;
 };
 
-/* Open a log. Keeps no reference to `opts`; NULL means every default. On success *ret is to be
- * given to rv__log_free().
+/* Open a log. Keeps no reference to `opts`; NULL means all defaults. Free *ret with rv__log_free().
  *
  * Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS.   Thread: any. */
 int rv__log_new(const struct rv__log_opts *opts, struct rv__log **ret, rv_error *err);
@@ -76,9 +75,8 @@ static inline bool rv__log_on(const struct rv__log *log, enum rv__log_level leve
     return log != NULL && level >= log->level;
 }
 
-/* Write a line. The fields are evaluated only if it is written. Allocates nothing, cannot fail as
- * seen from the caller, and leaves errno alone; may wait for whoever reads the other end of a
- * blocking fd. Thread: any, but not a signal handler. */
+/* Write a line. The fields are evaluated only if it is written. Allocates nothing, reports no errors, and keeps
+ * errno; may wait for the reader of a blocking fd. Thread: any, but not a signal handler. */
 #define rv__log(log, level, message, ...)                                           \
     do {                                                                            \
         struct rv__log *rv__log_to = (log);                                         \
@@ -89,7 +87,7 @@ static inline bool rv__log_on(const struct rv__log *log, enum rv__log_level leve
         }                                                                           \
     } while (0)
 
-/* What the macro calls: the same for fields that are in an array already. */
+/* The function behind the macro: for fields in an array. */
 void rv__log_write(struct rv__log *log, enum rv__log_level level, const char *message,
                    const struct rv__log_field *fields, size_t count);
 

@@ -1,8 +1,8 @@
-/* outfile.h: a file that is there whole or not at all.
+/* outfile.h: writes a file completely or not at all.
  *
- * What is written goes to a file beside the one that is meant ("NAME.partial-XXXXXX"), which takes its
- * name only when it is whole and on disk. Whatever fails before that leaves nothing behind; a process
- * that is killed leaves the partial file, and never a part under the name itself. */
+ * Data goes to a temporary file beside the target ("NAME.partial-XXXXXX"), which is renamed only when it is
+ * complete and on disk. A failure before that leaves nothing behind; a killed process leaves the temporary file,
+ * but never an incomplete file under the target's name. */
 #ifndef RV_BASE_OUTFILE_H
 #define RV_BASE_OUTFILE_H
 
@@ -10,25 +10,25 @@
 
 struct rv__outfile {
     int file;   /* to write to; -1: none */
-    char *path; /* how it will be called; NULL: it never gets a name */
-    char *temp; /* how it is called until then; NULL: it has no name */
+    char *path; /* its final name; NULL: it never gets one */
+    char *temp; /* its temporary name; NULL: none */
     bool replace;
 };
 
-/* Begin. Only the owner may read it: it holds what runs hold. `path` NULL: a file without a name, which
- * is gone when it is closed: for what is too large for memory.
- * Errors: RV_EEXIST (`path` is there, and not to be replaced), RV_ESYS (it cannot be made there),
- * RV_ENOMEM. On failure there is nothing to give to rv__outfile_done(). */
+/* Begin. Only the owner may read the file: it has the data of runs. `path` NULL: a file without a name, deleted
+ * when it is closed: for data too large for memory.
+ * Errors: RV_EEXIST (`path` exists, and may not be replaced), RV_ESYS (it cannot be created), RV_ENOMEM. After a
+ * failure rv__outfile_done() is not needed. */
 int rv__outfile_open(struct rv__outfile *out, const char *path, bool replace, rv_error *err);
 
-/* All of it, at the end of the file.   Errors: RV_ESYS (the disk is full, …). */
+/* Append all bytes.   Errors: RV_ESYS (the disk is full, …). */
 int rv__outfile_write(struct rv__outfile *out, struct rv__str bytes, rv_error *err);
 
-/* It is whole: on disk, and called by its name, when this returns RV_OK.
- * Errors: RV_EEXIST (another one has that name now), RV_ESYS. */
+/* Finish: on RV_OK the file is complete, on disk and has its name.
+ * Errors: RV_EEXIST (another file has the name now), RV_ESYS. */
 int rv__outfile_keep(struct rv__outfile *out, rv_error *err);
 
-/* Close it; if it was not kept, it is gone. After that, and before open, it does nothing. */
+/* Close the file; it is deleted unless it was kept. Does nothing if it is not open. */
 void rv__outfile_done(struct rv__outfile *out);
 
 #endif

@@ -13,8 +13,8 @@
  *     rv__queue_awake(&queue);
  *     … rv__queue_take(&queue) …
  *
- * The queue does not bound its length: whoever pushes is bounded elsewhere (a node is part of
- * something that the pusher had to get first). */
+ * The queue does not bound its length: producers are limited elsewhere (a node is part of something that the
+ * producer had to get first). */
 #ifndef RV_BASE_QUEUE_H
 #define RV_BASE_QUEUE_H
 
@@ -31,52 +31,49 @@ struct rv__queue_node {
     struct rv__queue_node *next;
 };
 
-/* A node that says what it is the head of. */
+/* A node with a type. */
 struct rv__letter {
     struct rv__queue_node node; /* first */
-    int kind;                   /* the consumer's to define */
+    int kind;                   /* defined by the consumer */
 };
 
 struct rv__queue {
-    _Atomic uintptr_t head; /* newest first; the lowest bit says "closed" */
+    _Atomic uintptr_t head; /* newest first; lowest bit: closed */
     atomic_bool sleeping;   /* the consumer sleeps or is about to; see queue.c */
     void (*wake)(void *arg);
     void *wake_arg;
-    pthread_mutex_t mutex; /* these two only if wake is NULL */
+    pthread_mutex_t mutex; /* mutex and cond: only if wake is NULL */
     pthread_cond_t cond;
 };
 
-/* `wake`, if not NULL, is how to wake a consumer that sleeps elsewhere. Any producer calls it, at
- * most once a sleep, perhaps before the consumer has fallen asleep: it has to leave something
- * behind that ends the sleep then, such as a readable eventfd. It may not push to this queue.
+/* `wake`, if not NULL, wakes a consumer that sleeps elsewhere. Any producer calls it, at most once per sleep,
+ * possibly before the consumer sleeps: so it must leave something behind that ends the sleep, such as a readable
+ * eventfd. It may not push to this queue.
  * Errors: RV_ENOMEM, RV_ESYS. */
 int rv__queue_init(struct rv__queue *queue, void (*wake)(void *arg), void *arg, rv_error *err);
 
-/* No push may be under way any more: join the producers first. The queue need not be empty. */
+/* No push may be under way: join the producers first. The queue need not be empty. */
 void rv__queue_done(struct rv__queue *queue);
 
-/* Append a node, which belongs to the consumer from then on. RV_ECLOSED: it was not taken and is
- * still the caller's. Does not block, except for the moment it takes to wake a sleeping consumer.
- * Thread: any. */
+/* Append a node, which then belongs to the consumer. RV_ECLOSED: not appended, and still the caller's. Does not
+ * block, except for the moment it takes to wake a sleeping consumer. Thread: any. */
 int rv__queue_push(struct rv__queue *queue, struct rv__queue_node *node)
     __attribute__((warn_unused_result));
 
-/* No pushes after this one, and no more sleeping. What was pushed before can still be taken.
- * Closing twice does nothing. Thread: any. */
+/* Refuse further pushes, and end all sleeping. Nodes pushed before can still be taken. Closing twice does nothing.
+ * Thread: any. */
 void rv__queue_close(struct rv__queue *queue);
 bool rv__queue_closed(struct rv__queue *queue); /* Thread: any. */
 
-/* Everything that is there, oldest first, the last `next` NULL; NULL if nothing is.
- * Thread: consumer. */
+/* Take everything, oldest first, the last `next` NULL; NULL: empty. Thread: consumer. */
 struct rv__queue_node *rv__queue_take(struct rv__queue *queue);
 
 /* Sleep until there is something to take (true), or the deadline passes or the queue is closed
  * with nothing left in it (false). Only without a `wake`. Thread: consumer. */
 bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns);
 
-/* Look without sleeping, for so long at most. True: there is something to take, or it is closed. For a
- * consumer that has just been woken at once, and has a processor to spare: sleeping and being woken
- * takes longer than what it waits for. Thread: consumer. */
+/* Poll without sleeping, for at most this time. True: there is something to take, or it is closed. For a consumer
+ * that expects work very soon and has a processor to spare: sleeping and waking takes longer. Thread: consumer. */
 bool rv__queue_watch(struct rv__queue *queue, int64_t for_ns);
 
 /* Announce a sleep. True: every push and close from now on wakes. False: there is something to

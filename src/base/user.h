@@ -1,4 +1,4 @@
-/* user.h: what a user of this machine is called. */
+/* user.h: names of users of this machine. */
 #ifndef RV_BASE_USER_H
 #define RV_BASE_USER_H
 
@@ -6,8 +6,8 @@
 
 enum { RV__USER_NAME_SIZE = 65 }; /* with its NUL; longer names are cut */
 
-/* The name of a user in the system's database; without one "uid 1000". May take as long as a look into a
- * directory service does. Thread: any. */
+/* The name of a user in the system's database; without one "uid 1000". May query a directory service and take as
+ * long. Thread: any. */
 void rv__user_name(uid_t uid, char ret[RV__USER_NAME_SIZE]);
 
 #endif

@@ -145,17 +145,15 @@ struct rv__store_write {
     struct rv__str run;
     uint64_t number; /* in: the run's number, if known (saves a look-up), else 0. out: its number */
     uint64_t
-        after; /* in, where several processes write: the seq of the run's row that it follows, and
-                     * if that is not the last any more, it is refused; 0 = as the store knows it */
+        after; /* in, if several processes write: the run's last seq; 0 = unknown; refused if it has a later one */
     struct rv__str facts; /* of its journal row; none = no row */
     const struct rv__store_result *results;
     size_t result_count;
     const struct rv__store_value *values;
     size_t value_count;
     const struct rv__store_run
-        *row; /* replaces the run's row (its id is `run`); NULL = unchanged */
-    bool
-        begins; /* where several processes write, with `row`: if there is such a run, refused: RV_EEXIST */
+        *row;    /* replaces the run's row (its id is `run`); NULL = unchanged */
+    bool begins; /* if several processes write, with `row`: RV_EEXIST if the run exists */
     const struct rv__store_touch *touch; /* changes a row that exists; not together with `row` */
     struct rv__str snapshot; /* its state after `facts`; replaces the last one; none = keep */
     const struct rv__store_log *logs;
@@ -241,19 +239,19 @@ struct rv__store_visitor {
 
 /* ---- members: several processes that write to one store, each on its own runs (ADR 0061). */
 
-/* What has become of the member that a run belonged to. */
+/* What became of the member that a run belonged to. */
 enum rv__store_orphan {
-    STORE_NOBODYS, /* it belonged to nobody */
+    STORE_NOBODYS, /* it belonged to no member */
     STORE_DIED,    /* its process is known to have died */
-    STORE_EXPIRED, /* nothing was heard of it for longer than its lease */
-    STORE_LEFT,    /* it ended in order */
+    STORE_EXPIRED, /* its lease has expired */
+    STORE_LEFT,    /* it left in an orderly way */
 };
 
 /* Which runs a member claims: those that nobody has, or somebody who is no more. Of those that were given up for want of a
  * function (rv__store_touch.lacks) only those whose function it has, and not those that it gave up itself. */
 struct rv__store_claim {
-    int64_t member; /* who claims */
-    bool any;       /* of all workflows; else only of these: */
+    int64_t member; /* the claiming member */
+    bool any;       /* runs of all workflows; else only of these: */
     const struct rv__str *workflows;
     size_t workflow_count;
     const struct rv__str *functions; /* their names */
@@ -281,7 +279,7 @@ struct rv__store_member {
     struct rv__str holder;  /* its process and machine, for people */
     struct rv__str version; /* of its program */
     int64_t since_ms, lease_until_ms;
-    uint64_t runs; /* that are its own */
+    uint64_t runs; /* that it owns */
 };
 
 typedef int rv__store_visit_claimed(void *arg, const struct rv__store_claimed *run);
@@ -336,31 +334,30 @@ struct rv__store_ops {
     int (*import)(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                   void *arg, rv_error *err);
 
-    /* ---- members. NULL in stores that one process writes to; see rv__store_opts.member.
+    /* ---- members. NULL in stores with a single writing process; see rv__store_opts.member.
      *
-     * A member has a lease, which every commit renews. Whoever finds that it is over ends that member: from
-     * then on all its writes fail (RV_EGONE), as one, and its runs may be claimed. A run that is written as
-     * not active is nobody's.
+     * A member has a lease, which every commit renews. Any member that finds it expired ends that member: all
+     * writes of the ended member then fail (RV_EGONE), and its runs may be claimed. A run that is written as not
+     * active belongs to no member.
      *
-     * Of the store itself: it is a new member, without runs; its lease begins anew; it ends in order, and its
-     * runs are free. Errors: RV_ESTORE; renew: RV_EGONE, it was ended. */
+     * For the store itself. rejoin: become a new member, without runs; renew: renew the lease; part: end in an
+     * orderly way, and free its runs. Errors: RV_ESTORE; renew: RV_EGONE, it was ended. */
     int (*rejoin)(struct rv__store *store, rv_error *err);
     int (*renew)(struct rv__store *store, rv_error *err);
     int (*part)(struct rv__store *store, rv_error *err);
     int64_t (*member)(const struct rv__store *store); /* its id, above 0 */
 
-    /* Another handle, for another thread: it reads, and takes part in all that follows. Close it before
-     * the store. */
+    /* Another handle, for another thread: it can read, and call all functions below. Close it before the store. */
     int (*aide)(struct rv__store *store, struct rv__store **ret, rv_error *err);
 
-    /* End the members whose lease is over, or whose process has died on this machine; *ret: how many. */
+    /* End the members whose lease has expired, or whose process on this machine has died; *ret: how many. */
     int (*expire)(struct rv__store *aide, size_t *ret, rv_error *err);
-    /* Claim some runs; the visitor is told of each, and they are the member's.   RV_EGONE: it is ended. If the
-     * answer is lost (RV_ESTORE), some may be its own all the same: `own` finds them. */
+    /* Claim some runs for the member; each is visited.   RV_EGONE: the member was ended. If the answer is lost
+     * (RV_ESTORE), some may be claimed nevertheless: `own` finds them. */
     int (*claim)(struct rv__store *aide, const struct rv__store_claim *claim,
                  rv__store_visit_claimed *visit, void *arg, rv_error *err);
-    /* Claim that run. *ret_owner: who has it now: the member, or another who lives; *ret_from: if it was
-     * claimed just now, whose it was.   RV_ENOTFOUND, RV_EGONE. */
+    /* Claim one run. *ret_owner: its owner now, this member or another live one; *ret_from: if it was claimed just
+     * now, what became of its old owner.   RV_ENOTFOUND, RV_EGONE. */
     int (*claim_run)(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
                      enum rv__store_orphan *ret_from, rv_error *err);
     /* Who has the run; 0: nobody. *ret_lacks: nobody has it because its last owner could not continue it.
@@ -371,19 +368,19 @@ struct rv__store_ops {
     int (*members)(struct rv__store *store, rv__store_visit_member *visit, void *arg,
                    rv_error *err);
 
-    /* Members ask each other. RV_ECLOSED: that one is no more. */
+    /* Send a request to another member. RV_ECLOSED: that member has ended. */
     int (*ask)(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
                rv_error *err);
-    /* What `member` was asked and has not been shown yet. */
+    /* Visit the requests to `member` that were not visited yet. */
     int (*asked)(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
                  rv_error *err);
     int (*answer)(struct rv__store *aide, uint64_t id, struct rv__str answer, rv_error *err);
-    /* The answer, once; RV_EBUSY: there is none yet. RV_ECLOSED: nobody took the request, and nobody will;
-     * RV_EFAILED: it was taken, and nobody will answer: nobody knows whether it was done. `give_up`: the
-     * request is taken back. */
+    /* Visit the answer, once; RV_EBUSY: none yet. RV_ECLOSED: the request was not taken, and never will be;
+     * RV_EFAILED: it was taken, but there will be no answer: it is unknown whether it was done. `give_up`: withdraw
+     * the request. */
     int (*answered)(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
                     void *arg, rv_error *err);
-    /* Wait until somebody may have asked, answered, or ended; timeout_ms at most.   RV_ESTORE. */
+    /* Wait until there may be a request, an answer or an ended member; at most timeout_ms.   RV_ESTORE. */
     int (*await)(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
 
     /* ---- reading. Errors of all functions below: RV_ENOMEM, RV_ESTORE, and what the visitor returns; of
@@ -496,7 +493,7 @@ struct rv__store_opts {
     const char *path; /* a file, created if it does not exist; ":memory:" = not kept; or
                               * "postgres://…" */
     bool read_only;   /* never blocked by a writer; creates and changes nothing */
-    bool member;      /* share it with others, as a member; RV_EINVAL: it is none that can be */
+    bool member;      /* share it with other processes; RV_EINVAL: this kind cannot be shared */
     int64_t lease_ms; /* of a member; 0 = 10000 */
     int64_t busy_timeout_ms; /* how long a call waits for another program's lock; 0 = 5000 */
     size_t max_row_bytes; /* longer rows are refused; for tests; 0 = SQLite's limit: 10^9 bytes */

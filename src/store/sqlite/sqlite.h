@@ -1,15 +1,15 @@
-/* sqlite.h: the SQLite store from the inside: what its files share. Outsiders use store/store.h.
+/* sqlite.h: the SQLite store from the inside: what its files share. Other folders use store/store.h.
  *
  *   sqlite.c   open, close, statements, errors          read.c     every reading function
- *   schema.c   the tables, and how they came to be      commit.c   transactions, and their outcomes
- *   holder.c   who writes: one process                  write.c    one write within a transaction
- *   whole.c    a run, or all of it, as of one moment    forget.c   forgetting runs
- *   cache.c    runs and names the writer has met lately results.c  finished iterations, in chunks
- *   heads.c    where the journal of each run ends, and reading it
+ *   schema.c   the tables, and their upgrades           commit.c   transactions, and their outcomes
+ *   holder.c   the lock of the writing process          write.c    one write within a transaction
+ *   whole.c    snapshots of a run or the store          forget.c   deleting runs
+ *   cache.c    recently used runs and names             results.c  finished iterations, in chunks
+ *   heads.c    the last journal row of each run, and reading it
  *
- * A handle (struct rv__sqlite) is what callers have; a connection (struct rv__sqlite_conn) is what
- * it works on. A reader of a file has a connection of its own; a reader of ":memory:" shares the
- * writer's, which is why every call takes the connection's lock. */
+ * A handle (struct rv__sqlite) is for callers; it works on a connection (struct rv__sqlite_conn). A reader of a
+ * file has its own connection; a reader of ":memory:" shares the writer's, which is why every call takes the
+ * connection's lock. */
 #ifndef RV_STORE_SQLITE_SQLITE_H
 #define RV_STORE_SQLITE_SQLITE_H
 
@@ -18,7 +18,7 @@
 
 #include "store/store.h"
 
-/* Every statement, prepared when it is first needed and kept: sqlite.c has their texts. */
+/* Every statement, prepared on first use and kept: sqlite.c has their texts. */
 enum rv__sql {
     SQL_BEGIN,
     SQL_BEGIN_READING,
@@ -102,21 +102,21 @@ enum rv__sql {
 /* Rows of `counts` that do not belong to a status. */
 enum { COUNT_WAITING = -2, COUNT_RUNS = -1, COUNT_FINISHED = 0 };
 
-/* Every list looks at no more rows than this in a call, and every page has as many rows. */
+/* A list reads at most this many rows in a call; rows of a page. */
 enum { SQLITE_SCAN_MAX = 20000, SQLITE_PAGE_ROWS = 1000 };
 
-/* So much of the journal has to be read to find the heads of active runs: some 10 ms. */
+/* At most this many journal rows are read to find the heads of active runs: some 10 ms. */
 enum { SQLITE_TAIL_ROWS = 50000 };
 
-/* What is known of a run: by the writer, of those it has met lately, direct mapped by their number; and
- * before and after a write. */
+/* What is known about a run: in the writer's cache of recent runs, direct mapped by number; and before and after a
+ * write. */
 struct rv__sqlite_known {
-    int64_t key;    /* its number; 0: it has no row, or the place is empty */
+    int64_t key;    /* its number; 0: no row, or an empty place */
     int64_t status; /* the id of its name; 0 = none */
-    uint64_t head;  /* the last row of its journal, as far as its own row knows */
+    uint64_t head;  /* its last journal row, according to its own row */
     bool active;
     bool finished; /* and at rest */
-    bool waiting;  /* for somebody */
+    bool waiting;  /* for a person */
 };
 
 struct rv__sqlite_runs {
@@ -128,15 +128,15 @@ int rv__sqlite_runs_init(struct rv__sqlite_runs *runs, size_t count); /* RV_OK o
 void rv__sqlite_runs_done(struct rv__sqlite_runs *runs);
 void rv__sqlite_runs_clear(struct rv__sqlite_runs *runs);
 const struct rv__sqlite_known *rv__sqlite_runs_find(const struct rv__sqlite_runs *runs,
-                                                    int64_t key); /* NULL: not met */
+                                                    int64_t key); /* NULL: not cached */
 void rv__sqlite_runs_put(struct rv__sqlite_runs *runs, const struct rv__sqlite_known *known);
 void rv__sqlite_runs_drop(struct rv__sqlite_runs *runs, int64_t key);
 
-/* Where the journals of some runs end: see heads.c. */
+/* The last journal rows of some runs: see heads.c. */
 struct rv__sqlite_head {
     int64_t run; /* 0: an empty place */
     uint64_t seq;
-    uint64_t since; /* the first row that the run's own row does not know; 0: it knows all */
+    uint64_t since; /* the first row that the run's own row does not know; 0: none */
 };
 
 struct rv__sqlite_heads {
@@ -144,16 +144,15 @@ struct rv__sqlite_heads {
     size_t cap, count; /* cap is a power of two, or 0 */
 };
 
-/* Of the writer: the runs whose rows are behind. */
+/* Of the writer: runs whose own rows are out of date. */
 struct rv__sqlite_ends {
     struct rv__sqlite_heads heads;
     bool ready;                   /* the tail of the journal has been read */
-    struct rv__sqlite_head *undo; /* what the present transaction has changed, as it was before */
+    struct rv__sqlite_head *undo; /* the old values of what the present transaction has changed */
     size_t undo_count, undo_cap;
-    struct rv__sqlite_head
-        *queue; /* a ring, by `since`: whose rows are to be brought up to date next */
+    struct rv__sqlite_head *queue; /* a ring, by `since`: runs whose rows are updated next */
     size_t queue_at, queue_len, queue_cap;
-    size_t queue_done; /* so many in the present transaction */
+    size_t queue_done; /* of these, updated in the present transaction */
 };
 
 struct rv__sqlite_ends_mark {
@@ -166,9 +165,8 @@ struct rv__sqlite_chain {
     size_t count, cap;
 };
 
-/* The ids of names that the writer has met lately. Direct mapped, of fixed size, with the text inside:
- * it costs no allocation, and a longer text is looked up each time. Emptied, like the runs, when a
- * transaction fails. */
+/* The ids of names that the writer used recently. Direct mapped, of fixed size, with the text inside: no
+ * allocations; a longer text is looked up each time. Cleared, like the runs, when a transaction fails. */
 struct rv__sqlite_slot {
     uint16_t len; /* 0: empty */
     char text[70];
@@ -185,10 +183,10 @@ void rv__sqlite_cache_done(struct rv__sqlite_cache *cache);
 void rv__sqlite_cache_clear(struct rv__sqlite_cache *cache);
 /* The text's slot, or NULL. */
 struct rv__sqlite_slot *rv__sqlite_cache_find(struct rv__sqlite_cache *cache, struct rv__str text);
-/* A slot for the text, in the place of another one; NULL: it is too long to be kept. */
+/* A slot for the text, replacing another one; NULL: too long to cache. */
 struct rv__sqlite_slot *rv__sqlite_cache_put(struct rv__sqlite_cache *cache, struct rv__str text);
 
-/* How many runs more or fewer have a status, in the transaction so far: written once, at its end. */
+/* Changes in the number of runs per status in this transaction: written once, at its end. */
 enum { SQLITE_DELTAS = 16 };
 
 struct rv__sqlite_deltas {
@@ -199,47 +197,47 @@ struct rv__sqlite_deltas {
     size_t count;
 };
 
-/* The numbers a transaction gives; they become the writer's when it is on disk. */
+/* The numbers that a transaction uses; stored in the writer when it is on disk. */
 struct rv__sqlite_numbers {
     uint64_t seq, run;
 };
 
 struct rv__sqlite_writer {
-    uint64_t seq, run;  /* the last numbers given */
-    uint64_t forgotten; /* the last one that a forgotten run had */
+    uint64_t seq, run;  /* the last numbers used */
+    uint64_t forgotten; /* the last number of a deleted run */
     struct rv__sqlite_runs runs;
     struct rv__sqlite_cache names;
     struct rv__sqlite_deltas deltas;
     struct rv__sqlite_ends ends;
-    struct rv__sqlite_ends_mark ends_begin; /* as the present transaction found them */
-    /* For the chunk at hand: its texts and their sizes; the results of a write in their order. */
+    struct rv__sqlite_ends_mark ends_begin; /* at the beginning of the present transaction */
+    /* For the current chunk: its texts and their sizes; the results of a write in order. */
     struct rv__buf chunk, sizes;
     const struct rv__store_result **order;
     size_t order_cap;
-    int wait_pages;     /* the length of the WAL at which readers are waited for */
-    int reader_wait_ms; /* and for how long */
+    int wait_pages;     /* from this length of the WAL on, wait for readers */
+    int reader_wait_ms; /* for this time */
     struct rv__store_stats stats;
 };
 
-/* Which file a name stood for. */
+/* The file that a name referred to. */
 struct rv__sqlite_identity {
-    bool known; /* false: there is no such file; it is on no disk, or a VFS of a test has it */
+    bool known; /* false: no such file; or it is in memory, or in a test's VFS */
     uint64_t device, inode;
 };
 
 struct rv__sqlite_conn {
     sqlite3 *db;
     pthread_mutex_t lock;
-    char *path;      /* as it was given */
-    const char *vfs; /* the name that the VFS itself has; NULL = the default one */
+    char *path;      /* as given */
+    const char *vfs; /* its full name; NULL = the default */
     int64_t busy_ms;
     bool memory;
-    struct rv__sqlite_identity file, wal; /* of a writer: what it opened */
-    bool gone; /* they are no longer what their names stand for: nothing is written any more */
-    int bad;   /* SQLite's first bad answer to a bind or about a column since the last step */
+    struct rv__sqlite_identity file, wal; /* of a writer: the files it opened */
+    bool gone;       /* these names now refer to other files: nothing is written any more */
+    int bad;         /* SQLite's first error for a bind or a column since the last step */
     rv_error damage; /* of the run that a list visits */
-    /* Of a reader: the last rows of runs in the tail of the journal, how far it has been read, and how
-     * long the tail is: SQLITE_TAIL_ROWS, or what a test wants. */
+    /* Of a reader: the last rows of runs in the tail of the journal, how far it was read, and the length of the
+     * tail: SQLITE_TAIL_ROWS, or a test's value. */
     struct rv__sqlite_heads tail;
     uint64_t tail_to, tail_rows;
     struct rv__sqlite_chain chain;
@@ -250,7 +248,7 @@ struct rv__sqlite_conn {
 struct rv__sqlite {
     struct rv__store store; /* first */
     struct rv__sqlite_conn *conn;
-    bool shares;    /* the connection is another handle's */
+    bool shares;    /* the connection belongs to another handle */
     bool read_only; /* writing is refused */
     int holder;     /* the file whose lock makes us the writer; -1: none */
 };
@@ -259,26 +257,26 @@ struct rv__sqlite {
 
 int rv__sqlite_open(const struct rv__store_opts *opts, struct rv__store **ret, rv_error *err);
 
-/* The connection of a store, with its lock taken; give it to rv__sqlite_leave(). */
+/* The connection of a store, locked; release it with rv__sqlite_leave(). */
 struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store);
 void rv__sqlite_leave(struct rv__sqlite_conn *conn);
-/* Are the files of the writer still there under their names? If not, what was written is in files that
- * nobody will find. RV_EGONE, now and for ever after. Costs two statx(): about 2 us. */
+/* Do the names of the writer's files still refer to them? If not, its data would be lost. RV_EGONE, from then on
+ * always. Costs two statx(): about 2 us. */
 int rv__sqlite_still_there(struct rv__sqlite_conn *conn, rv_error *err);
-/* Damage (RV_EPARSE) that was met in a call that is not about one run is a failure of the store. */
+/* Damage (RV_EPARSE) found in a call that is not about one run becomes an error of the store. */
 int rv__sqlite_of_store(int rc, rv_error *err);
 
 /* The statement, ready to be bound; NULL, with *rc and *err, if it could not be prepared. */
 sqlite3_stmt *rv__sqlite_get(struct rv__sqlite_conn *conn, enum rv__sql sql, int *rc,
                              rv_error *err);
 
-/* Bind. A failure is remembered and answered by the next step. Texts are not copied. */
+/* Bind. A failure is remembered and reported by the next step. Texts are not copied. */
 void rv__sqlite_bind_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at, int64_t value);
 void rv__sqlite_bind_str(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at,
                          struct rv__str value);
 
-/* 1: there is a row. 0: there is none, and the statement is reset. Negative: an error, and it is
- * reset. Who stops before the 0 calls sqlite3_reset(). */
+/* 1: a row. 0: no more rows, and the statement is reset. Negative: an error, and it is reset. To stop earlier, call
+ * sqlite3_reset(). */
 int rv__sqlite_step(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err);
 
 /* A statement without rows: step, reset. RV_OK or an error. */
@@ -287,12 +285,12 @@ int rv__sqlite_do(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
 /* A statement without rows and without anything to bind. */
 int rv__sqlite_run_sql(struct rv__sqlite_conn *conn, enum rv__sql sql, rv_error *err);
 
-/* The number that a statement finds by another one; 0 if there is no row. */
+/* The number that a statement finds by another one; 0: no row. */
 int rv__sqlite_number(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t by, int64_t *ret,
                       rv_error *err);
 
-/* A column of the present row; NULL in the table is "none". A failure (no memory, a column of another
- * type) is remembered: before what a row has is used, ask rv__sqlite_whole(). */
+/* A column of the current row; NULL in the table is "none". A failure (no memory, a column of another type) is
+ * remembered: call rv__sqlite_whole() before the values are used. */
 struct rv__str rv__sqlite_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column);
 struct rv__str rv__sqlite_some_text(struct rv__sqlite_conn *conn, sqlite3_stmt *st,
                                     int column); /* none is a failure */
@@ -300,31 +298,31 @@ int64_t rv__sqlite_int(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int colum
 uint64_t rv__sqlite_uint(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int column); /* not < 0 */
 int rv__sqlite_whole(struct rv__sqlite_conn *conn, rv_error *err); /* RV_OK or the failure */
 
-/* Turn an answer of SQLite's into ours, in words: what, where, why, what to do. RV_ENOMEM and RV_ESTORE
- * may pass; RV_EPARSE (damage), RV_ETOOBIG and RV_EINVAL (it does not fit the tables) stay. */
+/* Translate an error of SQLite, with a message: what, where, why, what to do. RV_ENOMEM and RV_ESTORE may be
+ * temporary; RV_EPARSE (damage), RV_ETOOBIG and RV_EINVAL (it violates the tables' rules) are permanent. */
 int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err);
 
 /* ---- schema.c */
 
-/* Look at the schema of an open file, and change nothing. *ret_version 0: there is none yet.
- * Errors: RV_ESTORE: it is newer than this program, or not ours. */
+/* Read the schema of an open file; changes nothing. *ret_version 0: none yet.
+ * Errors: RV_ESTORE: newer than this program, or not ours. */
 int rv__sqlite_schema_check(struct rv__sqlite_conn *conn, int *ret_version, rv_error *err);
 
-/* Bring the schema from `version` to the present one, each step in a transaction of its own. */
+/* Upgrade the schema from `version` to the current one, each step in its own transaction. */
 int rv__sqlite_schema_upgrade(struct rv__sqlite_conn *conn, int version, rv_error *err);
 
 int rv__sqlite_schema_version(void); /* the one that this program writes */
 
 /* ---- holder.c */
 
-/* Become the one process that writes to the store at `path`. On success *ret is a file to give to
- * rv__holder_release(). RV_EBUSY: another is it, and the message names it. */
+/* Become the only process that writes to the store at `path`. Release *ret with rv__holder_release(). RV_EBUSY:
+ * another process is the writer; the message names it. */
 int rv__holder_take(const char *path, int *ret, rv_error *err);
 void rv__holder_release(int file); /* -1 is allowed */
 
 /* ---- write.c */
 
-/* What is known of the run with this id; key 0: there is none. */
+/* What is known about the run with this id; key 0: no such run. */
 int rv__sqlite_find_run(struct rv__sqlite_conn *conn, struct rv__str id,
                         struct rv__sqlite_known *ret, rv_error *err);
 
@@ -332,14 +330,14 @@ int rv__sqlite_find_run(struct rv__sqlite_conn *conn, struct rv__str id,
 int rv__sqlite_find_number(struct rv__sqlite_conn *conn, int64_t number,
                            struct rv__sqlite_known *ret, rv_error *err);
 
-/* All of a write but its definitions, in an open transaction; `number` is filled in. Errors: RV_ENOMEM,
- * RV_ESTORE; every other one would come again. What was written of it is still there then. */
+/* Write everything except the definitions, in an open transaction; fills in `number`. Errors: RV_ENOMEM, RV_ESTORE;
+ * all others are permanent. After an error, parts may be written: roll back. */
 int rv__sqlite_write_one(struct rv__sqlite_conn *conn, struct rv__store_write *write,
                          struct rv__sqlite_numbers *n, rv_error *err);
 int rv__sqlite_write_definition(struct rv__sqlite_conn *conn, struct rv__str hash,
                                 struct rv__str json, rv_error *err);
 
-/* The run was `before` (key 0: nothing) and is `after` (key 0: gone). */
+/* Update the counts: the run was `before` (key 0: did not exist) and is `after` (key 0: deleted). */
 int rv__sqlite_recount(struct rv__sqlite_conn *conn, const struct rv__sqlite_known *before,
                        const struct rv__sqlite_known *after, rv_error *err);
 int rv__sqlite_flush_counts(struct rv__sqlite_conn *conn, rv_error *err);
@@ -348,31 +346,31 @@ int rv__sqlite_write_head(struct rv__sqlite_conn *conn, int64_t run, uint64_t he
 
 /* ---- heads.c */
 
-/* Of a writer. Before its first transaction: read the tail of the journal, if anybody is active. */
+/* For a writer, before its first transaction: read the tail of the journal, if any run is active. */
 int rv__sqlite_heads_ready(struct rv__sqlite_conn *conn, rv_error *err);
 uint64_t rv__sqlite_head_of(const struct rv__sqlite_conn *conn,
                             const struct rv__sqlite_known *known);
-/* The run has a new last row, and does its own row know it? */
+/* The run has a new last row; `recorded`: its own row has it. */
 int rv__sqlite_head_set(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq, bool recorded,
                         rv_error *err);
-/* The end of a transaction whose last number is `last`: bring up to date what is too far behind. Then
- * keep it all, or undo it back to a mark. */
+/* At the end of a transaction whose last number is `last`: update the runs' rows that are too old. Then keep the
+ * changes, or undo them back to a mark. */
 int rv__sqlite_heads_refresh(struct rv__sqlite_conn *conn, uint64_t last, rv_error *err);
 void rv__sqlite_heads_keep(struct rv__sqlite_conn *conn);
 struct rv__sqlite_ends_mark rv__sqlite_heads_mark(const struct rv__sqlite_conn *conn);
 void rv__sqlite_heads_undo(struct rv__sqlite_conn *conn, struct rv__sqlite_ends_mark mark);
 void rv__sqlite_heads_done(struct rv__sqlite_conn *conn);
 
-/* The last journal row of a run, exactly; *ret_key 0: there is no such run. */
+/* The last journal row of a run, exactly; *ret_key 0: no such run. */
 int rv__sqlite_find_head(struct rv__sqlite_conn *conn, struct rv__str run, int64_t *ret_key,
                          uint64_t *ret_head, rv_error *err);
-/* The row before row `seq` of the run; 0: it is the first.   Errors also: RV_EPARSE: it is not there. */
+/* The row before row `seq` of the run; 0: it is the first.   Errors also: RV_EPARSE: row `seq` is missing. */
 int rv__sqlite_row_before(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq, uint64_t *ret,
                           rv_error *err);
-/* conn->chain becomes the rows of the run from `head` back to, but without, `after`. */
+/* Set conn->chain to the rows of the run from `head` back to `after`, without `after`. */
 int rv__sqlite_chain(struct rv__sqlite_conn *conn, int64_t run, uint64_t head, uint64_t after,
                      rv_error *err);
-/* Show one row of the run; *ret_gone: the run has been forgotten meanwhile. */
+/* Visit one row of the run; *ret_gone: the run was deleted meanwhile. */
 int rv__sqlite_visit_turn(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq,
                           rv__store_visit_row *visit, void *arg, bool *ret_gone, rv_error *err);
 int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t after,
@@ -380,7 +378,7 @@ int rv__sqlite_journal(struct rv__store *store, struct rv__str run, uint64_t aft
 
 /* ---- results.c */
 
-/* The results of a write, after which the run's last journal row is `head`. As rv__sqlite_write_one(). */
+/* Write the results of a write; `head` is the run's last journal row after it. Errors: as rv__sqlite_write_one(). */
 int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t key, uint64_t head,
                              const struct rv__store_write *write, rv_error *err);
 int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__str key,
@@ -394,7 +392,7 @@ int rv__sqlite_results_seq(struct rv__store *store, struct rv__str run, uint64_t
 int rv__sqlite_may_write(struct rv__store *store, rv_error *err); /* RV_OK or RV_ESTATE */
 int rv__sqlite_begin(struct rv__sqlite_conn *conn, rv_error *err);
 void rv__sqlite_roll_back(struct rv__sqlite_conn *conn);
-/* Write what is left to write, and commit. */
+/* Write the rest, and commit. */
 int rv__sqlite_keep(struct rv__sqlite_conn *conn, const struct rv__sqlite_numbers *n,
                     rv_error *err);
 
@@ -419,11 +417,11 @@ int rv__sqlite_backup(struct rv__store *store, const char *path, rv__store_progr
 
 /* ---- read.c */
 
-/* The columns of the present row of SQL_RUN and of SQL_LOGS_OF_RUN; ask rv__sqlite_whole() then. */
+/* The columns of the current row of SQL_RUN and of SQL_LOGS_OF_RUN; call rv__sqlite_whole() afterwards. */
 struct rv__store_run rv__sqlite_run_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st);
 struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st);
-/* The one row that a statement finds by a text. NULL, with *rc: an error, or there is no such
- * thing (`what`). Who gets one resets it. */
+/* The one row that a statement finds by a text; the caller resets it. NULL, with *rc: an error, or not found
+ * (`what`). */
 sqlite3_stmt *rv__sqlite_find_one(struct rv__sqlite_conn *conn, enum rv__sql sql, struct rv__str by,
                                   const char *what, int *rc, rv_error *err);
 
@@ -454,7 +452,7 @@ int rv__sqlite_finished(struct rv__store *store, const struct rv__store_place *a
                         rv__store_visit_run *visit, void *arg, rv_error *err);
 int rv__sqlite_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error *err);
 
-/* The last numbers given, from the tables. */
+/* The last numbers used, from the tables. */
 int rv__sqlite_last_numbers(struct rv__sqlite_conn *conn, uint64_t *seq, uint64_t *run,
                             uint64_t *forgotten, rv_error *err);
 
