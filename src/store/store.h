@@ -145,7 +145,7 @@ struct rv__store_write {
     struct rv__str run;
     uint64_t number; /* in: the run's number, if known (saves a look-up), else 0. out: its number */
     uint64_t
-        after; /* in, if several processes write: the run's last seq; 0 = unknown; refused if it has a later one */
+        after; /* in, if several processes write: the run's last seq, or it is refused; 0 = unknown */
     struct rv__str facts; /* of its journal row; none = no row */
     const struct rv__store_result *results;
     size_t result_count;
